@@ -1,0 +1,165 @@
+/**
+ * An agent: a definition that is versioned and runs when it is triggered.
+ *
+ * `AgentInput` is what somebody sends, with optional fields absent or null;
+ * `AgentDefinition` is what is kept, every default said. A run pins the version
+ * it started with. There is one agent entity: no definition row beside it.
+ */
+import { Schema } from "effect"
+import { Capabilities, ExecutionMode, HybridPolicy } from "./capability.ts"
+import { ChangeType, ObjectType } from "./graph.ts"
+import { AgentId, Timestamp } from "./ids.ts"
+import { ModelConfig } from "./model-config.ts"
+import { ConcurrencyStrategy, ReactionConfig } from "./reaction.ts"
+
+export const TriggerType = Schema.Literals(["reaction", "schedule", "manual"])
+export type TriggerType = typeof TriggerType.Type
+
+/** Accepts null as absent. */
+const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
+
+/** `:` separates a context's name from an event's number, so no name holds it. */
+export const AgentName = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/, {
+    message:
+      "A name has 1 to 100 letters, digits, dots, dashes or underscores and begins with a letter or digit"
+  })
+)
+
+const ToolPattern = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9_*-]+\.[A-Za-z0-9_*-]+$/, {
+    message: "A tool is named server.tool, with * as a wildcard: graph.* or graph.get_object"
+  })
+)
+
+/** `objectTypes` and `events` are required; the other fields have defaults (S000-R02; S001-R23, R50). */
+const ReactionInput = Schema.Struct({
+  objectTypes: Schema.Array(ObjectType).check(Schema.isMaxLength(100)),
+  events: Schema.Array(ChangeType).check(Schema.isBetweenLength(1, 3), Schema.isUnique()),
+  concurrencyStrategy: opt(ConcurrencyStrategy),
+  ignoreSelfTriggered: opt(Schema.Boolean),
+  ignoreAgentTriggered: opt(Schema.Boolean)
+})
+
+const PromptText = Schema.String.check(Schema.isBetweenLength(1, 100_000))
+
+const fields = {
+  name: AgentName,
+  role: opt(Schema.String.check(Schema.isMaxLength(1_000))),
+  prompt: PromptText,
+  systemPrompt: opt(Schema.String.check(Schema.isMaxLength(100_000))),
+  model: opt(ModelConfig),
+  flowType: opt(Schema.Literals(["single"])),
+  tools: opt(Schema.Array(ToolPattern).check(Schema.isMaxLength(100))),
+  triggerType: TriggerType,
+  cronSchedule: opt(Schema.String.check(Schema.isBetweenLength(1, 200))),
+  timezone: opt(Schema.String.check(Schema.isBetweenLength(1, 100))),
+  reactionConfig: opt(ReactionInput),
+  executionMode: opt(ExecutionMode),
+  hybridPolicy: opt(HybridPolicy),
+  capabilities: opt(Capabilities),
+  maxSteps: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))),
+  enabled: opt(Schema.Boolean)
+}
+
+/** What a caller sends to create an agent. */
+export const AgentInput = Schema.Struct(fields).annotate({ identifier: "AgentInput" })
+export type AgentInput = typeof AgentInput.Type
+
+/** What a caller sends to change an agent: the fields that change; null sets an optional field back to its default. */
+export const AgentPatch = Schema.Struct({
+  ...fields,
+  name: Schema.optionalKey(AgentName),
+  prompt: Schema.optionalKey(PromptText),
+  triggerType: Schema.optionalKey(TriggerType)
+}).annotate({ identifier: "AgentPatch" })
+export type AgentPatch = typeof AgentPatch.Type
+
+/** An agent's definition as it is kept. */
+export const AgentDefinition = Schema.Struct({
+  name: AgentName,
+  role: Schema.NullOr(Schema.String),
+  prompt: Schema.String,
+  systemPrompt: Schema.NullOr(Schema.String),
+  model: Schema.NullOr(ModelConfig),
+  flowType: Schema.Literals(["single"]),
+  tools: Schema.Array(Schema.String),
+  triggerType: TriggerType,
+  cronSchedule: Schema.NullOr(Schema.String),
+  timezone: Schema.String,
+  reactionConfig: Schema.NullOr(ReactionConfig),
+  executionMode: ExecutionMode,
+  hybridPolicy: Schema.NullOr(HybridPolicy),
+  capabilities: Schema.NullOr(Capabilities),
+  maxSteps: Schema.NullOr(Schema.Int),
+  enabled: Schema.Boolean
+})
+export type AgentDefinition = typeof AgentDefinition.Type
+
+/** An agent as the API answers it. */
+export const Agent = Schema.Struct({
+  id: AgentId,
+  version: Schema.Int,
+  ...AgentDefinition.fields,
+  /** Why the agent is disabled, when it is not a person's choice. */
+  disabledReason: Schema.NullOr(Schema.String),
+  nextFireAt: Schema.NullOr(Timestamp),
+  createdAt: Timestamp,
+  updatedAt: Timestamp
+}).annotate({ identifier: "Agent" })
+export type Agent = typeof Agent.Type
+
+/** Fills in every default of an agent. */
+export const defineAgent = (input: AgentInput): AgentDefinition => ({
+  name: input.name,
+  role: input.role ?? null,
+  prompt: input.prompt,
+  systemPrompt: input.systemPrompt ?? null,
+  model: input.model ?? null,
+  flowType: input.flowType ?? "single",
+  tools: input.tools ?? [],
+  triggerType: input.triggerType,
+  cronSchedule: input.cronSchedule ?? null,
+  timezone: input.timezone ?? "UTC",
+  reactionConfig: input.reactionConfig
+    ? {
+        objectTypes: input.reactionConfig.objectTypes,
+        events: input.reactionConfig.events,
+        concurrencyStrategy: input.reactionConfig.concurrencyStrategy ?? "skip",
+        ignoreSelfTriggered: input.reactionConfig.ignoreSelfTriggered ?? true,
+        ignoreAgentTriggered: input.reactionConfig.ignoreAgentTriggered ?? false
+      }
+    : null,
+  executionMode: input.executionMode ?? "suggest",
+  hybridPolicy: input.hybridPolicy ?? null,
+  capabilities: input.capabilities ?? null,
+  maxSteps: input.maxSteps ?? null,
+  enabled: input.enabled ?? true
+})
+
+/** Changes a definition by a patch: absent fields stay, null goes back to the default. */
+export const patchAgent = (definition: AgentDefinition, patch: AgentPatch): AgentDefinition =>
+  defineAgent({ ...definition, ...patch })
+
+/** A definition that contradicts itself, with a JSON pointer to the wrong place. */
+export interface DefinitionFault {
+  readonly pointer: string
+  readonly message: string
+}
+
+/** Finds what one field demands of another (S000-R02). */
+export const findDefinitionFault = (definition: AgentDefinition): DefinitionFault | undefined => {
+  if (definition.triggerType === "reaction" && definition.reactionConfig === null) {
+    return {
+      pointer: "/reactionConfig",
+      message: "An agent with triggerType reaction needs a reactionConfig that names objectTypes and events"
+    }
+  }
+  if (definition.triggerType === "schedule" && definition.cronSchedule === null) {
+    return {
+      pointer: "/cronSchedule",
+      message: "An agent with triggerType schedule needs a cronSchedule, e.g. 0 9 * * 1-5"
+    }
+  }
+  return undefined
+}

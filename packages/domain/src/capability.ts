@@ -1,0 +1,99 @@
+/**
+ * What an agent may do, and whether a change is done, suggested or refused.
+ *
+ * There is one table of truth: null capabilities are unrestricted, a missing
+ * flag is allowed, false is denied, `allowedObjectTypes` null is every type and
+ * [] is none. Every door asks these functions and nobody else decides.
+ */
+import { Schema } from "effect"
+import type { Change } from "./change.ts"
+import { ObjectType } from "./graph.ts"
+
+const Flag = Schema.optional(Schema.NullOr(Schema.Boolean))
+
+export const Capabilities = Schema.Struct({
+  canCreateObjects: Flag,
+  canUpdateObjects: Flag,
+  canDeleteObjects: Flag,
+  canCreateRelationships: Flag,
+  canDeleteRelationships: Flag,
+  allowedObjectTypes: Schema.optional(
+    Schema.NullOr(Schema.Array(ObjectType).check(Schema.isMaxLength(1_000)))
+  )
+}).annotate({ identifier: "Capabilities" })
+export type Capabilities = typeof Capabilities.Type
+
+export const ExecutionMode = Schema.Literals(["suggest", "execute", "hybrid"])
+export type ExecutionMode = typeof ExecutionMode.Type
+
+export const ChangeKind = Schema.Literals([
+  "create",
+  "update",
+  "delete",
+  "createRelationship",
+  "deleteRelationship"
+])
+export type ChangeKind = typeof ChangeKind.Type
+
+/** When a hybrid agent may act without asking (DESIGN §4). */
+export const HybridPolicy = Schema.Struct({
+  confidenceThreshold: Schema.optional(
+    Schema.NullOr(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })))
+  ),
+  alwaysSuggest: Schema.optional(Schema.NullOr(Schema.Array(ChangeKind)))
+}).annotate({ identifier: "HybridPolicy" })
+export type HybridPolicy = typeof HybridPolicy.Type
+
+const flags = {
+  create: "canCreateObjects",
+  update: "canUpdateObjects",
+  delete: "canDeleteObjects",
+  createRelationship: "canCreateRelationships",
+  deleteRelationship: "canDeleteRelationships"
+} as const satisfies Record<ChangeKind, keyof Capabilities>
+
+/**
+ * Says why capabilities forbid a change, or undefined when they permit it.
+ *
+ * **Details** `objectTypes` are all types the change touches: the type of the
+ * object, or the types at both ends of a relationship (S000-R26, R28; S001-R29…R33).
+ */
+export const denies = (
+  capabilities: Capabilities | null,
+  kind: ChangeKind,
+  objectTypes: ReadonlyArray<string>
+): string | undefined => {
+  if (capabilities === null) return undefined
+  const flag = flags[kind]
+  if (capabilities[flag] === false) return `The agent's capability ${flag} is false`
+  const allowed = capabilities.allowedObjectTypes ?? null
+  const foreign = allowed === null ? undefined : objectTypes.find((type) => !allowed.includes(type))
+  return foreign === undefined
+    ? undefined
+    : `The agent's capability allowedObjectTypes does not include ${foreign}`
+}
+
+/** What the agent said about its own change. */
+export interface Intent {
+  readonly confidence: number | null
+  readonly suggest: boolean
+}
+
+export const hybridDefaults = {
+  confidenceThreshold: 0.8,
+  alwaysSuggest: ["delete"] as ReadonlyArray<ChangeKind>
+}
+
+/** Chooses between doing and suggesting a permitted change (S000-R21, R24, R25). */
+export const choosesToSuggest = (
+  mode: ExecutionMode,
+  policy: HybridPolicy | null,
+  kind: Change["type"],
+  intent: Intent
+): boolean => {
+  if (mode === "suggest" || intent.suggest) return true
+  if (mode === "execute") return false
+  const threshold = policy?.confidenceThreshold ?? hybridDefaults.confidenceThreshold
+  const always = policy?.alwaysSuggest ?? hybridDefaults.alwaysSuggest
+  return always.includes(kind) || intent.confidence === null || intent.confidence < threshold
+}

@@ -1,0 +1,221 @@
+/**
+ * The events of a context: agent events are all you need.
+ *
+ * A context is one log. Ids are `{agentName}:{counter}`, contiguous, given by
+ * the append transaction and by nobody else (S004-R14). Text deltas are
+ * ephemeral: they have ids of their own kind, are shown live and never counted
+ * or kept (S004-R26). A type this version does not know is kept and skipped.
+ */
+import { Option, Schema } from "effect"
+import { AgentName } from "./agent.ts"
+import { RunId, Timestamp } from "./ids.ts"
+import { Usage } from "./run.ts"
+
+/** A context's name; it stands before the `:` of every event id of its log. */
+export const ContextName = AgentName.pipe(Schema.brand("ContextName"))
+export type ContextName = typeof ContextName.Type
+
+export const ContextEventId = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}:[1-9][0-9]{0,9}$/, {
+    message: "Expected an event id: {agentName}:{counter}"
+  })
+).pipe(Schema.brand("ContextEventId"))
+export type ContextEventId = typeof ContextEventId.Type
+
+export const contextEventId = (name: string, number: number): ContextEventId =>
+  ContextEventId.make(`${name}:${number}`)
+
+/** The counter of an event's id. */
+export const eventNumber = (id: ContextEventId): number => Number(id.slice(id.indexOf(":") + 1))
+
+/** What every event has (S004-R14…R21). `agentName` is the context's name. */
+const base = {
+  id: ContextEventId,
+  timestamp: Timestamp,
+  agentName: ContextName,
+  parentEventId: Schema.OptionFromNullOr(ContextEventId),
+  triggersAgentTurn: Schema.Boolean
+}
+
+const Text = Schema.String
+
+export class SessionStartedEvent extends Schema.Class<SessionStartedEvent>("SessionStartedEvent")({
+  type: Schema.tag("SessionStartedEvent"),
+  ...base
+}) {}
+
+export class SessionEndedEvent extends Schema.Class<SessionEndedEvent>("SessionEndedEvent")({
+  type: Schema.tag("SessionEndedEvent"),
+  ...base
+}) {}
+
+/** Sets the behaviour of the model. */
+export class SystemPromptEvent extends Schema.Class<SystemPromptEvent>("SystemPromptEvent")({
+  type: Schema.tag("SystemPromptEvent"),
+  ...base,
+  content: Text
+}) {}
+
+export class UserMessageEvent extends Schema.Class<UserMessageEvent>("UserMessageEvent")({
+  type: Schema.tag("UserMessageEvent"),
+  ...base,
+  content: Text
+}) {}
+
+export const RequestedToolCall = Schema.Struct({
+  id: Schema.String,
+  name: Schema.String,
+  arguments: Schema.Json
+})
+
+/** The final answer of one model request: a step of a run. */
+export class AssistantMessageEvent extends Schema.Class<AssistantMessageEvent>("AssistantMessageEvent")({
+  type: Schema.tag("AssistantMessageEvent"),
+  ...base,
+  content: Text,
+  toolCalls: Schema.Array(RequestedToolCall),
+  runId: RunId,
+  model: Schema.String,
+  usage: Usage
+}) {}
+
+/** Which model answers from here on. */
+export class SetLlmConfigEvent extends Schema.Class<SetLlmConfigEvent>("SetLlmConfigEvent")({
+  type: Schema.tag("SetLlmConfigEvent"),
+  ...base,
+  role: Schema.Literals(["primary", "fallback"]),
+  provider: Schema.String,
+  name: Schema.String
+}) {}
+
+/** How long one model request may take from here on. */
+export class SetTimeoutEvent extends Schema.Class<SetTimeoutEvent>("SetTimeoutEvent")({
+  type: Schema.tag("SetTimeoutEvent"),
+  ...base,
+  timeoutMs: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_600_000 }))
+}) {}
+
+/** The run has used its steps: one last request follows, with no tools. */
+export class SoftStopEvent extends Schema.Class<SoftStopEvent>("SoftStopEvent")({
+  type: Schema.tag("SoftStopEvent"),
+  ...base,
+  reason: Schema.Literals(["stepLimit"]),
+  content: Text
+}) {}
+
+export class AgentTurnStartedEvent extends Schema.Class<AgentTurnStartedEvent>("AgentTurnStartedEvent")({
+  type: Schema.tag("AgentTurnStartedEvent"),
+  ...base,
+  turnNumber: Schema.Int
+}) {}
+
+export class AgentTurnCompletedEvent extends Schema.Class<AgentTurnCompletedEvent>("AgentTurnCompletedEvent")(
+  {
+    type: Schema.tag("AgentTurnCompletedEvent"),
+    ...base,
+    turnNumber: Schema.Int,
+    durationMs: Schema.Int
+  }
+) {}
+
+export class AgentTurnInterruptedEvent extends Schema.Class<AgentTurnInterruptedEvent>(
+  "AgentTurnInterruptedEvent"
+)({
+  type: Schema.tag("AgentTurnInterruptedEvent"),
+  ...base,
+  turnNumber: Schema.Int,
+  reason: Schema.Literals(["crash", "message", "cancelled", "stepLimit"])
+}) {}
+
+export class AgentTurnFailedEvent extends Schema.Class<AgentTurnFailedEvent>("AgentTurnFailedEvent")({
+  type: Schema.tag("AgentTurnFailedEvent"),
+  ...base,
+  turnNumber: Schema.Int,
+  error: Text
+}) {}
+
+export class ToolCallStartedEvent extends Schema.Class<ToolCallStartedEvent>("ToolCallStartedEvent")({
+  type: Schema.tag("ToolCallStartedEvent"),
+  ...base,
+  callId: Schema.String,
+  tool: Schema.String,
+  arguments: Schema.Json
+}) {}
+
+export class ToolCallCompletedEvent extends Schema.Class<ToolCallCompletedEvent>("ToolCallCompletedEvent")({
+  type: Schema.tag("ToolCallCompletedEvent"),
+  ...base,
+  callId: Schema.String,
+  tool: Schema.String,
+  result: Schema.Json
+}) {}
+
+/** The tool answered with an error, or the call was refused; `error` is what the model reads. */
+export class ToolCallFailedEvent extends Schema.Class<ToolCallFailedEvent>("ToolCallFailedEvent")({
+  type: Schema.tag("ToolCallFailedEvent"),
+  ...base,
+  callId: Schema.String,
+  tool: Schema.String,
+  error: Schema.Json
+}) {}
+
+export const ContextEvent = Schema.Union([
+  SessionStartedEvent,
+  SessionEndedEvent,
+  SystemPromptEvent,
+  UserMessageEvent,
+  AssistantMessageEvent,
+  SetLlmConfigEvent,
+  SetTimeoutEvent,
+  SoftStopEvent,
+  AgentTurnStartedEvent,
+  AgentTurnCompletedEvent,
+  AgentTurnInterruptedEvent,
+  AgentTurnFailedEvent,
+  ToolCallStartedEvent,
+  ToolCallCompletedEvent,
+  ToolCallFailedEvent
+])
+export type ContextEvent = typeof ContextEvent.Type
+
+/** An event of a type that this version does not know. */
+export class UnknownEvent extends Schema.Class<UnknownEvent>("UnknownEvent")({
+  type: Schema.String,
+  ...base
+}) {
+  readonly isUnknown = true
+}
+
+export type LoggedEvent = ContextEvent | UnknownEvent
+
+/** An event before the log has given it an id, a time and a parent. */
+export type NewEvent = ContextEvent extends infer E ? (E extends ContextEvent ? Draft<E> : never) : never
+type Draft<E extends ContextEvent> = Omit<
+  typeof ContextEvent.Encoded & { type: E["type"] },
+  "id" | "timestamp" | "agentName" | "parentEventId" | "triggersAgentTurn"
+> & {
+  /** False when absent. */
+  readonly triggersAgentTurn?: boolean
+  /** Overrides the rule that the open turn, else the last event, is the parent. */
+  readonly parentEventId?: ContextEventId
+}
+
+const decodeKnown = Schema.decodeUnknownOption(ContextEvent)
+const decodeUnknown = Schema.decodeUnknownSync(UnknownEvent)
+
+/** Decodes one entry of a log; never fails for a type of a newer version. */
+export const decodeEvent = (json: unknown): LoggedEvent =>
+  Option.getOrElse(decodeKnown(json), () => decodeUnknown(json))
+
+/** A piece of an answer that is being written; shown live, never kept (S004-R26). */
+export const TextDeltaEvent = Schema.Struct({
+  type: Schema.tag("TextDeltaEvent"),
+  /** `{agentName}:{n}.d{k}`: the k-th piece after event n. */
+  id: Schema.String,
+  timestamp: Timestamp,
+  agentName: ContextName,
+  parentEventId: Schema.NullOr(ContextEventId),
+  triggersAgentTurn: Schema.Literal(false),
+  delta: Schema.String
+})
+export type TextDeltaEvent = typeof TextDeltaEvent.Type

@@ -1,0 +1,198 @@
+/**
+ * The reducer as a whole: one state from one log, whatever the log says.
+ *
+ * The logs here are arbitrary; what each event means is told by example in
+ * `context-state.test.ts`.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Arbitrary, Duration, Effect, Option, Schema } from "effect"
+import {
+  type ContextEventId,
+  contextEventId,
+  type LoggedEvent,
+  type NewEvent,
+  UnknownEvent
+} from "./context-event.ts"
+import { emptyContext, fold, reduce, type ReducedContext } from "./context.ts"
+import {
+  answers,
+  append,
+  asks,
+  contextName,
+  findUnpaired,
+  logOf,
+  mentions,
+  runA,
+  runB,
+  softStops,
+  toolCompletes,
+  toolFails,
+  toolStarts,
+  turnBreaks,
+  turnCompletes,
+  turnFails,
+  turnStarts,
+  type UnknownDraft
+} from "./log-for-tests.ts"
+
+const call = Schema.Literals(["c1", "c2", "c3"])
+const anyId = Arbitrary.schema(call)
+const anyDraft: Arbitrary.Arbitrary<NewEvent | UnknownDraft> = Arbitrary.all([
+  Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 15 }))),
+  anyId,
+  Arbitrary.schema(Schema.Array(call).check(Schema.isMaxLength(3), Schema.isUnique())),
+  Arbitrary.schema(Schema.Literals(["crash", "message", "cancelled", "stepLimit"])),
+  Arbitrary.schema(
+    Schema.Struct({
+      turn: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5 })),
+      isOther: Schema.Boolean
+    })
+  )
+]).pipe(
+  Arbitrary.map(([kind, id, ids, reason, { turn, isOther }]): NewEvent | UnknownDraft => {
+    const kinds: ReadonlyArray<NewEvent | UnknownDraft> = [
+      { type: "SessionStartedEvent" },
+      { type: "SessionEndedEvent" },
+      { type: "SystemPromptEvent", content: "Be brief.", triggersAgentTurn: isOther },
+      asks("question"),
+      mentions("remark"),
+      answers("word", ids, isOther ? runB : runA),
+      {
+        type: "SetLlmConfigEvent",
+        role: isOther ? "fallback" : "primary",
+        provider: "scripted",
+        name: "tester"
+      },
+      { type: "SetTimeoutEvent", timeoutMs: turn * 1_000 },
+      softStops,
+      turnStarts(turn),
+      turnCompletes(turn),
+      turnBreaks(turn, reason),
+      turnFails(turn),
+      toolStarts(id),
+      toolCompletes(id),
+      isOther ? toolFails(id) : { type: "UnknownThingEvent", triggersAgentTurn: turn > 3 }
+    ]
+    return kinds[kind] ?? softStops
+  })
+)
+/** Any log at all, also one that no engine would write. */
+const anyLog = Arbitrary.array(anyDraft, { maxLength: 40 }).pipe(Arbitrary.map((drafts) => logOf(...drafts)))
+
+const deepFreeze = <A>(value: A): A => {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    Object.values(value).forEach(deepFreeze)
+  }
+  return value
+}
+
+const id = (number: number): ContextEventId => contextEventId(contextName, number)
+
+describe("the reducer", () => {
+  it.prop(
+    "S004-R13 is pure: the same log gives the same state, and neither log nor state is touched",
+    [anyLog],
+    ([log]) => {
+      deepFreeze(log)
+      const once = deepFreeze(fold(log))
+      expect(fold(log)).toStrictEqual(once)
+    }
+  )
+
+  it.prop(
+    "S004-R06 folds a log in pieces to what it folds it to at once",
+    [anyLog, Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 })))],
+    ([log, cut]) => {
+      const whole = fold(log)
+      expect(fold(log.slice(cut), deepFreeze(fold(log.slice(0, cut))))).toStrictEqual(whole)
+      expect(log.reduce((context, event) => deepFreeze(reduce(context, event)), emptyContext)).toStrictEqual(
+        whole
+      )
+    }
+  )
+
+  it.prop("S004-R09 counts every event, whatever its type", [anyLog], ([log]) => {
+    expect(fold(log).nextEventNumber).toBe(log.length + 1)
+    expect(Option.getOrUndefined(fold(log).lastEventId)).toBe(log.at(-1)?.id)
+  })
+
+  it.prop(
+    "S004-R07 whatever the log says, a prompt with no pending call has each tool call followed by its result",
+    [anyLog],
+    ([log]) => {
+      for (let length = 0; length <= log.length; length++) {
+        const context = fold(log.slice(0, length))
+        if (context.pendingCalls.length === 0) expect(findUnpaired(context.messages)).toBeUndefined()
+      }
+    },
+    { arbitrary: { runs: 300 } }
+  )
+
+  it.prop("S004-R07 no message is ever lost, changed or taken back", [anyLog], ([log]) => {
+    let before: ReducedContext = emptyContext
+    for (const event of log) {
+      const after = reduce(before, event)
+      expect(after.messages.slice(0, before.messages.length)).toStrictEqual(before.messages)
+      before = after
+    }
+    const spoken = log.filter((event) => event.type === "UserMessageEvent").length
+    expect(
+      [...before.messages, ...before.heldMessages].filter((message) => message.role === "user")
+    ).toHaveLength(spoken)
+  })
+
+  it.prop(
+    "an event of an unknown type is skipped: it moves the counter, and its trigger counts",
+    [anyLog],
+    ([log]) => {
+      const before = fold(log)
+      const [unknown] = append(log, { type: "UnknownThingEvent" }).slice(-1)
+      expect(unknown).toBeInstanceOf(UnknownEvent)
+      const after = fold(unknown ? [unknown] : [], before)
+      expect(after).toStrictEqual({
+        ...before,
+        nextEventNumber: log.length + 2,
+        lastEventId: Option.some(id(log.length + 1))
+      })
+    }
+  )
+
+  it("S004-R12 knows nothing that no event has said", () => {
+    expect(fold([])).toStrictEqual(emptyContext)
+    expect(emptyContext).toMatchObject({
+      messages: [],
+      nextEventNumber: 1,
+      currentTurnNumber: 0,
+      isTurnDue: false,
+      pendingCalls: []
+    })
+    expect(emptyContext.agentTurnStartedAtEventId).toStrictEqual(Option.none())
+  })
+})
+
+describe("the cost of a fold", () => {
+  const exchange = (number: number): ReadonlyArray<NewEvent> => [
+    mentions("Hi"),
+    answers("", [`c${number}`]),
+    toolStarts(`c${number}`),
+    toolCompletes(`c${number}`)
+  ]
+  const log = logOf(...Array.from({ length: 2_500 }, (_, number) => exchange(number)).flat())
+  const long = logOf(...Array.from({ length: 25_000 }, (_, number) => exchange(number)).flat())
+
+  /** The best of five: what the fold itself costs, whatever else the machine does. */
+  const foldMs = (events: ReadonlyArray<LoggedEvent>) =>
+    Effect.timed(Effect.sync(() => fold(events))).pipe(
+      Effect.replicateEffect(5),
+      Effect.map((rounds) => Math.min(...rounds.map(([elapsed]) => Duration.toMillis(elapsed))))
+    )
+
+  it.live("folds 10,000 events in less than 100 ms, and ten times as many in about ten times as long", () =>
+    Effect.gen(function* () {
+      expect(log).toHaveLength(10_000)
+      expect(yield* foldMs(log)).toBeLessThan(100)
+      expect(yield* foldMs(long)).toBeLessThan(1_500)
+    })
+  )
+})

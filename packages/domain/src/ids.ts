@@ -1,0 +1,55 @@
+/**
+ * The names by which everything is found again.
+ *
+ * Row ids are UUIDv7 made by the program, user ids are text. Each id has a
+ * brand of its own, so that a run's id cannot be handed to something that
+ * wants an agent's. This file makes no ids; the server's `Ids` does.
+ */
+import { Schema } from "effect"
+
+const Uuid = Schema.String.check(
+  Schema.isPattern(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, {
+    message: "Expected a lower-case UUID"
+  })
+)
+
+export const ProjectId = Uuid.pipe(Schema.brand("ProjectId"))
+export type ProjectId = typeof ProjectId.Type
+
+export const ObjectId = Uuid.pipe(Schema.brand("ObjectId"))
+export type ObjectId = typeof ObjectId.Type
+
+export const RelationshipId = Uuid.pipe(Schema.brand("RelationshipId"))
+export type RelationshipId = typeof RelationshipId.Type
+
+export const GraphEventId = Uuid.pipe(Schema.brand("GraphEventId"))
+export type GraphEventId = typeof GraphEventId.Type
+
+export const AgentId = Uuid.pipe(Schema.brand("AgentId"))
+export type AgentId = typeof AgentId.Type
+
+export const RunId = Uuid.pipe(Schema.brand("RunId"))
+export type RunId = typeof RunId.Type
+
+export const EntryId = Uuid.pipe(Schema.brand("EntryId"))
+export type EntryId = typeof EntryId.Type
+
+export const TaskId = Uuid.pipe(Schema.brand("TaskId"))
+export type TaskId = typeof TaskId.Type
+
+export const ToolCallId = Uuid.pipe(Schema.brand("ToolCallId"))
+export type ToolCallId = typeof ToolCallId.Type
+
+/** Proves that its holder is the one attempt that may write for a run. */
+export const AttemptToken = Uuid.pipe(Schema.brand("AttemptToken"))
+export type AttemptToken = typeof AttemptToken.Type
+
+/** A user's id: any text the sign-in system uses. */
+export const UserId = Schema.String.check(Schema.isBetweenLength(1, 200)).pipe(Schema.brand("UserId"))
+export type UserId = typeof UserId.Type
+
+/** An instant on the wire: ISO 8601 in UTC with milliseconds. */
+export const Timestamp = Schema.String.annotate({
+  description: "An instant, ISO 8601 in UTC with milliseconds",
+  examples: ["2026-11-20T23:30:00.000Z"]
+})

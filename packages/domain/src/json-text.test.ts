@@ -1,0 +1,91 @@
+/**
+ * JSON judged as text: what a decoder would round, or die of.
+ *
+ * Each refusal is paired with the nearest text that is taken.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Arbitrary, Schema } from "effect"
+import { findFault } from "./json.ts"
+import { scanJson } from "./json-text.ts"
+
+describe("scanJson", () => {
+  it("takes 2^53−1 and refuses 2^53+1, of either sign, and says where", () => {
+    expect(scanJson(`{"a":[9007199254740991,-9007199254740991]}`)).toBeUndefined()
+    expect(scanJson(`{"a":[0,9007199254740993]}`)).toEqual({
+      pointer: "/a/1",
+      message: "The integer 9007199254740993 is beyond ±(2^53−1) and would be rounded; send it as text"
+    })
+    expect(scanJson(`{"a/b":{"~":-9007199254740993}}`)?.pointer).toBe("/a~1b/~0")
+  })
+
+  it("refuses 2^53 itself, which 2^53+1 is rounded to", () => {
+    expect(scanJson("9007199254740992")?.pointer).toBe("")
+  })
+
+  it("refuses numbers that overflow and takes those that underflow", () => {
+    expect(scanJson(`[1,1e400]`)).toEqual({
+      pointer: "/1",
+      message: "The number 1e400 is too large to be kept"
+    })
+    expect(scanJson(`-1.5E+309`)?.pointer).toBe("")
+    expect(scanJson(`[1e-400, 1.7976931348623157e308]`)).toBeUndefined()
+  })
+
+  it("takes -0, fractions, and large numbers written with a fraction or an exponent", () => {
+    expect(scanJson(`[-0, -0.0, 0.1, 1.0e28, 1e28, 1E+22]`)).toBeUndefined()
+  })
+
+  it("does not print a number of a thousand digits", () => {
+    expect(scanJson("9".repeat(1_000))?.message).toBe(`The number ${"9".repeat(32)}… is too large to be kept`)
+  })
+
+  it("does not look for numbers or brackets in strings and keys", () => {
+    expect(scanJson(`{"9007199254740993":"[[[ 1e400 \\" 9007199254740993","\\\\":"{"}`)).toBeUndefined()
+    expect(scanJson(`{"a\\"":"\\\\","b":1e400}`)?.pointer).toBe("/b")
+  })
+
+  it("takes objects nested 64 deep in a request body and refuses a hundred thousand brackets", () => {
+    const nested = (depth: number) => `{"properties":${`{"a":`.repeat(depth)}1${"}".repeat(depth)}}`
+    expect(scanJson(nested(63))).toBeUndefined()
+    expect(scanJson(nested(64))).toBeUndefined()
+    expect(findFault((JSON.parse(nested(64)) as { readonly properties: unknown }).properties)).toBeUndefined()
+    // Depth 65 may pass the text's own, wider bound; it is then seen in the value.
+    expect(
+      findFault((JSON.parse(nested(65)) as { readonly properties: unknown }).properties)?.message
+    ).toContain("deeper than 64")
+    expect(scanJson("[".repeat(100_000))).toEqual({
+      pointer: "/0".repeat(68),
+      message: "JSON must not be nested deeper than 64"
+    })
+  })
+
+  it("refuses an object of far too many keys, even when they repeat", () => {
+    expect(scanJson(`{${Array.from({ length: 2_000 }, () => `"k":1`).join(",")}}`)).toBeUndefined()
+    expect(scanJson(`{"a":{${Array.from({ length: 2_001 }, () => `"k":1`).join(",")}}}`)?.message).toContain(
+      "more than 1000 keys"
+    )
+  })
+
+  it("sees what stands behind a string of ten million characters", () => {
+    expect(scanJson(`{"a":"${"x".repeat(10_000_000)}","b":1e400}`)?.pointer).toBe("/b")
+    expect(scanJson(`{"a":"${"\\n".repeat(5_000_000)}","b":1e400}`)?.pointer).toBe("/b")
+  })
+
+  it.each(["", "{", `"`, `{"a`, `{"a":"\\`, "]", "}}", "-", "tru", "{]", ",", `{"a" "b"}`, "\u0000"])(
+    "leaves the syntax error %j to the decoder",
+    (text) => {
+      expect(scanJson(text)).toBeUndefined()
+    }
+  )
+
+  it.prop(
+    "takes whatever JSON.stringify writes of numbers that are no big integers",
+    [Arbitrary.schema(Schema.Json)],
+    ([value]) => {
+      const text = JSON.stringify(value, (_, item: unknown) =>
+        typeof item === "number" && Number.isInteger(item) && !Number.isSafeInteger(item) ? 0 : item
+      )
+      expect(scanJson(text)).toBeUndefined()
+    }
+  )
+})

@@ -1,0 +1,102 @@
+/**
+ * Judges JSON as text, before anything decodes it.
+ *
+ * A decoder rounds 2^53+1 and overflows on a hundred thousand brackets, so
+ * both must be seen in the text. One pass, no recursion, nothing is built: the
+ * caller decodes afterwards and then knows the value is what was sent. Syntax
+ * errors are left to the decoder.
+ */
+import { type JsonFault, jsonBounds, pointerStep } from "./json.ts"
+
+interface Frame {
+  readonly kind: "object" | "array"
+  keys: number
+  index: number
+  /** As written: only a pointer shows it, so an escape stays an escape. */
+  key: string
+}
+
+const numberPattern = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y
+
+/** The depth a whole request body may have: its own braces around an object of the deepest kind. */
+const maxTextDepth = jsonBounds.maxDepth + 4
+
+/** Finds the first number or nesting of a JSON text that would not be read back equal. */
+export const scanJson = (text: string): JsonFault | undefined => {
+  const frames: Array<Frame> = []
+  const pointer = () =>
+    frames.map((frame) => pointerStep(frame.kind === "array" ? frame.index : frame.key)).join("")
+  let position = 0
+  while (position < text.length) {
+    const char = text[position]
+    const top = frames.at(-1)
+    if (char === '"') {
+      const end = endOfString(text, position)
+      if (end === undefined) return undefined
+      if (top?.kind === "object" && isKey(text, end)) {
+        top.key = text.slice(position + 1, end - 1)
+        top.keys += 1
+        if (top.keys > jsonBounds.maxKeys * 2)
+          return {
+            pointer: pointer(),
+            message: `A JSON object must not have more than ${jsonBounds.maxKeys} keys`
+          }
+      }
+      position = end
+      continue
+    }
+    if (char === "{" || char === "[") {
+      if (frames.length === maxTextDepth)
+        return { pointer: pointer(), message: `JSON must not be nested deeper than ${jsonBounds.maxDepth}` }
+      frames.push({ kind: char === "{" ? "object" : "array", keys: 0, index: 0, key: "" })
+    } else if (char === "}" || char === "]") frames.pop()
+    else if (char === "," && top?.kind === "array") top.index += 1
+    else if (char === "-" || (char !== undefined && char >= "0" && char <= "9")) {
+      numberPattern.lastIndex = position
+      const match = numberPattern.exec(text)
+      if (match) {
+        const message = numberTextFault(match)
+        if (message) return { pointer: pointer(), message }
+        position = numberPattern.lastIndex
+        continue
+      }
+    }
+    position += 1
+  }
+  return undefined
+}
+
+const isKey = (text: string, from: number): boolean => {
+  for (let at = from; at < text.length; at++) {
+    const char = text[at]
+    if (char === ":") return true
+    if (char !== " " && char !== "\t" && char !== "\n" && char !== "\r") return false
+  }
+  return false
+}
+
+/**
+ * Where the string that begins at `start` ends, after its closing quote.
+ *
+ * A regular expression would do, but the engine keeps a place to return to for
+ * each character and gives up, silently, on a text of some megabytes.
+ */
+const endOfString = (text: string, start: number): number | undefined => {
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let escapes = 0
+    while (text[at - 1 - escapes] === "\\") escapes += 1
+    if (escapes % 2 === 0) return at + 1
+  }
+  return undefined
+}
+
+const numberTextFault = (match: RegExpExecArray): string | undefined => {
+  const value = Number(match[0])
+  if (!Number.isFinite(value)) return `The number ${shorten(match[0])} is too large to be kept`
+  const isInteger = match[1] === undefined && match[2] === undefined
+  return isInteger && !Number.isSafeInteger(value)
+    ? `The integer ${shorten(match[0])} is beyond ±(2^53−1) and would be rounded; send it as text`
+    : undefined
+}
+
+const shorten = (text: string): string => (text.length > 32 ? `${text.slice(0, 32)}…` : text)

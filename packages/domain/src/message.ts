@@ -1,0 +1,33 @@
+/**
+ * One message of a prompt, in the JSON form that effect's `Prompt` decodes.
+ *
+ * The reducer makes these and the model stage decodes them; they are plain
+ * JSON here because this package imports only effect's root modules. A tool
+ * call and its result are one unit: no prompt has one without the other.
+ */
+import type { Schema } from "effect"
+
+export interface ToolCall {
+  readonly id: string
+  readonly name: string
+  /** What the model sent, decoded; text that was no JSON stays text and is refused by the tool. */
+  readonly arguments: Schema.Json
+}
+
+export type Message =
+  | { readonly role: "system"; readonly content: string }
+  | { readonly role: "user"; readonly content: string }
+  | { readonly role: "assistant"; readonly content: ReadonlyArray<AssistantPart> }
+  | { readonly role: "tool"; readonly content: ReadonlyArray<ToolResultPart> }
+
+export type AssistantPart =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "tool-call"; readonly id: string; readonly name: string; readonly params: Schema.Json }
+
+export interface ToolResultPart {
+  readonly type: "tool-result"
+  readonly id: string
+  readonly name: string
+  readonly isFailure: boolean
+  readonly result: Schema.Json
+}

@@ -1,0 +1,40 @@
+/**
+ * Which model an agent asks, and how.
+ *
+ * A definition names a provider and a model, never an address or a key: those
+ * come from the operator's environment (DESIGN §11), so nobody who may write
+ * an agent can send its prompts elsewhere.
+ */
+import { Schema } from "effect"
+import { Script } from "./script.ts"
+
+/** Accepts null as absent. */
+const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
+
+/** Who answers. `scripted` needs no network and says of itself that it is a script. */
+export const ModelProvider = Schema.Literals([
+  "openai",
+  "anthropic",
+  "google",
+  "google-vertex",
+  "openai-compatible",
+  "scripted"
+])
+export type ModelProvider = typeof ModelProvider.Type
+
+const ModelName = Schema.String.check(Schema.isBetweenLength(1, 200))
+
+/** A provider and one of its models. */
+export const ModelRef = Schema.Struct({ provider: ModelProvider, name: ModelName })
+export type ModelRef = typeof ModelRef.Type
+
+export const ModelConfig = Schema.Struct({
+  ...ModelRef.fields,
+  temperature: opt(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }))),
+  maxOutputTokens: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))),
+  /** For provider `scripted`: the rules; without it, the built-in script of the model's or the agent's name. */
+  script: opt(Script),
+  /** Asked when the first model cannot answer; never after its output has begun. */
+  fallback: opt(ModelRef)
+}).annotate({ identifier: "ModelConfig" })
+export type ModelConfig = typeof ModelConfig.Type
