@@ -1,0 +1,78 @@
+/**
+ * Agents, their versions, their processing log, and the manual trigger.
+ */
+import { Agent, AgentInput, AgentPatch } from "@tropism/domain/agent"
+import { AgentId, GraphEventId, ProjectId } from "@tropism/domain/ids"
+import { EntryStatus, ProcessingEntry } from "@tropism/domain/processing"
+import { Run } from "@tropism/domain/run"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { Authorization } from "./authorization.ts"
+import { Page, PageQuery } from "./page.ts"
+import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
+
+export const TriggerInput = Schema.Struct({ input: Schema.optional(Schema.Json) })
+
+/** Why an event did or did not wake an agent. */
+export const Explanation = Schema.Struct({
+  agentId: AgentId,
+  eventId: GraphEventId,
+  /** `woke`: a run was made; `refused`: a rule said no; `skipped`: the agent was busy with the object; `waiting`: not dispatched yet. */
+  outcome: Schema.Literals(["woke", "refused", "skipped", "waiting"]),
+  reason: Schema.String,
+  entry: Schema.NullOr(ProcessingEntry)
+}).annotate({ identifier: "Explanation" })
+export type Explanation = typeof Explanation.Type
+
+const project = { projectId: ProjectId }
+const agent = { projectId: ProjectId, agentId: AgentId }
+
+export class AgentsApi extends HttpApiGroup.make("agents")
+  .add(
+    HttpApiEndpoint.get("list", "/agents", {
+      params: project,
+      query: PageQuery,
+      success: Page(Agent),
+      error: [NotFound, InvalidInput]
+    }),
+    HttpApiEndpoint.post("create", "/agents", {
+      params: project,
+      payload: AgentInput,
+      success: Agent.pipe(HttpApiSchema.status(201)),
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    HttpApiEndpoint.get("get", "/agents/:agentId", { params: agent, success: Agent, error: NotFound }),
+    HttpApiEndpoint.patch("update", "/agents/:agentId", {
+      params: agent,
+      payload: AgentPatch,
+      success: Agent,
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    HttpApiEndpoint.delete("delete", "/agents/:agentId", {
+      params: agent,
+      success: HttpApiSchema.NoContent,
+      error: [NotFound, Forbidden]
+    }),
+    /** Waits for the run up to a bound; `wait=false`, or the bound passed: 202 with the run as it is. */
+    HttpApiEndpoint.post("trigger", "/agents/:agentId/trigger", {
+      params: agent,
+      query: { wait: Schema.optional(Schema.Literals(["true", "false"])) },
+      payload: TriggerInput,
+      success: [Run, Run.annotate({ identifier: "UnfinishedRun" }).pipe(HttpApiSchema.status(202))],
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    HttpApiEndpoint.get("processingLog", "/agents/:agentId/processing-log", {
+      params: agent,
+      query: { ...PageQuery, status: Schema.optional(EntryStatus) },
+      success: Page(ProcessingEntry),
+      error: [NotFound, InvalidInput]
+    }),
+    HttpApiEndpoint.get("explain", "/agents/:agentId/explain", {
+      params: agent,
+      query: { eventId: GraphEventId },
+      success: Explanation,
+      error: [NotFound, InvalidInput]
+    })
+  )
+  .prefix("/api/projects/:projectId")
+  .middleware(Authorization) {}

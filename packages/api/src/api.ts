@@ -1,0 +1,36 @@
+/**
+ * The contract: one value from which server, client, OpenAPI and docs derive.
+ *
+ * Unknown fields are refused, not dropped: a misspelt safety setting that was
+ * silently ignored would be worse than an error.
+ */
+import { HttpApi, OpenApi } from "effect/http-api"
+import { AgentsApi } from "./agents-api.ts"
+import { RequestProblems } from "./authorization.ts"
+import { FeedApi, ObjectsApi, RelationshipsApi } from "./graph-api.ts"
+import { ContextsApi, RunsApi } from "./runs-api.ts"
+import { ProjectsApi, SystemApi } from "./system-api.ts"
+import { TasksApi } from "./tasks-api.ts"
+
+export class Api extends HttpApi.make("tropism")
+  .add(SystemApi)
+  .add(ProjectsApi)
+  .add(ObjectsApi)
+  .add(RelationshipsApi)
+  .add(FeedApi)
+  .add(AgentsApi)
+  .add(RunsApi)
+  .add(ContextsApi)
+  .add(TasksApi)
+  .middleware(RequestProblems)
+  .annotate(HttpApi.ParseOptions, { onExcessProperty: "error", errors: "all" })
+  .annotate(HttpApi.HeadersParseOptions, {})
+  .annotate(HttpApi.SuccessParseOptions, {})
+  .annotate(HttpApi.ErrorParseOptions, {})
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Tropism",
+      version: "0.1.0",
+      description: "Agents that act on a shared knowledge graph when it changes."
+    })
+  ) {}

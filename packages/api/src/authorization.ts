@@ -1,0 +1,52 @@
+/**
+ * Who is asking: the credential of a request and the principal it stands for.
+ *
+ * A bearer token or the console's cookie gives a principal; nothing in a path,
+ * a body or a header besides does. The server implements the middleware.
+ */
+import { UserId, ProjectId } from "@tropism/domain/ids"
+import { Context, Schema } from "effect"
+import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import {
+  BodyTooLarge,
+  MalformedRequest,
+  InvalidInput,
+  NotFound,
+  ServerFault,
+  Unauthorized
+} from "./problems.ts"
+
+export const Role = Schema.Literals(["viewer", "editor", "reviewer", "admin"])
+export type Role = typeof Role.Type
+
+export const Principal = Schema.Struct({
+  userId: UserId,
+  role: Role,
+  /** The projects the credential reaches; null is every project of this server. */
+  projectIds: Schema.NullOr(Schema.Array(ProjectId))
+}).annotate({ identifier: "Principal" })
+export type Principal = typeof Principal.Type
+
+export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principal>()(
+  "@tropism/api/CurrentPrincipal"
+) {}
+
+/** Turns a credential into a principal; without one every route behind it answers 401. */
+export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: CurrentPrincipal }>()(
+  "@tropism/api/Authorization",
+  {
+    error: [Unauthorized],
+    security: {
+      bearer: HttpApiSecurity.bearer,
+      cookie: HttpApiSecurity.apiKey({ key: "tropism_session", in: "cookie" })
+    }
+  }
+) {}
+
+/** Turns a request that cannot be decoded into a problem that says where the fault lies. */
+export class RequestProblems extends HttpApiMiddleware.Service<RequestProblems>()(
+  "@tropism/api/RequestProblems",
+  {
+    error: [MalformedRequest, InvalidInput, BodyTooLarge, NotFound, ServerFault]
+  }
+) {}

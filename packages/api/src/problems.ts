@@ -1,0 +1,100 @@
+/**
+ * Every way in which the API says no, as RFC 9457 problem details.
+ *
+ * `type` is a stable address below the server itself. A missing thing and
+ * another project's thing give the same problem, so nothing can be probed.
+ */
+import { Schema } from "effect"
+import { HttpApiError } from "effect/http-api"
+
+/** Where in the request the fault lies: a JSON pointer into the body, or the name of a parameter. */
+export const InputFault = Schema.Struct({ pointer: Schema.String, message: Schema.String })
+export type InputFault = typeof InputFault.Type
+
+/** 400: the request cannot be read at all (its body is no JSON, a parameter is malformed). */
+export class MalformedRequest extends HttpApiError.Problem<MalformedRequest>()(
+  "MalformedRequest",
+  {
+    type: "/problems/malformed-request",
+    status: 400,
+    title: "The request cannot be read"
+  },
+  { errors: Schema.optionalKey(Schema.Array(InputFault)) }
+) {}
+
+/** 401: no credential, or one that is unknown, expired or revoked. */
+export class Unauthorized extends HttpApiError.Problem<Unauthorized>()("Unauthorized", {
+  type: "/problems/unauthorized",
+  status: 401,
+  title: "A valid token is needed"
+}) {}
+
+/** 403: the credential is good but its role does not allow this. */
+export class Forbidden extends HttpApiError.Problem<Forbidden>()("Forbidden", {
+  type: "/problems/forbidden",
+  status: 403,
+  title: "This is not allowed for your role"
+}) {}
+
+/** 404: missing, deleted, or another project's. */
+export class NotFound extends HttpApiError.Problem<NotFound>()("NotFound", {
+  type: "/problems/not-found",
+  status: 404,
+  title: "Not found"
+}) {}
+
+/** 409: the request was understood and the present state forbids it. */
+export class Conflict extends HttpApiError.Problem<Conflict>()(
+  "Conflict",
+  {
+    type: "/problems/conflict",
+    status: 409,
+    title: "The present state does not allow this"
+  },
+  {
+    reason: Schema.Literals([
+      "version",
+      "keyTaken",
+      "nameTaken",
+      "relationshipExists",
+      "alreadyDecided",
+      "digestMismatch",
+      "outdated",
+      "notPermitted",
+      "agentDisabled",
+      "state"
+    ])
+  }
+) {}
+
+/** 413: the body is larger than this door takes. */
+export class BodyTooLarge extends HttpApiError.Problem<BodyTooLarge>()("BodyTooLarge", {
+  type: "/problems/body-too-large",
+  status: 413,
+  title: "The body is too large"
+}) {}
+
+/** 422: the request can be read and something in it is wrong; `errors` says what and where. */
+export class InvalidInput extends HttpApiError.Problem<InvalidInput>()(
+  "InvalidInput",
+  {
+    type: "/problems/invalid-input",
+    status: 422,
+    title: "Something in the request is wrong"
+  },
+  { errors: Schema.Array(InputFault) }
+) {}
+
+/** 500: a fault of the server; the details are in its log under the request's id. */
+export class ServerFault extends HttpApiError.Problem<ServerFault>()("ServerFault", {
+  type: "/problems/server-fault",
+  status: 500,
+  title: "The server failed to do this"
+}) {}
+
+/** 503: the server is not able to work at the moment; trying again later is right. */
+export class Unavailable extends HttpApiError.Problem<Unavailable>()("Unavailable", {
+  type: "/problems/unavailable",
+  status: 503,
+  title: "The server cannot work at the moment"
+}) {}

@@ -1,0 +1,115 @@
+/**
+ * Runs and contexts: what agents did, step by step, and the log it is told in.
+ */
+import { AgentId, ProjectId, RunId, Timestamp, ToolCallId, UserId } from "@tropism/domain/ids"
+import { ContextEvent, ContextName, UserMessageEvent } from "@tropism/domain/context-event"
+import { Run, RunStatus } from "@tropism/domain/run"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { Authorization } from "./authorization.ts"
+import { Page, PageQuery } from "./page.ts"
+import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
+
+/** One tool call as it was recorded: who, what, when, with what outcome. */
+export const ToolCallRecord = Schema.Struct({
+  id: ToolCallId,
+  runId: Schema.NullOr(RunId),
+  agentId: Schema.NullOr(AgentId),
+  userId: Schema.NullOr(UserId),
+  contextName: Schema.NullOr(Schema.String),
+  callId: Schema.String,
+  tool: Schema.String,
+  arguments: Schema.Json,
+  status: Schema.Literals(["completed", "failed", "refused"]),
+  /** What the gate decided for a change; null for a tool that changes nothing. */
+  decision: Schema.NullOr(Schema.Literals(["execute", "suggest", "refuse"])),
+  result: Schema.Json,
+  createdAt: Timestamp
+}).annotate({ identifier: "ToolCallRecord" })
+export type ToolCallRecord = typeof ToolCallRecord.Type
+
+const project = { projectId: ProjectId }
+const run = { projectId: ProjectId, runId: RunId }
+const context = { projectId: ProjectId, name: ContextName }
+
+const After = {
+  after: Schema.optional(Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0)))
+}
+
+export class RunsApi extends HttpApiGroup.make("runs")
+  .add(
+    HttpApiEndpoint.get("list", "/runs", {
+      params: project,
+      query: { ...PageQuery, status: Schema.optional(RunStatus), agentId: Schema.optional(AgentId) },
+      success: Page(Run),
+      error: [NotFound, InvalidInput]
+    }),
+    HttpApiEndpoint.get("get", "/runs/:runId", { params: run, success: Run, error: NotFound }),
+    /** The run's context events: a JSON page, or live with `Accept: text/event-stream`, ids being event numbers. */
+    HttpApiEndpoint.get("events", "/runs/:runId/events", {
+      params: run,
+      query: { ...PageQuery, ...After },
+      success: Page(ContextEvent),
+      error: [NotFound, InvalidInput]
+    }),
+    HttpApiEndpoint.get("toolCalls", "/runs/:runId/tool-calls", {
+      params: run,
+      query: PageQuery,
+      success: Page(ToolCallRecord),
+      error: [NotFound, InvalidInput]
+    }),
+    /** Decides once against completion: 409 when the run has ended already. */
+    HttpApiEndpoint.post("cancel", "/runs/:runId/cancel", {
+      params: run,
+      success: Run,
+      error: [NotFound, Forbidden, Conflict]
+    })
+  )
+  .prefix("/api/projects/:projectId")
+  .middleware(Authorization) {}
+
+export const Context = Schema.Struct({
+  name: ContextName,
+  agentId: AgentId,
+  eventCount: Schema.Int,
+  createdAt: Timestamp
+}).annotate({
+  identifier: "Context"
+})
+export type Context = typeof Context.Type
+
+export const ContextInput = Schema.Struct({ name: ContextName, agentId: AgentId })
+
+/** An event that somebody adds; `triggersAgentTurn` is true for a message unless it says otherwise (S004-R21, R23). */
+export const EventInput = Schema.Struct({
+  type: UserMessageEvent.fields.type,
+  content: Schema.String.check(Schema.isBetweenLength(1, 100_000)),
+  triggersAgentTurn: Schema.optional(Schema.NullOr(Schema.Boolean))
+}).annotate({ identifier: "EventInput" })
+export type EventInput = typeof EventInput.Type
+
+export class ContextsApi extends HttpApiGroup.make("contexts")
+  .add(
+    HttpApiEndpoint.post("create", "/contexts", {
+      params: project,
+      payload: ContextInput,
+      success: Context.pipe(HttpApiSchema.status(201)),
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    HttpApiEndpoint.get("get", "/contexts/:name", { params: context, success: Context, error: NotFound }),
+    /** Answers as soon as the event is kept; what the agent does comes through the log (S004-R03). */
+    HttpApiEndpoint.post("addEvent", "/contexts/:name/events", {
+      params: context,
+      payload: EventInput,
+      success: HttpApiSchema.NoContent,
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    HttpApiEndpoint.get("events", "/contexts/:name/events", {
+      params: context,
+      query: { ...PageQuery, ...After },
+      success: Page(ContextEvent),
+      error: [NotFound, InvalidInput]
+    })
+  )
+  .prefix("/api/projects/:projectId")
+  .middleware(Authorization) {}

@@ -1,0 +1,50 @@
+/**
+ * Is the server alive and ready, and who am I: the routes outside any project.
+ */
+import { ProjectId, Timestamp } from "@tropism/domain/ids"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { Authorization, Principal } from "./authorization.ts"
+import { Page, PageQuery } from "./page.ts"
+import { Conflict, Forbidden, InvalidInput, NotFound, Unavailable } from "./problems.ts"
+
+export const Health = Schema.Struct({ status: Schema.Literal("ok"), version: Schema.String })
+
+/** Routes that need no token. `/ready` is 200 only while the database answers. */
+export class SystemApi extends HttpApiGroup.make("system").add(
+  HttpApiEndpoint.get("health", "/health", { success: Health }),
+  HttpApiEndpoint.get("ready", "/ready", { success: Health, error: Unavailable })
+) {}
+
+export const Project = Schema.Struct({ id: ProjectId, name: Schema.String, createdAt: Timestamp }).annotate({
+  identifier: "Project"
+})
+export type Project = typeof Project.Type
+
+export const ProjectInput = Schema.Struct({
+  name: Schema.String.check(
+    Schema.isBetweenLength(1, 200),
+    Schema.isPattern(/\S/, { message: "A project's name must not be blank" })
+  )
+})
+
+export class ProjectsApi extends HttpApiGroup.make("projects")
+  .add(
+    HttpApiEndpoint.get("me", "/api/me", { success: Principal }),
+    HttpApiEndpoint.get("list", "/api/projects", {
+      query: PageQuery,
+      success: Page(Project),
+      error: [InvalidInput]
+    }),
+    HttpApiEndpoint.post("create", "/api/projects", {
+      payload: ProjectInput,
+      success: Project.pipe(HttpApiSchema.status(201)),
+      error: [Forbidden, Conflict, InvalidInput]
+    }),
+    HttpApiEndpoint.get("get", "/api/projects/:projectId", {
+      params: { projectId: ProjectId },
+      success: Project,
+      error: NotFound
+    })
+  )
+  .middleware(Authorization) {}
