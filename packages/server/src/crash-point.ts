@@ -1,0 +1,34 @@
+/**
+ * Names the places where a process may die between two durable steps.
+ *
+ * A seam and a no-op in production. A simulation stops the server at one of
+ * them, and nothing after it runs: what is left is what the database holds.
+ */
+import { Context, Effect } from "effect"
+
+export type CrashPointName =
+  | "graph.beforeCommit"
+  | "graph.afterCommit"
+  | "dispatch.beforeCommit"
+  | "dispatch.afterCommit"
+  | "run.afterClaim"
+  | "run.afterTurnStarted"
+  | "run.beforeModel"
+  | "run.afterModel"
+  | "run.afterStep"
+  | "tool.beforeCommit"
+  | "tool.afterCommit"
+  | "run.beforeComplete"
+  | "run.afterComplete"
+  | "task.beforeCommit"
+  | "task.afterCommit"
+  | "schedule.beforeCommit"
+  | "schedule.afterCommit"
+
+export class CrashPoint extends Context.Reference<{
+  readonly hit: (name: CrashPointName) => Effect.Effect<void>
+}>("@tropism/server/CrashPoint", { defaultValue: () => ({ hit: () => Effect.void }) }) {
+  /** Passes the named place. */
+  static readonly hit = (name: CrashPointName): Effect.Effect<void> =>
+    Effect.flatMap(CrashPoint, (point) => point.hit(name))
+}

@@ -1,0 +1,91 @@
+/**
+ * The door to PostgreSQL: a transaction that sees one project's rows.
+ *
+ * Flow: graph → outbox → dispatch → run → tool → task, all on **database**
+ *
+ * Whatever reads or writes a project's rows requires a `ProjectTransaction`, so
+ * forgetting the project does not compile, and the database refuses it besides:
+ * with no project set, row-level security shows nothing. A broken database is a
+ * defect here and not an error that each caller handles; the loops that must
+ * outlive it and the HTTP edge catch it there.
+ */
+import { PgClient } from "@effect/sql-pg"
+import type { ProjectId } from "@tropism/domain/ids"
+import { Context, Effect, Layer, type Redacted, String as Text } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
+import { poolLimits } from "../limits.ts"
+
+/** The proof that a transaction is open and which project it sees. */
+export class ProjectTransaction extends Context.Service<
+  ProjectTransaction,
+  { readonly projectId: ProjectId }
+>()("@tropism/server/database/ProjectTransaction") {}
+
+export class Database extends Context.Service<
+  Database,
+  {
+    /** Runs an effect in one transaction that sees one project's rows. A failure rolls back. */
+    readonly inProject: <A, E, R>(
+      projectId: ProjectId,
+      effect: Effect.Effect<A, E, R>
+    ) => Effect.Effect<A, E, Exclude<R, ProjectTransaction>>
+
+    /** Runs an effect so that its writes can be undone alone, when it fails, inside an open transaction. */
+    readonly attempt: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | ProjectTransaction>
+
+    /** Whether the database answers. */
+    readonly ping: Effect.Effect<boolean>
+  }
+>()("@tropism/server/database/Database") {
+  static readonly layer = Layer.effect(
+    Database,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      return Database.of({
+        inProject: <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, E, R>) =>
+          orDie(
+            sql.withTransaction(
+              sql`select set_config('tropism.project', ${projectId}, true)`.pipe(
+                Effect.andThen(Effect.provideService(effect, ProjectTransaction, { projectId }))
+              )
+            )
+          ),
+        attempt: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+          Effect.andThen(ProjectTransaction, orDie(sql.withTransaction(effect))),
+        ping: sql`select 1`.pipe(
+          Effect.as(true),
+          Effect.catch(() => Effect.succeed(false)),
+          Effect.timeoutOrElse({ duration: poolLimits.pingTimeoutMs, orElse: () => Effect.succeed(false) })
+        )
+      })
+    })
+  )
+}
+
+/** Turns a broken database into a defect and leaves every other failure alone. */
+export const orDie = <A, E, R>(
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, Exclude<E, SqlError.SqlError>, R> =>
+  Effect.catchIf(
+    effect,
+    (error): error is E & SqlError.SqlError => error instanceof SqlError.SqlError,
+    Effect.die
+  ) as Effect.Effect<A, Exclude<E, SqlError.SqlError>, R>
+
+/** The constraint that a write broke, when it broke a unique one. */
+export const brokenUniqueKey = (error: SqlError.SqlError): string | undefined =>
+  error.reason._tag === "UniqueViolation" ? error.reason.constraint : undefined
+
+/** A pool that logs in as the server's own role; column names arrive in camelCase, JSON untouched. */
+export const poolLayer = (options: {
+  readonly url: Redacted.Redacted
+  readonly startupParameters: Readonly<Record<string, string>>
+}) =>
+  PgClient.layer({
+    url: options.url,
+    startupParameters: options.startupParameters,
+    applicationName: "tropism",
+    maxConnections: poolLimits.connections,
+    transformResultNames: Text.snakeToCamel,
+    transformJson: false
+  })

@@ -1,0 +1,24 @@
+/**
+ * Makes row ids, tokens and nothing else.
+ *
+ * A seam: a simulation gives ids that follow from its seed. Ids are UUIDv7, so
+ * their order is the order in which one program made them; secrets are not ids
+ * and come from the system's random source.
+ */
+import { Context, Effect, Layer } from "effect"
+import { v7 } from "uuid"
+
+export class Ids extends Context.Service<
+  Ids,
+  {
+    /** A new UUIDv7. */
+    readonly next: Effect.Effect<string>
+    /** A new secret: 32 random bytes, hexadecimal. */
+    readonly secret: Effect.Effect<string>
+  }
+>()("@tropism/server/Ids") {
+  static readonly layer = Layer.succeed(Ids, {
+    next: Effect.sync(() => v7()),
+    secret: Effect.sync(() => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("hex"))
+  })
+}

@@ -1,0 +1,153 @@
+/**
+ * Every bound of the server, its unit last in its name.
+ *
+ * No loop, queue, retry or prompt is without one. Each folder has a section of
+ * its own; a bound that a person may set stands in `domain`, not here.
+ */
+
+/** Of `model/`: one request to a model. */
+export const modelLimits = {
+  /** One attempt, from the request to the last part of the answer. */
+  requestTimeoutMs: 900_000,
+  /** Between two parts of an answer, and before the first: slow thinkers and slow machines are not dead. */
+  silenceTimeoutMs: 240_000,
+  /** Further attempts at one model, each before any output; then the fallback. */
+  maxRetries: 3,
+  retryBaseMs: 500,
+  retryMaxMs: 10_000,
+  /** A server that asks for a longer pause than this is not waited for. */
+  retryAfterMaxMs: 60_000,
+  /** Of an error's text that is passed on. */
+  failureMessageMaxChars: 600,
+  /** Of one Liquid expression or template of a script. */
+  scriptParseMaxChars: 20_000,
+  /** For one Liquid expression or template of a script. */
+  scriptRenderTimeoutMs: 1_000,
+  /** Liquid's own count of what a template allocates. */
+  scriptMemoryMaxUnits: 2_000_000
+} as const
+
+/** Of `database/`: starting, reaching and ending PostgreSQL. */
+export const databaseLimits = {
+  /** One attempt to connect. */
+  connectTimeoutMs: 10_000,
+  /** An outside PostgreSQL that answers "I am starting" is asked again for this long. */
+  startingTimeoutMs: 30_000,
+  /** `initdb`, or the final flush of what it wrote. */
+  creationTimeoutMs: 120_000,
+  /** `initdb` when it is told to end. */
+  childEndTimeoutMs: 5_000,
+  /** From the start of PostgreSQL to the first login; a recovery after a crash lies in between. */
+  startTimeoutMs: 180_000,
+  /** Starts in one go: a port may be taken, or leftovers of a killed server may still be ending. */
+  startAttempts: 6,
+  startRetryDelayMs: 500,
+  /** Between two looks at a server that starts or ends. */
+  pollIntervalMs: 20,
+  /** A fast shutdown; after it the server is told to drop everything, which its next start repairs. */
+  stopTimeoutMs: 30_000,
+  stopNowTimeoutMs: 10_000,
+  /** The log of the embedded PostgreSQL; it is kept twice, the current part and the one before. */
+  logMaxBytes: 8_388_608,
+  logCheckIntervalMs: 60_000,
+  /** Of a program's last words, as shown in an error. */
+  lastWordsMaxChars: 1_500,
+  /** Another program on the same database may be making the roles. */
+  provisionLockTimeoutMs: 30_000,
+  provisionRetries: 3,
+  /** Clusters of one data folder's path, in the folder that is the machine's. */
+  clusterNames: 100,
+  /** Of the embedded PostgreSQL itself. */
+  connections: 100,
+  sharedBuffersMegabytes: 128,
+  walMaxMegabytes: 512
+} as const
+
+/** Of `database/`: the pool of this program. */
+export const poolLimits = {
+  connections: 20,
+  pingTimeoutMs: 2_000
+} as const
+
+/** Of `outbox/` and `dispatch/`: from a committed event to a queued run. */
+export const dispatchLimits = {
+  /** Events dispatched in one transaction. */
+  batchEvents: 100,
+  /** A sweep finds what no wake-up told of. */
+  sweepIntervalMs: 1_000,
+  /** Agents between the root event of a chain and an event that still wakes one. */
+  chainMaxDepth: 16,
+  /** Runs that one root event may lead to. */
+  chainMaxRuns: 100,
+  /** Between two looks at the schedules. */
+  scheduleIntervalMs: 1_000,
+  /** Schedules fired in one transaction. */
+  batchSchedules: 50
+} as const
+
+/** Of `run/`: from a queued run to its end. */
+export const runLimits = {
+  /** Runs that one program works on at once. */
+  concurrentRuns: 16,
+  /** Without a heartbeat for this long, another worker may take a run over. */
+  leaseMs: 30_000,
+  heartbeatIntervalMs: 10_000,
+  /** Claims of one run in all; after the last the run fails. */
+  maxAttempts: 3,
+  sweepIntervalMs: 1_000,
+  /** Steps of a run whose agent sets no bound: a wall, not a plan. */
+  maxSteps: 1_000,
+  /** A processing entry without a live run for this long is abandoned. */
+  stuckAfterMs: 300_000,
+  stuckIntervalMs: 30_000,
+  /** What a run's prompt may hold of one rendered template. */
+  promptMaxChars: 400_000,
+  summaryMaxChars: 20_000,
+  errorMaxChars: 2_000,
+  /** How long a manual trigger waits for its run. */
+  triggerWaitMs: 60_000
+} as const
+
+/** Of `tool/`: one tool call. */
+export const toolLimits = {
+  /** One call, from the request to its answer. */
+  callTimeoutMs: 30_000,
+  /** Objects that one search answers. */
+  searchMaxItems: 50,
+  neighborsMaxDepth: 3,
+  neighborsMaxItems: 200,
+  reasoningMaxChars: 4_000
+} as const
+
+/** Of `agent/`: contexts and those who listen to them. */
+export const agentLimits = {
+  /** Events that one slow listener may be behind before it reads from the log instead. */
+  subscriberBuffer: 256,
+  /** Events read from a log in one query. */
+  logPageEvents: 1_000
+} as const
+
+/** Of `http/`: requests and streams. */
+export const httpLimits = {
+  bodyMaxBytes: 1_048_576,
+  heartbeatIntervalMs: 4_000,
+  /** A stream looks for rows that no wake-up told of. */
+  streamPollIntervalMs: 1_000,
+  streamPageEvents: 200,
+  /** How long requests under way may take to end when the server stops. */
+  drainTimeoutMs: 10_000,
+  sessionMaxAgeSeconds: 2_592_000,
+  loginCodeMaxAgeSeconds: 86_400
+} as const
+
+/** Of `graph/`: imports. */
+export const graphLimits = {
+  /** Changes that an import commits together. */
+  importBatchChanges: 50,
+  /** Of one package-lock.json; the largest seen in the wild have some ten thousand packages. */
+  lockfileMaxChars: 67_108_864,
+  lockfilePackages: 100_000,
+  lockfileDependencies: 500_000,
+  /** Faults of one file that are told; the others are counted. */
+  lockfileFaultsShown: 20
+} as const
