@@ -1,0 +1,168 @@
+/**
+ * Makes the graph say what a lockfile says, and tells its progress.
+ *
+ * Flow: **graph** → outbox → dispatch → run → tool → task
+ *
+ * The plan is pure; this file carries it out through the gateway, in batches of
+ * one transaction each. Dying in between leaves whole batches, and importing the
+ * same file again plans only what is missing. Each change is its own root event.
+ */
+import type { ImportLine } from "@tropism/api/graph-api"
+import { type Actor, direct } from "@tropism/domain/actor"
+import type { Change } from "@tropism/domain/change"
+import type { ObjectId, ProjectId } from "@tropism/domain/ids"
+import { Context, Effect, Layer, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import { Database, orDie, ProjectTransaction } from "../database/database.ts"
+import { graphLimits } from "../limits.ts"
+import { Gateway } from "./gateway.ts"
+import { type CurrentDependency, type CurrentPackage, type ImportStep, planImport } from "./import-plan.ts"
+import type { LockGraph } from "./package-lock.ts"
+import { type ChangeRefused, refused } from "./refused.ts"
+
+export const packageType = "Package"
+export const dependencyType = "DEPENDS_ON"
+
+type Finished = Extract<ImportLine, { readonly type: "finished" }>
+
+/** What one batch adds to the import's counts. */
+type Counts = Omit<Finished, "type">
+
+export class Importer extends Context.Service<
+  Importer,
+  {
+    /** Carries out the import; the stream ends with `finished`, or with `failed` and the reason. */
+    readonly importLock: (projectId: ProjectId, lock: LockGraph, actor: Actor) => Stream.Stream<ImportLine>
+  }
+>()("@tropism/server/graph/Importer") {
+  static readonly layer = Layer.effect(
+    Importer,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const database = yield* Database
+      const gateway = yield* Gateway
+
+      /** What the graph says of this lockfile now. */
+      const current = Effect.fn("Importer.current")(function* (lockfile: string) {
+        const { projectId } = yield* ProjectTransaction
+        const packages = yield* sql<CurrentPackage>`
+          select id, key, properties, version from kb.graph_objects
+          where project_id = ${projectId} and type = ${packageType} and deleted_at is null and properties->>'lockfile' = ${lockfile} and key is not null`
+        const dependencies = yield* sql<CurrentDependency>`
+          select one.id, start.key as from_key, finish.key as to_key, one.properties from kb.graph_relationships one
+          join kb.graph_objects start on start.id = one.from_id join kb.graph_objects finish on finish.id = one.to_id
+          where one.project_id = ${projectId} and one.type = ${dependencyType} and one.deleted_at is null
+            and start.type = ${packageType} and start.properties->>'lockfile' = ${lockfile} and start.key is not null and finish.key is not null`
+        return { packages, dependencies }
+      }, orDie)
+
+      const importLock = (projectId: ProjectId, lock: LockGraph, actor: Actor): Stream.Stream<ImportLine> =>
+        Stream.unwrap(
+          Effect.gen(function* () {
+            const now = yield* database.inProject(projectId, current(lock.name))
+            const plan = planImport(now, lock)
+            const ids = new Map(now.packages.map((one) => [one.key, one.id]))
+            const counts: Counts = {
+              created: 0,
+              updated: 0,
+              deleted: 0,
+              unchanged: plan.unchangedPackages,
+              relationshipsCreated: 0,
+              relationshipsDeleted: 0
+            }
+
+            /** Applies one step, and remembers the id of what it made. */
+            const apply = Effect.fnUntraced(function* (step: ImportStep) {
+              for (const change of yield* changesOf(step, ids)) {
+                const { entity } = yield* gateway.apply(change, { actor, cause: direct })
+                if (change.type === "create" && change.key !== null && entity.kind === "object")
+                  ids.set(change.key, entity.object.id)
+              }
+            })
+
+            const commit = (steps: ReadonlyArray<ImportStep>) =>
+              database.inProject(projectId, Effect.forEach(steps, apply, { discard: true }))
+
+            const done = { steps: 0 }
+            const progress = Stream.fromIterable(batches(plan.steps)).pipe(
+              Stream.mapEffect((steps) =>
+                Effect.map(commit(steps), (): ImportLine => {
+                  for (const step of steps) count(counts, step)
+                  done.steps += steps.length
+                  return { type: "progress", done: done.steps, total: plan.steps.length }
+                })
+              ),
+              Stream.concat(Stream.sync((): ImportLine => ({ type: "finished", ...counts }))),
+              Stream.catchTag("ChangeRefused", (refusal: ChangeRefused) =>
+                Stream.succeed<ImportLine>({
+                  type: "failed",
+                  message: `The graph changed while the file was imported: ${refusal.detail}. Import the file again.`
+                })
+              )
+            )
+            return progress
+          })
+        )
+
+      return Importer.of({ importLock })
+    })
+  )
+}
+
+/** The changes that carry out a step. */
+const changesOf = (
+  step: ImportStep,
+  ids: ReadonlyMap<string, ObjectId>
+): Effect.Effect<ReadonlyArray<Change>, ChangeRefused> => {
+  switch (step.type) {
+    case "createPackage":
+      return Effect.succeed([
+        { type: "create", objectType: packageType, key: step.key, data: step.properties }
+      ])
+    case "updatePackage":
+      return Effect.succeed([
+        { type: "update", objectId: step.id, data: step.patch, expectedVersion: step.expectedVersion }
+      ])
+    case "deletePackage":
+      return Effect.succeed([{ type: "delete", objectId: step.id }])
+    case "createDependency":
+      return Effect.map(related(step, ids), (change) => [change])
+    case "updateDependency":
+      return Effect.map(related(step, ids), (change) => [
+        { type: "deleteRelationship", relationshipId: step.id },
+        change
+      ])
+    case "deleteDependency":
+      return Effect.succeed([{ type: "deleteRelationship", relationshipId: step.id }])
+  }
+}
+
+const related = (
+  step: Extract<ImportStep, { readonly type: "createDependency" | "updateDependency" }>,
+  ids: ReadonlyMap<string, ObjectId>
+): Effect.Effect<Change, ChangeRefused> => {
+  const fromId = ids.get(step.fromKey)
+  const toId = ids.get(step.toKey)
+  return fromId === undefined || toId === undefined
+    ? Effect.fail(
+        refused("notFound", `There is no package ${fromId === undefined ? step.fromKey : step.toKey}`)
+      )
+    : Effect.succeed({
+        type: "createRelationship",
+        relationship: { fromId, toId, type: dependencyType },
+        data: step.properties
+      })
+}
+
+const count = (counts: { -readonly [K in keyof Counts]: Counts[K] }, step: ImportStep): void => {
+  if (step.type === "createPackage") counts.created += 1
+  else if (step.type === "updatePackage") counts.updated += 1
+  else if (step.type === "deletePackage") counts.deleted += 1
+  else if (step.type === "deleteDependency") counts.relationshipsDeleted += 1
+  else if (step.type === "createDependency") counts.relationshipsCreated += 1
+}
+
+const batches = <A>(items: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
+  Array.from({ length: Math.ceil(items.length / graphLimits.importBatchChanges) }, (_, index) =>
+    items.slice(index * graphLimits.importBatchChanges, (index + 1) * graphLimits.importBatchChanges)
+  )

@@ -1,0 +1,33 @@
+/**
+ * Why a change was not made.
+ *
+ * Flow: **graph** → outbox → dispatch → run → tool → task
+ *
+ * Every refusal has a reason for programs and a sentence for people and models;
+ * nothing was written when one is raised.
+ */
+import { Schema } from "effect"
+
+export const RefusalReason = Schema.Literals([
+  "notFound",
+  "version",
+  "keyTaken",
+  "relationshipExists",
+  "invalid",
+  "notPermitted",
+  "agentDisabled"
+])
+
+export class ChangeRefused extends Schema.TaggedError<ChangeRefused>()("ChangeRefused", {
+  reason: RefusalReason,
+  detail: Schema.String,
+  /** Where in the change the fault lies, when it lies in one place. */
+  pointer: Schema.optionalKey(Schema.String)
+}) {
+  override get message(): string {
+    return this.detail
+  }
+}
+
+export const refused = (reason: typeof RefusalReason.Type, detail: string, pointer?: string): ChangeRefused =>
+  new ChangeRefused({ reason, detail, ...(pointer === undefined ? {} : { pointer }) })

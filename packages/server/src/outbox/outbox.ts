@@ -1,0 +1,132 @@
+/**
+ * The committed events of the graph: written with the change, claimed once,
+ * and read as a feed.
+ *
+ * Flow: graph → **outbox** → dispatch → run → tool → task
+ *
+ * An event is claimed by row, never by a cursor over `seq`: sequence numbers
+ * are taken before commit, so such a cursor loses what commits late. When an
+ * event is dispatched it gets its place in the project's feed, 1, 2, 3 …, under
+ * the lock of the feed's row, so readers may go by place. Nobody else marks
+ * events, and nobody changes what an event says.
+ */
+import type { ChangeType, GraphEvent } from "@tropism/domain/graph"
+import type { AgentId, GraphEventId } from "@tropism/domain/ids"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+
+/** An event that the dispatcher holds under lock. */
+export type ClaimedEvent = Omit<GraphEvent, "position" | "refusals" | "createdAt"> & {
+  readonly createdAt: Date
+}
+
+/** What the dispatcher decided about one event. */
+export interface Dispatched {
+  readonly id: GraphEventId
+  readonly refusals: ReadonlyArray<{ readonly agentId: AgentId; readonly reason: string }>
+}
+
+export class Outbox extends Context.Service<
+  Outbox,
+  {
+    /** Takes up to `limit` events that nobody has dispatched, oldest first, for this transaction; none while another one holds the project's feed. */
+    readonly claim: (limit: number) => Effect.Effect<ReadonlyArray<ClaimedEvent>, never, ProjectTransaction>
+    /** Marks claimed events as dispatched and gives each its place in the feed, in the order given. */
+    readonly settle: (dispatched: ReadonlyArray<Dispatched>) => Effect.Effect<void, never, ProjectTransaction>
+    /** The feed after a place, in order. */
+    readonly feed: (
+      after: number,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<GraphEvent>, never, ProjectTransaction>
+    readonly get: (id: GraphEventId) => Effect.Effect<GraphEvent | undefined, never, ProjectTransaction>
+    /** The place of the newest event of the feed. */
+    readonly lastPosition: Effect.Effect<number, never, ProjectTransaction>
+  }
+>()("@tropism/server/outbox/Outbox") {
+  static readonly layer = Layer.effect(
+    Outbox,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      const claim = Effect.fn("Outbox.claim")(function* (limit: number) {
+        const { projectId } = yield* ProjectTransaction
+        const [feed] =
+          yield* sql`select 1 from kb.feeds where project_id = ${projectId} for update skip locked`
+        if (!feed) return []
+        return yield* sql<ClaimedEvent>`
+          select id, entity_type, object_type, entity_id, version, type, changed_properties, snapshot, actor_type, actor_id,
+            approved_by, run_id, tool_call_id, task_id, root_event_id, depth, created_at
+          from kb.graph_events where project_id = ${projectId} and dispatched_at is null
+          order by seq limit ${limit} for update skip locked`
+      }, orDie)
+
+      const settle = Effect.fn("Outbox.settle")(function* (dispatched: ReadonlyArray<Dispatched>) {
+        if (dispatched.length === 0) return
+        const { projectId } = yield* ProjectTransaction
+        const rows = JSON.stringify(dispatched.map((event, index) => ({ ...event, place: index + 1 })))
+        yield* sql`
+          with feed as (
+            update kb.feeds set last_position = last_position + ${dispatched.length}
+            where project_id = ${projectId} returning last_position - ${dispatched.length} as first
+          )
+          update kb.graph_events event
+          set dispatched_at = now(), position = feed.first + row.place, refusals = row.refusals
+          from jsonb_to_recordset(${rows}::text::jsonb) as row(id uuid, place int, refusals jsonb), feed
+          where event.id = row.id`
+      }, orDie)
+
+      const feed = Effect.fn("Outbox.feed")(function* (after: number, limit: number) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<EventRow>`
+          select * from kb.graph_events where project_id = ${projectId} and position > ${after} order by position limit ${limit}`
+        return rows.map(toEvent)
+      }, orDie)
+
+      const get = Effect.fn("Outbox.get")(function* (id: GraphEventId) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] =
+          yield* sql<EventRow>`select * from kb.graph_events where project_id = ${projectId} and id = ${id}`
+        return row && toEvent(row)
+      }, orDie)
+
+      const lastPosition = Effect.gen(function* () {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<{
+          lastPosition: bigint
+        }>`select last_position from kb.feeds where project_id = ${projectId}`
+        return Number(row?.lastPosition ?? 0)
+      }).pipe(orDie)
+
+      return Outbox.of({ claim, settle, feed, get, lastPosition })
+    })
+  )
+}
+
+interface EventRow extends Omit<GraphEvent, "position" | "createdAt"> {
+  readonly position: bigint | null
+  readonly type: ChangeType
+  readonly createdAt: Date
+}
+
+const toEvent = (row: EventRow): GraphEvent => ({
+  id: row.id,
+  position: row.position === null ? null : Number(row.position),
+  entityType: row.entityType,
+  objectType: row.objectType,
+  entityId: row.entityId,
+  version: row.version,
+  type: row.type,
+  changedProperties: row.changedProperties,
+  snapshot: row.snapshot,
+  actorType: row.actorType,
+  actorId: row.actorId,
+  approvedBy: row.approvedBy,
+  runId: row.runId,
+  toolCallId: row.toolCallId,
+  taskId: row.taskId,
+  rootEventId: row.rootEventId,
+  depth: row.depth,
+  refusals: row.refusals,
+  createdAt: row.createdAt.toISOString()
+})
