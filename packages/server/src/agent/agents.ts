@@ -1,0 +1,283 @@
+/**
+ * The agents of a project: definitions, their versions, and their triggers.
+ *
+ * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
+ *
+ * Each save is one transaction: the agent, its new version, the rows by which
+ * the dispatcher finds it and the next fire of its schedule agree at any moment.
+ * Deleting is soft, so runs and log entries keep their agent.
+ */
+import type { Agent, AgentDefinition, AgentInput, AgentPatch } from "@tropism/domain/agent"
+import {
+  AgentDefinition as AgentDefinitionSchema,
+  defineAgent,
+  findDefinitionFault,
+  patchAgent
+} from "@tropism/domain/agent"
+import type { AgentId, UserId } from "@tropism/domain/ids"
+import { canonicalJson } from "@tropism/domain/json"
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+import { Ids } from "../ids.ts"
+import { nextFire } from "./schedule.ts"
+import { findPromptFault } from "./template.ts"
+
+/** Something in an agent's definition that cannot be right, with the place. */
+export class DefinitionRefused extends Schema.TaggedError<DefinitionRefused>()("DefinitionRefused", {
+  reason: Schema.Literals(["invalid", "nameTaken"]),
+  pointer: Schema.String,
+  detail: Schema.String
+}) {}
+
+/** What a run pins: the definition at one version. */
+export interface AgentVersion {
+  readonly agentId: AgentId
+  readonly version: number
+  readonly definition: AgentDefinition
+}
+
+type Read<A> = Effect.Effect<A, never, ProjectTransaction>
+
+export class Agents extends Context.Service<
+  Agents,
+  {
+    readonly create: (
+      input: AgentInput,
+      by: UserId
+    ) => Effect.Effect<Agent, DefinitionRefused, ProjectTransaction>
+    /** Makes a new version when the patch changes anything; undefined when there is no such agent. */
+    readonly update: (
+      id: AgentId,
+      patch: AgentPatch,
+      by: UserId
+    ) => Effect.Effect<Agent | undefined, DefinitionRefused, ProjectTransaction>
+    /** Deletes softly; its runs and log stay. False when there is no such agent. */
+    readonly delete: (id: AgentId) => Read<boolean>
+    readonly get: (id: AgentId) => Read<Agent | undefined>
+    readonly list: (before: string | undefined, limit: number) => Read<ReadonlyArray<Agent>>
+    readonly version: (id: AgentId, version: number) => Read<AgentVersion | undefined>
+  }
+>()("@tropism/server/agent/Agents") {
+  static readonly layer = Layer.effect(
+    Agents,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const ids = yield* Ids
+
+      const select = (where: Statement.Fragment) => sql<AgentRow>`
+        select agent.*, schedule.next_fire_at from kb.agents agent
+        left join kb.agent_schedules schedule on schedule.agent_id = agent.id where ${where}`
+
+      const get = Effect.fn("Agents.get")(function* (id: AgentId) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* select(
+          sql`agent.id = ${id} and agent.project_id = ${projectId} and agent.deleted_at is null`
+        )
+        return row && toAgent(row)
+      }, orDie)
+
+      const list = Effect.fn("Agents.list")(function* (before: string | undefined, limit: number) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* select(
+          sql`agent.project_id = ${projectId} and agent.deleted_at is null and agent.id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"}
+            order by agent.id desc limit ${limit}`
+        )
+        return rows.map(toAgent)
+      }, orDie)
+
+      const version = Effect.fn("Agents.version")(function* (id: AgentId, number: number) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<{ definition: unknown }>`
+          select definition from kb.agent_versions where agent_id = ${id} and version = ${number} and project_id = ${projectId}`
+        return (
+          row && {
+            agentId: id,
+            version: number,
+            definition: yield* Effect.orDie(decodeDefinition(row.definition))
+          }
+        )
+      }, orDie)
+
+      /** Keeps the version and what follows from the definition: reactions and the schedule. */
+      const keepVersion = Effect.fnUntraced(function* (
+        id: AgentId,
+        number: number,
+        definition: AgentDefinition,
+        by: UserId
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        yield* sql`
+          insert into kb.agent_versions (agent_id, version, project_id, definition, created_by)
+          values (${id}, ${number}, ${projectId}, ${JSON.stringify(definition)}::text::jsonb, ${by})`
+        yield* clearTriggers(id)
+        if (!definition.enabled) return
+        if (definition.triggerType === "reaction" && definition.reactionConfig) {
+          const { objectTypes, events } = definition.reactionConfig
+          yield* sql`
+            insert into kb.agent_reactions (project_id, object_type, event_type, agent_id)
+            select distinct ${projectId}::uuid, object_type, event_type, ${id}::uuid
+            from unnest(${objectTypes.length === 0 ? ["*"] : objectTypes}::text[]) object_type, unnest(${events}::text[]) event_type`
+        }
+        if (definition.triggerType === "schedule" && definition.cronSchedule !== null) {
+          const next = yield* nextFire(definition.cronSchedule, definition.timezone).pipe(Effect.orDie)
+          yield* sql`
+            insert into kb.agent_schedules (agent_id, project_id, cron, timezone, next_fire_at)
+            values (${id}, ${projectId}, ${definition.cronSchedule}, ${definition.timezone}, ${next})`
+        }
+      })
+
+      const clearTriggers = Effect.fnUntraced(function* (id: AgentId) {
+        yield* sql`delete from kb.agent_reactions where agent_id = ${id}`
+        yield* sql`delete from kb.agent_schedules where agent_id = ${id}`
+      })
+
+      /** The columns that say the definition. */
+      const columns = (definition: AgentDefinition) => ({
+        name: definition.name,
+        role: definition.role,
+        prompt: definition.prompt,
+        systemPrompt: definition.systemPrompt,
+        flowType: definition.flowType,
+        triggerType: definition.triggerType,
+        cronSchedule: definition.cronSchedule,
+        timezone: definition.timezone,
+        executionMode: definition.executionMode,
+        maxSteps: definition.maxSteps,
+        model: json(definition.model),
+        reactionConfig: json(definition.reactionConfig),
+        hybridPolicy: json(definition.hybridPolicy),
+        capabilities: json(definition.capabilities)
+      })
+
+      const create = Effect.fn("Agents.create")(function* (input: AgentInput, by: UserId) {
+        const { projectId } = yield* ProjectTransaction
+        const definition = yield* checked(defineAgent(input))
+        const id = (yield* ids.next) as AgentId
+        const c = columns(definition)
+        const [row] = yield* sql`
+          insert into kb.agents (id, project_id, name, version, role, prompt, system_prompt, model, flow_type, tools, trigger_type, cron_schedule,
+            timezone, reaction_config, execution_mode, hybrid_policy, capabilities, max_steps, enabled, enabled_at)
+          values (${id}, ${projectId}, ${c.name}, 1, ${c.role}, ${c.prompt}, ${c.systemPrompt}, ${c.model}::text::jsonb, ${c.flowType},
+            ${definition.tools}::text[], ${c.triggerType}, ${c.cronSchedule}, ${c.timezone}, ${c.reactionConfig}::text::jsonb, ${c.executionMode},
+            ${c.hybridPolicy}::text::jsonb, ${c.capabilities}::text::jsonb, ${c.maxSteps}, ${definition.enabled},
+            case when ${definition.enabled} then now() end)
+          on conflict (project_id, name) where deleted_at is null do nothing returning id`
+        if (!row) return yield* nameTaken(c.name)
+        yield* keepVersion(id, 1, definition, by)
+        return (yield* get(id))!
+      }, orDie)
+
+      const update = Effect.fn("Agents.update")(function* (id: AgentId, patch: AgentPatch, by: UserId) {
+        const { projectId } = yield* ProjectTransaction
+        yield* sql`select 1 from kb.agents where id = ${id} and project_id = ${projectId} for update`
+        const current = yield* get(id)
+        if (!current) return undefined
+        const before = definitionOf(current)
+        const definition = yield* checked(patchAgent(before, patch))
+        if (canonicalJson(before) === canonicalJson(definition)) return current
+        if (definition.name !== before.name) {
+          const [taken] =
+            yield* sql`select 1 from kb.agents where project_id = ${projectId} and name = ${definition.name} and deleted_at is null`
+          if (taken) return yield* nameTaken(definition.name)
+        }
+        const c = columns(definition)
+        yield* sql`
+          update kb.agents set name = ${c.name}, version = version + 1, role = ${c.role}, prompt = ${c.prompt}, system_prompt = ${c.systemPrompt},
+            model = ${c.model}::text::jsonb, flow_type = ${c.flowType}, tools = ${definition.tools}::text[], trigger_type = ${c.triggerType},
+            cron_schedule = ${c.cronSchedule}, timezone = ${c.timezone}, reaction_config = ${c.reactionConfig}::text::jsonb,
+            execution_mode = ${c.executionMode}, hybrid_policy = ${c.hybridPolicy}::text::jsonb, capabilities = ${c.capabilities}::text::jsonb,
+            max_steps = ${c.maxSteps}, disabled_reason = case when ${definition.enabled} then null else disabled_reason end,
+            enabled_at = case when not ${definition.enabled} then null when enabled then enabled_at else now() end,
+            enabled = ${definition.enabled}, updated_at = now()
+          where id = ${id}`
+        yield* keepVersion(id, current.version + 1, definition, by)
+        return yield* get(id)
+      }, orDie)
+
+      const remove = Effect.fn("Agents.delete")(function* (id: AgentId) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql`
+          update kb.agents set deleted_at = now(), enabled = false, updated_at = now()
+          where id = ${id} and project_id = ${projectId} and deleted_at is null returning id`
+        if (!row) return false
+        yield* clearTriggers(id)
+        return true
+      }, orDie)
+
+      return Agents.of({ create, update, delete: remove, get, list, version })
+    })
+  )
+}
+
+interface AgentRow extends Omit<Agent, "nextFireAt" | "createdAt" | "updatedAt"> {
+  readonly nextFireAt: Date | null
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
+const decodeDefinition = Schema.decodeUnknownEffect(AgentDefinitionSchema)
+
+const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
+
+const nameTaken = (name: string) =>
+  new DefinitionRefused({
+    reason: "nameTaken",
+    pointer: "/name",
+    detail: `There is already an agent named ${name}`
+  })
+
+/** Refuses a definition that contradicts itself, can never fire, or whose prompt is no template. */
+const checked = Effect.fnUntraced(function* (definition: AgentDefinition) {
+  const fault = findDefinitionFault(definition) ?? findPromptFault(definition)
+  if (fault)
+    return yield* new DefinitionRefused({ reason: "invalid", pointer: fault.pointer, detail: fault.message })
+  if (definition.cronSchedule !== null) {
+    yield* nextFire(definition.cronSchedule, definition.timezone).pipe(
+      Effect.mapError(
+        (refusal) =>
+          new DefinitionRefused({ reason: "invalid", pointer: refusal.pointer, detail: refusal.detail })
+      )
+    )
+  }
+  return definition
+})
+
+/** The definition that an agent's row says. */
+export const definitionOf = (agent: Agent): AgentDefinition => {
+  const {
+    id: _id,
+    version: _version,
+    disabledReason: _reason,
+    nextFireAt: _next,
+    createdAt: _created,
+    updatedAt: _updated,
+    ...definition
+  } = agent
+  return definition
+}
+
+const toAgent = (row: AgentRow): Agent => ({
+  id: row.id,
+  version: row.version,
+  name: row.name,
+  role: row.role,
+  prompt: row.prompt,
+  systemPrompt: row.systemPrompt,
+  model: row.model,
+  flowType: row.flowType,
+  tools: row.tools,
+  triggerType: row.triggerType,
+  cronSchedule: row.cronSchedule,
+  timezone: row.timezone,
+  reactionConfig: row.reactionConfig,
+  executionMode: row.executionMode,
+  hybridPolicy: row.hybridPolicy,
+  capabilities: row.capabilities,
+  maxSteps: row.maxSteps,
+  enabled: row.enabled,
+  disabledReason: row.disabledReason,
+  nextFireAt: row.nextFireAt?.toISOString() ?? null,
+  createdAt: row.createdAt.toISOString(),
+  updatedAt: row.updatedAt.toISOString()
+})

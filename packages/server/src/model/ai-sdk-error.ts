@@ -1,0 +1,93 @@
+/**
+ * Says in effect's words what an AI SDK model threw or streamed as an error.
+ *
+ * Only the message, the status and the pause asked for are kept: the request's
+ * headers and body, which the SDK attaches, hold the key and the prompt. Each
+ * message is scrubbed and shortened, because some servers repeat the key.
+ */
+import { APICallError, LoadAPIKeyError } from "@ai-sdk/provider"
+import { Clock, Duration, Effect, Option, Schema } from "effect"
+import { AiError } from "effect/ai"
+import { modelLimits } from "../limits.ts"
+
+/** Turns whatever was thrown into an `AiError`. */
+export const toAiError = Effect.fnUntraced(function*(error: unknown, scrub: (text: string) => string): Effect.fn.Return<AiError.AiError> {
+  const message = scrub(messageOf(error)).slice(0, modelLimits.failureMessageMaxChars)
+  const status = statusOf(error)
+  if (status !== undefined) {
+    const now = yield* Clock.currentTimeMillis
+    const headers = APICallError.isInstance(error) ? error.responseHeaders ?? {} : {}
+    return fail(reasonOfStatus(status, message, retryAfterOf(headers, now)))
+  }
+  if (APICallError.isInstance(error) || isConnectionError(error)) return cutShort(message)
+  if (LoadAPIKeyError.isInstance(error)) return fail(new AiError.AuthenticationError({ kind: "MissingKey", description: message }))
+  if (isKind(error, endedEarly)) return cutShort(message)
+  if (isKind(error, badAnswer)) return fail(new AiError.InvalidResponseError({ description: message }))
+  if (isKind(error, badRequest)) return fail(new AiError.InvalidRequestError({ description: message }))
+  // An error that a server streamed without a status: overloads come so, and go.
+  if (!(error instanceof Error)) return fail(new AiError.InternalProviderError({ description: message }))
+  return fail(new AiError.UnknownError({ description: message }))
+})
+
+/** The connection failed, or the answer ended too early; worth another attempt. */
+export const cutShort = (description: string): AiError.AiError =>
+  fail(new AiError.NetworkError({ reason: "TransportError", method: "POST", url: "", description }))
+
+const fail = (reason: AiError.AiErrorReason): AiError.AiError => AiError.make({ module: "model", method: "request", reason })
+
+const endedEarly = new Set(["AI_InvalidResponseDataError", "AI_NoContentGeneratedError", "AI_EmptyResponseBodyError"])
+const badAnswer = new Set(["AI_JSONParseError", "AI_TypeValidationError"])
+const badRequest = new Set(["AI_UnsupportedFunctionalityError", "AI_InvalidPromptError", "AI_InvalidArgumentError", "AI_LoadSettingError"])
+
+const isKind = (error: unknown, names: ReadonlySet<string>): boolean => error instanceof Error && names.has(error.name)
+
+/** A broken socket has a system code (`ECONNRESET`, `ConnectionClosed`); `fetch` says no more than TypeError. */
+const isConnectionError = (error: unknown): boolean =>
+  error instanceof TypeError || (error instanceof Error && "code" in error && typeof error.code === "string")
+
+const reasonOfStatus = (status: number, message: string, retryAfter: Duration.Duration | undefined): AiError.AiErrorReason => {
+  const description = message === "" ? `HTTP ${status}` : `HTTP ${status}: ${message}`
+  if (status === 429) {
+    return /insufficient_quota|exceeded your current quota|billing/i.test(message)
+      ? new AiError.QuotaExhaustedError({ metadata: { description } })
+      : new AiError.RateLimitError({ metadata: { description }, ...(retryAfter === undefined ? {} : { retryAfter }) })
+  }
+  if (status === 401) return new AiError.AuthenticationError({ kind: "InvalidKey", description })
+  if (status === 403) return new AiError.AuthenticationError({ kind: "InsufficientPermissions", description })
+  if (status >= 500 || status === 408 || status === 409) return new AiError.InternalProviderError({ description })
+  return new AiError.InvalidRequestError({ description })
+}
+
+const StreamedError = Schema.Struct({
+  message: Schema.optional(Schema.Unknown),
+  statusCode: Schema.optional(Schema.Unknown),
+  code: Schema.optional(Schema.Unknown)
+})
+const decodeStreamedError = Schema.decodeUnknownOption(StreamedError)
+
+/** The HTTP status of a refusal, also where it was told inside a stream that began with 200. */
+const statusOf = (error: unknown): number | undefined => {
+  if (APICallError.isInstance(error) && error.statusCode !== undefined && error.statusCode >= 400) return error.statusCode
+  const streamed = Option.getOrUndefined(decodeStreamedError(error))
+  return [streamed?.statusCode, streamed?.code].find(isRefusal)
+}
+
+const isRefusal = (code: unknown): code is number => typeof code === "number" && code >= 400 && code < 600
+
+const messageOf = (error: unknown): string => {
+  if (typeof error === "string") return error
+  const message = Option.getOrUndefined(decodeStreamedError(error))?.message
+  return typeof message === "string" && message !== "" ? message : "The model's server gave no reason"
+}
+
+/** `retry-after-ms`, or `Retry-After` in seconds or as a date. */
+const retryAfterOf = (headers: Record<string, string>, nowMs: number): Duration.Duration | undefined => {
+  const header = (name: string) => Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
+  const milliseconds = Number(header("retry-after-ms") ?? Number.NaN)
+  if (Number.isFinite(milliseconds)) return Duration.millis(Math.max(0, milliseconds))
+  const after = header("retry-after")
+  if (after === undefined) return undefined
+  const seconds = Number(after)
+  const pauseMs = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(after) - nowMs
+  return Number.isFinite(pauseMs) ? Duration.millis(Math.max(0, pauseMs)) : undefined
+}

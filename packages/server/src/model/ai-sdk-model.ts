@@ -1,0 +1,61 @@
+/**
+ * Makes effect's `LanguageModel` of one AI SDK model.
+ *
+ * One adapter for every provider: the packages speak the wire formats, this
+ * file joins them to effect. Interruption aborts the HTTP request. There is no
+ * retry here and no timeout: `attempt.ts` and `retry.ts` hold those for every
+ * model alike.
+ */
+import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider"
+import { Effect, Stream } from "effect"
+import { type AiError, LanguageModel, type Response } from "effect/ai"
+import { toAiError } from "./ai-sdk-error.ts"
+import { toResponsePart } from "./ai-sdk-parts.ts"
+import { toAiSdkPrompt, toAiSdkTools } from "./ai-sdk-prompt.ts"
+import { collectParts } from "./collect-parts.ts"
+
+export interface AiSdkModelOptions {
+  readonly model: LanguageModelV4
+  /** Whether a system message may stand in the middle of a conversation. */
+  readonly lateSystemMessages: boolean
+  readonly temperature?: number | undefined
+  readonly maxOutputTokens?: number | undefined
+  /** Takes every known key out of a text. */
+  readonly scrub: (text: string) => string
+}
+
+/** Makes a `LanguageModel` that asks the given AI SDK model. */
+export const fromAiSdk = (options: AiSdkModelOptions): Effect.Effect<LanguageModel.LanguageModel> => {
+  const streamText = (request: LanguageModel.ProviderOptions): Stream.Stream<Response.StreamPartEncoded, AiError.AiError> =>
+    Stream.unwrap(Effect.gen(function*() {
+      const controller = yield* Effect.acquireRelease(
+        Effect.sync(() => new AbortController()),
+        (controller) => Effect.sync(() => controller.abort())
+      )
+      const result = yield* Effect.tryPromise({
+        try: () => Promise.resolve(options.model.doStream(callOptions(options, request, controller.signal))),
+        catch: (error) => error
+      }).pipe(Effect.catch((error) => Effect.flatMap(toAiError(error, options.scrub), Effect.fail)))
+      return Stream.fromReadableStream({ evaluate: () => result.stream, onError: (error) => ({ thrown: error }) }).pipe(
+        Stream.catch(({ thrown }) => Stream.fromEffect(Effect.flatMap(toAiError(thrown, options.scrub), Effect.fail))),
+        Stream.mapEffect((part) => toResponsePart(part, options.scrub)),
+        Stream.flattenIterable
+      )
+    }))
+  return LanguageModel.make({ streamText, generateText: (request) => collectParts(streamText(request)) })
+}
+
+const callOptions = (
+  options: AiSdkModelOptions,
+  request: LanguageModel.ProviderOptions,
+  abortSignal: AbortSignal
+): LanguageModelV4CallOptions => ({
+  prompt: toAiSdkPrompt(request.prompt, { lateSystemMessages: options.lateSystemMessages }),
+  abortSignal,
+  ...(request.tools.length === 0 ? {} : {
+    tools: toAiSdkTools(request.tools),
+    toolChoice: { type: request.toolChoice === "none" ? "none" : "auto" }
+  }),
+  ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
+  ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens })
+})

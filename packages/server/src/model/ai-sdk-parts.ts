@@ -1,0 +1,79 @@
+/**
+ * Turns the parts an AI SDK model streams into the parts effect's `LanguageModel` takes.
+ *
+ * One part in, at most one part out, or a failure. An answer that stops without
+ * saying that it is finished is a failure here, whatever the provider package
+ * made of it. Arguments are judged as text, because a decoder would already
+ * have rounded a large integer.
+ */
+import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from "@ai-sdk/provider"
+import { scanJson } from "@tropism/domain/json-text"
+import { Effect, Option, Schema } from "effect"
+import type { AiError, Response } from "effect/ai"
+import { cutShort, toAiError } from "./ai-sdk-error.ts"
+
+/** Where a tool call's metadata keeps why its arguments cannot be used. */
+export const argumentsFault = "argumentsFault"
+
+/** Translates one streamed part. */
+export const toResponsePart = (
+  part: LanguageModelV4StreamPart,
+  scrub: (text: string) => string
+): Effect.Effect<ReadonlyArray<Response.StreamPartEncoded>, AiError.AiError> => {
+  switch (part.type) {
+    case "text-start":
+    case "text-end":
+    case "reasoning-start":
+    case "reasoning-end":
+      return Effect.succeed([{ type: part.type, id: part.id }])
+    case "text-delta":
+    case "reasoning-delta":
+      return Effect.succeed([{ type: part.type, id: part.id, delta: part.delta }])
+    // Arguments on their way show that the model is alive; only the whole call is used.
+    case "tool-input-start":
+      return Effect.succeed([{ type: "tool-params-start", id: part.id, name: part.toolName }])
+    case "tool-input-delta":
+      return Effect.succeed([{ type: "tool-params-delta", id: part.id, delta: part.delta }])
+    case "tool-input-end":
+      return Effect.succeed([{ type: "tool-params-end", id: part.id }])
+    case "tool-call":
+      return Effect.succeed([{ type: "tool-call", id: part.toolCallId, name: part.toolName, ...decodeArguments(part.input) }])
+    case "finish":
+      return part.finishReason.unified === "interrupted" || part.finishReason.unified === "error"
+        ? Effect.fail(cutShort("The answer ended before it was finished"))
+        : Effect.succeed([{ type: "finish", reason: part.finishReason.unified, usage: toUsage(part.usage) }])
+    case "error":
+      return Effect.flatMap(toAiError(part.error, scrub), Effect.fail)
+    default:
+      return Effect.succeed([])
+  }
+}
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
+
+/** No arguments at all are an empty object: so some models call a tool that needs none. */
+const decodeArguments = (text: string): { readonly params: Schema.Json; readonly metadata?: Response.ProviderMetadata } => {
+  if (text.trim() === "") return { params: {} }
+  const fault = scanJson(text)
+  const value = fault === undefined ? decodeJson(text) : Option.none()
+  if (Option.isSome(value)) return { params: value.value }
+  return { params: text, metadata: { [argumentsFault]: fault?.message ?? "The arguments are not valid JSON" } }
+}
+
+const toUsage = (usage: LanguageModelV4Usage): typeof Response.Usage.Encoded => ({
+  inputTokens: {
+    total: toCount(usage.inputTokens.total),
+    uncached: toCount(usage.inputTokens.noCache),
+    cacheRead: toCount(usage.inputTokens.cacheRead),
+    cacheWrite: toCount(usage.inputTokens.cacheWrite)
+  },
+  outputTokens: {
+    total: toCount(usage.outputTokens.total),
+    text: toCount(usage.outputTokens.text),
+    reasoning: toCount(usage.outputTokens.reasoning)
+  }
+})
+
+/** Some servers count in fractions, or report NaN where they do not know. */
+const toCount = (tokens: number | undefined): number | undefined =>
+  tokens === undefined || !Number.isFinite(tokens) ? undefined : Math.max(0, Math.round(tokens))

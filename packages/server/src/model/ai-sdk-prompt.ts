@@ -1,0 +1,115 @@
+/**
+ * Turns a prompt and its tools into what the AI SDK's provider packages take.
+ *
+ * Messages keep their order and nothing is cut. Two habits of providers are met
+ * here so that no caller needs to know them: only OpenAI takes a system message
+ * in the middle of a conversation (others refuse the request, as do several
+ * local chat templates), and Anthropic refuses empty texts.
+ */
+import type {
+  JSONValue,
+  LanguageModelV4FilePart,
+  LanguageModelV4FunctionTool,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4ReasoningPart,
+  LanguageModelV4TextPart,
+  LanguageModelV4ToolCallPart,
+  LanguageModelV4ToolResultOutput,
+  LanguageModelV4ToolResultPart
+} from "@ai-sdk/provider"
+import { type Prompt, Tool } from "effect/ai"
+
+type AssistantPart = LanguageModelV4TextPart | LanguageModelV4FilePart | LanguageModelV4ReasoningPart | LanguageModelV4ToolCallPart
+
+/** Translates a prompt; without `lateSystemMessages`, a system message in the middle is spoken by the user. */
+export const toAiSdkPrompt = (prompt: Prompt.Prompt, options: { readonly lateSystemMessages: boolean }): LanguageModelV4Prompt => {
+  const result: Array<LanguageModelV4Message> = []
+  const opening: Array<string> = []
+  for (const message of prompt.content) {
+    if (message.role !== "system") {
+      result.push(...toMessages(message))
+    } else if (result.length === 0) {
+      opening.push(message.content)
+    } else if (options.lateSystemMessages) {
+      result.push({ role: "system", content: message.content })
+    } else {
+      result.push({ role: "user", content: [{ type: "text", text: `<system>\n${message.content}\n</system>` }] })
+    }
+  }
+  // Some chat templates take one system message only, so the opening ones are joined.
+  return opening.length === 0 ? result : [{ role: "system", content: opening.join("\n\n") }, ...result]
+}
+
+const toMessages = (message: Exclude<Prompt.Message, Prompt.SystemMessage>): ReadonlyArray<LanguageModelV4Message> => {
+  switch (message.role) {
+    case "user": {
+      const content = message.content.flatMap(toUserPart)
+      return content.length === 0 ? [] : [{ role: "user", content }]
+    }
+    case "assistant": {
+      const content = message.content.flatMap(toAssistantPart)
+      return content.length === 0 ? [] : [{ role: "assistant", content }]
+    }
+    case "tool": {
+      const content = message.content.flatMap((part) => (part.type === "tool-result" ? [toToolResult(part)] : []))
+      return content.length === 0 ? [] : [{ role: "tool", content }]
+    }
+  }
+}
+
+const toUserPart = (part: Prompt.UserMessagePart): ReadonlyArray<LanguageModelV4TextPart | LanguageModelV4FilePart> =>
+  part.type === "text" ? toText(part.text) : [toFile(part)]
+
+const toText = (text: string): ReadonlyArray<LanguageModelV4TextPart> => (text === "" ? [] : [{ type: "text", text }])
+
+const toFile = (part: Prompt.FilePart): LanguageModelV4FilePart => ({
+  type: "file",
+  mediaType: part.mediaType,
+  ...(part.fileName === undefined ? {} : { filename: part.fileName }),
+  data: part.data instanceof URL ? { type: "url", url: part.data } : { type: "data", data: part.data }
+})
+
+const toAssistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<AssistantPart> => {
+  switch (part.type) {
+    case "text":
+      return toText(part.text)
+    case "reasoning":
+      return part.text === "" ? [] : [{ type: "reasoning", text: part.text }]
+    case "file":
+      return [toFile(part)]
+    case "tool-call":
+      return [{ type: "tool-call", toolCallId: part.id, toolName: part.name, input: toArguments(part.params) }]
+    default:
+      return []
+  }
+}
+
+/** Arguments that were no JSON object are shown back inside one: every provider demands an object here. */
+const toArguments = (params: unknown): unknown =>
+  typeof params === "object" && params !== null && !Array.isArray(params) ? params : { invalidArguments: params ?? null }
+
+const toToolResult = (part: Prompt.ToolResultPart): LanguageModelV4ToolResultPart => ({
+  type: "tool-result",
+  toolCallId: part.id,
+  toolName: part.name,
+  output: toOutput(part.result, part.isFailure)
+})
+
+const toOutput = (result: unknown, isFailure: boolean): LanguageModelV4ToolResultOutput => {
+  if (typeof result === "string") return { type: isFailure ? "error-text" : "text", value: result }
+  // A result comes from the log, where everything is JSON.
+  return { type: isFailure ? "error-json" : "json", value: (result ?? null) as JSONValue }
+}
+
+/** Translates the tools a request offers. */
+export const toAiSdkTools = (tools: ReadonlyArray<Tool.Any>): Array<LanguageModelV4FunctionTool> =>
+  tools.map((tool) => {
+    const description = Tool.getDescription(tool)
+    return {
+      type: "function",
+      name: tool.name,
+      ...(description === undefined ? {} : { description }),
+      inputSchema: Tool.getJsonSchema(tool)
+    }
+  })

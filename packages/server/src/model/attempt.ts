@@ -1,0 +1,152 @@
+/**
+ * One attempt to get one answer out of one model.
+ *
+ * Flow: graph → outbox → dispatch → run → **model** → tool → task
+ *
+ * Every model is asked through here, the script as well as the providers:
+ * effect's `LanguageModel` with its own tool loop switched off. An attempt ends
+ * with a finish or a failure, never in silence: two clocks watch it. Tool calls
+ * wait for the finish, so a broken answer delivers none. No retry here.
+ */
+import type { ModelProvider } from "@tropism/domain/model-config"
+import { Duration, Effect, Schema, Stream } from "effect"
+import { AiError, type LanguageModel, Prompt, type Response, Tool, Toolkit } from "effect/ai"
+import { modelLimits } from "../limits.ts"
+import { argumentsFault } from "./ai-sdk-parts.ts"
+import { ModelFailure, type ModelFailureReason, type ModelPart, type ModelRequest, type ModelToolCall } from "./model-request.ts"
+
+/** A model that can be asked, and what it calls itself. */
+export interface AskedModel {
+  readonly provider: ModelProvider
+  readonly name: string
+  readonly languageModel: LanguageModel.LanguageModel
+}
+
+/** Asks a model once. */
+export const attempt = (model: AskedModel, request: ModelRequest): Stream.Stream<ModelPart, ModelFailure> =>
+  Stream.suspend(() => {
+    const delivery = makeDelivery(model)
+    const timeoutMs = request.timeoutMs ?? modelLimits.requestTimeoutMs
+    return Stream.unwrap(Effect.map(decodePrompt(request.messages), (prompt) => streamParts(model, prompt, request))).pipe(
+      Stream.timeoutOrElse({
+        duration: modelLimits.silenceTimeoutMs,
+        orElse: () => Stream.fail(delivery.failure("silent", `The model said nothing for ${seconds(modelLimits.silenceTimeoutMs)}`))
+      }),
+      Stream.interruptWhen(
+        Effect.flatMap(Effect.sleep(timeoutMs), () =>
+          Effect.fail(delivery.failure("timeout", `The model did not finish within ${seconds(timeoutMs)}`)))
+      ),
+      Stream.mapError((error) => (AiError.isAiError(error) ? delivery.failureOf(error) : error)),
+      Stream.mapEffect((part) => (part.type === "error" ? Effect.fail(delivery.failure("cut", "The answer broke off")) : Effect.succeed(part))),
+      Stream.map(delivery.take),
+      Stream.flattenIterable,
+      Stream.concat(Stream.suspend(() =>
+        delivery.isFinished() ? Stream.empty : Stream.fail(delivery.failure("cut", "The answer ended before it was finished"))))
+    )
+  })
+
+const decodeMessages = Schema.decodeUnknownEffect(Prompt.Prompt)
+
+const decodePrompt = (messages: ModelRequest["messages"]): Effect.Effect<Prompt.Prompt, AiError.AiError> =>
+  Effect.mapError(decodeMessages({ content: messages }), () =>
+    AiError.make({
+      module: "model",
+      method: "attempt",
+      reason: new AiError.InvalidRequestError({ description: "The context does not fold to messages a model can be sent" })
+    }))
+
+const streamParts = (model: AskedModel, prompt: Prompt.Prompt, request: ModelRequest) =>
+  model.languageModel.streamText({
+    prompt,
+    toolkit: Toolkit.make(...request.tools.map((tool) =>
+      Tool.dynamic(tool.name, { description: tool.description, parameters: tool.inputSchema, success: Schema.Unknown }))),
+    toolChoice: request.toolChoice ?? "auto",
+    disableToolCallResolution: true,
+    toolCallValidation: "deferred"
+  })
+
+/** Keeps what one attempt has delivered, and holds the tool calls back until the finish. */
+const makeDelivery = (model: AskedModel) => {
+  const held: Array<ModelToolCall> = []
+  let outputBegan = false
+  let isFinished = false
+  const failure = (reason: ModelFailureReason, message: string, retryAfterMs: number | null = null): ModelFailure =>
+    new ModelFailure({
+      provider: model.provider,
+      model: model.name,
+      reason,
+      message,
+      outputBegan,
+      isRetryable: !outputBegan && retryable.has(reason),
+      retryAfterMs
+    })
+  return {
+    failure,
+    isFinished: () => isFinished,
+    failureOf: (error: AiError.AiError): ModelFailure =>
+      failure(reasonOf(error.reason), messageOf(error.reason), error.retryAfter === undefined ? null : Duration.toMillis(error.retryAfter)),
+    take: (part: Response.AnyPart): ReadonlyArray<ModelPart> => {
+      if (part.type === "text-delta" && part.delta !== "") {
+        outputBegan = true
+        return [{ type: "text", delta: part.delta }]
+      }
+      if (part.type === "tool-call") held.push(toToolCall(part))
+      if (part.type !== "finish") return []
+      outputBegan = true
+      isFinished = true
+      return [...held.splice(0), {
+        type: "finish",
+        reason: part.reason,
+        usage: { inputTokens: part.usage.inputTokens.total ?? 0, outputTokens: part.usage.outputTokens.total ?? 0 },
+        provider: model.provider,
+        name: model.name
+      }]
+    }
+  }
+}
+
+const isJson = Schema.is(Schema.Json)
+
+const toToolCall = (part: Response.ToolCallPart<string, unknown>): ModelToolCall => {
+  const fault = part.metadata[argumentsFault]
+  return {
+    type: "toolCall",
+    id: part.id,
+    name: part.name,
+    arguments: isJson(part.params) ? part.params : null,
+    fault: typeof fault === "string" ? fault : null
+  }
+}
+
+const retryable: ReadonlySet<ModelFailureReason> = new Set(["rateLimited", "unavailable", "silent", "cut"])
+
+const reasonOf = (reason: AiError.AiErrorReason): ModelFailureReason => {
+  switch (reason._tag) {
+    case "RateLimitError":
+      return "rateLimited"
+    case "QuotaExhaustedError":
+      return "quota"
+    case "AuthenticationError":
+      return "authentication"
+    case "InternalProviderError":
+      return "unavailable"
+    case "NetworkError":
+      return "cut"
+    case "InvalidRequestError":
+    case "ContentPolicyError":
+    case "UnsupportedSchemaError":
+    case "InvalidUserInputError":
+      return "refused"
+    default:
+      return "invalidResponse"
+  }
+}
+
+/** The provider's own words where it gave some; effect's otherwise. */
+const messageOf = (reason: AiError.AiErrorReason): string => {
+  const told = "metadata" in reason ? reason.metadata["description"] : undefined
+  if (typeof told === "string") return told
+  return "description" in reason && reason.description !== undefined ? reason.description : reason.message
+}
+
+const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`

@@ -1,0 +1,97 @@
+/**
+ * What is asked of a model, what comes back, and how it can go wrong.
+ *
+ * Flow: graph → outbox → dispatch → run → **model** → tool → task
+ *
+ * Text comes as it is spoken; tool calls come only when the answer is complete,
+ * so a call that was cut off never reaches a tool. What was once delivered is
+ * never taken back: a failure after it says `outputBegan`. This file holds the
+ * words only; nothing here talks to a model.
+ */
+import type { ModelProvider } from "@tropism/domain/model-config"
+import type { Usage } from "@tropism/domain/run"
+import { Schema, type Stream } from "effect"
+import type { Prompt, Response } from "effect/ai"
+
+/** A tool as its MCP server lists it. */
+export interface OfferedTool {
+  readonly name: string
+  readonly description?: string | undefined
+  /** JSON Schema of the arguments. */
+  readonly inputSchema: Readonly<Record<string, unknown>>
+}
+
+export interface ModelRequest {
+  /** Messages in the JSON form of effect's `Prompt`, as the reducer makes them. */
+  readonly messages: ReadonlyArray<Prompt.MessageEncoded>
+  readonly tools: ReadonlyArray<OfferedTool>
+  /** `none` shows the tools and forbids their use: for the last request of a stopped turn. */
+  readonly toolChoice?: "auto" | "none" | undefined
+  /** How long one attempt may take, where the context says so. */
+  readonly timeoutMs?: number | undefined
+}
+
+export type ModelPart =
+  | { readonly type: "text"; readonly delta: string }
+  | ModelToolCall
+  | ModelFinish
+
+/** A tool call that the model asks for; nobody has judged it yet. */
+export interface ModelToolCall {
+  readonly type: "toolCall"
+  readonly id: string
+  readonly name: string
+  /** The decoded arguments; where there is a fault, the text as the model sent it. */
+  readonly arguments: Schema.Json
+  /** Why the arguments are not JSON that can be kept, in a sentence for the model. */
+  readonly fault: string | null
+}
+
+/** The last part of every answer that did not fail. */
+export interface ModelFinish {
+  readonly type: "finish"
+  readonly reason: Response.FinishReason
+  readonly usage: Usage
+  /** Who answered: the fallback, where it had to. */
+  readonly provider: ModelProvider
+  readonly name: string
+}
+
+/** One model that can be asked, with its retries and its fallback. */
+export interface ResolvedModel {
+  readonly provider: ModelProvider
+  readonly name: string
+  /** Asks once; each part is delivered as it comes, the finish last. */
+  readonly request: (request: ModelRequest) => Stream.Stream<ModelPart, ModelFailure>
+}
+
+export const ModelFailureReason = Schema.Literals([
+  "rateLimited",
+  "quota",
+  "authentication",
+  "refused",
+  "unavailable",
+  "timeout",
+  "silent",
+  "cut",
+  "invalidResponse"
+])
+export type ModelFailureReason = typeof ModelFailureReason.Type
+
+/** A model did not answer, or not to the end; `message` holds no key. */
+export class ModelFailure extends Schema.TaggedError<ModelFailure>()("ModelFailure", {
+  provider: Schema.String,
+  model: Schema.String,
+  reason: ModelFailureReason,
+  message: Schema.String,
+  /** Whether a part was delivered before: then nothing is tried again. */
+  outputBegan: Schema.Boolean,
+  isRetryable: Schema.Boolean,
+  retryAfterMs: Schema.NullOr(Schema.Number)
+}) {}
+
+/** No model can be asked here; `message` says what to set. */
+export class ModelUnavailable extends Schema.TaggedError<ModelUnavailable>()("ModelUnavailable", {
+  agentName: Schema.String,
+  message: Schema.String
+}) {}

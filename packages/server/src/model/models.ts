@@ -1,0 +1,127 @@
+/**
+ * Which model an agent asks.
+ *
+ * Flow: graph → outbox → dispatch → run → **model** → tool → task
+ *
+ * The agent's own model comes first, then `TROPISM_MODEL`, then the first
+ * provider with a key; where there is none, a built-in script may stand in, but
+ * only under its own agent's name. A provider that was named and cannot be used
+ * is an error and never quietly replaced: an agent's answers come from where its
+ * definition says. No prompt is made here and no tool is run.
+ */
+import { type ModelConfig, ModelProvider, type ModelRef } from "@tropism/domain/model-config"
+import { Config, Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { fromAiSdk } from "./ai-sdk-model.ts"
+import type { AskedModel } from "./attempt.ts"
+import { loadBuiltInScripts } from "./built-in-scripts.ts"
+import { ModelUnavailable, type ResolvedModel } from "./model-request.ts"
+import { loadProviders, remoteProviders } from "./providers.ts"
+import { askWithRetries, type Fallback } from "./retry.ts"
+import { compileScript } from "./script.ts"
+import { fromScript } from "./scripted-model.ts"
+
+/** Who asks, and what the definition says about it. */
+export interface ModelChoice {
+  readonly agentName: string
+  readonly model: ModelConfig | null
+}
+
+/** Whether a provider can be used on this server. */
+export interface ProviderStatus {
+  readonly provider: ModelProvider
+  readonly defaultModel: string
+  /** What to set before it can be used; null where it can. */
+  readonly missing: string | null
+}
+
+export class Models extends Context.Service<Models, {
+  /** Finds the model that an agent asks, without asking it anything. */
+  readonly resolve: (choice: ModelChoice) => Effect.Effect<ResolvedModel, ModelUnavailable>
+
+  /** Every provider in the order of preference. */
+  readonly providers: ReadonlyArray<ProviderStatus>
+}>()("@tropism/server/model/Models") {
+  static readonly layer = Layer.effect(Models, Effect.gen(function*() {
+    const { byName, scrub } = yield* loadProviders
+    const scripts = yield* loadBuiltInScripts
+    const preset = Option.getOrNull(yield* Config.option(Config.String("TROPISM_MODEL")))
+
+    const pick = Effect.fnUntraced(function*(choice: ModelChoice): Effect.fn.Return<ModelRef, ModelUnavailable> {
+      if (choice.model !== null) return choice.model
+      if (preset !== null) {
+        const ref = parseModelRef(preset, (provider) => provider === "scripted" ? choice.agentName : byName[provider].defaultModel)
+        if (ref !== null) return ref
+        return yield* unavailable(choice, `TROPISM_MODEL is "${scrub(preset)}"; set it to provider:name, the provider one of ${ModelProvider.literals.join(", ")}`)
+      }
+      const provider = remoteProviders.find((name) => byName[name].missing === null)
+      if (provider !== undefined) return { provider, name: byName[provider].defaultModel }
+      if (scripts.has(choice.agentName)) return { provider: "scripted", name: choice.agentName }
+      return yield* unavailable(choice, `No model is configured: ${howToConfigure}`)
+    })
+
+    const openScript = Effect.fnUntraced(function*(choice: ModelChoice, ref: ModelRef): Effect.fn.Return<AskedModel, ModelUnavailable> {
+      const { name } = ref
+      const inline = choice.model?.script ? compileScript(choice.model.script) : undefined
+      const found = scripts.get(name) ?? scripts.get(choice.agentName)
+      const builtIn = found === undefined ? undefined : Result.succeed(found)
+      // A fallback is meant by its name; the script in the definition is the model's own.
+      const script = ref === choice.model ? inline ?? builtIn : builtIn ?? inline
+      if (script === undefined) return yield* unavailable(choice, `There is no built-in script named ${name} or ${choice.agentName}; give the agent's model a script`)
+      if (Result.isFailure(script)) return yield* unavailable(choice, `The agent's script cannot be followed: ${script.failure}`)
+      return { provider: "scripted", name, languageModel: yield* fromScript(script.success) }
+    })
+
+    const open = Effect.fnUntraced(function*(choice: ModelChoice, ref: ModelRef): Effect.fn.Return<AskedModel, ModelUnavailable> {
+      if (ref.provider === "scripted") return yield* openScript(choice, ref)
+      const provider = byName[ref.provider]
+      if (provider.missing !== null) {
+        return yield* unavailable(choice, `The model ${ref.provider}:${ref.name} cannot be used here: ${provider.missing}`)
+      }
+      const model = yield* Effect.try({
+        try: () => provider.makeModel(ref.name),
+        catch: (error) =>
+          unavailable(choice, `The model ${ref.provider}:${ref.name} cannot be used here: ${scrub(error instanceof Error ? error.message : String(error))}`)
+      })
+      const languageModel = yield* fromAiSdk({
+        model,
+        lateSystemMessages: ref.provider === "openai",
+        temperature: choice.model?.temperature ?? undefined,
+        maxOutputTokens: choice.model?.maxOutputTokens ?? undefined,
+        scrub
+      })
+      return { provider: ref.provider, name: ref.name, languageModel }
+    })
+
+    const openFallback = (choice: ModelChoice): Effect.Effect<Fallback | null> =>
+      choice.model?.fallback
+        ? Effect.catch(open(choice, choice.model.fallback), (error) => Effect.succeed({ unavailable: error.message }))
+        : Effect.succeed(null)
+
+    const resolve = Effect.fn("Models.resolve")(function*(choice: ModelChoice): Effect.fn.Return<ResolvedModel, ModelUnavailable> {
+      const model = yield* open(choice, yield* pick(choice))
+      const fallback = yield* openFallback(choice)
+      return { provider: model.provider, name: model.name, request: (request) => askWithRetries(model, fallback, request) }
+    })
+
+    const providers: ReadonlyArray<ProviderStatus> = [
+      ...remoteProviders.map((provider) => ({ provider, defaultModel: byName[provider].defaultModel, missing: byName[provider].missing })),
+      { provider: "scripted", defaultModel: "", missing: null }
+    ]
+    return Models.of({ resolve, providers })
+  }))
+}
+
+const howToConfigure = "set OPENAI_API_KEY or another provider's key, or TROPISM_MODEL to provider:name, or give the agent a model"
+
+const unavailable = (choice: ModelChoice, message: string): ModelUnavailable =>
+  new ModelUnavailable({ agentName: choice.agentName, message })
+
+const isProvider = Schema.is(ModelProvider)
+
+/** Reads `provider:name`, or a provider alone; a name may hold further colons (`llama3.1:8b`). */
+const parseModelRef = (text: string, defaultModel: (provider: ModelProvider) => string): ModelRef | null => {
+  const [provider = "", ...rest] = text.trim().split(":")
+  if (!isProvider(provider)) return null
+  const name = rest.join(":").trim()
+  return { provider, name: name === "" ? defaultModel(provider) : name }
+}
