@@ -1,0 +1,117 @@
+/**
+ * Starts an agent because somebody asked: by hand, or by a message in a context.
+ *
+ * Flow: graph → outbox → **dispatch** → run → tool → task
+ *
+ * A trigger is a row before it is an answer: the caller may wait for the run,
+ * but the run does not wait for the caller. A message and the run that will
+ * answer it are one transaction, so no message is left unanswered.
+ */
+import type { Agent } from "@tropism/domain/agent"
+import { ContextName, type NewEvent } from "@tropism/domain/context-event"
+import type { GraphEventId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
+import type { Run, Trigger } from "@tropism/domain/run"
+import { isTerminal } from "@tropism/domain/run"
+import { Context, Effect, Layer, Option, type Schema } from "effect"
+import { Agents } from "../agent/agents.ts"
+import { type ContextHead, Contexts } from "../agent/contexts.ts"
+import { Database, type ProjectTransaction } from "../database/database.ts"
+import { Ids } from "../ids.ts"
+import { runLimits } from "../limits.ts"
+import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
+import { type NewRun, Runs } from "../run/runs.ts"
+
+export class Triggers extends Context.Service<
+  Triggers,
+  {
+    /** Queues a run of the agent. */
+    readonly byHand: (
+      agent: Agent,
+      input: Schema.Json | undefined,
+      by: UserId
+    ) => Effect.Effect<RunId, never, ProjectTransaction>
+    /** Keeps an event in a context; one that triggers has a run that will answer it. */
+    readonly byEvent: (
+      context: ContextHead,
+      event: NewEvent,
+      by: UserId
+    ) => Effect.Effect<void, never, ProjectTransaction>
+    /** The run as it is now. */
+    readonly look: (projectId: ProjectId, id: RunId) => Effect.Effect<Run | undefined>
+    /** Waits until a run is at rest (ended or paused), but no longer than the bound. */
+    readonly settled: (projectId: ProjectId, id: RunId) => Effect.Effect<Run | undefined>
+  }
+>()("@tropism/server/dispatch/Triggers") {
+  static readonly layer = Layer.effect(
+    Triggers,
+    Effect.gen(function* () {
+      const database = yield* Database
+      const runs = yield* Runs
+      const agents = yield* Agents
+      const contexts = yield* Contexts
+      const ids = yield* Ids
+      const wakeUps = yield* WakeUps
+
+      /** A run that begins a chain of its own, named after itself. */
+      const newRun = (
+        id: RunId,
+        agent: Agent,
+        trigger: Trigger,
+        contextName: ContextName,
+        userId: UserId
+      ): NewRun => ({
+        id,
+        agentId: agent.id,
+        agentVersion: agent.version,
+        trigger,
+        contextName,
+        rootEventId: id as string as GraphEventId,
+        depth: 0,
+        userId,
+        dueAt: null
+      })
+
+      const byHand = Effect.fn("Triggers.byHand")(function* (
+        agent: Agent,
+        input: Schema.Json | undefined,
+        by: UserId
+      ) {
+        const id = (yield* ids.next) as RunId
+        const trigger: Trigger = { type: "manual", ...(input === undefined ? {} : { input }) }
+        yield* runs.queue([newRun(id, agent, trigger, ContextName.make(`run-${id}`), by)])
+        return id
+      })
+
+      const byEvent = Effect.fn("Triggers.byEvent")(function* (
+        context: ContextHead,
+        event: NewEvent,
+        by: UserId
+      ) {
+        const agent = yield* agents.get(context.agentId)
+        yield* contexts.append(context.name, [event])
+        if (event.triggersAgentTurn === true && agent?.enabled === true) {
+          yield* runs.queueOn(
+            newRun((yield* ids.next) as RunId, agent, { type: "context" }, context.name, by)
+          )
+        }
+      })
+
+      const look = (projectId: ProjectId, id: RunId) => database.inProject(projectId, runs.get(id))
+
+      const settled = Effect.fn("Triggers.settled")(function* (projectId: ProjectId, id: RunId) {
+        const mailbox = yield* wakeUps.listen(`run:${id}`)
+        const atRest = Effect.gen(function* () {
+          while (true) {
+            const run = yield* look(projectId, id)
+            if (!run || isTerminal(run.status) || run.status === "paused") return run
+            yield* nextWakeUp(mailbox, runLimits.sweepIntervalMs)
+          }
+        })
+        const seen = yield* Effect.timeoutOption(atRest, runLimits.triggerWaitMs)
+        return Option.isSome(seen) ? seen.value : yield* look(projectId, id)
+      }, Effect.scoped)
+
+      return Triggers.of({ byHand, byEvent, look, settled })
+    })
+  )
+}

@@ -1,0 +1,183 @@
+/**
+ * Agents: define them, trigger them, ask what they did and why they did not.
+ *
+ * Flow: **http** → dispatch → run → tool → task
+ */
+import { Api } from "@tropism/api/api"
+import { type Explanation, TriggerInput } from "@tropism/api/agents-api"
+import { Conflict } from "@tropism/api/problems"
+import type { Agent } from "@tropism/domain/agent"
+import type { GraphEvent } from "@tropism/domain/graph"
+import { findFault } from "@tropism/domain/json"
+import type { ProcessingEntry } from "@tropism/domain/processing"
+import { refusalSentences, refuses } from "@tropism/domain/reaction"
+import { isTerminal } from "@tropism/domain/run"
+import { Effect, Schema } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Agents } from "../agent/agents.ts"
+import { Triggers } from "../dispatch/triggers.ts"
+import { dispatchLimits } from "../limits.ts"
+import { Outbox } from "../outbox/outbox.ts"
+import { ProcessingLog } from "../run/processing-log.ts"
+import { inProject, reading } from "./access.ts"
+import { pageById } from "./paging.ts"
+import { definitionProblem, invalid, orNotFound } from "./refusals.ts"
+
+const known = orNotFound("agent")
+
+/** A definition holds text at any depth; what the database cannot keep is refused with its place. */
+const keepable = (definition: unknown) => {
+  const fault = findFault(definition)
+  return fault ? Effect.fail(invalid(fault.pointer, fault.message)) : Effect.void
+}
+
+export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
+  handlers
+    .handle(
+      "list",
+      Effect.fn("http.agents.list")(function* ({ params, query }) {
+        const agents = yield* Agents
+        return yield* reading(params.projectId, pageById(query, agents.list))
+      })
+    )
+    .handle(
+      "create",
+      Effect.fn("http.agents.create")(function* ({ params, payload }) {
+        yield* keepable(payload)
+        const agents = yield* Agents
+        return yield* inProject(params.projectId, "admin", ({ userId }) =>
+          Effect.mapError(agents.create(payload, userId), definitionProblem)
+        )
+      })
+    )
+    .handle(
+      "get",
+      Effect.fn("http.agents.get")(function* ({ params }) {
+        const agents = yield* Agents
+        return yield* known(reading(params.projectId, agents.get(params.agentId)))
+      })
+    )
+    .handle(
+      "update",
+      Effect.fn("http.agents.update")(function* ({ params, payload }) {
+        yield* keepable(payload)
+        const agents = yield* Agents
+        return yield* known(
+          inProject(params.projectId, "admin", ({ userId }) =>
+            Effect.mapError(agents.update(params.agentId, payload, userId), definitionProblem)
+          )
+        )
+      })
+    )
+    .handle(
+      "delete",
+      Effect.fn("http.agents.delete")(function* ({ params }) {
+        const agents = yield* Agents
+        const deleted = inProject(params.projectId, "admin", () => agents.delete(params.agentId))
+        yield* known(Effect.map(deleted, (done) => done || undefined))
+      })
+    )
+    .handleRaw(
+      "trigger",
+      Effect.fn("http.agents.trigger")(function* ({ params, query }) {
+        const payload = yield* triggerInput
+        yield* keepable(payload)
+        const agents = yield* Agents
+        const triggers = yield* Triggers
+        const runId = yield* inProject(params.projectId, "editor", ({ userId }) =>
+          Effect.gen(function* () {
+            const agent = yield* known(agents.get(params.agentId))
+            if (!agent.enabled)
+              return yield* new Conflict({
+                reason: "agentDisabled",
+                detail: `The agent ${agent.name} is disabled: enable it first`
+              })
+            return yield* triggers.byHand(agent, payload.input, userId)
+          })
+        )
+        const run = yield* known(
+          query.wait === "false"
+            ? triggers.look(params.projectId, runId)
+            : triggers.settled(params.projectId, runId)
+        )
+        const isSettled = isTerminal(run.status) || run.status === "paused"
+        return yield* Effect.orDie(HttpServerResponse.json(run, { status: isSettled ? 200 : 202 }))
+      })
+    )
+    .handle(
+      "processingLog",
+      Effect.fn("http.agents.processingLog")(function* ({ params, query }) {
+        const agents = yield* Agents
+        const log = yield* ProcessingLog
+        return yield* reading(
+          params.projectId,
+          Effect.andThen(
+            known(agents.get(params.agentId)),
+            pageById(query, (before, limit) => log.list(params.agentId, query.status, before, limit))
+          )
+        )
+      })
+    )
+    .handle(
+      "explain",
+      Effect.fn("http.agents.explain")(function* ({ params, query }) {
+        const agents = yield* Agents
+        const outbox = yield* Outbox
+        const log = yield* ProcessingLog
+        return yield* reading(
+          params.projectId,
+          Effect.gen(function* () {
+            const agent = yield* known(agents.get(params.agentId))
+            const event = yield* orNotFound("event")(outbox.get(query.eventId))
+            const entry = yield* log.find(params.agentId, query.eventId)
+            return {
+              agentId: agent.id,
+              eventId: event.id,
+              entry: entry ?? null,
+              ...explain(agent, event, entry)
+            }
+          })
+        )
+      })
+    )
+)
+
+/** The body of a manual trigger; an empty one is a trigger without input. */
+const triggerInput = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const text = yield* Effect.orDie(request.text)
+  const body: unknown = text === "" ? {} : JSON.parse(text)
+  return yield* Effect.mapError(
+    Schema.decodeUnknownEffect(TriggerInput, { onExcessProperty: "error" })(body),
+    (error) => invalid("", `The body of a trigger is {"input": …}: ${error.message}`)
+  )
+})
+
+/** Why an event did or did not wake an agent, from what was recorded and else from the rules. */
+const explain = (
+  agent: Agent,
+  event: GraphEvent,
+  entry: ProcessingEntry | undefined
+): Pick<Explanation, "outcome" | "reason"> => {
+  if (entry?.status === "skipped") return { outcome: "skipped", reason: entry.reason ?? "The agent was busy" }
+  if (entry) return { outcome: "woke", reason: `The event woke the agent; the entry is ${entry.status}.` }
+  if (event.position === null)
+    return { outcome: "waiting", reason: "The event is committed and not dispatched yet." }
+  const noted = event.refusals.find((refusal) => refusal.agentId === agent.id)
+  if (noted) return { outcome: "refused", reason: noted.reason }
+  if (event.entityType !== "graphObject")
+    return { outcome: "refused", reason: "Agents react to objects; this event is of a relationship." }
+  if (agent.triggerType !== "reaction" || agent.reactionConfig === null) {
+    return {
+      outcome: "refused",
+      reason: `The agent does not react to events: its trigger is ${agent.triggerType}.`
+    }
+  }
+  const refusal = refuses(agent.id, agent.reactionConfig, event, dispatchLimits.chainMaxDepth)
+  if (refusal) return { outcome: "refused", reason: refusalSentences[refusal] }
+  return {
+    outcome: "refused",
+    reason: "The agent was not enabled, or did not have this rule, when the event was dispatched."
+  }
+}

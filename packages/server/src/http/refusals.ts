@@ -1,0 +1,51 @@
+/**
+ * Says the refusals of the stages in the words of HTTP.
+ *
+ * Flow: **http** → graph → outbox → dispatch → run → tool → task
+ */
+import { Conflict, InvalidInput, NotFound } from "@tropism/api/problems"
+import { Effect } from "effect"
+import type { DefinitionRefused } from "../agent/agents.ts"
+import type { InvalidLockfile } from "../graph/package-lock.ts"
+import type { ChangeRefused } from "../graph/refused.ts"
+import type { DecisionRefused } from "../task/tasks.ts"
+
+/** Answers 404 when there is nothing. */
+export const orNotFound =
+  (what: string) =>
+  <A, E, R>(effect: Effect.Effect<A | undefined, E, R>): Effect.Effect<A, E | NotFound, R> =>
+    Effect.flatMap(effect, (found) =>
+      found === undefined
+        ? Effect.fail(new NotFound({ detail: `There is no such ${what}` }))
+        : Effect.succeed(found)
+    )
+
+export const invalid = (pointer: string, message: string): InvalidInput =>
+  new InvalidInput({ detail: message, errors: [{ pointer, message }] })
+
+/** A refused change: `target` names the pointers that the address, and not the body, gave. */
+export const changeProblem = (refusal: ChangeRefused): Conflict | InvalidInput | NotFound => {
+  switch (refusal.reason) {
+    case "notFound":
+      return refusal.pointer === "/objectId" || refusal.pointer === "/relationshipId"
+        ? new NotFound({ detail: refusal.detail })
+        : invalid(refusal.pointer ?? "", refusal.detail)
+    case "invalid":
+      return invalid(refusal.pointer ?? "", refusal.detail)
+    default:
+      return new Conflict({ reason: refusal.reason, detail: refusal.detail })
+  }
+}
+
+export const definitionProblem = (refusal: DefinitionRefused): Conflict | InvalidInput =>
+  refusal.reason === "nameTaken"
+    ? new Conflict({ reason: "nameTaken", detail: refusal.detail })
+    : invalid(refusal.pointer, refusal.detail)
+
+export const decisionProblem = (refusal: DecisionRefused): Conflict | InvalidInput =>
+  refusal.reason === "notEditable"
+    ? invalid("/suggestedChanges", refusal.detail)
+    : new Conflict({ reason: refusal.reason, detail: refusal.detail })
+
+export const invalidLockfile = (refusal: InvalidLockfile): InvalidInput =>
+  new InvalidInput({ detail: refusal.message, errors: refusal.faults })

@@ -1,0 +1,43 @@
+/**
+ * All routes of the server: the contract's, the pages, and 404 for the rest.
+ *
+ * Flow: **http** → graph → outbox → dispatch → run → tool → task
+ */
+import { Api } from "@tropism/api/api"
+import { ByteSize, Layer } from "effect"
+import { HttpIncomingMessage } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { httpLimits } from "../limits.ts"
+import { agentsHandlers } from "./agents-handlers.ts"
+import { layerAuthorization } from "./authorization.ts"
+import { feedHandlers } from "./feed-handlers.ts"
+import { objectsHandlers, relationshipsHandlers } from "./graph-handlers.ts"
+import { layerPages } from "./pages.ts"
+import { layerRequestProblems } from "./request-problems.ts"
+import { contextsHandlers, runsHandlers } from "./runs-handlers.ts"
+import { projectsHandlers, systemHandlers } from "./system-handlers.ts"
+import { tasksHandlers } from "./tasks-handlers.ts"
+
+const handlers = Layer.mergeAll(
+  systemHandlers,
+  projectsHandlers,
+  objectsHandlers,
+  relationshipsHandlers,
+  feedHandlers,
+  agentsHandlers,
+  runsHandlers,
+  contextsHandlers,
+  tasksHandlers
+)
+
+/** The routes; `consoleFolder` is where the built console lies. */
+export const layerRoutes = (consoleFolder: string | undefined) =>
+  Layer.mergeAll(
+    HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
+      Layer.provide(handlers),
+      Layer.provide([layerAuthorization, layerRequestProblems])
+    ),
+    layerPages(consoleFolder)
+  ).pipe(
+    Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(httpLimits.bodyMaxBytes)))
+  )

@@ -1,0 +1,159 @@
+/**
+ * Starts the server: database, schema, every stage, and the doors.
+ *
+ * The only place that reads the machine's environment. What `serve` starts ends
+ * with it; what it found running it leaves running. Every failure to start is
+ * one sentence that says what to do.
+ */
+import { NodeHttpServer, NodeServices } from "@effect/platform-node"
+import { createServer } from "node:http"
+import { createServer as createSocket } from "node:net"
+import { Cause, Context, Effect, FileSystem, Layer, Path, Redacted, Schema } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { poolLayer } from "./database/database.ts"
+import { embedded } from "./database/embedded-postgres.ts"
+import { external } from "./database/external-postgres.ts"
+import type { PostgresAccess } from "./database/postgres-access.ts"
+import { migrate } from "./database/migrations.ts"
+import { layerRoutes } from "./http/routes.ts"
+import { Tokens } from "./http/tokens.ts"
+import { Ids } from "./ids.ts"
+import { httpLimits } from "./limits.ts"
+import { Models } from "./model/models.ts"
+import { loops, platformLayer } from "./platform.ts"
+
+/** The server could not start; `message` says why and what to do. */
+export class StartFailure extends Schema.TaggedError<StartFailure>()("StartFailure", {
+  message: Schema.String
+}) {}
+
+export interface ServeOptions {
+  readonly host: string
+  /** 0 takes any free port. */
+  readonly port: number
+  readonly dataFolder: string
+  readonly databaseUrl?: Redacted.Redacted<string> | undefined
+  /** The admin's token; without one it lies in the data folder. */
+  readonly token?: Redacted.Redacted<string> | undefined
+  readonly consoleFolder?: string | undefined
+  readonly onReady?: ((info: ReadyInfo) => Effect.Effect<void>) | undefined
+}
+
+export interface ReadyInfo {
+  readonly url: string
+  /** Signs one browser in, once. */
+  readonly loginLink: string
+  /** Where the admin's token lies; null when it was given. */
+  readonly tokenFile: string | null
+  readonly token: Redacted.Redacted<string>
+}
+
+/** Serves until it is interrupted, on the database of `databaseUrl` or on one of its own. */
+export const serve = Effect.fn("serve")(
+  function* (options: ServeOptions) {
+    yield* checkPort(options)
+    const access = options.databaseUrl
+      ? yield* external(options.databaseUrl)
+      : yield* embedded({ dataFolder: options.dataFolder })
+    return yield* serveOn(access, options)
+  },
+  Effect.scoped,
+  Effect.provide(NodeServices.layer)
+)
+
+/** Serves until it is interrupted, on a database that can be reached. */
+export const serveOn = Effect.fn("serveOn")(
+  function* (access: PostgresAccess, options: ServeOptions) {
+    yield* Effect.mapError(
+      migrate(access.ownerUrl),
+      (error) =>
+        new StartFailure({
+          message: `The database's schema could not be brought up to date: ${Cause.pretty(Cause.fail(error))}`
+        })
+    )
+    const pool = poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
+    const platform = platformLayer.pipe(Layer.provideMerge(Layer.mergeAll(pool, Ids.layer, Models.layer)))
+    const http = NodeHttpServer.layer(createServer, {
+      host: options.host,
+      port: options.port,
+      gracefulShutdownTimeout: httpLimits.drainTimeoutMs
+    })
+    const doors = HttpRouter.serve(layerRoutes(options.consoleFolder), {
+      disableLogger: true,
+      disableListenLog: true
+    }).pipe(Layer.provideMerge(http))
+    return yield* Effect.gen(function* () {
+      const { file, token } = yield* adminToken(options)
+      yield* loops
+      const { address } = Context.get(yield* Layer.build(doors), HttpServer.HttpServer)
+      const port = "port" in address ? address.port : options.port
+      const url = `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`
+      const code = yield* (yield* Tokens).loginCode
+      yield* (
+        options.onReady?.({
+          url,
+          loginLink: `${url}/login?code=${Redacted.value(code)}`,
+          tokenFile: file,
+          token
+        }) ?? Effect.void
+      )
+      return yield* Effect.never
+    }).pipe(Effect.provide(platform))
+  },
+  Effect.scoped,
+  Effect.provide(NodeServices.layer)
+)
+
+/** Fails with a sentence when nobody can listen at the address. */
+const checkPort = ({ host, port }: ServeOptions) =>
+  Effect.callback<void, StartFailure>((resume) => {
+    const socket = createSocket()
+    socket.once("error", (error: Error & { readonly code?: string }) =>
+      resume(Effect.fail(new StartFailure({ message: portProblem(host, port, error) })))
+    )
+    socket.listen({ host, port }, () => socket.close(() => resume(Effect.void)))
+  })
+
+const portProblem = (
+  host: string,
+  port: number,
+  error: { readonly code?: string; readonly message: string }
+): string => {
+  switch (error.code) {
+    case "EADDRINUSE":
+      return `Port ${port} on ${host} is in use: stop the program that holds it, or start with another PORT.`
+    case "EACCES":
+      return `Port ${port} on ${host} may not be used by this account: start with a PORT above 1023.`
+    default:
+      return `Nothing can listen at ${host}:${port} (${error.message}): check HOST and PORT.`
+  }
+}
+
+/** The token that acts as the admin: the one given, else one kept in the data folder, readable by its owner alone. */
+const adminToken = Effect.fn("adminToken")(function* (options: ServeOptions) {
+  const tokens = yield* Tokens
+  if (options.token) {
+    yield* tokens.admit(options.token)
+    return { file: null, token: options.token }
+  }
+  const fileSystem = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const file = path.resolve(options.dataFolder, "token")
+  const kept = (yield* Effect.orElseSucceed(fileSystem.readFileString(file), () => "")).trim()
+  const token = Redacted.make(kept === "" ? yield* (yield* Ids).secret : kept)
+  if (kept === "") {
+    const write = Effect.andThen(
+      fileSystem.makeDirectory(path.dirname(file), { recursive: true }),
+      fileSystem.writeFileString(file, `${Redacted.value(token)}\n`, { mode: 0o600 })
+    )
+    yield* Effect.mapError(
+      write,
+      () =>
+        new StartFailure({
+          message: `The token could not be kept in ${file}: make the folder writable, or set TROPISM_TOKEN.`
+        })
+    )
+  }
+  yield* tokens.admit(token)
+  return { file, token }
+})

@@ -1,0 +1,80 @@
+/**
+ * Every layer of the server, in the order in which an event travels.
+ *
+ * Flow: http → graph → outbox → dispatch → run → tool → task
+ *
+ * Here, and only here, the ports that look leftward are filled: the graph learns
+ * what an agent may do, and a tool learns whether its run may still write. The
+ * platform holds no logic; to add a stage is to add a line.
+ */
+import { Effect, Layer } from "effect"
+import { Agents } from "./agent/agents.ts"
+import { agentAuthority } from "./agent/authorities.ts"
+import { Contexts } from "./agent/contexts.ts"
+import { Sweeps } from "./cluster/sweeps.ts"
+import { Database } from "./database/database.ts"
+import { Projects } from "./database/projects.ts"
+import { Dispatcher } from "./dispatch/dispatcher.ts"
+import { Scheduler } from "./dispatch/scheduler.ts"
+import { Triggers } from "./dispatch/triggers.ts"
+import { Authorities } from "./graph/authority.ts"
+import { Gateway } from "./graph/gateway.ts"
+import { Importer } from "./graph/importer.ts"
+import { Inspector } from "./graph/inspector.ts"
+import { Objects } from "./graph/objects.ts"
+import { Tokens } from "./http/tokens.ts"
+import { Outbox } from "./outbox/outbox.ts"
+import { WakeUps } from "./outbox/wake-ups.ts"
+import { Actor } from "./run/actor.ts"
+import { ProcessingLog } from "./run/processing-log.ts"
+import { Runs } from "./run/runs.ts"
+import { Worker } from "./run/worker.ts"
+import { Tasks } from "./task/tasks.ts"
+import { GraphEffects } from "./tool/graph-effects.ts"
+import { AttemptLost, RunGuard } from "./tool/principal.ts"
+import { ToolCalls } from "./tool/tool-calls.ts"
+import { ToolServers } from "./tool/tool-servers.ts"
+import { Toolbox } from "./tool/toolbox.ts"
+
+/** The graph asks the agents what one of them may do. */
+const authorities = Layer.effect(
+  Authorities,
+  Effect.map(agentAuthority, (of) => ({ of }))
+)
+
+/** A tool asks the runs whether an attempt may still write. */
+const runGuard = Layer.effect(
+  RunGuard,
+  Effect.map(Runs, (runs) => ({
+    hold: ({ runId, attemptToken }) =>
+      Effect.mapError(runs.hold({ id: runId, attemptToken }), () => new AttemptLost({ runId }))
+  }))
+)
+
+const database = Layer.mergeAll(Database.layer, WakeUps.layer)
+const ground = Layer.provideMerge(Layer.mergeAll(Projects.layer, Outbox.layer, Tokens.layer), database)
+const agents = Layer.provideMerge(Layer.mergeAll(Agents.layer, Contexts.layer, authorities), ground)
+const reads = Layer.provideMerge(Objects.layer, agents)
+const graph = Layer.provideMerge(Layer.mergeAll(Gateway.layer, Inspector.layer), reads)
+const records = Layer.provideMerge(
+  Layer.mergeAll(Tasks.layer, ToolCalls.layer, Runs.layer, ProcessingLog.layer, Importer.layer),
+  graph
+)
+const tools = Layer.provideMerge(Layer.mergeAll(GraphEffects.layer, runGuard), records)
+const toolServers = Layer.provideMerge(ToolServers.layer, Layer.provideMerge(Toolbox.layer, tools))
+const runs = Layer.provideMerge(Worker.layer, Layer.provideMerge(Actor.layer, toolServers))
+const dispatch = Layer.mergeAll(Dispatcher.layer, Scheduler.layer, Triggers.layer, Sweeps.layer)
+
+/** Every service; it needs SQL, models and ids. */
+export const platformLayer = Layer.provideMerge(dispatch, runs)
+
+/** The loops that move events along, until the scope ends. */
+export const loops = Effect.gen(function* () {
+  const { run: dispatching } = yield* Dispatcher
+  const { run: scheduling } = yield* Scheduler
+  const { run: working } = yield* Worker
+  const { run: sweeping } = yield* Sweeps
+  yield* Effect.forEach([dispatching, scheduling, working, sweeping], (loop) => Effect.forkScoped(loop), {
+    discard: true
+  })
+})

@@ -1,0 +1,95 @@
+/**
+ * Asks the model once and gathers what it says.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * Text is shown while it comes and kept only when it is complete (S004-R26). No
+ * transaction is open here, and nothing is written.
+ */
+import type { ContextName } from "@tropism/domain/context-event"
+import { contextEventId, eventNumber } from "@tropism/domain/context-event"
+import type { ReducedContext } from "@tropism/domain/context"
+import type { ToolCall } from "@tropism/domain/message"
+import type { Usage } from "@tropism/domain/run"
+import { noUsage } from "@tropism/domain/run"
+import { Clock, Effect, Option, Stream } from "effect"
+import { Contexts } from "../agent/contexts.ts"
+import type { ModelFailure, ModelPart, OfferedTool, ResolvedModel } from "../model/model-request.ts"
+
+export interface Answer {
+  readonly text: string
+  readonly toolCalls: ReadonlyArray<ToolCall>
+  readonly usage: Usage
+  /** provider:name of whoever answered. */
+  readonly model: string
+}
+
+/** One model request with the messages of a context. */
+export const askModel = Effect.fn("askModel")(function* (
+  model: ResolvedModel,
+  projectId: string,
+  name: ContextName,
+  context: ReducedContext,
+  tools: ReadonlyArray<OfferedTool>
+): Effect.fn.Return<Answer, ModelFailure, Contexts> {
+  const contexts = yield* Contexts
+  const timeoutMs = Option.getOrUndefined(context.config.timeoutMs)
+  const after = Option.match(context.lastEventId, { onNone: () => 0, onSome: eventNumber })
+  let pieces = 0
+  const showDelta = Effect.fnUntraced(function* (delta: string) {
+    pieces += 1
+    const timestamp = new Date(yield* Clock.currentTimeMillis).toISOString()
+    yield* contexts.showDelta(projectId, {
+      type: "TextDeltaEvent",
+      id: `${contextEventId(name, after)}.d${pieces}`,
+      timestamp,
+      agentName: name,
+      parentEventId: Option.getOrNull(context.agentTurnStartedAtEventId),
+      triggersAgentTurn: false,
+      delta
+    })
+  })
+  const parts = model.request({
+    messages: context.messages,
+    tools,
+    ...(timeoutMs === undefined ? {} : { timeoutMs })
+  })
+  const start: Answer = { text: "", toolCalls: [], usage: noUsage, model: `${model.provider}:${model.name}` }
+  return yield* parts.pipe(
+    Stream.tap((part) => (part.type === "text" ? showDelta(part.delta) : Effect.void)),
+    Stream.runFold(
+      () => start,
+      (answer, part) => gather(answer, part, context)
+    )
+  )
+})
+
+const gather = (answer: Answer, part: ModelPart, context: ReducedContext): Answer => {
+  switch (part.type) {
+    case "text":
+      return { ...answer, text: answer.text + part.delta }
+    case "toolCall": {
+      const id = freshId(part.id, context, answer.toolCalls)
+      return {
+        ...answer,
+        toolCalls: [...answer.toolCalls, { id, name: part.name, arguments: part.arguments }]
+      }
+    }
+    case "finish":
+      return { ...answer, usage: part.usage, model: `${part.provider}:${part.name}` }
+  }
+}
+
+/** Some providers count their call ids anew in each answer; in one context an id must name one call. */
+const freshId = (id: string, context: ReducedContext, siblings: ReadonlyArray<ToolCall>): string => {
+  const isTaken = (candidate: string) =>
+    siblings.some((call) => call.id === candidate) ||
+    context.messages.some(
+      (message) =>
+        message.role === "assistant" &&
+        message.content.some((part) => part.type === "tool-call" && part.id === candidate)
+    )
+  let candidate = id === "" ? "call" : id
+  for (let n = 2; isTaken(candidate); n++) candidate = `${id === "" ? "call" : id}_${n}`
+  return candidate
+}

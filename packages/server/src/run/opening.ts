@@ -1,0 +1,87 @@
+/**
+ * The first words of a run: what the log says before any model is asked.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * Prompts are rendered from what woke the agent: the event's own snapshot, never
+ * the object as it happens to be by now. A prompt that cannot be rendered fails
+ * the run with that reason.
+ */
+import type { NewEvent } from "@tropism/domain/context-event"
+import type { GraphEvent } from "@tropism/domain/graph"
+import type { Trigger } from "@tropism/domain/run"
+import type { Evidence } from "@tropism/domain/task"
+import { Effect } from "effect"
+import type { AgentVersion } from "../agent/agents.ts"
+import { type PromptScope, renderPrompt } from "../agent/template.ts"
+import type { ResolvedModel } from "../model/model-request.ts"
+
+/** What woke a run, read back in full. */
+export interface Occasion {
+  readonly trigger: Trigger
+  /** The events that woke the run, the newest last. */
+  readonly events: ReadonlyArray<GraphEvent>
+  readonly project: { readonly id: string; readonly name: string }
+}
+
+/** The events that open a run on its own context: session, model, system prompt, prompt. */
+export const opening = Effect.fn("opening")(function* (
+  agent: AgentVersion,
+  occasion: Occasion,
+  model: ResolvedModel
+) {
+  const scope = scopeOf(agent, occasion)
+  const { prompt, systemPrompt } = agent.definition
+  const events: Array<NewEvent> = [{ type: "SessionStartedEvent" }]
+  events.push({ type: "SetLlmConfigEvent", role: "primary", provider: model.provider, name: model.name })
+  if (systemPrompt !== null)
+    events.push({ type: "SystemPromptEvent", content: yield* renderPrompt(systemPrompt, scope) })
+  events.push({
+    type: "UserMessageEvent",
+    content: yield* renderPrompt(prompt, scope),
+    triggersAgentTurn: true
+  })
+  return events
+})
+
+/** What a template may speak of. */
+const scopeOf = (agent: AgentVersion, { trigger, events, project }: Occasion): PromptScope => {
+  const newest = events.at(-1)
+  return {
+    event: newest ? shownEvent(newest) : null,
+    events: events.map(shownEvent),
+    object: newest?.entityType === "graphObject" ? newest.snapshot : null,
+    input: trigger.input ?? null,
+    steps: {},
+    agent: { id: agent.agentId, name: agent.definition.name, role: agent.definition.role },
+    project
+  }
+}
+
+const shownEvent = ({
+  id,
+  type,
+  objectType,
+  entityId,
+  version,
+  changedProperties,
+  actorType,
+  actorId,
+  createdAt
+}: GraphEvent) => ({
+  id,
+  type,
+  objectType,
+  objectId: entityId,
+  version,
+  changedProperties,
+  actorType,
+  actorId,
+  createdAt
+})
+
+/** The object versions that woke the run: evidence of whatever it suggests. */
+export const evidenceOf = ({ events }: Occasion): ReadonlyArray<Evidence> =>
+  events
+    .filter((event) => event.entityType === "graphObject")
+    .map(({ entityId, objectType, version }) => ({ objectId: entityId, type: objectType, version }))

@@ -1,0 +1,326 @@
+/**
+ * The records of all runs; each state change is one verb and one statement.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * A verb names the states it may leave in its `where` clause, so two workers
+ * that race for one run are separated by the database, not by a lock here. What
+ * an attempt writes carries its token: a worker that froze and wakes up later
+ * finds its token gone and can write nothing.
+ */
+import type { ContextName } from "@tropism/domain/context-event"
+import type { AgentId, AttemptToken, GraphEventId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
+import type { PauseReason, Run, RunStatus, Trigger, Usage } from "@tropism/domain/run"
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { brokenUniqueKey, orDie, ProjectTransaction } from "../database/database.ts"
+import { runLimits } from "../limits.ts"
+import { WakeUps } from "../outbox/wake-ups.ts"
+import { type RunRow, toRun } from "./rows.ts"
+
+/** A run that is not in a state in which this may happen to it. */
+export class RunNotInState extends Schema.TaggedError<RunNotInState>()("RunNotInState", {
+  runId: Schema.String
+}) {}
+
+/** A run to be queued, with the context that it will work on. */
+export interface NewRun {
+  readonly id: RunId
+  readonly agentId: AgentId
+  readonly agentVersion: number
+  readonly trigger: Trigger
+  readonly contextName: ContextName
+  readonly rootEventId: GraphEventId
+  readonly depth: number
+  readonly userId: UserId | null
+  readonly dueAt: string | null
+}
+
+/** A run that this worker holds, with the token that its writes must carry. */
+export interface ClaimedRun {
+  readonly id: RunId
+  readonly projectId: ProjectId
+  readonly agentId: AgentId
+  readonly agentVersion: number
+  readonly trigger: Trigger
+  readonly contextName: ContextName
+  readonly rootEventId: GraphEventId
+  readonly depth: number
+  readonly userId: UserId | null
+  readonly attempt: number
+  readonly attemptToken: AttemptToken
+}
+
+export interface RunFilter {
+  readonly status?: RunStatus | undefined
+  readonly agentId?: AgentId | undefined
+}
+
+type Read<A> = Effect.Effect<A, never, ProjectTransaction>
+type Verb = Effect.Effect<void, RunNotInState, ProjectTransaction>
+
+export class Runs extends Context.Service<
+  Runs,
+  {
+    /** Queues runs and makes the contexts that they need. */
+    readonly queue: (runs: ReadonlyArray<NewRun>) => Read<void>
+    /** Queues a run on an existing context, unless one is at work on it already. */
+    readonly queueOn: (run: NewRun) => Read<boolean>
+    /** Takes up to `limit` queued runs, oldest first, for this worker. */
+    readonly claim: (workerId: string, limit: number) => Read<ReadonlyArray<ClaimedRun>>
+    /** Takes over up to `limit` runs whose worker has gone silent. */
+    readonly takeOver: (workerId: string, limit: number) => Read<ReadonlyArray<ClaimedRun>>
+    /** Runs whose worker has gone silent and whose attempts are spent, ended as failed. */
+    readonly giveUp: Read<ReadonlyArray<RunId>>
+    /** Says that the attempt is alive. */
+    readonly heartbeat: (run: ClaimedRun) => Verb
+    /** Holds the run for this transaction, if the attempt may still write. */
+    readonly hold: (run: Pick<ClaimedRun, "id" | "attemptToken">) => Verb
+    /** Gives a run back so that another worker may take it at once. */
+    readonly release: (run: ClaimedRun) => Read<void>
+    /** Counts one model request. */
+    readonly countStep: (run: ClaimedRun, usage: Usage, model: string) => Verb
+    readonly complete: (run: ClaimedRun, summary: string) => Verb
+    readonly fail: (run: ClaimedRun, errorMessage: string) => Verb
+    readonly pause: (run: ClaimedRun, reason: PauseReason, summary: string) => Verb
+    /** Ends a run that has not ended, whatever it does. */
+    readonly cancel: (id: RunId) => Verb
+    readonly get: (id: RunId) => Read<Run | undefined>
+    readonly list: (filter: RunFilter, before: string | undefined, limit: number) => Read<ReadonlyArray<Run>>
+  }
+>()("@tropism/server/run/Runs") {
+  static readonly layer = Layer.effect(
+    Runs,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const wakeUps = yield* WakeUps
+      const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
+
+      const queue = Effect.fn("Runs.queue")(function* (runs: ReadonlyArray<NewRun>) {
+        if (runs.length === 0) return
+        const { projectId } = yield* ProjectTransaction
+        const rows = JSON.stringify(runs)
+        yield* sql`
+          insert into kb.contexts (project_id, name, agent_id)
+          select ${projectId}::uuid, row."contextName", row."agentId"
+          from jsonb_to_recordset(${rows}::text::jsonb) as row("contextName" text, "agentId" uuid) on conflict do nothing`
+        yield* insert(projectId, rows)
+        yield* sql.afterCommit(wakeUps.signal("runs"))
+      }, orDie)
+
+      const insert = (projectId: ProjectId, rows: string) =>
+        sql`
+          insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, trigger, user_id, due_at, context_name, root_event_id, depth)
+          select row.id, ${projectId}::uuid, row."agentId", row."agentVersion", 'queued', row.trigger, row."userId", row."dueAt", row."contextName",
+            row."rootEventId", row.depth
+          from jsonb_to_recordset(${rows}::text::jsonb) as row(id uuid, "agentId" uuid, "agentVersion" int, trigger jsonb, "userId" text,
+            "dueAt" timestamptz, "contextName" text, "rootEventId" uuid, depth int)`
+
+      const queueOn = Effect.fn("Runs.queueOn")(function* (run: NewRun) {
+        const { projectId } = yield* ProjectTransaction
+        const inserted = yield* sql.withTransaction(insert(projectId, JSON.stringify([run]))).pipe(
+          Effect.as(true),
+          Effect.catchIf(
+            (error) => brokenUniqueKey(error) === "agent_runs_context",
+            () => Effect.succeed(false)
+          )
+        )
+        if (inserted) yield* sql.afterCommit(wakeUps.signal("runs"))
+        return inserted
+      }, orDie)
+
+      const claimWhere = Effect.fnUntraced(function* (
+        workerId: string,
+        limit: number,
+        due: Statement.Fragment
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<ClaimedRun>`
+          update kb.agent_runs run
+          set status = 'running', attempt = attempt + 1, attempt_token = gen_random_uuid(), worker_id = ${workerId},
+            lease_expires_at = ${lease}, started_at = coalesce(started_at, now())
+          where id = any(array(
+            select id from kb.agent_runs where project_id = ${projectId} and ${due} order by id limit ${limit} for update skip locked
+          ))
+          returning id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token`
+        if (rows.length > 0) {
+          yield* sql`
+            update kb.agent_processing_log set status = 'processing', started_at = coalesce(started_at, now())
+            where run_id = any(${rows.map((row) => row.id)}::uuid[]) and status in ('pending', 'processing')`
+        }
+        return rows
+      })
+
+      const claim = Effect.fn("Runs.claim")(
+        (workerId: string, limit: number) => claimWhere(workerId, limit, sql`status = 'queued'`),
+        orDie
+      )
+
+      const takeOver = Effect.fn("Runs.takeOver")(
+        (workerId: string, limit: number) =>
+          claimWhere(
+            workerId,
+            limit,
+            sql`status = 'running' and lease_expires_at < now() and attempt < ${runLimits.maxAttempts}`
+          ),
+        orDie
+      )
+
+      const giveUp = Effect.gen(function* () {
+        const { projectId } = yield* ProjectTransaction
+        const message = `The worker died ${runLimits.maxAttempts} times during this run`
+        const rows = yield* sql<{ id: RunId }>`
+          update kb.agent_runs set status = 'failed', error_message = ${message}, completed_at = now(), attempt_token = null
+          where project_id = ${projectId} and status = 'running' and lease_expires_at < now() and attempt >= ${runLimits.maxAttempts}
+          returning id`
+        for (const { id } of rows) yield* endEntry(id, "abandoned", message)
+        return rows.map((row) => row.id)
+      }).pipe(orDie)
+
+      /** The condition under which an attempt may write. */
+      const held = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
+        sql`id = ${run.id} and attempt_token = ${run.attemptToken} and status = 'running'`
+
+      const found = (id: RunId) => (rows: ReadonlyArray<unknown>) =>
+        rows.length > 0 ? Effect.void : Effect.fail(new RunNotInState({ runId: id }))
+
+      const heartbeat = (run: ClaimedRun) =>
+        orDie(
+          Effect.flatMap(
+            sql`update kb.agent_runs set lease_expires_at = ${lease} where ${held(run)} returning id`,
+            found(run.id)
+          )
+        )
+
+      const hold = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
+        orDie(
+          Effect.flatMap(
+            sql`select id from kb.agent_runs where ${held(run)} for no key update`,
+            found(run.id)
+          )
+        )
+
+      const release = (run: ClaimedRun) =>
+        sql`update kb.agent_runs set lease_expires_at = now() where ${held(run)}`.pipe(
+          Effect.andThen(sql.afterCommit(wakeUps.signal("runs"))),
+          orDie
+        )
+
+      const countStep = (run: ClaimedRun, usage: Usage, model: string) =>
+        orDie(
+          Effect.flatMap(
+            sql`
+            update kb.agent_runs set step_count = step_count + 1, model = ${model}, usage = jsonb_build_object(
+              'inputTokens', (usage->>'inputTokens')::int + ${usage.inputTokens}::int,
+              'outputTokens', (usage->>'outputTokens')::int + ${usage.outputTokens}::int)
+            where ${held(run)} returning id`,
+            found(run.id)
+          )
+        )
+
+      /** Ends what the processing log says of the run, if anything. */
+      const endEntry = (
+        id: RunId,
+        status: "completed" | "failed" | "abandoned",
+        message: string | null,
+        reason: string | null = null
+      ) =>
+        sql`
+          update kb.agent_processing_log set status = ${status}, completed_at = now(), error_message = ${message}, reason = coalesce(${reason}, reason)
+          where run_id = ${id} and status in ('pending', 'processing')`
+
+      const ended = (run: ClaimedRun) => sql.afterCommit(wakeUps.signal(`run:${run.id}`))
+
+      const complete = Effect.fn("Runs.complete")(function* (run: ClaimedRun, summary: string) {
+        yield* Effect.flatMap(
+          sql`update kb.agent_runs set status = 'completed', summary = ${summary}, completed_at = now(), attempt_token = null where ${held(run)} returning id`,
+          found(run.id)
+        )
+        yield* endEntry(run.id, "completed", null)
+        yield* ended(run)
+      }, orDie)
+
+      const fail = Effect.fn("Runs.fail")(function* (run: ClaimedRun, message: string) {
+        const text = message.slice(0, runLimits.errorMaxChars)
+        yield* Effect.flatMap(
+          sql`update kb.agent_runs set status = 'failed', error_message = ${text}, completed_at = now(), attempt_token = null where ${held(run)} returning id`,
+          found(run.id)
+        )
+        yield* endEntry(run.id, "failed", text)
+        yield* ended(run)
+      }, orDie)
+
+      const pause = Effect.fn("Runs.pause")(function* (
+        run: ClaimedRun,
+        reason: PauseReason,
+        summary: string
+      ) {
+        yield* Effect.flatMap(
+          sql`update kb.agent_runs set status = 'paused', pause_reason = ${reason}, summary = ${summary}, attempt_token = null where ${held(run)} returning id`,
+          found(run.id)
+        )
+        yield* endEntry(run.id, "completed", null, `The run paused: ${reason}`)
+        yield* ended(run)
+      }, orDie)
+
+      const cancel = Effect.fn("Runs.cancel")(function* (id: RunId) {
+        const { projectId } = yield* ProjectTransaction
+        yield* Effect.flatMap(
+          sql`
+            update kb.agent_runs set status = 'cancelled', completed_at = now(), attempt_token = null
+            where id = ${id} and project_id = ${projectId} and status in ('queued', 'running', 'paused') returning id`,
+          found(id)
+        )
+        yield* endEntry(id, "failed", "The run was cancelled")
+        yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
+      }, orDie)
+
+      const select = (where: Statement.Fragment, limit: number) =>
+        sql<RunRow>`
+          select run.*, agent.name as agent_name from kb.agent_runs run join kb.agents agent on agent.id = run.agent_id
+          where ${where} order by run.id desc limit ${limit}`
+
+      const get = Effect.fn("Runs.get")(function* (id: RunId) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* select(sql`run.id = ${id} and run.project_id = ${projectId}`, 1)
+        return row && toRun(row)
+      }, orDie)
+
+      const list = Effect.fn("Runs.list")(function* (
+        { status, agentId }: RunFilter,
+        before: string | undefined,
+        limit: number
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* select(
+          sql.and([
+            sql`run.project_id = ${projectId}`,
+            ...(status === undefined ? [] : [sql`run.status = ${status}`]),
+            ...(agentId === undefined ? [] : [sql`run.agent_id = ${agentId}`]),
+            ...(before === undefined ? [] : [sql`run.id < ${before}`])
+          ]),
+          limit
+        )
+        return rows.map(toRun)
+      }, orDie)
+
+      return Runs.of({
+        queue,
+        queueOn,
+        claim,
+        takeOver,
+        giveUp,
+        heartbeat,
+        hold,
+        release,
+        countStep,
+        complete,
+        fail,
+        pause,
+        cancel,
+        get,
+        list
+      })
+    })
+  )
+}

@@ -1,0 +1,106 @@
+/**
+ * Takes queued runs, keeps them alive and lets actors work on them.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * Projects take turns, so one with a thousand waiting runs does not hold up the
+ * others. While an actor works a heartbeat extends its lease; when the heartbeat
+ * finds the run gone, the actor is stopped. The worker decides nothing: whoever
+ * claims a row in the database has it.
+ */
+import type { ProjectId } from "@tropism/domain/ids"
+import { Cause, Context, Effect, FiberSet, Layer, Semaphore } from "effect"
+import { SqlClient } from "effect/sql"
+import { CrashPoint } from "../crash-point.ts"
+import { Database, orDie, type ProjectTransaction } from "../database/database.ts"
+import { Ids } from "../ids.ts"
+import { runLimits } from "../limits.ts"
+import { drive, WakeUps } from "../outbox/wake-ups.ts"
+import { Actor } from "./actor.ts"
+import { type ClaimedRun, Runs } from "./runs.ts"
+
+export class Worker extends Context.Service<
+  Worker,
+  {
+    /** Claims and works for ever. */
+    readonly run: Effect.Effect<never>
+    /** Claims what is due now, as far as there are free hands; true when something was claimed. */
+    readonly round: Effect.Effect<boolean>
+  }
+>()("@tropism/server/run/Worker") {
+  static readonly layer = Layer.effect(
+    Worker,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const database = yield* Database
+      const runs = yield* Runs
+      const actor = yield* Actor
+      const wakeUps = yield* WakeUps
+      const workerId = yield* (yield* Ids).next
+      const hands = yield* FiberSet.make<void>()
+      const claiming = yield* Semaphore.make(1)
+
+      const projects = orDie(sql<{ projectId: ProjectId }>`
+        select project_id from kb.projects_with_queued_runs() as project_id
+        union select project_id from kb.projects_with_lapsed_runs() as project_id`)
+
+      const inProject = <A, E>(run: ClaimedRun, effect: Effect.Effect<A, E, ProjectTransaction>) =>
+        database.inProject(run.projectId, effect)
+
+      /** Extends the lease until the actor is done; ends when the run is no longer this attempt's. */
+      const beat = (run: ClaimedRun) =>
+        Effect.sleep(runLimits.heartbeatIntervalMs).pipe(
+          Effect.andThen(inProject(run, runs.heartbeat(run))),
+          Effect.forever,
+          Effect.catchTag("RunNotInState", () => Effect.void)
+        )
+
+      /** A defect gives the run back: it is claimed again, a bounded number of times. */
+      const attend = (run: ClaimedRun) =>
+        CrashPoint.hit("run.afterClaim").pipe(
+          Effect.andThen(Effect.raceFirst(actor.work(run), beat(run))),
+          Effect.catchCause((cause) =>
+            Cause.hasInterrupts(cause)
+              ? Effect.failCause(cause)
+              : Effect.logError("A run's attempt broke and is given back", {
+                  runId: run.id,
+                  cause: Cause.squash(cause)
+                }).pipe(Effect.andThen(inProject(run, runs.release(run))))
+          ),
+          Effect.ensuring(wakeUps.signal("runs"))
+        )
+
+      const claimIn = Effect.fnUntraced(function* (projectId: ProjectId, free: number) {
+        const claimed = yield* database.inProject(
+          projectId,
+          Effect.gen(function* () {
+            yield* runs.giveUp
+            const lapsed = yield* runs.takeOver(workerId, free)
+            return [...lapsed, ...(yield* runs.claim(workerId, free - lapsed.length))]
+          })
+        )
+        for (const run of claimed) yield* FiberSet.run(hands, attend(run))
+        return claimed.length
+      })
+
+      /** One share for each project with work, so that all of them move. */
+      const round = Effect.gen(function* () {
+        const due = yield* projects
+        let claimed = 0
+        for (const [index, { projectId }] of due.entries()) {
+          const free = runLimits.concurrentRuns - (yield* FiberSet.size(hands))
+          if (free <= 0) break
+          claimed += yield* claimIn(projectId, Math.max(1, Math.ceil(free / (due.length - index))))
+        }
+        return claimed > 0
+      }).pipe(claiming.withPermit)
+
+      return Worker.of({
+        run: drive("Worker", "runs", runLimits.sweepIntervalMs, round).pipe(
+          Effect.provideService(WakeUps, wakeUps)
+        ),
+        round
+      })
+    })
+  )
+}

@@ -1,0 +1,120 @@
+/**
+ * The record of every tool call: who, what, when, with what outcome.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ *
+ * A call is recorded in the transaction of its effect and once: a second call
+ * with the same id finds the record and has no second effect.
+ */
+import type { ContextName } from "@tropism/domain/context-event"
+import type { AgentId, RunId, ToolCallId, UserId } from "@tropism/domain/ids"
+import type { Evidence } from "@tropism/domain/task"
+import { Context, Effect, Layer, type Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+
+export type CallStatus = "completed" | "failed" | "refused"
+export type GateDecision = "execute" | "suggest" | "refuse"
+
+export interface ToolCallRow {
+  readonly id: ToolCallId
+  readonly runId: RunId | null
+  readonly agentId: AgentId | null
+  readonly userId: UserId | null
+  readonly contextName: ContextName | null
+  readonly callId: string
+  readonly tool: string
+  readonly arguments: Schema.Json
+  readonly status: CallStatus
+  readonly decision: GateDecision | null
+  readonly result: Schema.Json
+  /** The object versions that the call showed to the model. */
+  readonly reads: ReadonlyArray<Evidence>
+}
+
+export interface RecordedCall extends ToolCallRow {
+  readonly createdAt: string
+}
+
+type Read<A> = Effect.Effect<A, never, ProjectTransaction>
+
+export class ToolCalls extends Context.Service<
+  ToolCalls,
+  {
+    readonly keep: (call: ToolCallRow) => Read<void>
+    readonly find: (runId: RunId, callId: string) => Read<RecordedCall | undefined>
+    /** The calls of a run, newest first. */
+    readonly list: (
+      runId: RunId,
+      before: string | undefined,
+      limit: number
+    ) => Read<ReadonlyArray<RecordedCall>>
+    /** Every object version that the run's calls have shown so far. */
+    readonly evidence: (runId: RunId) => Read<ReadonlyArray<Evidence>>
+  }
+>()("@tropism/server/tool/ToolCalls") {
+  static readonly layer = Layer.effect(
+    ToolCalls,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      const keep = Effect.fn("ToolCalls.keep")(function* (call: ToolCallRow) {
+        const { projectId } = yield* ProjectTransaction
+        yield* sql`
+          insert into kb.tool_calls (id, project_id, run_id, agent_id, user_id, context_name, call_id, tool, arguments, status, decision, result, reads)
+          values (${call.id}, ${projectId}, ${call.runId}, ${call.agentId}, ${call.userId}, ${call.contextName}, ${call.callId}, ${call.tool},
+            ${JSON.stringify(call.arguments)}::text::jsonb, ${call.status}, ${call.decision}, ${JSON.stringify(call.result)}::text::jsonb,
+            ${JSON.stringify(call.reads)}::text::jsonb)`
+      }, orDie)
+
+      const find = Effect.fn("ToolCalls.find")(function* (runId: RunId, callId: string) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<StoredRow>`
+          select * from kb.tool_calls where project_id = ${projectId} and run_id = ${runId} and call_id = ${callId}`
+        return row && toRecord(row)
+      }, orDie)
+
+      const list = Effect.fn("ToolCalls.list")(function* (
+        runId: RunId,
+        before: string | undefined,
+        limit: number
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<StoredRow>`
+          select * from kb.tool_calls where project_id = ${projectId} and run_id = ${runId}
+            and id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"} order by id desc limit ${limit}`
+        return rows.map(toRecord)
+      }, orDie)
+
+      const evidence = Effect.fn("ToolCalls.evidence")(function* (runId: RunId) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<Evidence>`
+          select distinct read->>'objectId' as object_id, read->>'type' as type, (read->>'version')::int as version
+          from kb.tool_calls, jsonb_array_elements(reads) read where project_id = ${projectId} and run_id = ${runId}`
+        return rows.map(({ objectId, type, version }) => ({ objectId, type, version }))
+      }, orDie)
+
+      return ToolCalls.of({ keep, find, list, evidence })
+    })
+  )
+}
+
+interface StoredRow extends ToolCallRow {
+  readonly createdAt: Date
+}
+
+const toRecord = (row: StoredRow): RecordedCall => ({
+  id: row.id,
+  runId: row.runId,
+  agentId: row.agentId,
+  userId: row.userId,
+  contextName: row.contextName,
+  callId: row.callId,
+  tool: row.tool,
+  arguments: row.arguments,
+  status: row.status,
+  decision: row.decision,
+  result: row.result,
+  reads: row.reads,
+  createdAt: row.createdAt.toISOString()
+})

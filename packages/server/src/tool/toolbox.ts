@@ -1,0 +1,193 @@
+/**
+ * Makes one tool call of a run: effect, record and context event together.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ *
+ * One transaction, guarded by the attempt's token: either the effect, the
+ * `tool_calls` row and the event that tells the model are all there, or none is.
+ * A call that is made again finds its record and answers it. Everything that can
+ * go wrong with a call is an answer to the model; only a lost attempt is a
+ * failure here.
+ */
+import type { NewEvent } from "@tropism/domain/context-event"
+import { findFault } from "@tropism/domain/json"
+import type { ToolCallId } from "@tropism/domain/ids"
+import type { ToolCall } from "@tropism/domain/message"
+import { Context, Effect, Layer, Schema } from "effect"
+import { Contexts } from "../agent/contexts.ts"
+import { CrashPoint } from "../crash-point.ts"
+import { Database, type ProjectTransaction } from "../database/database.ts"
+import { type ChangeRefused, refused } from "../graph/refused.ts"
+import { Ids } from "../ids.ts"
+import { GraphEffects, type ToolEffect } from "./graph-effects.ts"
+import * as Args from "./graph-tools.ts"
+import { AttemptLost, RunGuard, type RunPrincipal } from "./principal.ts"
+import { type CallStatus, ToolCalls } from "./tool-calls.ts"
+
+/** What a call came to, as the model reads it. */
+export interface Outcome {
+  readonly status: CallStatus
+  readonly result: Schema.Json
+}
+
+export class Toolbox extends Context.Service<
+  Toolbox,
+  {
+    /** Makes a call of a graph tool, once. */
+    readonly call: (principal: RunPrincipal, call: ToolCall) => Effect.Effect<Outcome, AttemptLost>
+    /** Answers a call with a refusal, on record, without making it. */
+    readonly refuse: (
+      principal: RunPrincipal,
+      call: ToolCall,
+      sentence: string
+    ) => Effect.Effect<Outcome, AttemptLost>
+  }
+>()("@tropism/server/tool/Toolbox") {
+  static readonly layer = Layer.effect(
+    Toolbox,
+    Effect.gen(function* () {
+      const database = yield* Database
+      const effects = yield* GraphEffects
+      const guard = yield* RunGuard
+      const toolCalls = yield* ToolCalls
+      const contexts = yield* Contexts
+      const ids = yield* Ids
+
+      /** Reads the arguments and does what the tool does. */
+      const perform = (principal: RunPrincipal, call: ToolCall, id: ToolCallId) =>
+        Effect.gen(function* () {
+          const fault = findFault(call.arguments)
+          if (fault) return yield* refused("invalid", fault.message, fault.pointer)
+          switch (call.name as Args.GraphToolName) {
+            case "search_objects":
+              return yield* effects.searchObjects(yield* read(Args.SearchObjects, call.arguments))
+            case "get_object":
+              return yield* effects.getObject(yield* read(Args.GetObject, call.arguments))
+            case "neighbors":
+              return yield* effects.neighbors(yield* read(Args.Neighbors, call.arguments))
+            case "create_object": {
+              const args = yield* read(Args.CreateObjectArguments, call.arguments)
+              return yield* effects.change(
+                { type: "create", objectType: args.type, key: args.key ?? null, data: args.properties },
+                args,
+                principal,
+                id
+              )
+            }
+            case "update_object": {
+              const args = yield* read(Args.UpdateObjectArguments, call.arguments)
+              return yield* effects.change(
+                { type: "update", objectId: args.objectId, data: args.properties },
+                args,
+                principal,
+                id
+              )
+            }
+            case "delete_object": {
+              const args = yield* read(Args.DeleteObjectArguments, call.arguments)
+              return yield* effects.change({ type: "delete", objectId: args.objectId }, args, principal, id)
+            }
+            case "create_relationship": {
+              const args = yield* read(Args.CreateRelationshipArguments, call.arguments)
+              const relationship = { fromId: args.fromId, toId: args.toId, type: args.type }
+              return yield* effects.change(
+                { type: "createRelationship", relationship, data: args.properties ?? {} },
+                args,
+                principal,
+                id
+              )
+            }
+            case "delete_relationship": {
+              const args = yield* read(Args.DeleteRelationshipArguments, call.arguments)
+              return yield* effects.change(
+                { type: "deleteRelationship", relationshipId: args.relationshipId },
+                args,
+                principal,
+                id
+              )
+            }
+          }
+        })
+
+      /** The transaction that every call goes through. */
+      const recorded = (
+        principal: RunPrincipal,
+        call: ToolCall,
+        effect: (id: ToolCallId) => Effect.Effect<ToolEffect, ChangeRefused, ProjectTransaction>
+      ) =>
+        Effect.gen(function* () {
+          yield* guard.hold(principal)
+          const earlier = yield* toolCalls.find(principal.runId, call.id)
+          if (earlier) return { status: earlier.status, result: earlier.result }
+          const id = (yield* ids.next) as ToolCallId
+          const { status, result, decision, reads } = yield* database.attempt(effect(id)).pipe(
+            Effect.map((done) => ({ ...done, status: "completed" as const })),
+            Effect.catchTag("ChangeRefused", (refusal) => refusalEffect(principal, call, refusal))
+          )
+          yield* toolCalls.keep({
+            id,
+            runId: principal.runId,
+            agentId: principal.agentId,
+            userId: principal.userId,
+            contextName: principal.contextName,
+            callId: call.id,
+            tool: call.name,
+            arguments: call.arguments,
+            status,
+            decision,
+            result,
+            reads
+          })
+          yield* contexts.append(principal.contextName, eventsOf(call, { status, result }))
+          yield* CrashPoint.hit("tool.beforeCommit")
+          return { status, result }
+        }).pipe(
+          (transaction) => database.inProject(principal.projectId, transaction),
+          Effect.tap(() => CrashPoint.hit("tool.afterCommit"))
+        )
+
+      return Toolbox.of({
+        call: (principal, call) => recorded(principal, call, (id) => perform(principal, call, id)),
+        refuse: (principal, call, sentence) =>
+          recorded(principal, call, () => Effect.fail(refused("notPermitted", sentence)))
+      })
+    })
+  )
+}
+
+/** Reads arguments strictly: a field that the schema does not have is an error that names it. */
+const read = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, args: Schema.Json) =>
+  Effect.mapError(Schema.decodeUnknownEffect(schema, { onExcessProperty: "error" })(args), (error) =>
+    refused("invalid", `The arguments do not fit the tool's schema: ${error.message}`)
+  )
+
+/** What a refusal says to the model, and to the log when a right was missing (S000-R27). */
+const refusalEffect = (principal: RunPrincipal, call: ToolCall, refusal: ChangeRefused) => {
+  const isDenied = refusal.reason === "notPermitted" || refusal.reason === "agentDisabled"
+  const result = {
+    error: refusal.detail,
+    reason: refusal.reason,
+    ...(refusal.pointer === undefined ? {} : { pointer: refusal.pointer })
+  }
+  const status: CallStatus = isDenied ? "refused" : "failed"
+  const effect = { status, result, decision: isDenied ? ("refuse" as const) : null, reads: [] }
+  return isDenied
+    ? Effect.as(
+        Effect.logError("An agent's change was refused", {
+          agent: principal.agentName,
+          agentId: principal.agentId,
+          runId: principal.runId,
+          tool: call.name,
+          reason: refusal.detail
+        }),
+        effect
+      )
+    : Effect.succeed(effect)
+}
+
+const eventsOf = (call: ToolCall, { status, result }: Outcome): ReadonlyArray<NewEvent> => [
+  { type: "ToolCallStartedEvent", callId: call.id, tool: call.name, arguments: call.arguments },
+  status === "completed"
+    ? { type: "ToolCallCompletedEvent", callId: call.id, tool: call.name, result }
+    : { type: "ToolCallFailedEvent", callId: call.id, tool: call.name, error: result }
+]
