@@ -1,0 +1,156 @@
+/**
+ * The whole server for a story: a fresh database, every stage, real HTTP.
+ *
+ * A story speaks to it only through the doors, as anybody would. Nothing is
+ * faked but the language model, which is the scripted one and says so. Waiting
+ * is always for something that can be seen, and bounded.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { Deferred, Effect, Logger, Redacted, Schedule, type Scope } from "effect"
+import { type ReadyInfo, serveOn } from "../src/main.ts"
+import { freshDatabase } from "./fresh-database.ts"
+import type { PostgresAccess } from "../src/database/postgres-access.ts"
+
+/** Any JSON that a door answered; a story says what it expects of it. */
+// oxlint-disable-next-line typescript/no-explicit-any -- stories read answers of every shape
+export type Json = any
+
+export interface Answer {
+  readonly status: number
+  readonly body: Json
+  readonly headers: Headers
+}
+
+export interface Doors {
+  readonly url: string
+  readonly token: string
+  /** Sends a request; `path` begins with `/`. */
+  readonly send: (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>
+  ) => Effect.Effect<Answer>
+}
+
+/** A project of its own inside a running server. */
+export interface Story extends Doors {
+  readonly projectId: string
+  readonly get: (path: string) => Effect.Effect<Json>
+  readonly post: (path: string, body?: unknown) => Effect.Effect<Json>
+  readonly patch: (path: string, body: unknown) => Effect.Effect<Json>
+  readonly delete: (path: string) => Effect.Effect<Answer>
+  /** The answer with its status, for stories of refusals. */
+  readonly ask: (method: string, path: string, body?: unknown) => Effect.Effect<Answer>
+  readonly access: PostgresAccess
+}
+
+const token = "a-token-for-stories"
+
+/** Starts the server on a database of its own, until the scope ends. */
+export const startServer = Effect.fn("startServer")(function* (access: PostgresAccess) {
+  const ready = yield* Deferred.make<ReadyInfo>()
+  yield* serveOn(access, {
+    host: "127.0.0.1",
+    port: 0,
+    dataFolder: "/nonexistent",
+    token: Redacted.make(token),
+    onReady: (info) => Effect.asVoid(Deferred.succeed(ready, info))
+  }).pipe(
+    Effect.scoped,
+    Effect.provide([NodeServices.layer, Logger.layer([])]),
+    Effect.orDie,
+    Effect.forkScoped
+  )
+  const { url } = yield* Deferred.await(ready)
+  return doorsAt(url)
+})
+
+const doorsAt = (url: string): Doors => ({
+  url,
+  token,
+  send: (method, path, body, headers = {}) =>
+    Effect.promise(() =>
+      fetch(url + path, {
+        method,
+        headers: {
+          authorization: `Bearer ${token}`,
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers
+        },
+        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) })
+      }).then((response) =>
+        response
+          .text()
+          .then((text) => ({
+            status: response.status,
+            headers: response.headers,
+            body: text === "" ? null : parse(text)
+          }))
+      )
+    )
+})
+
+const parse = (text: string): Json => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** Makes a project in a running server. */
+export const newProject = Effect.fn("newProject")(function* (doors: Doors, access: PostgresAccess) {
+  const made = yield* doors.send("POST", "/api/projects", { name: "A story" })
+  const projectId: string = made.body.id
+  const ask = (method: string, path: string, body?: unknown) =>
+    doors.send(method, `/api/projects/${projectId}${path}`, body)
+  const expectOk = (method: string) => (path: string, body?: unknown) =>
+    Effect.flatMap(ask(method, path, body), (answer) =>
+      answer.status < 300
+        ? Effect.succeed(answer.body)
+        : Effect.die(new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`))
+    )
+  const story: Story = {
+    ...doors,
+    projectId,
+    access,
+    ask,
+    get: (path) => expectOk("GET")(path),
+    post: (path, body) => expectOk("POST")(path, body ?? {}),
+    patch: (path, body) => expectOk("PATCH")(path, body),
+    delete: (path) => ask("DELETE", path)
+  }
+  return story
+})
+
+/** A server with an empty project, until the scope ends. */
+export const newStory: Effect.Effect<Story, never, Scope.Scope> = Effect.gen(function* () {
+  const access = yield* freshDatabase
+  return yield* newProject(yield* startServer(access), access)
+})
+
+/** Looks again and again until what is seen satisfies; dies with the last sight when that takes too long. */
+export const eventually = <A>(
+  look: Effect.Effect<A>,
+  satisfies: (seen: A) => boolean,
+  withinMs = 10_000
+): Effect.Effect<A> =>
+  look.pipe(
+    Effect.flatMap((seen) => (satisfies(seen) ? Effect.succeed(seen) : Effect.fail(seen))),
+    Effect.retry(Schedule.max([Schedule.spaced("15 millis"), Schedule.recurs(Math.ceil(withinMs / 15))])),
+    Effect.catch((seen) =>
+      Effect.die(new Error(`It did not come to be; last seen: ${JSON.stringify(seen)?.slice(0, 2_000)}`))
+    )
+  )
+
+/** A scripted model whose rules are given inline. */
+export const scripted = (rules: ReadonlyArray<Record<string, unknown>>) => ({
+  provider: "scripted",
+  name: "story",
+  script: { rules }
+})
+
+/** The prompt that a script reads back as `input`. */
+export const promptWithObject =
+  '```json\n{"event": {% if event %}{{ event | json }}{% else %}null{% endif %}, "object": {% if object %}{{ object | json }}{% else %}null{% endif %}, "input": {% if input %}{{ input | json }}{% else %}null{% endif %}}\n```'
