@@ -1,0 +1,312 @@
+/**
+ * Proves that each rule complains: a bad text for every rule, and a good one beside it.
+ *
+ * A rule without a proof does not type-check, because `proofs` has one entry
+ * for each name in `rules`.
+ */
+import { describe, expect, it } from "vitest"
+import type { SourceFile } from "./source-text.ts"
+import { codeOnly, importsOf, withoutComments } from "./source-text.ts"
+import { mayImport } from "./staircase.ts"
+import { rules } from "./tidy-rules.ts"
+
+interface Proof {
+  /** Path, text, and a part of the complaint it must cause. */
+  readonly bad: ReadonlyArray<readonly [path: string, text: string, says: string]>
+  readonly good: ReadonlyArray<readonly [path: string, text: string]>
+}
+
+const server = "packages/server/src"
+const header = "/**\n * Keeps the rows of runs.\n */\n"
+
+const proofs: Readonly<Record<keyof typeof rules, Proof>> = {
+  staircase: {
+    bad: [
+      [`${server}/graph/graph.ts`, 'import { Runs } from "../run/runs.ts"', "graph imports from run"],
+      [`${server}/graph/graph.ts`, 'import type { Runs } from "../run/runs.ts"', "graph imports from run"],
+      [`${server}/task/tasks.ts`, 'export * from "../tool/gate.ts"', "task imports from tool"],
+      [`${server}/task/tasks.ts`, 'const gate = import("../tool/gate.ts")', "task imports from tool"],
+      [`${server}/agent/turn.ts`, 'import { Graph } from "../graph/graph.ts"', "agent imports from graph"],
+      [`${server}/graph/graph.ts`, 'import { x } from "../model/models.ts"', "graph imports from model"],
+      [`${server}/limits.ts`, 'import { x } from "./run/runs.ts"', "limits imports from run"],
+      [`${server}/basement/x.ts`, "", '"basement" is no stair'],
+      [`${server}/run/x.ts`, 'import { x } from "../../../domain/src/run.ts"', "outside its own package"],
+      [
+        `${server}/run/x.ts`,
+        'import { x } from "../../testing/fresh-database.ts"',
+        "outside its own package"
+      ],
+      ["packages/domain/src/run.ts", 'import { Pool } from "pg"', "only effect's root modules"],
+      ["packages/domain/src/run.ts", 'import { x } from "effect/ai"', "only effect's root modules"],
+      ["packages/domain/src/run.ts", 'import { x } from "@tropism/api/api"', "domain must not import"],
+      ["packages/api/src/api.ts", 'import { x } from "jose"', "only domain and effect"],
+      ["packages/console/src/app.tsx", 'import { x } from "@tropism/server/main"', "console must not import"],
+      ["packages/cli/src/tasks.ts", 'import("@tropism/server/main")', "cli must not import"],
+      ["packages/client/src/client.ts", 'import { x } from "@tropism/cli/start"', "client must not import"]
+    ],
+    good: [
+      [
+        `${server}/run/runs.ts`,
+        'import { Graph } from "../graph/graph.ts"\nimport { x } from "../agent/turn.ts"'
+      ],
+      [
+        `${server}/graph/graph.ts`,
+        'import { maxDepth } from "../limits.ts"\nimport { Schema } from "effect"'
+      ],
+      [
+        `${server}/agent/turn.ts`,
+        'import { Models } from "../model/models.ts"\nimport { x } from "../database/database.ts"'
+      ],
+      [
+        `${server}/graph/graph.ts`,
+        '// import { Runs } from "../run/runs.ts"\nconst x = \'import "../run/runs.ts"\''
+      ],
+      [`${server}/graph/graph.test.ts`, 'import { Runs } from "../run/runs.ts"'],
+      [
+        "packages/domain/src/run.ts",
+        'import { Schema } from "effect"\nimport * as S from "effect/Schema"\nimport { x } from "./ids.ts"'
+      ],
+      [
+        "packages/api/src/api.ts",
+        'import { HttpApi } from "effect/http-api"\nimport { Run } from "@tropism/domain/run"'
+      ],
+      ["packages/cli/src/start.ts", 'const main = () => import("@tropism/server/main")']
+    ]
+  },
+  header: {
+    bad: [
+      ["scripts/x.ts", 'import { x } from "y"', "without a header"],
+      ["scripts/x.ts", "// Keeps the rows of runs.\n", "without a header"],
+      ["scripts/x.ts", "/** runs */", "not a sentence"],
+      ["packages/server/src/database/a.sql", "create table x ();", "without a header"],
+      [".ci/run", "#!/usr/bin/env bash\nset -e\n", "without a header"]
+    ],
+    good: [
+      ["scripts/x.ts", header],
+      ["packages/cli/bin/tropism.mjs", `#!/usr/bin/env node\n${header}`],
+      [".ci/run", "#!/usr/bin/env bash\n# Builds and checks a clean clone.\nset -e\n"]
+    ]
+  },
+  flow: {
+    bad: [
+      [`${server}/run/runs.ts`, header, 'no "Flow:" line'],
+      [
+        `${server}/run/runs.ts`,
+        "/**\n * Keeps runs.\n *\n * Flow: graph → **outbox** → run\n */",
+        "must show its own stage"
+      ],
+      [
+        `${server}/run/runs.ts`,
+        "/**\n * Keeps runs.\n *\n * Flow: **graph** → **run**\n */",
+        "must show its own stage"
+      ],
+      [
+        `${server}/chat/x.ts`,
+        "/**\n * Talks to people.\n *\n * Flow: **run** → chat\n */",
+        "must show its own stage"
+      ]
+    ],
+    good: [
+      [
+        `${server}/run/runs.ts`,
+        "/**\n * Keeps runs.\n *\n * Flow: graph → outbox → dispatch → **run** → tool → task\n */"
+      ],
+      [`${server}/database/database.ts`, header],
+      [`${server}/run/runs.test.ts`, header]
+    ]
+  },
+  names: {
+    bad: [
+      [`${server}/run/index.ts`, "", "index file"],
+      [`${server}/run/runStore.ts`, "", "kebab-case"],
+      [`${server}/run/run-helpers.ts`, "", "says nothing"],
+      [`${server}/utils/x.ts`, "", "says nothing"],
+      [`${server}/run/runs.ts`, "export class RunManager {}", "exports RunManager"],
+      [`${server}/run/runs.ts`, "export const runData = 1", "exports runData"],
+      [`${server}/run/runs.ts`, "export interface RunV2 {}", "exports RunV2"],
+      [`${server}/run/runs.ts`, "const a = 1\nexport { a as toolService }", "exports toolService"],
+      [`${server}/run/runs.ts`, "export const info = 1", "exports info"],
+      [`${server}/run/runs.ts`, "export const CHAT_UTILS = 1", "exports CHAT_UTILS"]
+    ],
+    good: [
+      [
+        `${server}/run/runs.ts`,
+        'export class Runs {}\nexport const metadata = 1\nconst x = "export class RunManager"'
+      ],
+      ["packages/console/src/run-list.tsx", "export const RunList = () => null"]
+    ]
+  },
+  length: {
+    bad: [["scripts/x.ts", "x\n".repeat(401), "has 401 lines"]],
+    good: [["scripts/x.ts", "x\n".repeat(400)]]
+  },
+  functions: {
+    bad: [
+      ["scripts/x.ts", `const f = () => {\n${"  x()\n".repeat(71)}}`, "function of 71 lines"],
+      [
+        "scripts/x.ts",
+        `function f(a: { b: string }): string {\n${"  x()\n".repeat(71)}}`,
+        "function of 71 lines"
+      ],
+      ["scripts/x.ts", `Effect.gen(function* () {\n${"  x()\n".repeat(71)}})`, "function of 71 lines"]
+    ],
+    good: [
+      ["scripts/x.ts", `const f = () => {\n${"  x()\n\n  // y\n".repeat(70)}}`],
+      ["scripts/x.ts", `const f = () => {\n${"  const g = () => {\n    x()\n  }\n".repeat(30)}}`],
+      ["scripts/x.ts", `const f = {\n${"  x,\n".repeat(80)}}\nclass A {\n${"  x = 1\n".repeat(80)}}`],
+      [`${server}/run/runs.test.ts`, `it("x", () => {\n${"  x()\n".repeat(71)}})`]
+    ]
+  },
+  graphWrites: {
+    bad: [
+      [
+        `${server}/run/runs.ts`,
+        "sql`insert into kb.graph_objects (id) values (1)`",
+        "insert into kb.graph_objects"
+      ],
+      [
+        `${server}/run/runs.ts`,
+        "sql`UPDATE\n  kb.graph_relationships set x = 1`",
+        "UPDATE kb.graph_relationships"
+      ],
+      [`${server}/run/runs.ts`, 'sql`delete from ${sql("kb.graph_objects")}`', "delete from"],
+      [`${server}/run/runs.ts`, 'sql`delete from "kb"."graph_object_versions"`', "delete from"],
+      [`${server}/outbox/outbox.ts`, "sql`delete from kb.graph_events`", "delete from kb.graph_events"],
+      [`${server}/outbox/outbox.ts`, "sql`update kb.graph_objects set x = 1`", "update kb.graph_objects"],
+      ["packages/cli/src/import.ts", "`truncate kb.graph_events`", "truncate kb.graph_events"]
+    ],
+    good: [
+      [`${server}/graph/graph.ts`, "sql`insert into kb.graph_objects (id) values (1)`"],
+      [`${server}/database/migrations/0001-graph.ts`, "sql`update kb.graph_events set x = 1`"],
+      [`${server}/outbox/outbox.ts`, "sql`update kb.graph_events set dispatched_at = now()`"],
+      [
+        `${server}/run/runs.ts`,
+        "sql`select * from kb.graph_objects for update`\n// insert into kb.graph_objects"
+      ]
+    ]
+  },
+  rawRuntime: {
+    bad: [
+      [`${server}/run/runs.ts`, "try { x() } catch {}", "uses try"],
+      ["packages/domain/src/run.ts", "const now = new Date()", "wall clock"],
+      [`${server}/run/runs.ts`, "const run = row as unknown as Run", "casts through unknown"],
+      [`${server}/run/runs.ts`, 'import { readFileSync } from "node:fs"', "node's file system"]
+    ],
+    good: [
+      [`${server}/run/runs.ts`, "Effect.try({ try: f, catch: g })\n// try { }\nconst at = new Date(millis)"],
+      [`${server}/main.ts`, "try { x() } catch {}"],
+      ["scripts/x.ts", 'import { readFileSync } from "node:fs"'],
+      [`${server}/database/x.test.ts`, 'import { statSync } from "node:fs"']
+    ]
+  },
+  unbounded: {
+    bad: [
+      [`${server}/run/runs.ts`, "const queue = yield* Queue.unbounded<number>()", "Queue.unbounded"],
+      [`${server}/run/runs.ts`, 'Effect.forEach(x, f, { concurrency: "unbounded" })', "without a bound"]
+    ],
+    good: [[`${server}/run/runs.ts`, "Queue.bounded(limits.queue)"]]
+  },
+  exceptions: {
+    bad: [
+      ["scripts/x.ts", "// oxlint-disable-next-line no-console", "without saying why"],
+      ["scripts/x.ts", "// @ts-expect-error", "without saying why"]
+    ],
+    good: [["scripts/x.ts", "// oxlint-disable-next-line no-console -- the user reads it here"]]
+  },
+  sleepers: {
+    bad: [
+      [`${server}/run/runs.test.ts`, "setTimeout(done, 10)", "setTimeout"],
+      [`${server}/run/runs.test.ts`, 'yield* Effect.sleep("1 second")', "Effect.sleep"],
+      ["packages/server/stories/review.test.ts", "await Bun.sleep(5)", "Bun.sleep"]
+    ],
+    good: [
+      [`${server}/run/runs.test.ts`, 'yield* Effect.sleep("1 second")\nyield* TestClock.adjust("1 second")'],
+      ["packages/server/simulation/simulation.test.ts", 'yield* Effect.sleep("1 second")']
+    ]
+  },
+  skipped: {
+    bad: [
+      [`${server}/run/runs.test.ts`, 'it.skip("x", () => {})', "it.skip"],
+      [`${server}/run/runs.test.ts`, 'it.effect.only("x", () => f)', "it.effect.only"],
+      [`${server}/run/runs.test.ts`, 'describe.todo("x")', "describe.todo"],
+      [`${server}/run/runs.test.ts`, 'it.skipIf(true)("x", f)', "it.skipIf"],
+      [`${server}/run/runs.test.ts`, 'xit("x", f)', "xit"]
+    ],
+    good: [
+      [`${server}/run/runs.test.ts`, 'it("says it.skip is refused", f) // it.only('],
+      [`${server}/run/x.ts`, "list.only()"]
+    ]
+  },
+  standsAlone: {
+    bad: [
+      ["docs/x.md", "see ../shared" + "/STYLE.md", "which a reader of this repository does not have"],
+      [`${server}/run/x.ts`, "// (DESIGN" + " §4)", "DESIGN"],
+      ["README.md", "cd /ho" + "me/someone/tropism", "someone"]
+    ],
+    good: [
+      ["docs/x.md", "see docs/architecture.md and ~/.tropism"],
+      ["specs/requirements.md", "see DESIGN" + ".md"]
+    ]
+  }
+}
+
+const file = (path: string, text: string): SourceFile => ({ path, text })
+
+describe.each(Object.entries(proofs))("the rule %s", (name, proof) => {
+  const find = (path: string, text: string) => rules[name as keyof typeof rules].find([file(path, text)])
+
+  it.each(proof.bad.map((example, at) => [at + 1, ...example] as const))(
+    "complains about bad text %i in %s",
+    (_, path, text, says) => {
+      const messages = find(path, text).map((complaint) => complaint.message)
+      expect(messages).toHaveLength(1)
+      expect(messages[0]).toContain(says)
+    }
+  )
+
+  it.each(proof.good.map((example, at) => [at + 1, ...example] as const))(
+    "accepts good text %i in %s",
+    (_, path, text) => {
+      expect(find(path, text)).toEqual([])
+    }
+  )
+})
+
+describe("the scanner", () => {
+  it("says the line of what it found", () => {
+    expect(rules.rawRuntime.find([file(`${server}/run/x.ts`, "a\n/* b\n */\ntry {")])[0]?.line).toBe(4)
+  })
+
+  it("sees code inside a template and nothing else of it", () => {
+    expect(codeOnly("`try { ${f({ a: `b` })} }`; c")).toBe("`      ${f({ a: ` ` })}  `; c")
+  })
+
+  it("takes a regular expression for text and a division for code", () => {
+    expect(codeOnly("x = /[\"'/*]/g; y = a / b")).toBe(
+      "x =          g; y = a / b".replace("=          g", "=         g")
+    )
+    expect(codeOnly("z = a / b / c // d")).toBe("z = a / b / c     ")
+  })
+
+  it("keeps an address in a string when it drops comments", () => {
+    expect(withoutComments('get("http://x") // y')).toBe('get("http://x")     ')
+  })
+
+  it("finds imports of every form and none in strings", () => {
+    const text =
+      'import type { A } from "./a.ts"\nimport "./b.css"\nexport { c } from "./c.ts"\nArray.from("d")\n`import "./e.ts"`'
+    expect(importsOf(text).map((found) => found.specifier)).toEqual(["./a.ts", "./b.css", "./c.ts"])
+  })
+})
+
+describe("the stairs", () => {
+  it("lead down, with agent and model on a flight of their own", () => {
+    expect(mayImport("main", "database")).toBe(true)
+    expect(mayImport("http", "mcp")).toBe(false)
+    expect(mayImport("tool", "agent")).toBe(true)
+    expect(mayImport("agent", "outbox")).toBe(false)
+    expect(mayImport("agent", "model")).toBe(true)
+    expect(mayImport("model", "agent")).toBe(false)
+    expect(mayImport("database", "outbox")).toBe(false)
+  })
+})
