@@ -35,7 +35,7 @@ export const ChangeKind = Schema.Literals([
 ])
 export type ChangeKind = typeof ChangeKind.Type
 
-/** When a hybrid agent may act without asking (DESIGN §4). */
+/** When a hybrid agent may act without asking. */
 export const HybridPolicy = Schema.Struct({
   confidenceThreshold: Schema.optional(
     Schema.NullOr(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })))

@@ -76,8 +76,9 @@ const anyDraft: Arbitrary.Arbitrary<NewEvent | UnknownDraft> = Arbitrary.all([
     return kinds[kind] ?? softStops
   })
 )
-/** Any log at all, also one that no engine would write. */
+/** Any log at all, also one that no engine would write; `long` lets most have some tens of events. */
 const anyLog = Arbitrary.array(anyDraft, { maxLength: 40 }).pipe(Arbitrary.map((drafts) => logOf(...drafts)))
+const long = { size: 40 }
 
 const deepFreeze = <A>(value: A): A => {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
@@ -97,7 +98,8 @@ describe("the reducer", () => {
       deepFreeze(log)
       const once = deepFreeze(fold(log))
       expect(fold(log)).toStrictEqual(once)
-    }
+    },
+    { arbitrary: long }
   )
 
   it.prop(
@@ -109,13 +111,19 @@ describe("the reducer", () => {
       expect(log.reduce((context, event) => deepFreeze(reduce(context, event)), emptyContext)).toStrictEqual(
         whole
       )
-    }
+    },
+    { arbitrary: long }
   )
 
-  it.prop("S004-R09 counts every event, whatever its type", [anyLog], ([log]) => {
-    expect(fold(log).nextEventNumber).toBe(log.length + 1)
-    expect(Option.getOrUndefined(fold(log).lastEventId)).toBe(log.at(-1)?.id)
-  })
+  it.prop(
+    "S004-R09 counts every event, whatever its type",
+    [anyLog],
+    ([log]) => {
+      expect(fold(log).nextEventNumber).toBe(log.length + 1)
+      expect(Option.getOrUndefined(fold(log).lastEventId)).toBe(log.at(-1)?.id)
+    },
+    { arbitrary: long }
+  )
 
   it.prop(
     "S004-R07 whatever the log says, a prompt with no pending call has each tool call followed by its result",
@@ -126,21 +134,26 @@ describe("the reducer", () => {
         if (context.pendingCalls.length === 0) expect(findUnpaired(context.messages)).toBeUndefined()
       }
     },
-    { arbitrary: { runs: 300 } }
+    { arbitrary: { ...long, runs: 300 } }
   )
 
-  it.prop("S004-R07 no message is ever lost, changed or taken back", [anyLog], ([log]) => {
-    let before: ReducedContext = emptyContext
-    for (const event of log) {
-      const after = reduce(before, event)
-      expect(after.messages.slice(0, before.messages.length)).toStrictEqual(before.messages)
-      before = after
-    }
-    const spoken = log.filter((event) => event.type === "UserMessageEvent").length
-    expect(
-      [...before.messages, ...before.heldMessages].filter((message) => message.role === "user")
-    ).toHaveLength(spoken)
-  })
+  it.prop(
+    "S004-R07 no message is ever lost, changed or taken back",
+    [anyLog],
+    ([log]) => {
+      let before: ReducedContext = emptyContext
+      for (const event of log) {
+        const after = reduce(before, event)
+        expect(after.messages.slice(0, before.messages.length)).toStrictEqual(before.messages)
+        before = after
+      }
+      const spoken = log.filter((event) => event.type === "UserMessageEvent").length
+      expect(
+        [...before.messages, ...before.heldMessages].filter((message) => message.role === "user")
+      ).toHaveLength(spoken)
+    },
+    { arbitrary: long }
+  )
 
   it.prop(
     "an event of an unknown type is skipped: it moves the counter, and its trigger counts",
@@ -155,7 +168,8 @@ describe("the reducer", () => {
         nextEventNumber: log.length + 2,
         lastEventId: Option.some(id(log.length + 1))
       })
-    }
+    },
+    { arbitrary: long }
   )
 
   it("S004-R12 knows nothing that no event has said", () => {

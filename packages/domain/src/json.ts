@@ -9,7 +9,7 @@
  */
 import { Schema } from "effect"
 
-/** Bounds of one JSON document (DESIGN §5). */
+/** Bounds of one JSON document. */
 export const jsonBounds = {
   /** Containers inside containers, the outermost counted as 1. */
   maxDepth: 64,
@@ -111,7 +111,7 @@ export const canonicalJson = (value: unknown): string => {
     entries.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
     return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(",")}}`
   }
-  return JSON.stringify(Object.is(value, -0) ? 0 : value) ?? "null"
+  return JSON.stringify(value) ?? "null"
 }
 
 /** Applies a JSON merge patch (RFC 7396): null removes, objects merge, all else replaces. */

@@ -2,7 +2,7 @@
  * Which model an agent asks, and how.
  *
  * A definition names a provider and a model, never an address or a key: those
- * come from the operator's environment (DESIGN §11), so nobody who may write
+ * come from the operator's environment, so nobody who may write
  * an agent can send its prompts elsewhere.
  */
 import { Schema } from "effect"

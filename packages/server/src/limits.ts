@@ -148,6 +148,7 @@ export const graphLimits = {
   lockfileMaxChars: 67_108_864,
   lockfilePackages: 100_000,
   lockfileDependencies: 500_000,
+  lockfileRangeMaxChars: 4_000,
   /** Faults of one file that are told; the others are counted. */
   lockfileFaultsShown: 20
 } as const

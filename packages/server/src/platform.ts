@@ -26,6 +26,7 @@ import { Tokens } from "./http/tokens.ts"
 import { Outbox } from "./outbox/outbox.ts"
 import { WakeUps } from "./outbox/wake-ups.ts"
 import { Actor } from "./run/actor.ts"
+import { Endings } from "./run/endings.ts"
 import { ProcessingLog } from "./run/processing-log.ts"
 import { Runs } from "./run/runs.ts"
 import { Worker } from "./run/worker.ts"
@@ -60,7 +61,7 @@ const records = Layer.provideMerge(
   Layer.mergeAll(Tasks.layer, ToolCalls.layer, Runs.layer, ProcessingLog.layer, Importer.layer),
   graph
 )
-const tools = Layer.provideMerge(Layer.mergeAll(GraphEffects.layer, runGuard), records)
+const tools = Layer.provideMerge(Layer.mergeAll(GraphEffects.layer, runGuard, Endings.layer), records)
 const toolServers = Layer.provideMerge(ToolServers.layer, Layer.provideMerge(Toolbox.layer, tools))
 const runs = Layer.provideMerge(Worker.layer, Layer.provideMerge(Actor.layer, toolServers))
 const dispatch = Layer.mergeAll(Dispatcher.layer, Scheduler.layer, Triggers.layer, Sweeps.layer)

@@ -6,7 +6,7 @@
  * is always for something that can be seen, and bounded.
  */
 import { NodeServices } from "@effect/platform-node"
-import { Deferred, Effect, Logger, Redacted, Schedule, type Scope } from "effect"
+import { Clock, Deferred, Effect, Logger, Redacted, Schedule, type Scope } from "effect"
 import { type ReadyInfo, serveOn } from "../src/main.ts"
 import { freshDatabase } from "./fresh-database.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
@@ -24,6 +24,8 @@ export interface Answer {
 export interface Doors {
   readonly url: string
   readonly token: string
+  /** Signs one browser in, once. */
+  readonly loginLink: string
   /** Sends a request; `path` begins with `/`. */
   readonly send: (
     method: string,
@@ -47,28 +49,34 @@ export interface Story extends Doors {
 
 const token = "a-token-for-stories"
 
-/** Starts the server on a database of its own, until the scope ends. */
-export const startServer = Effect.fn("startServer")(function* (access: PostgresAccess) {
+/** Starts the server on a database of its own, until the scope ends; what it logs goes to the loggers given. */
+export const startServer = Effect.fn("startServer")(function* (
+  access: PostgresAccess,
+  loggers: ReadonlyArray<Logger.Logger<unknown, unknown>> = [],
+  consoleFolder?: string
+) {
   const ready = yield* Deferred.make<ReadyInfo>()
   yield* serveOn(access, {
     host: "127.0.0.1",
     port: 0,
     dataFolder: "/nonexistent",
     token: Redacted.make(token),
+    consoleFolder,
     onReady: (info) => Effect.asVoid(Deferred.succeed(ready, info))
   }).pipe(
     Effect.scoped,
-    Effect.provide([NodeServices.layer, Logger.layer([])]),
+    Effect.provide([NodeServices.layer, Logger.layer(loggers)]),
     Effect.orDie,
     Effect.forkScoped
   )
-  const { url } = yield* Deferred.await(ready)
-  return doorsAt(url)
+  const { url, loginLink } = yield* Deferred.await(ready)
+  return doorsAt(url, loginLink)
 })
 
-const doorsAt = (url: string): Doors => ({
+const doorsAt = (url: string, loginLink: string): Doors => ({
   url,
   token,
+  loginLink,
   send: (method, path, body, headers = {}) =>
     Effect.promise(() =>
       fetch(url + path, {
@@ -78,18 +86,21 @@ const doorsAt = (url: string): Doors => ({
           ...(body === undefined ? {} : { "content-type": "application/json" }),
           ...headers
         },
-        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) })
+        redirect: "manual",
+        ...(body === undefined ? {} : { body: asSent(body) })
       }).then((response) =>
-        response
-          .text()
-          .then((text) => ({
-            status: response.status,
-            headers: response.headers,
-            body: text === "" ? null : parse(text)
-          }))
+        response.text().then((text) => ({
+          status: response.status,
+          headers: response.headers,
+          body: text === "" ? null : parse(text)
+        }))
       )
     )
 })
+
+/** Text and bytes go as they are, all else as JSON. */
+const asSent = (body: unknown): string | Uint8Array<ArrayBuffer> =>
+  typeof body === "string" ? body : body instanceof Uint8Array ? new Uint8Array(body) : JSON.stringify(body)
 
 const parse = (text: string): Json => {
   try {
@@ -130,7 +141,11 @@ export const newStory: Effect.Effect<Story, never, Scope.Scope> = Effect.gen(fun
   return yield* newProject(yield* startServer(access), access)
 })
 
-/** Looks again and again until what is seen satisfies; dies with the last sight when that takes too long. */
+/**
+ * Looks again and again until what is seen satisfies; dies with the last sight when that takes too long.
+ *
+ * **Details** It waits on the wall's clock, also in a story that moves the server's own.
+ */
 export const eventually = <A>(
   look: Effect.Effect<A>,
   satisfies: (seen: A) => boolean,
@@ -141,7 +156,8 @@ export const eventually = <A>(
     Effect.retry(Schedule.max([Schedule.spaced("15 millis"), Schedule.recurs(Math.ceil(withinMs / 15))])),
     Effect.catch((seen) =>
       Effect.die(new Error(`It did not come to be; last seen: ${JSON.stringify(seen)?.slice(0, 2_000)}`))
-    )
+    ),
+    Effect.provideService(Clock.Clock, Clock.Clock.defaultValue())
   )
 
 /** A scripted model whose rules are given inline. */

@@ -18,7 +18,7 @@ import type { AgentId, UserId } from "@tropism/domain/ids"
 import { canonicalJson } from "@tropism/domain/json"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { nextFire } from "./schedule.ts"
 import { findPromptFault } from "./template.ts"
@@ -165,7 +165,7 @@ export class Agents extends Context.Service<
           on conflict (project_id, name) where deleted_at is null do nothing returning id`
         if (!row) return yield* nameTaken(c.name)
         yield* keepVersion(id, 1, definition, by)
-        return (yield* get(id))!
+        return yield* Effect.flatMap(get(id), (agent) => onlyRow(agent ? [agent] : []))
       }, orDie)
 
       const update = Effect.fn("Agents.update")(function* (id: AgentId, patch: AgentPatch, by: UserId) {

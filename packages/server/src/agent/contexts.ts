@@ -21,7 +21,7 @@ import { emptyContext, fold, type ReducedContext } from "@tropism/domain/context
 import type { AgentId } from "@tropism/domain/ids"
 import { Clock, Context, Effect, Layer, Option, PubSub, Schema, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { agentLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 
@@ -107,18 +107,24 @@ export class Contexts extends Context.Service<
         return row?.lastEventNumber ?? 0
       }, orDie)
 
-      /** The parent of an event that names none: the open turn's start, else the last event (S004-R18…R20). */
-      const openTurn = Effect.fnUntraced(function* (name: ContextName, last: number) {
+      /** Takes the next numbers of a log and notes which turn is open after them. */
+      const takeNumbers = Effect.fnUntraced(function* (name: ContextName, events: ReadonlyArray<NewEvent>) {
         const { projectId } = yield* ProjectTransaction
-        const [row] = yield* sql<{ number: number; type: string }>`
-          select number, type from kb.context_events where project_id = ${projectId} and context_name = ${name}
-            and type in ('AgentTurnStartedEvent', 'AgentTurnCompletedEvent', 'AgentTurnInterruptedEvent', 'AgentTurnFailedEvent')
-          order by number desc limit 1`
-        const isOpen = row?.type === "AgentTurnStartedEvent"
-        return {
-          isOpen,
-          parent: isOpen ? contextEventId(name, row.number) : last === 0 ? null : contextEventId(name, last)
-        }
+        const last = events.findLastIndex((event) => event.type.startsWith("AgentTurn"))
+        const opens = events[last]?.type === "AgentTurnStartedEvent"
+        return yield* Effect.flatMap(
+          sql<{ lastEventNumber: number; openTurnNumber: number | null }>`
+          update kb.contexts context set last_event_number = before.last_event_number + ${events.length},
+            open_turn_number = case when ${last}::int < 0 then before.open_turn_number
+              when ${opens} then before.last_event_number + ${last + 1} end
+          from (
+            select project_id, name, last_event_number, open_turn_number from kb.contexts
+            where project_id = ${projectId} and name = ${name} for no key update
+          ) before
+          where context.project_id = before.project_id and context.name = before.name
+          returning before.last_event_number, before.open_turn_number`,
+          onlyRow
+        )
       })
 
       const append = Effect.fn("Contexts.append")(function* (
@@ -127,31 +133,16 @@ export class Contexts extends Context.Service<
       ) {
         if (events.length === 0) return []
         const { projectId } = yield* ProjectTransaction
-        const last = yield* lock(name)
         const timestamp = new Date(yield* Clock.currentTimeMillis).toISOString()
-        let { parent, isOpen } = yield* openTurn(name, last)
-        const logged = events.map((event, index): LoggedJson => {
-          const { triggersAgentTurn = false, parentEventId, ...payload } = event
-          const id = contextEventId(name, last + index + 1)
-          const json: LoggedJson = {
-            ...payload,
-            id,
-            timestamp,
-            agentName: name,
-            parentEventId: parentEventId ?? parent,
-            triggersAgentTurn
-          }
-          const isTurnEvent = event.type.startsWith("AgentTurn")
-          if (isTurnEvent) isOpen = event.type === "AgentTurnStartedEvent"
-          if (isTurnEvent || !isOpen) parent = id
-          return json
-        })
+        const before = yield* takeNumbers(name, events)
+        const logged = number(name, events, timestamp, before.lastEventNumber, before.openTurnNumber)
+        const rows = JSON.stringify(
+          logged.map((json, index) => toRow(json, before.lastEventNumber + index + 1))
+        )
         yield* sql`
           insert into kb.context_events (project_id, context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at)
           select ${projectId}::uuid, ${name}, row.number, row.type, row.payload, row.parent, row.triggers, ${timestamp}::timestamptz
-          from jsonb_to_recordset(${JSON.stringify(logged.map((json, index) => toRow(json, last + index + 1)))}::text::jsonb)
-            as row(number int, type text, payload jsonb, parent text, triggers boolean)`
-        yield* sql`update kb.contexts set last_event_number = ${last + events.length} where project_id = ${projectId} and name = ${name}`
+          from jsonb_to_recordset(${rows}::text::jsonb) as row(number int, type text, payload jsonb, parent text, triggers boolean)`
         yield* sql.afterCommit(wakeUps.signal(`context:${projectId}/${name}`))
         return logged.map(decodeEvent)
       }, orDie)
@@ -196,6 +187,40 @@ export class Contexts extends Context.Service<
       })
     })
   )
+}
+
+/**
+ * Gives events their ids, their time and their parents.
+ *
+ * An event that names no parent has the open turn's start, else the last event;
+ * the first event of a log has none (S004-R18…R20).
+ */
+const number = (
+  name: ContextName,
+  events: ReadonlyArray<NewEvent>,
+  timestamp: string,
+  last: number,
+  openTurn: number | null
+): ReadonlyArray<LoggedJson> => {
+  let isOpen = openTurn !== null
+  let parent =
+    openTurn !== null ? contextEventId(name, openTurn) : last === 0 ? null : contextEventId(name, last)
+  return events.map((event, index) => {
+    const { triggersAgentTurn = false, parentEventId, ...payload } = event
+    const id = contextEventId(name, last + index + 1)
+    const json: LoggedJson = {
+      ...payload,
+      id,
+      timestamp,
+      agentName: name,
+      parentEventId: parentEventId ?? parent,
+      triggersAgentTurn
+    }
+    const isTurnEvent = event.type.startsWith("AgentTurn")
+    if (isTurnEvent) isOpen = event.type === "AgentTurnStartedEvent"
+    if (isTurnEvent || !isOpen) parent = id
+    return json
+  })
 }
 
 interface HeadRow {

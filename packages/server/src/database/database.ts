@@ -72,6 +72,14 @@ export const orDie = <A, E, R>(
     Effect.die
   ) as Effect.Effect<A, Exclude<E, SqlError.SqlError>, R>
 
+/** The row that a statement always answers; its absence is a defect. */
+export const onlyRow = <A>(rows: ReadonlyArray<A>): Effect.Effect<A> => {
+  const [row] = rows
+  return row === undefined
+    ? Effect.die(new Error("A statement that always answers a row answered none"))
+    : Effect.succeed(row)
+}
+
 /** The constraint that a write broke, when it broke a unique one. */
 export const brokenUniqueKey = (error: SqlError.SqlError): string | undefined =>
   error.reason._tag === "UniqueViolation" ? error.reason.constraint : undefined

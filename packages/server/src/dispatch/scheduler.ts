@@ -18,7 +18,8 @@ import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
 import { drive, WakeUps } from "../outbox/wake-ups.ts"
-import { type NewRun, Runs } from "../run/runs.ts"
+import type { NewRun } from "../run/claimed-run.ts"
+import { Runs } from "../run/runs.ts"
 
 interface DueSchedule {
   readonly agentId: AgentId

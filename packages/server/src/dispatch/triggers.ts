@@ -14,12 +14,15 @@ import type { Run, Trigger } from "@tropism/domain/run"
 import { isTerminal } from "@tropism/domain/run"
 import { Context, Effect, Layer, Option, type Schema } from "effect"
 import { Agents } from "../agent/agents.ts"
-import { type ContextHead, Contexts } from "../agent/contexts.ts"
+import { type ContextExists, type ContextHead, Contexts } from "../agent/contexts.ts"
+import { type PromptFailed, renderPrompt } from "../agent/template.ts"
+import { Projects } from "../database/projects.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { runLimits } from "../limits.ts"
 import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
-import { type NewRun, Runs } from "../run/runs.ts"
+import type { NewRun } from "../run/claimed-run.ts"
+import { Runs } from "../run/runs.ts"
 
 export class Triggers extends Context.Service<
   Triggers,
@@ -30,6 +33,11 @@ export class Triggers extends Context.Service<
       input: Schema.Json | undefined,
       by: UserId
     ) => Effect.Effect<RunId, never, ProjectTransaction>
+    /** Makes a context in which people speak with an agent; its log begins with the agent's system prompt. */
+    readonly openContext: (
+      name: ContextName,
+      agent: Agent
+    ) => Effect.Effect<ContextHead, ContextExists | PromptFailed, ProjectTransaction>
     /** Keeps an event in a context; one that triggers has a run that will answer it. */
     readonly byEvent: (
       context: ContextHead,
@@ -49,6 +57,7 @@ export class Triggers extends Context.Service<
       const runs = yield* Runs
       const agents = yield* Agents
       const contexts = yield* Contexts
+      const projects = yield* Projects
       const ids = yield* Ids
       const wakeUps = yield* WakeUps
 
@@ -82,6 +91,16 @@ export class Triggers extends Context.Service<
         return id
       })
 
+      const openContext = Effect.fn("Triggers.openContext")(function* (name: ContextName, agent: Agent) {
+        const context = yield* contexts.create(name, agent.id)
+        if (agent.systemPrompt === null) return context
+        const project = yield* projects.find
+        const scope = { event: null, events: [], object: null, input: null, steps: {}, agent, project }
+        const content = yield* renderPrompt(agent.systemPrompt, scope)
+        const logged = yield* contexts.append(name, [{ type: "SystemPromptEvent", content }])
+        return { ...context, eventCount: logged.length }
+      })
+
       const byEvent = Effect.fn("Triggers.byEvent")(function* (
         context: ContextHead,
         event: NewEvent,
@@ -111,7 +130,7 @@ export class Triggers extends Context.Service<
         return Option.isSome(seen) ? seen.value : yield* look(projectId, id)
       }, Effect.scoped)
 
-      return Triggers.of({ byHand, byEvent, look, settled })
+      return Triggers.of({ byHand, openContext, byEvent, look, settled })
     })
   )
 }

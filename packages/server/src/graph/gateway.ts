@@ -32,7 +32,7 @@ import {
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { Authorities } from "./authority.ts"
@@ -121,20 +121,22 @@ export class Gateway extends Context.Service<
         const eventId = yield* nextEventId
         const by = authorship(author)
         const state = snapshotOf(entity)
-        if (entity.kind === "object") {
-          yield* sql`
-            insert into kb.graph_object_versions (object_id, version, project_id, type, properties, actor_type, actor_id, approved_by,
-              run_id, tool_call_id, task_id, event_id)
-            values (${state.id}, ${state.version}, ${projectId}, ${type}, ${JSON.stringify(state.properties)}::text::jsonb,
-              ${by.actorType}, ${by.actorId}, ${by.approvedBy}, ${by.runId}, ${by.toolCallId}, ${by.taskId}, ${eventId})`
-        }
-        yield* sql`
+        const event = sql`
           insert into kb.graph_events (id, project_id, entity_type, object_type, entity_id, version, type, changed_properties, snapshot,
             actor_type, actor_id, approved_by, run_id, tool_call_id, task_id, root_event_id, depth)
           values (${eventId}, ${projectId}, ${entity.kind === "object" ? "graphObject" : "relationship"}, ${state.type}, ${state.id},
             ${state.version}, ${type}, ${changed}, ${JSON.stringify(state)}::text::jsonb,
             ${by.actorType}, ${by.actorId}, ${by.approvedBy}, ${by.runId}, ${by.toolCallId}, ${by.taskId},
             ${author.cause.rootEventId ?? eventId}, ${author.cause.depth})`
+        if (entity.kind === "relationship") yield* event
+        else {
+          yield* sql`
+            with event as (${event})
+            insert into kb.graph_object_versions (object_id, version, project_id, type, properties, actor_type, actor_id, approved_by,
+              run_id, tool_call_id, task_id, event_id)
+            values (${state.id}, ${state.version}, ${projectId}, ${type}, ${JSON.stringify(state.properties)}::text::jsonb,
+              ${by.actorType}, ${by.actorId}, ${by.approvedBy}, ${by.runId}, ${by.toolCallId}, ${by.taskId}, ${eventId})`
+        }
         yield* sql.afterCommit(wakeUps.signal("events"))
         return eventId
       })
@@ -192,12 +194,15 @@ export class Gateway extends Context.Service<
             entity: { kind: "object", object: toObject(row) }
           } satisfies Applied
         }
-        const [updated] = yield* sql<ObjectRow>`
+        const updated = yield* Effect.flatMap(
+          sql<ObjectRow>`
           update kb.graph_objects set properties = ${JSON.stringify(after)}::text::jsonb, version = version + 1, updated_at = now(),
             actor_type = ${author.actor.actorType}, actor_id = ${author.actor.actorId}
-          where id = ${row.id} returning *`
+          where id = ${row.id} returning *`,
+          onlyRow
+        )
         return yield* recorded(
-          { kind: "object", object: toObject(updated!) },
+          { kind: "object", object: toObject(updated) },
           "updated",
           changedProperties(row.properties, after),
           author
@@ -221,11 +226,14 @@ export class Gateway extends Context.Service<
             author
           )
         }
-        const [deleted] = yield* sql<ObjectRow>`
+        const deleted = yield* Effect.flatMap(
+          sql<ObjectRow>`
           update kb.graph_objects set deleted_at = now(), updated_at = now(), version = version + 1,
             actor_type = ${author.actor.actorType}, actor_id = ${author.actor.actorId}
-          where id = ${row.id} returning *`
-        return yield* recorded({ kind: "object", object: toObject(deleted!) }, "deleted", [], author)
+          where id = ${row.id} returning *`,
+          onlyRow
+        )
+        return yield* recorded({ kind: "object", object: toObject(deleted) }, "deleted", [], author)
       })
 
       const createRelationship = Effect.fnUntraced(function* (change: CreateRelationship, author: Author) {
@@ -277,12 +285,15 @@ export class Gateway extends Context.Service<
           ends.map((end) => end.type),
           author
         )
-        const [row] = yield* sql<RelationshipRow>`
+        const row = yield* Effect.flatMap(
+          sql<RelationshipRow>`
           update kb.graph_relationships set deleted_at = now(), updated_at = now(), version = version + 1,
             actor_type = ${author.actor.actorType}, actor_id = ${author.actor.actorId}
-          where id = ${id} returning *`
+          where id = ${id} returning *`,
+          onlyRow
+        )
         return yield* recorded(
-          { kind: "relationship", relationship: toRelationship(row!) },
+          { kind: "relationship", relationship: toRelationship(row) },
           "deleted",
           [],
           author

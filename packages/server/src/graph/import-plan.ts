@@ -11,7 +11,9 @@
 import type { ObjectId, RelationshipId } from "@tropism/domain/ids"
 import { canonicalJson, isJsonObject, type Properties } from "@tropism/domain/json"
 import type { Schema } from "effect"
-import type { LockDependency, LockGraph, LockPackage } from "./package-lock.ts"
+import type { LockDependency } from "./package-lock-dependencies.ts"
+import { order } from "./package-lock-entries.ts"
+import type { LockGraph, LockPackage } from "./package-lock.ts"
 
 /** A package of the lockfile as it stands in the graph. */
 export interface CurrentPackage {
@@ -145,7 +147,7 @@ export const planImport = (current: CurrentGraph, lock: LockGraph): ImportPlan =
   }
 }
 
-/** No key holds a line break that is not part of it, so the number of the first's characters tells the ends apart. */
+/** Both ends as one text; the length of the first says where the second begins. */
 const endsOf = (each: { readonly fromKey: string; readonly toKey: string }): string =>
   `${each.fromKey.length}:${each.fromKey}${each.toKey}`
 
@@ -178,8 +180,6 @@ const pair = <Before extends { readonly id: string }, After>(
   }
   return { created, both, deleted: deleted.sort((a, b) => order(keyOf(a), keyOf(b)) || order(a.id, b.id)) }
 }
-
-const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 const isEmpty = (patch: Properties): boolean => Object.keys(patch).length === 0
 

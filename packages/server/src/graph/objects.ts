@@ -10,7 +10,7 @@ import type { GraphObject, ObjectVersion, Relationship } from "@tropism/domain/g
 import type { ObjectId, RelationshipId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import {
   type ObjectRow,
   type RelationshipRow,
@@ -113,10 +113,11 @@ export class Objects extends Context.Service<
 
       const count = Effect.fn("Objects.count")(function* (filter: ObjectFilter) {
         const where = yield* conditions(filter)
-        const [row] = yield* sql<{
-          count: number
-        }>`select count(*)::int as count from kb.graph_objects where ${sql.and(where)}`
-        return row!.count
+        const row = yield* Effect.flatMap(
+          sql<{ count: number }>`select count(*)::int as count from kb.graph_objects where ${sql.and(where)}`,
+          onlyRow
+        )
+        return row.count
       }, orDie)
 
       const listRelationships = Effect.fn("Objects.listRelationships")(function* (

@@ -168,6 +168,6 @@ describe("dependencies", () => {
       )
       expect(actual.toSorted()).toEqual(expected.toSorted())
     },
-    { arbitrary: { runs: 300 } }
+    { arbitrary: { runs: 300, size: 12 } }
   )
 })

@@ -50,7 +50,7 @@ describe("what is refused", () => {
     expect(message).toContain("npm install --package-lock-only --lockfile-version 3")
   })
 
-  it.each<[Schema.Json, string, string]>([
+  const faulty: ReadonlyArray<readonly [entry: Schema.Json, pointer: string, message: string]> = [
     ["1.0.0", "", "A package must be an object"],
     [null, "", "A package must be an object"],
     [["x"], "", "A package must be an object"],
@@ -65,11 +65,16 @@ describe("what is refused", () => {
     ],
     [{ version: "\ud800" }, "/version", "Text must not contain a lone surrogate"],
     [JSON.parse(`{"engines":{"__proto__":"1"}}`), "/engines/__proto__", `The key "__proto__" is not allowed`]
-  ])("a package that is %j", (entry, pointer, message) => {
-    expect(refusal(fileOf({ "": {}, "node_modules/a": entry })).faults).toEqual([
-      { pointer: `/packages/node_modules~1a${pointer}`, message }
-    ])
-  })
+  ]
+
+  it.each(faulty.map(([entry, pointer, message]) => [pointer, message, entry] as const))(
+    "a package, at %j: %s",
+    (pointer, message, entry) => {
+      expect(refusal(fileOf({ "": {}, "node_modules/a": entry })).faults).toEqual([
+        { pointer: `/packages/node_modules~1a${pointer}`, message }
+      ])
+    }
+  )
 
   it("a package whose properties would be too large for one object", () => {
     const [fault] = refusal(fileOf({ "": {}, "node_modules/a": { deprecated: "x".repeat(262_144) } })).faults

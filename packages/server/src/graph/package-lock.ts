@@ -4,16 +4,12 @@
  * Flow: **graph** → outbox → dispatch → run → tool → task
  *
  * Pure: the same text gives the same graph, in the same order. A file is read
- * whole or refused whole, with the places that are wrong. Dependencies are
- * resolved as Node resolves them, from the folder of a package upwards, so an
- * edge leads to the very copy that would be loaded. What is written to the
- * graph is planned by `planImport` and not here.
+ * whole or refused whole, with the places that are wrong. What is written to
+ * the graph is planned by `planImport` and not here.
  */
-import { ObjectKey } from "@tropism/domain/graph"
 import {
   findPropertiesFault,
   isJsonObject,
-  type JsonFault,
   pointerStep,
   type Properties,
   textFault
@@ -21,20 +17,21 @@ import {
 import { Effect, Schema } from "effect"
 import { graphLimits } from "../limits.ts"
 import { findSyntaxFault } from "./json-syntax.ts"
-import { isOutside, licenseOf, sourceOf, withoutSecrets } from "./package-facts.ts"
-
-export type DependencyKind = "dependency" | "optional" | "peer" | "dev"
+import { licenseOf, sourceOf, withoutSecrets } from "./package-facts.ts"
+import { countDependencies, type LockDependency, resolveDependencies } from "./package-lock-dependencies.ts"
+import {
+  type Entry,
+  Faults,
+  isInstalled,
+  type LockFile,
+  moduleFolder,
+  readEntries
+} from "./package-lock-entries.ts"
 
 /** One installed copy of a package, or one folder of the project. */
 export interface LockPackage {
   readonly key: string
   readonly properties: Properties
-}
-
-export interface LockDependency {
-  readonly fromKey: string
-  readonly toKey: string
-  readonly properties: { readonly kind: DependencyKind; readonly range: string }
 }
 
 export interface LockGraph {
@@ -69,18 +66,18 @@ export const readPackageLock = Effect.fn("readPackageLock")(function* (
   const root = yield* decodeJson(json).pipe(Effect.catch(() => invalid(syntaxMessage(json))))
   const file = yield* checkFile(root)
   const faults = new Faults()
-  const installed = readEntries(file, faults)
-  if (installed.edges > graphLimits.lockfileDependencies) {
+  const entries = readEntries(file, faults)
+  if (countDependencies(entries) > graphLimits.lockfileDependencies) {
     return yield* invalid(
       `The file has more than ${graphLimits.lockfileDependencies} dependencies`,
       "/packages"
     )
   }
-  const packages = installed.entries.map(({ path, key, entry }): LockPackage => ({
+  const packages = entries.map(({ path, key, entry }): LockPackage => ({
     key,
     properties: propertiesOf(file, path, entry, faults)
   }))
-  const dependencies = resolveDependencies(installed, faults)
+  const dependencies = resolveDependencies(file, entries, faults)
   if (faults.total > 0) return yield* new InvalidLockfile({ faults: faults.first, total: faults.total })
   return { name: file.name, packages, dependencies }
 })
@@ -97,24 +94,6 @@ const syntaxMessage = (text: string): string => {
   if (place.excerpt === "") return `${where} breaks off`
   const isConflict = /^(<{7}|={7}|>{7})/.test(place.excerpt)
   return `${where} reads ${place.excerpt}${isConflict ? "; resolve the merge conflict first" : ""}`
-}
-
-/** All faults are counted, the first of them kept. */
-class Faults {
-  readonly first: Array<JsonFault> = []
-  total = 0
-  add(fault: JsonFault): void {
-    if (this.first.length < graphLimits.lockfileFaultsShown) this.first.push(fault)
-    this.total += 1
-  }
-}
-
-type Entry = Readonly<Record<string, Schema.Json>>
-
-interface LockFile {
-  readonly name: string
-  readonly packages: Entry
-  readonly hasWorkspaces: boolean
 }
 
 /** Judges the outermost level. */
@@ -144,90 +123,6 @@ const checkFile = Effect.fnUntraced(function* (root: unknown): Effect.fn.Return<
 
 const versionOneMessage =
   "lockfileVersion 1 does not say where packages are installed. Run `npm install --package-lock-only --lockfile-version 3` and import the new file"
-
-/** An entry of `packages` that is an object of the graph. */
-interface InstalledEntry {
-  readonly path: string
-  readonly key: string
-  readonly entry: Entry
-}
-
-interface Installed {
-  /** In the order of their keys. */
-  readonly entries: ReadonlyArray<InstalledEntry>
-  /** By folder that has a `node_modules`, then by the name it is installed under: the key of what is loaded. */
-  readonly folders: ReadonlyMap<string, ReadonlyMap<string, string>>
-  readonly edges: number
-}
-
-const moduleFolder = "node_modules/"
-
-const readEntries = (file: LockFile, faults: Faults): Installed => {
-  const paths = new Map(Object.entries(file.packages))
-  const entries = new Map<string, InstalledEntry>()
-  const keys = new Set<string>()
-  let edges = 0
-  for (const [path, entry] of paths) {
-    if (isLink(entry)) continue
-    const pointer = `/packages${pointerStep(path)}`
-    const key = keyOf(file.name, path, paths)
-    if (!isJsonObject(entry)) faults.add({ pointer, message: "A package must be an object" })
-    else if (!isObjectKey(key))
-      faults.add({
-        pointer,
-        message: "A package's path and the project's name must have at most 499 characters together"
-      })
-    else if (keys.has(key)) faults.add({ pointer, message: `Another package has the key ${key} already` })
-    else {
-      keys.add(key)
-      entries.set(path, { path, key, entry })
-      for (const { section } of sections)
-        if (isJsonObject(entry[section])) edges += Object.keys(entry[section]).length
-    }
-  }
-  return {
-    entries: [...entries.values()].sort((a, b) => order(a.key, b.key)),
-    folders: foldersOf(paths, entries),
-    edges
-  }
-}
-
-const isObjectKey = Schema.is(ObjectKey)
-
-/** Gathers what each `node_modules` holds; a link stands for its target. */
-const foldersOf = (
-  paths: ReadonlyMap<string, Schema.Json>,
-  entries: ReadonlyMap<string, InstalledEntry>
-): Installed["folders"] => {
-  const folders = new Map<string, Map<string, string>>()
-  for (const [path, entry] of paths) {
-    const target = isLink(entry) ? entry.resolved : path
-    const key = typeof target === "string" ? entries.get(target)?.key : undefined
-    if (key === undefined || !isInstalled(path)) continue
-    const at = path.lastIndexOf(moduleFolder)
-    const folder = path.slice(0, Math.max(0, at - 1))
-    const names = folders.get(folder) ?? new Map<string, string>()
-    folders.set(folder, names.set(path.slice(at + moduleFolder.length), key))
-  }
-  return folders
-}
-
-/** Whether a path is that of an installed package and not of a folder of the project. */
-const isInstalled = (path: string): boolean =>
-  path.startsWith(moduleFolder) || path.includes(`/${moduleFolder}`)
-
-/** The project's name and the path; a folder that bears the name of an installed package is told apart from it. */
-const keyOf = (name: string, path: string, paths: ReadonlyMap<string, Schema.Json>): string => {
-  if (path === "") return name
-  if (path.startsWith(moduleFolder)) return `${name}/${path.slice(moduleFolder.length)}`
-  const namesake = paths.get(moduleFolder + path)
-  return namesake === undefined || isLink(namesake) ? `${name}/${path}` : `${name}/./${path}`
-}
-
-const isLink = (entry: Schema.Json): entry is Entry => isJsonObject(entry) && entry.link === true
-
-/** By code units, so that no machine's language has a say. */
-const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 const flags = ["hasInstallScript", "dev", "optional", "devOptional", "peer"] as const
 
@@ -286,59 +181,4 @@ const enginesOf = (engines: Schema.Json | undefined): Schema.Json | undefined =>
   if (!isJsonObject(engines)) return undefined
   const known = Object.entries(engines).filter(([, range]) => typeof range === "string")
   return known.length === 0 ? undefined : Object.fromEntries(known)
-}
-
-/** Where dependencies stand in an entry; of two kinds between the same packages the earlier wins. */
-const sections: ReadonlyArray<{ readonly section: string; readonly kind: DependencyKind }> = [
-  { section: "dependencies", kind: "dependency" },
-  { section: "optionalDependencies", kind: "optional" },
-  { section: "peerDependencies", kind: "peer" },
-  { section: "devDependencies", kind: "dev" }
-]
-
-const resolveDependencies = (
-  { entries, folders }: Installed,
-  faults: Faults
-): ReadonlyArray<LockDependency> => {
-  const dependencies: Array<LockDependency> = []
-  for (const { path, key: fromKey, entry } of entries) {
-    const reachable = foldersAbove(path).flatMap((folder) => folders.get(folder) ?? [])
-    const found = new Map<string, LockDependency>()
-    for (const { section, kind } of sections) {
-      if (kind === "dev" && isInstalled(path)) continue
-      const pointer = `/packages${pointerStep(path)}/${section}`
-      for (const [name, range] of readRanges(entry[section], pointer, faults)) {
-        const toKey = reachable.find((names) => names.has(name))?.get(name)
-        if (toKey !== undefined && !found.has(toKey))
-          found.set(toKey, { fromKey, toKey, properties: { kind, range: withoutSecrets(range) } })
-      }
-    }
-    dependencies.push(...[...found.values()].sort((a, b) => order(a.toKey, b.toKey)))
-  }
-  return dependencies
-}
-
-const readRanges = (
-  section: Schema.Json | undefined,
-  pointer: string,
-  faults: Faults
-): ReadonlyArray<readonly [string, string]> => {
-  if ((section ?? null) === null) return []
-  if (!isJsonObject(section)) {
-    faults.add({ pointer, message: "Dependencies must be an object of names and version ranges" })
-    return []
-  }
-  return Object.entries(section).flatMap(([name, range]) => {
-    const message = typeof range === "string" ? textFault(range) : "A version range must be text"
-    if (message !== undefined) faults.add({ pointer: pointer + pointerStep(name), message })
-    return typeof range === "string" ? [[name, range] as const] : []
-  })
-}
-
-/** The folders in which Node looks for `node_modules`, from a package's own upwards; one outside the project never reaches it. */
-const foldersAbove = (path: string): ReadonlyArray<string> => {
-  const folders = [path]
-  for (let at = path.lastIndexOf("/"); at > 0; at = path.lastIndexOf("/", at - 1))
-    folders.push(path.slice(0, at))
-  return path === "" || isOutside(path) ? folders : [...folders, ""]
 }

@@ -5,6 +5,7 @@
  */
 import { Api } from "@tropism/api/api"
 import { Conflict } from "@tropism/api/problems"
+import type { ToolCallRecord } from "@tropism/api/runs-api"
 import { type ContextName, eventNumber, type NewEvent } from "@tropism/domain/context-event"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { findFault } from "@tropism/domain/json"
@@ -16,8 +17,9 @@ import { Agents } from "../agent/agents.ts"
 import { Contexts, type LoggedJson } from "../agent/contexts.ts"
 import { Database } from "../database/database.ts"
 import { Triggers } from "../dispatch/triggers.ts"
+import { Endings } from "../run/endings.ts"
 import { Runs } from "../run/runs.ts"
-import { ToolCalls } from "../tool/tool-calls.ts"
+import { type RecordedCall, ToolCalls } from "../tool/tool-calls.ts"
 import { inProject, reading } from "./access.ts"
 import { pageById, pageByNumber } from "./paging.ts"
 import { invalid, orNotFound } from "./refusals.ts"
@@ -25,6 +27,9 @@ import { type SseEvent, sseResponse, startAfter, wantsStream } from "./sse.ts"
 
 const knownRun = orNotFound("run")
 const knownContext = orNotFound("context")
+
+/** A call as the API shows it: what it read is evidence, not part of the answer. */
+const shownCall = ({ reads: _reads, ...call }: RecordedCall): ToolCallRecord => call
 
 const numberOf = (event: LoggedJson): number => eventNumber(event.id)
 
@@ -126,7 +131,7 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
               pageById(query, (before, limit) => toolCalls.list(params.runId, before, limit)),
               (page) => ({
                 ...page,
-                items: page.items.map(({ reads: _, ...call }) => call)
+                items: page.items.map(shownCall)
               })
             )
           )
@@ -137,10 +142,11 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
       "cancel",
       Effect.fn("http.runs.cancel")(function* ({ params }) {
         const runs = yield* Runs
+        const endings = yield* Endings
         return yield* inProject(params.projectId, "editor", () =>
           Effect.gen(function* () {
             const run = yield* knownRun(runs.get(params.runId))
-            yield* Effect.catchTag(runs.cancel(run.id), "RunNotInState", () =>
+            yield* Effect.catchTag(endings.cancel(run), "RunNotInState", () =>
               Effect.fail(new Conflict({ reason: "state", detail: `The run is ${run.status} already` }))
             )
             return yield* knownRun(runs.get(run.id))
@@ -156,19 +162,19 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
       "create",
       Effect.fn("http.contexts.create")(function* ({ params, payload }) {
         const agents = yield* Agents
-        const contexts = yield* Contexts
+        const triggers = yield* Triggers
         return yield* inProject(params.projectId, "editor", () =>
           Effect.gen(function* () {
             const agent = yield* agents.get(payload.agentId)
             if (!agent) return yield* invalid("/agentId", `There is no agent ${payload.agentId}`)
-            return yield* Effect.catchTag(contexts.create(payload.name, agent.id), "ContextExists", () =>
-              Effect.fail(
+            return yield* Effect.catchTags(triggers.openContext(payload.name, agent), {
+              ContextExists: () =>
                 new Conflict({
                   reason: "nameTaken",
                   detail: `There is already a context named ${payload.name}`
-                })
-              )
-            )
+                }),
+              PromptFailed: ({ detail }) => invalid("/agentId", detail)
+            })
           })
         )
       })

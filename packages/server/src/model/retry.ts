@@ -2,7 +2,7 @@
  * What happens when an attempt fails: the same model again, then the fallback.
  *
  * Neither happens once a part was delivered, because what was said cannot be
- * unsaid (DESIGN §4). A pause that the server asks for is kept, unless it is
+ * unsaid. A pause that the server asks for is kept, unless it is
  * longer than anybody would wait. Every other retry in the server is a person's
  * or a declared policy's: there is none of tools and none of runs here.
  */

@@ -9,10 +9,9 @@
  * the same log and goes on. It holds no counter and no flag of its own beside
  * the turn that it opened.
  */
-import type { NewEvent } from "@tropism/domain/context-event"
-import type { ReducedContext } from "@tropism/domain/context"
+import { eventNumber, type LoggedEvent, type NewEvent } from "@tropism/domain/context-event"
+import { fold, type ReducedContext } from "@tropism/domain/context"
 import { decide, type Decision } from "@tropism/domain/decide"
-import type { ToolCall } from "@tropism/domain/message"
 import { Clock, Context, Effect, Layer, Option, type Scope } from "effect"
 import { type AgentVersion, Agents } from "../agent/agents.ts"
 import { Contexts } from "../agent/contexts.ts"
@@ -27,8 +26,10 @@ import { Projects } from "../database/projects.ts"
 import type { AttemptLost, RunPrincipal } from "../tool/principal.ts"
 import { type ConnectedTools, ToolServers } from "../tool/tool-servers.ts"
 import { askModel } from "./answer.ts"
+import { type Closing, closingEvents } from "./closing.ts"
 import { evidenceOf, type Occasion, opening } from "./opening.ts"
-import { type ClaimedRun, type RunNotInState, Runs } from "./runs.ts"
+import type { ClaimedRun } from "./claimed-run.ts"
+import { type RunNotInState, Runs } from "./runs.ts"
 
 /** What an attempt works with, found once at its beginning. */
 interface Bench {
@@ -36,6 +37,14 @@ interface Bench {
   readonly agent: AgentVersion
   readonly model: ResolvedModel
   readonly tools: ConnectedTools
+}
+
+/** Where an attempt begins. */
+interface Prepared {
+  readonly bench: Bench
+  readonly context: ReducedContext
+  /** The turn that this attempt opened, if it has. */
+  readonly ownTurnNumber: number | undefined
 }
 
 /** Reasons that end a run as failed. */
@@ -64,8 +73,18 @@ export class Actor extends Context.Service<
       const guarded = <A, E>(run: ClaimedRun, effect: Effect.Effect<A, E, ProjectTransaction>) =>
         database.inProject(run.projectId, Effect.andThen(runs.hold(run), effect))
 
-      const append = (run: ClaimedRun, events: ReadonlyArray<NewEvent>) =>
-        guarded(run, contexts.append(run.contextName, events))
+      /** Folds what was just appended; reads the log where somebody else wrote in between. */
+      const advance = (run: ClaimedRun, context: ReducedContext, appended: ReadonlyArray<LoggedEvent>) => {
+        const [first] = appended
+        return first && eventNumber(first.id) === context.nextEventNumber
+          ? Effect.succeed(fold(appended, context))
+          : database.inProject(run.projectId, contexts.load(run.contextName, context))
+      }
+
+      const append = (run: ClaimedRun, context: ReducedContext, events: ReadonlyArray<NewEvent>) =>
+        Effect.flatMap(guarded(run, contexts.append(run.contextName, events)), (appended) =>
+          advance(run, context, appended)
+        )
 
       /** What woke the run, read back from its rows. */
       const occasionOf = Effect.fnUntraced(function* (run: ClaimedRun) {
@@ -106,10 +125,39 @@ export class Actor extends Context.Service<
           agentName: agent.definition.name,
           model: agent.definition.model
         })
-        if (context.messages.length === 0) yield* append(run, yield* opening(agent, occasion, model))
-        else if (!context.isSessionOpen) yield* append(run, [{ type: "SessionStartedEvent" }])
+        const opened =
+          context.messages.length === 0
+            ? yield* begin(run, context, yield* opening(agent, occasion, model))
+            : yield* goOn(run, context)
         const tools = yield* toolServers.connect(principalOf(run, agent, occasion), agent.definition.tools)
-        return { run, agent, model, tools } satisfies Bench
+        const bench: Bench = { run, agent, model, tools }
+        return { bench, ...opened }
+      })
+
+      /** The first words of a run, and its first turn with them. */
+      const begin = Effect.fnUntraced(function* (
+        run: ClaimedRun,
+        context: ReducedContext,
+        words: ReadonlyArray<NewEvent>
+      ) {
+        const ownTurnNumber = context.currentTurnNumber + 1
+        const begun = yield* append(run, context, [
+          ...words,
+          { type: "AgentTurnStartedEvent", turnNumber: ownTurnNumber }
+        ])
+        yield* CrashPoint.hit("run.afterTurnStarted")
+        return { context: begun, ownTurnNumber }
+      })
+
+      /** A log that has words already: after a crash, or in a context that people speak in. */
+      const goOn = Effect.fnUntraced(function* (run: ClaimedRun, context: ReducedContext) {
+        const session: ReadonlyArray<NewEvent> = context.isSessionOpen
+          ? []
+          : [{ type: "SessionStartedEvent" }]
+        return {
+          context: session.length === 0 ? context : yield* append(run, context, session),
+          ownTurnNumber: undefined
+        }
       })
 
       const requestModel = Effect.fn("Actor.requestModel")(function* (
@@ -126,7 +174,7 @@ export class Actor extends Context.Service<
           withTools ? tools.offered : []
         ).pipe(Effect.provideService(Contexts, contexts))
         yield* CrashPoint.hit("run.afterModel")
-        yield* guarded(
+        const appended = yield* guarded(
           run,
           Effect.andThen(
             runs.countStep(run, answer.usage, answer.model),
@@ -143,15 +191,20 @@ export class Actor extends Context.Service<
           )
         )
         yield* CrashPoint.hit("run.afterStep")
+        return yield* advance(run, context, appended)
       })
 
-      const refuseTool = (run: ClaimedRun, call: ToolCall) =>
-        append(run, [
+      const refuseTool = (
+        run: ClaimedRun,
+        context: ReducedContext,
+        { call, reason }: Extract<Decision, { readonly type: "refuseTool" }>
+      ) =>
+        append(run, context, [
           {
             type: "ToolCallFailedEvent",
             callId: call.id,
             tool: call.name,
-            error: { error: "The run has used its steps: no tool is called any more", reason: "stepLimit" }
+            error: { error: refusalSentences[reason], reason }
           }
         ])
 
@@ -163,10 +216,11 @@ export class Actor extends Context.Service<
         })
       })
 
-      /** Ends the run, unless somebody spoke since the log was read: then there is more to do. */
+      /** Ends the run, unless somebody spoke since the log was read: then the answer is how it goes on. */
       const finish = Effect.fn("Actor.finish")(function* (
         run: ClaimedRun,
         context: ReducedContext,
+        closing: Closing,
         end: Effect.Effect<void, RunNotInState, ProjectTransaction>
       ) {
         yield* CrashPoint.hit("run.beforeComplete")
@@ -175,80 +229,84 @@ export class Actor extends Context.Service<
           Effect.gen(function* () {
             const last = yield* contexts.lock(run.contextName)
             if (last !== context.nextEventNumber - 1) return false
-            yield* contexts.append(run.contextName, [{ type: "SessionEndedEvent" }])
+            yield* contexts.append(run.contextName, closingEvents(context, closing))
             yield* end
             return true
           })
         )
         yield* CrashPoint.hit("run.afterComplete")
-        return isOver
+        return isOver ? undefined : yield* advance(run, context, [])
       })
 
-      /** Does the one thing decided; true when the run is over. */
-      const act = Effect.fnUntraced(function* (bench: Bench, context: ReducedContext, decision: Decision) {
+      const startTurn = Effect.fnUntraced(function* (
+        run: ClaimedRun,
+        context: ReducedContext,
+        turnNumber: number
+      ) {
+        const started = yield* append(run, context, [{ type: "AgentTurnStartedEvent", turnNumber }])
+        yield* CrashPoint.hit("run.afterTurnStarted")
+        return started
+      })
+
+      /** Ends a turn and not the run: somebody spoke meanwhile, and that is for the next turn. */
+      const completeTurn = (run: ClaimedRun, context: ReducedContext) =>
+        Effect.flatMap(durationMs(context), (spent) =>
+          append(run, context, [
+            {
+              type: "AgentTurnCompletedEvent",
+              turnNumber: context.currentTurnNumber,
+              durationMs: spent
+            }
+          ])
+        )
+
+      /** Does the one thing decided; answers the state after it, or nothing when the run is over. */
+      const act = (bench: Bench, context: ReducedContext, decision: Decision) => {
         const { run, tools } = bench
         switch (decision.type) {
           case "startTurn":
-            yield* append(run, [{ type: "AgentTurnStartedEvent", turnNumber: decision.turnNumber }])
-            yield* CrashPoint.hit("run.afterTurnStarted")
-            return false
+            return startTurn(run, context, decision.turnNumber)
           case "interruptTurn":
-            yield* append(run, [
+            return append(run, context, [
               { type: "AgentTurnInterruptedEvent", turnNumber: decision.turnNumber, reason: "crash" }
             ])
-            return false
           case "requestModel":
-            yield* requestModel(bench, context, decision.withTools)
-            return false
+            return requestModel(bench, context, decision.withTools)
           case "callTool":
-            yield* tools.call(decision.call)
-            return false
+            return Effect.flatMap(tools.call(decision.call), ({ appended }) =>
+              advance(run, context, appended)
+            )
           case "refuseTool":
-            yield* refuseTool(run, decision.call)
-            return false
+            return refuseTool(run, context, decision)
           case "softStop":
-            yield* append(run, [{ type: "SoftStopEvent", reason: "stepLimit", content: softStopSentence }])
-            return false
-          case "completeTurn": {
-            const event: NewEvent = {
-              type: "AgentTurnCompletedEvent",
-              turnNumber: context.currentTurnNumber,
-              durationMs: yield* durationMs(context)
-            }
-            yield* append(run, [event])
-            return false
-          }
-          case "pause": {
-            yield* append(run, [
-              {
-                type: "AgentTurnInterruptedEvent",
-                turnNumber: context.currentTurnNumber,
-                reason: "stepLimit"
-              }
+            return append(run, context, [
+              { type: "SoftStopEvent", reason: "stepLimit", content: softStopSentence }
             ])
-            const now = yield* database.inProject(run.projectId, contexts.load(run.contextName, context))
-            return yield* finish(run, now, runs.pause(run, "stepLimit", summaryOf(now.lastText)))
+          case "pause": {
+            const end = runs.pause(run, "stepLimit", summaryOf(context.lastText))
+            return finish(run, context, { type: "interrupted", reason: "stepLimit" }, end)
           }
-          case "finish":
-            return yield* finish(run, context, runs.complete(run, summaryOf(decision.text)))
+          case "completeTurn":
+          case "finish": {
+            if (context.isTurnDue) return completeTurn(run, context)
+            const end = runs.complete(run, summaryOf(decision.text))
+            return Effect.flatMap(durationMs(context), (spent) =>
+              finish(run, context, { type: "completed", durationMs: spent }, end)
+            )
+          }
         }
-      })
+      }
 
-      /** Rounds of fold, decide, act. Bounded: each round appends, and steps are bounded. */
-      const loop = Effect.fn("Actor.loop")(function* (bench: Bench) {
+      /** Rounds of decide and act. Bounded: each round appends, and steps are bounded. */
+      const loop = Effect.fn("Actor.loop")(function* ({ bench, ...start }: Prepared) {
         const { run, agent } = bench
-        let context = yield* database.inProject(run.projectId, contexts.load(run.contextName))
-        let ownTurnNumber: number | undefined
-        while (true) {
-          const decision = decide({
-            context,
-            runId: run.id,
-            ownTurnNumber,
-            maxSteps: agent.definition.maxSteps ?? runLimits.maxSteps
-          })
+        const maxSteps = agent.definition.maxSteps ?? runLimits.maxSteps
+        let context: ReducedContext | undefined = start.context
+        let ownTurnNumber = start.ownTurnNumber
+        while (context !== undefined) {
+          const decision: Decision = decide({ context, runId: run.id, ownTurnNumber, maxSteps })
           if (decision.type === "startTurn") ownTurnNumber = decision.turnNumber
-          if (yield* act(bench, context, decision)) return
-          context = yield* database.inProject(run.projectId, contexts.load(run.contextName, context))
+          context = yield* act(bench, context, decision)
         }
       })
 
@@ -259,17 +317,15 @@ export class Actor extends Context.Service<
             : "detail" in failure
               ? failure.detail
               : failure._tag
-        const context = yield* database.inProject(run.projectId, contexts.load(run.contextName))
-        const events: Array<NewEvent> = []
-        if (Option.isSome(context.agentTurnStartedAtEventId)) {
-          events.push({
-            type: "AgentTurnFailedEvent",
-            turnNumber: context.currentTurnNumber,
-            error: message.slice(0, runLimits.errorMaxChars)
-          })
-        }
-        if (context.isSessionOpen) events.push({ type: "SessionEndedEvent" })
-        yield* guarded(run, Effect.andThen(contexts.append(run.contextName, events), runs.fail(run, message)))
+        const close = Effect.gen(function* () {
+          const context = yield* contexts.load(run.contextName)
+          yield* contexts.append(
+            run.contextName,
+            closingEvents(context, { type: "failed", error: message.slice(0, runLimits.errorMaxChars) })
+          )
+          yield* runs.fail(run, message)
+        })
+        yield* guarded(run, close)
       })
 
       const work = Effect.fn("Actor.work")(
@@ -297,5 +353,10 @@ export class Actor extends Context.Service<
 
 const softStopSentence =
   "You have used all the steps of this run. Call no tool any more: say in a few sentences what you have done and what is left."
+
+const refusalSentences = {
+  softStop: "The run has used its steps: no tool is called any more",
+  abandoned: "The turn that asked for this call has ended: it was not made"
+}
 
 const summaryOf = (text: string): string => text.slice(0, runLimits.summaryMaxChars)

@@ -8,48 +8,22 @@
  * an attempt writes carries its token: a worker that froze and wakes up later
  * finds its token gone and can write nothing.
  */
-import type { ContextName } from "@tropism/domain/context-event"
-import type { AgentId, AttemptToken, GraphEventId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
-import type { PauseReason, Run, RunStatus, Trigger, Usage } from "@tropism/domain/run"
+import type { AgentId, RunId } from "@tropism/domain/ids"
+import type { PauseReason, Run, RunStatus, Usage } from "@tropism/domain/run"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { brokenUniqueKey, orDie, ProjectTransaction } from "../database/database.ts"
+import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
+import type { ClaimedRun, NewRun } from "./claimed-run.ts"
+import { makeClaiming } from "./claiming.ts"
+import { makeQueueing } from "./queueing.ts"
 import { type RunRow, toRun } from "./rows.ts"
 
 /** A run that is not in a state in which this may happen to it. */
 export class RunNotInState extends Schema.TaggedError<RunNotInState>()("RunNotInState", {
   runId: Schema.String
 }) {}
-
-/** A run to be queued, with the context that it will work on. */
-export interface NewRun {
-  readonly id: RunId
-  readonly agentId: AgentId
-  readonly agentVersion: number
-  readonly trigger: Trigger
-  readonly contextName: ContextName
-  readonly rootEventId: GraphEventId
-  readonly depth: number
-  readonly userId: UserId | null
-  readonly dueAt: string | null
-}
-
-/** A run that this worker holds, with the token that its writes must carry. */
-export interface ClaimedRun {
-  readonly id: RunId
-  readonly projectId: ProjectId
-  readonly agentId: AgentId
-  readonly agentVersion: number
-  readonly trigger: Trigger
-  readonly contextName: ContextName
-  readonly rootEventId: GraphEventId
-  readonly depth: number
-  readonly userId: UserId | null
-  readonly attempt: number
-  readonly attemptToken: AttemptToken
-}
 
 export interface RunFilter {
   readonly status?: RunStatus | undefined
@@ -71,7 +45,7 @@ export class Runs extends Context.Service<
     /** Takes over up to `limit` runs whose worker has gone silent. */
     readonly takeOver: (workerId: string, limit: number) => Read<ReadonlyArray<ClaimedRun>>
     /** Runs whose worker has gone silent and whose attempts are spent, ended as failed. */
-    readonly giveUp: Read<ReadonlyArray<RunId>>
+    readonly giveUp: Read<ReadonlyArray<Pick<ClaimedRun, "id" | "contextName">>>
     /** Says that the attempt is alive. */
     readonly heartbeat: (run: ClaimedRun) => Verb
     /** Holds the run for this transaction, if the attempt may still write. */
@@ -84,7 +58,7 @@ export class Runs extends Context.Service<
     readonly fail: (run: ClaimedRun, errorMessage: string) => Verb
     readonly pause: (run: ClaimedRun, reason: PauseReason, summary: string) => Verb
     /** Ends a run that has not ended, whatever it does. */
-    readonly cancel: (id: RunId) => Verb
+    readonly cancel: (id: RunId, summary: string) => Verb
     readonly get: (id: RunId) => Read<Run | undefined>
     readonly list: (filter: RunFilter, before: string | undefined, limit: number) => Read<ReadonlyArray<Run>>
   }
@@ -94,88 +68,9 @@ export class Runs extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const wakeUps = yield* WakeUps
+      const { queue, queueOn } = yield* makeQueueing
+      const { claim, giveUp, takeOver } = yield* makeClaiming
       const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
-
-      const queue = Effect.fn("Runs.queue")(function* (runs: ReadonlyArray<NewRun>) {
-        if (runs.length === 0) return
-        const { projectId } = yield* ProjectTransaction
-        const rows = JSON.stringify(runs)
-        yield* sql`
-          insert into kb.contexts (project_id, name, agent_id)
-          select ${projectId}::uuid, row."contextName", row."agentId"
-          from jsonb_to_recordset(${rows}::text::jsonb) as row("contextName" text, "agentId" uuid) on conflict do nothing`
-        yield* insert(projectId, rows)
-        yield* sql.afterCommit(wakeUps.signal("runs"))
-      }, orDie)
-
-      const insert = (projectId: ProjectId, rows: string) =>
-        sql`
-          insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, trigger, user_id, due_at, context_name, root_event_id, depth)
-          select row.id, ${projectId}::uuid, row."agentId", row."agentVersion", 'queued', row.trigger, row."userId", row."dueAt", row."contextName",
-            row."rootEventId", row.depth
-          from jsonb_to_recordset(${rows}::text::jsonb) as row(id uuid, "agentId" uuid, "agentVersion" int, trigger jsonb, "userId" text,
-            "dueAt" timestamptz, "contextName" text, "rootEventId" uuid, depth int)`
-
-      const queueOn = Effect.fn("Runs.queueOn")(function* (run: NewRun) {
-        const { projectId } = yield* ProjectTransaction
-        const inserted = yield* sql.withTransaction(insert(projectId, JSON.stringify([run]))).pipe(
-          Effect.as(true),
-          Effect.catchIf(
-            (error) => brokenUniqueKey(error) === "agent_runs_context",
-            () => Effect.succeed(false)
-          )
-        )
-        if (inserted) yield* sql.afterCommit(wakeUps.signal("runs"))
-        return inserted
-      }, orDie)
-
-      const claimWhere = Effect.fnUntraced(function* (
-        workerId: string,
-        limit: number,
-        due: Statement.Fragment
-      ) {
-        const { projectId } = yield* ProjectTransaction
-        const rows = yield* sql<ClaimedRun>`
-          update kb.agent_runs run
-          set status = 'running', attempt = attempt + 1, attempt_token = gen_random_uuid(), worker_id = ${workerId},
-            lease_expires_at = ${lease}, started_at = coalesce(started_at, now())
-          where id = any(array(
-            select id from kb.agent_runs where project_id = ${projectId} and ${due} order by id limit ${limit} for update skip locked
-          ))
-          returning id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token`
-        if (rows.length > 0) {
-          yield* sql`
-            update kb.agent_processing_log set status = 'processing', started_at = coalesce(started_at, now())
-            where run_id = any(${rows.map((row) => row.id)}::uuid[]) and status in ('pending', 'processing')`
-        }
-        return rows
-      })
-
-      const claim = Effect.fn("Runs.claim")(
-        (workerId: string, limit: number) => claimWhere(workerId, limit, sql`status = 'queued'`),
-        orDie
-      )
-
-      const takeOver = Effect.fn("Runs.takeOver")(
-        (workerId: string, limit: number) =>
-          claimWhere(
-            workerId,
-            limit,
-            sql`status = 'running' and lease_expires_at < now() and attempt < ${runLimits.maxAttempts}`
-          ),
-        orDie
-      )
-
-      const giveUp = Effect.gen(function* () {
-        const { projectId } = yield* ProjectTransaction
-        const message = `The worker died ${runLimits.maxAttempts} times during this run`
-        const rows = yield* sql<{ id: RunId }>`
-          update kb.agent_runs set status = 'failed', error_message = ${message}, completed_at = now(), attempt_token = null
-          where project_id = ${projectId} and status = 'running' and lease_expires_at < now() and attempt >= ${runLimits.maxAttempts}
-          returning id`
-        for (const { id } of rows) yield* endEntry(id, "abandoned", message)
-        return rows.map((row) => row.id)
-      }).pipe(orDie)
 
       /** The condition under which an attempt may write. */
       const held = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
@@ -263,11 +158,11 @@ export class Runs extends Context.Service<
         yield* ended(run)
       }, orDie)
 
-      const cancel = Effect.fn("Runs.cancel")(function* (id: RunId) {
+      const cancel = Effect.fn("Runs.cancel")(function* (id: RunId, summary: string) {
         const { projectId } = yield* ProjectTransaction
         yield* Effect.flatMap(
           sql`
-            update kb.agent_runs set status = 'cancelled', completed_at = now(), attempt_token = null
+            update kb.agent_runs set status = 'cancelled', summary = nullif(${summary}, ''), completed_at = now(), attempt_token = null
             where id = ${id} and project_id = ${projectId} and status in ('queued', 'running', 'paused') returning id`,
           found(id)
         )

@@ -17,7 +17,9 @@ import { Ids } from "../ids.ts"
 import { runLimits } from "../limits.ts"
 import { drive, WakeUps } from "../outbox/wake-ups.ts"
 import { Actor } from "./actor.ts"
-import { type ClaimedRun, Runs } from "./runs.ts"
+import { Endings } from "./endings.ts"
+import type { ClaimedRun } from "./claimed-run.ts"
+import { Runs } from "./runs.ts"
 
 export class Worker extends Context.Service<
   Worker,
@@ -35,6 +37,7 @@ export class Worker extends Context.Service<
       const database = yield* Database
       const runs = yield* Runs
       const actor = yield* Actor
+      const endings = yield* Endings
       const wakeUps = yield* WakeUps
       const workerId = yield* (yield* Ids).next
       const hands = yield* FiberSet.make<void>()
@@ -74,7 +77,7 @@ export class Worker extends Context.Service<
         const claimed = yield* database.inProject(
           projectId,
           Effect.gen(function* () {
-            yield* runs.giveUp
+            yield* endings.giveUp
             const lapsed = yield* runs.takeOver(workerId, free)
             return [...lapsed, ...(yield* runs.claim(workerId, free - lapsed.length))]
           })

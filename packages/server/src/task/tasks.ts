@@ -18,7 +18,7 @@ import { taskTypeOf } from "@tropism/domain/task"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { Gateway } from "../graph/gateway.ts"
 import { Objects } from "../graph/objects.ts"
 import type { ChangeRefused } from "../graph/refused.ts"
@@ -90,9 +90,12 @@ export class Tasks extends Context.Service<
 
       const nextNumber = Effect.gen(function* () {
         const { projectId } = yield* ProjectTransaction
-        const [row] = yield* sql<{ lastNumber: bigint }>`
-          update kb.task_counters set last_number = last_number + 1 where project_id = ${projectId} returning last_number`
-        return Number(row!.lastNumber)
+        const row = yield* Effect.flatMap(
+          sql<{ lastNumber: bigint }>`
+          update kb.task_counters set last_number = last_number + 1 where project_id = ${projectId} returning last_number`,
+          onlyRow
+        )
+        return Number(row.lastNumber)
       })
 
       const suggest = Effect.fn("Tasks.suggest")(function* (suggestion: Suggestion) {

@@ -115,19 +115,15 @@ type Handler = (
   callId: string
 ) => Promise<Exit.Exit<Outcome, AttemptLost>>
 
+/** The tools as MCP lists them; they are the same for everybody. */
+const listed = Object.keys(graphTools)
+  .filter(isGraphTool)
+  .map((name) => ({ name, description: graphTools[name].description, inputSchema: inputSchemaOf(name) }))
+
 /** The `graph` server, bound to whoever `handle` acts for. */
 const graphServer = (handle: Handler): Server => {
   const server = new Server({ name: "graph", version: "1" }, { capabilities: { tools: {} } })
-  const names = Object.keys(graphTools).filter(isGraphTool)
-  server.setRequestHandler("tools/list", () =>
-    Promise.resolve({
-      tools: names.map((name) => ({
-        name,
-        description: graphTools[name].description,
-        inputSchema: inputSchemaOf(name)
-      }))
-    })
-  )
+  server.setRequestHandler("tools/list", () => Promise.resolve({ tools: [...listed] }))
   server.setRequestHandler("tools/call", ({ params }) =>
     isGraphTool(params.name)
       ? handle(

@@ -9,7 +9,7 @@
  * go wrong with a call is an answer to the model; only a lost attempt is a
  * failure here.
  */
-import type { NewEvent } from "@tropism/domain/context-event"
+import type { LoggedEvent, NewEvent } from "@tropism/domain/context-event"
 import { findFault } from "@tropism/domain/json"
 import type { ToolCallId } from "@tropism/domain/ids"
 import type { ToolCall } from "@tropism/domain/message"
@@ -28,6 +28,8 @@ import { type CallStatus, ToolCalls } from "./tool-calls.ts"
 export interface Outcome {
   readonly status: CallStatus
   readonly result: Schema.Json
+  /** What the call added to the context's log; nothing when it was made before. */
+  readonly appended: ReadonlyArray<LoggedEvent>
 }
 
 export class Toolbox extends Context.Service<
@@ -118,7 +120,7 @@ export class Toolbox extends Context.Service<
         Effect.gen(function* () {
           yield* guard.hold(principal)
           const earlier = yield* toolCalls.find(principal.runId, call.id)
-          if (earlier) return { status: earlier.status, result: earlier.result }
+          if (earlier) return { status: earlier.status, result: earlier.result, appended: [] }
           const id = (yield* ids.next) as ToolCallId
           const { status, result, decision, reads } = yield* database.attempt(effect(id)).pipe(
             Effect.map((done) => ({ ...done, status: "completed" as const })),
@@ -138,9 +140,9 @@ export class Toolbox extends Context.Service<
             result,
             reads
           })
-          yield* contexts.append(principal.contextName, eventsOf(call, { status, result }))
+          const appended = yield* contexts.append(principal.contextName, eventsOf(call, status, result))
           yield* CrashPoint.hit("tool.beforeCommit")
-          return { status, result }
+          return { status, result, appended }
         }).pipe(
           (transaction) => database.inProject(principal.projectId, transaction),
           Effect.tap(() => CrashPoint.hit("tool.afterCommit"))
@@ -185,7 +187,7 @@ const refusalEffect = (principal: RunPrincipal, call: ToolCall, refusal: ChangeR
     : Effect.succeed(effect)
 }
 
-const eventsOf = (call: ToolCall, { status, result }: Outcome): ReadonlyArray<NewEvent> => [
+const eventsOf = (call: ToolCall, status: CallStatus, result: Schema.Json): ReadonlyArray<NewEvent> => [
   { type: "ToolCallStartedEvent", callId: call.id, tool: call.name, arguments: call.arguments },
   status === "completed"
     ? { type: "ToolCallCompletedEvent", callId: call.id, tool: call.name, result }

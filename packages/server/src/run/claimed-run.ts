@@ -1,0 +1,36 @@
+/**
+ * A run as the stages hand it on: wanted, and then held by one worker.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ */
+import type { ContextName } from "@tropism/domain/context-event"
+import type { AgentId, AttemptToken, GraphEventId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
+import type { Trigger } from "@tropism/domain/run"
+
+/** A run to be queued, with the context that it will work on. */
+export interface NewRun {
+  readonly id: RunId
+  readonly agentId: AgentId
+  readonly agentVersion: number
+  readonly trigger: Trigger
+  readonly contextName: ContextName
+  readonly rootEventId: GraphEventId
+  readonly depth: number
+  readonly userId: UserId | null
+  readonly dueAt: string | null
+}
+
+/** A run that this worker holds, with the token that its writes must carry. */
+export interface ClaimedRun {
+  readonly id: RunId
+  readonly projectId: ProjectId
+  readonly agentId: AgentId
+  readonly agentVersion: number
+  readonly trigger: Trigger
+  readonly contextName: ContextName
+  readonly rootEventId: GraphEventId
+  readonly depth: number
+  readonly userId: UserId | null
+  readonly attempt: number
+  readonly attemptToken: AttemptToken
+}

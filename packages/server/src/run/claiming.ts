@@ -1,0 +1,71 @@
+/**
+ * Gives queued and orphaned runs to workers, each to one.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * A claim sets a new attempt token and a lease on the database's clock; a row
+ * that another worker is claiming is passed over. A run whose lease ran out is
+ * taken over a bounded number of times and then ended.
+ */
+import { Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+import { runLimits } from "../limits.ts"
+import { WakeUps } from "../outbox/wake-ups.ts"
+import type { ClaimedRun } from "./claimed-run.ts"
+
+/** The verbs of `Runs` by which a worker comes to hold a run. */
+export const makeClaiming = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const wakeUps = yield* WakeUps
+  const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
+
+  const claimWhere = Effect.fnUntraced(function* (workerId: string, limit: number, due: Statement.Fragment) {
+    const { projectId } = yield* ProjectTransaction
+    const rows = yield* sql<ClaimedRun>`
+      update kb.agent_runs run
+      set status = 'running', attempt = attempt + 1, attempt_token = gen_random_uuid(), worker_id = ${workerId},
+        lease_expires_at = ${lease}, started_at = coalesce(started_at, now())
+      where id = any(array(
+        select id from kb.agent_runs where project_id = ${projectId} and ${due} order by id limit ${limit} for update skip locked
+      ))
+      returning id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token`
+    if (rows.length > 0) {
+      yield* sql`
+        update kb.agent_processing_log set status = 'processing', started_at = coalesce(started_at, now())
+        where run_id = any(${rows.map((row) => row.id)}::uuid[]) and status in ('pending', 'processing')`
+    }
+    return rows
+  })
+
+  const claim = Effect.fn("Runs.claim")(
+    (workerId: string, limit: number) => claimWhere(workerId, limit, sql`status = 'queued'`),
+    orDie
+  )
+
+  const takeOver = Effect.fn("Runs.takeOver")(
+    (workerId: string, limit: number) =>
+      claimWhere(
+        workerId,
+        limit,
+        sql`status = 'running' and lease_expires_at < now() and attempt < ${runLimits.maxAttempts}`
+      ),
+    orDie
+  )
+
+  const giveUp = Effect.gen(function* () {
+    const { projectId } = yield* ProjectTransaction
+    const message = `The worker died ${runLimits.maxAttempts} times during this run`
+    const rows = yield* sql<Pick<ClaimedRun, "id" | "contextName">>`
+      update kb.agent_runs set status = 'failed', error_message = ${message}, completed_at = now(), attempt_token = null
+      where project_id = ${projectId} and status = 'running' and lease_expires_at < now() and attempt >= ${runLimits.maxAttempts}
+      returning id, context_name`
+    yield* sql`
+          update kb.agent_processing_log set status = 'abandoned', completed_at = now(), error_message = ${message}
+          where run_id = any(${rows.map((row) => row.id)}::uuid[]) and status in ('pending', 'processing')`
+    for (const { id } of rows) yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
+    return rows
+  }).pipe(orDie)
+
+  return { claim, takeOver, giveUp }
+})

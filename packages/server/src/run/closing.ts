@@ -1,0 +1,44 @@
+/**
+ * The last words of a run.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * Every call has an outcome, every turn an end and every session an end, however
+ * the run ended: whoever folds the log later, or goes on with the same context,
+ * finds nothing half open.
+ */
+import type { ReducedContext } from "@tropism/domain/context"
+import type { NewEvent } from "@tropism/domain/context-event"
+import { Option } from "effect"
+
+/** How a run ends. */
+export type Closing =
+  | { readonly type: "interrupted"; readonly reason: "crash" | "cancelled" | "stepLimit" }
+  | { readonly type: "failed"; readonly error: string }
+  | { readonly type: "completed"; readonly durationMs: number }
+
+/** The events that close whatever is open. */
+export const closingEvents = (context: ReducedContext, closing: Closing): ReadonlyArray<NewEvent> => {
+  const turnNumber = context.currentTurnNumber
+  return [
+    ...context.pendingCalls.map((call): NewEvent => ({
+      type: "ToolCallFailedEvent",
+      callId: call.id,
+      tool: call.name,
+      error: { error: "The run ended before this call was made", reason: "runEnded" }
+    })),
+    ...(Option.isSome(context.agentTurnStartedAtEventId) ? [turnEnd(turnNumber, closing)] : []),
+    ...(context.isSessionOpen ? [{ type: "SessionEndedEvent" } as const] : [])
+  ]
+}
+
+const turnEnd = (turnNumber: number, closing: Closing): NewEvent => {
+  switch (closing.type) {
+    case "completed":
+      return { type: "AgentTurnCompletedEvent", turnNumber, durationMs: closing.durationMs }
+    case "failed":
+      return { type: "AgentTurnFailedEvent", turnNumber, error: closing.error }
+    case "interrupted":
+      return { type: "AgentTurnInterruptedEvent", turnNumber, reason: closing.reason }
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * Puts runs into the queue, with the contexts that they work on.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * Many runs are one statement. That at most one run is at work on a context is a
+ * unique key: whoever loses that race queues nothing and need not, because the
+ * run at work will see what was appended.
+ */
+import type { ProjectId } from "@tropism/domain/ids"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { brokenUniqueKey, orDie, ProjectTransaction } from "../database/database.ts"
+import { WakeUps } from "../outbox/wake-ups.ts"
+import type { NewRun } from "./claimed-run.ts"
+
+/** The verbs of `Runs` by which a run begins. */
+export const makeQueueing = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const wakeUps = yield* WakeUps
+
+  const queue = Effect.fn("Runs.queue")(function* (runs: ReadonlyArray<NewRun>) {
+    if (runs.length === 0) return
+    const { projectId } = yield* ProjectTransaction
+    const rows = JSON.stringify(runs)
+    yield* sql`
+      insert into kb.contexts (project_id, name, agent_id)
+      select ${projectId}::uuid, row."contextName", row."agentId"
+      from jsonb_to_recordset(${rows}::text::jsonb) as row("contextName" text, "agentId" uuid) on conflict do nothing`
+    yield* insert(projectId, rows)
+    yield* sql.afterCommit(wakeUps.signal("runs"))
+  }, orDie)
+
+  const insert = (projectId: ProjectId, rows: string) =>
+    sql`
+      insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, trigger, user_id, due_at, context_name, root_event_id, depth)
+      select row.id, ${projectId}::uuid, row."agentId", row."agentVersion", 'queued', row.trigger, row."userId", row."dueAt", row."contextName",
+        row."rootEventId", row.depth
+      from jsonb_to_recordset(${rows}::text::jsonb) as row(id uuid, "agentId" uuid, "agentVersion" int, trigger jsonb, "userId" text,
+        "dueAt" timestamptz, "contextName" text, "rootEventId" uuid, depth int)`
+
+  const queueOn = Effect.fn("Runs.queueOn")(function* (run: NewRun) {
+    const { projectId } = yield* ProjectTransaction
+    const inserted = yield* sql.withTransaction(insert(projectId, JSON.stringify([run]))).pipe(
+      Effect.as(true),
+      Effect.catchIf(
+        (error) => brokenUniqueKey(error) === "agent_runs_context",
+        () => Effect.succeed(false)
+      )
+    )
+    if (inserted) yield* sql.afterCommit(wakeUps.signal("runs"))
+    return inserted
+  }, orDie)
+
+  return { queue, queueOn }
+})

@@ -1,0 +1,25 @@
+/**
+ * Looks at the rows themselves, as the owner of the database.
+ *
+ * For what a specification says of tables, and to let time pass for a row. A
+ * story about anything else asks the doors.
+ */
+import { Effect } from "effect"
+import { connect, errorCode, type PostgresAccess } from "../src/database/postgres-access.ts"
+
+/** Runs a statement and answers its rows, each as an array of values. */
+export const ask = (
+  access: PostgresAccess,
+  statement: string,
+  values: ReadonlyArray<unknown> = []
+): Effect.Effect<ReadonlyArray<ReadonlyArray<unknown>>> =>
+  Effect.scoped(
+    Effect.flatMap(connect(access.ownerUrl), (connection) => connection.queryValues(statement, values))
+  ).pipe(Effect.orDie)
+
+/** The code with which PostgreSQL refuses a statement; undefined when it does not. */
+export const refusalOf = (access: PostgresAccess, statement: string): Effect.Effect<string | undefined> =>
+  Effect.scoped(Effect.flatMap(connect(access.ownerUrl), (connection) => connection.query(statement))).pipe(
+    Effect.as(undefined),
+    Effect.catch((error) => Effect.succeed(errorCode(error)))
+  )

@@ -1,0 +1,62 @@
+/**
+ * One running server for the stories of a file, each in a project of its own.
+ *
+ * `layer(SharedServer.layer)` gives the server the test's clock: it stands still
+ * until a story moves it, so a model that takes a minute is held for exactly as
+ * long as the story wants. With `excludeTestServices` the server keeps real time.
+ */
+import { Clock, Context, Effect, Layer, Logger } from "effect"
+import { TestClock } from "effect/testing"
+import type { PostgresAccess } from "../src/database/postgres-access.ts"
+import { freshDatabase } from "./fresh-database.ts"
+import { type Doors, eventually, newProject, startServer } from "./platform.ts"
+
+/** One line of the server's log. */
+export interface LogLine {
+  readonly level: string
+  readonly message: unknown
+}
+
+export class SharedServer extends Context.Service<
+  SharedServer,
+  {
+    readonly doors: Doors
+    readonly access: PostgresAccess
+    /** What the server has logged so far. */
+    readonly log: ReadonlyArray<LogLine>
+  }
+>()("@tropism/server/testing/SharedServer") {
+  static readonly layer = Layer.effect(
+    SharedServer,
+    Effect.gen(function* () {
+      yield* setToNow
+      const access = yield* freshDatabase
+      const log: Array<LogLine> = []
+      const keep = Logger.make<unknown, void>(({ logLevel, message }) => {
+        log.push({ level: logLevel, message })
+      })
+      const doors = yield* startServer(access, [keep])
+      return SharedServer.of({ doors, access, log })
+    })
+  )
+}
+
+/** Sets a test's clock to the time that the database has; a schedule would be due for decades else. */
+const setToNow = Effect.flatMap(Clock.Clock, (clock) =>
+  "setTime" in clock ? TestClock.setTime(Clock.Clock.defaultValue().currentTimeMillisUnsafe()) : Effect.void
+)
+
+/** A project of one's own in the file's server. */
+export const newStoryHere = Effect.flatMap(SharedServer, ({ doors, access }) => newProject(doors, access))
+
+/**
+ * Looks again and again while the server's clock goes on in steps, until what is seen satisfies.
+ *
+ * **Gotchas** One step would not do: whoever begins to wait after it waits for the next one.
+ */
+export const asTimePasses = <A>(
+  stepMs: number,
+  look: Effect.Effect<A>,
+  satisfies: (seen: A) => boolean
+): Effect.Effect<A> =>
+  TestClock.testClockWith((clock) => eventually(Effect.andThen(clock.adjust(stepMs), look), satisfies))
