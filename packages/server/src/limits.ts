@@ -66,7 +66,10 @@ export const databaseLimits = {
 /** Of `database/`: the pool of this program. */
 export const poolLimits = {
   connections: 20,
-  pingTimeoutMs: 2_000
+  pingTimeoutMs: 2_000,
+  /** Tries after PostgreSQL broke a transaction off for the sake of another. */
+  clashRetries: 3,
+  clashPauseMs: 20
 } as const
 
 /** Of `outbox/` and `dispatch/`: from a committed event to a queued run. */

@@ -11,7 +11,7 @@
  */
 import { PgClient } from "@effect/sql-pg"
 import type { ProjectId } from "@tropism/domain/ids"
-import { Context, Effect, Layer, type Redacted, String as Text } from "effect"
+import { type Cause, Context, Effect, Layer, type Redacted, String as Text } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { poolLimits } from "../limits.ts"
 
@@ -43,12 +43,15 @@ export class Database extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       return Database.of({
         inProject: <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, E, R>) =>
-          orDie(
-            sql.withTransaction(
-              sql`select set_config('tropism.project', ${projectId}, true)`.pipe(
-                Effect.andThen(Effect.provideService(effect, ProjectTransaction, { projectId }))
+          againAfterClash(
+            orDie(
+              sql.withTransaction(
+                sql`select set_config('tropism.project', ${projectId}, true)`.pipe(
+                  Effect.andThen(Effect.provideService(effect, ProjectTransaction, { projectId }))
+                )
               )
-            )
+            ),
+            poolLimits.clashRetries
           ),
         attempt: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
           Effect.andThen(ProjectTransaction, orDie(sql.withTransaction(effect))),
@@ -61,6 +64,27 @@ export class Database extends Context.Service<
     })
   )
 }
+
+/**
+ * Does a transaction again when PostgreSQL broke it off for the sake of another one.
+ *
+ * Two transactions that waited for each other wrote nothing, so doing one of them
+ * again is what the caller would have to do.
+ */
+const againAfterClash = <A, E, R>(
+  transaction: Effect.Effect<A, E, R>,
+  retries: number
+): Effect.Effect<A, E, R> =>
+  Effect.catchCause(transaction, (cause) =>
+    retries > 0 && cause.reasons.some(isClash)
+      ? Effect.andThen(Effect.sleep(poolLimits.clashPauseMs), againAfterClash(transaction, retries - 1))
+      : Effect.failCause(cause)
+  )
+
+const isClash = (reason: Cause.Reason<unknown>): boolean =>
+  reason._tag === "Die" &&
+  reason.defect instanceof SqlError.SqlError &&
+  (reason.defect.reason._tag === "DeadlockError" || reason.defect.reason._tag === "SerializationError")
 
 /** Turns a broken database into a defect and leaves every other failure alone. */
 export const orDie = <A, E, R>(
