@@ -21,6 +21,7 @@ import { Ids } from "./ids.ts"
 import { httpLimits } from "./limits.ts"
 import { Models } from "./model/models.ts"
 import { loops, platformLayer } from "./platform.ts"
+import { Runs } from "./run/runs.ts"
 
 /** The server could not start; `message` says why and what to do. */
 export class StartFailure extends Schema.TaggedError<StartFailure>()("StartFailure", {
@@ -84,6 +85,8 @@ export const serveOn = Effect.fn("serveOn")(
     }).pipe(Layer.provideMerge(http))
     return yield* Effect.gen(function* () {
       const { file, token } = yield* adminToken(options)
+      // Whoever holds the data folder is alone: what another program was at work on when it died is free.
+      if (access.embedded) yield* (yield* Runs).lapseAll
       yield* loops
       const { address } = Context.get(yield* Layer.build(doors), HttpServer.HttpServer)
       const port = "port" in address ? address.port : options.port

@@ -21,6 +21,7 @@ import { dispatchLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { ProcessingLog } from "../run/processing-log.ts"
 import { inProject, reading } from "./access.ts"
+import { unfitBody } from "./input-faults.ts"
 import { pageById } from "./paging.ts"
 import { definitionProblem, invalid, orNotFound } from "./refusals.ts"
 
@@ -149,8 +150,8 @@ const triggerInput = Effect.gen(function* () {
   const text = yield* Effect.orDie(request.text)
   const body: unknown = text === "" ? {} : JSON.parse(text)
   return yield* Effect.mapError(
-    Schema.decodeUnknownEffect(TriggerInput, { onExcessProperty: "error" })(body),
-    (error) => invalid("", `The body of a trigger is {"input": …}: ${error.message}`)
+    Schema.decodeUnknownEffect(TriggerInput, { onExcessProperty: "error", errors: "all" })(body),
+    ({ issue }) => unfitBody(issue)
   )
 })
 

@@ -13,6 +13,7 @@ import { layerAuthorization } from "./authorization.ts"
 import { feedHandlers } from "./feed-handlers.ts"
 import { objectsHandlers, relationshipsHandlers } from "./graph-handlers.ts"
 import { layerPages } from "./pages.ts"
+import { layerRequestJudgement } from "./request-judgement.ts"
 import { layerRequestProblems } from "./request-problems.ts"
 import { contextsHandlers, runsHandlers } from "./runs-handlers.ts"
 import { projectsHandlers, systemHandlers } from "./system-handlers.ts"
@@ -35,7 +36,7 @@ export const layerRoutes = (consoleFolder: string | undefined) =>
   Layer.mergeAll(
     HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
       Layer.provide(handlers),
-      Layer.provide([layerAuthorization, layerRequestProblems])
+      Layer.provide([layerAuthorization, layerRequestJudgement, layerRequestProblems])
     ),
     layerPages(consoleFolder)
   ).pipe(

@@ -50,8 +50,12 @@ export class Runs extends Context.Service<
     readonly heartbeat: (run: ClaimedRun) => Verb
     /** Holds the run for this transaction, if the attempt may still write. */
     readonly hold: (run: Pick<ClaimedRun, "id" | "attemptToken">) => Verb
-    /** Gives a run back so that another worker may take it at once. */
+    /** Gives a run back after its attempt broke, so that another worker may take it at once. */
     readonly release: (run: ClaimedRun) => Read<void>
+    /** Gives a run back because this worker is stopping; the attempt does not count. */
+    readonly handBack: (run: ClaimedRun) => Read<void>
+    /** Lets every run be taken over at once: for a program that knows it is alone on its database. */
+    readonly lapseAll: Effect.Effect<void>
     /** Counts one model request. */
     readonly countStep: (run: ClaimedRun, usage: Usage, model: string) => Verb
     readonly complete: (run: ClaimedRun, summary: string) => Verb
@@ -100,6 +104,13 @@ export class Runs extends Context.Service<
           Effect.andThen(sql.afterCommit(wakeUps.signal("runs"))),
           orDie
         )
+
+      const lapseAll = orDie(Effect.asVoid(sql`select kb.lapse_leases()`))
+
+      const handBack = (run: ClaimedRun) =>
+        sql`
+          update kb.agent_runs set lease_expires_at = now(), attempt = attempt - 1, attempt_token = null
+          where ${held(run)}`.pipe(Effect.asVoid, orDie)
 
       const countStep = (run: ClaimedRun, usage: Usage, model: string) =>
         orDie(
@@ -208,6 +219,8 @@ export class Runs extends Context.Service<
         heartbeat,
         hold,
         release,
+        handBack,
+        lapseAll,
         countStep,
         complete,
         fail,

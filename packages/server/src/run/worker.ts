@@ -58,7 +58,7 @@ export class Worker extends Context.Service<
           Effect.catchTag("RunNotInState", () => Effect.void)
         )
 
-      /** A defect gives the run back: it is claimed again, a bounded number of times. */
+      /** A defect gives the run back: it is claimed again, a bounded number of times. So does the end of this worker, which does not count. */
       const attend = (run: ClaimedRun) =>
         CrashPoint.hit("run.afterClaim").pipe(
           Effect.andThen(Effect.raceFirst(actor.work(run), beat(run))),
@@ -70,6 +70,7 @@ export class Worker extends Context.Service<
                   cause: Cause.squash(cause)
                 }).pipe(Effect.andThen(inProject(run, runs.release(run))))
           ),
+          Effect.onInterrupt(() => inProject(run, runs.handBack(run))),
           Effect.ensuring(wakeUps.signal("runs"))
         )
 

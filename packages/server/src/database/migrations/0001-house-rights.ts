@@ -67,6 +67,11 @@ const crossing = [
     `select distinct project_id from kb.agent_runs where status = 'running' and lease_expires_at < now()`
   ),
   ...definer(
+    "lapse_leases()",
+    "void",
+    `update kb.agent_runs set lease_expires_at = now() where status = 'running' and lease_expires_at > now()`
+  ),
+  ...definer(
     "projects_with_stuck_entries(after_seconds double precision)",
     "setof uuid",
     `select distinct project_id from kb.agent_processing_log

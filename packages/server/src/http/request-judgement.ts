@@ -1,0 +1,95 @@
+/**
+ * Judges a request before anything of it is decoded: can it be kept as it was sent?
+ *
+ * Flow: **http** → graph → outbox → dispatch → run → tool → task
+ *
+ * A body is judged as text first, because decoding it would already round its
+ * numbers, mend its bytes and drop the first of two equal keys. Whether it fits
+ * the contract is not asked here.
+ */
+import { RequestJudgement } from "@tropism/api/authorization"
+import { importMaxBytes } from "@tropism/api/graph-api"
+import { BodyTooLarge, InvalidInput, MalformedRequest } from "@tropism/api/problems"
+import { textFault } from "@tropism/domain/json"
+import { scanJson } from "@tropism/domain/json-text"
+import { Effect, Layer } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { httpLimits } from "../limits.ts"
+
+export const layerRequestJudgement = Layer.succeed(RequestJudgement, (httpEffect, { endpoint }) =>
+  judgeQuery.pipe(
+    Effect.andThen(judgeEncoding),
+    Effect.andThen(endpoint.identifier === "import" ? judgeFile : judgeBody),
+    Effect.andThen(httpEffect)
+  )
+)
+
+/** What a request without JSON is told. */
+export const sendJson = new MalformedRequest({
+  detail: "Send the body as JSON, with the header content-type: application/json"
+})
+
+/** PostgreSQL cannot compare with a text that it cannot keep. */
+const judgeQuery = Effect.gen(function* () {
+  const { url } = yield* HttpServerRequest.HttpServerRequest
+  const start = url.indexOf("?")
+  if (start === -1) return
+  for (const [name, value] of new URLSearchParams(url.slice(start))) {
+    const message = textFault(name) ?? textFault(value)
+    if (message !== undefined)
+      return yield* new InvalidInput({
+        detail: `${name}: ${message}`,
+        errors: [{ pointer: name, message }]
+      })
+  }
+})
+
+const judgeEncoding = Effect.gen(function* () {
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const encoding = headers["content-encoding"] ?? "identity"
+  if (encoding.toLowerCase() !== "identity")
+    return yield* new MalformedRequest({
+      detail: `Send the body as it is: content-encoding ${encoding} is not taken here`
+    })
+})
+
+const judgeFile = Effect.gen(function* () {
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  if (!/^application\/octet-stream\s*(?:;|$)/i.test(headers["content-type"] ?? ""))
+    return yield* new MalformedRequest({
+      detail: "Send the file as the body, with the header content-type: application/octet-stream"
+    })
+  if (Number(headers["content-length"] ?? 0) > importMaxBytes) return yield* tooLarge(importMaxBytes)
+})
+
+/** Reads the body once; the contract decodes the same bytes afterwards. */
+const judgeBody = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  if (request.method === "GET" || request.method === "HEAD" || request.method === "DELETE") return
+  const tooLargeHere = tooLarge(httpLimits.bodyMaxBytes)
+  if (Number(request.headers["content-length"] ?? 0) > httpLimits.bodyMaxBytes) return yield* tooLargeHere
+  const bytes = yield* Effect.mapError(request.arrayBuffer, () => tooLargeHere)
+  if (bytes.byteLength === 0) return
+  if (!/^application\/json\s*(?:;|$)/i.test(request.headers["content-type"] ?? "")) return yield* sendJson
+  const text = yield* Effect.mapError(
+    readText(bytes),
+    () => new MalformedRequest({ detail: "The body is not UTF-8: send JSON in UTF-8" })
+  )
+  const fault = scanJson(text)
+  if (fault) return yield* new InvalidInput({ detail: fault.message, errors: [fault] })
+  yield* Effect.try({
+    try: () => JSON.parse(text) as unknown,
+    catch: (error) =>
+      new MalformedRequest({
+        detail: `The body is no JSON: ${error instanceof Error ? error.message : "it cannot be read"}`
+      })
+  })
+})
+
+const utf8 = new TextDecoder("utf-8", { fatal: true })
+
+/** The text of bytes; fails where another decoder would put a replacement character. */
+export const readText = (bytes: ArrayBuffer | Uint8Array) =>
+  Effect.try({ try: () => utf8.decode(bytes), catch: () => "notUtf8" as const })
+
+const tooLarge = (maxBytes: number) => new BodyTooLarge({ detail: `A body may have ${maxBytes} bytes here` })
