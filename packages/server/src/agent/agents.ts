@@ -20,7 +20,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
-import { nextFire } from "./schedule.ts"
+import { checkTimezone, nextFire } from "./schedule.ts"
 import { findPromptFault } from "./template.ts"
 
 /** Something in an agent's definition that cannot be right, with the place. */
@@ -232,14 +232,10 @@ const checked = Effect.fnUntraced(function* (definition: AgentDefinition) {
   const fault = findDefinitionFault(definition) ?? findPromptFault(definition)
   if (fault)
     return yield* new DefinitionRefused({ reason: "invalid", pointer: fault.pointer, detail: fault.message })
-  if (definition.cronSchedule !== null) {
-    yield* nextFire(definition.cronSchedule, definition.timezone).pipe(
-      Effect.mapError(
-        (refusal) =>
-          new DefinitionRefused({ reason: "invalid", pointer: refusal.pointer, detail: refusal.detail })
-      )
-    )
-  }
+  const { cronSchedule, timezone } = definition
+  yield* (cronSchedule === null ? checkTimezone(timezone) : nextFire(cronSchedule, timezone)).pipe(
+    Effect.mapError(({ pointer, detail }) => new DefinitionRefused({ reason: "invalid", pointer, detail }))
+  )
   return definition
 })
 

@@ -21,8 +21,7 @@ export const nextFire = Effect.fnUntraced(function* (expression: string, timezon
       `"${expression}" is no cron expression: it needs five fields, minute hour day month weekday, e.g. 0 9 * * 1-5`
     )
   }
-  if (!isTimezone(timezone))
-    return yield* refuse("/timezone", `"${timezone}" is no IANA time zone, e.g. Europe/Berlin`)
+  yield* checkTimezone(timezone)
   const parsed = Cron.parse(expression, timezone)
   if (Result.isFailure(parsed))
     return yield* refuse("/cronSchedule", `"${expression}" is no cron expression: ${parsed.failure.message}`)
@@ -35,6 +34,12 @@ export const nextFire = Effect.fnUntraced(function* (expression: string, timezon
 })
 
 const refuse = (pointer: string, detail: string) => Effect.fail(new ScheduleRefused({ pointer, detail }))
+
+/** Refuses a zone that no schedule could be read in. */
+export const checkTimezone = (timezone: string): Effect.Effect<void, ScheduleRefused> =>
+  isTimezone(timezone)
+    ? Effect.void
+    : refuse("/timezone", `"${timezone}" is no IANA time zone, e.g. Europe/Berlin`)
 
 const isTimezone = (name: string): boolean => supported().has(name) || name === "UTC"
 

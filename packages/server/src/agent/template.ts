@@ -36,6 +36,7 @@ const engine = new Liquid({
   fs: noFiles,
   relativeReference: false,
   ownPropertyOnly: true,
+  strictFilters: true,
   renderLimit: 1_000,
   memoryLimit: 20_000_000,
   parseLimit: 400_000

@@ -16,7 +16,8 @@ import { readPackageLock } from "../graph/package-lock.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { inProject, reading } from "./access.ts"
 import { pageByNumber } from "./paging.ts"
-import { invalidLockfile } from "./refusals.ts"
+import { invalid, invalidLockfile } from "./refusals.ts"
+import { readText } from "./request-judgement.ts"
 import { sseResponse, startAfter, wantsStream } from "./sse.ts"
 
 export const feedHandlers = HttpApiBuilder.group(Api, "feed", (handlers) =>
@@ -38,7 +39,9 @@ export const feedHandlers = HttpApiBuilder.group(Api, "feed", (handlers) =>
     .handle(
       "import",
       Effect.fn("http.import")(function* ({ params, payload }) {
-        const text = yield* Stream.mkString(Stream.decodeText(payload))
+        const text = yield* Effect.mapError(readText(yield* Stream.mkUint8Array(payload)), () =>
+          invalid("", "The file is not UTF-8 text: send the package-lock.json itself, not compressed")
+        )
         const lock = yield* Effect.mapError(readPackageLock(text), invalidLockfile)
         const importer = yield* Importer
         const principal = yield* inProject(params.projectId, "editor", Effect.succeed)

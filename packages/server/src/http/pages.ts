@@ -8,6 +8,7 @@ import { NotFound, Unauthorized } from "@tropism/api/problems"
 import { Effect, Layer, Redacted } from "effect"
 import {
   HttpRouter,
+  HttpServerError,
   HttpServerRequest,
   HttpServerRespondable,
   HttpServerResponse,
@@ -51,14 +52,19 @@ const loginLink = HttpRouter.add(
   })
 )
 
+/** The token after `Authorization: Bearer`; empty without one. */
+const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): Redacted.Redacted => {
+  const [scheme, token] = (headers["authorization"] ?? "").split(" ", 2)
+  return Redacted.make(scheme?.toLowerCase() === "bearer" ? (token ?? "") : "")
+}
+
 /** Signing in with a token that somebody has: `POST /login` with `Authorization: Bearer …`. */
 const loginToken = HttpRouter.add(
   "POST",
   "/login",
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
-    const [scheme, token] = (request.headers["authorization"] ?? "").split(" ", 2)
-    const secret = Redacted.make(scheme?.toLowerCase() === "bearer" ? (token ?? "") : "")
+    const secret = bearerOf(request)
     const principal = yield* (yield* Tokens).find(secret)
     return principal
       ? yield* signedIn(secret, HttpServerResponse.empty({ status: 204 }))
@@ -77,22 +83,57 @@ const logout = HttpRouter.add(
   )
 )
 
-const notFound = problem(new NotFound({ detail: "There is nothing at this address" }))
-
-/** Every address that nothing else answers. The console, where it is built, has all others. */
-const nothingHere = Layer.mergeAll(
-  HttpRouter.add("*", "/api/*", notFound),
-  HttpRouter.add("POST", "/*", notFound),
-  HttpRouter.add("PUT", "/*", notFound),
-  HttpRouter.add("PATCH", "/*", notFound),
-  HttpRouter.add("DELETE", "/*", notFound)
+/**
+ * Answers every address that nothing else answers.
+ *
+ * Only files may be looked for without a token: anybody may learn that there is
+ * no such file, and nobody else which addresses of the API there are.
+ */
+const nothingHere = Layer.unwrap(
+  Effect.map(Tokens, (tokens) => {
+    const answer = Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const isFile = /^(?:GET|HEAD)$/.test(request.method) && !/^\/api(?:[/?]|$)/.test(request.url)
+      const secrets = [bearerOf(request), Redacted.make(request.cookies[cookie] ?? "")]
+      const principals = isFile ? [] : yield* Effect.forEach(secrets, tokens.find)
+      return yield* isFile || principals.some((principal) => principal !== undefined)
+        ? problem(new NotFound({ detail: "There is nothing at this address" }))
+        : problem(new Unauthorized({ detail: "Send a valid token: Authorization: Bearer …" }))
+    })
+    return Layer.mergeAll(
+      HttpRouter.middleware(
+        (httpEffect) =>
+          Effect.catch(httpEffect, (error) =>
+            HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+              ? answer
+              : Effect.fail(error)
+          ),
+        { global: true }
+      ),
+      // Else the console, which has an answer for every address, would answer for the API too.
+      HttpRouter.add("GET", "/api/*", answer)
+    )
+  })
 )
 
-/** The console's files from a folder; without one, a sentence that says what is missing. */
+/** The console's files from a folder, once it is built. A name that no file can have is a file that is missing. */
 const consoleFiles = (folder: string | undefined) =>
   folder === undefined
-    ? HttpRouter.add("GET", "/*", notFound)
-    : HttpStaticServer.layer({ root: folder, spa: true, cacheControl: "no-cache" })
+    ? Layer.empty
+    : Layer.unwrap(
+        Effect.map(HttpStaticServer.make({ root: folder, spa: true, cacheControl: "no-cache" }), (files) =>
+          HttpRouter.add("GET", "/*", Effect.catch(files, missing))
+        )
+      )
+
+const missing = (error: HttpServerError.HttpServerError) => {
+  const notFound = new HttpServerError.HttpServerError({
+    reason: new HttpServerError.RouteNotFound({ request: error.request })
+  })
+  return error.reason._tag === "RouteNotFound"
+    ? Effect.fail(notFound)
+    : Effect.andThen(Effect.logWarning("A file could not be read", error), Effect.fail(notFound))
+}
 
 export const layerPages = (consoleFolder: string | undefined) =>
   Layer.mergeAll(

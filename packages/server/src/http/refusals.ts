@@ -47,5 +47,11 @@ export const decisionProblem = (refusal: DecisionRefused): Conflict | InvalidInp
     ? invalid("/suggestedChanges", refusal.detail)
     : new Conflict({ reason: refusal.reason, detail: refusal.detail })
 
-export const invalidLockfile = (refusal: InvalidLockfile): InvalidInput =>
-  new InvalidInput({ detail: refusal.message, errors: refusal.faults })
+/** The first fault is told as a sentence, all that are known are listed. */
+export const invalidLockfile = ({ message, faults, total }: InvalidLockfile): InvalidInput => {
+  const [first = message] = message.split("\n", 1)
+  return new InvalidInput({
+    detail: total > 1 ? `${first}, and ${total - 1} more` : first,
+    errors: faults
+  })
+}

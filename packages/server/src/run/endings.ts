@@ -13,7 +13,8 @@ import { Contexts } from "../agent/contexts.ts"
 import type { ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { type Closing, closingEvents } from "./closing.ts"
-import { type RunNotInState, Runs } from "./runs.ts"
+import type { RunNotInState } from "./holding.ts"
+import { Runs } from "./runs.ts"
 
 export class Endings extends Context.Service<
   Endings,

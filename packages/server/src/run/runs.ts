@@ -10,20 +10,17 @@
  */
 import type { AgentId, RunId } from "@tropism/domain/ids"
 import type { PauseReason, Run, RunStatus, Usage } from "@tropism/domain/run"
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import type { ClaimedRun, NewRun } from "./claimed-run.ts"
 import { makeClaiming } from "./claiming.ts"
+import { makeHolding, type RunNotInState } from "./holding.ts"
+import { makeOutcomes } from "./outcomes.ts"
 import { makeQueueing } from "./queueing.ts"
 import { type RunRow, toRun } from "./rows.ts"
-
-/** A run that is not in a state in which this may happen to it. */
-export class RunNotInState extends Schema.TaggedError<RunNotInState>()("RunNotInState", {
-  runId: Schema.String
-}) {}
 
 export interface RunFilter {
   readonly status?: RunStatus | undefined
@@ -74,14 +71,9 @@ export class Runs extends Context.Service<
       const wakeUps = yield* WakeUps
       const { queue, queueOn } = yield* makeQueueing
       const { claim, giveUp, takeOver } = yield* makeClaiming
+      const { found, held } = yield* makeHolding
+      const { complete, fail, pause, cancel } = yield* makeOutcomes
       const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
-
-      /** The condition under which an attempt may write. */
-      const held = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
-        sql`id = ${run.id} and attempt_token = ${run.attemptToken} and status = 'running'`
-
-      const found = (id: RunId) => (rows: ReadonlyArray<unknown>) =>
-        rows.length > 0 ? Effect.void : Effect.fail(new RunNotInState({ runId: id }))
 
       const heartbeat = (run: ClaimedRun) =>
         orDie(
@@ -123,63 +115,6 @@ export class Runs extends Context.Service<
             found(run.id)
           )
         )
-
-      /** Ends what the processing log says of the run, if anything. */
-      const endEntry = (
-        id: RunId,
-        status: "completed" | "failed" | "abandoned",
-        message: string | null,
-        reason: string | null = null
-      ) =>
-        sql`
-          update kb.agent_processing_log set status = ${status}, completed_at = now(), error_message = ${message}, reason = coalesce(${reason}, reason)
-          where run_id = ${id} and status in ('pending', 'processing')`
-
-      const ended = (run: ClaimedRun) => sql.afterCommit(wakeUps.signal(`run:${run.id}`))
-
-      const complete = Effect.fn("Runs.complete")(function* (run: ClaimedRun, summary: string) {
-        yield* Effect.flatMap(
-          sql`update kb.agent_runs set status = 'completed', summary = ${summary}, completed_at = now(), attempt_token = null where ${held(run)} returning id`,
-          found(run.id)
-        )
-        yield* endEntry(run.id, "completed", null)
-        yield* ended(run)
-      }, orDie)
-
-      const fail = Effect.fn("Runs.fail")(function* (run: ClaimedRun, message: string) {
-        const text = message.slice(0, runLimits.errorMaxChars)
-        yield* Effect.flatMap(
-          sql`update kb.agent_runs set status = 'failed', error_message = ${text}, completed_at = now(), attempt_token = null where ${held(run)} returning id`,
-          found(run.id)
-        )
-        yield* endEntry(run.id, "failed", text)
-        yield* ended(run)
-      }, orDie)
-
-      const pause = Effect.fn("Runs.pause")(function* (
-        run: ClaimedRun,
-        reason: PauseReason,
-        summary: string
-      ) {
-        yield* Effect.flatMap(
-          sql`update kb.agent_runs set status = 'paused', pause_reason = ${reason}, summary = ${summary}, attempt_token = null where ${held(run)} returning id`,
-          found(run.id)
-        )
-        yield* endEntry(run.id, "completed", null, `The run paused: ${reason}`)
-        yield* ended(run)
-      }, orDie)
-
-      const cancel = Effect.fn("Runs.cancel")(function* (id: RunId, summary: string) {
-        const { projectId } = yield* ProjectTransaction
-        yield* Effect.flatMap(
-          sql`
-            update kb.agent_runs set status = 'cancelled', summary = nullif(${summary}, ''), completed_at = now(), attempt_token = null
-            where id = ${id} and project_id = ${projectId} and status in ('queued', 'running', 'paused') returning id`,
-          found(id)
-        )
-        yield* endEntry(id, "failed", "The run was cancelled")
-        yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
-      }, orDie)
 
       const select = (where: Statement.Fragment, limit: number) =>
         sql<RunRow>`

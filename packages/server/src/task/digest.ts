@@ -2,12 +2,13 @@
  * The fingerprint that binds a decision to what the person saw.
  *
  * Flow: graph → outbox → dispatch → run → tool → **task**
+ *
+ * Computed on the spot and not by a promise of the platform: it is asked for
+ * inside a transaction, which should wait for nothing but its own statements.
  */
+import { createHash } from "node:crypto"
 import { Effect } from "effect"
 
 /** SHA-256 of a text, hexadecimal. */
 export const digestOf = (text: string): Effect.Effect<string> =>
-  Effect.map(
-    Effect.promise(() => crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))),
-    (bytes) => Buffer.from(bytes).toString("hex")
-  )
+  Effect.sync(() => createHash("sha256").update(text, "utf8").digest("hex"))

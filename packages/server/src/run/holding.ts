@@ -1,0 +1,30 @@
+/**
+ * Whether an attempt still holds its run.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * The condition stands in the `where` clause of every write of an attempt: no
+ * row answered means that the attempt has lost the run.
+ */
+import type { RunId } from "@tropism/domain/ids"
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { ClaimedRun } from "./claimed-run.ts"
+
+/** A run that is not in a state in which this may happen to it. */
+export class RunNotInState extends Schema.TaggedError<RunNotInState>()("RunNotInState", {
+  runId: Schema.String
+}) {}
+
+export const makeHolding = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  /** The condition under which an attempt may write. */
+  const held = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
+    sql`id = ${run.id} and attempt_token = ${run.attemptToken} and status = 'running'`
+
+  const found = (id: RunId) => (rows: ReadonlyArray<unknown>) =>
+    rows.length > 0 ? Effect.void : Effect.fail(new RunNotInState({ runId: id }))
+
+  return { held, found }
+})
