@@ -1,0 +1,153 @@
+/**
+ * What stands around every page: who is signed in, which project, the header and the side.
+ *
+ * A page inside it may count on a session and a project; without either, the
+ * frame says what to do instead.
+ */
+import type { Principal, Role } from "@tropism/api/authorization"
+import type { Project } from "@tropism/api/system-api"
+import { useQuery } from "@tanstack/react-query"
+import { Link, Outlet, useSearch } from "@tanstack/react-router"
+import { type ReactNode, useMemo, useState } from "react"
+import { Command } from "../parts/command.tsx"
+import { Mark } from "../parts/icons.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { failureSentence, isUnauthorized } from "../server/problem.ts"
+import { principalQuery, projectsQuery } from "../server/queries.ts"
+import { useLiveFeed } from "../server/use-live-feed.ts"
+import { ConsoleContext, type KeyMap } from "./console-context.tsx"
+import { Header, KeysButton, Waiting } from "./header.tsx"
+import { RecentRuns } from "./recent-runs.tsx"
+import { SignedIn, SignIn } from "./sign-in.tsx"
+
+export const ConsoleFrame = (): ReactNode => {
+  const principal = useQuery(principalQuery)
+  const projects = useQuery({ ...projectsQuery, enabled: principal.isSuccess })
+  const { project: wanted } = useSearch({ from: "__root__" })
+  const error = principal.error ?? (projects.data ? null : projects.error)
+  if (isUnauthorized(error)) return <SignIn />
+  if (error && !principal.data)
+    return <Centred title="No answer">{failureSentence(error)} Trying again.</Centred>
+  if (!principal.data || !projects.data) return <Opening />
+  const all = projects.data.items
+  const project =
+    wanted === undefined ? (all.length === 1 ? all[0] : undefined) : all.find(({ id }) => id === wanted)
+  if (!project) return <ProjectChoice projects={all} wanted={wanted} />
+  return <ProjectFrame projects={all} project={project} principal={principal.data} />
+}
+
+interface ProjectFrameProps {
+  readonly projects: ReadonlyArray<Project>
+  readonly project: Project
+  readonly principal: Principal
+}
+
+/** The roles that the server lets decide. */
+const deciders: ReadonlyArray<Role> = ["reviewer", "admin"]
+
+const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): ReactNode => {
+  const canDecide = deciders.includes(principal.role)
+  const feed = useLiveFeed(project.id)
+  const keyMap = useKeyMap()
+  const state = useMemo(() => ({ project, canDecide, keyMap }), [project, canDecide, keyMap])
+  return (
+    <ConsoleContext value={state}>
+      <a
+        href="#inbox"
+        className="sr-only z-50 rounded-lg bg-surface px-4 py-2 text-sm shadow-raised focus:not-sr-only focus:fixed focus:top-3 focus:left-3"
+      >
+        To the suggestions
+      </a>
+      <Header projects={projects} project={project}>
+        <Waiting project={project} feed={feed} />
+        <KeysButton onOpen={keyMap.open} />
+      </Header>
+      <div className="mx-auto grid max-w-[80rem] gap-x-12 gap-y-14 px-4 pt-8 pb-32 sm:px-8 lg:grid-cols-[minmax(0,1fr)_19rem]">
+        <main id="inbox" tabIndex={-1} key={project.id} className="min-w-0 outline-none">
+          {!canDecide && (
+            <p className="mb-6 rounded-xl border border-line bg-sunken px-4 py-3 text-sm text-ink-soft">
+              Your role is {principal.role}: you can read everything here, and reviewers decide.
+            </p>
+          )}
+          <Outlet />
+        </main>
+        <aside className="min-w-0 lg:sticky lg:top-23 lg:max-h-[calc(100dvh-7rem)] lg:self-start lg:overflow-y-auto">
+          <RecentRuns projectId={project.id} />
+          <SignedIn principal={principal} />
+        </aside>
+      </div>
+    </ConsoleContext>
+  )
+}
+
+const useKeyMap = (): KeyMap => {
+  const [isOpen, setIsOpen] = useState(false)
+  const [areKeysOn, switchKeys] = useState(true)
+  return useMemo(
+    () => ({ isOpen, areKeysOn, switchKeys, open: () => setIsOpen(true), close: () => setIsOpen(false) }),
+    [isOpen, areKeysOn]
+  )
+}
+
+interface ProjectChoiceProps {
+  readonly projects: ReadonlyArray<Project>
+  readonly wanted: string | undefined
+}
+
+const ProjectChoice = ({ projects, wanted }: ProjectChoiceProps): ReactNode => (
+  <>
+    <Header projects={projects} project={undefined} />
+    <main className="mx-auto max-w-md px-4 py-16">
+      <h1 className="text-xl font-semibold">
+        {projects.length === 0 ? "No project yet" : "Choose a project"}
+      </h1>
+      {wanted !== undefined && (
+        <p className="mt-2 text-sm text-caution-ink">
+          There is no project with the id in this address, or it is not yours.
+        </p>
+      )}
+      {projects.length === 0 ? (
+        <div className="mt-2">
+          <p className="mb-5 text-sm text-ink-soft">
+            Everything belongs to a project. This makes one with agents and something for them to do:
+          </p>
+          <Command text="npx tropism demo" />
+        </div>
+      ) : (
+        <ul className="mt-6 grid gap-2">
+          {projects.map(({ id, name }) => (
+            <li key={id}>
+              <Link
+                to="."
+                search={{ project: id }}
+                className="block rounded-xl border border-line bg-surface px-4 py-3 font-medium shadow-card hover:border-line-strong"
+              >
+                <Visible text={name} />
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </main>
+  </>
+)
+
+const Opening = (): ReactNode => (
+  <div role="status" className="grid min-h-dvh place-items-center">
+    <span className="sr-only">Opening …</span>
+    <Mark className="pulse-dot size-10" />
+  </div>
+)
+
+interface CentredProps {
+  readonly title: string
+  readonly children: ReactNode
+}
+
+export const Centred = ({ title, children }: CentredProps): ReactNode => (
+  <main role="alert" className="mx-auto grid min-h-dvh max-w-sm content-center gap-2 px-5">
+    <Mark className="mb-3 size-10" />
+    <h1 className="text-xl font-semibold">{title}</h1>
+    <p className="text-sm text-ink-soft">{children}</p>
+  </main>
+)

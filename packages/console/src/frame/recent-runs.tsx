@@ -1,0 +1,102 @@
+/**
+ * What the agents did last: status, summary and how long it took.
+ */
+import type { Run, RunStatus } from "@tropism/domain/run"
+import { useQuery } from "@tanstack/react-query"
+import type { ReactNode } from "react"
+import { CautionIcon, CheckIcon, ClockIcon, CrossIcon, MinusIcon, PauseIcon } from "../parts/icons.tsx"
+import { TimeAgo, useNow } from "../parts/time-ago.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { recentRunsQuery } from "../server/queries.ts"
+import { durationText } from "../words/durations.ts"
+
+export const RecentRuns = ({ projectId }: { readonly projectId: string }): ReactNode => {
+  const { data, isError } = useQuery(recentRunsQuery(projectId))
+  return (
+    <section aria-labelledby="recent-runs" className="min-w-0">
+      <h2 id="recent-runs" className="px-1 text-sm font-semibold">
+        Recent runs
+      </h2>
+      {data?.items.length === 0 && (
+        <p className="mt-3 rounded-xl border border-dashed border-line-strong px-4 py-5 text-xs text-pretty text-ink-soft">
+          No agent has run yet. A run appears here as soon as an agent wakes. To wake one yourself:
+          <code className="mt-2 block overflow-x-auto font-mono whitespace-nowrap text-ink">
+            npx tropism run AGENT
+          </code>
+        </p>
+      )}
+      {isError && !data && (
+        <p className="mt-3 px-1 text-xs text-ink-faint">The runs cannot be read at the moment.</p>
+      )}
+      <ol className="mt-3 grid grid-cols-1">
+        {data?.items.map((run) => (
+          <RunItem key={run.id} run={run} />
+        ))}
+      </ol>
+    </section>
+  )
+}
+
+const looks: Readonly<
+  Record<RunStatus, { readonly icon: ReactNode; readonly colour: string; readonly word: string }>
+> = {
+  queued: { icon: <ClockIcon size="tiny" />, colour: "bg-sunken text-ink-soft", word: "queued" },
+  running: {
+    icon: <span className="pulse-dot size-2 rounded-full bg-leaf" />,
+    colour: "bg-leaf-soft text-leaf",
+    word: "running"
+  },
+  completed: { icon: <CheckIcon size="tiny" />, colour: "bg-leaf-soft text-leaf", word: "completed" },
+  failed: { icon: <CrossIcon size="tiny" />, colour: "bg-removed text-removed-ink", word: "failed" },
+  cancelled: { icon: <MinusIcon size="tiny" />, colour: "bg-sunken text-ink-soft", word: "cancelled" },
+  paused: { icon: <PauseIcon size="tiny" />, colour: "bg-caution text-caution-ink", word: "paused" },
+  skipped: { icon: <CautionIcon size="tiny" />, colour: "bg-sunken text-ink-soft", word: "skipped" }
+}
+
+const RunItem = ({ run }: { readonly run: Run }): ReactNode => {
+  const look = looks[run.status]
+  const text = run.errorMessage ?? run.summary
+  return (
+    <li className="enter flex gap-3 border-b border-line px-1 py-3 first:pt-1 last:border-0">
+      <span className={`mt-0.5 grid size-5 shrink-0 place-items-center rounded-full ${look.colour}`}>
+        {look.icon}
+      </span>
+      <div className="min-w-0 grow">
+        <p className="flex items-baseline justify-between gap-3 text-xs">
+          <span className="min-w-0 truncate font-medium">
+            <Visible text={run.agentName} />
+          </span>
+          <span className="shrink-0 text-ink-faint">
+            <Duration run={run} />
+          </span>
+        </p>
+        {text !== null && text !== "" && (
+          <p
+            className={`mt-0.5 line-clamp-2 text-xs ${run.errorMessage === null ? "text-ink-soft" : "text-removed-ink"}`}
+          >
+            <Visible text={text} />
+          </p>
+        )}
+        <p className="mt-0.5 truncate text-2xs text-ink-faint">
+          {look.word}
+          {run.pauseReason === "stepLimit" && " at its step limit"} · <TimeAgo instant={run.createdAt} />
+          {run.model !== null && (
+            <>
+              {" · "}
+              <Visible text={run.model} />
+            </>
+          )}
+        </p>
+      </div>
+    </li>
+  )
+}
+
+/** How long the run took, or has been at it. */
+const Duration = ({ run }: { readonly run: Run }): ReactNode => {
+  const now = useNow()
+  if (run.durationMs !== null) return durationText(run.durationMs)
+  if (run.status !== "running" || run.startedAt === null) return null
+  const elapsedMs = now - Date.parse(run.startedAt)
+  return elapsedMs < 1_000 ? "…" : durationText(elapsedMs - (elapsedMs % 1_000))
+}

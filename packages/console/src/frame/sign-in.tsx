@@ -1,0 +1,111 @@
+/**
+ * The page for a browser without a session: open the printed link, or paste a token.
+ *
+ * The token goes to the server once and is kept nowhere: the server answers
+ * with a cookie that scripts cannot read.
+ */
+import type { Principal } from "@tropism/api/authorization"
+import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { Effect } from "effect"
+import { type ReactNode, useId, useState } from "react"
+import { Button } from "../parts/button.tsx"
+import { Command } from "../parts/command.tsx"
+import { Mark } from "../parts/icons.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { failureSentence, isUnauthorized, Problem } from "../server/problem.ts"
+import { principalQuery } from "../server/queries.ts"
+import { readPrincipal, signIn, signOut } from "../server/request.ts"
+
+export const SignIn = (): ReactNode => (
+  <main className="mx-auto grid min-h-dvh max-w-sm content-center gap-8 px-5 py-12">
+    <header>
+      <Mark className="size-10" />
+      <h1 className="mt-5 text-2xl font-semibold tracking-tight">Sign in to Tropism</h1>
+      <p className="mt-2 text-sm text-pretty text-ink-soft">
+        Start the server and open the link it prints. It signs this browser in.
+      </p>
+    </header>
+    <Command text="npm start" />
+    <TokenForm />
+  </main>
+)
+
+/** Who is signed in, and the way out. */
+export const SignedIn = ({ principal }: { readonly principal: Principal }): ReactNode => {
+  const queryClient = useQueryClient()
+  const leaving = useMutation({
+    mutationFn: () => Effect.runPromise(signOut),
+    onSuccess: () => queryClient.resetQueries({ queryKey: principalQuery.queryKey })
+  })
+  return (
+    <p className="mt-6 flex flex-wrap items-baseline gap-x-2 px-1 text-xs text-ink-faint">
+      <span className="min-w-0">
+        Signed in as <Visible text={principal.userId} />
+      </span>
+      <button
+        type="button"
+        disabled={leaving.isPending}
+        onClick={() => leaving.mutate()}
+        className="rounded font-medium text-ink-soft underline-offset-2 hover:underline"
+      >
+        Sign out
+      </button>
+      {leaving.error && <span role="status">{failureSentence(leaving.error)}</span>}
+    </p>
+  )
+}
+
+const TokenForm = (): ReactNode => {
+  const [token, setToken] = useState("")
+  const fieldId = useId()
+  const errorId = useId()
+  const queryClient = useQueryClient()
+  const attempt = useMutation({
+    mutationFn: (token: string) => Effect.runPromise(signIn(token).pipe(Effect.andThen(readPrincipal))),
+    onSuccess: () => queryClient.resetQueries({ queryKey: principalQuery.queryKey })
+  })
+  return (
+    <form
+      className="border-t border-line pt-7"
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (token.trim() !== "") attempt.mutate(token.trim())
+      }}
+    >
+      <label htmlFor={fieldId} className="text-sm font-medium">
+        Or paste a token
+      </label>
+      <div className="mt-1.5 flex gap-2">
+        <input
+          id={fieldId}
+          type="password"
+          autoComplete="off"
+          spellCheck={false}
+          required
+          value={token}
+          onChange={(event) => setToken(event.target.value)}
+          aria-invalid={attempt.isError}
+          aria-describedby={errorId}
+          className="h-9 min-w-0 grow rounded-lg border border-line-strong bg-surface px-3 font-mono text-sm"
+        />
+        <Button type="submit" weight="primary" disabled={attempt.isPending}>
+          {attempt.isPending ? "Signing in…" : "Sign in"}
+        </Button>
+      </div>
+      <p id={errorId} role="status" className="mt-2 min-h-5 text-xs text-ink-faint">
+        {attempt.error ? (
+          <span className="text-removed-ink">{signInSentence(attempt.error)}</span>
+        ) : (
+          <>
+            On this machine it lies in <code className="font-mono">.tropism/token</code>.
+          </>
+        )}
+      </p>
+    </form>
+  )
+}
+
+const signInSentence = (error: unknown): string =>
+  isUnauthorized(error) || (error instanceof Problem && error.status < 500)
+    ? "The server does not know this token, or it has expired."
+    : failureSentence(error)

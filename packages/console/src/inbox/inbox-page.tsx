@@ -1,0 +1,81 @@
+/**
+ * The inbox: every suggestion that waits for a person, to be read and decided.
+ */
+import type { ReactNode } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { EmptyInbox, InboxFailure, InboxSkeleton } from "./inbox-without-list.tsx"
+import { KeyMapDialog } from "./key-map-dialog.tsx"
+import { LinkedSuggestion } from "./linked-suggestion.tsx"
+import { RejectDialog } from "./reject-dialog.tsx"
+import { SelectionBar } from "./selection-bar.tsx"
+import { SuggestionGroups } from "./suggestion-groups.tsx"
+import { useCardFocus } from "./use-card-focus.ts"
+import { useInboxKeys } from "./use-inbox-keys.ts"
+import { useInbox } from "./use-inbox.ts"
+
+interface InboxPageProps {
+  /** The suggestion that a link leads to. */
+  readonly linkedTaskId?: string
+}
+
+export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
+  const state = useConsole()
+  const { project, canDecide, keyMap } = state
+  const { pending, groups, inbox, dispatch, decide, rejection, actions, perform } = useInbox(
+    state,
+    linkedTaskId
+  )
+  const isDialogOpen = rejection.tasks.length > 0 || keyMap.isOpen
+  useCardFocus(inbox, isDialogOpen)
+  useInboxKeys({ order: inbox.order, isListening: keyMap.areKeysOn && !isDialogOpen, onCommand: perform })
+  const tasks = pending.data?.tasks
+  return (
+    <>
+      <h1 className="sr-only">Inbox</h1>
+      {linkedTaskId !== undefined && tasks && !tasks.some(({ id }) => id === linkedTaskId) && (
+        <LinkedSuggestion projectId={project.id} taskId={linkedTaskId} />
+      )}
+      {pending.error && <InboxFailure error={pending.error} hasList={tasks !== undefined} />}
+      {pending.isPending && <InboxSkeleton />}
+      {tasks?.length === 0 && <EmptyInbox projectId={project.id} />}
+      <SuggestionGroups
+        projectId={project.id}
+        groups={groups}
+        inbox={inbox}
+        canDecide={canDecide}
+        actions={actions}
+        onSelectAll={(ids, isSelected) => dispatch({ type: "selectedAll", ids, isSelected })}
+      />
+      {pending.data?.isWhole === false && (
+        <p className="mt-8 text-center text-sm text-ink-faint">
+          These are the newest {pending.data.tasks.length.toLocaleString()}. Older ones come up as these are
+          decided.
+        </p>
+      )}
+      <SelectionBar
+        selectedCount={inbox.selected.size}
+        decidingCount={[...inbox.selected].filter((id) => inbox.deciding.has(id)).length}
+        onApprove={() => perform("approveSelected")}
+        onReject={() => perform("rejectSelected")}
+        onClear={() => perform("clear")}
+      />
+      <RejectDialog
+        tasks={rejection.tasks}
+        onReject={(rejected, reason) => {
+          decide("reject", rejected, reason)
+          rejection.close()
+        }}
+        onClose={rejection.close}
+      />
+      <KeyMapDialog
+        isOpen={keyMap.isOpen}
+        areKeysOn={keyMap.areKeysOn}
+        onSwitch={keyMap.switchKeys}
+        onClose={() => {
+          keyMap.close()
+          rejection.close()
+        }}
+      />
+    </>
+  )
+}

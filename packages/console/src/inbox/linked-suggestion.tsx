@@ -1,0 +1,94 @@
+/**
+ * A linked suggestion that waits no more: what was decided, by whom and when.
+ */
+import type { Task } from "@tropism/domain/task"
+import { useQuery } from "@tanstack/react-query"
+import { Link } from "@tanstack/react-router"
+import type { ReactNode } from "react"
+import { LongText } from "../parts/long-text.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { failureSentence, isMissing } from "../server/problem.ts"
+import { taskQuery } from "../server/queries.ts"
+import { requestedRows } from "../suggestion/property-diff.ts"
+import { PropertyRows } from "./property-rows.tsx"
+import { KindMark } from "./suggestion-card.tsx"
+
+interface LinkedSuggestionProps {
+  readonly projectId: string
+  readonly taskId: string
+}
+
+export const LinkedSuggestion = ({ projectId, taskId }: LinkedSuggestionProps): ReactNode => {
+  const { data: task, error } = useQuery(taskQuery(projectId, taskId))
+  if (!task && !error) return null
+  return (
+    <section
+      aria-label="The linked suggestion"
+      className="enter mb-10 rounded-2xl border border-line bg-sunken p-5"
+    >
+      {task ? (
+        <Decided task={task} />
+      ) : (
+        <p className="text-sm text-ink-soft">
+          {isMissing(error) ? "There is no such suggestion in this project." : failureSentence(error)}
+        </p>
+      )}
+      <p className="mt-3 text-xs">
+        <Link
+          to="/"
+          search={(search) => search}
+          className="rounded font-medium text-leaf underline-offset-2 hover:underline"
+        >
+          Close
+        </Link>
+      </p>
+    </section>
+  )
+}
+
+const statusWords = {
+  pending: "waits for a decision",
+  completed: "was approved",
+  rejected: "was rejected",
+  expired: "expired"
+} as const
+
+/** Its rows are shown as what was asked for: the object has moved on since. */
+const Decided = ({ task }: { readonly task: Task }): ReactNode => {
+  const rows = requestedRows(task.payload.suggestedChanges)
+  return (
+    <div className="flex items-start gap-3.5">
+      <KindMark task={task} />
+      <div className="grid min-w-0 grow gap-3">
+        <div>
+          <h2 className="font-semibold">
+            <Visible text={task.title} />
+          </h2>
+          <p className="mt-0.5 text-sm text-ink-soft">
+            #{task.number}, suggested by <Visible text={task.agentName} />, {statusWords[task.status]}
+            {task.resolvedBy !== null && (
+              <>
+                {" "}
+                by <Visible text={task.resolvedBy} />
+              </>
+            )}
+            {task.resolvedAt !== null && (
+              <>
+                {" "}
+                <TimeAgo instant={task.resolvedAt} />
+              </>
+            )}
+            .
+          </p>
+        </div>
+        {task.resolutionNote !== null && (
+          <blockquote className="border-l-2 border-line-strong pl-3.5 text-sm whitespace-pre-line text-ink-soft">
+            <LongText text={task.resolutionNote} />
+          </blockquote>
+        )}
+        {rows.length > 0 && <PropertyRows rows={rows} conflicts={[]} seen={undefined} />}
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,294 @@
+/**
+ * One suggestion with everything a decision needs: what, from what to what, why, how sure, on what evidence.
+ *
+ * It shows and asks; deciding is the page's, through the callbacks.
+ */
+import type { Task } from "@tropism/domain/task"
+import { useQuery } from "@tanstack/react-query"
+import { Link } from "@tanstack/react-router"
+import { memo, type ReactNode, useState } from "react"
+import { Button } from "../parts/button.tsx"
+import { CautionIcon, LinkIcon, MinusIcon, PencilIcon, PlusIcon, UnlinkIcon } from "../parts/icons.tsx"
+import { LongText } from "../parts/long-text.tsx"
+import { useNearView } from "../parts/near-view.ts"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { historyQuery } from "../server/queries.ts"
+import { changeVerbs } from "../suggestion/change-words.ts"
+import { requestedRows, suggestionRows } from "../suggestion/property-diff.ts"
+import { baseOf, isLikelyRefused, judgeStaleness } from "../suggestion/staleness.ts"
+import { visibleText } from "../words/visible-text.ts"
+import { Confidence } from "./confidence.tsx"
+import { EvidenceList } from "./evidence-list.tsx"
+import type { Decision } from "./inbox-state.ts"
+import { PropertyRows } from "./property-rows.tsx"
+import { StaleNotice } from "./stale-notice.tsx"
+import { SubjectLine } from "./subject-line.tsx"
+
+export interface SuggestionActions {
+  readonly onEnter: (id: string) => void
+  readonly onToggle: (id: string) => void
+  readonly onApprove: (task: Task) => void
+  readonly onReject: (task: Task) => void
+}
+
+interface SuggestionCardProps {
+  readonly projectId: string
+  readonly task: Task
+  /** Whether the card is among the first, which are drawn whole at once. */
+  readonly isNearTop: boolean
+  readonly isCurrent: boolean
+  readonly isSelected: boolean
+  readonly canDecide: boolean
+  readonly deciding: Decision | undefined
+  readonly refusal: string | undefined
+  readonly actions: SuggestionActions
+}
+
+/** The element of a suggestion, for whoever brings it into view. */
+export const cardElementId = (taskId: string): string => `suggestion-${taskId}`
+
+export const SuggestionCard = memo((props: SuggestionCardProps): ReactNode => {
+  const { projectId, task, isCurrent, isSelected, canDecide, deciding, refusal, actions } = props
+  const [isHovered, setIsHovered] = useState(false)
+  const [isNear, watch] = useNearView(props.isNearTop)
+  const titleId = `${cardElementId(task.id)}-title`
+  return (
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- the focus only says which card is current; every action has a control of its own
+    <article
+      id={cardElementId(task.id)}
+      ref={watch}
+      tabIndex={-1}
+      aria-labelledby={titleId}
+      aria-busy={deciding !== undefined}
+      aria-current={isCurrent}
+      onFocus={() => actions.onEnter(task.id)}
+      onPointerEnter={() => setIsHovered(true)}
+      className={`scroll-my-24 rounded-2xl border bg-surface shadow-card transition-[border-color,opacity] duration-150 focus-visible:-outline-offset-1 ${
+        isCurrent ? "border-leaf ring-1 ring-leaf" : "border-line"
+      } ${deciding === undefined ? "" : "opacity-60"}`}
+    >
+      {isNear || isCurrent ? (
+        <>
+          <CardHead
+            task={task}
+            titleId={titleId}
+            isSelected={isSelected}
+            canDecide={canDecide}
+            actions={actions}
+          >
+            <SubjectLine projectId={projectId} task={task} />
+          </CardHead>
+          <CardBody
+            projectId={projectId}
+            task={task}
+            isEngaged={isCurrent || isHovered}
+            canDecide={canDecide}
+            deciding={deciding}
+            refusal={refusal}
+            actions={actions}
+          />
+        </>
+      ) : (
+        <h3 id={titleId} className="min-h-60 p-5 text-base font-semibold">
+          {visibleText(task.title)}
+        </h3>
+      )}
+    </article>
+  )
+})
+
+const kindIcons = {
+  create: <PlusIcon />,
+  update: <PencilIcon />,
+  delete: <MinusIcon />,
+  createRelationship: <LinkIcon />,
+  deleteRelationship: <UnlinkIcon />
+} as const
+
+const kindColours = {
+  create: "bg-added text-added-ink",
+  update: "bg-sunken text-ink-soft",
+  delete: "bg-removed text-removed-ink",
+  createRelationship: "bg-added text-added-ink",
+  deleteRelationship: "bg-removed text-removed-ink"
+} as const
+
+/** The mark and the word of what a suggestion does. */
+export const KindMark = ({ task }: { readonly task: Task }): ReactNode => {
+  const kind = task.payload.suggestedChanges.type
+  return (
+    <span
+      title={changeVerbs[kind]}
+      className={`grid size-7 shrink-0 place-items-center rounded-lg ${kindColours[kind]}`}
+    >
+      {kindIcons[kind]}
+      <span className="sr-only">{changeVerbs[kind]}: </span>
+    </span>
+  )
+}
+
+interface CardHeadProps {
+  readonly task: Task
+  readonly titleId: string
+  readonly isSelected: boolean
+  readonly canDecide: boolean
+  readonly actions: SuggestionActions
+  readonly children: ReactNode
+}
+
+const CardHead = ({ task, titleId, isSelected, canDecide, actions, children }: CardHeadProps): ReactNode => (
+  <header className="flex flex-wrap items-start gap-3 px-4 pt-4 sm:flex-nowrap sm:gap-3.5 sm:px-5 sm:pt-5">
+    {canDecide && (
+      <label className="-m-2 grid size-11 shrink-0 place-items-center">
+        <input
+          type="checkbox"
+          checked={isSelected}
+          onChange={() => actions.onToggle(task.id)}
+          aria-label={`Select ${visibleText(task.title)}`}
+          className="size-4 accent-leaf"
+        />
+      </label>
+    )}
+    <KindMark task={task} />
+    <div className="order-last min-w-0 grow basis-full sm:order-none sm:basis-auto">
+      <h3 id={titleId} className="text-base font-semibold text-pretty">
+        <Visible text={task.title} />
+      </h3>
+      <div className="mt-0.5">{children}</div>
+    </div>
+    <p className="ml-auto flex h-7 shrink-0 items-center gap-x-2.5 text-xs text-ink-faint">
+      <Link
+        to="/tasks/$taskId"
+        params={{ taskId: task.id }}
+        search={(search) => search}
+        className="rounded hover:text-ink hover:underline"
+        aria-label={`Link to suggestion ${task.number}`}
+      >
+        #{task.number}
+      </Link>
+      <TimeAgo instant={task.createdAt} />
+    </p>
+  </header>
+)
+
+interface CardBodyProps extends Omit<SuggestionCardProps, "isNearTop" | "isCurrent" | "isSelected"> {
+  readonly isEngaged: boolean
+}
+
+const CardBody = ({
+  projectId,
+  task,
+  isEngaged,
+  canDecide,
+  deciding,
+  refusal,
+  actions
+}: CardBodyProps): ReactNode => {
+  const { target, baseVersion, payload } = task
+  const hasMoved = target !== null && baseVersion !== null && target.version !== baseVersion
+  const history = useQuery({
+    ...historyQuery(projectId, target?.id ?? "", target?.version ?? 0),
+    enabled: hasMoved
+  }).data?.items
+  const staleness = judgeStaleness(task, history)
+  const rows = staleness.type === "gone" ? requestedRows(payload.suggestedChanges) : suggestionRows(task)
+  return (
+    <div className="grid grid-cols-1 gap-3.5 px-4 pt-3.5 pb-4 sm:px-5 sm:pb-5">
+      <StaleNotice staleness={staleness} />
+      {rows.length > 0 && (
+        <PropertyRows
+          rows={rows}
+          conflicts={staleness.type === "moved" ? staleness.conflicts : []}
+          seen={baseOf(history, baseVersion)?.properties}
+        />
+      )}
+      <Reasons task={task} />
+      {refusal !== undefined && (
+        <p role="status" className="flex items-start gap-2 text-xs font-medium text-caution-ink">
+          <CautionIcon className="mt-0.5" />
+          <span>{refusal}</span>
+        </p>
+      )}
+      <footer className="flex flex-wrap items-start gap-x-6 gap-y-3 sm:flex-nowrap">
+        <div className="flex min-w-0 grow basis-full flex-wrap items-start gap-x-5 gap-y-2 text-xs sm:basis-0 sm:pt-2">
+          <Confidence value={payload.confidence} />
+          <EvidenceList projectId={projectId} task={task} isEngaged={isEngaged} />
+        </div>
+        {canDecide && (
+          <CardActions
+            task={task}
+            deciding={deciding}
+            isGone={staleness.type === "gone"}
+            prefersReject={isLikelyRefused(staleness)}
+            actions={actions}
+          />
+        )}
+      </footer>
+    </div>
+  )
+}
+
+/** The agent's own words; a description that says the same is not said twice. */
+const Reasons = ({ task }: { readonly task: Task }): ReactNode => {
+  const { reasoning } = task.payload
+  const description = task.description === reasoning ? null : task.description
+  if (reasoning === undefined && description === null) {
+    return <p className="text-sm text-ink-faint">The agent gave no reason.</p>
+  }
+  return (
+    <div className="grid max-w-[68ch] gap-2 text-sm whitespace-pre-line text-ink-soft">
+      {description !== null && (
+        <p>
+          <LongText text={description} />
+        </p>
+      )}
+      {reasoning !== undefined && (
+        <p>
+          <LongText text={reasoning} />
+        </p>
+      )}
+    </div>
+  )
+}
+
+interface CardActionsProps {
+  readonly task: Task
+  readonly deciding: Decision | undefined
+  readonly isGone: boolean
+  readonly prefersReject: boolean
+  readonly actions: SuggestionActions
+}
+
+const CardActions = ({ task, deciding, isGone, prefersReject, actions }: CardActionsProps): ReactNode => {
+  const isBusy = deciding !== undefined
+  const approve = (
+    <Button
+      key="approve"
+      weight={prefersReject ? "plain" : "primary"}
+      shortcut="A"
+      disabled={isBusy || isGone}
+      aria-label={`Approve ${visibleText(task.title)}`}
+      onClick={() => actions.onApprove(task)}
+    >
+      {deciding === "approve" ? "Approving…" : "Approve"}
+    </Button>
+  )
+  const reject = (
+    <Button
+      key="reject"
+      weight={prefersReject ? "primary" : "plain"}
+      shortcut="R"
+      disabled={isBusy}
+      aria-label={`Reject ${visibleText(task.title)}`}
+      onClick={() => actions.onReject(task)}
+    >
+      {deciding === "reject" ? "Rejecting…" : "Reject"}
+    </Button>
+  )
+  return (
+    <div className="flex shrink-0 items-center gap-2">
+      {prefersReject ? [reject, approve] : [approve, reject]}
+    </div>
+  )
+}

@@ -1,0 +1,94 @@
+/**
+ * The list of suggestions, one section for each agent and kind.
+ */
+import type { ReactNode } from "react"
+import { Visible } from "../parts/visible.tsx"
+import { kindWords } from "../suggestion/change-words.ts"
+import type { SuggestionGroup } from "../suggestion/group-suggestions.ts"
+import type { InboxState } from "./inbox-state.ts"
+import { type SuggestionActions, SuggestionCard } from "./suggestion-card.tsx"
+
+interface SuggestionGroupsProps {
+  readonly projectId: string
+  readonly groups: ReadonlyArray<SuggestionGroup>
+  readonly inbox: InboxState
+  readonly canDecide: boolean
+  readonly actions: SuggestionActions
+  readonly onSelectAll: (ids: ReadonlyArray<string>, isSelected: boolean) => void
+}
+
+/** So many cards are drawn whole at once; the others when they come near the view. */
+const drawnAtOnce = 8
+
+export const SuggestionGroups = ({ groups, ...rest }: SuggestionGroupsProps): ReactNode => {
+  const ids = groups.flatMap((group) => group.tasks.map((task) => task.id))
+  const firstIds = new Set(ids.slice(0, drawnAtOnce))
+  return (
+    <div className="grid grid-cols-1 gap-10">
+      {groups.map((group) => (
+        <Group key={group.id} group={group} firstIds={firstIds} {...rest} />
+      ))}
+    </div>
+  )
+}
+
+interface GroupProps extends Omit<SuggestionGroupsProps, "groups"> {
+  readonly group: SuggestionGroup
+  readonly firstIds: ReadonlySet<string>
+}
+
+const Group = ({
+  group,
+  firstIds,
+  projectId,
+  inbox,
+  canDecide,
+  actions,
+  onSelectAll
+}: GroupProps): ReactNode => {
+  const headingId = `group-${group.id.replaceAll(" ", "-")}`
+  const ids = group.tasks.map((task) => task.id)
+  const isWholeSelected = ids.every((id) => inbox.selected.has(id))
+  return (
+    <section aria-labelledby={headingId} className="min-w-0">
+      <header className="mb-3 flex items-baseline justify-between gap-4 px-1">
+        <h2 id={headingId} className="min-w-0 text-base">
+          <span className="font-semibold">
+            <Visible text={group.agentName} />
+          </span>{" "}
+          <span className="text-ink-soft">suggests {kindWords[group.type]}</span>
+          <span className="ml-2.5 rounded-full bg-line/60 px-2 py-0.5 text-xs text-ink-soft">
+            {group.tasks.length}
+          </span>
+        </h2>
+        {canDecide && ids.length > 1 && (
+          <button
+            type="button"
+            onClick={() => onSelectAll(ids, !isWholeSelected)}
+            className="shrink-0 rounded text-xs text-ink-soft underline-offset-2 hover:text-ink hover:underline"
+          >
+            {isWholeSelected ? "Select none" : "Select all"}
+            <span className="sr-only"> of this group</span>
+          </button>
+        )}
+      </header>
+      <ol className="grid grid-cols-1 gap-3">
+        {group.tasks.map((task) => (
+          <li key={task.id} className="enter min-w-0">
+            <SuggestionCard
+              projectId={projectId}
+              task={task}
+              isNearTop={firstIds.has(task.id)}
+              isCurrent={inbox.currentId === task.id}
+              isSelected={inbox.selected.has(task.id)}
+              canDecide={canDecide}
+              deciding={inbox.deciding.get(task.id)}
+              refusal={inbox.refusals.get(task.id)}
+              actions={actions}
+            />
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}

@@ -1,0 +1,109 @@
+/**
+ * The inbox as a whole: the list, the reviewer's place in it, and what each command does.
+ *
+ * It joins the server's list with the pure state of `inbox-state.ts`. It draws
+ * nothing and calls no endpoint itself.
+ */
+import type { Task } from "@tropism/domain/task"
+import { useQuery } from "@tanstack/react-query"
+import { useNavigate } from "@tanstack/react-router"
+import { type Dispatch, useEffect, useMemo, useReducer, useRef, useState } from "react"
+import type { ConsoleState } from "../frame/console-context.tsx"
+import { pendingTasksQuery } from "../server/queries.ts"
+import { groupSuggestions } from "../suggestion/group-suggestions.ts"
+import { isGone } from "../suggestion/staleness.ts"
+import { type Message, useToasts } from "../parts/toasts.tsx"
+import type { Command } from "./inbox-keys.ts"
+import { emptyInbox, type InboxEvent, type InboxState, reduceInbox } from "./inbox-state.ts"
+import type { SuggestionActions } from "./suggestion-card.tsx"
+import { useDecisions } from "./use-decisions.ts"
+
+const noTasks: ReadonlyArray<Task> = []
+
+const goneMessage: Message = {
+  tone: "refused",
+  title: "Nothing to approve",
+  sentence: "The object was deleted after this was suggested. Rejecting clears it away."
+}
+
+export const useInbox = ({ project, canDecide, keyMap }: ConsoleState, linkedTaskId: string | undefined) => {
+  const pending = useQuery(pendingTasksQuery(project.id))
+  const [inbox, dispatch] = useReducer(reduceInbox, emptyInbox)
+  const rejection = useRejection(inbox, dispatch)
+  const decide = useDecisions(project.id, dispatch)
+  const show = useToasts()
+  const tasks = pending.data?.tasks ?? noTasks
+  const groups = useMemo(() => groupSuggestions(tasks), [tasks])
+  const shown = useMemo(() => groups.flatMap((group) => group.tasks), [groups])
+  const order = useMemo(() => shown.map((task) => task.id), [shown])
+  useEffect(() => dispatch({ type: "listed", order }), [order])
+  useLinkedSuggestion(linkedTaskId, inbox, dispatch)
+
+  /** In the order in which they stand on the page; what is being decided is left alone. */
+  const open = (ids: Iterable<string>): ReadonlyArray<Task> => {
+    const wanted = new Set(ids)
+    return shown.filter((task) => wanted.has(task.id) && !inbox.deciding.has(task.id))
+  }
+  const approveAll = (approved: ReadonlyArray<Task>) => {
+    if (approved.length > 0) decide("approve", approved)
+  }
+  const current = (): ReadonlyArray<Task> => open(inbox.currentId === undefined ? [] : [inbox.currentId])
+
+  const { ask } = rejection
+  const actions: SuggestionActions = useMemo(
+    () => ({
+      onEnter: (id) => dispatch({ type: "entered", id }),
+      onToggle: (id) => dispatch({ type: "toggled", id }),
+      onApprove: (task) => decide("approve", [task]),
+      onReject: (task) => ask([task])
+    }),
+    [decide, ask]
+  )
+  const perform = (command: Command): void => {
+    if (command === "next") dispatch({ type: "stepped", by: 1 })
+    else if (command === "previous") dispatch({ type: "stepped", by: -1 })
+    else if (command === "help") keyMap.open()
+    else if (command === "clear") dispatch({ type: "cleared" })
+    else if (canDecide) performDecision(command)
+  }
+  const performDecision = (command: Command): void => {
+    if (command === "select" && inbox.currentId !== undefined)
+      dispatch({ type: "toggled", id: inbox.currentId })
+    else if (command === "approve" && current().some(isGone)) show(goneMessage)
+    else if (command === "approve") approveAll(current())
+    else if (command === "reject") ask(current())
+    else if (command === "approveSelected") approveAll(open(inbox.selected))
+    else if (command === "rejectSelected") ask(open(inbox.selected))
+  }
+  return { pending, groups, inbox, dispatch, decide, rejection, actions, perform }
+}
+
+/** What is about to be rejected, between the first key and the reason. */
+const useRejection = (inbox: InboxState, dispatch: Dispatch<InboxEvent>) => {
+  const [tasks, ask] = useState<ReadonlyArray<Task>>(noTasks)
+  const close = () => {
+    ask(noTasks)
+    if (inbox.currentId !== undefined) dispatch({ type: "opened", id: inbox.currentId })
+  }
+  return { tasks, ask, close }
+}
+
+/** Opens the suggestion that a link leads to, once, and leaves the link when it is decided here. */
+const useLinkedSuggestion = (
+  taskId: string | undefined,
+  { order, deciding }: InboxState,
+  dispatch: Dispatch<InboxEvent>
+): void => {
+  const opened = useRef<string>(undefined)
+  const navigate = useNavigate()
+  const isListed = taskId !== undefined && order.includes(taskId)
+  const isDeciding = taskId !== undefined && deciding.has(taskId)
+  useEffect(() => {
+    if (taskId === undefined || !isListed || opened.current === taskId) return
+    opened.current = taskId
+    dispatch({ type: "opened", id: taskId })
+  }, [taskId, isListed, dispatch])
+  useEffect(() => {
+    if (isDeciding) navigate({ to: "/", search: (search) => search, replace: true })
+  }, [isDeciding, navigate])
+}

@@ -1,0 +1,43 @@
+/**
+ * Every bound of the console, with its unit in its name.
+ */
+export const limits = {
+  /** How often lists are read again; a new suggestion is a task and no graph event, so the feed alone would miss it. */
+  refreshIntervalMs: 4_000,
+  /** The same when more than one page waits: each refresh then reads every page. */
+  longListRefreshIntervalMs: 15_000,
+  /** Suggestions asked for at once; the server's own maximum. */
+  tasksPerPage: 200,
+  /** Pages of suggestions that are listed; what lies behind comes up as the first ones are decided. */
+  maxTaskPages: 5,
+  /** Runs in the side panel. */
+  recentRuns: 15,
+  /** Versions of an object that are searched for the one an agent saw. */
+  historyPerPage: 200,
+  /** Evidence that is listed under one suggestion. */
+  maxEvidence: 50,
+  /** Nested objects are compared property by property down to here, and as a whole below. */
+  maxDiffDepth: 4,
+  /** Rows of a diff that are shown before somebody asks for all. */
+  maxDiffRows: 8,
+  /** Lines and characters of one value that are shown before somebody asks for all. */
+  maxValueLines: 6,
+  maxValueCharacters: 400,
+  /** Characters of one value that are ever put on the page: the server takes objects of 256 KiB. */
+  maxShownCharacters: 20_000,
+  /** A feed that is silent for this long is dead: the server's heartbeat is 5 s. */
+  feedSilenceMs: 15_000,
+  /** The pause before a lost feed is opened again doubles from the first to the second. */
+  feedRetryMs: 1_000,
+  maxFeedRetryMs: 30_000,
+  /** Wake-ups that come together make one refresh. */
+  wakeUpPauseMs: 250,
+  /** A decision key is deaf for this long after the list moved by itself, so that a double press decides once. */
+  settleMs: 350,
+  /** How long a result stays on the page; a refusal stays longer, because it has to be read. */
+  toastMs: 6_000,
+  refusalToastMs: 14_000,
+  maxToasts: 4,
+  /** The server's bound for a reason. */
+  maxReasonCharacters: 2_000
+} as const

@@ -1,0 +1,54 @@
+/**
+ * The buttons of the console, in three weights, and the key that does the same.
+ */
+import type { ButtonHTMLAttributes, ReactNode, Ref } from "react"
+
+const base =
+  "inline-flex items-center justify-center gap-2 rounded-lg font-medium whitespace-nowrap transition-colors duration-100 disabled:cursor-not-allowed disabled:opacity-50"
+
+const weights = {
+  primary: "bg-leaf text-on-leaf enabled:hover:bg-leaf-strong",
+  plain: "border border-line-strong bg-surface text-ink enabled:hover:bg-sunken",
+  quiet: "text-ink-soft enabled:hover:bg-sunken enabled:hover:text-ink"
+} as const
+
+const sizes = {
+  normal: "h-9 px-3.5 text-sm pointer-coarse:h-11 pointer-coarse:px-5",
+  small: "h-8 px-2.5 text-xs"
+} as const
+
+interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
+  readonly weight?: keyof typeof weights
+  readonly size?: keyof typeof sizes
+  /** The key that does the same; shown where there is a keyboard. */
+  readonly shortcut?: string
+  readonly ref?: Ref<HTMLButtonElement>
+}
+
+export const Button = ({
+  weight = "plain",
+  size = "normal",
+  shortcut,
+  className = "",
+  children,
+  ...rest
+}: ButtonProps): ReactNode => (
+  <button type="button" className={`${base} ${weights[weight]} ${sizes[size]} ${className}`} {...rest}>
+    {children}
+    {shortcut !== undefined && (
+      <kbd
+        aria-hidden="true"
+        className="hidden min-w-4 rounded border border-current px-1 text-center font-sans text-[0.6875rem] leading-4 opacity-60 hover-device:inline-block"
+      >
+        {shortcut}
+      </kbd>
+    )}
+  </button>
+)
+
+/** A key as it is printed on a keyboard. */
+export const Key = ({ children }: { readonly children: ReactNode }): ReactNode => (
+  <kbd className="inline-grid h-6 min-w-6 place-items-center rounded-md border border-line-strong bg-sunken px-1.5 font-sans text-xs text-ink-soft">
+    {children}
+  </kbd>
+)

@@ -1,0 +1,49 @@
+/**
+ * A dialog over the page: traps the focus, closes on Escape, has a title.
+ */
+import { Dialog } from "radix-ui"
+import type { ReactNode } from "react"
+import { CrossIcon } from "./icons.tsx"
+
+interface DialogFrameProps {
+  readonly isOpen: boolean
+  readonly title: string
+  readonly onClose: () => void
+  readonly children: ReactNode
+}
+
+/** **Details** What bears `data-first-focus` gets the focus first. **Gotchas** The focus then goes where `onClose` sends it: what opened the dialog may be gone by then. */
+export const DialogFrame = ({ isOpen, title, onClose, children }: DialogFrameProps): ReactNode => (
+  <Dialog.Root
+    open={isOpen}
+    onOpenChange={(open) => {
+      if (!open) onClose()
+    }}
+  >
+    <Dialog.Portal>
+      <Dialog.Overlay className="fixed inset-0 z-40 bg-veil" />
+      <Dialog.Content
+        aria-describedby={undefined}
+        onOpenAutoFocus={(event) => {
+          const first = document.querySelector<HTMLElement>("[role=dialog] [data-first-focus]")
+          if (first === null) return
+          event.preventDefault()
+          first.focus()
+        }}
+        onCloseAutoFocus={(event) => event.preventDefault()}
+        className="enter fixed inset-x-4 top-[max(1rem,12vh)] z-40 mx-auto max-h-[80vh] max-w-lg overflow-y-auto rounded-2xl border border-line bg-surface p-5 shadow-raised outline-none sm:p-6"
+      >
+        <div className="flex items-start justify-between gap-4">
+          <Dialog.Title className="text-lg font-semibold">{title}</Dialog.Title>
+          <Dialog.Close
+            aria-label="Close"
+            className="-m-1 grid size-8 place-items-center rounded-md text-ink-faint hover:bg-sunken hover:text-ink"
+          >
+            <CrossIcon />
+          </Dialog.Close>
+        </div>
+        {children}
+      </Dialog.Content>
+    </Dialog.Portal>
+  </Dialog.Root>
+)

@@ -1,0 +1,41 @@
+/**
+ * A text of any length, short at first; people ask for the rest.
+ *
+ * **Gotchas** Not even then more than `maxShownCharacters` are put on the
+ * page; the text says so, because nobody should approve what they cannot see.
+ */
+import { type ReactNode, useState } from "react"
+import { limits } from "../limits.ts"
+import { cutText } from "../words/cut-text.ts"
+import { Visible } from "./visible.tsx"
+
+interface LongTextProps {
+  readonly text: string
+  readonly exact?: boolean
+}
+
+export const LongText = ({ text, exact = false }: LongTextProps): ReactNode => {
+  const [isOpen, setIsOpen] = useState(false)
+  const short = cutText(text, limits.maxValueLines, limits.maxValueCharacters)
+  if (short === text) return <Visible text={text} exact={exact} />
+  const whole = cutText(text, Infinity, limits.maxShownCharacters)
+  return (
+    <>
+      <Visible text={isOpen ? whole : short} exact={exact} />
+      {isOpen && whole !== text && (
+        <span className="ml-1 font-sans text-caution-ink">
+          … and {(text.length - whole.length).toLocaleString()} more characters that are not shown here
+        </span>
+      )}
+      {!isOpen && "… "}
+      <button
+        type="button"
+        aria-expanded={isOpen}
+        onClick={() => setIsOpen(!isOpen)}
+        className="ml-1 rounded font-sans text-xs font-medium text-leaf underline-offset-2 hover:underline"
+      >
+        {isOpen ? "Show less" : "Show all"}
+      </button>
+    </>
+  )
+}

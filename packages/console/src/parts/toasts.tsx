@@ -1,0 +1,80 @@
+/**
+ * Short messages about what a decision did, read out by screen readers and gone after a while.
+ *
+ * A refusal interrupts and stays longer; F8 moves the focus to the messages.
+ */
+import { Toast } from "radix-ui"
+import { createContext, type ReactNode, useCallback, useContext, useRef, useState } from "react"
+import { limits } from "../limits.ts"
+import { CautionIcon, CheckIcon, CrossIcon } from "./icons.tsx"
+
+export interface Message {
+  readonly tone: "done" | "refused"
+  readonly title: string
+  readonly sentence: string
+}
+
+interface Shown extends Message {
+  readonly id: number
+}
+
+const Show = createContext<(message: Message) => void>(() => {})
+
+/** Shows a message; may be called from anywhere below the provider. */
+export const useToasts = (): ((message: Message) => void) => useContext(Show)
+
+export const ToastsProvider = ({ children }: { readonly children: ReactNode }): ReactNode => {
+  const [shown, setShown] = useState<ReadonlyArray<Shown>>([])
+  const nextId = useRef(0)
+  const show = useCallback((message: Message) => {
+    const id = nextId.current++
+    setShown((before) => [...before, { ...message, id }].slice(-limits.maxToasts))
+  }, [])
+  const close = (id: number) => setShown((before) => before.filter((message) => message.id !== id))
+  return (
+    <Show value={show}>
+      <Toast.Provider swipeDirection="right" label="Message">
+        {children}
+        {shown.map((message) => (
+          <ToastCard key={message.id} message={message} onClose={() => close(message.id)} />
+        ))}
+        <Toast.Viewport className="fixed top-14 right-0 z-50 sm:top-auto sm:bottom-0 flex w-[min(26rem,100vw)] flex-col gap-2 p-4 outline-none" />
+      </Toast.Provider>
+    </Show>
+  )
+}
+
+interface ToastCardProps {
+  readonly message: Shown
+  readonly onClose: () => void
+}
+
+const ToastCard = ({ message, onClose }: ToastCardProps): ReactNode => {
+  const isDone = message.tone === "done"
+  return (
+    <Toast.Root
+      type={isDone ? "background" : "foreground"}
+      duration={isDone ? limits.toastMs : limits.refusalToastMs}
+      onOpenChange={(isOpen) => {
+        if (!isOpen) onClose()
+      }}
+      className="enter flex items-start gap-3 rounded-xl border border-line bg-surface py-3 pr-2 pl-4 shadow-raised"
+    >
+      <span className={`mt-1 ${isDone ? "text-leaf" : "text-caution-ink"}`}>
+        {isDone ? <CheckIcon /> : <CautionIcon />}
+      </span>
+      <div className="min-w-0 grow">
+        <Toast.Title className="text-sm font-medium">{message.title}</Toast.Title>
+        <Toast.Description className="foreign mt-0.5 text-xs text-ink-soft">
+          {message.sentence}
+        </Toast.Description>
+      </div>
+      <Toast.Close
+        aria-label="Dismiss"
+        className="grid size-7 place-items-center rounded-md text-ink-faint hover:bg-sunken hover:text-ink"
+      >
+        <CrossIcon size="small" />
+      </Toast.Close>
+    </Toast.Root>
+  )
+}

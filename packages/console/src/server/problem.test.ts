@@ -1,0 +1,70 @@
+/**
+ * Every "no" of the server is a sentence a person can act on.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Conflict } from "@tropism/api/problems"
+import {
+  failureSentence,
+  isMissing,
+  isUnauthorized,
+  Problem,
+  type ProblemDocument,
+  Unreachable
+} from "./problem.ts"
+
+describe("a refusal", () => {
+  it("has a sentence of its own for every reason that the contract names", () => {
+    const sentences = Conflict.fields.reason.literals.map((reason) =>
+      failureSentence(
+        new Problem({ status: 409, document: { title: "The present state does not allow this", reason } })
+      )
+    )
+    expect(new Set(sentences).size).toBe(sentences.length)
+    for (const sentence of sentences) expect(sentence).toMatch(/^[A-Z].*\.$/)
+  })
+
+  it("is told in the server's own words where it has any, with nothing hidden in them", () => {
+    const sentence = (status: number, document: ProblemDocument) =>
+      failureSentence(new Problem({ status, document }))
+    expect(
+      sentence(409, { reason: "outdated", detail: "It would write licence, which is\u202e ISC now" })
+    ).toBe("It would write licence, which isU+202E ISC now.")
+    expect(
+      sentence(403, { title: "Not allowed", detail: "This needs the role reviewer; yours is editor" })
+    ).toBe("This needs the role reviewer; yours is editor.")
+    expect(sentence(500, { detail: "Request 7" })).toBe("The server failed. Its log says why. Request 7.")
+  })
+
+  it("names each fault of the input once", () => {
+    const errors = [{ pointer: "/reason", message: "too long" }]
+    const document = { title: "Something in the request is wrong", errors }
+    expect(failureSentence(new Problem({ status: 422, document }))).toBe(
+      "Something in the request is wrong. /reason: too long."
+    )
+    expect(
+      failureSentence(
+        new Problem({ status: 422, document: { ...document, detail: "The reason is too long" } })
+      )
+    ).toBe("The reason is too long.")
+  })
+
+  it("is understood without a problem document, as a proxy sends it", () => {
+    expect(failureSentence(new Problem({ status: 503, document: {} }))).toBe(
+      "The server cannot work at the moment; try again shortly."
+    )
+    expect(failureSentence(new Problem({ status: 418, document: {} }))).toBe("The server answered 418.")
+  })
+
+  it("is told apart from no answer and from an answer nobody understands", () => {
+    expect(failureSentence(new Unreachable({ cause: new TypeError("fetch failed") }))).toBe(
+      "The server does not answer."
+    )
+    expect(failureSentence(new TypeError("x is undefined"))).toMatch(/^The console could not understand/)
+  })
+
+  it("says whether it is about the session or about what is gone", () => {
+    expect(isUnauthorized(new Problem({ status: 401, document: {} }))).toBe(true)
+    expect(isUnauthorized(new Problem({ status: 403, document: {} }))).toBe(false)
+    expect(isMissing(new Problem({ status: 404, document: {} }))).toBe(true)
+  })
+})

@@ -1,0 +1,87 @@
+/**
+ * A "no" of the server as a sentence that tells a person what happened and what to do.
+ *
+ * The server answers RFC 9457 problem details; `reason` of a conflict is the
+ * contract's. This file says, it does not decide what happens next.
+ */
+import type { Conflict } from "@tropism/api/problems"
+import { Data } from "effect"
+import { visibleText } from "../words/visible-text.ts"
+
+export type ConflictReason = Conflict["reason"]
+
+/** What the console reads of a problem document; a proxy in between may answer with none. */
+export interface ProblemDocument {
+  readonly type?: string
+  readonly title?: string
+  readonly detail?: string
+  readonly reason?: ConflictReason
+  readonly errors?: ReadonlyArray<{ readonly pointer: string; readonly message: string }>
+}
+
+/** The server answered and said no. */
+export class Problem extends Data.TaggedError("Problem")<{
+  readonly status: number
+  readonly document: ProblemDocument
+}> {
+  override get message(): string {
+    return problemSentence(this)
+  }
+}
+
+/** No answer came: the server is down, restarting, or out of reach. */
+export class Unreachable extends Data.TaggedError("Unreachable")<{ readonly cause: unknown }> {
+  override get message(): string {
+    return "The server does not answer."
+  }
+}
+
+export const isUnauthorized = (error: unknown): boolean => error instanceof Problem && error.status === 401
+
+export const isMissing = (error: unknown): boolean => error instanceof Problem && error.status === 404
+
+/** Any failure as a sentence; only the two kinds above are expected. */
+export const failureSentence = (error: unknown): string =>
+  error instanceof Problem || error instanceof Unreachable
+    ? error.message
+    : "The console could not understand the server's answer. Reload the page to get the version that fits the server."
+
+const conflictSentences: Readonly<Record<ConflictReason, string>> = {
+  version: "The object has moved to another version in the meantime.",
+  keyTaken: "There is already an object of this type with this key.",
+  nameTaken: "There is already something with this name.",
+  relationshipExists: "The two objects are already connected in this way.",
+  alreadyDecided: "Somebody has decided this already.",
+  digestMismatch: "The suggestion is no longer the one you saw, so nothing was done. Look at it again.",
+  outdated: "What it would change has moved since the agent looked, so nothing was done.",
+  notPermitted: "The agent may not make this change any more.",
+  agentDisabled: "The agent is disabled, and what it suggested cannot be done.",
+  state: "The present state does not allow this."
+}
+
+const statusSentences: Readonly<Record<number, string>> = {
+  401: "You are signed out.",
+  403: "Your role does not allow this.",
+  404: "It is no longer there.",
+  413: "That is more than the server takes.",
+  429: "That was too much at once; wait a moment.",
+  500: "The server failed. Its log says why.",
+  503: "The server cannot work at the moment; try again shortly."
+}
+
+/** The server's own words know this very case, so they come before what can be said of its kind. */
+const problemSentence = ({ status, document }: Problem): string => {
+  const known =
+    (document.reason && conflictSentences[document.reason]) ??
+    statusSentences[status] ??
+    document.title ??
+    `The server answered ${status}.`
+  const { detail = "", errors = [] } = document
+  const told = detail === "" ? [known] : status >= 500 ? [known, detail] : [detail]
+  const faults = errors
+    .filter(({ message }) => !detail.includes(message))
+    .map(({ pointer, message }) => `${pointer}: ${message}`)
+  return visibleText([...told, ...faults].map(withStop).join(" "))
+}
+
+const withStop = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`)

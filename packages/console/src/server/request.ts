@@ -1,0 +1,122 @@
+/**
+ * Calls of the server: typed by the contract, signed in by the cookie, failing as problems.
+ *
+ * The console is served by the server it talks to, so answers are taken to be
+ * what the contract says and are not decoded again. It retries nothing: lists
+ * are read again anyway, and a decision is repeated by a person.
+ */
+import type { Principal } from "@tropism/api/authorization"
+import type { Page } from "@tropism/api/page"
+import type { Project } from "@tropism/api/system-api"
+import type { Approval, Rejection } from "@tropism/api/tasks-api"
+import type { GraphObject, ObjectVersion, Relationship } from "@tropism/domain/graph"
+import type { Run } from "@tropism/domain/run"
+import type { Task, TaskStatus } from "@tropism/domain/task"
+import { Effect } from "effect"
+import { Problem, type ProblemDocument, Unreachable } from "./problem.ts"
+
+type Failure = Problem | Unreachable
+
+interface Request {
+  readonly method?: "POST"
+  readonly body?: Approval | Rejection
+}
+
+/** Sends one request and reads its JSON answer. */
+const call = Effect.fnUntraced(function* <A>(path: string, { method, body }: Request = {}) {
+  const response = yield* answerOf(path, {
+    headers: { accept: "application/json", ...(body && { "content-type": "application/json" }) },
+    ...(method && { method }),
+    ...(body && { body: JSON.stringify(body) })
+  })
+  if (!response.ok)
+    return yield* new Problem({ status: response.status, document: yield* documentOf(response) })
+  return yield* Effect.tryPromise({
+    try: (): Promise<A> => response.json(),
+    catch: (cause) => new Unreachable({ cause })
+  })
+})
+
+/** A request that is answered with nothing. */
+const post = (path: string, headers: Readonly<Record<string, string>>): Effect.Effect<void, Failure> =>
+  answerOf(path, { method: "POST", headers }).pipe(
+    Effect.andThen((response) =>
+      response.ok ? Effect.void : Effect.fail(new Problem({ status: response.status, document: {} }))
+    )
+  )
+
+/** The response as it comes, for what is not JSON: the feed and the sign-in. */
+export const answerOf = (path: string, init: RequestInit): Effect.Effect<Response, Unreachable> =>
+  Effect.tryPromise({
+    try: (signal) => fetch(path, { credentials: "same-origin", ...init, signal }),
+    catch: (cause) => new Unreachable({ cause })
+  })
+
+/** A body that is no problem document is a proxy's; the status alone then has to do. */
+const documentOf = (response: Response): Effect.Effect<ProblemDocument> =>
+  Effect.tryPromise((): Promise<ProblemDocument | null> => response.json()).pipe(
+    Effect.map((document) => document ?? {}),
+    Effect.orElseSucceed((): ProblemDocument => ({}))
+  )
+
+const query = (parameters: Readonly<Record<string, string | number | undefined>>): string => {
+  const entries = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)]]
+  )
+  return entries.length === 0 ? "" : `?${new URLSearchParams(entries)}`
+}
+
+const inProject = (projectId: string, rest: string): string =>
+  `/api/projects/${encodeURIComponent(projectId)}/${rest}`
+
+export const readPrincipal: Effect.Effect<Principal, Failure> = call("/api/me")
+
+export const readProjects: Effect.Effect<Page<Project>, Failure> = call(
+  `/api/projects${query({ limit: 200 })}`
+)
+
+export const readTasks = (
+  projectId: string,
+  parameters: { readonly status: TaskStatus; readonly limit: number; readonly cursor?: string | undefined }
+): Effect.Effect<Page<Task>, Failure> => call(inProject(projectId, `tasks${query(parameters)}`))
+
+export const readTask = (projectId: string, taskId: string): Effect.Effect<Task, Failure> =>
+  call(inProject(projectId, `tasks/${encodeURIComponent(taskId)}`))
+
+export const readRuns = (projectId: string, limit: number): Effect.Effect<Page<Run>, Failure> =>
+  call(inProject(projectId, `runs${query({ limit })}`))
+
+export const readObject = (projectId: string, objectId: string): Effect.Effect<GraphObject, Failure> =>
+  call(inProject(projectId, `objects/${encodeURIComponent(objectId)}`))
+
+export const readHistory = (
+  projectId: string,
+  objectId: string,
+  limit: number
+): Effect.Effect<Page<ObjectVersion>, Failure> =>
+  call(inProject(projectId, `objects/${encodeURIComponent(objectId)}/history${query({ limit })}`))
+
+export const readRelationship = (
+  projectId: string,
+  relationshipId: string
+): Effect.Effect<Relationship, Failure> =>
+  call(inProject(projectId, `relationships/${encodeURIComponent(relationshipId)}`))
+
+/** Approves exactly what was shown: the digest binds the decision to that payload. */
+export const approve = (projectId: string, task: Task): Effect.Effect<Task, Failure> =>
+  call(inProject(projectId, `tasks/${encodeURIComponent(task.id)}/approve`), {
+    method: "POST",
+    body: { digest: task.digest }
+  })
+
+export const reject = (projectId: string, task: Task, reason: string): Effect.Effect<Task, Failure> =>
+  call(inProject(projectId, `tasks/${encodeURIComponent(task.id)}/reject`), {
+    method: "POST",
+    body: reason === "" ? {} : { reason }
+  })
+
+/** Trades a token for the cookie; it travels in a header, so that no log and no history keeps it. */
+export const signIn = (token: string): Effect.Effect<void, Failure> =>
+  post("/login", { authorization: `Bearer ${token}` })
+
+export const signOut: Effect.Effect<void, Failure> = post("/logout", {})

@@ -1,0 +1,20 @@
+/**
+ * Long texts are cut by lines and characters, and never inside a character.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { cutText } from "./cut-text.ts"
+
+describe("a cut text", () => {
+  it("is the text itself when it fits", () => {
+    expect(cutText("a\nb\nc", 3, 5)).toBe("a\nb\nc")
+  })
+
+  it("keeps so many lines and characters", () => {
+    expect(cutText("a\nb\nc", 2, 5)).toBe("a\nb")
+    expect(cutText("abcdef", 2, 5)).toBe("abcde")
+  })
+
+  it("does not cut a character in two", () => {
+    expect(cutText("ab😀", 1, 3)).toBe("ab")
+  })
+})

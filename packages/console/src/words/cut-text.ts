@@ -1,0 +1,13 @@
+/**
+ * The first part of a long text, cut where it hurts least.
+ */
+
+/** Cuts a text to so many lines and characters, never inside a character; the same text when it fits. */
+export const cutText = (text: string, maxLines: number, maxCharacters: number): string => {
+  const lines = text.split("\n")
+  const fewer = lines.length > maxLines ? lines.slice(0, maxLines).join("\n") : text
+  if (fewer.length <= maxCharacters) return fewer
+  const cut = fewer.slice(0, maxCharacters)
+  // A high surrogate at the cut belongs to a character that went over it.
+  return /[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut
+}

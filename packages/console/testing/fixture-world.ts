@@ -1,0 +1,202 @@
+/**
+ * A small project in memory, with one suggestion for each thing the inbox has to show.
+ *
+ * Used only by the console's own tests. It knows nothing of agents or of a
+ * database; whether the real server answers like this is the server's stories'
+ * to show.
+ */
+import type { Change } from "@tropism/domain/change"
+import type { GraphObject, ObjectVersion, Relationship } from "@tropism/domain/graph"
+import type { AgentId, GraphEventId, ObjectId, RelationshipId, RunId, TaskId } from "@tropism/domain/ids"
+import type { Properties } from "@tropism/domain/json"
+import type { Run } from "@tropism/domain/run"
+import { type Task, taskTypeOf } from "@tropism/domain/task"
+
+/** A UUID that a reader can tell apart: its last digits are the number. */
+export const fixtureId = <Id extends string>(kind: number, number: number): Id =>
+  `0190a000-000${kind}-7000-8000-${String(number).padStart(12, "0")}` as Id
+
+export const agentIds = {
+  install: fixtureId<AgentId>(1, 1),
+  licence: fixtureId<AgentId>(1, 2),
+  tidy: fixtureId<AgentId>(1, 3)
+}
+
+const agentNames: Readonly<Record<string, string>> = {
+  [agentIds.install]: "install-script-watch",
+  [agentIds.licence]: "licence-review",
+  [agentIds.tidy]: "tidy-up"
+}
+
+export interface World {
+  readonly projects: Array<{ readonly id: string; readonly name: string; readonly createdAt: string }>
+  readonly objects: Map<string, GraphObject>
+  readonly versions: Map<string, Array<ObjectVersion>>
+  readonly relationships: Map<string, Relationship>
+  readonly tasks: Array<Task>
+  readonly runs: Array<Run>
+}
+
+/** Instants are counted back from when the world is made, so that ages are the same in every picture. */
+const minutesAgo = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString()
+
+export const projectId = fixtureId<string>(0, 1)
+
+export const emptyWorld = (): World => ({
+  projects: [{ id: projectId, name: "Demo", createdAt: minutesAgo(60) }],
+  objects: new Map(),
+  versions: new Map(),
+  relationships: new Map(),
+  tasks: [],
+  runs: []
+})
+
+/** Puts an object with its whole history into the world; the last state is the present one. */
+export const addObject = (
+  world: World,
+  number: number,
+  type: string,
+  key: string | null,
+  states: ReadonlyArray<Properties>
+): GraphObject => {
+  const id = fixtureId<ObjectId>(2, number)
+  const versions = states.map((properties, index): ObjectVersion => ({
+    version: index + 1,
+    type: index === 0 ? "created" : "updated",
+    properties,
+    actorType: "user",
+    actorId: "admin",
+    approvedBy: null,
+    runId: null,
+    toolCallId: null,
+    taskId: null,
+    eventId: fixtureId<GraphEventId>(6, number * 100 + index),
+    createdAt: minutesAgo(60 - index)
+  }))
+  const object: GraphObject = {
+    id,
+    type,
+    key,
+    properties: states.at(-1) ?? {},
+    version: states.length,
+    actorType: "user",
+    actorId: "admin",
+    createdAt: minutesAgo(60),
+    updatedAt: minutesAgo(30)
+  }
+  world.objects.set(id, object)
+  world.versions.set(id, versions)
+  return object
+}
+
+export interface SuggestionFixture {
+  readonly agentId: AgentId
+  readonly title: string
+  readonly change: Change
+  readonly target?: GraphObject | null
+  readonly baseVersion?: number | null
+  readonly reasoning?: string
+  readonly confidence?: number
+  readonly evidence?: Task["evidence"]
+  readonly minutesAgo?: number
+}
+
+/** Adds a pending suggestion; its number is its place. */
+export const addSuggestion = (world: World, fixture: SuggestionFixture): Task => {
+  const number = world.tasks.length + 1
+  const runId = fixtureId<RunId>(4, number)
+  const { reasoning, confidence } = fixture
+  const task: Task = {
+    id: fixtureId<TaskId>(3, number),
+    number,
+    type: taskTypeOf[fixture.change.type],
+    status: "pending",
+    title: fixture.title,
+    description: null,
+    payload: {
+      agentId: fixture.agentId,
+      agentRunId: runId,
+      suggestedChanges: fixture.change,
+      ...(reasoning !== undefined && { reasoning }),
+      ...(confidence !== undefined && { confidence })
+    },
+    digest: `digest-of-${number}`,
+    agentId: fixture.agentId,
+    agentName: agentNames[fixture.agentId] ?? "agent",
+    runId,
+    baseVersion: fixture.baseVersion === undefined ? (fixture.target?.version ?? null) : fixture.baseVersion,
+    evidence: fixture.evidence ?? [],
+    target: fixture.target ?? null,
+    resolvedBy: null,
+    resolutionNote: null,
+    outcome: null,
+    createdAt: minutesAgo(fixture.minutesAgo ?? number),
+    resolvedAt: null
+  }
+  world.tasks.push(task)
+  return task
+}
+
+/** What an agent read, as evidence. */
+export const read = (object: GraphObject, version = object.version): Task["evidence"][number] => ({
+  objectId: object.id,
+  type: object.type,
+  version
+})
+
+export const addRelationship = (
+  world: World,
+  number: number,
+  type: string,
+  from: GraphObject,
+  to: GraphObject
+): Relationship => {
+  const relationship: Relationship = {
+    id: fixtureId<RelationshipId>(5, number),
+    type,
+    fromId: from.id,
+    toId: to.id,
+    properties: {},
+    version: 1,
+    actorType: "user",
+    actorId: "admin",
+    createdAt: minutesAgo(60),
+    updatedAt: minutesAgo(60)
+  }
+  world.relationships.set(relationship.id, relationship)
+  return relationship
+}
+
+export const addRun = (
+  world: World,
+  agentId: AgentId,
+  run: Partial<Run> & { readonly minutesAgo: number }
+): Run => {
+  const number = world.runs.length + 1
+  const { minutesAgo: minutes, ...given } = run
+  const made: Run = {
+    id: fixtureId<RunId>(4, 100 + number),
+    agentId,
+    agentName: agentNames[agentId] ?? "agent",
+    agentVersion: 1,
+    status: "completed",
+    pauseReason: null,
+    trigger: { type: "reaction" },
+    summary: null,
+    errorMessage: null,
+    stepCount: 2,
+    attempt: 1,
+    usage: { inputTokens: 0, outputTokens: 0 },
+    model: "scripted",
+    rootEventId: null,
+    depth: 1,
+    contextName: `run-${number}`,
+    createdAt: minutesAgo(minutes),
+    startedAt: minutesAgo(minutes),
+    completedAt: given.status === "running" ? null : minutesAgo(minutes),
+    durationMs: given.status === "running" ? null : 640 + number * 137,
+    ...given
+  }
+  world.runs.push(made)
+  return made
+}
