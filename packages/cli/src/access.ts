@@ -1,0 +1,107 @@
+/**
+ * A way into one project of a server: the client, and which project is meant.
+ *
+ * Every failed request leaves here as one sentence for a person. The project is
+ * the one that was named or the only one; among several nothing is guessed.
+ */
+import type { Page } from "@tropism/api/page"
+import type { Project } from "@tropism/api/system-api"
+import { type ApiClient, Client, type Connection } from "@tropism/client/client"
+import { Effect, Option, type FileSystem, type Path } from "effect"
+import type { GlobalFlag } from "effect/cli"
+import { Failure, failure, requestFailure } from "./failure.ts"
+import { limits } from "./limits.ts"
+import { ProjectFlag, readConnection } from "./settings.ts"
+
+export interface Access {
+  readonly client: ApiClient
+  readonly connection: Connection
+  readonly project: Project
+  /** The parameters that every request in the project has. */
+  readonly params: { readonly projectId: Project["id"] }
+}
+
+export type AccessNeeds =
+  | GlobalFlag.Setting.Identifier<"url">
+  | GlobalFlag.Setting.Identifier<"token">
+  | GlobalFlag.Setting.Identifier<"project">
+  | FileSystem.FileSystem
+  | Path.Path
+
+/** Runs a command in the chosen project. */
+export const inProject = <A, E, R>(
+  body: (access: Access) => Effect.Effect<A, E, R>
+): Effect.Effect<A, Failure, R | AccessNeeds> =>
+  Effect.gen(function* () {
+    const connection = yield* readConnection
+    return yield* withClient(connection, (client) =>
+      Effect.gen(function* () {
+        const project = yield* chooseProject(client, yield* ProjectFlag)
+        return yield* body(accessTo(client, connection, project))
+      })
+    )
+  })
+
+export const accessTo = (client: ApiClient, connection: Connection, project: Project): Access => ({
+  client,
+  connection,
+  project,
+  params: { projectId: project.id }
+})
+
+/** Runs requests and turns what goes wrong with them into sentences. */
+export const withClient = <A, E, R>(
+  connection: Connection,
+  body: (client: ApiClient) => Effect.Effect<A, E, R>
+): Effect.Effect<A, Failure, Exclude<R, Client>> =>
+  Effect.flatMap(Client, body).pipe(
+    Effect.mapError((error) => requestFailure(error, connection.url)),
+    Effect.provide(Client.layer(connection))
+  )
+
+const chooseProject = (client: ApiClient, wanted: Option.Option<string>) =>
+  Effect.gen(function* () {
+    const { items: projects } = yield* readPages((query) => client.projects.list({ query }), Infinity)
+    if (Option.isSome(wanted)) {
+      const found = projects.filter((project) => project.id === wanted.value || project.name === wanted.value)
+      if (found.length === 1 && found[0]) return found[0]
+      return yield* failure(
+        found.length > 1
+          ? `${found.length} projects have the name "${wanted.value}". Use the id:${list(found)}`
+          : `There is no project "${wanted.value}". ${projects.length === 0 ? noProject : `There are:${list(projects)}`}`
+      )
+    }
+    if (projects.length === 1 && projects[0]) return projects[0]
+    return yield* failure(
+      projects.length === 0
+        ? noProject
+        : `There are ${projects.length} projects. Name one with --project:${list(projects)}`
+    )
+  })
+
+const noProject = `The server has no project yet. "tropism projects create NAME" makes one.`
+
+const list = (projects: ReadonlyArray<Project>): string => {
+  const shown = projects.slice(0, 20).map((project) => `\n  ${project.id}  ${project.name}`)
+  return (
+    shown.join("") + (projects.length > shown.length ? `\n  and ${projects.length - shown.length} more` : "")
+  )
+}
+
+/** Reads a list page by page until it has so many records, and says whether there are more. */
+export const readPages = <A, E, R>(
+  read: (query: { readonly cursor?: string; readonly limit: number }) => Effect.Effect<Page<A>, E, R>,
+  count: number
+): Effect.Effect<{ readonly items: ReadonlyArray<A>; readonly hasMore: boolean }, E, R> =>
+  Effect.gen(function* () {
+    const items: Array<A> = []
+    let cursor: string | null = null
+    for (let page = 0; page < limits.pagesRead; page++) {
+      const wanted = Math.min(count - items.length, 200)
+      const answer: Page<A> = yield* read(cursor === null ? { limit: wanted } : { cursor, limit: wanted })
+      items.push(...answer.items)
+      cursor = answer.nextCursor
+      if (cursor === null || items.length >= count) break
+    }
+    return { items, hasMore: cursor !== null }
+  })

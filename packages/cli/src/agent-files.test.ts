@@ -1,0 +1,134 @@
+/**
+ * Agent definitions from files: what is read, and what each mistake says.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, FileSystem, Path, Result } from "effect"
+import { fakeServer } from "../testing/fake-server.ts"
+import { invoke, invokeWith } from "../testing/invoke.ts"
+import { agent } from "../testing/records.ts"
+import { parseDefinitions } from "./agent-files.ts"
+import { isSame } from "./apply-agents.ts"
+
+const watch = "name: watch\nprompt: |\n  Look.\ntriggerType: manual\n"
+
+const names = (text: string) =>
+  Result.map(parseDefinitions("a.yaml", text), (files) => files.map(({ input }) => input.name))
+
+const mistake = (text: string) =>
+  Result.match(parseDefinitions("a.yaml", text), { onSuccess: () => "", onFailure: (error) => error.message })
+
+describe("parseDefinitions", () => {
+  it("reads YAML, several documents in a file, and JSON", () => {
+    expect(names(watch)).toEqual(Result.succeed(["watch"]))
+    expect(names(`# two\n${watch}---\n${watch.replace("watch", "other")}---\n`)).toEqual(
+      Result.succeed(["watch", "other"])
+    )
+    expect(names(JSON.stringify({ name: "json", prompt: "p", triggerType: "manual" }))).toEqual(
+      Result.succeed(["json"])
+    )
+  })
+
+  it("says where a file is no YAML", () => {
+    expect(mistake("name: [")).toMatch(/^a\.yaml is not YAML: .* at line 1, column \d+\.$/)
+  })
+
+  it("refuses a field that does not exist, and a value that is none", () => {
+    expect(mistake(`${watch}capabilites: {}\n`)).toContain("capabilites")
+    expect(mistake(`${watch}executionMode: yolo\n`)).toContain("executionMode")
+    expect(mistake("- 1\n")).toMatch(/^a\.yaml does not define an agent: /)
+  })
+
+  it("refuses a definition that contradicts itself", () => {
+    expect(mistake(watch.replace("manual", "schedule"))).toBe(
+      "a.yaml does not define an agent: /cronSchedule: An agent with triggerType schedule needs a cronSchedule, e.g. 0 9 * * 1-5."
+    )
+  })
+
+  it("puts every mistake in one line", () => {
+    expect(mistake("name: 1\nprompt: 2\n")).not.toContain("\n")
+  })
+})
+
+describe("isSame", () => {
+  it("fills in defaults and takes null for absent", () => {
+    const kept = agent(1, { name: "watch", capabilities: { canDeleteObjects: false } })
+    const input = { name: "watch", prompt: "Do it", triggerType: "manual" } as const
+    expect(
+      isSame(kept, {
+        ...input,
+        capabilities: { canDeleteObjects: false, canCreateObjects: null },
+        timezone: "UTC",
+        role: null
+      })
+    ).toBe(true)
+    expect(isSame(kept, input)).toBe(false)
+    expect(isSame({ ...kept, enabled: false }, { ...input, capabilities: { canDeleteObjects: false } })).toBe(
+      false
+    )
+  })
+})
+
+describe("tropism agents apply", () => {
+  const folder = Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const made = yield* files.makeTempDirectoryScoped()
+    return {
+      path: made,
+      write: (name: string, text: string) => files.writeFileString(path.join(made, name), text)
+    }
+  })
+
+  it.live("creates, updates and leaves alone, and tells which", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer()
+      const { path, write } = yield* folder
+      yield* write("a.yaml", watch)
+      yield* write("b.yml", watch.replace("watch", "digest"))
+      yield* write("readme.md", "no agent")
+      const outcomes = Effect.map(invoke(server, "agents", "apply", "-f", path, "--json"), ({ out }) =>
+        JSON.parse(out.join("\n")).map(
+          (one: { name: string; outcome: string; version: number }) =>
+            `${one.name} ${one.outcome} ${one.version}`
+        )
+      )
+      expect(yield* outcomes).toEqual(["watch created 1", "digest created 1"])
+      expect(yield* outcomes).toEqual(["watch unchanged 1", "digest unchanged 1"])
+      yield* write("a.yaml", `${watch}maxSteps: 3\nrole: Guard\n`)
+      expect(yield* outcomes).toEqual(["watch updated 2", "digest unchanged 1"])
+      yield* write("a.yaml", watch)
+      expect(yield* outcomes).toEqual(["watch updated 3", "digest unchanged 1"])
+      expect(server.state.agents[0]).toMatchObject({ maxSteps: null, role: null })
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("sends nothing when one of the files is wrong", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer()
+      const { path, write } = yield* folder
+      yield* write("a.yaml", watch)
+      yield* write("b.yaml", "name: x\n")
+      const { error, exitCode } = yield* invoke(server, "agents", "apply", "-f", path)
+      expect(exitCode).toBe(1)
+      expect(error).toContain(`${path}/b.yaml does not define an agent`)
+      expect(server.requests).toEqual([])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("refuses two definitions of one name, an empty folder and a place where nothing is", () =>
+    Effect.gen(function* () {
+      const { path, write } = yield* folder
+      expect((yield* invokeWith({}, "agents", "apply", "-f", path)).error).toContain(
+        "has no file that ends in .yaml, .yml or .json"
+      )
+      expect((yield* invokeWith({}, "agents", "apply", "-f", `${path}/none`)).error).toContain(
+        "There is no file or folder"
+      )
+      yield* write("a.yaml", `${watch}---\n${watch}`)
+      expect((yield* invokeWith({}, "agents", "apply", "-f", path)).error).toContain(
+        'The agent "watch" is defined twice'
+      )
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})

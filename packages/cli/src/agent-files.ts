@@ -1,0 +1,109 @@
+/**
+ * Agent definitions in files: YAML or JSON, one or more in a file, a file or a folder of them.
+ *
+ * Everything is read and judged before anything is sent, so a mistake in the
+ * last file does not leave the first ones applied. An unknown field is a
+ * mistake: a misspelt safety setting must not be silently without effect.
+ */
+import { AgentInput, defineAgent, findDefinitionFault } from "@tropism/domain/agent"
+import { Effect, FileSystem, Path, Result, Schema } from "effect"
+import { parseAllDocuments } from "yaml"
+import { type Failure, failure } from "./failure.ts"
+import { limits } from "./limits.ts"
+
+export interface AgentFile {
+  readonly file: string
+  readonly input: AgentInput
+}
+
+/** Reads every definition of a file, or of the files of a folder that end in .yaml, .yml or .json. */
+export const readAgentFiles = (
+  location: string
+): Effect.Effect<ReadonlyArray<AgentFile>, Failure, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    const files = yield* listFiles(location)
+    const definitions = (yield* Effect.forEach(files, readDefinitions)).flat()
+    if (definitions.length === 0) return yield* failure(`${location} defines no agent.`)
+    const names = new Map<string, string>()
+    for (const { file, input } of definitions) {
+      const earlier = names.get(input.name)
+      if (earlier !== undefined)
+        return yield* failure(`The agent "${input.name}" is defined twice: in ${earlier} and in ${file}.`)
+      names.set(input.name, file)
+    }
+    return definitions
+  })
+
+const listFiles = (location: string) =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const facts = yield* files
+      .stat(location)
+      .pipe(
+        Effect.mapError(() =>
+          failure(`There is no file or folder ${location}. Give the path of agent definitions in YAML.`)
+        )
+      )
+    if (facts.type !== "Directory") return [location]
+    const entries = yield* files
+      .readDirectory(location)
+      .pipe(
+        Effect.mapError(() =>
+          failure(`The folder ${location} may not be read by this user. Check who may read it.`)
+        )
+      )
+    const found = entries.filter((entry) => /\.(ya?ml|json)$/.test(entry)).toSorted()
+    if (found.length === 0)
+      return yield* failure(`The folder ${location} has no file that ends in .yaml, .yml or .json.`)
+    if (found.length > limits.agentFiles)
+      return yield* failure(
+        `The folder ${location} has ${found.length} agent files; at most ${limits.agentFiles} are read.`
+      )
+    return found.map((entry) => path.join(location, entry))
+  })
+
+const readDefinitions = (file: string) =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const text = yield* files
+      .readFileString(file)
+      .pipe(
+        Effect.mapError(() =>
+          failure(`The file ${file} cannot be read. Check that it exists and who may read it.`)
+        )
+      )
+    if (text.length > limits.agentFileBytes)
+      return yield* failure(`The file ${file} is too large for agent definitions.`)
+    return yield* Effect.fromResult(parseDefinitions(file, text))
+  })
+
+const decodeInput = Schema.decodeUnknownResult(AgentInput, { onExcessProperty: "error", errors: "all" })
+
+/** Parses the definitions of one file; the failure says in which file, at which line or field. */
+export const parseDefinitions = (
+  file: string,
+  text: string
+): Result.Result<ReadonlyArray<AgentFile>, Failure> => {
+  const documents = parseAllDocuments(text, { prettyErrors: true })
+  const definitions: Array<AgentFile> = []
+  for (const document of Array.isArray(documents) ? documents : []) {
+    const [error] = document.errors
+    if (error)
+      return Result.fail(
+        failure(`${file} is not YAML: ${error.message.split("\n", 1)[0]?.replace(/:$/, "")}.`)
+      )
+    const value: unknown = document.toJS({ maxAliasCount: 100 })
+    if (value === null || value === undefined) continue
+    const decoded = decodeInput(value)
+    if (Result.isFailure(decoded))
+      return Result.fail(failure(`${file} does not define an agent: ${schemaText(decoded.failure)}`))
+    const fault = findDefinitionFault(defineAgent(decoded.success))
+    if (fault)
+      return Result.fail(failure(`${file} does not define an agent: ${fault.pointer}: ${fault.message}.`))
+    definitions.push({ file, input: decoded.success })
+  }
+  return Result.succeed(definitions)
+}
+
+const schemaText = (error: Schema.SchemaError): string => `${error.message.replace(/\s*\n\s*/g, " ").trim()}.`

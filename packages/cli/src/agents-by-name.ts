@@ -1,0 +1,38 @@
+/**
+ * The agents of a project, found by what a person calls them.
+ */
+import type { Agent } from "@tropism/domain/agent"
+import { Effect } from "effect"
+import { type Access, readPages } from "./access.ts"
+import { failure } from "./failure.ts"
+import { printable } from "./terminal/text.ts"
+
+export const readAgents = (access: Access) =>
+  Effect.map(
+    readPages((query) => access.client.agents.list({ params: access.params, query }), Infinity),
+    ({ items }) => items
+  )
+
+/** Finds an agent by its name or id. */
+export const findAgent = (access: Access, reference: string) =>
+  Effect.gen(function* () {
+    const agents = yield* readAgents(access)
+    const found =
+      agents.find((agent) => agent.id === reference) ?? agents.find((agent) => agent.name === reference)
+    if (found) return found
+    return yield* failure(
+      agents.length === 0
+        ? `There is no agent "${printable(reference)}": the project has none yet. "tropism agents apply -f FILE" adds one.`
+        : `There is no agent "${printable(reference)}". There are: ${nameList(agents)}.`
+    )
+  })
+
+const shownNames = 20
+
+const nameList = (agents: ReadonlyArray<Agent>): string => {
+  const names = agents
+    .slice(0, shownNames)
+    .map((agent) => agent.name)
+    .join(", ")
+  return agents.length > shownNames ? `${names} and ${agents.length - shownNames} more` : names
+}

@@ -1,0 +1,58 @@
+/**
+ * What a suggestion would do, in words short enough for a line.
+ */
+import type { Task } from "@tropism/domain/task"
+import { canonicalJson } from "@tropism/domain/json"
+import type { Schema } from "effect"
+import { cutEnd, printable } from "./terminal/text.ts"
+
+/** What the change is about: the object's type and key, or the ends of a relationship. */
+export const taskSubject = (task: Task): string => {
+  const change = task.payload.suggestedChanges
+  switch (change.type) {
+    case "create":
+      return `${change.objectType} ${change.key ?? "(new)"}`
+    case "createRelationship":
+      return `${change.relationship.type} ${shortId(change.relationship.fromId)} → ${shortId(change.relationship.toId)}`
+    case "deleteRelationship":
+      return `relationship ${shortId(change.relationshipId)}`
+    case "update":
+    case "delete":
+      return task.target
+        ? `${task.target.type} ${task.target.key ?? shortId(task.target.id)}`
+        : `object ${shortId(change.objectId)}`
+  }
+}
+
+/** One line for each property that would change: old → new. */
+export const changeLines = (task: Task): ReadonlyArray<string> => {
+  const change = task.payload.suggestedChanges
+  if (change.type === "delete") return ["delete the object"]
+  if (change.type === "deleteRelationship") return ["delete the relationship"]
+  const before = change.type === "update" ? (task.target?.properties ?? {}) : {}
+  const lines = Object.entries(change.data).map(([name, value]) => {
+    const old = before[name]
+    if (value === null) return `${name}: ${valueText(old)} → removed`
+    return old === undefined
+      ? `${name}: ${valueText(value)}`
+      : `${name}: ${valueText(old)} → ${valueText(value)}`
+  })
+  if (lines.length > 0) return lines
+  return [
+    change.type === "create"
+      ? "create the object"
+      : change.type === "update"
+        ? "no property changes"
+        : "create the relationship"
+  ]
+}
+
+const longestValue = 60
+
+export const valueText = (value: Schema.Json | undefined): string =>
+  value === undefined
+    ? "nothing"
+    : cutEnd(printable(typeof value === "string" ? `"${value}"` : canonicalJson(value)), longestValue)
+
+/** The part of an id that tells it from its neighbours: a UUIDv7 begins with the time. */
+export const shortId = (id: string): string => id.slice(-12)

@@ -1,0 +1,52 @@
+/**
+ * The command `tropism` with everything below it, and how a wrong invocation is answered.
+ *
+ * Help goes to standard output because it was asked for; a wrong invocation is
+ * one sentence on standard error with the command that shows the right one.
+ */
+import { Console, Effect } from "effect"
+import { type CliError, CliOutput, Command } from "effect/cli"
+import packageJson from "../package.json" with { type: "json" }
+import { agentsCommand } from "./commands/agents.ts"
+import { explainCommand } from "./commands/explain.ts"
+import { importCommand } from "./commands/import.ts"
+import { projectsCommand } from "./commands/projects.ts"
+import { runCommand } from "./commands/run-agent.ts"
+import { runsCommand } from "./commands/runs.ts"
+import { demoCommand, startCommand } from "./commands/start.ts"
+import { tailCommand } from "./commands/tail.ts"
+import { tasksCommand } from "./commands/tasks.ts"
+import { globalFlags } from "./settings.ts"
+
+const tropism = Command.make("tropism").pipe(
+  Command.withDescription("Agents that act on a shared knowledge graph when it changes."),
+  Command.withSubcommands([
+    { group: "Server", commands: [startCommand, demoCommand] },
+    { group: "Graph", commands: [projectsCommand, importCommand, tailCommand] },
+    { group: "Agents", commands: [agentsCommand, runCommand, runsCommand, explainCommand] },
+    { group: "Review", commands: [tasksCommand] }
+  ]),
+  Command.withGlobalFlags(globalFlags)
+)
+
+/** Runs one invocation. */
+export const runCommandLine = (args: ReadonlyArray<string>) =>
+  Command.runWith(tropism, { version: packageJson.version })(args).pipe(
+    Effect.provideService(CliOutput.Presenter, presenter)
+  )
+
+const presenter: CliOutput.Presenter = {
+  present: (event) => {
+    if (event._tag !== "InvalidInvocation") return CliOutput.defaultPresenter.present(event)
+    const sentences = event.errors.map((error) =>
+      error.message.replace(/\s*\n\s*/g, " ").replace(/[^.?!]$/, "$&.")
+    )
+    return Console.error(
+      `tropism: ${sentences.join(" ")} Run "${event.commandPath.join(" ")} --help" to see how.`
+    )
+  }
+}
+
+/** 2 for a wrong invocation; help that was asked for is no error. */
+export const usageExitCode = (error: CliError.CliError): number =>
+  error._tag === "ShowHelp" && error.errors.length === 0 ? 0 : 2

@@ -1,0 +1,13 @@
+/**
+ * `--limit`, alike for every list.
+ */
+import { Schema } from "effect"
+import { Flag } from "effect/cli"
+import { limits } from "../limits.ts"
+
+export const limitFlag = Flag.Int("limit").pipe(
+  Flag.withMetavar("<count>"),
+  Flag.withDescription(`How many records to list, newest first (default: ${limits.listedRecords})`),
+  Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: limits.pagesRead * 200 }))),
+  Flag.withDefault(limits.listedRecords)
+)

@@ -1,0 +1,57 @@
+/**
+ * `tropism projects`: which projects there are, and a new one.
+ */
+import { ProjectInput } from "@tropism/api/system-api"
+import { Clock, Effect } from "effect"
+import { Argument, Command } from "effect/cli"
+import { readPages, withClient } from "../access.ts"
+import { printOr, printRecords } from "../print-records.ts"
+import { readConnection } from "../settings.ts"
+import { Screen } from "../terminal/screen.ts"
+import { printable } from "../terminal/text.ts"
+import { formatAge } from "../terminal/time.ts"
+
+const list = Command.make("projects", {}, () =>
+  Effect.gen(function* () {
+    const { paint } = yield* Screen
+    const now = yield* Clock.currentTimeMillis
+    const connection = yield* readConnection
+    const { hasMore, items } = yield* withClient(connection, (client) =>
+      readPages((query) => client.projects.list({ query }), Infinity)
+    )
+    yield* printRecords({
+      records: items,
+      hasMore,
+      nothing: `There is no project yet. "tropism projects create NAME" makes one.`,
+      columns: [
+        { title: "PROJECT", cell: (project) => project.id, paint: () => paint.dim },
+        { title: "NAME", cell: (project) => project.name },
+        {
+          title: "AGE",
+          align: "right",
+          cell: (project) => formatAge(project.createdAt, now),
+          paint: () => paint.dim
+        }
+      ]
+    })
+  })
+).pipe(Command.withDescription("List the projects, or create one"))
+
+const create = Command.make(
+  "create",
+  {
+    name: Argument.String("name").pipe(
+      Argument.withDescription("What the project is called"),
+      Argument.withSchema(ProjectInput.fields.name)
+    )
+  },
+  ({ name }) =>
+    Effect.gen(function* () {
+      const screen = yield* Screen
+      const connection = yield* readConnection
+      const project = yield* withClient(connection, (client) => client.projects.create({ payload: { name } }))
+      yield* printOr(project, screen.print(`Created project "${printable(project.name)}": ${project.id}`))
+    })
+).pipe(Command.withDescription("Create a project"))
+
+export const projectsCommand = list.pipe(Command.withSubcommands([create]))

@@ -1,0 +1,134 @@
+/**
+ * `tropism runs`, `run` and `explain`: what is asked for, what is printed, how it ends.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { fakeServer } from "../../testing/fake-server.ts"
+import { invoke } from "../../testing/invoke.ts"
+import { agent, graphEvent, id, run } from "../../testing/records.ts"
+
+const project = id("project", 1)
+
+describe("tropism runs", () => {
+  const runs = [run(2, { status: "failed", errorMessage: "The model refused", durationMs: 61_000 }), run(1)]
+
+  it.live("lists runs with what came of them", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ runs })
+      const { out } = yield* invoke(server, "runs")
+      expect(out[0]).toMatch(/^RUN +AGENT +STATUS +TRIGGER +STEPS +TOOK +AGE +SUMMARY$/)
+      expect(out[1]).toMatch(/failed +created Package v1 +1 +1 min 1 s .* The model refused$/)
+    })
+  )
+
+  it.live("filters by state and by the agent's name", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({
+        runs,
+        agents: [agent(1, { name: "licence-review" }), agent(2, { name: "digest" })]
+      })
+      expect((yield* invoke(server, "runs", "--status", "failed")).out).toHaveLength(2)
+      expect((yield* invoke(server, "runs", "--agent", "digest")).out).toEqual(["There is no such run."])
+      expect((yield* invoke(server, "runs", "--agent", "digset")).error).toBe(
+        'There is no agent "digset". There are: licence-review, digest.'
+      )
+    })
+  )
+
+  it.live("shows one run", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ runs })
+      const { out } = yield* invoke(server, "runs", "show", id("run", 1))
+      expect(out).toContain("Status   completed")
+      expect((yield* invoke(server, "runs", "show", id("run", 9))).error).toBe("Not found.")
+    })
+  )
+})
+
+describe("tropism run", () => {
+  const agents = [agent(1, { name: "digest" })]
+
+  it.live("triggers the agent with the input and prints the run", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({
+        agents,
+        runs: [run(1, { agentName: "digest", summary: "3 findings" })]
+      })
+      const { exitCode, out } = yield* invoke(server, "run", "digest", "--input", '{"days":7}')
+      expect(exitCode).toBe(0)
+      expect(out).toContain("Summary  3 findings")
+      const trigger = server.requests.find(({ line }) => line.startsWith("POST"))
+      expect(trigger?.line).toBe(`POST /api/projects/${project}/agents/${id("agent", 1)}/trigger?wait=false`)
+      expect(JSON.parse(trigger?.body ?? "")).toEqual({ input: { days: 7 } })
+    })
+  )
+
+  it.live("waits for the run to end", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({
+        agents,
+        runs: [run(1, { status: "running", completedAt: null, durationMs: null })]
+      })
+      const looked = () =>
+        server.requests.filter(({ line }) => line === `GET /api/projects/${project}/runs/${id("run", 1)}`)
+          .length
+      yield* Effect.forkScoped(
+        Effect.sync(() => (server.state.runs = looked() < 2 ? server.state.runs : [run(1)])).pipe(
+          Effect.andThen(Effect.yieldNow),
+          Effect.forever
+        )
+      )
+      const { exitCode, out } = yield* invoke(server, "run", "digest")
+      expect(exitCode).toBe(0)
+      expect(out).toContain("Status   completed")
+      expect(looked()).toBeGreaterThan(1)
+    })
+  )
+
+  it.live("fails when the run failed", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({
+        agents,
+        runs: [run(1, { status: "failed", errorMessage: "No key for openai" })]
+      })
+      expect(yield* invoke(server, "run", "digest")).toMatchObject({
+        exitCode: 1,
+        error: "The run failed: No key for openai"
+      })
+    })
+  )
+
+  it.live("refuses an input that is no JSON", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ agents })
+      const { error, exitCode } = yield* invoke(server, "run", "digest", "--input", "{days")
+      expect(exitCode).toBe(2)
+      expect(error).toMatch(
+        /^tropism: Invalid value for flag --input: .* Run "tropism run --help" to see how\.$/
+      )
+    })
+  )
+})
+
+describe("tropism explain", () => {
+  it.live("asks by the event's id or by its place in the feed", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({
+        agents: [agent(1, { name: "digest" })],
+        events: [graphEvent(1), graphEvent(2)]
+      })
+      for (const reference of ["2", id("event", 2)]) {
+        const { out } = yield* invoke(server, "explain", "digest", reference)
+        expect(out).toEqual([
+          "Agent    digest",
+          `Event    ${id("event", 2)}`,
+          "Outcome  refused",
+          "Reason   The agent ignores its own changes."
+        ])
+      }
+      expect((yield* invoke(server, "explain", "digest", "9")).error).toBe(
+        'The feed of project "Demo" has no event 9.'
+      )
+    })
+  )
+})

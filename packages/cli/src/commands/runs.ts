@@ -1,0 +1,152 @@
+/**
+ * `tropism runs`: what the agents did, newest first, and one run step by step.
+ */
+import { RunId } from "@tropism/domain/ids"
+import { type Run, RunStatus } from "@tropism/domain/run"
+import { Clock, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { findAgent } from "../agents-by-name.ts"
+import { inProject, readPages } from "../access.ts"
+import { contextEventName, contextEventText, triggerText } from "../event-text.ts"
+import { type Fact, printFacts, printOr, printRecords } from "../print-records.ts"
+import { type Paint, paintState } from "../terminal/paint.ts"
+import { Screen } from "../terminal/screen.ts"
+import { renderTable } from "../terminal/table.ts"
+import { printable } from "../terminal/text.ts"
+import { clockTime, formatAge, formatDuration } from "../terminal/time.ts"
+import { limitFlag } from "./limit-flag.ts"
+
+const list = Command.make(
+  "runs",
+  {
+    status: Flag.Literals("status", RunStatus.literals).pipe(
+      Flag.withDescription("Only runs in this state"),
+      Flag.optional
+    ),
+    agent: Flag.String("agent").pipe(
+      Flag.withDescription("Only runs of this agent, by name or id"),
+      Flag.optional
+    ),
+    limit: limitFlag
+  },
+  ({ agent, limit, status }) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const { paint } = yield* Screen
+        const now = yield* Clock.currentTimeMillis
+        const filter = {
+          ...(Option.isSome(status) ? { status: status.value } : {}),
+          ...(Option.isSome(agent) ? { agentId: (yield* findAgent(access, agent.value)).id } : {})
+        }
+        const { hasMore, items } = yield* readPages(
+          (query) => access.client.runs.list({ params: access.params, query: { ...query, ...filter } }),
+          limit
+        )
+        yield* printRecords({
+          records: items,
+          hasMore,
+          nothing: "There is no such run.",
+          columns: [
+            { title: "RUN", cell: (run) => run.id, paint: () => paint.dim },
+            { title: "AGENT", cell: (run) => run.agentName },
+            { title: "STATUS", cell: (run) => run.status, paint: (run) => paintState(paint, run.status) },
+            { title: "TRIGGER", cell: triggerText },
+            { title: "STEPS", align: "right", cell: (run) => String(run.stepCount) },
+            { title: "TOOK", align: "right", cell: tookText },
+            {
+              title: "AGE",
+              align: "right",
+              cell: (run) => formatAge(run.createdAt, now),
+              paint: () => paint.dim
+            },
+            { title: "SUMMARY", shrinks: "end", cell: outcomeText }
+          ]
+        })
+      })
+    )
+).pipe(
+  Command.withDescription("List runs, or show one step by step"),
+  Command.withExamples([
+    { command: "tropism runs --status failed", description: "List the runs that failed" },
+    { command: "tropism runs show 0197…", description: "Show what a run did" }
+  ])
+)
+
+const show = Command.make(
+  "show",
+  { run: Argument.String("run").pipe(Argument.withDescription("A run's id"), Argument.withSchema(RunId)) },
+  (input) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const screen = yield* Screen
+        const params = { ...access.params, runId: input.run }
+        const run = yield* access.client.runs.get({ params })
+        const events = yield* readPages((query) => access.client.runs.events({ params, query }), Infinity)
+        const toolCalls = yield* readPages(
+          (query) => access.client.runs.toolCalls({ params, query }),
+          Infinity
+        )
+        // Lists are newest first and a log is read from its beginning; ids say the order either way.
+        const log = events.items.toSorted((a, b) => numberOf(a.id) - numberOf(b.id))
+        yield* printOr(
+          { run, events: log, toolCalls: toolCalls.items },
+          Effect.gen(function* () {
+            yield* printFacts(runFacts(run, toolCalls.items.length, screen.paint))
+            if (log.length === 0) return
+            yield* screen.print(
+              "",
+              ...renderTable(
+                log,
+                [
+                  {
+                    title: "NO",
+                    align: "right",
+                    cell: (event) => String(numberOf(event.id)),
+                    paint: () => screen.paint.dim
+                  },
+                  {
+                    title: "TIME",
+                    cell: (event) => clockTime(event.timestamp),
+                    paint: () => screen.paint.dim
+                  },
+                  { title: "EVENT", cell: (event) => contextEventName(event.type) },
+                  { title: "WHAT", shrinks: "end", cell: contextEventText }
+                ],
+                { paint: screen.paint, width: yield* screen.width }
+              )
+            )
+          })
+        )
+      })
+    )
+).pipe(Command.withDescription("Show one run: its trigger, its log and what it cost"))
+
+export const runsCommand = list.pipe(Command.withSubcommands([show]))
+
+export const runFacts = (run: Run, toolCallCount: number, paint: Paint): ReadonlyArray<Fact> => [
+  ["Run", run.id],
+  ["Agent", `${run.agentName} v${run.agentVersion}`],
+  [
+    "Status",
+    run.pauseReason === null ? run.status : `${run.status} (${run.pauseReason})`,
+    paintState(paint, run.status)
+  ],
+  ["Trigger", triggerText(run)],
+  ["Model", run.model ?? ""],
+  [
+    "Steps",
+    `${run.stepCount}, with ${toolCallCount} tool calls, ${run.usage.inputTokens} tokens in and ${run.usage.outputTokens} out`
+  ],
+  ["Attempt", run.attempt > 1 ? String(run.attempt) : ""],
+  ["Started", run.startedAt ?? "not yet"],
+  ["Took", tookText(run)],
+  ["Summary", run.summary ?? ""],
+  ["Error", run.errorMessage ?? ""]
+]
+
+export const tookText = (run: Run): string => (run.durationMs === null ? "" : formatDuration(run.durationMs))
+
+/** What came of a run, in its own words. */
+export const outcomeText = (run: Run): string => printable(run.errorMessage ?? run.summary ?? "")
+
+const numberOf = (eventId: string): number => Number(eventId.slice(eventId.indexOf(":") + 1))

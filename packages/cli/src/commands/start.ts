@@ -1,0 +1,190 @@
+/**
+ * `tropism start`: the server in this process, with the console and, if asked for, the demo.
+ *
+ * The console is built beside the starting server and the demo does not wait
+ * for it. Whatever goes wrong around the server is told and the server goes on;
+ * only the server's own failure ends the command.
+ */
+import { Clock, Config, Deferred, Effect, Fiber, Option, Redacted, References } from "effect"
+import { Command, Flag, GlobalFlag } from "effect/cli"
+import type { Ready } from "@tropism/server/main"
+import { withClient } from "../access.ts"
+import { type Checkout, findCheckout } from "../checkout.ts"
+import { buildConsole, isConsoleStale } from "../console-build.ts"
+import { openDemo, prepareDemo } from "../demo.ts"
+import { keyVariables, makeDemoFeed, modelSentence } from "../demo-feed.ts"
+import { type Failure, failure } from "../failure.ts"
+import { serverLogLines } from "../server-log.ts"
+import { type Environment, JsonFlag, readEnvironment } from "../settings.ts"
+import { Screen } from "../terminal/screen.ts"
+import { formatDuration } from "../terminal/time.ts"
+
+const demoFlag = Flag.Boolean("demo").pipe(
+  Flag.withDescription(
+    "On a new data folder: import the project's own dependencies and let three agents work on them"
+  ),
+  Flag.withDefault(false)
+)
+
+export const startCommand = Command.make("start", { demo: demoFlag }, ({ demo }) => start(demo)).pipe(
+  Command.withDescription("Start the server, its database and its console"),
+  Command.withExamples([
+    { command: "tropism start", description: "Start on http://127.0.0.1:4400 with the data in .tropism" },
+    {
+      command: "PORT=5000 TROPISM_DATA=/srv/tropism tropism start",
+      description: "Start on another port with another data folder"
+    }
+  ])
+)
+
+export const demoCommand = Command.make("demo", {}, () => start(true)).pipe(
+  Command.withDescription("The same as start --demo")
+)
+
+const start = (withDemo: boolean) =>
+  Effect.gen(function* () {
+    const screen = yield* Screen
+    const began = yield* Clock.currentTimeMillis
+    const environment = yield* readEnvironment
+    const checkout = yield* findCheckout
+    const isJson = yield* JsonFlag
+    const ready = yield* Deferred.make<Ready>()
+    yield* screen.redraw(() => "Starting the server and its database …")
+    const consoleBuild = yield* Effect.forkScoped(prepareConsole(checkout))
+    const server = yield* Effect.forkScoped(
+      runServer(environment, checkout, (info) => Deferred.succeed(ready, info))
+    )
+    const open = Effect.gen(function* () {
+      const info = yield* Deferred.await(ready)
+      yield* screen.redraw(undefined)
+      if (isJson)
+        yield* screen.print(
+          JSON.stringify({
+            type: "ready",
+            url: info.url,
+            loginLink: info.loginLink,
+            tokenFile: info.tokenFile
+          })
+        )
+      else
+        yield* screen.print(
+          `The server was ready after ${formatDuration((yield* Clock.currentTimeMillis) - began)}.`
+        )
+      const block = Effect.gen(function* () {
+        yield* Fiber.join(consoleBuild)
+        if (!isJson) yield* screen.print(...readyBlock(info, environment, screen.paint.link))
+      })
+      yield* withDemo ? runDemo(info, checkout, block) : block
+      return yield* Effect.never
+    })
+    yield* Effect.raceFirst(Fiber.join(server), open)
+  }).pipe(
+    Effect.onInterrupt(() =>
+      Effect.flatMap(Screen, (screen) => Effect.andThen(screen.redraw(undefined), screen.print("Stopping …")))
+    ),
+    Effect.scoped,
+    Effect.onInterrupt(() => Effect.flatMap(Screen, (screen) => screen.print("Stopped.")))
+  )
+
+/** Runs the server; its log goes to standard error and begins at warnings unless `--log-level` says otherwise. */
+const runServer = (
+  environment: Environment,
+  checkout: Checkout,
+  onReady: (info: Ready) => Effect.Effect<unknown>
+) =>
+  Effect.gen(function* () {
+    const level = yield* GlobalFlag.LogLevel
+    // Loaded here and not above, so that no other command waits for it.
+    const { serve } = yield* Effect.promise(() => import("@tropism/server/main"))
+    return yield* serve({
+      host: environment.host,
+      port: environment.port,
+      dataFolder: environment.dataFolder,
+      consoleFolder: `${checkout.consoleFolder}/dist`,
+      ...(Option.isSome(environment.databaseUrl) ? { databaseUrl: environment.databaseUrl.value } : {}),
+      ...(Option.isSome(environment.token) ? { token: environment.token.value } : {}),
+      onReady: (info) => Effect.asVoid(onReady(info))
+    }).pipe(
+      Effect.mapError((error) => failure(error.message)),
+      Effect.provideService(
+        References.MinimumLogLevel,
+        Option.getOrElse(level, () => "Warn" as const)
+      ),
+      Effect.provide(serverLogLines)
+    )
+  })
+
+/** Builds the console if it has to be; says so in a line, and never fails. */
+const prepareConsole = (checkout: Checkout) =>
+  Effect.gen(function* () {
+    const screen = yield* Screen
+    const say = (yield* JsonFlag) ? () => Effect.void : (line: string) => screen.print(line)
+    const build = Effect.gen(function* () {
+      if (!(yield* isConsoleStale(checkout))) return
+      yield* say("Building the console; this takes a few seconds.")
+      const tookMs = yield* buildConsole(checkout, process.execPath)
+      yield* say(`The console was built in ${formatDuration(tookMs)}.`)
+    })
+    yield* Effect.catch(build, (error) =>
+      say(
+        `The console could not be built: ${error.message}. The server works without it, or with the one built before.`
+      )
+    )
+  })
+
+const runDemo = (info: Ready, checkout: Checkout, block: Effect.Effect<void>) =>
+  Effect.gen(function* () {
+    const screen = yield* Screen
+    const connection = { url: info.url, token: info.token }
+    yield* withClient(connection, (client) =>
+      Effect.gen(function* () {
+        const demo = yield* openDemo(client, connection)
+        if (Option.isNone(demo)) {
+          yield* screen.print(
+            "The server has projects of its own, so the demo adds nothing. It needs a new data folder: set TROPISM_DATA."
+          )
+          return yield* block
+        }
+        const isConfigured = yield* hasModel
+        const feed = yield* makeDemoFeed(demo.value, {
+          url: info.url,
+          modelSentence: (model) => modelSentence(model, isConfigured)
+        })
+        const looking = yield* Effect.forkChild(feed.run)
+        yield* prepareDemo(demo.value, checkout)
+        yield* block
+        yield* feed.showStatus
+        yield* Fiber.join(looking)
+      })
+    )
+  }).pipe(
+    Effect.catch((error: Failure) => Effect.andThen(screenPrint(`The demo stopped: ${error.message}`), block))
+  )
+
+const screenPrint = (line: string) => Effect.flatMap(Screen, (screen) => screen.print(line))
+
+/** Whether the environment names a model or holds a key. */
+const hasModel = Effect.map(
+  Effect.forEach(["TROPISM_MODEL", ...keyVariables], (name) => Config.option(Config.String(name))),
+  (values) => values.some((value) => Option.isSome(value) && value.value.trim() !== "")
+).pipe(Effect.orElseSucceed(() => false))
+
+/** The last thing a start prints: where to look, where the data lies, how to stop. */
+export const readyBlock = (
+  info: Ready,
+  environment: Environment,
+  link: (text: string) => string
+): ReadonlyArray<string> => [
+  "",
+  "  Tropism is running.",
+  "",
+  `  Open    ${link(info.loginLink)}`,
+  `  API     ${info.url}/docs`,
+  `  Data    ${Option.isSome(environment.databaseUrl) ? `${hostOf(environment.databaseUrl.value)}, ${environment.dataFolder}` : environment.dataFolder}`,
+  `  Token   ${info.tokenFile ?? "as set in TROPISM_TOKEN"}`,
+  "  Stop    Ctrl-C",
+  ""
+]
+
+const hostOf = (databaseUrl: Redacted.Redacted<string>): string =>
+  `PostgreSQL at ${URL.parse(Redacted.value(databaseUrl))?.host ?? "DATABASE_URL"}`

@@ -1,0 +1,72 @@
+/**
+ * `tropism tail`: what is told while it happens, from where, and in what form.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { UserId } from "@tropism/domain/ids"
+import { Effect, Fiber } from "effect"
+import { fakeServer } from "../../testing/fake-server.ts"
+import { invokeInto, until } from "../../testing/invoke.ts"
+import { agent, graphEvent, id, run } from "../../testing/records.ts"
+
+describe("tropism tail", () => {
+  it.live("tells events from a place on, and runs as they change, each in a line", () =>
+    Effect.gen(function* () {
+      const events = [
+        graphEvent(1),
+        graphEvent(2),
+        graphEvent(3, {
+          type: "updated",
+          version: 2,
+          actorType: "agent",
+          actorId: id("agent", 1),
+          approvedBy: UserId.make("ann"),
+          changedProperties: ["license"]
+        })
+      ]
+      const server = yield* fakeServer({
+        agents: [agent(1, { name: "digest" })],
+        events,
+        runs: [run(1, { status: "running", completedAt: null, durationMs: null })]
+      })
+      const out: Array<string> = []
+      const tail = yield* Effect.forkScoped(invokeInto(out, server, "tail", "--after", "1"))
+      yield* until(() => out.length >= 2)
+      server.state.runs = [run(1, { summary: "Looked" })]
+      yield* until(() => out.length >= 3)
+      yield* Fiber.interrupt(tail)
+      expect(out).toEqual([
+        `12:00:02      2  created  ${"Package node_modules/p2 v1".padEnd(48)}  by user local`,
+        `12:00:03      3  updated  ${"Package node_modules/p3 v2".padEnd(48)}  by agent digest, approved by ann  license`,
+        `12:00:02  run    licence-review        ${"Package 000000000001".padEnd(40)}  completed     1.0 s  Looked`
+      ])
+    })
+  )
+
+  it.live("begins with what is new, at the place it finds to be the last", () =>
+    Effect.gen(function* () {
+      for (const count of [0, 1, 2, 3, 100]) {
+        const server = yield* fakeServer({
+          events: Array.from({ length: count }, (_, index) => graphEvent(index + 1))
+        })
+        const tail = yield* Effect.forkScoped(invokeInto([], server, "tail"))
+        yield* until(() => server.lastEventIds.length > 0)
+        yield* Fiber.interrupt(tail)
+        expect(server.lastEventIds[0]).toBe(String(count))
+      }
+    })
+  )
+
+  it.live("prints one JSON object per line with --json", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ events: [graphEvent(1), graphEvent(2)] })
+      const out: Array<string> = []
+      const tail = yield* Effect.forkScoped(invokeInto(out, server, "tail", "--after", "0", "--json"))
+      yield* until(() => out.length >= 2)
+      yield* Fiber.interrupt(tail)
+      expect(out.map((line) => JSON.parse(line))).toEqual([
+        { type: "event", event: graphEvent(1) },
+        { type: "event", event: graphEvent(2) }
+      ])
+    })
+  )
+})

@@ -1,0 +1,137 @@
+/**
+ * `tropism tail`: what happens in a project while it happens, until it is interrupted.
+ *
+ * Graph events come from the live feed, which is gap-free across a cut
+ * connection; runs are told as they begin, change and end.
+ */
+import { followGraphEvents } from "@tropism/client/feed"
+import type { GraphEvent } from "@tropism/domain/graph"
+import type { Run } from "@tropism/domain/run"
+import { Effect, Option, Schema, Stream } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { Command, Flag } from "effect/cli"
+import { type Access, inProject } from "../access.ts"
+import { readAgents } from "../agents-by-name.ts"
+import { eventActor, eventChange, eventSubject } from "../event-text.ts"
+import { requestFailure } from "../failure.ts"
+import { followRuns } from "../follow-runs.ts"
+import { makeSubjects, renderRunLine } from "../run-line.ts"
+import { JsonFlag } from "../settings.ts"
+import { type Paint, paintState } from "../terminal/paint.ts"
+import { Screen } from "../terminal/screen.ts"
+import { pad } from "../terminal/text.ts"
+import { clockTime } from "../terminal/time.ts"
+
+export const tailCommand = Command.make(
+  "tail",
+  {
+    after: Flag.Int("after").pipe(
+      Flag.withMetavar("<position>"),
+      Flag.withDescription("Begin after this place in the feed; 0 is the beginning (default: now)"),
+      Flag.withSchema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+      Flag.optional
+    )
+  },
+  ({ after }) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const lines = Stream.merge(yield* eventLines(access, after), yield* runLines(access))
+        const screen = yield* Screen
+        yield* lines.pipe(Stream.runForEach((line) => screen.print(line)))
+      })
+    )
+).pipe(
+  Command.withDescription("Show graph events and runs while they happen"),
+  Command.withExamples([
+    { command: "tropism tail", description: "Watch the project" },
+    {
+      command: "tropism tail --after 0 --json",
+      description: "Print every event from the beginning, one JSON object per line"
+    }
+  ])
+)
+
+const eventLines = (access: Access, after: Option.Option<number>) =>
+  Effect.gen(function* () {
+    const { paint } = yield* Screen
+    const isJson = yield* JsonFlag
+    const names = new Map((yield* readAgents(access)).map((agent) => [agent.id as string, agent.name]))
+    const position = Option.isSome(after) ? after.value : yield* newestPosition(access)
+    return followGraphEvents(access.connection, access.project.id, { lastEventId: String(position) }).pipe(
+      Stream.map(({ data }) =>
+        isJson
+          ? JSON.stringify({ type: "event", event: data })
+          : renderEvent(data, paint, (id) => names.get(id))
+      ),
+      Stream.mapError((error) => requestFailure(error, access.connection.url)),
+      Stream.provide(FetchHttpClient.layer)
+    )
+  })
+
+const runLines = (access: Access) =>
+  Effect.gen(function* () {
+    const screen = yield* Screen
+    const isJson = yield* JsonFlag
+    const subjectOf = makeSubjects(access)
+    const render = (run: Run) =>
+      Effect.gen(function* () {
+        if (isJson) return JSON.stringify({ type: "run", run })
+        const width = yield* screen.width
+        const line = renderRunLine(
+          { run, subject: yield* subjectOf(run) },
+          agentColumns,
+          screen.paint,
+          width === undefined ? undefined : width - 17
+        )
+        return `${screen.paint.dim(clockTime(run.completedAt ?? run.startedAt ?? run.createdAt))}  ${pad("run", 5)}  ${line}`
+      })
+    return followRuns(access).pipe(
+      Stream.flatMap((look) => Stream.fromIterable(look.changed)),
+      Stream.mapEffect(render)
+    )
+  })
+
+/**
+ * The last place in the feed that is taken, 0 in an empty one.
+ *
+ * **Details** The contract reads the feed forwards only. Places are 1, 2, 3 …,
+ * so the last is found by doubling a step and then halving it: about twenty
+ * small requests for a thousand events.
+ */
+export const newestPosition = (access: Pick<Access, "client" | "params">) =>
+  Effect.gen(function* () {
+    const isTaken = (position: number) =>
+      Effect.map(
+        access.client.feed.events({ params: access.params, query: { after: position - 1, limit: 1 } }),
+        ({ items }) => items.length > 0
+      )
+    let step = 1
+    while (step < Number.MAX_SAFE_INTEGER / 2 && (yield* isTaken(step))) step *= 2
+    let taken = Math.floor(step / 2)
+    let free = step
+    while (free - taken > 1) {
+      const middle = Math.floor((taken + free) / 2)
+      if (yield* isTaken(middle)) taken = middle
+      else free = middle
+    }
+    return taken
+  })
+
+const agentColumns = 20
+const subjectColumns = 48
+
+/** One graph event as a line: when, where in the feed, what, to which object, by whom. */
+export const renderEvent = (
+  event: GraphEvent,
+  paint: Paint,
+  nameOf: (agentId: string) => string | undefined
+): string => {
+  const changed = eventChange(event)
+  return [
+    paint.dim(clockTime(event.createdAt)),
+    pad(event.position === null ? "" : String(event.position), 5, "right"),
+    paintState(paint, event.type)(pad(event.type, 7)),
+    pad(eventSubject(event, subjectColumns), subjectColumns),
+    `by ${eventActor(event, nameOf)}${changed === "" ? "" : paint.dim(`  ${changed}`)}`
+  ].join("  ")
+}

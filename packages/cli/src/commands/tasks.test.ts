@@ -1,0 +1,130 @@
+/**
+ * `tropism tasks`: what is listed, what is asked of the server, and how each decision ends.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { fakeServer } from "../../testing/fake-server.ts"
+import { invoke } from "../../testing/invoke.ts"
+import { id, task } from "../../testing/records.ts"
+
+describe("tropism tasks", () => {
+  const tasks = [
+    task(3),
+    task(2, { status: "completed" }),
+    task(1, {
+      payload: {
+        ...task(1).payload,
+        suggestedChanges: { type: "update", objectId: id("object", 1), data: { version: "2.0.0", old: null } }
+      }
+    })
+  ]
+
+  it.live("lists what waits, with the change in words", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ tasks })
+      const { exitCode, out } = yield* invoke(server, "tasks")
+      expect(exitCode).toBe(0)
+      expect(out).toHaveLength(3)
+      expect(out[0]).toMatch(/^NO {2}OBJECT +CHANGE +SURE {2}AGENT +AGE$/)
+      expect(out[1]).toMatch(
+        /^ 3 {2}Package node_modules\/left {2}licenseReview: "missing" +90 % {2}licence-review/
+      )
+      expect(out[2]).toContain('version: "1.0.0" → "2.0.0", old: nothing → removed')
+    })
+  )
+
+  it.live("prints the records themselves with --json", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ tasks })
+      const { out } = yield* invoke(server, "tasks", "--status", "all", "--json")
+      expect(JSON.parse(out.join("\n"))).toEqual(tasks)
+    })
+  )
+
+  it.live("says so when nothing waits", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer()
+      expect((yield* invoke(server, "tasks")).out).toEqual(["No suggestion waits for you."])
+      expect((yield* invoke(server, "tasks", "--json")).out).toEqual(["[]"])
+    })
+  )
+
+  it.live("says that there are more than it lists", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({
+        tasks: Array.from({ length: 250 }, (_, index) => task(250 - index))
+      })
+      const { out } = yield* invoke(server, "tasks", "--limit", "220")
+      expect(out).toHaveLength(222)
+      expect(out.at(-1)).toBe("The newest 220; --limit shows more.")
+    })
+  )
+
+  it.live("approves by number what was read, and by id", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ tasks })
+      const { exitCode, out } = yield* invoke(server, "tasks", "approve", "3", id("task", 1))
+      expect(exitCode).toBe(0)
+      expect(out).toEqual([
+        "Approved 3: Package node_modules/left is updated (version 3).",
+        "Approved 1: Package node_modules/left is updated (version 3)."
+      ])
+      const posts = server.requests.filter(({ line }) => line.startsWith("POST"))
+      expect(posts.map(({ body }) => JSON.parse(body))).toEqual([
+        { digest: "digest-3" },
+        { digest: "digest-1" }
+      ])
+    })
+  )
+
+  it.live("rejects with a reason", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ tasks })
+      expect((yield* invoke(server, "tasks", "reject", "3", "--reason", "The README says MIT")).out).toEqual([
+        "Rejected 3: Package node_modules/left stays as it is."
+      ])
+      expect(server.state.tasks[0]).toMatchObject({
+        status: "rejected",
+        resolutionNote: "The README says MIT"
+      })
+    })
+  )
+
+  it.live("decides what it can and names what it cannot", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ tasks })
+      const { error, exitCode, out } = yield* invoke(server, "tasks", "approve", "2", "3", "77", "x")
+      expect(exitCode).toBe(1)
+      expect(out).toEqual(["Approved 3: Package node_modules/left is updated (version 3)."])
+      expect(error.split("\n")).toEqual([
+        "Task 2: The task is decided already.",
+        'Task 77: There is no task number 77. "tropism tasks --status all" lists them.',
+        'Task x: "x" is neither a task\'s number nor an id. "tropism tasks" lists them.'
+      ])
+    })
+  )
+
+  it.live("shows one task with its reason", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ tasks })
+      const { out } = yield* invoke(server, "tasks", "show", "3")
+      expect(out).toContain('Change  licenseReview: "missing"')
+      expect(out).toContain("Reason  left states no licence.")
+    })
+  )
+
+  it.live("prints nothing that could steer the terminal", () =>
+    Effect.gen(function* () {
+      const evil = task(1, { agentName: "a\u001B]0;owned\u0007", title: "\u001B[2J" })
+      const server = yield* fakeServer({
+        tasks: [{ ...evil, payload: { ...evil.payload, reasoning: "\u001B[31m" } }]
+      })
+      const shown = [
+        ...(yield* invoke(server, "tasks")).out,
+        ...(yield* invoke(server, "tasks", "show", "1")).out
+      ].join("\n")
+      // eslint-disable-next-line no-control-regex -- the test is about them
+      expect(shown).not.toMatch(/[\u0000-\u0009\u000B-\u001F]/)
+    })
+  )
+})

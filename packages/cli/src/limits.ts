@@ -1,0 +1,37 @@
+/**
+ * Every bound of the command line, the unit in its name.
+ */
+export const limits = {
+  /** Records that one list command prints unless it is told otherwise. */
+  listedRecords: 50,
+  /** Pages that one command reads to find a record or to count them. */
+  pagesRead: 50,
+  /** How often runs are asked for while some are open, and while none is. */
+  runPollBusyMs: 400,
+  runPollIdleMs: 1_500,
+  /** Pages of the newest runs that one look reads. */
+  runPagesPerLook: 20,
+  /** Open runs, older than those pages, that one look asks for one by one. */
+  openRunsPerLook: 20,
+  /** Ended runs that are remembered so that none is told twice. */
+  rememberedRuns: 5_000,
+  /** Object keys that are remembered so that each is asked for once. */
+  rememberedKeys: 5_000,
+  /** How long `run` waits for the run to end. */
+  runWaitMs: 60 * 60_000,
+  /** How many tasks are approved or rejected by one command. */
+  tasksPerCommand: 200,
+  /** The least time between two drawings of the progress bar. */
+  redrawMs: 50,
+  /** A build of the console takes a few seconds; one that takes this long is stuck. */
+  consoleBuildMs: 180_000,
+  /** Lines of the console build's output that are kept to say why it failed. */
+  consoleBuildLines: 50,
+  /** Files that are looked at to see whether the console is older than its sources. */
+  consoleSourceFiles: 5_000,
+  /** Agent files that one `agents apply` reads. */
+  agentFiles: 1_000,
+  agentFileBytes: 1024 * 1024,
+  /** How long a clean stop may take before the process ends without it. */
+  stopMs: 15_000
+} as const

@@ -1,0 +1,39 @@
+/**
+ * The server's log as lines on standard error, so that standard output stays the command's own.
+ *
+ * A line is short: time, level, message. The cause is added from level debug
+ * on; a person who started a demo is not helped by a stack.
+ */
+import { Cause, Effect, Logger, Predicate, References } from "effect"
+import { eraseRight, Screen } from "./terminal/screen.ts"
+import { clockTime } from "./terminal/time.ts"
+
+const inDetail = new Set(["Debug", "Trace", "All"])
+
+const lineLogger = Logger.make<unknown, string>(({ cause, date, fiber, logLevel, message }) => {
+  const text = (Array.isArray(message) ? message : [message]).map(asText).join(" ")
+  const head = `${clockTime(date.toISOString())}  ${logLevel.toLowerCase()}  ${text}`
+  if (cause.reasons.length === 0) return head
+  return inDetail.has(fiber.getRef(References.MinimumLogLevel))
+    ? `${head}\n${Cause.pretty(cause)}`
+    : `${head}: ${firstLine(asText(Cause.squash(cause)))}`
+})
+
+/** Over the redrawn line of a terminal, if there is one: its next drawing is below. */
+export const serverLogLines = Logger.layer([
+  Effect.map(Screen, ({ isLive }) =>
+    Logger.withConsoleError(Logger.map(lineLogger, (line) => (isLive ? `\r${line}${eraseRight}` : line)))
+  )
+])
+
+const asText = (value: unknown): string => {
+  if (typeof value === "string") return value
+  if (Cause.isCause(value)) return firstLine(asText(Cause.squash(value)))
+  if (value instanceof Error) return value.message
+  if (!Predicate.isObject(value)) return JSON.stringify(value) ?? ""
+  return Object.entries(value)
+    .map(([name, item]) => `${name}=${asText(item)}`)
+    .join(" ")
+}
+
+const firstLine = (text: string): string => text.split("\n", 1)[0] ?? ""

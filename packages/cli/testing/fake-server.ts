@@ -1,0 +1,263 @@
+/**
+ * A small HTTP server that answers as the contract says, from lists in memory.
+ *
+ * It is for tests of the command line where the true server is not needed: it
+ * keeps what was asked of it and can be told to misbehave. It runs no agent.
+ */
+import type { Project } from "@tropism/api/system-api"
+import { type Agent, AgentInput, defineAgent } from "@tropism/domain/agent"
+import type { GraphEvent } from "@tropism/domain/graph"
+import type { Run } from "@tropism/domain/run"
+import type { Task } from "@tropism/domain/task"
+import { Effect, Schema } from "effect"
+import { at, id } from "./records.ts"
+
+export interface FakeState {
+  projects: Array<Project>
+  agents: Array<Agent>
+  runs: Array<Run>
+  tasks: Array<Task>
+  events: Array<GraphEvent>
+  /** What the import answers, line by line; a text that is no line breaks the stream off. */
+  importLines: Array<unknown>
+  /** Statuses that these paths answer instead of doing anything. */
+  failing: Map<string, { readonly status: number; readonly body: unknown }>
+}
+
+export interface FakeServer {
+  readonly url: string
+  readonly state: FakeState
+  /** Every request as `METHOD path?query`, with its body. */
+  readonly requests: Array<{ readonly line: string; readonly body: string }>
+  /** Where each connection to the live feed began. */
+  readonly lastEventIds: Array<string | null>
+}
+
+export const token = "secret-token"
+
+/** Starts the server for the scope of a test. */
+export const fakeServer = (state: Partial<FakeState> = {}) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const fake = {
+          state: { ...emptyState(), ...state },
+          requests: [] as FakeServer["requests"],
+          lastEventIds: [] as FakeServer["lastEventIds"]
+        }
+        const server = Bun.serve({
+          port: 0,
+          hostname: "127.0.0.1",
+          idleTimeout: 0,
+          fetch: (request) => answer(fake, request)
+        })
+        return { server, fake }
+      }),
+      ({ server }) => Effect.promise(() => server.stop(true))
+    ),
+    ({ fake, server }): FakeServer => ({ ...fake, url: `http://127.0.0.1:${server.port}` })
+  )
+
+const emptyState = (): FakeState => ({
+  projects: [{ id: id("project", 1), name: "Demo", createdAt: at(0) }],
+  agents: [],
+  runs: [],
+  tasks: [],
+  events: [],
+  importLines: [],
+  failing: new Map()
+})
+
+type Fake = Omit<FakeServer, "url">
+
+const answer = async (fake: Fake, request: Request): Promise<Response> => {
+  const url = new URL(request.url)
+  const body = await request.text()
+  fake.requests.push({ line: `${request.method} ${url.pathname}${url.search}`, body })
+  if (request.headers.get("accept")?.includes("text/event-stream"))
+    fake.lastEventIds.push(request.headers.get("last-event-id"))
+  if (request.headers.get("authorization") !== `Bearer ${token}`)
+    return problem(401, "A valid token is needed")
+  const failing = fake.state.failing.get(url.pathname)
+  if (failing)
+    return Response.json(failing.body, {
+      status: failing.status,
+      headers: { "content-type": "application/problem+json" }
+    })
+  const path = url.pathname.replace(/^\/api\/projects\/[^/]+/, "")
+  return route(
+    fake.state,
+    request,
+    `${request.method} ${url.pathname === "/api/projects" ? url.pathname : path}`,
+    url.searchParams,
+    body
+  )
+}
+
+const route = (
+  state: FakeState,
+  request: Request,
+  line: string,
+  query: URLSearchParams,
+  body: string
+): Response => {
+  const { status, type } = { status: query.get("status"), type: query.get("type") }
+  switch (line) {
+    case "GET /api/projects":
+      return page(state.projects, query)
+    case "POST /api/projects": {
+      const made: Project = {
+        id: id("project", state.projects.length + 1),
+        name: JSON.parse(body).name,
+        createdAt: at(0)
+      }
+      state.projects.push(made)
+      return Response.json(made, { status: 201 })
+    }
+    case "GET /agents":
+      return page(state.agents, query)
+    case "POST /agents":
+      return createAgent(state, body)
+    case "GET /runs":
+      return page(
+        state.runs.filter(
+          (run) => (status === null || run.status === status) && matches(query, "agentId", run.agentId)
+        ),
+        query
+      )
+    case "GET /tasks":
+      return page(
+        state.tasks.filter(
+          (task) => (status === null || task.status === status) && (type === null || task.type === type)
+        ),
+        query
+      )
+    case "GET /events":
+      return request.headers.get("accept")?.includes("text/event-stream")
+        ? liveEvents(state, request)
+        : eventPage(state, query)
+    case "POST /import":
+      return new Response(
+        state.importLines.map((one) => (typeof one === "string" ? one : `${JSON.stringify(one)}\n`)).join(""),
+        {
+          headers: { "content-type": "application/x-ndjson" }
+        }
+      )
+    default:
+      return routeById(state, line, query, body)
+  }
+}
+
+const routeById = (state: FakeState, line: string, query: URLSearchParams, body: string): Response => {
+  const [, method, kind, key, verb] = /^(\w+) \/([a-z]+)\/([^/]+)(?:\/([a-z-]+))?$/.exec(line) ?? []
+  if (kind === "tasks") return routeTask(state, `${method} ${verb ?? ""}`, key, body)
+  if (kind === "runs") {
+    const run = state.runs.find((one) => one.id === key)
+    if (!run) return problem(404, "Not found")
+    return verb === undefined ? Response.json(run) : page([], query)
+  }
+  const agent = state.agents.find((one) => one.id === key)
+  if (kind !== "agents" || !agent) return problem(404, "Not found")
+  if (method === "PATCH") {
+    const patched: Agent = {
+      ...agent,
+      ...defineAgent({ ...agent, ...JSON.parse(body) }),
+      version: agent.version + 1
+    }
+    state.agents = state.agents.map((one) => (one.id === key ? patched : one))
+    return Response.json(patched)
+  }
+  if (verb === "trigger") return Response.json(state.runs.at(-1), { status: 202 })
+  if (verb === "explain") {
+    return Response.json({
+      agentId: agent.id,
+      eventId: query.get("eventId"),
+      outcome: "refused",
+      reason: "The agent ignores its own changes.",
+      entry: null
+    })
+  }
+  return problem(404, "Not found")
+}
+
+const routeTask = (state: FakeState, line: string, key: string | undefined, body: string): Response => {
+  const task = state.tasks.find((one) => one.id === key)
+  if (!task) return problem(404, "Not found")
+  if (line === "GET ") return Response.json(task)
+  if (task.status !== "pending")
+    return problem(409, "The task is decided already", { reason: "alreadyDecided" })
+  const input = JSON.parse(body)
+  if (line === "POST approve" && input.digest !== task.digest)
+    return problem(409, "The suggestion is another one now", { reason: "digestMismatch" })
+  const decided: Task =
+    line === "POST approve"
+      ? {
+          ...task,
+          status: "completed",
+          outcome: { entityId: id("object", 1), version: 3, change: "updated" }
+        }
+      : { ...task, status: "rejected", resolutionNote: input.reason }
+  state.tasks = state.tasks.map((one) => (one.id === key ? decided : one))
+  return Response.json(decided)
+}
+
+const decodeAgent = Schema.decodeUnknownSync(AgentInput, { onExcessProperty: "error" })
+
+const createAgent = (state: FakeState, body: string): Response => {
+  const made: Agent = {
+    ...defineAgent(decodeAgent(JSON.parse(body))),
+    id: id("agent", state.agents.length + 1),
+    version: 1,
+    disabledReason: null,
+    nextFireAt: null,
+    createdAt: at(0),
+    updatedAt: at(0)
+  }
+  state.agents.push(made)
+  return Response.json(made, { status: 201 })
+}
+
+const matches = (query: URLSearchParams, name: string, value: string): boolean =>
+  (query.get(name) ?? value) === value
+
+/** Newest first, with the place to go on from as the cursor. */
+const page = (items: ReadonlyArray<unknown>, query: URLSearchParams): Response => {
+  const from = Number(query.get("cursor") ?? 0)
+  const limit = Math.min(Number(query.get("limit") ?? 50), 200)
+  const next = from + limit
+  return Response.json({
+    items: items.slice(from, next),
+    nextCursor: next < items.length ? String(next) : null
+  })
+}
+
+const eventPage = (state: FakeState, query: URLSearchParams): Response =>
+  page(
+    state.events.filter((event) => (event.position ?? 0) > Number(query.get("after") ?? 0)),
+    query
+  )
+
+/** Sends what there is after `Last-Event-ID` and stays open. */
+const liveEvents = (state: FakeState, request: Request): Response => {
+  const after = Number(request.headers.get("last-event-id") ?? 0)
+  const text = state.events
+    .filter((event) => (event.position ?? 0) > after)
+    .map((event) => `id: ${event.position}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+  const encoder = new TextEncoder()
+  return new Response(
+    new ReadableStream({
+      start: (controller) => controller.enqueue(encoder.encode(`retry: 1000\n\n${text.join("")}`))
+    }),
+    {
+      headers: { "content-type": "text/event-stream" }
+    }
+  )
+}
+
+const problem = (status: number, detail: string, more: object = {}): Response => {
+  const types: Record<number, string> = { 401: "unauthorized", 404: "not-found", 409: "conflict" }
+  return Response.json(
+    { type: `/problems/${types[status]}`, status, title: detail, detail: `${detail}.`, ...more },
+    { status, headers: { "content-type": "application/problem+json" } }
+  )
+}

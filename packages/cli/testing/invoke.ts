@@ -1,0 +1,60 @@
+/**
+ * One invocation of the command line inside a test: what it prints and how it ends.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { Cause, ConfigProvider, Console, Effect, Exit, Layer, Schedule } from "effect"
+import { CliError } from "effect/cli"
+import { runCommandLine, usageExitCode } from "../src/command-line.ts"
+import { Failure } from "../src/failure.ts"
+import { Screen } from "../src/terminal/screen.ts"
+import { type FakeServer, token } from "./fake-server.ts"
+
+export interface Invocation {
+  readonly exitCode: number
+  readonly out: ReadonlyArray<string>
+  /** What a person reads on standard error. */
+  readonly error: string
+}
+
+/** Runs a command against a server, with nothing else in its environment. */
+export const invoke = (server: FakeServer, ...args: ReadonlyArray<string>) =>
+  invokeWith({ TROPISM_TOKEN: token }, ...args, "--url", server.url)
+
+/** Runs a command that does not end, printing into a list. */
+export const invokeInto = (out: Array<string>, server: FakeServer, ...args: ReadonlyArray<string>) =>
+  execute(out, { TROPISM_TOKEN: token }, [...args, "--url", server.url])
+
+/** Runs a command with exactly this environment. */
+export const invokeWith = (environment: Record<string, string>, ...args: ReadonlyArray<string>) =>
+  Effect.suspend(() => execute([], environment, args))
+
+/** Waits for something that another fiber or process brings about. */
+export const until = (isSo: () => boolean) =>
+  Effect.sync(isSo).pipe(Effect.repeat({ until: (so) => so, schedule: Schedule.spaced("10 millis") }))
+
+const execute = (out: Array<string>, environment: Record<string, string>, args: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const errors: Array<string> = []
+    const console: Console.Console = {
+      ...globalThis.console,
+      log: (text: string) => void out.push(text),
+      error: (text: string) => void errors.push(text)
+    }
+    const exit = yield* Effect.exit(
+      runCommandLine(args).pipe(
+        Effect.provide(
+          Layer.mergeAll(
+            NodeServices.layer,
+            Screen.layerMemory(out),
+            ConfigProvider.layer(ConfigProvider.fromUnknown(environment))
+          )
+        ),
+        Effect.provideService(Console.Console, console)
+      )
+    )
+    if (Exit.isSuccess(exit)) return { exitCode: 0, out, error: errors.join("\n") }
+    const error = Cause.squash(exit.cause)
+    if (CliError.isCliError(error)) return { exitCode: usageExitCode(error), out, error: errors.join("\n") }
+    if (error instanceof Failure) return { exitCode: 1, out, error: error.message }
+    return yield* Effect.failCause(Cause.die(error))
+  }).pipe(Effect.map((invocation): Invocation => invocation))

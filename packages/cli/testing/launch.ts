@@ -1,0 +1,48 @@
+/**
+ * The command line as a process of its own, started with Node as npm starts it.
+ */
+import { type ChildProcess, spawn } from "node:child_process"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Effect } from "effect"
+
+export const launcher = join(dirname(fileURLToPath(import.meta.url)), "..", "bin", "tropism.mjs")
+
+export interface Launched {
+  readonly process: ChildProcess
+  readonly out: () => string
+  readonly error: () => string
+  /** The exit code; undefined while it runs, null after a signal. */
+  readonly code: () => number | null | undefined
+}
+
+// Bun puts itself before the PATH under the name of node; npm would find the machine's.
+const path = (process.env["PATH"] ?? "")
+  .split(":")
+  .filter((folder) => !folder.includes("bun-node"))
+  .join(":")
+
+/** Starts it in the root folder, with nothing of this process's environment but the PATH; it is killed with the scope. */
+export const launch = (file: string, args: ReadonlyArray<string>, environment: Record<string, string> = {}) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const child = spawn("node", [file, ...args], {
+          cwd: "/",
+          env: { PATH: path, HOME: "/nowhere", ...environment }
+        })
+        const said = { out: "", error: "", code: undefined as number | null | undefined }
+        child.stdout.on("data", (text) => (said.out += String(text)))
+        child.stderr.on("data", (text) => (said.error += String(text)))
+        child.on("exit", (code) => (said.code = code))
+        return { child, said }
+      }),
+      ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
+    ),
+    ({ child, said }): Launched => ({
+      process: child,
+      out: () => said.out,
+      error: () => said.error,
+      code: () => said.code
+    })
+  )

@@ -1,0 +1,62 @@
+/**
+ * Says in one sentence why a request failed, whatever way it failed in.
+ *
+ * It tells what the server said and where in the request the fault lies. What
+ * to do about it depends on the program, so the caller adds that.
+ */
+import { InputFault } from "@tropism/api/problems"
+import { Option, Predicate, Schema } from "effect"
+import { HttpClientError } from "effect/http"
+import { FeedLost, FeedRefused, FeedUnreadable } from "./feed.ts"
+
+/** Problem details as any server of this kind sends them (RFC 9457). */
+const Problem = Schema.Struct({
+  status: Schema.Int,
+  title: Schema.String,
+  detail: Schema.optional(Schema.String),
+  errors: Schema.optional(Schema.Array(InputFault))
+})
+
+const decodeProblem = Schema.decodeUnknownOption(Problem)
+const decodeProblemText = Schema.decodeUnknownOption(Schema.fromJsonString(Problem))
+
+/** Whether the request never reached a server. */
+export const isUnreachable = (error: unknown): boolean =>
+  error instanceof FeedLost ||
+  (HttpClientError.isHttpClientError(error) && error.reason._tag === "TransportError")
+
+/** The HTTP status of the answer, if there was one. */
+export const statusOf = (error: unknown): number | undefined => {
+  if (error instanceof FeedRefused) return error.status
+  if (HttpClientError.isHttpClientError(error)) return error.response?.status
+  return Option.getOrUndefined(Option.map(decodeProblem(error), (problem) => problem.status))
+}
+
+export const failureSentence = (error: unknown): string => {
+  if (isUnreachable(error)) return "No server answers there."
+  if (error instanceof FeedUnreadable)
+    return `The server sent an event that this version does not understand: ${error.reason}`
+  const problem = error instanceof FeedRefused ? decodeProblemText(error.answer) : decodeProblem(error)
+  if (Option.isSome(problem)) return problemSentence(problem.value)
+  const status = statusOf(error)
+  if (status !== undefined && status >= 400) return `The server answered with status ${status}.`
+  if (Schema.isSchemaError(error))
+    return `The server's answer is not what this version understands: ${firstLine(error.message)}`
+  return Predicate.hasProperty(error, "message")
+    ? firstLine(String(error.message))
+    : "The request failed for an unknown reason."
+}
+
+const problemSentence = (problem: typeof Problem.Type): string => {
+  const faults = problem.errors ?? []
+  if (faults.length === 0) return ended(problem.detail ?? problem.title)
+  return ended(
+    faults
+      .map((fault) => (fault.pointer === "" ? fault.message : `${fault.pointer}: ${fault.message}`))
+      .join("; ")
+  )
+}
+
+const ended = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
+
+const firstLine = (text: string): string => text.split("\n", 1)[0] ?? ""

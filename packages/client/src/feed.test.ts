@@ -1,0 +1,181 @@
+/**
+ * A feed across good, cut, silent and refusing connections, by a scripted HTTP client and a test clock.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber, Layer, Redacted, Schema, Stream } from "effect"
+import { HttpClient, HttpClientError, type HttpClientRequest, HttpClientResponse } from "effect/http"
+import { TestClock } from "effect/testing"
+import { FeedLost, FeedRefused, FeedUnreadable, followEvents, pauseMs } from "./feed.ts"
+import { limits } from "./limits.ts"
+
+const connection = { url: "http://tropism.test", token: Redacted.make("secret") }
+
+/** What the server does with one connection. */
+type Answer = (
+  request: HttpClientRequest.HttpClientRequest
+) => Effect.Effect<Response, HttpClientError.HttpClientError>
+
+const says =
+  (text: string, init?: ResponseInit): Answer =>
+  () =>
+    Effect.succeed(new Response(text, init))
+
+/** Sends a text and then neither closes nor says anything more. */
+const fallsSilentAfter =
+  (text: string): Answer =>
+  () =>
+    Effect.sync(
+      () =>
+        new Response(
+          new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode(text)) })
+        )
+    )
+
+const cannotBeReached: Answer = (request) =>
+  Effect.fail(
+    new HttpClientError.HttpClientError({ reason: new HttpClientError.TransportError({ request }) })
+  )
+
+/** A server that answers its connections in order, and the requests it saw. */
+const server = (...answers: ReadonlyArray<Answer>) => {
+  const requests: Array<HttpClientRequest.HttpClientRequest> = []
+  const layer = Layer.succeed(
+    HttpClient.HttpClient,
+    HttpClient.make((request) =>
+      Effect.suspend(() => {
+        requests.push(request)
+        const answer = answers[requests.length - 1] ?? says("", { status: 204 })
+        return Effect.map(answer(request), (response) => HttpClientResponse.fromWeb(request, response))
+      })
+    )
+  )
+  return { requests, layer }
+}
+
+const follow = (lastEventId?: string, mayEnd?: boolean) =>
+  followEvents(connection, "/feed", Schema.Struct({ n: Schema.Int }), { lastEventId, mayEnd })
+
+const numbers = (scripted: ReturnType<typeof server>, lastEventId?: string, mayEnd?: boolean) =>
+  follow(lastEventId, mayEnd).pipe(
+    Stream.map((event) => event.data.n),
+    Stream.runCollect,
+    Effect.provide(scripted.layer)
+  )
+
+/** Runs an effect while the clock moves as far as it needs. */
+const whileTimePasses = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(effect)
+    yield* TestClock.adjust("1 hour")
+    return yield* Fiber.join(fiber)
+  })
+
+describe("followEvents", () => {
+  it.effect("asks for a stream with the token and the place to go on from", () =>
+    Effect.gen(function* () {
+      const scripted = server(says('id: 8\ndata: {"n":8}\n\n'))
+      expect(yield* whileTimePasses(numbers(scripted, "7"))).toEqual([8])
+      expect(scripted.requests[0]?.headers).toMatchObject({
+        accept: "text/event-stream",
+        authorization: "Bearer secret",
+        "last-event-id": "7"
+      })
+    })
+  )
+
+  it.effect("goes on after a cut where it was, in the middle of an event", () =>
+    Effect.gen(function* () {
+      const scripted = server(
+        says('id: 1\ndata: {"n":1}\n\nid: 2\ndata: {"n":2}\n\nid: 3\ndata: {"n"'),
+        says('id: 3\ndata: {"n":3}\n\n')
+      )
+      expect(yield* whileTimePasses(numbers(scripted))).toEqual([1, 2, 3])
+      expect(scripted.requests.map((request) => request.headers["last-event-id"])).toEqual([
+        undefined,
+        "2",
+        "3"
+      ])
+    })
+  )
+
+  it.effect("does not take a retry line or a heartbeat for the end", () =>
+    Effect.gen(function* () {
+      const scripted = server(says('retry: 700\n\n: beat\n\nid: 1\ndata: {"n":1}\n\n'))
+      expect(yield* whileTimePasses(numbers(scripted))).toEqual([1])
+      expect(scripted.requests).toHaveLength(2)
+    })
+  )
+
+  it.effect("leaves a connection that has fallen silent", () =>
+    Effect.gen(function* () {
+      const scripted = server(fallsSilentAfter('id: 1\ndata: {"n":1}\n\n'), says('id: 2\ndata: {"n":2}\n\n'))
+      expect(yield* whileTimePasses(numbers(scripted))).toEqual([1, 2])
+    })
+  )
+
+  it.effect("asks a busy or absent server again", () =>
+    Effect.gen(function* () {
+      const scripted = server(cannotBeReached, says("", { status: 503 }), says('id: 1\ndata: {"n":1}\n\n'))
+      expect(yield* whileTimePasses(numbers(scripted))).toEqual([1])
+    })
+  )
+
+  it.effect("ends at once when the server refuses", () =>
+    Effect.gen(function* () {
+      const scripted = server(says('{"title":"Not found"}', { status: 404 }))
+      const failure = yield* Effect.flip(numbers(scripted))
+      expect(failure).toEqual(new FeedRefused({ status: 404, answer: '{"title":"Not found"}' }))
+      expect(scripted.requests).toHaveLength(1)
+    })
+  )
+
+  it.effect("ends at once when an event is not what the contract says", () =>
+    Effect.gen(function* () {
+      const scripted = server(says('id: 1\ndata: {"n":"one"}\n\n'))
+      expect(yield* Effect.flip(numbers(scripted))).toBeInstanceOf(FeedUnreadable)
+    })
+  )
+
+  it.effect("gives up after so many failures in a row", () =>
+    Effect.gen(function* () {
+      const scripted = server(...Array.from({ length: 200 }, () => cannotBeReached))
+      const failure = yield* whileTimePasses(Effect.flip(numbers(scripted)))
+      expect(failure).toEqual(
+        new FeedLost({ failures: limits.reconnectsInARow + 1, url: "http://tropism.test/feed" })
+      )
+      expect(scripted.requests).toHaveLength(limits.reconnectsInARow + 1)
+    })
+  )
+
+  it.effect("ends with a log that is over: closed in good order, with nothing new", () =>
+    Effect.gen(function* () {
+      const scripted = server(
+        says('id: 1\ndata: {"n":1}\n\n'),
+        says("retry: 1000\n\n"),
+        says('id: 2\ndata: {"n":2}\n\n')
+      )
+      expect(yield* whileTimePasses(numbers(scripted, undefined, true))).toEqual([1])
+      expect(scripted.requests).toHaveLength(2)
+    })
+  )
+
+  it.effect("counts failures in a row only: a quiet feed that is cut for ever is followed for ever", () =>
+    Effect.gen(function* () {
+      const quiet = Array.from({ length: 100 }, () => says(": nothing new\n\n"))
+      const scripted = server(...quiet, says('id: 1\ndata: {"n":1}\n\n'))
+      expect(yield* whileTimePasses(numbers(scripted))).toEqual([1])
+    })
+  )
+})
+
+describe("pauseMs", () => {
+  it("doubles up to its bound and honours the server's wish", () => {
+    expect([0, 1, 2, 20].map((failures) => pauseMs({ failures, reconnectMs: undefined }))).toEqual([
+      250,
+      500,
+      1000,
+      limits.reconnectLongestMs
+    ])
+    expect(pauseMs({ failures: 0, reconnectMs: 3_000 })).toBe(3_000)
+  })
+})
