@@ -2,12 +2,12 @@
  * Agents, their versions, their processing log, and the manual trigger.
  */
 import { Agent, AgentInput, AgentPatch } from "@tropism/domain/agent"
-import { AgentId, GraphEventId, ProjectId } from "@tropism/domain/ids"
+import { AgentId, EntryId, GraphEventId, ProjectId } from "@tropism/domain/ids"
 import { EntryStatus, ProcessingEntry } from "@tropism/domain/processing"
 import { Run } from "@tropism/domain/run"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
-import { Authorization } from "./authorization.ts"
+import { Authorization, RequestJudgement } from "./authorization.ts"
 import { Page, PageQuery } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
 
@@ -67,6 +67,12 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       success: Page(ProcessingEntry),
       error: [NotFound, InvalidInput]
     }),
+    /** Tries an abandoned or failed entry again: a new entry with the next attempt, and a new run. */
+    HttpApiEndpoint.post("retry", "/agents/:agentId/processing-log/:entryId/retry", {
+      params: { ...agent, entryId: EntryId },
+      success: ProcessingEntry.pipe(HttpApiSchema.status(201)),
+      error: [NotFound, Forbidden, Conflict]
+    }),
     HttpApiEndpoint.get("explain", "/agents/:agentId/explain", {
       params: agent,
       query: { eventId: GraphEventId },
@@ -75,4 +81,5 @@ export class AgentsApi extends HttpApiGroup.make("agents")
     })
   )
   .prefix("/api/projects/:projectId")
+  .middleware(RequestJudgement)
   .middleware(Authorization) {}

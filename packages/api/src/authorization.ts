@@ -43,6 +43,18 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
   }
 ) {}
 
+/**
+ * Refuses a body or a parameter that could not be kept as it was sent.
+ *
+ * A group names it before `Authorization`, so that nothing is read of whoever has no token.
+ */
+export class RequestJudgement extends HttpApiMiddleware.Service<RequestJudgement>()(
+  "@tropism/api/RequestJudgement",
+  {
+    error: [MalformedRequest, InvalidInput, BodyTooLarge]
+  }
+) {}
+
 /** Turns a request that cannot be decoded into a problem that says where the fault lies. */
 export class RequestProblems extends HttpApiMiddleware.Service<RequestProblems>()(
   "@tropism/api/RequestProblems",

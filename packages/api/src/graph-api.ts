@@ -14,7 +14,7 @@ import { ObjectId, ProjectId, RelationshipId } from "@tropism/domain/ids"
 import { Properties } from "@tropism/domain/json"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
-import { Authorization } from "./authorization.ts"
+import { Authorization, RequestJudgement } from "./authorization.ts"
 import { Page, PageQuery } from "./page.ts"
 import { BodyTooLarge, Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
 
@@ -85,6 +85,7 @@ export class ObjectsApi extends HttpApiGroup.make("objects")
     })
   )
   .prefix("/api/projects/:projectId")
+  .middleware(RequestJudgement)
   .middleware(Authorization) {}
 
 export class RelationshipsApi extends HttpApiGroup.make("relationships")
@@ -113,6 +114,7 @@ export class RelationshipsApi extends HttpApiGroup.make("relationships")
     })
   )
   .prefix("/api/projects/:projectId")
+  .middleware(RequestJudgement)
   .middleware(Authorization) {}
 
 /** One line of an import's answer; the last line is `finished`. */
@@ -161,4 +163,5 @@ export class FeedApi extends HttpApiGroup.make("feed")
     })
   )
   .prefix("/api/projects/:projectId")
+  .middleware(RequestJudgement)
   .middleware(Authorization) {}

@@ -6,7 +6,7 @@ import { ContextEvent, ContextName, UserMessageEvent } from "@tropism/domain/con
 import { Run, RunStatus } from "@tropism/domain/run"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
-import { Authorization } from "./authorization.ts"
+import { Authorization, RequestJudgement } from "./authorization.ts"
 import { Page, PageQuery } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
 
@@ -66,6 +66,7 @@ export class RunsApi extends HttpApiGroup.make("runs")
     })
   )
   .prefix("/api/projects/:projectId")
+  .middleware(RequestJudgement)
   .middleware(Authorization) {}
 
 export const Context = Schema.Struct({
@@ -112,4 +113,5 @@ export class ContextsApi extends HttpApiGroup.make("contexts")
     })
   )
   .prefix("/api/projects/:projectId")
+  .middleware(RequestJudgement)
   .middleware(Authorization) {}

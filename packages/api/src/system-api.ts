@@ -4,7 +4,7 @@
 import { ProjectId, Timestamp } from "@tropism/domain/ids"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
-import { Authorization, Principal } from "./authorization.ts"
+import { Authorization, Principal, RequestJudgement } from "./authorization.ts"
 import { Page, PageQuery } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound, Unavailable } from "./problems.ts"
 
@@ -47,4 +47,5 @@ export class ProjectsApi extends HttpApiGroup.make("projects")
       error: NotFound
     })
   )
+  .middleware(RequestJudgement)
   .middleware(Authorization) {}

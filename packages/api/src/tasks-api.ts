@@ -6,7 +6,7 @@ import { Properties } from "@tropism/domain/json"
 import { Task, TaskStatus, TaskType } from "@tropism/domain/task"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { Authorization } from "./authorization.ts"
+import { Authorization, RequestJudgement } from "./authorization.ts"
 import { Page, PageQuery } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
 
@@ -49,4 +49,5 @@ export class TasksApi extends HttpApiGroup.make("tasks")
     })
   )
   .prefix("/api/projects/:projectId")
+  .middleware(RequestJudgement)
   .middleware(Authorization) {}

@@ -59,11 +59,21 @@ describe("scanJson", () => {
     })
   })
 
-  it("refuses an object of far too many keys, even when they repeat", () => {
-    expect(scanJson(`{${Array.from({ length: 2_000 }, () => `"k":1`).join(",")}}`)).toBeUndefined()
-    expect(scanJson(`{"a":{${Array.from({ length: 2_001 }, () => `"k":1`).join(",")}}}`)?.message).toContain(
-      "more than 1000 keys"
-    )
+  it("refuses an object of far too many keys", () => {
+    const keys = (count: number) => Array.from({ length: count }, (_, index) => `"k${index}":1`).join(",")
+    expect(scanJson(`{${keys(2_000)}}`)).toBeUndefined()
+    expect(scanJson(`{"a":{${keys(2_001)}}}`)?.message).toContain("more than 1000 keys")
+  })
+
+  it("refuses a key that stands twice in one object, however it is spelled", () => {
+    expect(scanJson(`{"a":1,"b":{"a":1},"c":[{"a":1},{"a":2}]}`)).toBeUndefined()
+    expect(scanJson(`{"b":[{"a":1,"a":1}]}`)).toEqual({
+      pointer: "/b/0/a",
+      message: "The key stands twice in one JSON object: keep one of the two"
+    })
+    expect(scanJson(`{"a":1,"\\u0061":2}`)?.pointer).toBe("/\\u0061")
+    expect(scanJson(`{"\\n":1,"\\u000a":2}`)?.message).toContain("twice")
+    expect(scanJson(`{"\\\\u0061":1,"a":2,"\\n":3,"n":4}`)).toBeUndefined()
   })
 
   it("sees what stands behind a string of ten million characters", () => {

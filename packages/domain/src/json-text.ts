@@ -1,16 +1,16 @@
 /**
  * Judges JSON as text, before anything decodes it.
  *
- * A decoder rounds 2^53+1 and overflows on a hundred thousand brackets, so
- * both must be seen in the text. One pass, no recursion, nothing is built: the
- * caller decodes afterwards and then knows the value is what was sent. Syntax
- * errors are left to the decoder.
+ * A decoder rounds 2^53+1, drops the first of two equal keys and overflows on
+ * a hundred thousand brackets, so all of it must be seen in the text. One pass,
+ * no recursion, no value is built: the caller decodes afterwards and then knows
+ * the value is what was sent. Syntax errors are left to the decoder.
  */
 import { type JsonFault, jsonBounds, pointerStep } from "./json.ts"
 
 interface Frame {
   readonly kind: "object" | "array"
-  keys: number
+  readonly keys: Set<string>
   index: number
   /** As written: only a pointer shows it, so an escape stays an escape. */
   key: string
@@ -21,7 +21,7 @@ const numberPattern = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y
 /** The depth a whole request body may have: its own braces around an object of the deepest kind. */
 const maxTextDepth = jsonBounds.maxDepth + 4
 
-/** Finds the first number or nesting of a JSON text that would not be read back equal. */
+/** Finds the first number, key or nesting of a JSON text that would not be read back equal. */
 export const scanJson = (text: string): JsonFault | undefined => {
   const frames: Array<Frame> = []
   const pointer = () =>
@@ -35,8 +35,14 @@ export const scanJson = (text: string): JsonFault | undefined => {
       if (end === undefined) return undefined
       if (top?.kind === "object" && isKey(text, end)) {
         top.key = text.slice(position + 1, end - 1)
-        top.keys += 1
-        if (top.keys > jsonBounds.maxKeys * 2)
+        const key = unescaped(top.key)
+        if (top.keys.has(key))
+          return {
+            pointer: pointer(),
+            message: "The key stands twice in one JSON object: keep one of the two"
+          }
+        top.keys.add(key)
+        if (top.keys.size > jsonBounds.maxKeys * 2)
           return {
             pointer: pointer(),
             message: `A JSON object must not have more than ${jsonBounds.maxKeys} keys`
@@ -48,7 +54,7 @@ export const scanJson = (text: string): JsonFault | undefined => {
     if (char === "{" || char === "[") {
       if (frames.length === maxTextDepth)
         return { pointer: pointer(), message: `JSON must not be nested deeper than ${jsonBounds.maxDepth}` }
-      frames.push({ kind: char === "{" ? "object" : "array", keys: 0, index: 0, key: "" })
+      frames.push({ kind: char === "{" ? "object" : "array", keys: new Set(), index: 0, key: "" })
     } else if (char === "}" || char === "]") frames.pop()
     else if (char === "," && top?.kind === "array") top.index += 1
     else if (char === "-" || (char !== undefined && char >= "0" && char <= "9")) {
@@ -65,6 +71,22 @@ export const scanJson = (text: string): JsonFault | undefined => {
   }
   return undefined
 }
+
+/** A key as the decoder will see it; an escape that it will refuse stays as it is. */
+const unescaped = (key: string): string =>
+  key.includes("\\")
+    ? key.replace(/\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))/g, (_, hex: string | undefined, char: string) =>
+        hex === undefined ? (escapes.get(char) ?? char) : String.fromCharCode(Number.parseInt(hex, 16))
+      )
+    : key
+
+const escapes = new Map([
+  ["b", "\b"],
+  ["f", "\f"],
+  ["n", "\n"],
+  ["r", "\r"],
+  ["t", "\t"]
+])
 
 const isKey = (text: string, from: number): boolean => {
   for (let at = from; at < text.length; at++) {

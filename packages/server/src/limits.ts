@@ -82,6 +82,8 @@ export const dispatchLimits = {
   chainMaxDepth: 16,
   /** Runs that one root event may lead to. */
   chainMaxRuns: 100,
+  /** Tries of one processing entry in all. */
+  entryMaxAttempts: 5,
   /** Between two looks at the schedules. */
   scheduleIntervalMs: 1_000,
   /** Schedules fired in one transaction. */

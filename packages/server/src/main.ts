@@ -37,10 +37,10 @@ export interface ServeOptions {
   /** The admin's token; without one it lies in the data folder. */
   readonly token?: Redacted.Redacted<string> | undefined
   readonly consoleFolder?: string | undefined
-  readonly onReady?: ((info: ReadyInfo) => Effect.Effect<void>) | undefined
+  readonly onReady?: ((info: Ready) => Effect.Effect<void>) | undefined
 }
 
-export interface ReadyInfo {
+export interface Ready {
   readonly url: string
   /** Signs one browser in, once. */
   readonly loginLink: string

@@ -15,6 +15,7 @@ import { Sweeps } from "./cluster/sweeps.ts"
 import { Database } from "./database/database.ts"
 import { Projects } from "./database/projects.ts"
 import { Dispatcher } from "./dispatch/dispatcher.ts"
+import { Retries } from "./dispatch/retries.ts"
 import { Scheduler } from "./dispatch/scheduler.ts"
 import { Triggers } from "./dispatch/triggers.ts"
 import { Authorities } from "./graph/authority.ts"
@@ -64,7 +65,13 @@ const records = Layer.provideMerge(
 const tools = Layer.provideMerge(Layer.mergeAll(GraphEffects.layer, runGuard, Endings.layer), records)
 const toolServers = Layer.provideMerge(ToolServers.layer, Layer.provideMerge(Toolbox.layer, tools))
 const runs = Layer.provideMerge(Worker.layer, Layer.provideMerge(Actor.layer, toolServers))
-const dispatch = Layer.mergeAll(Dispatcher.layer, Scheduler.layer, Triggers.layer, Sweeps.layer)
+const dispatch = Layer.mergeAll(
+  Dispatcher.layer,
+  Scheduler.layer,
+  Triggers.layer,
+  Retries.layer,
+  Sweeps.layer
+)
 
 /** Every service; it needs SQL, models and ids. */
 export const platformLayer = Layer.provideMerge(dispatch, runs)

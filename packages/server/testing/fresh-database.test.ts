@@ -1,3 +1,6 @@
+/**
+ * Copies of the template database are alone, migrated and dropped.
+ */
 import { assert, describe, inject, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { connect, serverRole } from "../src/database/postgres-access.ts"

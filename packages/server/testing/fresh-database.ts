@@ -17,27 +17,33 @@ const asAdmin = (postgres: RunningPostgres, statement: string) =>
     Effect.flatMap(connect(Redacted.make(postgres.adminUrl)), (connection) => connection.query(statement))
   ).pipe(Effect.orDie)
 
-const copyTemplate = Effect.fnUntraced(function* (postgres: RunningPostgres) {
+const copy = Effect.fnUntraced(function* (postgres: RunningPostgres, template: string) {
   const name = `test_${randomBytes(6).toString("hex")}`
-  yield* asAdmin(postgres, `create database ${name} template ${databaseName} owner ${ownerRole}`)
+  yield* asAdmin(postgres, `create database ${name} template ${template} owner ${ownerRole}`)
   return name
 })
 
-/** Makes a migrated, empty database and answers the ways in; it is dropped when the scope ends. */
-export const freshDatabase: Effect.Effect<PostgresAccess, never, Scope.Scope> = Effect.gen(function* () {
+const databaseFrom = Effect.fn("databaseFrom")(function* (template: string) {
   const postgres = inject("postgres")
-  const name = yield* Effect.acquireRelease(copyTemplate(postgres), (made) =>
+  const name = yield* Effect.acquireRelease(copy(postgres, template), (made) =>
     asAdmin(postgres, `drop database if exists ${made} with (force)`)
   )
   // A copy has the template's tables and rights inside, but not the rights on the database itself.
   yield* Effect.scoped(
     Effect.flatMap(connect(Redacted.make(postgres.adminUrl)), (admin) => closeToOthers(admin, name))
   ).pipe(Effect.orDie)
-  return {
+  const access: PostgresAccess = {
     ownerUrl: withDatabase(Redacted.make(postgres.ownerUrl), name),
     serverUrl: withDatabase(Redacted.make(postgres.serverUrl), name),
     serverStartupParameters: {},
     embedded: true,
     version: postgres.version
   }
-}).pipe(Effect.withSpan("freshDatabase"))
+  return access
+})
+
+/** Makes a migrated, empty database and answers the ways in; it is dropped when the scope ends. */
+export const freshDatabase: Effect.Effect<PostgresAccess, never, Scope.Scope> = databaseFrom(databaseName)
+
+/** The same with nothing in it, not even a table. */
+export const unmigratedDatabase: Effect.Effect<PostgresAccess, never, Scope.Scope> = databaseFrom("template0")

@@ -6,8 +6,8 @@
  * is always for something that can be seen, and bounded.
  */
 import { NodeServices } from "@effect/platform-node"
-import { Clock, Deferred, Effect, Logger, Redacted, Schedule, type Scope } from "effect"
-import { type ReadyInfo, serveOn } from "../src/main.ts"
+import { Clock, Deferred, Effect, Fiber, Logger, Redacted, Schedule, type Scope } from "effect"
+import { type Ready, serveOn } from "../src/main.ts"
 import { freshDatabase } from "./fresh-database.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 
@@ -55,8 +55,8 @@ export const startServer = Effect.fn("startServer")(function* (
   loggers: ReadonlyArray<Logger.Logger<unknown, unknown>> = [],
   consoleFolder?: string
 ) {
-  const ready = yield* Deferred.make<ReadyInfo>()
-  yield* serveOn(access, {
+  const ready = yield* Deferred.make<Ready>()
+  const server = yield* serveOn(access, {
     host: "127.0.0.1",
     port: 0,
     dataFolder: "/nonexistent",
@@ -69,7 +69,7 @@ export const startServer = Effect.fn("startServer")(function* (
     Effect.orDie,
     Effect.forkScoped
   )
-  const { url, loginLink } = yield* Deferred.await(ready)
+  const { url, loginLink } = yield* Effect.raceFirst(Deferred.await(ready), Fiber.join(server))
   return doorsAt(url, loginLink)
 })
 
@@ -113,7 +113,11 @@ const parse = (text: string): Json => {
 /** Makes a project in a running server. */
 export const newProject = Effect.fn("newProject")(function* (doors: Doors, access: PostgresAccess) {
   const made = yield* doors.send("POST", "/api/projects", { name: "A story" })
-  const projectId: string = made.body.id
+  return storyIn(doors, access, made.body.id)
+})
+
+/** A project that is there already, through the doors of a server. */
+export const storyIn = (doors: Doors, access: PostgresAccess, projectId: string): Story => {
   const ask = (method: string, path: string, body?: unknown) =>
     doors.send(method, `/api/projects/${projectId}${path}`, body)
   const expectOk = (method: string) => (path: string, body?: unknown) =>
@@ -122,7 +126,7 @@ export const newProject = Effect.fn("newProject")(function* (doors: Doors, acces
         ? Effect.succeed(answer.body)
         : Effect.die(new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`))
     )
-  const story: Story = {
+  return {
     ...doors,
     projectId,
     access,
@@ -132,8 +136,7 @@ export const newProject = Effect.fn("newProject")(function* (doors: Doors, acces
     patch: (path, body) => expectOk("PATCH")(path, body),
     delete: (path) => ask("DELETE", path)
   }
-  return story
-})
+}
 
 /** A server with an empty project, until the scope ends. */
 export const newStory: Effect.Effect<Story, never, Scope.Scope> = Effect.gen(function* () {

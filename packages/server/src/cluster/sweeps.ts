@@ -12,14 +12,14 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orDie } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
-import { ProcessingLog } from "../run/processing-log.ts"
+import { Endings } from "../run/endings.ts"
 
 export class Sweeps extends Context.Service<
   Sweeps,
   {
     /** Sweeps for ever, at their intervals. */
     readonly run: Effect.Effect<never>
-    /** Abandons processing entries that have no live run; answers how many (S000-R19, R20). */
+    /** Abandons processing entries that nobody works on; answers how many (S000-R19, R20). */
     readonly abandonStuck: Effect.Effect<number>
   }
 >()("@tropism/server/cluster/Sweeps") {
@@ -28,7 +28,7 @@ export class Sweeps extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const database = yield* Database
-      const log = yield* ProcessingLog
+      const endings = yield* Endings
 
       /** Runs an effect unless another server is doing the same. */
       const alone = <A>(name: string, effect: Effect.Effect<A>, otherwise: A) =>
@@ -50,7 +50,7 @@ export class Sweeps extends Context.Service<
           }>`select project_id from kb.projects_with_stuck_entries(${runLimits.stuckAfterMs / 1_000}::float8) as project_id`
         )
         const counts = yield* Effect.forEach(projects, ({ projectId }) =>
-          database.inProject(projectId, log.abandonStuck)
+          database.inProject(projectId, endings.abandonStuck)
         )
         return counts.reduce((sum, count) => sum + count, 0)
       })

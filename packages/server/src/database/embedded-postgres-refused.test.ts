@@ -1,3 +1,6 @@
+/**
+ * What is said when the own PostgreSQL cannot start, and that nothing is left behind.
+ */
 import * as nodeFs from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -1,3 +1,6 @@
+/**
+ * The own PostgreSQL through starts, deaths and restarts, with real processes.
+ */
 import { spawn } from "node:child_process"
 import * as nodeFs from "node:fs"
 import { assert, describe, it } from "@effect/vitest"

@@ -1,3 +1,6 @@
+/**
+ * Reaching a PostgreSQL that others run: the roles it needs, and what is said when it cannot be reached.
+ */
 import * as nodeFs from "node:fs"
 import { createServer } from "node:net"
 import { NodeServices } from "@effect/platform-node"

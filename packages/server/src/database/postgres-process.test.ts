@@ -1,3 +1,6 @@
+/**
+ * Running a program of PostgreSQL and reading its last words.
+ */
 import * as nodeFs from "node:fs"
 import { tmpdir } from "node:os"
 import { NodeServices } from "@effect/platform-node"

@@ -1,3 +1,6 @@
+/**
+ * Finding the programs of PostgreSQL and mending the links that an install left out.
+ */
 import * as nodeFs from "node:fs"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, inject, it } from "@effect/vitest"

@@ -84,7 +84,8 @@ export class Dispatcher extends Context.Service<
           eventType: event.type,
           eventId: event.id,
           runId: (yield* ids.next) as RunId,
-          exclusive: candidate.config.concurrencyStrategy === "skip"
+          exclusive: candidate.config.concurrencyStrategy === "skip",
+          attempt: 1
         }
         return entry
       })

@@ -5,7 +5,7 @@
  */
 import { Api } from "@tropism/api/api"
 import { type Explanation, TriggerInput } from "@tropism/api/agents-api"
-import { Conflict } from "@tropism/api/problems"
+import { Conflict, NotFound } from "@tropism/api/problems"
 import type { Agent } from "@tropism/domain/agent"
 import type { GraphEvent } from "@tropism/domain/graph"
 import { findFault } from "@tropism/domain/json"
@@ -16,6 +16,7 @@ import { Effect, Schema } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
+import { Retries } from "../dispatch/retries.ts"
 import { Triggers } from "../dispatch/triggers.ts"
 import { dispatchLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
@@ -26,6 +27,8 @@ import { pageById } from "./paging.ts"
 import { definitionProblem, invalid, orNotFound } from "./refusals.ts"
 
 const known = orNotFound("agent")
+
+const noEntry = new NotFound({ detail: "There is no such entry" })
 
 /** A definition holds text at any depth; what the database cannot keep is refused with its place. */
 const keepable = (definition: unknown) => {
@@ -117,6 +120,24 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
             known(agents.get(params.agentId)),
             pageById(query, (before, limit) => log.list(params.agentId, query.status, before, limit))
           )
+        )
+      })
+    )
+    .handle(
+      "retry",
+      Effect.fn("http.agents.retry")(function* ({ params }) {
+        const agents = yield* Agents
+        const log = yield* ProcessingLog
+        const retries = yield* Retries
+        return yield* inProject(params.projectId, "editor", ({ userId }) =>
+          Effect.gen(function* () {
+            const agent = yield* known(agents.get(params.agentId))
+            const entry = yield* orNotFound("entry")(log.get(params.entryId))
+            if (entry.agentId !== agent.id) return yield* noEntry
+            return yield* Effect.catchTag(retries.retry(agent, entry, userId), "RetryRefused", ({ detail }) =>
+              Effect.fail(new Conflict({ reason: "state", detail }))
+            )
+          })
         )
       })
     )

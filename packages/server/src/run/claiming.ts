@@ -5,7 +5,8 @@
  *
  * A claim sets a new attempt token and a lease on the database's clock; a row
  * that another worker is claiming is passed over. A run whose lease ran out is
- * taken over a bounded number of times and then ended.
+ * taken over a bounded number of times and then ended, or ended when nobody
+ * took it over.
  */
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -53,19 +54,33 @@ export const makeClaiming = Effect.gen(function* () {
     orDie
   )
 
-  const giveUp = Effect.gen(function* () {
+  /** Ends runs whose worker went silent, together with their entries. */
+  const endSilent = Effect.fnUntraced(function* (message: string, due: Statement.Fragment) {
     const { projectId } = yield* ProjectTransaction
-    const message = `The worker died ${runLimits.maxAttempts} times during this run`
     const rows = yield* sql<Pick<ClaimedRun, "id" | "contextName">>`
-      update kb.agent_runs set status = 'failed', error_message = ${message}, completed_at = now(), attempt_token = null
-      where project_id = ${projectId} and status = 'running' and lease_expires_at < now() and attempt >= ${runLimits.maxAttempts}
-      returning id, context_name`
+      update kb.agent_runs run set status = 'failed', error_message = ${message}, completed_at = now(), attempt_token = null
+      where project_id = ${projectId} and status = 'running' and ${due} returning id, context_name`
     yield* sql`
           update kb.agent_processing_log set status = 'abandoned', completed_at = now(), error_message = ${message}
           where run_id = any(${rows.map((row) => row.id)}::uuid[]) and status in ('pending', 'processing')`
     for (const { id } of rows) yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
     return rows
-  }).pipe(orDie)
+  }, orDie)
 
-  return { claim, takeOver, giveUp }
+  const giveUp = endSilent(
+    `The worker died ${runLimits.maxAttempts} times during this run`,
+    sql`lease_expires_at < now() and attempt >= ${runLimits.maxAttempts}`
+  )
+
+  const stuckAfter = sql`make_interval(secs => ${runLimits.stuckAfterMs / 1_000}::float8)`
+
+  // A lease that has just run out is for another worker; the run of an entry is abandoned when none took it.
+  const abandon = endSilent(
+    "No worker was alive for this entry for too long",
+    sql`lease_expires_at < now() - ${stuckAfter} and exists (
+      select 1 from kb.agent_processing_log entry
+      where entry.run_id = run.id and entry.status = 'processing' and entry.started_at < now() - ${stuckAfter})`
+  )
+
+  return { claim, takeOver, giveUp, abandon }
 })

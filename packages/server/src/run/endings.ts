@@ -14,6 +14,7 @@ import type { ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { type Closing, closingEvents } from "./closing.ts"
 import type { RunNotInState } from "./holding.ts"
+import { ProcessingLog } from "./processing-log.ts"
 import { Runs } from "./runs.ts"
 
 export class Endings extends Context.Service<
@@ -26,6 +27,8 @@ export class Endings extends Context.Service<
     }) => Effect.Effect<void, RunNotInState, ProjectTransaction>
     /** Fails the runs whose worker went silent too often. */
     readonly giveUp: Effect.Effect<void, never, ProjectTransaction>
+    /** Abandons entries that are in processing for too long with nobody at work on them, and answers how many (S000-R19). */
+    readonly abandonStuck: Effect.Effect<number, never, ProjectTransaction>
   }
 >()("@tropism/server/run/Endings") {
   static readonly layer = Layer.effect(
@@ -33,6 +36,7 @@ export class Endings extends Context.Service<
     Effect.gen(function* () {
       const runs = yield* Runs
       const contexts = yield* Contexts
+      const log = yield* ProcessingLog
 
       const close = Effect.fnUntraced(function* (name: ContextName, closing: Closing) {
         const context = yield* contexts.load(name)
@@ -45,6 +49,8 @@ export class Endings extends Context.Service<
         readonly contextName: string
       }) {
         const name = run.contextName as ContextName
+        // The run first and then its log, as every attempt takes them: else the two would wait for each other.
+        yield* runs.holdOpen(run.id)
         yield* contexts.lock(name)
         const { lastText } = yield* contexts.load(name)
         yield* runs.cancel(run.id, lastText.slice(0, runLimits.summaryMaxChars))
@@ -56,7 +62,14 @@ export class Endings extends Context.Service<
           yield* close(contextName, { type: "interrupted", reason: "crash" })
       })
 
-      return Endings.of({ cancel, giveUp })
+      const abandonStuck = Effect.gen(function* () {
+        const abandoned = yield* runs.abandon
+        for (const { contextName } of abandoned)
+          yield* close(contextName, { type: "interrupted", reason: "crash" })
+        return abandoned.length + (yield* log.abandonOrphans)
+      })
+
+      return Endings.of({ cancel, giveUp, abandonStuck })
     })
   )
 }

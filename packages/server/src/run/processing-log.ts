@@ -27,6 +27,8 @@ export interface NewEntry {
   readonly runId: RunId
   /** Strategy skip: no second live entry of the same agent and object. */
   readonly exclusive: boolean
+  /** 1 for the first try. */
+  readonly attempt: number
 }
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -46,9 +48,10 @@ export class ProcessingLog extends Context.Service<
       before: string | undefined,
       limit: number
     ) => Read<ReadonlyArray<ProcessingEntry>>
+    readonly get: (id: EntryId) => Read<ProcessingEntry | undefined>
     readonly find: (agentId: AgentId, eventId: GraphEventId) => Read<ProcessingEntry | undefined>
-    /** Abandons entries that are in processing for too long with no live run (S000-R19). */
-    readonly abandonStuck: Read<number>
+    /** Abandons entries that are in processing for too long although their run has ended. */
+    readonly abandonOrphans: Read<number>
   }
 >()("@tropism/server/run/ProcessingLog") {
   static readonly layer = Layer.effect(
@@ -56,13 +59,13 @@ export class ProcessingLog extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const columns = sql`id uuid, "agentId" uuid, "graphObjectId" uuid, "objectVersion" int, "eventType" text, "eventId" uuid, "runId" uuid, exclusive boolean`
+      const columns = sql`id uuid, "agentId" uuid, "graphObjectId" uuid, "objectVersion" int, "eventType" text, "eventId" uuid, "runId" uuid, exclusive boolean, attempt int`
 
       const open = Effect.fn("ProcessingLog.open")(function* (entries: ReadonlyArray<NewEntry>) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<{ id: EntryId }>`
-          insert into kb.agent_processing_log (id, project_id, agent_id, graph_object_id, object_version, event_type, event_id, run_id, exclusive)
-          select row.id, ${projectId}::uuid, row."agentId", row."graphObjectId", row."objectVersion", row."eventType", row."eventId", row."runId", row.exclusive
+          insert into kb.agent_processing_log (id, project_id, agent_id, graph_object_id, object_version, event_type, event_id, run_id, exclusive, attempt)
+          select row.id, ${projectId}::uuid, row."agentId", row."graphObjectId", row."objectVersion", row."eventType", row."eventId", row."runId", row.exclusive, row.attempt
           from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as row(${columns})
           on conflict do nothing returning id`
         return new Set(rows.map((row) => row.id))
@@ -99,6 +102,13 @@ export class ProcessingLog extends Context.Service<
         return rows.map(toEntry)
       }, orDie)
 
+      const get = Effect.fn("ProcessingLog.get")(function* (id: EntryId) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<EntryRow>`
+          select * from kb.agent_processing_log where project_id = ${projectId} and id = ${id}`
+        return row && toEntry(row)
+      }, orDie)
+
       const find = Effect.fn("ProcessingLog.find")(function* (agentId: AgentId, eventId: GraphEventId) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<EntryRow>`
@@ -107,7 +117,7 @@ export class ProcessingLog extends Context.Service<
         return row && toEntry(row)
       }, orDie)
 
-      const abandonStuck = Effect.gen(function* () {
+      const abandonOrphans = Effect.gen(function* () {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql`
           update kb.agent_processing_log entry
@@ -115,14 +125,12 @@ export class ProcessingLog extends Context.Service<
           where project_id = ${projectId} and status = 'processing'
             and started_at < now() - make_interval(secs => ${runLimits.stuckAfterMs / 1_000}::float8)
             and not exists (
-              select 1 from kb.agent_runs run where run.id = entry.run_id and (
-                run.status in ('queued', 'paused') or (run.status = 'running' and run.lease_expires_at > now()))
-            )
+              select 1 from kb.agent_runs run where run.id = entry.run_id and run.status in ('queued', 'running', 'paused'))
           returning id`
         return rows.length
       }).pipe(orDie)
 
-      return ProcessingLog.of({ open, skip, withdraw, list, find, abandonStuck })
+      return ProcessingLog.of({ open, skip, withdraw, list, get, find, abandonOrphans })
     })
   )
 }

@@ -43,6 +43,8 @@ export class Runs extends Context.Service<
     readonly takeOver: (workerId: string, limit: number) => Read<ReadonlyArray<ClaimedRun>>
     /** Runs whose worker has gone silent and whose attempts are spent, ended as failed. */
     readonly giveUp: Read<ReadonlyArray<Pick<ClaimedRun, "id" | "contextName">>>
+    /** Runs of entries in processing that nobody took over for too long, ended as failed with their entries. */
+    readonly abandon: Read<ReadonlyArray<Pick<ClaimedRun, "id" | "contextName">>>
     /** Says that the attempt is alive. */
     readonly heartbeat: (run: ClaimedRun) => Verb
     /** Holds the run for this transaction, if the attempt may still write. */
@@ -60,6 +62,8 @@ export class Runs extends Context.Service<
     readonly pause: (run: ClaimedRun, reason: PauseReason, summary: string) => Verb
     /** Ends a run that has not ended, whatever it does. */
     readonly cancel: (id: RunId, summary: string) => Verb
+    /** Holds a run that has not ended for this transaction, whoever works on it. */
+    readonly holdOpen: (id: RunId) => Verb
     readonly get: (id: RunId) => Read<Run | undefined>
     readonly list: (filter: RunFilter, before: string | undefined, limit: number) => Read<ReadonlyArray<Run>>
   }
@@ -70,7 +74,7 @@ export class Runs extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const wakeUps = yield* WakeUps
       const { queue, queueOn } = yield* makeQueueing
-      const { claim, giveUp, takeOver } = yield* makeClaiming
+      const { abandon, claim, giveUp, takeOver } = yield* makeClaiming
       const { found, held } = yield* makeHolding
       const { complete, fail, pause, cancel } = yield* makeOutcomes
       const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
@@ -82,6 +86,16 @@ export class Runs extends Context.Service<
             found(run.id)
           )
         )
+
+      const holdOpen = Effect.fn("Runs.holdOpen")(function* (id: RunId) {
+        const { projectId } = yield* ProjectTransaction
+        yield* Effect.flatMap(
+          sql`
+            select id from kb.agent_runs where id = ${id} and project_id = ${projectId}
+              and status in ('queued', 'running', 'paused') for no key update`,
+          found(id)
+        )
+      }, orDie)
 
       const hold = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
         orDie(
@@ -151,6 +165,7 @@ export class Runs extends Context.Service<
         claim,
         takeOver,
         giveUp,
+        abandon,
         heartbeat,
         hold,
         release,
@@ -161,6 +176,7 @@ export class Runs extends Context.Service<
         fail,
         pause,
         cancel,
+        holdOpen,
         get,
         list
       })

@@ -1,0 +1,159 @@
+/**
+ * The agents of a simulation: one that suggests, and by chance others beside it.
+ *
+ * Each object that a person writes has a `mood`, and the scripts answer by it:
+ * read and suggest, several calls in one message, a call that is refused, a tool
+ * that does not exist, a model that fails before or in the middle of its answer.
+ * A script's answers follow from the log alone, so any attempt goes on where the
+ * last one was.
+ */
+import type { AgentInput } from "@tropism/domain/agent"
+import type { ScriptRule } from "@tropism/domain/script"
+import type { Chance } from "./chance.ts"
+
+/** What a person's object asks of the agents. */
+export const moods = [
+  "plain",
+  "plain",
+  "double",
+  "many",
+  "refused",
+  "unknown",
+  "wrong",
+  "silent",
+  "faulty",
+  "faultyLater",
+  "cut",
+  "relate"
+] as const
+
+export type Mood = (typeof moods)[number]
+
+const prompt =
+  '```json\n{"event": {% if event %}{{ event | json }}{% else %}null{% endif %}, "object": {% if object %}{{ object | json }}{% else %}null{% endif %}}\n```'
+
+const onMood = (mood: Mood, step: number): string => `input.object.properties.mood == "${mood}" and step == ${step}`
+
+const read = { tool: "get_object", arguments: { objectId: "{{ input.object.id }}" } }
+const search = { tool: "search_objects", arguments: { type: "Note", limit: 5 } }
+
+const suggest = (property: string) => ({
+  tool: "update_object",
+  arguments: {
+    objectId: "{{ input.object.id }}",
+    properties: { [property]: "{{ input.event.version }}" },
+    reasoning: "It was not noted yet",
+    confidence: 0.9
+  }
+})
+
+const suggesterRules: ReadonlyArray<ScriptRule> = [
+  { when: onMood("plain", 0), calls: [read] },
+  { when: onMood("plain", 1), say: "I have read it.", calls: [suggest("seen")] },
+  { when: onMood("double", 0), calls: [read, suggest("seen")] },
+  {
+    when: onMood("many", 0),
+    calls: [
+      search,
+      suggest("seen"),
+      { tool: "create_object", arguments: { type: "Note", properties: { about: "{{ input.object.id }}" } } },
+      { tool: "neighbors", arguments: { objectId: "{{ input.object.id }}" } }
+    ]
+  },
+  { when: onMood("refused", 0), calls: [{ tool: "delete_object", arguments: read.arguments }, read] },
+  { when: onMood("unknown", 0), calls: [{ tool: "divine", arguments: {} }] },
+  { when: onMood("wrong", 0), calls: [{ tool: "get_object", arguments: { id: 1 } }, suggest("seen")] },
+  { when: onMood("faulty", 0), fault: { kind: "error", message: "The model is not there" } },
+  { when: onMood("faultyLater", 0), calls: [read] },
+  { when: onMood("faultyLater", 1), fault: { kind: "rateLimited", message: "Too many requests" } },
+  { when: onMood("cut", 0), say: "This answer will break off somewhere", fault: { kind: "cut", message: "Broken off" } },
+  { when: onMood("relate", 0), calls: [search] },
+  {
+    when: `${onMood("relate", 1)} and results[0].result.items.size > 1`,
+    calls: [
+      {
+        tool: "create_relationship",
+        arguments: {
+          type: "resembles",
+          fromId: "{{ results[0].result.items[0].id }}",
+          toId: "{{ results[0].result.items[1].id }}"
+        }
+      }
+    ]
+  },
+  { say: "Done after {{ step }}." }
+]
+
+/** The agent that may only suggest. */
+export const suggester = (chance: Chance): AgentInput => ({
+  name: "suggester",
+  prompt,
+  ...(chance.oneIn(2) ? { systemPrompt: "You look after notes." } : {}),
+  triggerType: "reaction",
+  executionMode: "suggest",
+  tools: ["graph.*"],
+  reactionConfig: {
+    objectTypes: chance.oneIn(2) ? ["Note"] : [],
+    events: chance.pick([["created", "updated"], ["created", "updated", "deleted"], ["updated"]]),
+    concurrencyStrategy: chance.pick(["skip", "parallel"]),
+    ignoreAgentTriggered: chance.oneIn(4)
+  },
+  capabilities: { canDeleteObjects: false },
+  ...(chance.oneIn(4) ? { maxSteps: 1 } : {}),
+  model: { provider: "scripted", name: "suggester", script: { rules: suggesterRules } }
+})
+
+/** One that writes by itself, so that agents wake agents. */
+export const executor = (chance: Chance): AgentInput => ({
+  name: "executor",
+  prompt,
+  triggerType: "reaction",
+  executionMode: chance.pick(["execute", "hybrid"]),
+  tools: ["graph.*"],
+  reactionConfig: {
+    objectTypes: ["Note"],
+    events: ["created", "updated"],
+    concurrencyStrategy: chance.pick(["skip", "parallel"])
+  },
+  model: {
+    provider: "scripted",
+    name: "executor",
+    script: {
+      rules: [
+        { when: `${onMood("silent", 0)}`, say: "Nothing to do." },
+        { when: "step == 0", calls: [read] },
+        { when: "step == 1", calls: [suggest("echoed")] },
+        { say: "I wrote it down." }
+      ]
+    }
+  }
+})
+
+/** One that is only talked to. */
+export const talker = (): AgentInput => ({
+  name: "talker",
+  prompt: "Talk.",
+  triggerType: "manual",
+  executionMode: "suggest",
+  tools: ["graph.search_objects"],
+  model: {
+    provider: "scripted",
+    name: "talker",
+    script: { rules: [{ when: 'step == 0 and message contains "look"', calls: [search] }, { say: "I heard: {{ message }}" }] }
+  }
+})
+
+/** One that a schedule wakes. */
+export const riser = (): AgentInput => ({
+  name: "riser",
+  prompt: "Rise.",
+  triggerType: "schedule",
+  cronSchedule: "0 0 1 1 *",
+  executionMode: "suggest",
+  tools: ["graph.*"],
+  model: {
+    provider: "scripted",
+    name: "riser",
+    script: { rules: [{ when: "step == 0", calls: [search] }, { say: "Risen." }] }
+  }
+})

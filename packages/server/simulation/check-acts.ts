@@ -1,0 +1,125 @@
+/**
+ * Checks what agents did: every tool call on record once, every effect through a
+ * call, and no write of an agent that may only suggest without a person's yes.
+ */
+import { canonicalJson } from "@tropism/domain/json"
+import type { CallRow, ContextEventRow } from "./rows.ts"
+import { type Checker, unless } from "./remains.ts"
+
+/** A call's outcome in a log: what the model reads. */
+interface Outcome {
+  readonly callId: string
+  readonly isFailure: boolean
+  readonly result: unknown
+}
+
+const outcomeOf = ({ event }: ContextEventRow): Outcome | undefined => {
+  if (event.type === "ToolCallCompletedEvent" && "result" in event)
+    return { callId: event.callId, isFailure: false, result: event.result }
+  if (event.type === "ToolCallFailedEvent" && "error" in event && "callId" in event)
+    return { callId: event.callId, isFailure: true, result: event.error }
+  return undefined
+}
+
+/** Each call that a model asked for has one outcome in its log, after the message that asked. */
+const callsAnswered: Checker = ({ contextEvents }) =>
+  [...Map.groupBy(contextEvents, (row) => row.contextName)].flatMap(([name, log]) => {
+    const asked = log.flatMap((row) =>
+      row.event.type === "AssistantMessageEvent" && "toolCalls" in row.event
+        ? row.event.toolCalls.map((call) => ({ id: call.id, at: row.number }))
+        : []
+    )
+    const outcomes = log.flatMap((row) => {
+      const outcome = outcomeOf(row)
+      return outcome === undefined ? [] : [{ ...outcome, at: row.number }]
+    })
+    return [
+      ...asked.flatMap((call) => {
+        const found = outcomes.filter((outcome) => outcome.callId === call.id)
+        return [
+          ...unless(found.length === 1, `call ${call.id} of ${name} has ${found.length} outcomes`),
+          ...unless(found.every((outcome) => outcome.at > call.at), `call ${call.id} of ${name} has an outcome before it was asked for`)
+        ]
+      }),
+      ...outcomes
+        .filter((outcome) => !asked.some((call) => call.id === outcome.callId))
+        .map((outcome) => `call ${outcome.callId} of ${name} has an outcome and nobody asked for it`)
+    ]
+  })
+
+/** Why a call that a model asked for is not made: its steps are used, or its turn or run is over. */
+const reasonsNotToCall: ReadonlyArray<unknown> = ["softStop", "abandoned", "runEnded"]
+
+const isUncalled = ({ isFailure, result }: Outcome): boolean =>
+  isFailure &&
+  typeof result === "object" &&
+  result !== null &&
+  "reason" in result &&
+  reasonsNotToCall.includes(result.reason)
+
+/** Each outcome in a log has its record, once, and each record its outcome: they say the same. */
+const callsRecorded: Checker = ({ contextEvents, calls }) => {
+  const outcomes = new Map<string, Outcome>()
+  for (const row of contextEvents) {
+    const outcome = outcomeOf(row)
+    if (outcome !== undefined && !isUncalled(outcome)) outcomes.set(`${row.contextName} ${outcome.callId}`, outcome)
+  }
+  const records = Map.groupBy(calls, (call) => `${call.contextName} ${call.callId}`)
+  const agrees = (record: CallRow, outcome: Outcome | undefined): boolean =>
+    outcome !== undefined &&
+    outcome.isFailure === (record.status !== "completed") &&
+    canonicalJson(outcome.result) === canonicalJson(record.result)
+  return [
+    ...[...outcomes.keys()].filter((key) => !records.has(key)).map((key) => `the outcome of ${key} is not on record: ${canonicalJson(outcomes.get(key)?.result)}`),
+    ...[...records].flatMap(([key, found]) => [
+      ...unless(found.length === 1, `call ${key} is on record ${found.length} times`),
+      ...found.flatMap((record) => unless(agrees(record, outcomes.get(key)), `the record of ${key} says something else than the log`))
+    ])
+  ]
+}
+
+/** What an agent did or suggested has a call on record that decided so, and the other way round. */
+const effectsRecorded: Checker = ({ calls, events, tasks }) => {
+  const callById = new Map(calls.map((call) => [call.id, call]))
+  const done = events.filter((event) => event.actorType === "agent" && event.taskId === null)
+  const doneBy = Map.groupBy(done, (event) => event.toolCallId)
+  const tasksOf = Map.groupBy(tasks, (task) => task.toolCallId)
+  return [
+    ...done.flatMap((event) =>
+      unless(
+        callById.get(event.toolCallId ?? "")?.decision === "execute",
+        `event ${event.id} was made by an agent with no call on record that did it`
+      )
+    ),
+    ...tasks.flatMap((task) =>
+      unless(callById.get(task.toolCallId)?.decision === "suggest", `task ${task.ordinal} has no call on record that suggested it`)
+    ),
+    ...calls.flatMap((call) => {
+      const effects = (doneBy.get(call.id)?.length ?? 0) + (tasksOf.get(call.id)?.length ?? 0)
+      const isAct = call.status === "completed" && (call.decision === "execute" || call.decision === "suggest")
+      return isAct
+        ? unless(effects === 1 || isUnchanged(call.result), `call ${call.id} (${call.decision}) had ${effects} effects`)
+        : unless(effects === 0, `call ${call.id} was ${call.status} and had ${effects} effects`)
+    })
+  ]
+}
+
+const isUnchanged = (result: unknown): boolean =>
+  typeof result === "object" && result !== null && "status" in result && result.status === "unchanged"
+
+/** An agent in suggest mode has written nothing that no person approved. */
+const suggestedOnly: Checker = ({ agents, events, tasks }) => {
+  const bound = new Set(agents.filter((agent) => agent.executionMode === "suggest").map((agent) => agent.id))
+  const taskById = new Map(tasks.map((task) => [task.id, task]))
+  return events
+    .filter((event) => event.actorType === "agent" && bound.has(event.actorId ?? ""))
+    .flatMap((event) => {
+      const task = taskById.get(event.taskId ?? "")
+      return unless(
+        task?.status === "completed" && task.agentId === event.actorId && event.approvedBy !== null && task.resolvedBy === event.approvedBy,
+        `event ${event.id}: an agent that may only suggest wrote without an approved task`
+      )
+    })
+}
+
+export const checkActs = { callsAnswered, callsRecorded, effectsRecorded, suggestedOnly }

@@ -1,0 +1,117 @@
+/**
+ * Checks the graph: one event per change, a history that folds to the present,
+ * a feed without a gap, and nothing lost that anybody was told was done.
+ */
+import { canonicalJson, changedProperties } from "@tropism/domain/json"
+import type { Authored, EntityRow, EventRow, VersionRow } from "./rows.ts"
+import { type Checker, countsUp, unless } from "./remains.ts"
+
+const isSame = (a: unknown, b: unknown): boolean => canonicalJson(a) === canonicalJson(b)
+
+const authorOf = ({ actorType, actorId, approvedBy, runId, toolCallId, taskId }: Authored): string =>
+  canonicalJson([actorType, actorId, approvedBy, runId, toolCallId, taskId])
+
+/** Versions and events are one to one, and each says the same as the other. */
+const eventPerChange: Checker = ({ versions, events }) => {
+  const eventById = new Map(events.map((event) => [event.id, event]))
+  const ofObjects = events.filter((event) => event.entityType === "graphObject")
+  return [
+    ...unless(
+      ofObjects.length === versions.length,
+      `${versions.length} versions of objects have ${ofObjects.length} events`
+    ),
+    ...versions.flatMap((version) => {
+      const event = eventById.get(version.eventId)
+      const at = `version ${version.version} of object ${version.objectId}`
+      if (event === undefined) return [`${at} has no event`]
+      return [
+        ...unless(
+          event.entityId === version.objectId &&
+            event.version === version.version &&
+            event.type === version.type &&
+            isSame(event.snapshot.properties, version.properties),
+          `the event of ${at} says something else`
+        ),
+        ...unless(authorOf(event) === authorOf(version), `the event of ${at} has another author`)
+      ]
+    })
+  ]
+}
+
+const historyOf = (object: EntityRow, history: ReadonlyArray<VersionRow>): ReadonlyArray<string> => {
+  const last = history.at(-1)
+  return [
+    ...unless(countsUp(history.map(({ version }) => version)), `the versions of object ${object.id} are not contiguous`),
+    ...unless(
+      last?.version === object.version && isSame(last.properties, object.properties),
+      `the history of object ${object.id} does not fold to its present state`
+    ),
+    ...unless((last?.type === "deleted") === object.isDeleted, `object ${object.id} and its history disagree on its deletion`),
+    ...unless(
+      history.every(({ type }, index) =>
+        index === 0 ? type === "created" : type === (index === history.length - 1 && object.isDeleted ? "deleted" : "updated")
+      ),
+      `object ${object.id} was created or deleted at the wrong place of its history`
+    )
+  ]
+}
+
+const historyFolds: Checker = ({ objects, relationships, versions, events }) => {
+  const versionsOf = Map.groupBy(versions, (version) => version.objectId)
+  const eventsOf = Map.groupBy(events, (event) => event.entityId)
+  return [
+    ...objects.flatMap((object) => historyOf(object, versionsOf.get(object.id) ?? [])),
+    ...relationships.flatMap(({ id, version, isDeleted }) => {
+      const told = eventsOf.get(id) ?? []
+      return unless(
+        told.length === version && countsUp(told.map((event) => event.version)) && isDeleted === (told.at(-1)?.type === "deleted"),
+        `the events of relationship ${id} are not its versions`
+      )
+    })
+  ]
+}
+
+/** An update changes something, and its event says what. */
+const changesTold: Checker = ({ versions, events }) => {
+  const eventById = new Map(events.map((event) => [event.id, event]))
+  return [...Map.groupBy(versions, (version) => version.objectId).values()].flatMap((history) =>
+    history.flatMap((version, index) => {
+      const before = history[index - 1]
+      if (version.type !== "updated" || before === undefined) return []
+      const changed = changedProperties(before.properties, version.properties)
+      const told = eventById.get(version.eventId)?.changedProperties
+      return unless(
+        changed.length > 0 && isSame(changed, told),
+        `version ${version.version} of object ${version.objectId} changed ${changed.join(", ")} and told ${told?.join(", ")}`
+      )
+    })
+  )
+}
+
+/** Every event has its place in the feed, without a gap, and an entity's events in their order. */
+const feedGapless: Checker = ({ events, lastPosition }) => {
+  const places = events.map((event) => event.place).toSorted((a, b) => (a ?? 0) - (b ?? 0))
+  const disordered = [...Map.groupBy(events, (event) => event.entityId).values()].filter(
+    (told) => told.some((event, index) => index > 0 && (event.place ?? 0) <= (told[index - 1]?.place ?? 0))
+  )
+  return [
+    ...unless(countsUp(places) && lastPosition === events.length, `the feed's places are ${places.join(", ")}, its last ${lastPosition}`),
+    ...disordered.map((told) => `the events of ${told[0]?.entityId} stand in the feed in another order`)
+  ]
+}
+
+/** What a person was told was done has happened, once. */
+const acknowledgedKept: Checker = ({ acknowledged, events }) => {
+  const eventById = new Map<string, EventRow>(events.map((event) => [event.id, event]))
+  return acknowledged.changes.flatMap(({ change, applied }) => {
+    if (applied.eventId === null) return []
+    const event = eventById.get(applied.eventId)
+    const entity = applied.entity.kind === "object" ? applied.entity.object : applied.entity.relationship
+    return unless(
+      event?.entityId === entity.id && event.version === entity.version && isSame(event.snapshot.properties, entity.properties),
+      `a ${change.type} of ${entity.id} was acknowledged and is not there`
+    )
+  })
+}
+
+export const checkGraph = { eventPerChange, historyFolds, changesTold, feedGapless, acknowledgedKept }

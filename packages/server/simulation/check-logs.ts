@@ -1,0 +1,103 @@
+/**
+ * Checks the logs of contexts: contiguous, every turn ended once, every message
+ * answered, and folding to what the runs report.
+ */
+import { fold } from "@tropism/domain/context"
+import { eventNumber } from "@tropism/domain/context-event"
+import { addUsage, noUsage } from "@tropism/domain/run"
+import { Option } from "effect"
+import { runLimits } from "../src/limits.ts"
+import type { ContextEventRow } from "./rows.ts"
+import { type Checker, countsUp, type Remains, unless } from "./remains.ts"
+
+const logsOf = (remains: Remains): ReadonlyMap<string, ReadonlyArray<ContextEventRow>> =>
+  Map.groupBy(remains.contextEvents, (row) => row.contextName)
+
+/** Numbers are 1 to n, the head says n, and a parent is an event before its child. */
+const logsContiguous: Checker = (remains) => {
+  const logs = logsOf(remains)
+  return remains.contexts.flatMap(({ name, lastEventNumber }) => {
+    const log = logs.get(name) ?? []
+    return [
+      ...unless(
+        countsUp(log.map((row) => row.number)) && log.length === lastEventNumber,
+        `the log of ${name} has ${log.length} events, its last number is ${lastEventNumber}`
+      ),
+      ...log.flatMap(({ number, event }) =>
+        unless(
+          Option.match(event.parentEventId, { onNone: () => number === 1, onSome: (id) => eventNumber(id) < number }),
+          `event ${number} of ${name} has a parent that is not before it`
+        )
+      )
+    ]
+  })
+}
+
+/** A turn that began ends once, and no other begins before. */
+const turnsEnd: Checker = (remains) =>
+  [...logsOf(remains)].flatMap(([name, log]) => {
+    let open: number | undefined
+    const found: Array<string> = []
+    for (const { event } of log) {
+      if (!event.type.startsWith("AgentTurn") || !("turnNumber" in event)) continue
+      const isStart = event.type === "AgentTurnStartedEvent"
+      if (isStart ? open !== undefined : open !== event.turnNumber)
+        found.push(`turn ${event.turnNumber} of ${name}: ${event.type} while ${open ?? "none"} was open`)
+      open = isStart ? event.turnNumber : undefined
+    }
+    return [...found, ...unless(open === undefined, `turn ${open} of ${name} never ended`)]
+  })
+
+/** The answers in the log are the run's steps, their usage its usage, and the last of them its summary. */
+const logsFold: Checker = (remains) => {
+  const logs = logsOf(remains)
+  return remains.runs.flatMap((run) => {
+    const answers = (logs.get(run.contextName) ?? []).flatMap(({ event }) =>
+      event.type === "AssistantMessageEvent" && "usage" in event && event.runId === run.id ? [event] : []
+    )
+    const usage = answers.map((answer) => answer.usage).reduce(addUsage, noUsage)
+    const text = answers.findLast((answer) => answer.content !== "")?.content ?? ""
+    const isDone = run.status === "completed" || run.status === "paused"
+    return [
+      ...unless(answers.length === run.stepCount, `run ${run.id} counts ${run.stepCount} steps and its log ${answers.length}`),
+      ...unless(
+        usage.inputTokens === run.usage.inputTokens && usage.outputTokens === run.usage.outputTokens,
+        `run ${run.id} and its log disagree on its usage`
+      ),
+      ...unless(
+        !isDone || run.summary === text.slice(0, runLimits.summaryMaxChars),
+        `run ${run.id} says "${run.summary}" and its log "${text}"`
+      )
+    ]
+  })
+}
+
+/** Nobody is at work any more: no session is open, and no message that wants an answer has none. */
+const logsClosed: Checker = (remains) =>
+  [...logsOf(remains)].flatMap(([name, log]) => {
+    const context = fold(log.map((row) => row.event))
+    const runs = remains.runs.filter((run) => run.contextName === name)
+    const isBrokenOff = runs.some((run) => ["failed", "cancelled"].includes(run.status))
+    return [
+      ...unless(!context.isSessionOpen, `the session of ${name} is still open`),
+      ...unless(isBrokenOff || (!context.isTriggered && !context.isTurnDue), `${name} has a message without an answer`),
+      ...unless(context.pendingCalls.length === 0, `${name} has calls without an outcome`)
+    ]
+  })
+
+/** What was said and acknowledged stands in the log, once. */
+const messagesKept: Checker = (remains) => {
+  const logs = logsOf(remains)
+  return remains.acknowledged.said.flatMap(({ context, content }) => {
+    const found = (logs.get(context) ?? []).filter(
+      ({ event }) => event.type === "UserMessageEvent" && "content" in event && event.content === content
+    )
+    return unless(found.length === 1, `"${content}" stands ${found.length} times in ${context}`)
+  })
+}
+
+/** A server logs no error unless its connection was broken on purpose. */
+const calm: Checker = ({ errors, hasBrokenLines }) =>
+  hasBrokenLines ? [] : errors.filter((line) => !line.includes("An agent's change was refused"))
+
+export const checkLogs = { logsContiguous, turnsEnd, logsFold, logsClosed, messagesKept, calm }

@@ -1,0 +1,248 @@
+/**
+ * Says whose turn it is: one statement or one alarm at a time, drawn by chance.
+ *
+ * A program of the simulation runs until everything in it waits, either for an
+ * answer of the database or for its clock. Then the conductor draws what goes
+ * on. So every interleaving of statements may come up, and a seed always brings
+ * the same one. PostgreSQL is real: a statement that has to wait for a lock is
+ * set aside until the one before it has let go. The conductor knows nothing of
+ * what the programs do.
+ */
+import type { Chance } from "./chance.ts"
+import { type Alarm, makeWorldClock, type WorldClock } from "./world-clock.ts"
+import type { Program } from "./program.ts"
+import type { Attempt, Line, Statement } from "./statement.ts"
+
+/** What the faults of a run do to a statement that has its turn. */
+export type Fate = "go" | "dieBefore" | "dieAfter" | "breakBefore" | "breakAfter"
+
+export interface ConductorOptions {
+  readonly chance: Chance
+  /** Asked before each statement of a program. */
+  readonly fateOf: (statement: Statement) => Fate
+  /** Whether a backend waits for a lock of another one. */
+  readonly isBlocked: (processId: number) => Promise<boolean>
+  /** Told of each turn, for whoever wants to follow. */
+  readonly trace?: ((line: string) => void) | undefined
+}
+
+export interface Conductor {
+  /** The clock of all programs; it moves when nobody has anything else to do. */
+  readonly clock: WorldClock
+  /** Runs a task of a program's fibers soon, unless the program dies first. */
+  readonly enqueue: (program: Program, task: () => void) => void
+  /** A statement waits for its turn. */
+  readonly submit: (statement: Statement) => void
+  /** Takes a statement back; `done` is called once it can no longer do anything. */
+  readonly withdraw: (statement: Statement, done: () => void) => void
+  /** A connection is no longer used. */
+  readonly release: (line: Line) => void
+  /** Ends a program at the next moment at which everything waits; nothing of it runs after that. */
+  readonly doom: (program: Program) => void
+  /** Plays turns until it is over; fails when nothing moves any more or it takes too many turns. */
+  readonly play: (isOver: () => boolean, maxTurns: number) => Promise<void>
+  readonly turns: () => number
+  /** Ends every program that is left. */
+  readonly endAll: () => Promise<void>
+}
+
+/** How long a statement may be silent before PostgreSQL is asked whether it waits for a lock. */
+const patienceMs = 4
+
+export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOptions): Conductor => {
+  const waiting: Array<Statement> = []
+  const blocked: Array<Attempt> = []
+  const doomed: Array<Program> = []
+  const programs = new Set<Program>()
+  let tasks = 0
+  let stirrings = 0
+  let turns = 0
+  const stir = (): void => void (stirrings += 1)
+  const clock = makeWorldClock(stir)
+
+  /** Waits until no fiber has anything to do without an answer or an alarm. */
+  const settle = async (): Promise<void> => {
+    for (let quiet = 0; quiet < 2; ) {
+      const before = stirrings
+      await nextTurnOfEventLoop()
+      quiet = stirrings === before && tasks === 0 ? quiet + 1 : 0
+    }
+  }
+
+  const answer = ({ statement }: Attempt, exit: Attempt["exit"]): void => {
+    if (exit === undefined || !statement.program.isAlive) return
+    stir()
+    statement.answer(exit)
+  }
+
+  /** True when the statement waits for a lock; false when it has its answer. */
+  const waitsForLock = async (attempt: Attempt): Promise<boolean> => {
+    for (;;) {
+      if (await settlesWithin(attempt.settled, patienceMs)) return false
+      if (await isBlocked(attempt.processId)) return true
+    }
+  }
+
+  /** Answers statements that no longer wait for a lock, in the order in which they began to. */
+  const answerUnblocked = async (): Promise<void> => {
+    for (const attempt of [...blocked]) {
+      if (attempt.exit === undefined && (await waitsForLock(attempt))) continue
+      blocked.splice(blocked.indexOf(attempt), 1)
+      trace?.(`${attempt.statement.program.name} has its lock`)
+      await conclude(attempt)
+      await settle()
+    }
+  }
+
+  const conclude = async (attempt: Attempt): Promise<void> => {
+    const { statement } = attempt
+    if (!statement.program.isAlive || statement.line.isBroken) await statement.line.drop()
+    statement.whenOver?.()
+    answer(attempt, attempt.exit)
+  }
+
+  const perform = async (statement: Statement, fate: Fate): Promise<void> => {
+    if (fate === "dieBefore") return kill(statement.program)
+    if (fate === "breakBefore") return breakLine(statement)
+    const attempt = await statement.begin()
+    if (await waitsForLock(attempt)) {
+      trace?.(`${statement.program.name} waits for a lock`)
+      blocked.push(attempt)
+      return
+    }
+    if (fate === "dieAfter") return kill(statement.program)
+    if (fate === "breakAfter") return breakLine(statement)
+    await conclude(attempt)
+    if (blocked.length > 0 && statement.mayRelease) {
+      await settle()
+      await answerUnblocked()
+    }
+  }
+
+  /** The connection is gone under a statement: whoever asked learns only that. */
+  const breakLine = async (statement: Statement): Promise<void> => {
+    await statement.line.drop()
+    statement.whenOver?.()
+    stir()
+    statement.answer(statement.brokenLine())
+  }
+
+  const kill = async (program: Program): Promise<void> => {
+    if (!program.isAlive) return
+    trace?.(`${program.name} dies`)
+    program.isAlive = false
+    for (let at = waiting.length - 1; at >= 0; at--) {
+      if (waiting[at]?.program === program) waiting.splice(at, 1)
+    }
+    clock.forget(program)
+    const busy = new Set(blocked.map((attempt) => attempt.statement.line))
+    for (const line of [...program.lines]) if (!busy.has(line)) await line.drop()
+    stir()
+    program.tellEnd()
+    if (blocked.length > 0) await answerUnblocked()
+  }
+
+  /** What may go on now: statements of programs that are awake, and alarms that ring. */
+  const choose = (): Statement | Alarm | undefined => {
+    const isAwake = ({ program }: { readonly program: Program }): boolean => program.sleepsUntilTurn <= turns
+    const ready = waiting.filter(isAwake)
+    if (ready.length === 0 || chance.oneIn(40)) clock.advance(isAwake)
+    const choices = [...ready, ...clock.ringing().filter(isAwake)]
+    return choices[chance.below(choices.length)]
+  }
+
+  const take = async (choice: Statement | Alarm): Promise<void> => {
+    if (choice.kind === "alarm") {
+      trace?.(`${choice.program.name} wakes at ${clock.nowMs()}`)
+      return clock.ring(choice)
+    }
+    waiting.splice(waiting.indexOf(choice), 1)
+    const fate = fateOf(choice)
+    trace?.(`${choice.program.name} ${fate === "go" ? "" : `(${fate}) `}${choice.text.trim().split("\n", 1)[0]}`)
+    return perform(choice, fate)
+  }
+
+  const play = async (isOver: () => boolean, maxTurns: number): Promise<void> => {
+    for (;;) {
+      await settle()
+      if (isOver()) return
+      const next = doomed.shift()
+      if (next !== undefined) {
+        await kill(next)
+        continue
+      }
+      turns += 1
+      if (turns > maxTurns) throw new Error(`It is not over after ${maxTurns} turns`)
+      const choice = choose()
+      if (choice !== undefined) await take(choice)
+      else if (!wakeSleepers(waiting, clock, turns)) {
+        if (blocked.length === 0) throw new Error("Everything waits and nothing can go on")
+        // Only PostgreSQL can go on: it ends a deadlock by refusing one of the statements.
+        trace?.("deadlock")
+        await waitForAny(blocked).then(answerUnblocked)
+      }
+    }
+  }
+
+  return {
+    clock,
+    enqueue: (program, task) => {
+      programs.add(program)
+      tasks += 1
+      stir()
+      setImmediate(() => {
+        tasks -= 1
+        if (program.isAlive) task()
+      })
+    },
+    submit: (statement) => {
+      programs.add(statement.program)
+      if (!statement.program.isAlive) return
+      stir()
+      waiting.push(statement)
+    },
+    withdraw: (statement, done) => {
+      const at = waiting.indexOf(statement)
+      if (at === -1) {
+        statement.whenOver = done
+        return
+      }
+      waiting.splice(at, 1)
+      stir()
+      done()
+    },
+    release: (line) => void line.giveBack(),
+    doom: (program) => {
+      stir()
+      doomed.push(program)
+    },
+    play,
+    turns: () => turns,
+    endAll: async () => {
+      for (const program of programs) await kill(program)
+      for (const attempt of blocked.splice(0)) await attempt.settled.then(() => attempt.statement.line.drop())
+    }
+  }
+}
+
+const nextTurnOfEventLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
+
+/** Whether a promise settles within a time. */
+const settlesWithin = (settled: Promise<void>, ms: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), ms)
+    void settled.then(() => {
+      clearTimeout(timer)
+      resolve(true)
+    })
+  })
+
+const waitForAny = (attempts: ReadonlyArray<Attempt>): Promise<void> =>
+  Promise.race(attempts.map((attempt) => attempt.settled))
+
+/** When only sleepers could go on, they wake early. */
+const wakeSleepers = (waiting: ReadonlyArray<Statement>, clock: WorldClock, turns: number): boolean => {
+  const sleepers = [...waiting, ...clock.alarms()].filter(({ program }) => program.sleepsUntilTurn > turns)
+  for (const { program } of sleepers) program.sleepsUntilTurn = 0
+  return sleepers.length > 0
+}

@@ -1,0 +1,45 @@
+/**
+ * Simulates many seeds on a few databases at once.
+ *
+ * A server serves every project of its database, so two simulations never share
+ * one: each lane has its own and takes seeds one after another, each in a new
+ * project. A seed that left work undone would give it to the next one, so its
+ * lane gets a new database.
+ */
+import { Effect, type Scope } from "effect"
+import type { PostgresAccess } from "../src/database/postgres-access.ts"
+import { type Report, simulate } from "./simulate.ts"
+import { openSurroundings } from "./surroundings.ts"
+
+export interface LaneOptions {
+  readonly seeds: ReadonlyArray<number>
+  readonly lanes: number
+  /** Makes a migrated, empty database that goes with the scope. */
+  readonly openDatabase: Effect.Effect<PostgresAccess, never, Scope.Scope>
+  readonly onReport: (report: Report) => Effect.Effect<void>
+  readonly trace?: ((line: string) => void) | undefined
+}
+
+/** Simulates every seed and tells of each as it ends. */
+export const simulateAll = Effect.fn("simulateAll")(function* (options: LaneOptions) {
+  const waiting = [...options.seeds]
+  const lane = Effect.gen(function* () {
+    while (waiting.length > 0) yield* Effect.scoped(useDatabase(waiting, options))
+  })
+  yield* Effect.all(Array.from({ length: options.lanes }, () => lane), { concurrency: options.lanes, discard: true })
+})
+
+/** Takes seeds until there is none left or one has left work behind. */
+const useDatabase = Effect.fnUntraced(function* (
+  waiting: Array<number>,
+  { openDatabase, onReport, trace }: LaneOptions
+) {
+  const surroundings = yield* Effect.flatMap(openDatabase, openSurroundings)
+  while (true) {
+    const seed = waiting.shift()
+    if (seed === undefined) return
+    const report = yield* Effect.promise(() => simulate(surroundings, seed, trace))
+    yield* onReport(report)
+    if (report.complaints.some(({ checker }) => checker === "drained")) return
+  }
+})

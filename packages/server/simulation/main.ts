@@ -1,0 +1,89 @@
+/**
+ * `npm run simulate -- --seeds N --seed S`: simulates seeds and tells which of them broke something.
+ *
+ * It runs on a PostgreSQL of its own in a temporary folder, which goes with it.
+ * `--seed` alone repeats one seed, and `--trace` shows each of its turns. Seeds
+ * mean what they mean for one state of the code: a statement more in a server
+ * moves every turn after it.
+ */
+import { tmpdir } from "node:os"
+import { parseArgs } from "node:util"
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Clock, Console, Effect, FileSystem, Logger } from "effect"
+import { embedded, type EmbeddedPostgres } from "../src/database/embedded-postgres.ts"
+import { migrate } from "../src/database/migrations.ts"
+import { connect, ownerRole, withDatabase } from "../src/database/postgres-access.ts"
+import { closeToOthers, databaseName } from "../src/database/provision.ts"
+import { simulateAll } from "./lanes.ts"
+import { reportText } from "./simulate.ts"
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: "string", default: "1" },
+    seed: { type: "string", default: "1" },
+    lanes: { type: "string", default: "2" },
+    trace: { type: "boolean", default: false }
+  }
+})
+const first = Number(values.seed)
+const count = Number(values.seeds)
+
+/** Nothing here outlives the program, so nothing is flushed; a deadlock is found at once, so that a seed repeats it. */
+const settings = {
+  fsync: "off",
+  synchronous_commit: "off",
+  full_page_writes: "off",
+  autovacuum: "off",
+  deadlock_timeout: "1ms"
+}
+
+/** Seeds after which a line says how far it is. */
+const seedsPerLine = 50
+
+const startPostgres = Effect.gen(function* () {
+  const fileSystem = yield* FileSystem.FileSystem
+  const folder = yield* fileSystem.makeTempDirectoryScoped({ directory: tmpdir(), prefix: "tropism-simulation-" })
+  yield* fileSystem.chmod(folder, 0o711)
+  const postgres = yield* embedded({ dataFolder: folder, settings })
+  yield* migrate(postgres.ownerUrl)
+  return postgres
+})
+
+/** A copy of the migrated database. */
+const copyDatabase = Effect.fnUntraced(function* (postgres: EmbeddedPostgres, name: string) {
+  const admin = yield* connect(postgres.adminUrl)
+  yield* admin.query(`create database ${name} template ${databaseName} owner ${ownerRole}`)
+  yield* closeToOthers(admin, name)
+  return {
+    ...postgres,
+    ownerUrl: withDatabase(postgres.ownerUrl, name),
+    serverUrl: withDatabase(postgres.serverUrl, name)
+  }
+}, Effect.orDie)
+
+const program = Effect.gen(function* () {
+  const postgres = yield* startPostgres
+  const startMs = yield* Clock.currentTimeMillis
+  let databases = 0
+  let done = 0
+  let failed = 0
+  yield* simulateAll({
+    seeds: Array.from({ length: count }, (_, index) => first + index),
+    lanes: Math.min(count, Number(values.lanes)),
+    openDatabase: Effect.suspend(() => copyDatabase(postgres, `simulation_${(databases += 1)}`)),
+    onReport: Effect.fnUntraced(function* (report) {
+      done += 1
+      if (report.complaints.length > 0) {
+        failed += 1
+        yield* Console.log(reportText(report))
+      }
+      if (done % seedsPerLine > 0 && done < count) return
+      const seconds = ((yield* Clock.currentTimeMillis) - startMs) / 1_000
+      yield* Console.log(`${done} of ${count} seeds, ${failed} failed, ${(done / seconds).toFixed(1)} seeds/s`)
+    }),
+    ...(values.trace ? { trace: (line: string) => void process.stdout.write(`${line}\n`) } : {})
+  })
+  yield* Effect.sync(() => void (process.exitCode = failed > 0 ? 1 : 0))
+}).pipe(Effect.scoped, Effect.provide([NodeServices.layer, Logger.layer([])]))
+
+NodeRuntime.runMain(program)

@@ -1,0 +1,184 @@
+/**
+ * The people of a simulation: one writes, some review, one talks, one cancels.
+ *
+ * They ask servers, as requests through the doors do, and note what they were
+ * told. An answer that never came is no answer: the deed may be done or not. What
+ * was acknowledged must be true for ever; `kept.ts` checks that at the end.
+ */
+import { type Actor, direct } from "@tropism/domain/actor"
+import type { Change } from "@tropism/domain/change"
+import type { Agent } from "@tropism/domain/agent"
+import { ContextName } from "@tropism/domain/context-event"
+import type { ObjectId, ProjectId, RelationshipId, TaskId, UserId } from "@tropism/domain/ids"
+import { Cause, Effect, Exit } from "effect"
+import { Contexts } from "../src/agent/contexts.ts"
+import { CrashPoint } from "../src/crash-point.ts"
+import { Database, type ProjectTransaction } from "../src/database/database.ts"
+import { Triggers } from "../src/dispatch/triggers.ts"
+import { type Applied, Gateway } from "../src/graph/gateway.ts"
+import { Endings } from "../src/run/endings.ts"
+import { Runs } from "../src/run/runs.ts"
+import { Tasks } from "../src/task/tasks.ts"
+import { moods } from "./agents.ts"
+import type { Chance } from "./chance.ts"
+import type { Services } from "./server-life.ts"
+
+/** What somebody was told. */
+export type Told<A> =
+  | { readonly type: "done"; readonly value: A }
+  | { readonly type: "refused"; readonly why: string }
+  | { readonly type: "unknown" }
+
+/** Asks some server that is up, in one transaction of the project. */
+export type Ask = <A, E>(
+  effect: Effect.Effect<A, E, Services | ProjectTransaction>,
+  afterCommit?: Effect.Effect<void>
+) => Effect.Effect<Told<A>>
+
+/** What people were told was done. */
+export interface Acknowledged {
+  readonly changes: Array<{ readonly change: Change; readonly applied: Applied }>
+  readonly approved: Array<TaskId>
+  readonly rejected: Array<TaskId>
+  readonly said: Array<{ readonly context: string; readonly content: string }>
+}
+
+export interface Person {
+  readonly chance: Chance
+  readonly ask: Ask
+  readonly acknowledged: Acknowledged
+}
+
+/** Makes an `Ask` out of a way to reach a server. */
+export const askInProject =
+  (
+    projectId: ProjectId,
+    askServer: <A, E>(effect: Effect.Effect<A, E, Services>) => Effect.Effect<Exit.Exit<A, E> | "lost">
+  ): Ask =>
+  (effect, afterCommit = Effect.void) =>
+    Effect.map(
+      askServer(
+        Effect.gen(function* () {
+          const database = yield* Database
+          return yield* Effect.tap(database.inProject(projectId, effect), () => afterCommit)
+        })
+      ),
+      (exit): Told<Effect.Success<typeof effect>> => {
+        if (exit === "lost" || (Exit.isFailure(exit) && !isRefusal(exit.cause))) return { type: "unknown" }
+        return Exit.isSuccess(exit)
+          ? { type: "done", value: exit.value }
+          : { type: "refused", why: String(Cause.squash(exit.cause)) }
+      }
+    )
+
+/** A refusal is an error that the server means; a broken connection is none. */
+const isRefusal = (cause: Cause.Cause<unknown>): boolean => cause.reasons.some(Cause.isFailReason)
+
+const user: Actor = { actorType: "user", actorId: "ada" }
+
+/** Writes objects and relationships, one change after another. */
+export const write = Effect.fnUntraced(function* ({ chance, ask, acknowledged }: Person) {
+  const objects: Array<ObjectId> = []
+  const relationships: Array<RelationshipId> = []
+  for (let n = chance.between(3, 6); n > 0; n--) {
+    const change = drawChange(chance, objects, relationships, n)
+    const told = yield* ask(
+      Effect.flatMap(Gateway, (gateway) => gateway.apply(change, { actor: user, cause: direct })),
+      CrashPoint.hit("graph.afterCommit")
+    )
+    if (told.type === "done") {
+      const { entity } = told.value
+      acknowledged.changes.push({ change, applied: told.value })
+      if (change.type === "create" && entity.kind === "object") objects.push(entity.object.id)
+      if (entity.kind === "relationship") relationships.push(entity.relationship.id)
+    }
+    if (!chance.oneIn(3)) yield* Effect.sleep(chance.between(1, 3_000))
+  }
+})
+
+const drawChange = (
+  chance: Chance,
+  objects: ReadonlyArray<ObjectId>,
+  relationships: ReadonlyArray<RelationshipId>,
+  n: number
+): Change => {
+  const mood = chance.pick(moods)
+  const [first, ...rest] = objects
+  const kind = first === undefined ? 0 : chance.below(10)
+  if (first === undefined || kind < 4) {
+    const key = chance.oneIn(2) ? `key-${chance.below(4)}` : null
+    return {
+      type: "create",
+      objectType: chance.oneIn(4) ? "Person" : "Note",
+      key,
+      data: { mood, n, tags: ["a", { b: null }] }
+    }
+  }
+  const objectId = chance.pick([first, ...rest])
+  if (kind < 7) {
+    const expected = chance.oneIn(4) ? { expectedVersion: chance.between(1, 3) } : {}
+    return { type: "update", objectId, data: chance.oneIn(6) ? {} : { mood, n }, ...expected }
+  }
+  if (kind === 7) return { type: "delete", objectId }
+  const [known] = relationships
+  if (kind === 8 && known !== undefined) return { type: "deleteRelationship", relationshipId: known }
+  const toId = chance.pick([first, ...rest])
+  return { type: "createRelationship", relationship: { fromId: objectId, toId, type: "knows" }, data: { n } }
+}
+
+/** Looks at what waits and decides, sometimes on something that it did not see. */
+export const review = Effect.fnUntraced(function* (name: string, { chance, ask, acknowledged }: Person) {
+  const by = name as UserId
+  for (let round = chance.between(3, 6); round > 0; round--) {
+    yield* Effect.sleep(chance.between(200, 4_000))
+    const seen = yield* ask(Effect.flatMap(Tasks, (tasks) => tasks.list({ status: "pending" }, undefined, 50)))
+    if (seen.type !== "done") continue
+    for (const task of seen.value) {
+      const choice = chance.below(10)
+      if (choice < 6) {
+        const digest = chance.oneIn(10) ? "0".repeat(64) : task.digest
+        const told = yield* ask(
+          Effect.flatMap(Tasks, (tasks) => tasks.approve(task.id, by, digest, null)),
+          CrashPoint.hit("task.afterCommit")
+        )
+        if (told.type === "done") acknowledged.approved.push(task.id)
+      } else if (choice < 9) {
+        const told = yield* ask(Effect.flatMap(Tasks, (tasks) => tasks.reject(task.id, by, "Not now")))
+        if (told.type === "done") acknowledged.rejected.push(task.id)
+      }
+    }
+  }
+})
+
+/** Says a few things to an agent in one context, often before it has answered. */
+export const talk = Effect.fnUntraced(function* (agent: Agent, { chance, ask, acknowledged }: Person) {
+  const name = ContextName.make("talk")
+  const made = yield* ask(Effect.flatMap(Contexts, (contexts) => contexts.create(name, agent.id)))
+  if (made.type !== "done") return
+  for (let n = chance.between(2, 4); n > 0; n--) {
+    const content = chance.pick([`hello ${n}`, `look ${n}`])
+    const told = yield* ask(
+      Effect.gen(function* () {
+        const triggers = yield* Triggers
+        const event = { type: "UserMessageEvent" as const, content, triggersAgentTurn: true }
+        yield* triggers.byEvent(made.value, event, "ada" as UserId)
+      })
+    )
+    if (told.type === "done") acknowledged.said.push({ context: name, content })
+    if (!chance.oneIn(2)) yield* Effect.sleep(chance.between(1, 500))
+  }
+})
+
+/** Cancels a run or two, whatever they are at. */
+export const cancel = Effect.fnUntraced(function* ({ chance, ask }: Person) {
+  for (let n = chance.between(1, 2); n > 0; n--) {
+    yield* Effect.sleep(chance.between(1, 2_500))
+    yield* ask(
+      Effect.gen(function* () {
+        const runs = yield* Runs
+        const [newest] = yield* runs.list({}, undefined, 1)
+        if (newest !== undefined) yield* (yield* Endings).cancel(newest)
+      })
+    )
+  }
+})

@@ -1,0 +1,32 @@
+/**
+ * What the checkers look at, and what a checker is.
+ *
+ * A checker is a pure question to what a simulation left; it answers with a
+ * sentence for each thing that should not be.
+ */
+import type { Acknowledged } from "./people.ts"
+import type { Rows } from "./rows.ts"
+
+/** The rows, and what people and servers noticed while they came to be. */
+export interface Remains extends Rows {
+  readonly acknowledged: Acknowledged
+  /** What servers logged as errors. */
+  readonly errors: ReadonlyArray<string>
+  /** Whether a connection was broken on purpose; then errors are expected. */
+  readonly hasBrokenLines: boolean
+}
+
+export type Checker = (remains: Remains) => ReadonlyArray<string>
+
+/** Something that should not be. */
+export interface Complaint {
+  readonly checker: string
+  readonly detail: string
+}
+
+/** A sentence when something is not so. */
+export const unless = (isSo: boolean, sentence: string): ReadonlyArray<string> => (isSo ? [] : [sentence])
+
+/** Whether numbers are 1, 2, 3 … in this order. */
+export const countsUp = (numbers: ReadonlyArray<number | null>): boolean =>
+  numbers.every((number, index) => number === index + 1)

@@ -1,0 +1,221 @@
+/**
+ * What a simulation has left in the database: every row of its project.
+ *
+ * Read through the owner's access when nobody works any more. The checkers look
+ * at these values and at nothing else.
+ */
+import type { PgConnection } from "@effect/sql-pg"
+import { decodeEvent, type LoggedEvent } from "@tropism/domain/context-event"
+import type { Properties } from "@tropism/domain/json"
+import type { ReactionConfig } from "@tropism/domain/reaction"
+import { Effect, String as Text } from "effect"
+import type { Lender } from "./statement.ts"
+
+export interface Authored {
+  readonly actorType: "user" | "agent" | "system"
+  readonly actorId: string | null
+  readonly approvedBy: string | null
+  readonly runId: string | null
+  readonly toolCallId: string | null
+  readonly taskId: string | null
+}
+
+export interface EntityRow {
+  readonly id: string
+  readonly type: string
+  readonly properties: Properties
+  readonly version: number
+  readonly isDeleted: boolean
+}
+
+export interface VersionRow extends Authored {
+  readonly objectId: string
+  readonly version: number
+  readonly type: "created" | "updated" | "deleted"
+  readonly properties: Properties
+  readonly eventId: string
+}
+
+export interface EventRow extends Authored {
+  readonly id: string
+  /** Its place in the feed. */
+  readonly place: number | null
+  readonly entityType: "graphObject" | "relationship"
+  readonly objectType: string
+  readonly entityId: string
+  readonly version: number
+  readonly type: "created" | "updated" | "deleted"
+  readonly changedProperties: ReadonlyArray<string>
+  readonly snapshot: { readonly properties: Properties; readonly version: number }
+  readonly rootEventId: string
+  readonly depth: number
+  readonly refusals: ReadonlyArray<{ readonly agentId: string; readonly reason: string }>
+}
+
+export interface AgentRow {
+  readonly id: string
+  readonly executionMode: "suggest" | "execute" | "hybrid"
+  readonly triggerType: string
+  readonly reactionConfig: ReactionConfig | null
+}
+
+export interface RunRow {
+  readonly id: string
+  readonly agentId: string
+  readonly status: string
+  readonly trigger: { readonly type: string; readonly events?: ReadonlyArray<{ readonly id: string }> }
+  readonly contextName: string
+  readonly rootEventId: string
+  readonly depth: number
+  readonly summary: string | null
+  readonly errorMessage: string | null
+  readonly stepCount: number
+  readonly usage: { readonly inputTokens: number; readonly outputTokens: number }
+  readonly attempt: number
+  readonly dueAt: Date | null
+}
+
+export interface EntryRow {
+  readonly id: string
+  readonly agentId: string
+  readonly graphObjectId: string
+  readonly objectVersion: number
+  readonly eventType: string
+  readonly eventId: string
+  readonly attempt: number
+  readonly status: string
+  readonly runId: string | null
+  readonly reason: string | null
+}
+
+export interface ContextRow {
+  readonly name: string
+  readonly lastEventNumber: number
+}
+
+export interface ContextEventRow {
+  readonly contextName: string
+  readonly number: number
+  readonly event: LoggedEvent
+}
+
+export interface CallRow {
+  readonly id: string
+  readonly runId: string
+  readonly contextName: string
+  readonly callId: string
+  readonly status: string
+  readonly decision: string | null
+  readonly result: unknown
+}
+
+export interface TaskRow {
+  readonly id: string
+  /** The number by which people name it. */
+  readonly ordinal: number
+  readonly type: string
+  readonly status: string
+  readonly agentId: string
+  readonly runId: string
+  readonly toolCallId: string
+  readonly resolvedBy: string | null
+  readonly outcome: { readonly entityId: string; readonly version: number; readonly change: string } | null
+}
+
+export interface Rows {
+  readonly objects: ReadonlyArray<EntityRow>
+  readonly relationships: ReadonlyArray<EntityRow>
+  readonly versions: ReadonlyArray<VersionRow>
+  readonly events: ReadonlyArray<EventRow>
+  readonly agents: ReadonlyArray<AgentRow>
+  readonly runs: ReadonlyArray<RunRow>
+  readonly entries: ReadonlyArray<EntryRow>
+  readonly contexts: ReadonlyArray<ContextRow>
+  readonly contextEvents: ReadonlyArray<ContextEventRow>
+  readonly calls: ReadonlyArray<CallRow>
+  readonly tasks: ReadonlyArray<TaskRow>
+  readonly chains: ReadonlyArray<{ readonly scopeId: string; readonly runs: number }>
+  readonly lastPosition: number
+  readonly lastTaskNumber: number
+}
+
+/** Each query answers the columns of one of the rows above; `$1` is the project. */
+const queries = {
+  objects: `select id, type, properties, version, deleted_at is not null as is_deleted from kb.graph_objects where project_id = $1`,
+  relationships: `select id, type, properties, version, deleted_at is not null as is_deleted from kb.graph_relationships where project_id = $1`,
+  versions: `select * from kb.graph_object_versions where project_id = $1 order by object_id, version`,
+  events: `select *, position::int as place from kb.graph_events where project_id = $1 order by entity_id, version`,
+  agents: `select id, execution_mode, trigger_type, reaction_config from kb.agents where project_id = $1`,
+  runs: `select * from kb.agent_runs where project_id = $1 order by id`,
+  entries: `select * from kb.agent_processing_log where project_id = $1 order by id`,
+  contexts: `select name, last_event_number from kb.contexts where project_id = $1`,
+  contextEvents: `select * from kb.context_events where project_id = $1 order by context_name, number`,
+  calls: `select * from kb.tool_calls where project_id = $1 order by id`,
+  tasks: `select *, number::int as ordinal from kb.tasks where project_id = $1 order by kb.tasks.number`,
+  chains: `select scope_id, runs from kb.budgets where project_id = $1 and scope = 'chain'`,
+  counters: `select last_position::int as last_position, last_number::int as last_task_number
+    from kb.feeds join kb.task_counters using (project_id) where project_id = $1`
+}
+
+/** Reads the rows of one project through a connection of the owner. */
+export const readRowsWith = (connection: PgConnection.PgConnection, projectId: string) =>
+  Effect.gen(function* () {
+    const read = <A>(name: keyof typeof queries) =>
+      Effect.map(
+        connection.query(queries[name], [projectId]),
+        (result): ReadonlyArray<A> => result.rows.map((row) => inCamelCase(row) as A)
+      )
+    const [counters] = yield* read<Pick<Rows, "lastPosition" | "lastTaskNumber">>("counters")
+    const contextEvents = yield* read<StoredEvent>("contextEvents")
+    const rows: Rows = {
+      objects: yield* read<EntityRow>("objects"),
+      relationships: yield* read<EntityRow>("relationships"),
+      versions: yield* read<VersionRow>("versions"),
+      events: yield* read<EventRow>("events"),
+      agents: yield* read<AgentRow>("agents"),
+      runs: yield* read<RunRow>("runs"),
+      entries: yield* read<EntryRow>("entries"),
+      contexts: yield* read<ContextRow>("contexts"),
+      contextEvents: contextEvents.map(toContextEvent),
+      calls: yield* read<CallRow>("calls"),
+      tasks: yield* read<TaskRow>("tasks"),
+      chains: yield* read<Rows["chains"][number]>("chains"),
+      lastPosition: counters?.lastPosition ?? 0,
+      lastTaskNumber: counters?.lastTaskNumber ?? 0
+    }
+    return rows
+  })
+
+export const readRows = (lender: Lender, projectId: string) =>
+  Effect.acquireUseRelease(
+    Effect.promise(lender.borrow),
+    (connection) => readRowsWith(connection, projectId),
+    (connection) => Effect.sync(() => lender.takeBack(connection))
+  )
+
+const inCamelCase = (row: object): unknown =>
+  Object.fromEntries(Object.entries(row).map(([name, value]) => [Text.snakeToCamel(name), value]))
+
+interface StoredEvent {
+  readonly contextName: string
+  readonly number: number
+  readonly type: string
+  readonly payload: object
+  readonly parentEventId: string | null
+  readonly triggersAgentTurn: boolean
+  readonly createdAt: Date
+}
+
+const toContextEvent = (row: StoredEvent): ContextEventRow => ({
+  contextName: row.contextName,
+  number: row.number,
+  event: decodeEvent({
+    ...row.payload,
+    type: row.type,
+    id: `${row.contextName}:${row.number}`,
+    timestamp: row.createdAt.toISOString(),
+    agentName: row.contextName,
+    parentEventId: row.parentEventId,
+    triggersAgentTurn: row.triggersAgentTurn
+  })
+})

@@ -1,0 +1,127 @@
+/**
+ * A whole server inside a simulation: started, asked, frozen, stopped or killed.
+ *
+ * It is `platformLayer` with its loops, exactly as the program serves it, but
+ * its clock, chance, ids, SQL and crash points are the simulation's. When it is
+ * killed its fibers are left lying as they are: no finalizer runs, nothing is
+ * said to the database, and whoever had asked it something learns only that the
+ * connection is gone.
+ */
+import { Clock, Context, Effect, Exit, Fiber, Layer, Logger, Random, References, Scheduler } from "effect"
+import { CrashPoint } from "../src/crash-point.ts"
+import { Ids } from "../src/ids.ts"
+import type { Models } from "../src/model/models.ts"
+import { loops, platformLayer } from "../src/platform.ts"
+import type { Chance } from "./chance.ts"
+import type { Conductor } from "./conductor.ts"
+import type { FaultPlan } from "./faults.ts"
+import { makeProgram, type Program } from "./program.ts"
+import { sqlLayer } from "./sql-seam.ts"
+import type { Lender } from "./statement.ts"
+
+/** What every server of one simulation shares. */
+export interface Ground {
+  readonly conductor: Conductor
+  readonly plan: FaultPlan
+  readonly ids: (typeof Ids)["Service"]
+  readonly models: Context.Context<Models>
+  readonly lender: Lender
+  readonly chance: Chance
+  /** Told of everything that a server logs as an error. */
+  readonly hearError: (line: string) => void
+}
+
+export type Services = Layer.Success<typeof platformLayer>
+
+/** The server died before it answered: nobody knows whether it did what it was asked. */
+export type Answered<A, E> =
+  | { readonly type: "answered"; readonly exit: Exit.Exit<A, E> }
+  | { readonly type: "lost" }
+
+export interface Server {
+  readonly program: Program
+  /** Whether it has started and not ended. */
+  readonly isUp: () => boolean
+  /** Asks it to do something, as a request through a door would. */
+  readonly ask: <A, E>(effect: Effect.Effect<A, E, Services>) => Effect.Effect<Answered<A, E>>
+  /** Stops it in order, as a signal would. */
+  readonly stop: Effect.Effect<void>
+  /** Waits until it is dead. */
+  readonly ended: Effect.Effect<void>
+}
+
+/** What runs a program's fibers: its share of turns, its clock, its chance. */
+export const runtimeOf = (conductor: Conductor, program: Program, chance: Chance): Context.Context<never> =>
+  Context.empty().pipe(
+    Context.add(Scheduler.Scheduler, schedulerOf(conductor, program)),
+    Context.add(Clock.Clock, conductor.clock.of(program)),
+    Context.add(Random.Random, chance.fork(program.name).random),
+    Context.add(References.TracerEnabled, false)
+  )
+
+const schedulerOf = (conductor: Conductor, program: Program) =>
+  new Scheduler.MixedScheduler("async", (task) => {
+    let isCancelled = false
+    conductor.enqueue(program, () => {
+      if (!isCancelled) task()
+    })
+    return () => void (isCancelled = true)
+  })
+
+export const startServer = (ground: Ground, name: string): Server => {
+  const { conductor, plan, ids, models, lender, chance } = ground
+  const program = makeProgram(name)
+  let services: Context.Context<Services> | undefined
+  const crashPoint: (typeof CrashPoint)["Service"] = {
+    hit: (place) =>
+      Effect.suspend(() =>
+        plan.passes(place) ? Effect.callback<never>(() => conductor.doom(program)) : Effect.void
+      )
+  }
+  const logger = Logger.make(({ logLevel, message }) => {
+    if (logLevel === "Error" || logLevel === "Fatal") ground.hearError(`${name}: ${said(message)}`)
+  })
+  const needs = Layer.mergeAll(
+    sqlLayer(conductor, program, lender),
+    Layer.succeed(Ids, ids),
+    Layer.succeedContext(models),
+    Logger.layer([logger])
+  )
+  const life = Effect.gen(function* () {
+    yield* loops
+    services = yield* Effect.context<Services>()
+    return yield* Effect.never
+  }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(platformLayer, needs)))
+  const runtime = Context.add(runtimeOf(conductor, program, chance), CrashPoint, crashPoint)
+  const fiber = Effect.runForkWith(runtime)(life)
+  fiber.addObserver(() => conductor.doom(program))
+
+  return {
+    program,
+    isUp: () => program.isAlive && services !== undefined,
+    ask: <A, E>(effect: Effect.Effect<A, E, Services>) =>
+      Effect.callback<Answered<A, E>>((resume) => {
+        if (services === undefined || !program.isAlive) return resume(Effect.succeed({ type: "lost" }))
+        const lost = () => resume(Effect.succeed({ type: "lost" }))
+        program.mourners.add(lost)
+        Effect.runForkWith(services)(effect).addObserver((exit) => {
+          program.mourners.delete(lost)
+          resume(Effect.succeed({ type: "answered", exit }))
+        })
+      }),
+    stop: Effect.asVoid(Effect.raceFirst(Fiber.interrupt(fiber), endOf(program))),
+    ended: endOf(program)
+  }
+}
+
+const endOf = (program: Program): Effect.Effect<void> =>
+  Effect.callback<void>((resume) => {
+    if (program.isAlive) program.mourners.add(() => resume(Effect.void))
+    else resume(Effect.void)
+  })
+
+/** What a log line says, errors with where they come from. */
+const said = (message: unknown): string =>
+  (Array.isArray(message) ? message : [message])
+    .map((part) => (part instanceof Error ? (part.stack ?? part.message) : typeof part === "string" ? part : Bun.inspect(part)))
+    .join(" ")

@@ -1,0 +1,241 @@
+/**
+ * One simulation: servers, people, time and faults, all drawn from one seed.
+ *
+ * A project of its own is made, agents are set up, and then everything happens
+ * at once: people write and review, servers work and die, others start on what
+ * the database holds. When nothing is left to do the rows are read and every
+ * checker looks at them. What is answered says what broke, with the seed that
+ * repeats it.
+ */
+import type { Agent, AgentInput } from "@tropism/domain/agent"
+import type { ProjectId, UserId } from "@tropism/domain/ids"
+import { type Context, Effect, Exit, Cause, Queue } from "effect"
+import { Agents } from "../src/agent/agents.ts"
+import { Database } from "../src/database/database.ts"
+import { Projects } from "../src/database/projects.ts"
+import type { Models } from "../src/model/models.ts"
+import * as agents from "./agents.ts"
+import { type Chance, chanceOf } from "./chance.ts"
+import { check } from "./checkers.ts"
+import { type Conductor, makeConductor } from "./conductor.ts"
+import { type Deed, drawFaults, type Fault, followFaults } from "./faults.ts"
+import { drained, lapseLeases, passNight, reachSchedules, watchLeases } from "./passing-time.ts"
+import { type Acknowledged, askInProject, cancel, type Person, review, talk, write } from "./people.ts"
+import { makeProgram } from "./program.ts"
+import type { Complaint } from "./remains.ts"
+import { readRows } from "./rows.ts"
+import { newSalt, seededIds } from "./seeded-ids.ts"
+import { type Ground, runtimeOf, type Server, type Services, startServer } from "./server-life.ts"
+import { sqlLayer } from "./sql-seam.ts"
+import type { Lender } from "./statement.ts"
+
+/** What all simulations of one process share. */
+export interface Surroundings {
+  readonly models: Context.Context<Models>
+  /** Logs in as the server's role. */
+  readonly serverLender: Lender
+  /** Logs in as the owner. */
+  readonly ownerLender: Lender
+  readonly isBlocked: (processId: number) => Promise<boolean>
+}
+
+export interface Report {
+  readonly seed: number
+  readonly complaints: ReadonlyArray<Complaint>
+  readonly faults: ReadonlyArray<Fault>
+  readonly turns: number
+  readonly projectId: ProjectId | undefined
+}
+
+/** What to tell of a seed that broke something. */
+export const reportText = ({ seed, complaints, faults, turns }: Report): string =>
+  [
+    `seed ${seed}: ${complaints.length} complaints after ${turns} turns`,
+    ...complaints.slice(0, mostComplaintsTold).map(({ checker, detail }) => `  ${checker}: ${detail}`),
+    ...faults.map((fault) => `  fault: ${JSON.stringify(fault)}`),
+    `  alone: npm run simulate -- --seed ${seed} --trace`
+  ].join("\n")
+
+const mostComplaintsTold = 20
+
+/** Far more than any seed needs; whatever reaches it goes round in circles. */
+const maxTurns = 60_000
+const drainWithinMs = 3_600_000
+
+/** Simulates one seed. */
+export const simulate = async (
+  surroundings: Surroundings,
+  seed: number,
+  trace?: (line: string) => void
+): Promise<Report> => {
+  const chance = chanceOf(String(seed))
+  const deeds = Effect.runSync(Queue.unbounded<Deed>())
+  const plan = followFaults(drawFaults(chance.fork("faults")), (deed) => void Queue.offerUnsafe(deeds, deed))
+  const conductor = makeConductor({
+    chance: chance.fork("turns"),
+    fateOf: ({ program }) => (program.name === "world" ? "go" : plan.statement()),
+    isBlocked: surroundings.isBlocked,
+    trace
+  })
+  const errors: Array<string> = []
+  const ground: Ground = {
+    conductor,
+    plan,
+    ids: seededIds(conductor.clock.nowMs, newSalt()),
+    models: surroundings.models,
+    lender: surroundings.serverLender,
+    chance,
+    hearError: (line) => {
+      trace?.(`ERROR ${line}`)
+      errors.push(line)
+    }
+  }
+  const program = makeProgram("world")
+  let outcome: Exit.Exit<Played> | undefined
+  const world = makeWorld(ground, deeds, plan.begin, chance.fork("world"))
+  Effect.runForkWith(runtimeOf(conductor, program, chance))(
+    Effect.provide(world, sqlLayer(conductor, program, surroundings.ownerLender))
+  ).addObserver((exit) => void (outcome = exit))
+  const stuck = await conductor.play(() => outcome !== undefined, maxTurns).then(
+    () => undefined,
+    (error: unknown) => String(error)
+  )
+  await conductor.endAll()
+  const told = { seed, faults: plan.struck, turns: conductor.turns() }
+  if (outcome === undefined || Exit.isFailure(outcome)) {
+    const detail = outcome === undefined ? (stuck ?? "") : Cause.pretty(outcome.cause)
+    return { ...told, projectId: undefined, complaints: [{ checker: "drained", detail }, ...errors.map((detail) => ({ checker: "calm", detail }))] }
+  }
+  const { projectId, acknowledged, isDrained } = outcome.value
+  const rows = await Effect.runPromise(readRows(surroundings.ownerLender, projectId))
+  const complaints = [
+    ...(isDrained ? [] : [{ checker: "drained", detail: "Work was left that nobody did" }]),
+    ...check({ ...rows, acknowledged, errors, hasBrokenLines: plan.struck.some(breaksLines) })
+  ]
+  return { ...told, projectId, complaints }
+}
+
+const breaksLines = (fault: Fault): boolean => fault.kind === "statement" && fault.fate.startsWith("break")
+
+interface Played {
+  readonly projectId: ProjectId
+  readonly acknowledged: Acknowledged
+  readonly isDrained: boolean
+}
+
+/** Everything but the servers' own work. */
+const makeWorld = (ground: Ground, deeds: Queue.Dequeue<Deed>, beginFaults: () => void, chance: Chance) =>
+  Effect.gen(function* () {
+    const servers = yield* keepServers(ground, chance.oneIn(2) ? 2 : 1, chance.fork("restarts"))
+    const { projectId, casting } = yield* setUp(servers, chance.fork("agents"))
+    beginFaults()
+    yield* Effect.forkScoped(watchLeases(projectId))
+    yield* Effect.forkScoped(doDeeds(deeds, servers, projectId, ground.conductor, chance.fork("deeds")))
+    const acknowledged: Acknowledged = { changes: [], approved: [], rejected: [], said: [] }
+    const ask = askInProject(projectId, (effect) => servers.ask(effect))
+    const person = (name: string): Person => ({ chance: chance.fork(name), ask, acknowledged })
+    const busy = [
+      write(person("writer")),
+      review("bob", person("bob")),
+      review("eve", person("eve")),
+      ...(casting.talker ? [talk(casting.talker, person("talker"))] : []),
+      ...(casting.riser ? [Effect.andThen(Effect.sleep(chance.between(1, 3_000)), reachSchedules(projectId))] : []),
+      ...(chance.oneIn(5) ? [cancel(person("canceller"))] : [])
+    ]
+    yield* Effect.all(busy, { concurrency: busy.length, discard: true })
+    const isDrained = yield* drained(projectId, drainWithinMs)
+    return { projectId, acknowledged, isDrained } satisfies Played
+  }).pipe(Effect.scoped, Effect.orDie)
+
+interface Servers {
+  readonly up: () => ReadonlyArray<Server>
+  /** Asks a server that is up; waits for one while there is none. */
+  readonly ask: <A, E>(effect: Effect.Effect<A, E, Services>) => Effect.Effect<Exit.Exit<A, E> | "lost">
+}
+
+const restartWithinMs = 5_000
+
+/** Keeps so many servers up: where one dies another starts after a while. */
+const keepServers = Effect.fnUntraced(function* (ground: Ground, count: number, chance: Chance) {
+  const running: Array<Server | undefined> = []
+  const keep = Effect.fnUntraced(function* (slot: number) {
+    for (let life = 1; ; life++) {
+      const server = startServer(ground, `server ${slot + 1}.${life}`)
+      running[slot] = server
+      yield* server.ended
+      running[slot] = undefined
+      yield* Effect.sleep(chance.between(1, restartWithinMs))
+    }
+  })
+  for (let slot = 0; slot < count; slot++) yield* Effect.forkScoped(keep(slot))
+  const up = () => running.filter((server) => server?.isUp() === true) as ReadonlyArray<Server>
+  const ask: Servers["ask"] = Effect.fnUntraced(function* (effect) {
+    while (true) {
+      const [first, ...rest] = up()
+      if (first !== undefined) {
+        const answered = yield* chance.pick([first, ...rest]).ask(effect)
+        return answered.type === "lost" ? "lost" : answered.exit
+      }
+      yield* Effect.sleep(200)
+    }
+  })
+  return { up, ask } satisfies Servers
+})
+
+interface Casting {
+  readonly talker: Agent | undefined
+  readonly riser: Agent | undefined
+}
+
+/** Makes the project and its agents, before anything goes wrong. */
+const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chance) {
+  const done = <A, E>(effect: Effect.Effect<A, E, Services>) =>
+    Effect.flatMap(servers.ask(effect), (exit) =>
+      exit === "lost" ? Effect.die(new Error("The server died while it was set up")) : exit
+    )
+  const project = yield* done(Effect.flatMap(Projects, (projects) => projects.create("Simulation", "ada" as UserId)))
+  const make = (input: AgentInput) =>
+    done(
+      Effect.gen(function* () {
+        const database = yield* Database
+        return yield* database.inProject(project.id, (yield* Agents).create(input, "ada" as UserId))
+      })
+    )
+  yield* make(agents.suggester(chance))
+  if (chance.oneIn(3)) yield* make(agents.executor(chance))
+  const casting: Casting = {
+    talker: chance.oneIn(3) ? yield* make(agents.talker()) : undefined,
+    riser: chance.oneIn(4) ? yield* make(agents.riser()) : undefined
+  }
+  return { projectId: project.id, casting }
+})
+
+/** Does what the fault plan asks for, to a server that is up. */
+const doDeeds = Effect.fnUntraced(function* (
+  deeds: Queue.Dequeue<Deed>,
+  servers: Servers,
+  projectId: ProjectId,
+  conductor: Conductor,
+  chance: Chance
+) {
+  while (true) {
+    const deed = yield* Queue.take(deeds)
+    const [first, ...rest] = servers.up()
+    const server = first && chance.pick([first, ...rest])
+    switch (deed.type) {
+      case "lapse":
+        yield* lapseLeases(projectId)
+        break
+      case "night":
+        yield* passNight(projectId)
+        break
+      case "freeze":
+        if (server) server.program.sleepsUntilTurn = conductor.turns() + deed.turns
+        if (deed.leasesLapse) yield* lapseLeases(projectId)
+        break
+      case "stop":
+        if (server) yield* server.stop
+        break
+    }
+  }
+})

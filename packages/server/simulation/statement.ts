@@ -1,0 +1,132 @@
+/**
+ * A statement that waits for its turn, and the connection that it will go through.
+ *
+ * Connections to PostgreSQL are kept and lent, because opening one takes longer
+ * than most simulations; a program sees a `Line`, which is new to it and breaks
+ * when the program dies: what it had not committed is rolled back at that
+ * moment, as PostgreSQL does when a connection drops.
+ */
+import type { PgConnection } from "@effect/sql-pg"
+import { Effect, Exit } from "effect"
+import { ConnectionError, SqlError } from "effect/sql/SqlError"
+import type { Program } from "./program.ts"
+
+/** Opens connections of one login and takes them back. */
+export interface Lender {
+  readonly borrow: () => Promise<PgConnection.PgConnection>
+  readonly takeBack: (connection: PgConnection.PgConnection) => void
+}
+
+export interface Line {
+  isBroken: boolean
+  /** The connection, borrowed at the first statement. */
+  readonly connection: () => Promise<PgConnection.PgConnection>
+  /** Notes what a statement did to the transaction. */
+  readonly note: (text: string, succeeded: boolean) => void
+  readonly inTransaction: () => boolean
+  /** Breaks the line: an open transaction is rolled back. */
+  readonly drop: () => Promise<void>
+  /** The program does not need it any more. */
+  readonly giveBack: () => Promise<void>
+}
+
+export type Answer = Exit.Exit<unknown, SqlError>
+
+export interface Statement {
+  readonly kind: "statement"
+  readonly program: Program
+  readonly line: Line
+  readonly text: string
+  /** Whether locks may be released by it. */
+  readonly mayRelease: boolean
+  /** Sends it. */
+  readonly begin: () => Promise<Attempt>
+  readonly answer: (answer: Answer) => void
+  /** What one learns whose connection broke. */
+  readonly brokenLine: () => Answer
+  /** Called when it is over, for whoever was told to wait for that. */
+  whenOver?: (() => void) | undefined
+}
+
+/** A statement under way. */
+export interface Attempt {
+  readonly statement: Statement
+  readonly processId: number
+  readonly settled: Promise<void>
+  exit: Answer | undefined
+}
+
+/** A new line of a program. */
+export const openLine = (program: Program, lender: Lender): Line => {
+  let borrowed: PgConnection.PgConnection | undefined
+  let isOpen = false
+  const end = async (): Promise<void> => {
+    program.lines.delete(line)
+    const connection = borrowed
+    borrowed = undefined
+    if (connection === undefined) return
+    if (isOpen) await Effect.runPromise(Effect.ignore(connection.query("ROLLBACK", [])))
+    isOpen = false
+    lender.takeBack(connection)
+  }
+  const line: Line = {
+    isBroken: false,
+    connection: async () => (borrowed ??= await lender.borrow()),
+    note: (text, succeeded) => {
+      if (/^begin/i.test(text)) isOpen = true
+      if (/^(commit|rollback\s*$)/i.test(text) && succeeded) isOpen = false
+    },
+    inTransaction: () => isOpen,
+    drop: () => {
+      line.isBroken = true
+      return end()
+    },
+    giveBack: end
+  }
+  program.lines.add(line)
+  return line
+}
+
+type Send = (connection: PgConnection.PgConnection) => Effect.Effect<unknown, SqlError>
+
+/** A statement of a line; `send` is how it is put to the connection. */
+export const makeStatement = (
+  program: Program,
+  line: Line,
+  text: string,
+  send: Send,
+  answer: Statement["answer"]
+): Statement => {
+  const statement: Statement = {
+    kind: "statement",
+    program,
+    line,
+    text,
+    mayRelease: !line.inTransaction() || /^(commit|rollback)/i.test(text),
+    begin: async () => {
+      if (line.isBroken) return over(statement, statement.brokenLine())
+      const connection = await line.connection()
+      const attempt: Attempt = { ...over(statement, undefined), processId: connection.processId }
+      const settled = Effect.runPromiseExit(send(connection)).then((exit) => {
+        attempt.exit = exit
+        line.note(text, Exit.isSuccess(exit))
+      })
+      return Object.assign(attempt, { settled })
+    },
+    answer,
+    brokenLine: () =>
+      Exit.fail(
+        new SqlError({
+          reason: new ConnectionError({ cause: new Error("The connection broke"), operation: "execute" })
+        })
+      )
+  }
+  return statement
+}
+
+const over = (statement: Statement, exit: Answer | undefined): Attempt => ({
+  statement,
+  processId: 0,
+  settled: Promise.resolve(),
+  exit
+})

@@ -1,0 +1,40 @@
+/**
+ * What the simulations of one process share: connections to one PostgreSQL, and the models.
+ *
+ * Connections are opened when they are first needed and lent again; they carry
+ * nothing from one borrower to the next. The models are the server's own; the
+ * agents of a simulation only ask scripts.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { PgConnection } from "@effect/sql-pg"
+import { Effect, Exit, Layer, Logger, type Redacted, Scope } from "effect"
+import type { PostgresAccess } from "../src/database/postgres-access.ts"
+import { Models } from "../src/model/models.ts"
+import type { Surroundings } from "./simulate.ts"
+import type { Lender } from "./statement.ts"
+
+/** Opens what simulations on a database need, until the scope ends. */
+export const openSurroundings = Effect.fn("openSurroundings")(function* (access: PostgresAccess) {
+  const serverLender = yield* lend(access.serverUrl, access.serverStartupParameters)
+  const ownerLender = yield* lend(access.ownerUrl, {})
+  const models = yield* Layer.build(Models.layer).pipe(Effect.provide([NodeServices.layer, Logger.layer([])]))
+  const observer = yield* PgConnection.make({ url: access.ownerUrl })
+  const isBlocked = (processId: number) =>
+    Effect.runPromise(
+      Effect.map(observer.queryValues("select cardinality(pg_blocking_pids($1)) > 0", [processId]), ([row]) => row?.[0] === true)
+    )
+  return { models, serverLender, ownerLender, isBlocked } satisfies Surroundings
+})
+
+const lend = Effect.fnUntraced(function* (url: Redacted.Redacted, startupParameters: Readonly<Record<string, string>>) {
+  const scope = yield* Effect.acquireRelease(Scope.make(), (made) => Scope.close(made, Exit.void))
+  const idle: Array<PgConnection.PgConnection> = []
+  const open = PgConnection.make({ url, startupParameters, applicationName: "tropism" }).pipe(
+    Effect.provideService(Scope.Scope, scope)
+  )
+  const lender: Lender = {
+    borrow: async () => idle.pop() ?? (await Effect.runPromise(open)),
+    takeBack: (connection) => void idle.push(connection)
+  }
+  return lender
+})

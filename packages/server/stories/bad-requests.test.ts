@@ -1,0 +1,304 @@
+/**
+ * Requests that are wrong as such: bodies that are none, fields that do not exist, definitions that cannot work.
+ *
+ * Whatever is sent, the answer is a problem document that says what to do, and
+ * the project is as it was.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { gzipSync } from "node:zlib"
+import { countRows, expectProblem } from "../testing/problem-words.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+
+const nobody = "00000000-0000-7000-8000-000000000000"
+
+const bytes = (...parts: ReadonlyArray<string | number>): Uint8Array =>
+  new Uint8Array(
+    parts.flatMap((part) => (typeof part === "number" ? [part] : [...new TextEncoder().encode(part)]))
+  )
+
+const agent = (overrides: Record<string, unknown> = {}) => ({
+  name: "somebody",
+  prompt: "Look at {{ object.properties.name }}.",
+  triggerType: "manual",
+  ...overrides
+})
+
+const reactionConfig = { objectTypes: ["Person"], events: ["created"] }
+
+/** Definitions of agents that are refused, with the place that is wrong. */
+const badAgents: ReadonlyArray<readonly [string, Record<string, unknown>, string]> = [
+  ["reaction and no reactionConfig", { triggerType: "reaction" }, "/reactionConfig"],
+  ["a reactionConfig without events", { reactionConfig: { objectTypes: [] } }, "/reactionConfig/events"],
+  ["an empty list of events", { reactionConfig: { objectTypes: [], events: [] } }, "/reactionConfig/events"],
+  [
+    "an event that does not exist",
+    { reactionConfig: { objectTypes: [], events: ["renamed"] } },
+    "/reactionConfig/events/0"
+  ],
+  [
+    "a misspelt safety setting",
+    { reactionConfig: { ...reactionConfig, ignoreSelfTrigered: true } },
+    "/reactionConfig/ignoreSelfTrigered"
+  ],
+  ["a misspelt capability", { capabilities: { canDeleteObject: false } }, "/capabilities/canDeleteObject"],
+  ["schedule and no cronSchedule", { triggerType: "schedule" }, "/cronSchedule"],
+  ["a cron that never fires", { triggerType: "schedule", cronSchedule: "0 0 30 2 *" }, "/cronSchedule"],
+  ["six fields", { triggerType: "schedule", cronSchedule: "0 0 9 * * 1" }, "/cronSchedule"],
+  ["four fields", { triggerType: "schedule", cronSchedule: "0 9 * *" }, "/cronSchedule"],
+  ["minute 61", { triggerType: "schedule", cronSchedule: "61 * * * *" }, "/cronSchedule"],
+  [
+    "words for a cron",
+    { triggerType: "schedule", cronSchedule: "every day at nine o'clock" },
+    "/cronSchedule"
+  ],
+  [
+    "an unknown zone",
+    { triggerType: "schedule", cronSchedule: "0 9 * * *", timezone: "Mars/Olympus" },
+    "/timezone"
+  ],
+  ["an unknown zone of an agent without a schedule", { timezone: "Mars/Olympus" }, "/timezone"],
+  ["a prompt that is no Liquid", { prompt: "{{ event.id" }, "/prompt"],
+  ["a tag that is not closed", { prompt: "{% if event %}yes" }, "/prompt"],
+  ["a tag that does not exist", { prompt: "{% wheel %}" }, "/prompt"],
+  ["a filter that does not exist", { prompt: "{{ event | jsn }}" }, "/prompt"],
+  ["a template that includes a file", { prompt: "{% include '/etc/hostname' %}" }, "/prompt"],
+  ["a prompt that names an unknown root", { prompt: "{{ evnt.id }}" }, "/prompt"],
+  ["a system prompt that names an unknown root", { systemPrompt: "{{ user.name }}" }, "/systemPrompt"],
+  ["an empty prompt", { prompt: "" }, "/prompt"],
+  ["NUL in a prompt", { prompt: "a\u0000b" }, "/prompt"],
+  [
+    "NUL deep in a script",
+    { model: { provider: "scripted", name: "s", script: { rules: [{ say: "\u0000" }] } } },
+    "/model/script/rules/0/say"
+  ],
+  ["a name with a colon", { name: "a:b" }, "/name"],
+  ["a name of 10,000 characters", { name: "n".repeat(10_000) }, "/name"],
+  ["an empty name", { name: "" }, "/name"],
+  ["no name", { name: undefined }, "/name"],
+  ["a number for a name", { name: 7 }, "/name"],
+  ["an unknown provider", { model: { provider: "oracle", name: "x" } }, "/model/provider"],
+  [
+    "the address of a model's server",
+    { model: { provider: "openai", name: "x", baseUrl: "http://evil" } },
+    "/model/baseUrl"
+  ],
+  ["maxSteps of nothing", { maxSteps: 0 }, "/maxSteps"],
+  ["maxSteps of one and a half", { maxSteps: 1.5 }, "/maxSteps"],
+  ["a tool that is no server.tool", { tools: ["everything"] }, "/tools/0"],
+  ["an execution mode that does not exist", { executionMode: "yolo" }, "/executionMode"],
+  ["an unknown field", { naem: "x" }, "/naem"]
+]
+
+/** A project with an object, an agent and a context to be wrong about. */
+const furnished = Effect.gen(function* () {
+  const story = yield* newStoryHere
+  const object = yield* story.post("/objects", { type: "Thing", key: "taken", properties: { kept: true } })
+  const someone = yield* story.post("/agents", agent())
+  yield* story.post("/contexts", { name: "open", agentId: someone.id })
+  return { story, object, someone, before: yield* countRows(story) }
+})
+
+layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+  describe("A body that cannot be read", () => {
+    const good = `{"type":"Thing","properties":{}}`
+    it.effect.each<readonly [string, string | Uint8Array, Record<string, string>, number]>([
+      ["no JSON", `{nope`, {}, 400],
+      ["JSON that breaks off", `{"type":"Thing"`, {}, 400],
+      ["something after the JSON", `${good} x`, {}, 400],
+      ["nothing at all", "", {}, 422],
+      ["nothing at all, as a form", "", { "content-type": "application/x-www-form-urlencoded" }, 400],
+      ["null", "null", {}, 422],
+      ["a list", "[]", {}, 422],
+      ["a text", `"Thing"`, {}, 422],
+      ["plain text", good, { "content-type": "text/plain" }, 400],
+      ["a form", "type=Thing", { "content-type": "application/x-www-form-urlencoded" }, 400],
+      ["multipart", "--x", { "content-type": "multipart/form-data; boundary=x" }, 400],
+      ["another kind of JSON", good, { "content-type": "application/merge-patch+json" }, 400],
+      ["bytes that are no UTF-8", bytes(`{"type":"Thing","properties":{"a":"`, 0xff, 0xfe, `"}}`), {}, 400],
+      ["UTF-16", bytes(0xff, 0xfe, 0x7b, 0x00, 0x7d, 0x00), {}, 400],
+      ["gzip, announced", gzipSync(good), { "content-encoding": "gzip" }, 400],
+      ["gzip, not announced", gzipSync(good), {}, 400],
+      ["more than 1 MiB", `{"type":"Thing","properties":{"a":"${"x".repeat(1_048_576)}"}}`, {}, 413],
+      ["a hundred thousand brackets", "[".repeat(100_000), {}, 422]
+    ])("%s", ([, body, headers, status]) =>
+      Effect.gen(function* () {
+        const { story, before } = yield* furnished
+        const answer = yield* story.send("POST", `/api/projects/${story.projectId}/objects`, body, headers)
+        expectProblem(answer, status)
+        expect(yield* countRows(story)).toEqual(before)
+      })
+    )
+
+    it.effect("is read when it is UTF-8 that says so, or begins with a byte order mark", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const path = `/api/projects/${story.projectId}/objects`
+        const said = yield* story.send("POST", path, good, {
+          "content-type": "Application/JSON; charset=UTF-8"
+        })
+        expect(said.status).toBe(201)
+        expect((yield* story.send("POST", path, `\ufeff${good}`)).status).toBe(201)
+      })
+    )
+  })
+
+  describe("A field that does not fit", () => {
+    it.effect("is named with its pointer, in each body of the contract", () =>
+      Effect.gen(function* () {
+        const { story, object, someone, before } = yield* furnished
+        const relationship = { type: "NEAR", fromId: object.id, toId: nobody }
+        const bodies: ReadonlyArray<readonly [string, string, Record<string, unknown>]> = [
+          ["POST", "/objects", { type: "Thing" }],
+          ["PATCH", `/objects/${object.id}`, { properties: { kept: false } }],
+          ["POST", "/relationships", relationship],
+          ["POST", "/agents", agent({ name: "other" })],
+          ["PATCH", `/agents/${someone.id}`, { prompt: "Other." }],
+          ["POST", `/agents/${someone.id}/trigger`, { input: 1 }],
+          ["POST", "/contexts", { name: "other", agentId: someone.id }],
+          ["POST", "/contexts/open/events", { type: "UserMessageEvent", content: "Hello" }],
+          ["POST", `/tasks/${nobody}/approve`, {}],
+          ["POST", `/tasks/${nobody}/reject`, {}]
+        ]
+        for (const [method, path, body] of bodies) {
+          const answer = yield* story.ask(method, path, { ...body, surplus: 1 })
+          expectProblem(answer, 422, "/surplus")
+          expect(answer.body.detail).toBe(
+            "/surplus: There is no field of this name: leave it out or correct its spelling"
+          )
+          for (const field of Object.keys(body)) {
+            const wrong = yield* story.ask(method, path, {
+              ...body,
+              [field]: field === "input" ? undefined : 1.5,
+              x: 1
+            })
+            expectProblem(wrong, 422)
+          }
+        }
+        const made = yield* story.send("POST", "/api/projects", { name: "A project", surplus: 1 })
+        expectProblem(made, 422, "/surplus")
+        expect(yield* countRows(story)).toEqual(before)
+        expect(yield* story.get(`/objects/${object.id}`)).toEqual(object)
+        expect(yield* story.get(`/agents/${someone.id}`)).toEqual(someone)
+      })
+    )
+
+    it.effect("all of several faults are told, each in plain words", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const answer = yield* story.ask("POST", "/objects", { type: 1, key: [], properties: "x" })
+        expectProblem(answer, 422, "/type")
+        expect(answer.body).toMatchObject({
+          detail: "/type: This must be text",
+          errors: [
+            { pointer: "/type", message: "This must be text" },
+            { pointer: "/key", message: "This must be text or null" },
+            { pointer: "/properties", message: "This must be a JSON object or null" }
+          ]
+        })
+        expectProblem(yield* story.ask("POST", "/objects", {}), 422, "/type")
+      })
+    )
+
+    it.effect("a parameter that does not fit is named too", () =>
+      Effect.gen(function* () {
+        const { story, someone } = yield* furnished
+        const wrong: ReadonlyArray<readonly [string, string]> = [
+          ["/objects?limit=0", "limit"],
+          ["/objects?limit=-1", "limit"],
+          ["/objects?limit=ten", "limit"],
+          ["/objects?limit=1.5", "limit"],
+          ["/objects?cursor=nowhere", "cursor"],
+          ["/objects?tpye=Thing", "tpye"],
+          ["/objects?type=a&type=b", "type"],
+          ["/objects?type=%00", "type"],
+          ["/objects?key=a%00b", "key"],
+          ["/relationships?objectId=nope", "objectId"],
+          ["/runs?status=asleep", "status"],
+          ["/tasks?type=homework", "type"],
+          ["/events?after=-1", "after"],
+          ["/events?cursor=nowhere", "cursor"],
+          [`/agents/${someone.id}/explain?eventId=7`, "eventId"],
+          [`/agents/${someone.id}/explain`, "eventId"]
+        ]
+        for (const [path, name] of wrong) expectProblem(yield* story.ask("GET", path), 422, name)
+        expectProblem(yield* story.ask("POST", `/agents/${someone.id}/trigger?wait=maybe`, {}), 422, "wait")
+        expect((yield* story.get("/runs")).items).toEqual([])
+      })
+    )
+  })
+
+  describe("A name that cannot be", () => {
+    it.effect("a key that another object of the type has: 409, and nothing is written", () =>
+      Effect.gen(function* () {
+        const { story, object, before } = yield* furnished
+        const again = yield* story.ask("POST", "/objects", { type: "Thing", key: "taken" })
+        expectProblem(again, 409)
+        expect(again.body.reason).toBe("keyTaken")
+        const same = yield* story.ask("POST", "/agents", agent())
+        expectProblem(same, 409)
+        expect(same.body.reason).toBe("nameTaken")
+        expect(yield* countRows(story)).toEqual(before)
+        expect(yield* story.get(`/objects/${object.id}`)).toEqual(object)
+      })
+    )
+
+    it.effect("colons, 10,000 characters, and what is no name at all", () =>
+      Effect.gen(function* () {
+        const { story, someone, before } = yield* furnished
+        const long = "x".repeat(10_000)
+        const context = (name: unknown) => story.ask("POST", "/contexts", { name, agentId: someone.id })
+        for (const name of ["a:b", long, "", " ", "-a", "a/b", "ä", "a\n", null, 1])
+          expectProblem(yield* context(name), 422, "/name")
+        for (const type of ["a:b", long, "", "1a", "a b", "Tür", null])
+          expectProblem(yield* story.ask("POST", "/objects", { type }), 422, "/type")
+        for (const key of [long, "", 1]) {
+          expectProblem(yield* story.ask("POST", "/objects", { type: "Thing", key }), 422, "/key")
+        }
+        for (const name of [long, "", "   ", "a\u0000", null])
+          expectProblem(yield* story.send("POST", "/api/projects", { name }), 422, "/name")
+        expect(yield* countRows(story)).toEqual(before)
+      })
+    )
+  })
+
+  describe("An agent that could not work is refused when it is saved", () => {
+    it.effect.each(badAgents)("%s", ([, overrides, pointer]) =>
+      Effect.gen(function* () {
+        const { story, someone, before } = yield* furnished
+        expectProblem(
+          yield* story.ask("POST", "/agents", agent({ name: "other", ...overrides })),
+          422,
+          pointer
+        )
+        const patch = yield* story.ask("PATCH", `/agents/${someone.id}`, overrides)
+        if (overrides.name !== undefined || !("name" in overrides)) expectProblem(patch, 422, pointer)
+        expect(yield* countRows(story)).toEqual(before)
+        expect(yield* story.get(`/agents/${someone.id}`)).toEqual(someone)
+      })
+    )
+  })
+
+  describe("A reference to nothing", () => {
+    it.effect("is refused with its pointer, and nothing is written", () =>
+      Effect.gen(function* () {
+        const { story, object, before } = yield* furnished
+        const relate = (fromId: string, toId: string) =>
+          story.ask("POST", "/relationships", { type: "NEAR", fromId, toId })
+        expectProblem(yield* relate(nobody, object.id), 422, "/fromId")
+        expectProblem(yield* relate(object.id, nobody), 422, "/toId")
+        expectProblem(yield* relate(object.id, object.id), 422, "/toId")
+        expectProblem(yield* relate(object.id, "no id"), 422, "/toId")
+        expectProblem(yield* story.ask("POST", "/contexts", { name: "x", agentId: nobody }), 422, "/agentId")
+        expectProblem(
+          yield* story.ask("POST", "/contexts/open/events", {
+            type: "AssistantMessageEvent",
+            content: "I am the agent"
+          }),
+          422
+        )
+        expect(yield* countRows(story)).toEqual(before)
+      })
+    )
+  })
+})

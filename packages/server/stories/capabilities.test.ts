@@ -1,0 +1,250 @@
+/**
+ * What an agent may not do is refused, on record, with nothing written.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Json, Story } from "../testing/platform.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import {
+  callsOf,
+  calling,
+  endedRuns,
+  entriesWhen,
+  feedOf,
+  make,
+  type ScriptedCall,
+  watcher
+} from "../testing/story-words.ts"
+
+/** Lets an agent with these capabilities make the calls, and answers its run and what was recorded of them. */
+const attempt = Effect.fnUntraced(function* (
+  story: Story,
+  capabilities: unknown,
+  calls: ReadonlyArray<ScriptedCall>,
+  overrides: Record<string, unknown> = {}
+) {
+  const agent = yield* story.post(
+    "/agents",
+    watcher({
+      reactionConfig: { objectTypes: ["Start"], events: ["created"] },
+      capabilities,
+      model: calling(...calls),
+      ...overrides
+    })
+  )
+  yield* make(story, "Start")
+  const [run] = yield* endedRuns(story, agent, 1)
+  yield* story.delete(`/agents/${agent.id}`)
+  return { agent, run, calls: yield* callsOf(story, run) }
+})
+
+const refusedBy = (word: string) => ({
+  status: "refused",
+  decision: "refuse",
+  result: { error: expect.stringContaining(word), reason: "notPermitted" }
+})
+
+/** One change of each kind, all of them possible. */
+const someOfEach = Effect.fnUntraced(function* (story: Story) {
+  const [ada, grace, acme] = [
+    yield* make(story, "Person"),
+    yield* make(story, "Person"),
+    yield* make(story, "Company")
+  ]
+  const related = yield* story.post("/relationships", { type: "KNOWS", fromId: ada.id, toId: grace.id })
+  const calls = {
+    canCreateObjects: { tool: "create_object", arguments: { type: "Person", properties: {} } },
+    canUpdateObjects: { tool: "update_object", arguments: { objectId: ada.id, properties: { seen: true } } },
+    canDeleteObjects: { tool: "delete_object", arguments: { objectId: acme.id } },
+    canCreateRelationships: {
+      tool: "create_relationship",
+      arguments: { type: "ADMIRES", fromId: ada.id, toId: grace.id }
+    },
+    canDeleteRelationships: { tool: "delete_relationship", arguments: { relationshipId: related.id } }
+  }
+  return calls satisfies Record<string, ScriptedCall>
+})
+
+/** Everything that could have been written; equal before and after a refusal. */
+const stateOf = (story: Story): Effect.Effect<Json> =>
+  Effect.all({
+    objects: Effect.map(story.get("/objects?limit=200"), (page) =>
+      page.items.filter((object: Json) => object.type !== "Start")
+    ),
+    relationships: story.get("/relationships?limit=200"),
+    tasks: story.get("/tasks")
+  })
+
+layer(SharedServer.layer)((it) => {
+  describe("Requirement: Agent Capabilities", () => {
+    it.effect(
+      "S000-R26, R27 an agent with canDeleteObjects false deletes nothing, and an error is logged",
+      () =>
+        Effect.gen(function* () {
+          const { log } = yield* SharedServer
+          const story = yield* newStoryHere
+          const agent = yield* story.post(
+            "/agents",
+            watcher({
+              capabilities: { canDeleteObjects: false },
+              model: calling({ tool: "delete_object", arguments: { objectId: "{{ input.object.id }}" } })
+            })
+          )
+          const person = yield* make(story, "Person")
+          const [run] = yield* endedRuns(story, agent, 1)
+          expect(yield* story.get(`/objects/${person.id}`)).toEqual(person)
+          expect(yield* feedOf(story, 0)).toHaveLength(1)
+
+          const [call] = yield* callsOf(story, run)
+          expect(call).toMatchObject({
+            runId: run.id,
+            agentId: agent.id,
+            tool: "delete_object",
+            arguments: { objectId: person.id },
+            ...refusedBy("canDeleteObjects")
+          })
+          const events = yield* story.get(`/runs/${run.id}/events`)
+          expect(events.items.filter((event: Json) => event.type === "ToolCallFailedEvent")).toMatchObject([
+            { tool: "delete_object", error: call.result }
+          ])
+          const told = log.filter(({ message }) => JSON.stringify(message).includes(run.id))
+          expect(told).toMatchObject([
+            {
+              level: "Error",
+              message: [expect.stringContaining("refused"), { agentId: agent.id, tool: "delete_object" }]
+            }
+          ])
+          // The agent is told and goes on: a refusal does not end its run.
+          expect(run).toMatchObject({ status: "completed", summary: "Done." })
+          expect(yield* entriesWhen(story, agent, 1)).toMatchObject([{ status: "completed" }])
+        })
+    )
+
+    it.effect("S000-R28 an agent for Person and Company may not create a Document", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const create = (type: string) => ({ tool: "create_object", arguments: { type, properties: {} } })
+        const { calls } = yield* attempt(story, { allowedObjectTypes: ["Person", "Company"] }, [
+          create("Document"),
+          create("Person"),
+          create("Company")
+        ])
+        expect(calls).toMatchObject([
+          refusedBy("Document"),
+          { status: "completed", decision: "execute" },
+          { status: "completed", decision: "execute" }
+        ])
+        expect((yield* story.get("/objects?type=Document")).items).toEqual([])
+        expect((yield* story.get("/objects?type=Person")).items).toHaveLength(1)
+        expect((yield* story.get("/objects?type=Company")).items).toHaveLength(1)
+      })
+    )
+  })
+
+  describe("Decision: capability restrictions", () => {
+    it.effect.each([
+      ["S001-R29", "canCreateObjects"],
+      ["S001-R30", "canUpdateObjects"],
+      ["S001-R31", "canDeleteObjects"],
+      ["S001-R32", "canCreateRelationships"],
+      ["beyond the design:", "canDeleteRelationships"]
+    ] as const)(
+      "%s %s is enforced where it is false, and allows where it is true, null or missing",
+      ([, flag]) =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const wanted = yield* someOfEach(story)
+          const before = yield* stateOf(story)
+          const refused = yield* attempt(story, { [flag]: false }, [wanted[flag]])
+          expect(refused.calls).toMatchObject([refusedBy(flag)])
+          const asked = yield* attempt(story, { [flag]: false }, [wanted[flag]], { executionMode: "suggest" })
+          expect(asked.calls).toMatchObject([refusedBy(flag)])
+          expect(yield* stateOf(story)).toEqual(before)
+
+          for (const capabilities of [null, {}, { [flag]: null }, { [flag]: true }]) {
+            const fresh = yield* newStoryHere
+            const { calls } = yield* attempt(fresh, capabilities, [(yield* someOfEach(fresh))[flag]])
+            expect([capabilities, calls[0].status, calls[0].decision]).toEqual([
+              capabilities,
+              "completed",
+              "execute"
+            ])
+          }
+        })
+    )
+
+    it.effect("S001-R29…R32 a flag that is false forbids its own kind of change and no other", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const wanted = yield* someOfEach(story)
+        const { calls } = yield* attempt(story, { canCreateObjects: false }, Object.values(wanted))
+        expect(calls.map((call) => [call.tool, call.status])).toEqual([
+          ["create_object", "refused"],
+          ["update_object", "completed"],
+          ["delete_object", "completed"],
+          ["create_relationship", "completed"],
+          ["delete_relationship", "completed"]
+        ])
+      })
+    )
+
+    it.effect("S001-R33 allowedObjectTypes null or missing is all types, and [] is none", () =>
+      Effect.gen(function* () {
+        for (const capabilities of [null, {}, { allowedObjectTypes: null }]) {
+          const story = yield* newStoryHere
+          const wanted = yield* someOfEach(story)
+          const { calls } = yield* attempt(story, capabilities, Object.values(wanted))
+          expect(calls.map((call) => call.status)).toEqual(calls.map(() => "completed"))
+          expect(calls).toHaveLength(5)
+        }
+        const story = yield* newStoryHere
+        const wanted = yield* someOfEach(story)
+        const before = yield* stateOf(story)
+        const { calls } = yield* attempt(story, { allowedObjectTypes: [] }, Object.values(wanted))
+        expect(calls).toMatchObject(calls.map(() => refusedBy("allowedObjectTypes")))
+        expect(calls).toHaveLength(5)
+        expect(yield* stateOf(story)).toEqual(before)
+      })
+    )
+
+    it.effect(
+      "S001-R33 allowedObjectTypes holds for what is updated and deleted, and for both ends of a relationship",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const person = yield* make(story, "Person")
+          const other = yield* make(story, "Person")
+          const company = yield* make(story, "Company")
+          const relate = (fromId: string, toId: string) => ({
+            tool: "create_relationship",
+            arguments: { type: "KNOWS", fromId, toId }
+          })
+          const worksAt = yield* story.post("/relationships", {
+            type: "WORKS_AT",
+            fromId: person.id,
+            toId: company.id
+          })
+          const { calls } = yield* attempt(story, { allowedObjectTypes: ["Person"] }, [
+            { tool: "update_object", arguments: { objectId: company.id, properties: { seen: true } } },
+            { tool: "delete_object", arguments: { objectId: company.id } },
+            relate(person.id, company.id),
+            relate(company.id, person.id),
+            { tool: "delete_relationship", arguments: { relationshipId: worksAt.id } },
+            relate(person.id, other.id),
+            { tool: "update_object", arguments: { objectId: person.id, properties: { seen: true } } }
+          ])
+          expect(calls).toMatchObject([
+            ...Array.from({ length: 5 }, () => refusedBy("Company")),
+            { status: "completed", decision: "execute" },
+            { status: "completed", decision: "execute" }
+          ])
+          expect(yield* story.get(`/objects/${company.id}`)).toEqual(company)
+          const relationships = yield* story.get("/relationships")
+          expect(relationships.items).toMatchObject([
+            { type: "KNOWS", fromId: person.id, toId: other.id },
+            { id: worksAt.id }
+          ])
+        })
+    )
+  })
+})

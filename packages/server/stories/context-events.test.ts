@@ -1,0 +1,313 @@
+/**
+ * What every event of a context carries, and what an actor derives from the log alone.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import {
+  addEvent,
+  contentsOf,
+  countOf,
+  echo,
+  firstOf,
+  idsUpTo,
+  isQuiet,
+  keptOf,
+  logOf,
+  logWith,
+  newContext,
+  passingOf,
+  quietLog,
+  slowEcho,
+  turnsOf,
+  typesOf
+} from "../testing/context-words.ts"
+import { openStream } from "../testing/event-stream.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { eventually, type Json, newProject, scripted, startServer, storyIn } from "../testing/platform.ts"
+import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
+
+const stepMs = 20_000
+
+/** Looks for objects, makes one, and answers: every kind of event that a turn with tools has. */
+const searching = scripted([
+  { when: "step == 0", calls: [{ tool: "search_objects", arguments: { type: "Person" } }] },
+  { when: "step == 1", calls: [{ tool: "get_object", arguments: { objectId: "no id" } }] },
+  { say: "Found nobody." }
+])
+
+const sentence = "Every word of this answer is shown while it is being written."
+
+/** Four characters a second: each word takes its time. */
+const typing = scripted([{ say: sentence, tokensPerSecond: 1 }])
+
+layer(SharedServer.layer)((it) => {
+  describe("Event Types: base fields", () => {
+    it.effect("S004-R14 ids are {agentName}:{counter}, unique and contiguous from 1, whoever writes", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newContext(story, "with-tools", searching)
+        yield* addEvent(story, "with-tools", "Who is there?")
+        yield* addEvent(story, "with-tools", "And who else?", false)
+        const log = yield* quietLog(story, "with-tools")
+        expect(new Set(typesOf(log))).toEqual(
+          new Set([
+            "UserMessageEvent",
+            "SessionStartedEvent",
+            "AgentTurnStartedEvent",
+            "AssistantMessageEvent",
+            "ToolCallStartedEvent",
+            "ToolCallCompletedEvent",
+            "ToolCallFailedEvent",
+            "AgentTurnCompletedEvent",
+            "SessionEndedEvent"
+          ])
+        )
+        expect(log.map((event) => event.id)).toEqual(idsUpTo("with-tools", log.length))
+        expect((yield* story.get("/contexts/with-tools")).eventCount).toBe(log.length)
+        // A log of the same name in another project counts for itself.
+        const other = yield* newStoryHere
+        yield* newContext(other, "with-tools")
+        yield* addEvent(other, "with-tools", "Hello", false)
+        expect((yield* logOf(other, "with-tools")).map((event) => event.id)).toEqual(["with-tools:1"])
+      })
+    )
+
+    it.effect(
+      "S004-R15, R16, R17, R21 every event has its time, its context, its parent and its trigger",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* newContext(story, "with-tools", searching)
+          yield* addEvent(story, "with-tools", "Who is there?")
+          const log = yield* quietLog(story, "with-tools")
+          expect(log.length).toBeGreaterThan(8)
+          for (const event of log) {
+            expect(event.timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+            expect(event.agentName).toBe("with-tools")
+            expect(event).toHaveProperty("parentEventId")
+            expect(typeof event.triggersAgentTurn).toBe("boolean")
+          }
+          const times = log.map((event) => event.timestamp)
+          expect(times).toEqual(times.toSorted())
+          expect(log.filter((event) => event.triggersAgentTurn).map((event) => event.id)).toEqual([
+            "with-tools:1"
+          ])
+        })
+    )
+
+    it.effect("S004-R15 an event's time is the moment at which it was kept", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newContext(story, "talk", slowEcho)
+        yield* addEvent(story, "talk", "Hello")
+        yield* logWith(story, "talk", "AgentTurnStartedEvent")
+        yield* asTimePasses(stepMs, story.get("/runs"), isQuiet)
+        const log = yield* logOf(story, "talk")
+        const timeOf = (type: string): number => new Date(firstOf(log, type).timestamp).getTime()
+        expect(timeOf("AssistantMessageEvent") - timeOf("UserMessageEvent")).toBeGreaterThanOrEqual(60_000)
+      })
+    )
+
+    it.effect(
+      "S004-R18, R19, R20 the first event has no parent; the others have the turn's start, else the last event",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* newContext(story, "talk", slowEcho)
+          yield* addEvent(story, "talk", "For later", false)
+          yield* addEvent(story, "talk", "One")
+          yield* logWith(story, "talk", "AgentTurnStartedEvent")
+          yield* addEvent(story, "talk", "Said during the turn", false)
+          yield* asTimePasses(stepMs, story.get("/runs"), isQuiet)
+          yield* addEvent(story, "talk", "Said after it", false)
+          const log = yield* logOf(story, "talk")
+          expect(log.map((event) => [event.type, event.parentEventId])).toEqual([
+            ["UserMessageEvent", null],
+            ["UserMessageEvent", "talk:1"],
+            ["SessionStartedEvent", "talk:2"],
+            ["AgentTurnStartedEvent", "talk:3"],
+            ["UserMessageEvent", "talk:4"],
+            ["AssistantMessageEvent", "talk:4"],
+            ["AgentTurnCompletedEvent", "talk:4"],
+            ["SessionEndedEvent", "talk:7"],
+            ["UserMessageEvent", "talk:8"]
+          ])
+        })
+    )
+
+    it.effect("S004-R21 the event and not its type decides whether an answer follows", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newContext(story, "talk")
+        yield* addEvent(story, "talk", "One", false)
+        yield* addEvent(story, "talk", "Two", false)
+        // What would wake the agent is decided together with the event, so nothing can still be on its way.
+        expect((yield* story.get("/runs")).items).toEqual([])
+        yield* addEvent(story, "talk", "Three", true)
+        const log = yield* quietLog(story, "talk")
+        expect(contentsOf(log, "AssistantMessageEvent")).toEqual(["Answer 3: Three"])
+      })
+    )
+  })
+
+  describe("Event Types: TextDeltaEvent", () => {
+    it.effect("S004-R26 pieces of an answer are shown live, are not kept and not counted", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newContext(story, "talk", typing)
+        const path = `/api/projects/${story.projectId}/contexts/talk/events`
+        const live = yield* openStream(story, path)
+        yield* addEvent(story, "talk", "Speak")
+        // Some pieces are there before the answer is: they are shown while it is being written.
+        yield* asTimePasses(
+          250,
+          Effect.sync(() => passingOf(live).length),
+          (count) => count >= 3
+        )
+        expect(countOf(yield* logOf(story, "talk"), "AssistantMessageEvent")).toBe(0)
+        yield* asTimePasses(stepMs, story.get("/runs"), isQuiet)
+        const log = yield* logOf(story, "talk")
+        yield* live.until(() => keptOf(live).length >= log.length)
+
+        const pieces = passingOf(live).map((heard) => heard.json)
+        expect(pieces.map((piece) => piece.delta).join("")).toBe(sentence)
+        const turn = firstOf(log, "AgentTurnStartedEvent").id
+        expect(pieces).toEqual(
+          pieces.map((piece, index) => ({
+            type: "TextDeltaEvent",
+            id: `${turn}.d${index + 1}`,
+            timestamp: piece.timestamp,
+            agentName: "talk",
+            parentEventId: turn,
+            triggersAgentTurn: false,
+            delta: piece.delta
+          }))
+        )
+        expect(contentsOf(log, "AssistantMessageEvent")).toEqual([sentence])
+        expect(log.map((event) => event.id)).toEqual(idsUpTo("talk", log.length))
+        expect(keptOf(live).map((heard) => heard.json)).toEqual(log)
+        expect((yield* story.get("/contexts/talk")).eventCount).toBe(log.length)
+        const rows = yield* ask(
+          story.access,
+          "select count(*)::int from kb.context_events where project_id = $1 and type = 'TextDeltaEvent'",
+          [story.projectId]
+        )
+        expect(rows).toEqual([[0]])
+        // Who comes later finds the answer and none of its pieces.
+        const late = yield* openStream(story, path)
+        yield* late.until((heard) => heard.length >= log.length)
+        expect(late.heard.map((heard) => heard.json)).toEqual(log)
+      })
+    )
+  })
+
+  describe("ReducedContext (Derived State)", () => {
+    it.effect(
+      "S004-R06, R07, R09, R10, R12 another server goes on with a conversation, knowing only its log",
+      () =>
+        Effect.gen(function* () {
+          const access = yield* freshDatabase
+          const first = yield* Effect.scoped(
+            Effect.gen(function* () {
+              const story = yield* newProject(yield* startServer(access), access)
+              yield* newContext(story, "talk")
+              yield* addEvent(story, "talk", "One")
+              yield* quietLog(story, "talk")
+              yield* addEvent(story, "talk", "Two", false)
+              return { projectId: story.projectId, log: yield* logOf(story, "talk") }
+            })
+          )
+          const story = storyIn(yield* startServer(access), access, first.projectId)
+          expect(yield* logOf(story, "talk")).toEqual(first.log)
+          yield* addEvent(story, "talk", "Three")
+          const log = yield* quietLog(story, "talk")
+          expect(log.slice(0, first.log.length)).toEqual(first.log)
+          expect(contentsOf(log, "AssistantMessageEvent")).toEqual(["Answer 1: One", "Answer 3: Three"])
+          expect(turnsOf(log).at(-1)).toEqual(["AgentTurnCompletedEvent", 2])
+          expect(log.map((event) => event.id)).toEqual(idsUpTo("talk", log.length))
+        })
+    )
+
+    it.effect(
+      "S004-R06, R11, R12 a server that dies in a turn leaves its actor nothing: the next one folds the log and answers",
+      () =>
+        Effect.gen(function* () {
+          const access = yield* freshDatabase
+          const projectId = yield* Effect.scoped(
+            Effect.gen(function* () {
+              const story = yield* newProject(yield* startServer(access), access)
+              const agent = yield* newContext(story, "talk", slowEcho)
+              yield* addEvent(story, "talk", "One")
+              yield* logWith(story, "talk", "AgentTurnStartedEvent")
+              yield* story.patch(`/agents/${agent.id}`, { model: echo })
+              return story.projectId
+            })
+          )
+          // The lease of the dead server's run is over: half a minute passes for the database.
+          yield* ask(access, "update kb.agent_runs set lease_expires_at = now() - interval '1 second'")
+          const story = storyIn(yield* startServer(access), access, projectId)
+          yield* logWith(story, "talk", "AgentTurnInterruptedEvent")
+          yield* asTimePasses(stepMs, story.get("/runs"), isQuiet)
+          const log = yield* logOf(story, "talk")
+          expect(turnsOf(log)).toEqual([
+            ["AgentTurnStartedEvent", 1],
+            ["AgentTurnInterruptedEvent", 1],
+            ["AgentTurnStartedEvent", 2],
+            ["AgentTurnCompletedEvent", 2]
+          ])
+          expect(firstOf(log, "AgentTurnInterruptedEvent")).toMatchObject({
+            reason: "crash",
+            parentEventId: firstOf(log, "AgentTurnStartedEvent").id
+          })
+          expect(contentsOf(log, "AssistantMessageEvent")).toEqual(["Answer 1: One"])
+          const runs: ReadonlyArray<Json> = (yield* story.get("/runs")).items
+          expect(runs.map((run) => [run.status, run.attempt])).toEqual([["completed", 2]])
+        })
+    )
+  })
+
+  describe("A run's own context", () => {
+    it.effect(
+      "is read as pages and as a stream that ends with the run, and goes on after Last-Event-ID",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* newContext(story, "unused", slowEcho)
+          const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
+          const path = `/api/projects/${story.projectId}/runs/${run.id}/events`
+          const live = yield* openStream(story, path)
+          yield* live.until((heard) => heard.some((one) => one.name === "AgentTurnStartedEvent"))
+          yield* asTimePasses(stepMs, story.get("/runs"), isQuiet)
+          yield* live.ended
+          const log: ReadonlyArray<Json> = (yield* story.get(`/runs/${run.id}/events`)).items
+          expect(keptOf(live).map((heard) => heard.json)).toEqual(log)
+          expect(log.map((event) => event.id)).toEqual(idsUpTo(run.contextName, log.length))
+          expect(typesOf(log)).toEqual([
+            "SessionStartedEvent",
+            "SetLlmConfigEvent",
+            "UserMessageEvent",
+            "AgentTurnStartedEvent",
+            "AssistantMessageEvent",
+            "AgentTurnCompletedEvent",
+            "SessionEndedEvent"
+          ])
+          const rest = yield* openStream(story, path, "4")
+          yield* rest.ended
+          expect(rest.heard.map((heard) => heard.json)).toEqual(log.slice(4))
+          // The whole log was read already: there is nothing to say and nothing to wait for.
+          const nothing = yield* openStream(story, path, String(log.length))
+          yield* nothing.ended
+          expect(nothing.heard).toEqual([])
+
+          const page = yield* story.get(`/runs/${run.id}/events?limit=3`)
+          const next = yield* story.get(`/runs/${run.id}/events?limit=200&cursor=${page.nextCursor}`)
+          expect([...page.items, ...next.items]).toEqual(log)
+          expect(next.nextCursor).toBeNull()
+          const after = yield* story.get(`/runs/${run.id}/events?after=5`)
+          expect(after.items).toEqual(log.slice(5))
+          yield* eventually(story.get(`/runs/${run.id}`), (now) => now.status === "completed")
+        })
+    )
+  })
+})

@@ -1,0 +1,219 @@
+/**
+ * The core flow of a context: one actor, one log, and those who listen to it.
+ *
+ * The server has the test's clock: an answer that takes a minute is held for as
+ * long as a story wants, and meanwhile others speak.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import {
+  addEvent,
+  contentsOf,
+  countOf,
+  idsUpTo,
+  isQuiet,
+  keptOf,
+  logOf,
+  logWith,
+  newContext,
+  quietLog,
+  slowEcho,
+  turnsOf,
+  typesOf
+} from "../testing/context-words.ts"
+import { openStream } from "../testing/event-stream.ts"
+import type { Json } from "../testing/platform.ts"
+import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
+
+const stepMs = 20_000
+
+layer(SharedServer.layer)((it) => {
+  describe("Core Flow: actor per agent", () => {
+    it.effect("S004-R02 each context has an actor of its own: two are answered side by side", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* newContext(story, "first", slowEcho)
+        yield* story.post("/contexts", { name: "second", agentId: agent.id })
+        yield* addEvent(story, "first", "One")
+        yield* addEvent(story, "second", "Two")
+        // Both are in a turn and neither has answered: one does not wait for the other.
+        const firstHeld = yield* logWith(story, "first", "AgentTurnStartedEvent")
+        const secondHeld = yield* logWith(story, "second", "AgentTurnStartedEvent")
+        expect(countOf([...firstHeld, ...secondHeld], "AssistantMessageEvent")).toBe(0)
+        yield* asTimePasses(stepMs, story.get("/runs"), isQuiet)
+        expect(contentsOf(yield* logOf(story, "first"), "AssistantMessageEvent")).toEqual(["Answer 1: One"])
+        expect(contentsOf(yield* logOf(story, "second"), "AssistantMessageEvent")).toEqual(["Answer 1: Two"])
+      })
+    )
+
+    it.effect("S004-R02 messages that come during a turn wait for the same actor and are answered", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newContext(story, "talk", slowEcho)
+        yield* addEvent(story, "talk", "One")
+        yield* logWith(story, "talk", "AgentTurnStartedEvent")
+        yield* Effect.all([addEvent(story, "talk", "Two"), addEvent(story, "talk", "Three")], {
+          concurrency: 2
+        })
+        expect((yield* story.get("/runs")).items.map((run: Json) => run.status)).toEqual(["running"])
+        yield* asTimePasses(stepMs, story.get("/runs"), isQuiet)
+        const log = yield* logOf(story, "talk")
+        expect(turnsOf(log)).toEqual([
+          ["AgentTurnStartedEvent", 1],
+          ["AgentTurnCompletedEvent", 1],
+          ["AgentTurnStartedEvent", 2],
+          ["AgentTurnCompletedEvent", 2]
+        ])
+        expect(contentsOf(log, "AssistantMessageEvent")).toEqual([
+          "Answer 1: One",
+          expect.stringMatching(/^Answer 3: (?:Two|Three)$/)
+        ])
+        expect((yield* story.get("/runs")).items).toHaveLength(1)
+      })
+    )
+
+    it.effect("S004-R02, R14 forty messages at once get the ids 1 to n, and one answer at a time", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newContext(story, "crowd")
+        const contents = Array.from({ length: 40 }, (_, index) => `Message ${index}`)
+        const answers = yield* Effect.forEach(
+          contents,
+          (content, index) => addEvent(story, "crowd", content, index % 2 === 0),
+          { concurrency: 40 }
+        )
+        expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([204]))
+        const log = yield* quietLog(story, "crowd")
+        expect(log.map((event) => event.id)).toEqual(idsUpTo("crowd", log.length))
+        expect(contentsOf(log, "UserMessageEvent").toSorted()).toEqual(contents.toSorted())
+        const turns = turnsOf(log)
+        expect(turns.length).toBeGreaterThan(0)
+        expect(turns).toEqual(
+          Array.from({ length: turns.length / 2 }, (_, index) => [
+            ["AgentTurnStartedEvent", index + 1],
+            ["AgentTurnCompletedEvent", index + 1]
+          ]).flat()
+        )
+        // Nobody who asked is left without an answer: the last turn began after the last question.
+        const lastAsked = log.findLastIndex(
+          (event) => event.type === "UserMessageEvent" && event.triggersAgentTurn
+        )
+        expect(log.findLastIndex((event) => event.type === "AgentTurnStartedEvent")).toBeGreaterThan(
+          lastAsked
+        )
+      })
+    )
+  })
+
+  describe("Core Flow: fire-and-forget input and immediate persistence", () => {
+    it.effect(
+      "S004-R01, R03, R05 a message is kept before its sender is answered with nothing; all the rest comes through the log",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* newContext(story, "talk", slowEcho)
+          const answer = yield* addEvent(story, "talk", "Hello")
+          expect([answer.status, answer.body]).toEqual([204, null])
+          expect((yield* logOf(story, "talk"))[0]).toMatchObject({
+            type: "UserMessageEvent",
+            id: "talk:1",
+            content: "Hello",
+            triggersAgentTurn: true
+          })
+          // The agent has the message and is silent: its sender was not kept waiting.
+          const held = yield* logWith(story, "talk", "AgentTurnStartedEvent")
+          expect(countOf(held, "AssistantMessageEvent")).toBe(0)
+          yield* asTimePasses(stepMs, story.get("/runs"), isQuiet)
+          const log = yield* logOf(story, "talk")
+          expect(typesOf(log)).toEqual([
+            "UserMessageEvent",
+            "SessionStartedEvent",
+            "AgentTurnStartedEvent",
+            "AssistantMessageEvent",
+            "AgentTurnCompletedEvent",
+            "SessionEndedEvent"
+          ])
+          expect(log[3].content).toBe("Answer 1: Hello")
+        })
+    )
+
+    it.effect("S004-R05 an event that cannot be kept is an error to its sender and wakes nobody", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newContext(story, "talk")
+        expect((yield* addEvent(story, "talk", "no \u0000 here")).status).toBe(422)
+        expect((yield* addEvent(story, "elsewhere", "Hello")).status).toBe(404)
+        expect(yield* logOf(story, "talk")).toEqual([])
+        expect((yield* story.get("/contexts/talk")).eventCount).toBe(0)
+        expect((yield* story.get("/runs")).items).toEqual([])
+      })
+    )
+  })
+
+  describe("Core Flow: live event stream", () => {
+    it.effect("S004-R04 subscribers receive the events published after they subscribe", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newContext(story, "talk")
+        yield* addEvent(story, "talk", "Before")
+        const past = yield* quietLog(story, "talk")
+        const path = `/api/projects/${story.projectId}/contexts/talk/events?after=${past.length}`
+        const subscribers = [yield* openStream(story, path), yield* openStream(story, path)]
+        yield* addEvent(story, "talk", "After")
+        const news = (yield* quietLog(story, "talk")).slice(past.length)
+        expect(contentsOf(news, "UserMessageEvent")).toEqual(["After"])
+        for (const subscriber of subscribers) {
+          expect(subscriber.status).toBe(200)
+          expect(subscriber.headers.get("content-type")).toMatch(/^text\/event-stream/)
+          yield* subscriber.until(() => keptOf(subscriber).length >= news.length)
+          expect(keptOf(subscriber)).toEqual(
+            news.map((event, index) => ({
+              id: String(past.length + index + 1),
+              name: event.type,
+              json: event
+            }))
+          )
+        }
+      })
+    )
+
+    it.effect(
+      "S004-R04 a subscriber who names no place hears the log from its beginning, then what comes",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* newContext(story, "talk")
+          yield* addEvent(story, "talk", "Before")
+          const past = yield* quietLog(story, "talk")
+          const live = yield* openStream(story, `/api/projects/${story.projectId}/contexts/talk/events`)
+          yield* live.until((heard) => heard.length >= past.length)
+          yield* addEvent(story, "talk", "After", false)
+          yield* live.until((heard) => heard.length > past.length)
+          expect(live.heard.map((heard) => heard.json)).toEqual(yield* logOf(story, "talk"))
+        })
+    )
+
+    it.effect("S004-R04 one who was cut off goes on after the last id, with no gap and nothing twice", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newContext(story, "talk")
+        const path = `/api/projects/${story.projectId}/contexts/talk/events`
+        const before = yield* openStream(story, path)
+        yield* addEvent(story, "talk", "One", false)
+        yield* addEvent(story, "talk", "Two", false)
+        yield* before.until((heard) => heard.length === 2)
+        yield* before.cut
+        yield* addEvent(story, "talk", "Three", false)
+        const after = yield* openStream(story, path, before.heard.at(-1)?.id)
+        yield* addEvent(story, "talk", "Four", false)
+        yield* after.until((heard) => heard.length >= 2)
+        expect([...before.heard, ...after.heard].map((heard) => [heard.id, heard.json.content])).toEqual([
+          ["1", "One"],
+          ["2", "Two"],
+          ["3", "Three"],
+          ["4", "Four"]
+        ])
+      })
+    )
+  })
+})

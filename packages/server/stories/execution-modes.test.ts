@@ -1,0 +1,132 @@
+/**
+ * Whether an agent's change is done or put before a person.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { callsOf, calling, endedRuns, feedOf, make, suggestionsOf, watcher } from "../testing/story-words.ts"
+
+/** Marks what woke the agent as seen. */
+const marking = (intent: Record<string, unknown> = {}) =>
+  calling({
+    tool: "update_object",
+    arguments: { objectId: "{{ input.object.id }}", properties: { seen: true }, ...intent }
+  })
+
+layer(SharedServer.layer)((it) => {
+  describe("Requirement: Execution Modes", () => {
+    it.effect(
+      "S000-R21, R22, R23 suggest makes a task with the changes and reasoning, and changes nothing",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* story.post(
+            "/agents",
+            watcher({
+              executionMode: "suggest",
+              model: marking({ reasoning: "Nobody has looked at it", confidence: 0.4 })
+            })
+          )
+          const person = yield* make(story, "Person", { name: "Ada" })
+          const [task] = yield* suggestionsOf(story, 1)
+          const [run] = yield* endedRuns(story, agent, 1)
+          expect(task).toMatchObject({
+            type: "object_update_suggestion",
+            status: "pending",
+            agentId: agent.id,
+            runId: run.id,
+            description: "Nobody has looked at it",
+            baseVersion: 1,
+            target: { id: person.id, version: 1 },
+            payload: {
+              agentId: agent.id,
+              agentRunId: run.id,
+              confidence: 0.4,
+              reasoning: "Nobody has looked at it",
+              suggestedChanges: { type: "update", objectId: person.id, data: { seen: true } }
+            }
+          })
+          expect(yield* callsOf(story, run)).toMatchObject([
+            {
+              tool: "update_object",
+              status: "completed",
+              decision: "suggest",
+              result: { status: "suggested", taskId: task.id }
+            }
+          ])
+          expect(yield* story.get(`/objects/${person.id}`)).toEqual(person)
+          expect(yield* feedOf(story, 0)).toHaveLength(1)
+        })
+    )
+
+    it.effect("S000-R21 an agent in suggest mode changes nothing, whatever it says of itself", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post(
+          "/agents",
+          watcher({ executionMode: "suggest", model: marking({ suggest: false, confidence: 1 }) })
+        )
+        const person = yield* make(story, "Person")
+        yield* endedRuns(story, agent, 1)
+        expect(yield* suggestionsOf(story, 1)).toHaveLength(1)
+        expect(yield* story.get(`/objects/${person.id}`)).toEqual(person)
+      })
+    )
+
+    it.effect("S000-R24 execute applies the change to the graph directly, with no task", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", watcher({ executionMode: "execute", model: marking() }))
+        const person = yield* make(story, "Person", { name: "Ada" })
+        const [run] = yield* endedRuns(story, agent, 1)
+        expect(yield* callsOf(story, run)).toMatchObject([{ status: "completed", decision: "execute" }])
+        expect(yield* story.get(`/objects/${person.id}`)).toMatchObject({
+          version: 2,
+          properties: { name: "Ada", seen: true }
+        })
+        expect((yield* story.get("/tasks")).items).toEqual([])
+      })
+    )
+
+    it.effect(
+      "S001-R05 one event is executed upon by one agent and answered with a suggestion by another",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const noting = (text: string) =>
+            calling({ tool: "create_object", arguments: { type: "Note", properties: { text } } })
+          const acting = yield* story.post(
+            "/agents",
+            watcher({ name: "acting", executionMode: "execute", model: noting("done") })
+          )
+          const asking = yield* story.post(
+            "/agents",
+            watcher({ name: "asking", executionMode: "suggest", model: noting("suggested") })
+          )
+          yield* make(story, "Person")
+          yield* endedRuns(story, acting, 1)
+          yield* endedRuns(story, asking, 1)
+          const notes = yield* story.get("/objects?type=Note")
+          expect(notes.items).toMatchObject([{ properties: { text: "done" }, actorId: acting.id }])
+          expect(yield* suggestionsOf(story, 1)).toMatchObject([
+            { agentId: asking.id, payload: { suggestedChanges: { data: { text: "suggested" } } } }
+          ])
+        })
+    )
+
+    it.effect("S000-R24 an agent in execute mode may still ask a person", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post(
+          "/agents",
+          watcher({ executionMode: "execute", model: marking({ suggest: true }) })
+        )
+        const person = yield* make(story, "Person")
+        const [run] = yield* endedRuns(story, agent, 1)
+        expect(yield* callsOf(story, run)).toMatchObject([{ decision: "suggest" }])
+        expect(yield* suggestionsOf(story, 1)).toHaveLength(1)
+        expect(yield* story.get(`/objects/${person.id}`)).toEqual(person)
+      })
+    )
+  })
+})

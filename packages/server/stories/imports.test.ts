@@ -1,0 +1,320 @@
+/**
+ * A lockfile as a graph: imported whole, imported again, changed, refused.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect, FileSystem } from "effect"
+import { connect } from "node:net"
+import { resolve } from "node:path"
+import { gzipSync } from "node:zlib"
+import { fileOf } from "../src/graph/lockfiles-for-tests.ts"
+import { allOf, importFile, importLock, linesOf } from "../testing/import-words.ts"
+import { eventually, type Json, type Story } from "../testing/platform.ts"
+import { countRows, expectProblem } from "../testing/problem-words.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { entriesWhen, feedOf, runsOf, watcher } from "../testing/story-words.ts"
+
+const ownLockfile = Effect.flatMap(FileSystem.FileSystem, (files) =>
+  files.readFileString(resolve(import.meta.dirname, "../../../package-lock.json"))
+).pipe(Effect.orDie, Effect.provide(NodeServices.layer))
+
+const before = fileOf({
+  "": { name: "shop", dependencies: { paint: "^1.0.0", rope: "^1.0.0", nail: "^2.0.0" } },
+  "node_modules/paint": { version: "1.0.0", license: "MIT", dependencies: { oil: "*" } },
+  "node_modules/oil": { version: "3.1.4" },
+  "node_modules/rope": { version: "1.2.0" },
+  "node_modules/nail": { version: "2.0.0" }
+})
+
+/** Paint has a new version, rope is gone, glue has come; oil and nail are what they were. */
+const after = fileOf({
+  "": { name: "shop", dependencies: { paint: "^1.0.0", nail: "^2.0.0", glue: "^1.0.0" } },
+  "node_modules/paint": { version: "1.1.0", license: "MIT", dependencies: { oil: "*" } },
+  "node_modules/oil": { version: "3.1.4" },
+  "node_modules/nail": { version: "2.0.0" },
+  "node_modules/glue": { version: "1.0.0", dependencies: { oil: "^3.0.0" } }
+})
+
+const versionsOf = (objects: ReadonlyArray<Json>) =>
+  Object.fromEntries(objects.map(({ key, properties, version }) => [key, [properties.version, version]]))
+
+/** Each relationship by the keys of its ends. */
+const endsOf = Effect.fnUntraced(function* (story: Story) {
+  const keys = new Map((yield* allOf(story, "/objects")).map((object) => [object.id, object.key]))
+  return (yield* allOf(story, "/relationships"))
+    .map(({ type, fromId, toId }) => `${keys.get(fromId)} ${type} ${keys.get(toId)}`)
+    .toSorted()
+})
+
+/** The answer to a request of which only the head is sent. */
+const answerToHead = (story: Story, head: ReadonlyArray<string>): Effect.Effect<string> =>
+  Effect.callback((resume) => {
+    const { hostname, port } = new URL(story.url)
+    const socket = connect(Number(port), hostname, () => socket.write(`${head.join("\r\n")}\r\n\r\n`))
+    let text = ""
+    socket.on("data", (data) => {
+      text += String(data)
+      if (!text.includes("}")) return
+      socket.destroy()
+      resume(Effect.succeed(text))
+    })
+    socket.on("error", (error) => resume(Effect.die(error)))
+  })
+
+layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+  describe("An import", () => {
+    it.effect(
+      "of this checkout's own lockfile makes an object of each package and a relationship of each dependency",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const text = yield* ownLockfile
+          const entries = Object.entries<Json>(JSON.parse(text).packages).filter(
+            ([, entry]) => entry.link !== true
+          )
+          const answer = yield* importFile(story, text)
+          expect([answer.status, answer.headers.get("content-type")]).toEqual([
+            200,
+            expect.stringMatching(/ndjson/)
+          ])
+          const lines = linesOf(answer)
+          const steps = lines.slice(0, -1)
+          expect(new Set(steps.map((line) => line.type))).toEqual(new Set(["progress"]))
+          expect(steps.map((line) => line.done)).toEqual(
+            steps.map((line) => line.done).toSorted((a, b) => a - b)
+          )
+          expect(steps.at(-1).done).toBe(steps.at(-1).total)
+
+          const objects = yield* allOf(story, "/objects")
+          const relationships = yield* allOf(story, "/relationships")
+          expect(objects.length).toBeGreaterThan(100)
+          expect(objects).toHaveLength(entries.length)
+          expect(objects.map((object) => object.properties.path).toSorted()).toEqual(
+            entries.map(([path]) => path).toSorted()
+          )
+          expect(new Set(objects.map((object) => object.type))).toEqual(new Set(["Package"]))
+          expect(new Set(relationships.map((one) => one.type))).toEqual(new Set(["DEPENDS_ON"]))
+          expect(relationships.length).toBeGreaterThan(100)
+          expect(lines.at(-1)).toEqual({
+            type: "finished",
+            created: objects.length,
+            updated: 0,
+            deleted: 0,
+            unchanged: 0,
+            relationshipsCreated: relationships.length,
+            relationshipsDeleted: 0
+          })
+          const effect = objects.find((object) => object.properties.path === "node_modules/effect")
+          expect(effect.properties).toMatchObject({
+            name: "effect",
+            version: JSON.parse(text).packages["node_modules/effect"].version,
+            license: "MIT"
+          })
+
+          // Again: everything is so already, so there is no version and no event.
+          const rows = yield* countRows(story)
+          expect(yield* importLock(story, text)).toEqual({
+            type: "finished",
+            created: 0,
+            updated: 0,
+            deleted: 0,
+            unchanged: objects.length,
+            relationshipsCreated: 0,
+            relationshipsDeleted: 0
+          })
+          expect(yield* countRows(story)).toEqual(rows)
+        })
+    )
+
+    it.effect(
+      "of a changed lockfile changes exactly what has changed, and wakes agents for exactly that",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* importLock(story, before)
+          const first = yield* feedOf(story, 9)
+          const agent = yield* story.post(
+            "/agents",
+            watcher({
+              reactionConfig: {
+                objectTypes: ["Package"],
+                events: ["created", "updated", "deleted"],
+                concurrencyStrategy: "parallel"
+              }
+            })
+          )
+          expect(yield* importLock(story, after)).toEqual({
+            type: "finished",
+            created: 1,
+            updated: 1,
+            deleted: 1,
+            unchanged: 3,
+            relationshipsCreated: 2,
+            relationshipsDeleted: 1
+          })
+          expect(versionsOf(yield* allOf(story, "/objects"))).toEqual({
+            shop: [undefined, 1],
+            "shop/paint": ["1.1.0", 2],
+            "shop/oil": ["3.1.4", 1],
+            "shop/nail": ["2.0.0", 1],
+            "shop/glue": ["1.0.0", 1]
+          })
+          expect(yield* endsOf(story)).toEqual([
+            "shop DEPENDS_ON shop/glue",
+            "shop DEPENDS_ON shop/nail",
+            "shop DEPENDS_ON shop/paint",
+            "shop/glue DEPENDS_ON shop/oil",
+            "shop/paint DEPENDS_ON shop/oil"
+          ])
+          const events = (yield* feedOf(story, first.length + 6)).slice(first.length)
+          const ofObjects = events.filter((event) => event.entityType === "graphObject")
+          expect(ofObjects.map((event) => [event.type, event.snapshot.key]).toSorted()).toEqual([
+            ["created", "shop/glue"],
+            ["deleted", "shop/rope"],
+            ["updated", "shop/paint"]
+          ])
+          expect(ofObjects.find((event) => event.type === "updated").changedProperties).toEqual(["version"])
+          // Each imported change is the beginning of a chain of its own.
+          expect(
+            events.map((event) => [event.rootEventId, event.depth, event.actorType, event.actorId])
+          ).toEqual(events.map((event) => [event.id, 0, "user", "admin"]))
+          const entries = yield* entriesWhen(story, agent, 3)
+          expect(
+            entries.map((entry) => [entry.eventType, entry.graphObjectId, entry.status]).toSorted()
+          ).toEqual(ofObjects.map((event) => [event.type, event.entityId, "completed"]).toSorted())
+          yield* importLock(story, after)
+          expect(yield* runsOf(story, agent)).toHaveLength(3)
+        })
+    )
+
+    it.effect("leaves alone what people have noted on a package, and the packages of other files", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* importLock(story, before)
+        yield* importLock(story, fileOf({ "": { name: "other" }, "node_modules/rope": { version: "9.0.0" } }))
+        const paint = (yield* story.get("/objects?key=shop/paint")).items[0]
+        yield* story.patch(`/objects/${paint.id}`, { properties: { reviewedBy: "Ada", license: "WRONG" } })
+        expect(yield* importLock(story, after)).toMatchObject({ updated: 1, deleted: 1 })
+        expect((yield* story.get(`/objects/${paint.id}`)).properties).toMatchObject({
+          version: "1.1.0",
+          license: "MIT",
+          reviewedBy: "Ada"
+        })
+        const others = (yield* allOf(story, "/objects")).filter(
+          (object) => object.properties.lockfile === "other"
+        )
+        expect(versionsOf(others)).toEqual({ other: [undefined, 1], "other/rope": ["9.0.0", 1] })
+      })
+    )
+
+    it.effect("twice at the same moment ends with each package once", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const ends = yield* Effect.all([importLock(story, before), importLock(story, before)], {
+          concurrency: 2
+        })
+        expect(ends.map((line) => line.type)).toContain("finished")
+        for (const line of ends.filter((each) => each.type !== "finished"))
+          expect(line).toEqual({ type: "failed", message: expect.stringContaining("Import the file again.") })
+        expect(yield* importLock(story, before)).toMatchObject({ type: "finished", created: 0, unchanged: 5 })
+        expect(yield* allOf(story, "/objects")).toHaveLength(5)
+        expect(yield* allOf(story, "/relationships")).toHaveLength(4)
+      })
+    )
+
+    it.effect("whose connection breaks leaves whole batches, and the same file again brings the rest", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const text = yield* ownLockfile
+        const connection = new AbortController()
+        yield* Effect.promise(() =>
+          fetch(`${story.url}/api/projects/${story.projectId}/import?format=package-lock`, {
+            method: "POST",
+            body: text,
+            headers: { authorization: `Bearer ${story.token}`, "content-type": "application/octet-stream" },
+            signal: connection.signal
+          }).then((response) => response.body?.getReader().read())
+        )
+        connection.abort()
+        const rest = yield* eventually(importLock(story, text), (line) => line.type === "finished")
+        const objects = yield* allOf(story, "/objects")
+        expect(rest.created + rest.unchanged).toBe(objects.length)
+        expect(new Set(objects.map((object) => object.key)).size).toBe(objects.length)
+        expect(new Set(objects.map((object) => object.version))).toEqual(new Set([1]))
+        expect(yield* importLock(story, text)).toMatchObject({ created: 0, relationshipsCreated: 0 })
+      })
+    )
+  })
+
+  describe("A file that is no lockfile", () => {
+    it.effect.each<readonly [string, string | Uint8Array, string, Record<string, string>?, number?, string?]>(
+      [
+        ["is not JSON", "nonsense", "The file is not JSON: line 1, column 1 reads nonsense"],
+        ["is empty", "", "The file is not JSON: line 1, column 1 breaks off"],
+        ["is a list", "[]", "The file is not a JSON object"],
+        [
+          "is another JSON file",
+          `{"name":"x","version":"1.0.0"}`,
+          "lockfileVersion is neither 2 nor 3 (at /lockfileVersion)"
+        ],
+        ["is of version 1", fileOf({}, { lockfileVersion: 1 }), "npm install --package-lock-only"],
+        ["has a merge conflict", `{\n<<<<<<< HEAD\n}`, "resolve the merge conflict first"],
+        ["breaks off", before.slice(0, -10), "breaks off"],
+        ["has a package that is none", fileOf({ "node_modules/a": 1, "node_modules/b": 2 }), "and 1 more"],
+        ["has NUL in a name", fileOf({ "node_modules/a": { version: "1\u0000" } }), "U+0000"],
+        ["has a lone surrogate", fileOf({ "node_modules/\ud800": { version: "1" } }), "surrogate"],
+        ["is compressed", gzipSync(before), "not compressed"],
+        ["is not UTF-8", new Uint8Array([0x7b, 0xff, 0x7d]), "not UTF-8"],
+        [
+          "says that it is compressed",
+          gzipSync(before),
+          "content-encoding gzip",
+          { "content-encoding": "gzip" },
+          400
+        ],
+        [
+          "says that it is JSON",
+          before,
+          "application/octet-stream",
+          { "content-type": "application/json" },
+          400
+        ],
+        ["says nothing of its format", before, "format: This is required", {}, 422, ""],
+        [
+          "is of a format that nobody knows",
+          before,
+          'format: This must be "package-lock"',
+          {},
+          422,
+          "?format=yarn"
+        ]
+      ]
+    )(
+      "that %s is refused whole, with one sentence",
+      ([, file, sentence, headers = {}, status = 422, query]) =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const rows = yield* countRows(story)
+          const answer = yield* importFile(story, file, headers, query)
+          expectProblem(answer, status)
+          expect(answer.body.detail).toContain(sentence)
+          expect(yield* countRows(story)).toEqual(rows)
+        })
+    )
+
+    it.effect("that is larger than an import takes is refused before it is sent", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const answer = yield* answerToHead(story, [
+          `POST /api/projects/${story.projectId}/import?format=package-lock HTTP/1.1`,
+          `Host: ${new URL(story.url).host}`,
+          `Authorization: Bearer ${story.token}`,
+          "Content-Type: application/octet-stream",
+          `Content-Length: ${64 * 1024 * 1024 + 1}`
+        ])
+        expect(answer).toMatch(/^HTTP\/1\.1 413 /)
+        expect(answer.toLowerCase()).toContain("application/problem+json")
+      })
+    )
+  })
+})

@@ -1,0 +1,225 @@
+/**
+ * Lists and the contract: pages that lose and repeat nothing, and a document that says all there is.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Api } from "@tropism/api/api"
+import { Effect } from "effect"
+import type { Json, Story } from "../testing/platform.ts"
+import { expectProblem } from "../testing/problem-words.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { feedOf, watcher, endedRuns } from "../testing/story-words.ts"
+
+const makeThings = (story: Story, from: number, count: number) =>
+  Effect.forEach(
+    Array.from({ length: count }, (_, index) => from + index),
+    (number) => story.post("/objects", { type: "Thing", key: `thing-${number}`, properties: { number } }),
+    { concurrency: 8 }
+  )
+
+/** All pages of a list, following its cursor; `between` happens after each page. */
+const pagesOf = Effect.fn("pagesOf")(function* (
+  story: Story,
+  path: string,
+  limit: number,
+  between: Effect.Effect<unknown> = Effect.void
+) {
+  const pages: Array<ReadonlyArray<Json>> = []
+  let cursor: string | null = ""
+  while (cursor !== null) {
+    const query = `${path.includes("?") ? "&" : "?"}limit=${limit}${cursor === "" ? "" : `&cursor=${cursor}`}`
+    const page: { readonly items: ReadonlyArray<Json>; readonly nextCursor: string | null } =
+      yield* story.get(path + query)
+    pages.push(page.items)
+    cursor = page.nextCursor
+    yield* between
+  }
+  return pages
+})
+
+const keysOf = (pages: ReadonlyArray<ReadonlyArray<Json>>): ReadonlyArray<string> =>
+  pages.flat().map((item) => item.key)
+
+/** A project in which every list has something: objects, relationships, runs, tasks and all they leave. */
+const furnished = Effect.gen(function* () {
+  const story = yield* newStoryHere
+  const agent = yield* story.post(
+    "/agents",
+    watcher({
+      executionMode: "suggest",
+      reactionConfig: { objectTypes: ["Person"], events: ["created"] },
+      model: {
+        provider: "scripted",
+        name: "s",
+        script: {
+          rules: [
+            {
+              when: "step == 0",
+              calls: [1, 2, 3].map((number) => ({
+                tool: "update_object",
+                arguments: { objectId: "{{ input.object.id }}", properties: { number } }
+              }))
+            },
+            { say: "Done." }
+          ]
+        }
+      }
+    })
+  )
+  const people = yield* Effect.forEach(["a", "b", "c"], (key) =>
+    story.post("/objects", { type: "Person", key })
+  )
+  for (const person of people)
+    yield* story.patch(`/objects/${people[0].id}`, { properties: { [person.key]: 1 } })
+  for (const [from, to] of [
+    [0, 1],
+    [1, 2],
+    [2, 0]
+  ] as const)
+    yield* story.post("/relationships", { type: "KNOWS", fromId: people[from]?.id, toId: people[to]?.id })
+  for (const name of ["second", "third"])
+    yield* story.post("/agents", { name, prompt: "x", triggerType: "manual" })
+  const [run] = yield* endedRuns(story, agent, 3)
+  yield* feedOf(story, 9)
+  return { story, agent, run, object: people[0] }
+})
+
+layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+  describe("Lists", () => {
+    it.effect("give 50 items where no limit is asked for, and 200 where more are", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* makeThings(story, 0, 205)
+        expect((yield* story.get("/objects")).items).toHaveLength(50)
+        expect((yield* story.get("/objects?limit=201")).items).toHaveLength(200)
+        expect((yield* story.get("/objects?limit=1000000000")).items).toHaveLength(200)
+        expect((yield* story.get("/objects?limit=7")).items).toHaveLength(7)
+        const pages = yield* pagesOf(story, "/objects", 1_000)
+        expect(pages.map((page) => page.length)).toEqual([200, 5])
+      })
+    )
+
+    it.effect("show each item once, newest first, and end with no cursor", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* makeThings(story, 0, 9)
+        const pages = yield* pagesOf(story, "/objects", 3)
+        expect(pages.map((page) => page.length)).toEqual([3, 3, 3])
+        expect(new Set(keysOf(pages)).size).toBe(9)
+        const ids = pages.flat().map((item) => item.id)
+        expect(ids).toEqual(ids.toSorted().toReversed())
+        expect(yield* pagesOf(story, "/objects?type=Nothing", 3)).toEqual([[]])
+      })
+    )
+
+    it.effect("lose and repeat nothing while others write and delete", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const things = yield* makeThings(story, 0, 9)
+        const round = { number: 0 }
+        const meanwhile = Effect.gen(function* () {
+          round.number += 1
+          yield* makeThings(story, 100 * round.number, 2)
+          // What was shown already goes, and takes nobody else's place with it.
+          const shown = (yield* story.get("/objects?limit=1&key=thing-8")).items
+          for (const object of shown) yield* story.delete(`/objects/${object.id}`)
+        })
+        const seen = keysOf(yield* pagesOf(story, "/objects", 2, meanwhile))
+        expect(seen).toHaveLength(new Set(seen).size)
+        expect(seen).toEqual(expect.arrayContaining(things.slice(0, 7).map((thing) => thing.key)))
+      })
+    )
+
+    it.effect("all go on after their cursor, and refuse one that is none", () =>
+      Effect.gen(function* () {
+        const { story, agent, run, object } = yield* furnished
+        const lists = [
+          "/objects",
+          "/relationships",
+          `/objects/${object.id}/history`,
+          "/events",
+          "/agents",
+          `/agents/${agent.id}/processing-log`,
+          "/runs",
+          `/runs?agentId=${agent.id}&status=completed`,
+          `/runs/${run.id}/events`,
+          `/runs/${run.id}/tool-calls`,
+          `/contexts/${run.contextName}/events`,
+          "/tasks",
+          "/tasks?status=pending&type=object_update_suggestion"
+        ]
+        for (const path of lists) {
+          const whole: ReadonlyArray<Json> = (yield* story.get(
+            `${path}${path.includes("?") ? "&" : "?"}limit=200`
+          )).items
+          expect(whole.length, path).toBeGreaterThanOrEqual(3)
+          const pages = yield* pagesOf(story, path, 2)
+          expect(pages.length, path).toBe(Math.ceil(whole.length / 2))
+          expect(pages.flat(), path).toEqual(whole)
+          for (const cursor of ["nonsense", "-1", "1.5", "%00", "x".repeat(201)]) {
+            const answer = yield* story.ask("GET", `${path}${path.includes("?") ? "&" : "?"}cursor=${cursor}`)
+            expectProblem(answer, 422, "cursor")
+          }
+        }
+        const projects = yield* story.send("GET", "/api/projects?limit=1")
+        const next = yield* story.send("GET", `/api/projects?limit=1&cursor=${projects.body.nextCursor}`)
+        expect(next.body.items[0].id < projects.body.items[0].id).toBe(true)
+      })
+    )
+  })
+
+  describe("The contract", () => {
+    it.effect("is served as OpenAPI 3.1 with every endpoint, and a problem for each way to fail", () =>
+      Effect.gen(function* () {
+        const { doors } = yield* SharedServer
+        const document: Json = (yield* doors.send("GET", "/openapi.json")).body
+        expect(document.openapi).toMatch(/^3\.1\.\d+$/)
+        expect(document.info).toMatchObject({ title: "Tropism", version: expect.any(String) })
+        const served = Object.entries<Json>(document.paths)
+          .flatMap(([path, item]) => Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`))
+          .toSorted()
+        const endpoints = Object.values(Api.groups).flatMap((group) => Object.values(group.endpoints))
+        const promised = endpoints
+          .map((endpoint) => `${endpoint.method} ${endpoint.path.replace(/:(\w+)/g, "{$1}")}`)
+          .toSorted()
+        expect(served).toEqual(promised)
+
+        for (const [path, item] of Object.entries<Json>(document.paths)) {
+          for (const [method, operation] of Object.entries<Json>(item)) {
+            const place = `${method} ${path}`
+            const isOpen = path === "/health" || path === "/ready"
+            const statuses = Object.keys(operation.responses)
+            expect(
+              statuses.some((status) => /^2/.test(status)),
+              place
+            ).toBe(true)
+            expect(statuses, place).toEqual(
+              expect.arrayContaining(["400", "404", "413", "422", "500", ...(isOpen ? [] : ["401"])])
+            )
+            for (const status of statuses.filter((each) => /^[45]/.test(each)))
+              expect(Object.keys(operation.responses[status].content), `${place} ${status}`).toEqual([
+                "application/problem+json"
+              ])
+            for (const [, name] of path.matchAll(/\{(\w+)\}/g))
+              expect(operation.parameters, place).toContainEqual(
+                expect.objectContaining({ name, in: "path", required: true })
+              )
+            expect(operation.security ?? [], place).toEqual(isOpen ? [] : [{ bearer: [] }, { cookie: [] }])
+          }
+        }
+      })
+    )
+
+    it.effect("has no reference that leads nowhere", () =>
+      Effect.gen(function* () {
+        const { doors } = yield* SharedServer
+        const document: Json = (yield* doors.send("GET", "/openapi.json")).body
+        const references = [
+          ...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)
+        ]
+        expect(references.length).toBeGreaterThan(20)
+        for (const [, name = ""] of references)
+          expect(Object.keys(document.components.schemas)).toContain(decodeURIComponent(name))
+      })
+    )
+  })
+})

@@ -1,0 +1,59 @@
+/**
+ * What was abandoned or failed can be tried again, by a person and once at a time.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { ask } from "../testing/owner-rows.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { entriesOf, entriesWhen, make, saying, watcher } from "../testing/story-words.ts"
+
+layer(SharedServer.layer)((it) => {
+  describe("Decision: Stuck Job Handling", () => {
+    it.effect("S001-R43 an abandoned entry is tried again, as a new attempt beside the old one", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        // A provider without a key fails a run at once.
+        const unreachable = { provider: "anthropic", name: "none" }
+        const agent = yield* story.post("/agents", watcher({ model: unreachable }))
+        yield* make(story, "Person")
+        const [failed] = yield* entriesWhen(story, agent, 1, (entry) => entry.status === "failed")
+        yield* ask(story.access, "update kb.agent_processing_log set status = 'abandoned' where id = $1", [
+          failed.id
+        ])
+        yield* story.patch(`/agents/${agent.id}`, { model: saying("Done.") })
+
+        const path = `/agents/${agent.id}/processing-log/${failed.id}/retry`
+        const answers = yield* Effect.all(
+          Array.from({ length: 8 }, () => story.ask("POST", path)),
+          { concurrency: "unbounded" }
+        )
+        expect(answers.map((answer) => answer.status).toSorted()).toEqual([
+          201,
+          ...Array.from({ length: 7 }, () => 409)
+        ])
+        const [old, done] = yield* entriesWhen(story, agent, 2)
+        expect(old).toMatchObject({ id: failed.id, status: "abandoned", attempt: 1 })
+        expect(done).toMatchObject({
+          status: "completed",
+          attempt: 2,
+          objectVersion: 1,
+          eventId: failed.eventId
+        })
+        const run = yield* story.get(`/runs/${done.runId}`)
+        expect(run).toMatchObject({ status: "completed", agentVersion: 2, trigger: { type: "reaction" } })
+      })
+    )
+
+    it.effect("S001-R43 what was completed is not tried again, and nothing is retried by itself", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", watcher({ model: saying("Done.") }))
+        yield* make(story, "Person")
+        const [entry] = yield* entriesWhen(story, agent, 1, (found) => found.status === "completed")
+        const answer = yield* story.ask("POST", `/agents/${agent.id}/processing-log/${entry.id}/retry`)
+        expect(answer).toMatchObject({ status: 409, body: { reason: "state" } })
+        expect(yield* entriesOf(story, agent)).toHaveLength(1)
+      })
+    )
+  })
+})

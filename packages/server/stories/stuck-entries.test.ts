@@ -1,0 +1,241 @@
+/**
+ * Entries that nobody works on any more: found by themselves, and tried again.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { ProjectId } from "@tropism/domain/ids"
+import { Sweeps } from "../src/cluster/sweeps.ts"
+import { Database, type ProjectTransaction } from "../src/database/database.ts"
+import { Dispatcher } from "../src/dispatch/dispatcher.ts"
+import { runLimits } from "../src/limits.ts"
+import { Runs } from "../src/run/runs.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { type Json, newProject, startServer, type Story } from "../testing/platform.ts"
+import { changeUnserved, unserved, whileServing } from "../testing/restarts.ts"
+import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import {
+  entriesOf,
+  entriesWhen,
+  isOver,
+  make,
+  runsOf,
+  saying,
+  silentFor,
+  watcher
+} from "../testing/story-words.ts"
+
+const isProcessing = (entry: Json) => entry.status === "processing"
+
+/** The server's own loops look at least so often. */
+const secondMs = 1_000
+
+/** Makes an entry one that has been in processing for longer than the five minutes of the design. */
+const age = (story: Story, entry: Json) =>
+  ask(
+    story.access,
+    "update kb.agent_processing_log set started_at = now() - interval '301 seconds' where id = $1",
+    [entry.id]
+  )
+
+/** Leaves an entry without anybody who would end it: its run is over and has not said so. */
+const orphan = (story: Story, entry: Json) =>
+  ask(story.access, "update kb.agent_runs set status = 'cancelled', attempt_token = null where id = $1", [
+    entry.runId
+  ])
+
+/** Gives a run to a worker that has died: its token is nobody's, and its lease is over. */
+const giveToDead = (story: Story, entry: Json, attempt: number) =>
+  ask(
+    story.access,
+    `update kb.agent_runs set attempt_token = gen_random_uuid(), worker_id = 'dead', attempt = $2,
+       lease_expires_at = now() - interval '1 second' where id = $1`,
+    [entry.runId, attempt]
+  )
+
+/** Entries in processing of as many Persons, with a model that does not answer for ten minutes. */
+const held = Effect.fnUntraced(function* (story: Story, count: number) {
+  const agent = yield* story.post("/agents", watcher({ model: silentFor(600_000) }))
+  yield* Effect.forEach(Array.from({ length: count }), () => make(story, "Person"))
+  return { agent, entries: yield* entriesWhen(story, agent, count, isProcessing) }
+})
+
+const cancelAll = Effect.fnUntraced(function* (story: Story, agent: Json) {
+  for (const run of yield* runsOf(story, agent))
+    if (run.status === "running") yield* story.post(`/runs/${run.id}/cancel`)
+})
+
+layer(SharedServer.layer)((it) => {
+  describe("Scenario: Stuck Job Recovery", () => {
+    it.effect(
+      "S000-R19, R20, S001-R42 after five minutes in processing an entry is abandoned, time and again",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const { agent, entries } = yield* held(story, 4)
+          const [first, second, alive, young] = entries
+          yield* age(story, alive)
+          yield* orphan(story, young)
+          yield* age(story, first)
+          yield* orphan(story, first)
+          const statuses = (found: ReadonlyArray<Json>) => found.map((entry) => entry.status)
+          const once = yield* asTimePasses(secondMs, entriesOf(story, agent), ([entry]) => isOver(entry))
+          expect(statuses(once)).toEqual(["abandoned", "processing", "processing", "processing"])
+          expect(once[0]).toMatchObject({
+            errorMessage: expect.stringContaining("No worker was alive"),
+            completedAt: expect.any(String)
+          })
+
+          // Nobody called the detector, and it looks again: it runs by itself and periodically.
+          yield* age(story, second)
+          yield* orphan(story, second)
+          const twice = yield* asTimePasses(secondMs, entriesOf(story, agent), ([, entry]) => isOver(entry))
+          expect(statuses(twice)).toEqual(["abandoned", "abandoned", "processing", "processing"])
+          expect(yield* story.get(`/runs/${alive.runId}`)).toMatchObject({ status: "running", attempt: 1 })
+          yield* cancelAll(story, agent)
+        })
+    )
+
+    it.effect(
+      "S000-R19, S001-R42 a dead worker's run is taken over first, and abandoned when no attempt is left",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const { agent, entries } = yield* held(story, 1)
+          const [entry] = entries
+          const run = story.get(`/runs/${entry.runId}`)
+          yield* age(story, entry)
+          yield* giveToDead(story, entry, 1)
+          yield* asTimePasses(secondMs, run, (found) => found.attempt === 2)
+          expect(yield* entriesOf(story, agent)).toMatchObject([{ status: "processing", errorMessage: null }])
+
+          yield* giveToDead(story, entry, runLimits.maxAttempts)
+          const [ended] = yield* asTimePasses(secondMs, entriesOf(story, agent), ([found]) => isOver(found))
+          expect(ended).toMatchObject({ status: "abandoned", errorMessage: expect.stringContaining("died") })
+          expect(yield* run).toMatchObject({ status: "failed", attempt: runLimits.maxAttempts })
+        })
+    )
+  })
+
+  describe("An entry whose run nobody takes over", () => {
+    it.effect(
+      "S001-R42 is left to other workers for five minutes and then abandoned together with its run",
+      () =>
+        Effect.gen(function* () {
+          const { access, projectId } = yield* stoppedProject
+          const agent = yield* whileServing(access, projectId, (story) => story.post("/agents", watcher()))
+          yield* changeUnserved(access, projectId, {
+            type: "create",
+            objectType: "Person",
+            key: null,
+            data: {}
+          })
+          const inProject = <A, E>(effect: Effect.Effect<A, E, ProjectTransaction>) =>
+            Effect.flatMap(Database, (database) => database.inProject(ProjectId.make(projectId), effect))
+          yield* unserved(
+            access,
+            Effect.gen(function* () {
+              const { round } = yield* Dispatcher
+              const { abandonStuck } = yield* Sweeps
+              const runs = yield* Runs
+              yield* round
+              const [run] = yield* inProject(runs.claim("a worker that dies", 1))
+              yield* ask(access, "update kb.agent_processing_log set started_at = now() - interval '1 hour'")
+              const lapsed = (seconds: number) =>
+                ask(
+                  access,
+                  `update kb.agent_runs set lease_expires_at = now() - interval '${seconds} seconds'`
+                )
+              yield* lapsed(290)
+              expect(yield* abandonStuck).toBe(0)
+              expect(yield* inProject(runs.takeOver("another that dies", 1))).toMatchObject([{ id: run?.id }])
+              yield* lapsed(310)
+              expect(yield* abandonStuck).toBe(1)
+              expect(yield* inProject(runs.takeOver("one that comes late", 1))).toEqual([])
+              expect(yield* abandonStuck).toBe(0)
+            })
+          )
+          yield* whileServing(access, projectId, (story) =>
+            Effect.gen(function* () {
+              const [entry] = yield* entriesOf(story, agent)
+              const message = "No worker was alive for this entry for too long"
+              expect(entry).toMatchObject({ status: "abandoned", errorMessage: message })
+              expect(yield* runsOf(story, agent)).toMatchObject([
+                { id: entry.runId, status: "failed", errorMessage: message, attempt: 2 }
+              ])
+            })
+          )
+        })
+    )
+  })
+
+  describe("Decision: stuck job handling", () => {
+    it.effect(
+      "S001-R43 an abandoned entry can be retried: a new entry, a new run, and the old one stays",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const { agent, entries } = yield* held(story, 1)
+          const [entry] = entries
+          yield* giveToDead(story, entry, runLimits.maxAttempts)
+          const [abandoned] = yield* asTimePasses(secondMs, entriesOf(story, agent), ([found]) =>
+            isOver(found)
+          )
+          yield* story.patch(`/agents/${agent.id}`, { model: saying("Done at last.") })
+          const retry = `/agents/${agent.id}/processing-log/${entry.id}/retry`
+          const answers = yield* Effect.all(
+            Array.from({ length: 5 }, () => story.ask("POST", retry)),
+            { concurrency: 5 }
+          )
+          expect(answers.map((answer) => answer.status).toSorted()).toEqual([201, 409, 409, 409, 409])
+          const made = answers.find((answer) => answer.status === 201)?.body
+          const { graphObjectId, objectVersion, eventType, eventId } = abandoned
+          expect(made).toMatchObject({ graphObjectId, objectVersion, eventType, eventId, attempt: 2 })
+          const after = yield* entriesWhen(story, agent, 2)
+          expect(after).toMatchObject([abandoned, { id: made.id, status: "completed", attempt: 2 }])
+          expect(yield* runsOf(story, agent)).toMatchObject([
+            { id: entry.runId, status: "failed" },
+            { id: made.runId, status: "completed", summary: "Done at last." }
+          ])
+        })
+    )
+
+    it.effect("S001-R43 only what failed or was abandoned can be retried, of an agent that is enabled", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", watcher({ model: saying("Done.") }))
+        yield* make(story, "Person")
+        const [completed] = yield* entriesWhen(story, agent, 1)
+        const retryOf = (entry: Json) =>
+          story.ask("POST", `/agents/${agent.id}/processing-log/${entry.id}/retry`)
+        expect((yield* retryOf(completed)).status).toBe(409)
+
+        yield* story.patch(`/agents/${agent.id}`, { model: silentFor(600_000) })
+        yield* make(story, "Person")
+        const [, working] = yield* entriesWhen(story, agent, 2, (entry) => entry.status !== "pending")
+        expect((yield* retryOf(working)).status).toBe(409)
+        yield* story.post(`/runs/${working.runId}/cancel`)
+        yield* story.patch(`/agents/${agent.id}`, { enabled: false })
+        expect((yield* retryOf(working)).status).toBe(409)
+        yield* story.patch(`/agents/${agent.id}`, { enabled: true, model: saying("Done.") })
+        expect((yield* retryOf(working)).status).toBe(201)
+        expect((yield* retryOf({ id: agent.id })).status).toBe(404)
+        yield* entriesWhen(story, agent, 3)
+        expect((yield* runsOf(story, agent)).map((run) => run.status)).toEqual([
+          "completed",
+          "cancelled",
+          "completed"
+        ])
+      })
+    )
+  })
+})
+
+/** A project in a database that no server serves. */
+const stoppedProject = Effect.gen(function* () {
+  const access = yield* freshDatabase
+  const { projectId } = yield* Effect.scoped(
+    Effect.flatMap(startServer(access), (doors) => newProject(doors, access))
+  )
+  return { access, projectId }
+})
