@@ -304,7 +304,7 @@ describe("the stairs", () => {
     expect(mayImport("main", "database")).toBe(true)
     expect(mayImport("http", "mcp")).toBe(false)
     expect(mayImport("tool", "agent")).toBe(true)
-    expect(mayImport("agent", "outbox")).toBe(false)
+    expect(mayImport("agent", "outbox")).toBe(true)
     expect(mayImport("agent", "model")).toBe(true)
     expect(mayImport("model", "agent")).toBe(false)
     expect(mayImport("database", "outbox")).toBe(false)

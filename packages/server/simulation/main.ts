@@ -9,7 +9,7 @@
 import { tmpdir } from "node:os"
 import { parseArgs } from "node:util"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Clock, Console, Effect, FileSystem, Logger } from "effect"
+import { Clock, Console, Effect, Exit, FileSystem, Logger } from "effect"
 import { embedded, type EmbeddedPostgres } from "../src/database/embedded-postgres.ts"
 import { migrate } from "../src/database/migrations.ts"
 import { connect, ownerRole, withDatabase } from "../src/database/postgres-access.ts"
@@ -86,4 +86,5 @@ const program = Effect.gen(function* () {
   yield* Effect.sync(() => void (process.exitCode = failed > 0 ? 1 : 0))
 }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, Logger.layer([])]))
 
-NodeRuntime.runMain(program)
+// What a killed server left lying still holds timers: the program does not wait for them.
+NodeRuntime.runMain(program, { teardown: (exit) => process.exit(Exit.isSuccess(exit) ? (process.exitCode ?? 0) : 1) })

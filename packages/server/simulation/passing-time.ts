@@ -18,6 +18,14 @@ export const lapseLeases = Effect.fnUntraced(function* (projectId: ProjectId) {
     where project_id = ${projectId} and status = 'running' and lease_expires_at > now()`
 })
 
+/** Lets the leases of a worker run out that died long enough ago. */
+export const lapseLeasesOf = Effect.fnUntraced(function* (workerId: string) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    update kb.agent_runs set lease_expires_at = now() - interval '1 second'
+    where worker_id = ${workerId} and status = 'running' and lease_expires_at > now()`
+})
+
 /** Lets five minutes pass in which nobody did anything. */
 export const passNight = Effect.fnUntraced(function* (projectId: ProjectId) {
   const sql = yield* SqlClient.SqlClient

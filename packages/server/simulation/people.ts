@@ -92,7 +92,7 @@ export const write = Effect.fnUntraced(function* ({ chance, ask, acknowledged }:
       if (change.type === "create" && entity.kind === "object") objects.push(entity.object.id)
       if (entity.kind === "relationship") relationships.push(entity.relationship.id)
     }
-    if (!chance.oneIn(3)) yield* Effect.sleep(chance.between(1, 3_000))
+    if (!chance.oneIn(3)) yield* Effect.sleep(chance.between(1, 600))
   }
 })
 
@@ -130,7 +130,7 @@ const drawChange = (
 export const review = Effect.fnUntraced(function* (name: string, { chance, ask, acknowledged }: Person) {
   const by = name as UserId
   for (let round = chance.between(3, 6); round > 0; round--) {
-    yield* Effect.sleep(chance.between(200, 4_000))
+    yield* Effect.sleep(chance.between(50, 1_500))
     const seen = yield* ask(Effect.flatMap(Tasks, (tasks) => tasks.list({ status: "pending" }, undefined, 50)))
     if (seen.type !== "done") continue
     for (const task of seen.value) {
@@ -172,7 +172,7 @@ export const talk = Effect.fnUntraced(function* (agent: Agent, { chance, ask, ac
 /** Cancels a run or two, whatever they are at. */
 export const cancel = Effect.fnUntraced(function* ({ chance, ask }: Person) {
   for (let n = chance.between(1, 2); n > 0; n--) {
-    yield* Effect.sleep(chance.between(1, 2_500))
+    yield* Effect.sleep(chance.between(1, 1_200))
     yield* ask(
       Effect.gen(function* () {
         const runs = yield* Runs

@@ -19,7 +19,7 @@ import { type Chance, chanceOf } from "./chance.ts"
 import { check } from "./checkers.ts"
 import { type Conductor, makeConductor } from "./conductor.ts"
 import { type Deed, drawFaults, type Fault, followFaults } from "./faults.ts"
-import { drained, lapseLeases, passNight, reachSchedules, watchLeases } from "./passing-time.ts"
+import { drained, lapseLeases, lapseLeasesOf, passNight, reachSchedules, watchLeases } from "./passing-time.ts"
 import { type Acknowledged, askInProject, cancel, type Person, review, talk, write } from "./people.ts"
 import { makeProgram } from "./program.ts"
 import type { Complaint } from "./remains.ts"
@@ -139,7 +139,7 @@ const makeWorld = (ground: Ground, deeds: Queue.Dequeue<Deed>, beginFaults: () =
       review("bob", person("bob")),
       review("eve", person("eve")),
       ...(casting.talker ? [talk(casting.talker, person("talker"))] : []),
-      ...(casting.riser ? [Effect.andThen(Effect.sleep(chance.between(1, 3_000)), reachSchedules(projectId))] : []),
+      ...(casting.riser ? [Effect.andThen(Effect.sleep(chance.between(1, 1_000)), reachSchedules(projectId))] : []),
       ...(chance.oneIn(5) ? [cancel(person("canceller"))] : [])
     ]
     yield* Effect.all(busy, { concurrency: busy.length, discard: true })
@@ -153,7 +153,7 @@ interface Servers {
   readonly ask: <A, E>(effect: Effect.Effect<A, E, Services>) => Effect.Effect<Exit.Exit<A, E> | "lost">
 }
 
-const restartWithinMs = 5_000
+const restartWithinMs = 1_500
 
 /** Keeps so many servers up: where one dies another starts after a while. */
 const keepServers = Effect.fnUntraced(function* (ground: Ground, count: number, chance: Chance) {
@@ -165,6 +165,8 @@ const keepServers = Effect.fnUntraced(function* (ground: Ground, count: number, 
       yield* server.ended
       running[slot] = undefined
       yield* Effect.sleep(chance.between(1, restartWithinMs))
+      const workerId = server.workerId()
+      if (workerId !== undefined && !chance.oneIn(4)) yield* lapseLeasesOf(workerId)
     }
   })
   for (let slot = 0; slot < count; slot++) yield* Effect.forkScoped(keep(slot))

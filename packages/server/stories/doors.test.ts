@@ -283,7 +283,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const theirId = foreign.get(kind) ?? "?"
           const theirs = yield* lookAt(theirId)
           const told = (answer: Answer, id: string) => JSON.stringify(answer.body).replaceAll(id, "…")
-          expect(told(theirs, theirId), `${method} ${contract}`).toBe(told(missing, missingId))
+          expect([method, contract, told(theirs, theirId)]).toEqual([
+            method,
+            contract,
+            told(missing, missingId)
+          ])
           for (const illFormed of ["7", "%00", "A%2FB:1", "x".repeat(3_000)])
             expectProblem(yield* lookAt(illFormed), 404)
         }

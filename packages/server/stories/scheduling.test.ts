@@ -2,14 +2,26 @@
  * Agents work without anybody starting them: by the clock, and from the moment a server is up.
  */
 import { describe, expect, it, layer } from "@effect/vitest"
+import { ProjectId, UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
-import { freshDatabase } from "../testing/fresh-database.ts"
+import { Agents } from "../src/agent/agents.ts"
+import { Database } from "../src/database/database.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, startServer, type Story } from "../testing/platform.ts"
-import { changeUnserved, whileServing } from "../testing/restarts.ts"
+import { changeUnserved, unserved, whileServing } from "../testing/restarts.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { endedRuns, entriesOf, entriesWhen, make, runsOf, saying, watcher } from "../testing/story-words.ts"
+import {
+  endedRuns,
+  entriesOf,
+  entriesWhen,
+  feedOf,
+  make,
+  runsOf,
+  saying,
+  watcher
+} from "../testing/story-words.ts"
 
 const fiveMinutesMs = 300_000
 
@@ -179,6 +191,42 @@ describe("Scenario: Bootstrap Scheduling and Reaction Agent Bootstrap", () => {
           })
         )
       })
+  )
+
+  it.live("S000-R45 an agent is not woken by what was committed before it was enabled", () =>
+    Effect.gen(function* () {
+      const { access, projectId } = yield* stoppedProject
+      const agent = yield* whileServing(access, projectId, (story) =>
+        story.post("/agents", watcher({ enabled: false }))
+      )
+      const create = changeUnserved(access, projectId, {
+        type: "create",
+        objectType: "Person",
+        key: null,
+        data: {}
+      })
+      yield* create
+      // Nobody has dispatched the event yet, and the agent is enabled by the time that somebody does.
+      yield* unserved(
+        access,
+        Effect.gen(function* () {
+          const [database, agents] = [yield* Database, yield* Agents]
+          const enable = agents.update(agent.id, { enabled: true }, UserId.make("admin"))
+          yield* database.inProject(ProjectId.make(projectId), enable)
+        })
+      )
+      yield* create
+      yield* whileServing(access, projectId, (story) =>
+        Effect.gen(function* () {
+          const [before, after] = yield* feedOf(story, 2)
+          expect(yield* entriesWhen(story, agent, 1)).toMatchObject([{ eventId: after.id }])
+          expect(yield* story.get(`/agents/${agent.id}/explain?eventId=${before.id}`)).toMatchObject({
+            outcome: "refused",
+            reason: expect.stringContaining("not enabled")
+          })
+        })
+      )
+    })
   )
 })
 

@@ -9,7 +9,7 @@ import type { Answer, Story } from "./platform.ts"
 /** Expects RFC 9457 problem details whose detail is one line that says what is wrong, and no more of the inside. */
 export const expectProblem = (answer: Answer, status: number, pointer?: string): void => {
   const { body } = answer
-  expect([answer.status, body], JSON.stringify(body)).toEqual([
+  expect([answer.status, body]).toEqual([
     status,
     expect.objectContaining({
       type: expect.stringMatching(/^\/problems\/[a-z]+(-[a-z]+)*$/),

@@ -9,6 +9,7 @@
 import type { RunId } from "@tropism/domain/ids"
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 
 /** A run that is not in a state in which this may happen to it. */
@@ -26,5 +27,15 @@ export const makeHolding = Effect.gen(function* () {
   const found = (id: RunId) => (rows: ReadonlyArray<unknown>) =>
     rows.length > 0 ? Effect.void : Effect.fail(new RunNotInState({ runId: id }))
 
-  return { held, found }
+  const holdOpen = Effect.fn("Runs.holdOpen")(function* (id: RunId) {
+    const { projectId } = yield* ProjectTransaction
+    yield* Effect.flatMap(
+      sql`
+        select id from kb.agent_runs where id = ${id} and project_id = ${projectId}
+          and status in ('queued', 'running', 'paused') for no key update`,
+      found(id)
+    )
+  }, orDie)
+
+  return { held, found, holdOpen }
 })

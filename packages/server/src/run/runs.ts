@@ -8,10 +8,10 @@
  * an attempt writes carries its token: a worker that froze and wakes up later
  * finds its token gone and can write nothing.
  */
-import type { AgentId, RunId } from "@tropism/domain/ids"
-import type { PauseReason, Run, RunStatus, Usage } from "@tropism/domain/run"
+import type { RunId } from "@tropism/domain/ids"
+import type { PauseReason, Run, Usage } from "@tropism/domain/run"
 import { Context, Effect, Layer } from "effect"
-import { SqlClient, type Statement } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
@@ -20,12 +20,7 @@ import { makeClaiming } from "./claiming.ts"
 import { makeHolding, type RunNotInState } from "./holding.ts"
 import { makeOutcomes } from "./outcomes.ts"
 import { makeQueueing } from "./queueing.ts"
-import { type RunRow, toRun } from "./rows.ts"
-
-export interface RunFilter {
-  readonly status?: RunStatus | undefined
-  readonly agentId?: AgentId | undefined
-}
+import { makeReading, type RunFilter } from "./reading.ts"
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 type Verb = Effect.Effect<void, RunNotInState, ProjectTransaction>
@@ -75,8 +70,9 @@ export class Runs extends Context.Service<
       const wakeUps = yield* WakeUps
       const { queue, queueOn } = yield* makeQueueing
       const { abandon, claim, giveUp, takeOver } = yield* makeClaiming
-      const { found, held } = yield* makeHolding
+      const { found, held, holdOpen } = yield* makeHolding
       const { complete, fail, pause, cancel } = yield* makeOutcomes
+      const { get, list } = yield* makeReading
       const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
       const heartbeat = (run: ClaimedRun) =>
@@ -86,16 +82,6 @@ export class Runs extends Context.Service<
             found(run.id)
           )
         )
-
-      const holdOpen = Effect.fn("Runs.holdOpen")(function* (id: RunId) {
-        const { projectId } = yield* ProjectTransaction
-        yield* Effect.flatMap(
-          sql`
-            select id from kb.agent_runs where id = ${id} and project_id = ${projectId}
-              and status in ('queued', 'running', 'paused') for no key update`,
-          found(id)
-        )
-      }, orDie)
 
       const hold = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
         orDie(
@@ -129,35 +115,6 @@ export class Runs extends Context.Service<
             found(run.id)
           )
         )
-
-      const select = (where: Statement.Fragment, limit: number) =>
-        sql<RunRow>`
-          select run.*, agent.name as agent_name from kb.agent_runs run join kb.agents agent on agent.id = run.agent_id
-          where ${where} order by run.id desc limit ${limit}`
-
-      const get = Effect.fn("Runs.get")(function* (id: RunId) {
-        const { projectId } = yield* ProjectTransaction
-        const [row] = yield* select(sql`run.id = ${id} and run.project_id = ${projectId}`, 1)
-        return row && toRun(row)
-      }, orDie)
-
-      const list = Effect.fn("Runs.list")(function* (
-        { status, agentId }: RunFilter,
-        before: string | undefined,
-        limit: number
-      ) {
-        const { projectId } = yield* ProjectTransaction
-        const rows = yield* select(
-          sql.and([
-            sql`run.project_id = ${projectId}`,
-            ...(status === undefined ? [] : [sql`run.status = ${status}`]),
-            ...(agentId === undefined ? [] : [sql`run.agent_id = ${agentId}`]),
-            ...(before === undefined ? [] : [sql`run.id < ${before}`])
-          ]),
-          limit
-        )
-        return rows.map(toRun)
-      }, orDie)
 
       return Runs.of({
         queue,

@@ -1,0 +1,52 @@
+/**
+ * Reads the records of runs, with the names of their agents.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ */
+import type { AgentId, RunId } from "@tropism/domain/ids"
+import type { RunStatus } from "@tropism/domain/run"
+import { Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+import { type RunRow, toRun } from "./rows.ts"
+
+export interface RunFilter {
+  readonly status?: RunStatus | undefined
+  readonly agentId?: AgentId | undefined
+}
+
+/** The parts of `Runs` that only read. */
+export const makeReading = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  const select = (where: Statement.Fragment, limit: number) =>
+    sql<RunRow>`
+      select run.*, agent.name as agent_name from kb.agent_runs run join kb.agents agent on agent.id = run.agent_id
+      where ${where} order by run.id desc limit ${limit}`
+
+  const get = Effect.fn("Runs.get")(function* (id: RunId) {
+    const { projectId } = yield* ProjectTransaction
+    const [row] = yield* select(sql`run.id = ${id} and run.project_id = ${projectId}`, 1)
+    return row && toRun(row)
+  }, orDie)
+
+  const list = Effect.fn("Runs.list")(function* (
+    { status, agentId }: RunFilter,
+    before: string | undefined,
+    limit: number
+  ) {
+    const { projectId } = yield* ProjectTransaction
+    const rows = yield* select(
+      sql.and([
+        sql`run.project_id = ${projectId}`,
+        ...(status === undefined ? [] : [sql`run.status = ${status}`]),
+        ...(agentId === undefined ? [] : [sql`run.agent_id = ${agentId}`]),
+        ...(before === undefined ? [] : [sql`run.id < ${before}`])
+      ]),
+      limit
+    )
+    return rows.map(toRun)
+  }, orDie)
+
+  return { get, list }
+})
