@@ -13,7 +13,8 @@ import {
   InvalidInput,
   NotFound,
   ServerFault,
-  Unauthorized
+  Unauthorized,
+  Unavailable
 } from "./problems.ts"
 
 export const Role = Schema.Literals(["viewer", "editor", "reviewer", "admin"])
@@ -59,6 +60,6 @@ export class RequestJudgement extends HttpApiMiddleware.Service<RequestJudgement
 export class RequestProblems extends HttpApiMiddleware.Service<RequestProblems>()(
   "@tropism/api/RequestProblems",
   {
-    error: [MalformedRequest, InvalidInput, BodyTooLarge, NotFound, ServerFault]
+    error: [MalformedRequest, InvalidInput, BodyTooLarge, NotFound, ServerFault, Unavailable]
   }
 ) {}

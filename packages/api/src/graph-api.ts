@@ -153,7 +153,11 @@ export class FeedApi extends HttpApiGroup.make("feed")
     /** Reads a file whole, refuses what it cannot understand before anything is written, then tells its progress line by line. */
     HttpApiEndpoint.post("import", "/import", {
       params: project,
-      query: { format: Schema.Literals(["package-lock"]) },
+      query: {
+        format: Schema.Literals(["package-lock"]),
+        /** The project's name where the file says none; without one all nameless files are one project. */
+        name: Schema.optional(Schema.String.check(Schema.isBetweenLength(1, 200)))
+      },
       payload: HttpApiSchema.StreamUint8Array({
         contentType: "application/octet-stream",
         maxBytes: importMaxBytes

@@ -22,10 +22,13 @@ export const importFile = (access: Access, file: string) =>
     yield* checkFile(file)
     const screen = yield* Screen
     const files = yield* FileSystem.FileSystem
-    const label = `Importing ${(yield* Path.Path).basename(file)}`
+    const path = yield* Path.Path
+    const label = `Importing ${path.basename(file)}`
+    // A project that does not say its name is called after its folder.
+    const name = path.basename(path.dirname(path.resolve(file)))
     const lines = yield* access.client.feed.import({
       params: access.params,
-      query: { format: "package-lock" },
+      query: { format: "package-lock", ...(name === "" ? {} : { name }) },
       payload: files.stream(file).pipe(Stream.orDie)
     })
     const show = yield* progressShower(label)
@@ -64,7 +67,7 @@ const progressShower = (label: string) =>
         if (isJson) return
         const quarter = milestone(shown, progress)
         shown = done
-        if (quarter !== undefined) yield* screen.print(`${label}: ${done} of ${total} (${quarter} %)`)
+        if (quarter !== undefined) yield* screen.print(`${label}: ${done} of ${total}`)
       })
   })
 

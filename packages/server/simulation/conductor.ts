@@ -42,6 +42,8 @@ export interface Conductor {
   /** Plays turns until it is over; fails when nothing moves any more or it takes too many turns. */
   readonly play: (isOver: () => boolean, maxTurns: number) => Promise<void>
   readonly turns: () => number
+  /** Whether several statements waited when a lock was released: PostgreSQL chose which of them got it. */
+  readonly hasRaced: () => boolean
   /** Ends every program that is left. */
   readonly endAll: () => Promise<void>
 }
@@ -57,6 +59,7 @@ export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOpt
   let tasks = 0
   let stirrings = 0
   let turns = 0
+  let hasRaced = false
   const stir = (): void => void (stirrings += 1)
   const clock = makeWorldClock(stir)
 
@@ -85,8 +88,10 @@ export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOpt
 
   /** Answers statements that no longer wait for a lock, in the order in which they began to. */
   const answerUnblocked = async (): Promise<void> => {
-    for (const attempt of [...blocked]) {
+    const before = [...blocked]
+    for (const attempt of before) {
       if (attempt.exit === undefined && (await waitsForLock(attempt))) continue
+      hasRaced ||= before.length > 1
       blocked.splice(blocked.indexOf(attempt), 1)
       trace?.(`${attempt.statement.program.name} has its lock`)
       await conclude(attempt)
@@ -218,6 +223,7 @@ export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOpt
     },
     play,
     turns: () => turns,
+    hasRaced: () => hasRaced,
     endAll: async () => {
       for (const program of programs) await kill(program)
       for (const attempt of blocked.splice(0)) await attempt.settled.then(() => attempt.statement.line.drop())

@@ -52,7 +52,18 @@ const [firstPlace, ...otherPlaces] = Object.keys(places) as [CrashPointName, ...
 const statementsBeforeFault = 700
 
 export const drawFaults = (chance: Chance): ReadonlyArray<Fault> =>
-  Array.from({ length: chance.between(1, 4) }, () => drawFault(chance))
+  chance.oneIn(6) ? drawStorm(chance) : Array.from({ length: chance.between(1, 4) }, () => drawFault(chance))
+
+/** Leases run out again and again: attempts overlap, and some runs use up all of theirs. */
+const drawStorm = (chance: Chance): ReadonlyArray<Fault> => {
+  const first = chance.between(60, 200)
+  const distance = chance.between(8, 60)
+  return Array.from({ length: chance.between(3, 8) }, (_, index) => ({
+    kind: "deed",
+    at: first + index * distance,
+    deed: { type: "lapse" }
+  }))
+}
 
 const drawFault = (chance: Chance): Fault => {
   const at = Math.floor(statementsBeforeFault * chance.next() * chance.next()) + 1

@@ -26,11 +26,13 @@ export const lapseLeasesOf = Effect.fnUntraced(function* (workerId: string) {
     where worker_id = ${workerId} and status = 'running' and lease_expires_at > now()`
 })
 
-/** Lets five minutes pass in which nobody did anything. */
+/** Lets far more than five minutes pass in which nobody did anything. */
 export const passNight = Effect.fnUntraced(function* (projectId: ProjectId) {
   const sql = yield* SqlClient.SqlClient
-  yield* lapseLeases(projectId)
   const age = `${2 * runLimits.stuckAfterMs} milliseconds`
+  yield* sql`
+    update kb.agent_runs set lease_expires_at = least(lease_expires_at, now()) - ${age}::interval
+    where project_id = ${projectId} and status = 'running'`
   yield* sql`
     update kb.agent_processing_log set started_at = started_at - ${age}::interval
     where project_id = ${projectId} and status = 'processing'`

@@ -7,7 +7,7 @@
  * said to the database, and whoever had asked it something learns only that the
  * connection is gone.
  */
-import { Clock, Context, Effect, Exit, Fiber, Layer, Logger, Random, References, Scheduler } from "effect"
+import { Cause, Clock, Context, Effect, Exit, Fiber, Layer, Logger, Random, References, Scheduler } from "effect"
 import { CrashPoint } from "../src/crash-point.ts"
 import { Ids } from "../src/ids.ts"
 import type { Models } from "../src/model/models.ts"
@@ -48,7 +48,7 @@ export interface Server {
   readonly ask: <A, E>(effect: Effect.Effect<A, E, Services>) => Effect.Effect<Answered<A, E>>
   /** Stops it in order, as a signal would. */
   readonly stop: Effect.Effect<void>
-  /** Waits until it is dead. */
+  /** Waits until it is dead; a server that could not live at all is a defect. */
   readonly ended: Effect.Effect<void>
 }
 
@@ -99,7 +99,11 @@ export const startServer = (ground: Ground, name: string): Server => {
   }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(platformLayer, needs)))
   const runtime = Context.add(runtimeOf(conductor, program, chance), CrashPoint, crashPoint)
   const fiber = Effect.runForkWith(runtime)(life)
-  fiber.addObserver(() => conductor.doom(program))
+  let fault = Effect.void
+  fiber.addObserver((exit) => {
+    if (Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)) fault = Effect.failCause(exit.cause)
+    conductor.doom(program)
+  })
 
   return {
     program,
@@ -116,7 +120,10 @@ export const startServer = (ground: Ground, name: string): Server => {
         })
       }),
     stop: Effect.asVoid(Effect.raceFirst(Fiber.interrupt(fiber), endOf(program))),
-    ended: endOf(program)
+    ended: Effect.andThen(
+      endOf(program),
+      Effect.suspend(() => fault)
+    )
   }
 }
 

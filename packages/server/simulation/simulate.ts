@@ -22,7 +22,7 @@ import { type Deed, drawFaults, type Fault, followFaults } from "./faults.ts"
 import { drained, lapseLeases, lapseLeasesOf, passNight, reachSchedules, watchLeases } from "./passing-time.ts"
 import { type Acknowledged, askInProject, cancel, type Person, review, talk, write } from "./people.ts"
 import { makeProgram } from "./program.ts"
-import type { Complaint } from "./remains.ts"
+import type { Complaint, Remains } from "./remains.ts"
 import { readRows } from "./rows.ts"
 import { newSalt, seededIds } from "./seeded-ids.ts"
 import { type Ground, runtimeOf, type Server, type Services, startServer } from "./server-life.ts"
@@ -44,16 +44,18 @@ export interface Report {
   readonly complaints: ReadonlyArray<Complaint>
   readonly faults: ReadonlyArray<Fault>
   readonly turns: number
-  readonly projectId: ProjectId | undefined
+  /** Whether the seed alone decided everything: false when several statements waited for one lock. */
+  readonly isRepeatable: boolean
+  readonly project: { readonly id: ProjectId; readonly remains: Remains } | undefined
 }
 
 /** What to tell of a seed that broke something. */
-export const reportText = ({ seed, complaints, faults, turns }: Report): string =>
+export const reportText = ({ seed, complaints, faults, turns, isRepeatable }: Report): string =>
   [
     `seed ${seed}: ${complaints.length} complaints after ${turns} turns`,
     ...complaints.slice(0, mostComplaintsTold).map(({ checker, detail }) => `  ${checker}: ${detail}`),
     ...faults.map((fault) => `  fault: ${JSON.stringify(fault)}`),
-    `  alone: npm run simulate -- --seed ${seed} --trace`
+    `  alone: npm run simulate -- --seed ${seed} --trace${isRepeatable ? "" : " (repeat it: several statements waited for one lock)"}`
   ].join("\n")
 
 const mostComplaintsTold = 20
@@ -101,18 +103,17 @@ export const simulate = async (
     (error: unknown) => String(error)
   )
   await conductor.endAll()
-  const told = { seed, faults: plan.struck, turns: conductor.turns() }
+  const told = { seed, faults: plan.struck, turns: conductor.turns(), isRepeatable: !conductor.hasRaced() }
   if (outcome === undefined || Exit.isFailure(outcome)) {
-    const detail = outcome === undefined ? (stuck ?? "") : Cause.pretty(outcome.cause)
-    return { ...told, projectId: undefined, complaints: [{ checker: "drained", detail }, ...errors.map((detail) => ({ checker: "calm", detail }))] }
+    const broken = outcome === undefined ? (stuck ?? "") : Cause.pretty(outcome.cause)
+    const complaints = [broken, ...errors].map((detail) => ({ checker: "drained", detail }))
+    return { ...told, project: undefined, complaints }
   }
   const { projectId, acknowledged, isDrained } = outcome.value
   const rows = await Effect.runPromise(readRows(surroundings.ownerLender, projectId))
-  const complaints = [
-    ...(isDrained ? [] : [{ checker: "drained", detail: "Work was left that nobody did" }]),
-    ...check({ ...rows, acknowledged, errors, hasBrokenLines: plan.struck.some(breaksLines) })
-  ]
-  return { ...told, projectId, complaints }
+  const remains: Remains = { ...rows, acknowledged, errors, hasBrokenLines: plan.struck.some(breaksLines) }
+  const undone = isDrained ? [] : [{ checker: "drained", detail: "Work was left that nobody did" }]
+  return { ...told, project: { id: projectId, remains }, complaints: [...undone, ...check(remains)] }
 }
 
 const breaksLines = (fault: Fault): boolean => fault.kind === "statement" && fault.fate.startsWith("break")

@@ -42,6 +42,8 @@ export const databaseLimits = {
   /** Starts in one go: a port may be taken, or leftovers of a killed server may still be ending. */
   startAttempts: 6,
   startRetryDelayMs: 500,
+  /** Between two looks at whether PostgreSQL is still there. */
+  aliveCheckIntervalMs: 1_000,
   /** Between two looks at a server that starts or ends. */
   pollIntervalMs: 20,
   /** A fast shutdown; after it the server is told to drop everything, which its next start repairs. */

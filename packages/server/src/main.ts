@@ -8,7 +8,7 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { createServer } from "node:http"
 import { createServer as createSocket } from "node:net"
-import { Cause, Context, Effect, FileSystem, Layer, Path, Redacted, Schema } from "effect"
+import { Cause, Config, Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { poolLayer } from "./database/database.ts"
 import { embedded } from "./database/embedded-postgres.ts"
@@ -84,6 +84,7 @@ export const serveOn = Effect.fn("serveOn")(
       disableListenLog: true
     }).pipe(Layer.provideMerge(http))
     return yield* Effect.gen(function* () {
+      yield* checkModel
       const { file, token } = yield* adminToken(options)
       // Whoever holds the data folder is alone: what another program was at work on when it died is free.
       if (access.embedded) yield* (yield* Runs).lapseAll
@@ -131,6 +132,19 @@ const portProblem = (
       return `Nothing can listen at ${host}:${port} (${error.message}): check HOST and PORT.`
   }
 }
+
+/** Fails with a sentence when the default model that the environment names cannot be asked. */
+const checkModel = Effect.gen(function* () {
+  const preset = yield* Effect.orElseSucceed(Config.option(Config.String("TROPISM_MODEL")), () =>
+    Option.none()
+  )
+  if (Option.isNone(preset) || preset.value.startsWith("scripted")) return
+  const models = yield* Models
+  yield* Effect.mapError(
+    models.resolve({ agentName: "TROPISM_MODEL", model: null }),
+    ({ message }) => new StartFailure({ message: `${message}.` })
+  )
+})
 
 /** The token that acts as the admin: the one given, else one kept in the data folder, readable by its owner alone. */
 const adminToken = Effect.fn("adminToken")(function* (options: ServeOptions) {

@@ -27,7 +27,8 @@ import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, scripted, startServer, storyIn } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 
-const stepMs = 20_000
+/** Small, so that whatever else waits, such as a new connection to the database, is not rushed past its own bound. */
+const stepMs = 1_000
 
 /** Looks for objects, makes one, and answers: every kind of event that a turn with tools has. */
 const searching = scripted([
@@ -105,7 +106,7 @@ layer(SharedServer.layer)((it) => {
         yield* asTimePasses(stepMs, story.get("/runs"), isQuiet)
         const log = yield* logOf(story, "talk")
         const timeOf = (type: string): number => new Date(firstOf(log, type).timestamp).getTime()
-        expect(timeOf("AssistantMessageEvent") - timeOf("UserMessageEvent")).toBeGreaterThanOrEqual(60_000)
+        expect(timeOf("AssistantMessageEvent") - timeOf("UserMessageEvent")).toBeGreaterThanOrEqual(5_000)
       })
     )
 

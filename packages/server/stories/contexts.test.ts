@@ -1,7 +1,7 @@
 /**
  * The core flow of a context: one actor, one log, and those who listen to it.
  *
- * The server has the test's clock: an answer that takes a minute is held for as
+ * The server has the test's clock: an answer that takes its time is held for as
  * long as a story wants, and meanwhile others speak.
  */
 import { describe, expect, layer } from "@effect/vitest"
@@ -25,7 +25,8 @@ import { openStream } from "../testing/event-stream.ts"
 import type { Json } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 
-const stepMs = 20_000
+/** Small, so that whatever else waits, such as a new connection to the database, is not rushed past its own bound. */
+const stepMs = 1_000
 
 layer(SharedServer.layer)((it) => {
   describe("Core Flow: actor per agent", () => {

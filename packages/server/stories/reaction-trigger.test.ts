@@ -3,7 +3,8 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   endedRuns,
   entriesOf,
@@ -282,6 +283,33 @@ layer(SharedServer.layer)((it) => {
         expect(yield* entriesOf(elsewhere, agent)).toEqual([])
         expect(yield* runsOf(elsewhere, agent)).toEqual([])
         expect(yield* feedOf(elsewhere, 0)).toEqual([])
+      })
+    )
+
+    it.effect("S001-N03 a project whose events cannot be dispatched does not hold up the others", () =>
+      Effect.gen(function* () {
+        const { log } = yield* SharedServer
+        const [broken, healthy] = [yield* newStoryHere, yield* newStoryHere]
+        const agents = yield* Effect.forEach([broken, healthy], (story) => story.post("/agents", watcher()))
+        const [config] = yield* ask(broken.access, "select reaction_config from kb.agents where id = $1", [
+          agents[0].id
+        ])
+        const setConfig = (value: unknown) =>
+          ask(broken.access, "update kb.agents set reaction_config = $2::text::jsonb where id = $1", [
+            agents[0].id,
+            JSON.stringify(value)
+          ])
+        yield* setConfig("nonsense")
+        yield* make(broken, "Person")
+        yield* make(healthy, "Person")
+        yield* endedRuns(healthy, agents[1], 1)
+        expect(yield* feedOf(broken, 0)).toEqual([])
+        expect(JSON.stringify(log.filter(({ level }) => level === "Error"))).toContain(broken.projectId)
+
+        // Nothing is lost: once it can be dispatched, the next sweep does it.
+        yield* setConfig(config?.[0])
+        yield* asTimePasses(1_000, runsOf(broken, agents[0]), (runs) => runs.length === 1)
+        yield* endedRuns(broken, agents[0], 1)
       })
     )
   })

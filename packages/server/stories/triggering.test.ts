@@ -19,7 +19,8 @@ import { eventually, type Json, promptWithObject, scripted, type Story } from ".
 import { expectProblem } from "../testing/problem-words.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 
-const stepMs = 20_000
+/** Small, so that whatever else waits, such as a new connection to the database, is not rushed past its own bound. */
+const stepMs = 1_000
 
 const newAgent = (story: Story, model: Json, overrides: Record<string, unknown> = {}) =>
   story.post("/agents", {
@@ -59,7 +60,7 @@ layer(SharedServer.layer)((it) => {
     it.effect("with wait=false answers 202 with the run at once", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        const agent = yield* newAgent(story, silentFor(60_000))
+        const agent = yield* newAgent(story, silentFor(5_000))
         const answer = yield* story.ask("POST", `/agents/${agent.id}/trigger?wait=false`, {})
         expect(answer.status).toBe(202)
         expect(answer.body).toMatchObject({
@@ -74,7 +75,7 @@ layer(SharedServer.layer)((it) => {
     it.effect("answers 202 with the run as it is when it takes longer than anybody should wait", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        const agent = yield* newAgent(story, silentFor(180_000))
+        const agent = yield* newAgent(story, silentFor(70_000))
         const waiting = yield* Effect.forkChild(story.ask("POST", `/agents/${agent.id}/trigger`, {}))
         yield* runsWith(story, "running")
         const answer = yield* asTimePasses(
@@ -91,7 +92,7 @@ layer(SharedServer.layer)((it) => {
     it.effect("whose connection breaks does not take the run with it", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        const agent = yield* newAgent(story, silentFor(60_000))
+        const agent = yield* newAgent(story, silentFor(5_000))
         const connection = new AbortController()
         const waiting = yield* Effect.forkChild(
           Effect.exit(
@@ -133,7 +134,7 @@ layer(SharedServer.layer)((it) => {
       () =>
         Effect.gen(function* () {
           const story = yield* newStoryHere
-          const agent = yield* newAgent(story, silentFor(60_000))
+          const agent = yield* newAgent(story, silentFor(5_000))
           const { body: run } = yield* story.ask("POST", `/agents/${agent.id}/trigger?wait=false`, {})
           yield* runsWith(story, "running")
           const answers = yield* Effect.forEach(
@@ -156,7 +157,7 @@ layer(SharedServer.layer)((it) => {
           // The model's answer comes when nobody wants it any more. Another run shows that it has come.
           const path = `/runs/${run.id}/events`
           const log = (yield* story.get(path)).items
-          const later = yield* newAgent(story, silentFor(60_000), { name: "later" })
+          const later = yield* newAgent(story, silentFor(5_000), { name: "later" })
           yield* story.post(`/agents/${later.id}/trigger?wait=false`, {})
           yield* asTimePasses(stepMs, story.get("/runs"), isQuiet)
           expect(yield* story.get(`/runs/${run.id}`)).toEqual(won?.body)

@@ -8,8 +8,8 @@ import { eventually, type Json, scripted, type Story } from "./platform.ts"
 /** Repeats the message and counts what the user has said so far: it can know both from the log alone. */
 export const echo = scripted([{ say: "Answer {{ turn }}: {{ message }}" }])
 
-/** The same, after a minute of silence. */
-export const slowEcho = scripted([{ say: "Answer {{ turn }}: {{ message }}", latencyMs: 60_000 }])
+/** The same, after some seconds of silence. */
+export const slowEcho = scripted([{ say: "Answer {{ turn }}: {{ message }}", latencyMs: 5_000 }])
 
 /** Makes an agent and a context in which it can be spoken to. */
 export const newContext = Effect.fn("newContext")(function* (

@@ -5,7 +5,7 @@
  * until a story moves it, so a model that takes a minute is held for exactly as
  * long as the story wants. With `excludeTestServices` the server keeps real time.
  */
-import { Clock, Context, Effect, Layer, Logger } from "effect"
+import { Clock, Context, Effect, Layer, Logger, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { freshDatabase } from "./fresh-database.ts"
@@ -30,7 +30,7 @@ export class SharedServer extends Context.Service<
     SharedServer,
     Effect.gen(function* () {
       yield* setToNow
-      const access = yield* freshDatabase
+      const access = withPatience(yield* freshDatabase)
       const log: Array<LogLine> = []
       const keep = Logger.make<unknown, void>(({ logLevel, message }) => {
         log.push({ level: logLevel, message })
@@ -39,6 +39,13 @@ export class SharedServer extends Context.Service<
       return SharedServer.of({ doors, access, log })
     })
   )
+}
+
+/** Lets the server connect as long as it takes: a clock that goes on in steps would run out for a socket that opens. */
+const withPatience = (access: PostgresAccess): PostgresAccess => {
+  const url = new URL(Redacted.value(access.serverUrl))
+  url.searchParams.set("connect_timeout", "0")
+  return { ...access, serverUrl: Redacted.make(url.toString()) }
 }
 
 /** Sets a test's clock to the time that the database has; a schedule would be due for decades else. */

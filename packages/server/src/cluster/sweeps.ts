@@ -12,6 +12,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orDie } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
+import { share } from "../outbox/wake-ups.ts"
 import { Endings } from "../run/endings.ts"
 
 export class Sweeps extends Context.Service<
@@ -50,7 +51,7 @@ export class Sweeps extends Context.Service<
           }>`select project_id from kb.projects_with_stuck_entries(${runLimits.stuckAfterMs / 1_000}::float8) as project_id`
         )
         const counts = yield* Effect.forEach(projects, ({ projectId }) =>
-          database.inProject(projectId, endings.abandonStuck)
+          share("Stuck detector", projectId, database.inProject(projectId, endings.abandonStuck))
         )
         return counts.reduce((sum, count) => sum + count, 0)
       })

@@ -16,6 +16,7 @@ import type { PostgresAccount } from "./postgres-account.ts"
 import { cutLog, keepLogShort, wordsSince } from "./postgres-log.ts"
 import { startProgram } from "./postgres-process.ts"
 import type { PostgresPrograms } from "./postgres-programs.ts"
+import { isAlive } from "./os-processes.ts"
 import {
   disownStalePidFile,
   findPostmaster,
@@ -189,7 +190,14 @@ export const runServer = Effect.fn("runServer")(function* (
       })
     )
   )
-  const server = yield* attachOrStart(options, held).pipe(
+  const server = yield* untilReady(options, held)
+  yield* Effect.forkScoped(keepLogShort(options.logFile))
+  yield* Effect.forkScoped(keepAlive({ ...options, preferredPort: server.port }, held))
+  return server
+})
+
+const untilReady = (options: ServerOptions, held: Ref.Ref<Option.Option<number>>) =>
+  attachOrStart(options, held).pipe(
     Effect.retry({
       while: (error) => error._tag === "StartAgain",
       times: databaseLimits.startAttempts - 1,
@@ -197,6 +205,19 @@ export const runServer = Effect.fn("runServer")(function* (
     }),
     Effect.catchTag("StartAgain", (error) => Effect.fail(error.problem))
   )
-  yield* Effect.forkScoped(keepLogShort(options.logFile))
-  return server
-})
+
+/**
+ * Starts PostgreSQL again, on the same port, when it ended without being asked to.
+ *
+ * The pools connect anew by themselves; what was not committed is gone, as after any crash.
+ */
+const keepAlive = (options: ServerOptions, held: Ref.Ref<Option.Option<number>>) =>
+  Effect.gen(function* () {
+    yield* Effect.sleep(databaseLimits.aliveCheckIntervalMs)
+    const pid = yield* Ref.get(held)
+    if (Option.isNone(pid) || (yield* isAlive(pid.value))) return
+    yield* Effect.logWarning("PostgreSQL has ended unexpectedly and is started again")
+    yield* untilReady(options, held).pipe(
+      Effect.catch((problem) => Effect.logError("PostgreSQL could not be started again", problem.message))
+    )
+  }).pipe(Effect.forever)

@@ -62,6 +62,15 @@ export const linkLibraries = Effect.fnUntraced(function* (folder: string) {
   }
 })
 
+/** Takes away the links that a copy of the programs brought: they lead back to where it was copied from. */
+const dropLinks = Effect.fnUntraced(function* (folder: string) {
+  const fileSystem = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const text = yield* fileSystem.readFileString(path.join(folder, "native", "pg-symlinks.json"))
+  const links = yield* Schema.decodeEffect(Links)(text).pipe(Effect.orDie)
+  yield* Effect.forEach(links, ({ target }) => fileSystem.remove(path.join(folder, target), { force: true }))
+})
+
 /** Copies the package under `copies`; a copy that was interrupted has another name and is never used. */
 export const copyPrograms = Effect.fnUntraced(function* (folder: string, version: string, copies: string) {
   const fileSystem = yield* FileSystem.FileSystem
@@ -72,6 +81,7 @@ export const copyPrograms = Effect.fnUntraced(function* (folder: string, version
   const scratch = yield* fileSystem.makeTempDirectory({ directory: copies, prefix: "partial-" })
   yield* fileSystem.chmod(scratch, 0o755)
   yield* fileSystem.copy(path.join(folder, "native"), path.join(scratch, "native"))
+  yield* dropLinks(scratch)
   yield* linkLibraries(scratch)
   yield* fileSystem.rename(scratch, complete).pipe(
     Effect.catch((error) =>

@@ -18,7 +18,7 @@ import { Database, orDie } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
 import { type ClaimedEvent, type Dispatched, Outbox } from "../outbox/outbox.ts"
-import { drive, WakeUps } from "../outbox/wake-ups.ts"
+import { drive, share, WakeUps } from "../outbox/wake-ups.ts"
 import { type NewEntry, ProcessingLog } from "../run/processing-log.ts"
 import type { NewRun } from "../run/claimed-run.ts"
 import { Runs } from "../run/runs.ts"
@@ -122,7 +122,7 @@ export class Dispatcher extends Context.Service<
         )
         let dispatched = 0
         for (const { projectId } of due) {
-          const count = yield* database.inProject(projectId, batch)
+          const count = yield* share("Dispatcher", projectId, database.inProject(projectId, batch))
           if (count === 0) continue
           dispatched += count
           yield* CrashPoint.hit("dispatch.afterCommit")

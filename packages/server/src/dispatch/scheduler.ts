@@ -17,7 +17,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
-import { drive, WakeUps } from "../outbox/wake-ups.ts"
+import { drive, share, WakeUps } from "../outbox/wake-ups.ts"
 import type { NewRun } from "../run/claimed-run.ts"
 import { Runs } from "../run/runs.ts"
 
@@ -87,7 +87,8 @@ export class Scheduler extends Context.Service<
           sql<{ projectId: ProjectId }>`select project_id from kb.projects_with_due_schedules() as project_id`
         )
         let fired = 0
-        for (const { projectId } of projects) fired += yield* database.inProject(projectId, batch)
+        for (const { projectId } of projects)
+          fired += yield* share("Scheduler", projectId, database.inProject(projectId, batch))
         if (fired > 0) yield* CrashPoint.hit("schedule.afterCommit")
         return fired > 0
       }).pipe(Effect.withSpan("Scheduler.round"))

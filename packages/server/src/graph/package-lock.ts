@@ -56,15 +56,16 @@ export class InvalidLockfile extends Schema.TaggedError<InvalidLockfile>()("Inva
   }
 }
 
-/** Reads lockfileVersion 2 and 3. */
+/** Reads lockfileVersion 2 and 3; `nameless` is the project's name where the file says none. */
 export const readPackageLock = Effect.fn("readPackageLock")(function* (
-  text: string
+  text: string,
+  nameless = "package-lock"
 ): Effect.fn.Return<LockGraph, InvalidLockfile> {
   if (text.length > graphLimits.lockfileMaxChars)
     return yield* invalid(`The file has more than ${graphLimits.lockfileMaxChars} characters`)
   const json = text.startsWith("\ufeff") ? text.slice(1) : text
   const root = yield* decodeJson(json).pipe(Effect.catch(() => invalid(syntaxMessage(json))))
-  const file = yield* checkFile(root)
+  const file = yield* checkFile(root, nameless)
   const faults = new Faults()
   const entries = readEntries(file, faults)
   if (countDependencies(entries) > graphLimits.lockfileDependencies) {
@@ -97,7 +98,10 @@ const syntaxMessage = (text: string): string => {
 }
 
 /** Judges the outermost level. */
-const checkFile = Effect.fnUntraced(function* (root: unknown): Effect.fn.Return<LockFile, InvalidLockfile> {
+const checkFile = Effect.fnUntraced(function* (
+  root: unknown,
+  nameless: string
+): Effect.fn.Return<LockFile, InvalidLockfile> {
   if (!isJsonObject(root)) return yield* invalid("The file is not a JSON object")
   const { lockfileVersion, packages } = root
   if (lockfileVersion === 1) return yield* invalid(versionOneMessage, "/lockfileVersion")
@@ -114,8 +118,7 @@ const checkFile = Effect.fnUntraced(function* (root: unknown): Effect.fn.Return<
   }
   const own = isJsonObject(packages[""]) ? packages[""] : {}
   const name =
-    [own.name, root.name].filter((each) => typeof each === "string").find((each) => each !== "") ??
-    "package-lock"
+    [own.name, root.name].filter((each) => typeof each === "string").find((each) => each !== "") ?? nameless
   const fault = textFault(name)
   if (fault !== undefined) return yield* invalid(fault, "/name")
   return { name, packages, hasWorkspaces: (own.workspaces ?? null) !== null }

@@ -196,6 +196,11 @@ const explain = (
       reason: `The agent does not react to events: its trigger is ${agent.triggerType}.`
     }
   }
+  if (event.createdAt < agent.createdAt)
+    return {
+      outcome: "refused",
+      reason: "The event is older than the agent: an agent hears nothing from before its time."
+    }
   const refusal = refuses(agent.id, agent.reactionConfig, event, dispatchLimits.chainMaxDepth)
   if (refusal) return { outcome: "refused", reason: refusalSentences[refusal] }
   return {

@@ -38,11 +38,11 @@ export const feedHandlers = HttpApiBuilder.group(Api, "feed", (handlers) =>
     )
     .handle(
       "import",
-      Effect.fn("http.import")(function* ({ params, payload }) {
+      Effect.fn("http.import")(function* ({ params, payload, query }) {
         const text = yield* Effect.mapError(readText(yield* Stream.mkUint8Array(payload)), () =>
           invalid("", "The file is not UTF-8 text: send the package-lock.json itself, not compressed")
         )
-        const lock = yield* Effect.mapError(readPackageLock(text), invalidLockfile)
+        const lock = yield* Effect.mapError(readPackageLock(text, query.name), invalidLockfile)
         const importer = yield* Importer
         const principal = yield* inProject(params.projectId, "editor", Effect.succeed)
         return importer.importLock(params.projectId, lock, {

@@ -13,10 +13,12 @@ import {
   type InvalidInput,
   type MalformedRequest,
   NotFound,
-  ServerFault
+  ServerFault,
+  Unavailable
 } from "@tropism/api/problems"
 import { Cause, Effect, Layer } from "effect"
 import { HttpApiError } from "effect/http-api"
+import { SqlError } from "effect/sql"
 import { unfitBody, unfitParameters } from "./input-faults.ts"
 import { sendJson } from "./request-judgement.ts"
 
@@ -28,9 +30,17 @@ export const layerRequestProblems = Layer.succeed(RequestProblems, (httpEffect) 
       () => sendJson
     ),
     Effect.catch((error) => problemFor(error)),
-    Effect.catchDefect((defect) => Effect.andThen(Effect.logError("A request failed", defect), serverFault))
+    Effect.catchDefect((defect): Effect.Effect<never, ServerFault | Unavailable> =>
+      isDatabaseAway(defect)
+        ? Effect.fail(new Unavailable({ detail: "The database does not answer: try again in a moment" }))
+        : Effect.andThen(Effect.logError("A request failed", defect), serverFault)
+    )
   )
 )
+
+/** A database that cannot be reached is no fault of this request and may be back for the next one. */
+const isDatabaseAway = (defect: unknown): boolean =>
+  defect instanceof SqlError.SqlError && defect.reason._tag === "ConnectionError"
 
 const serverFault = Effect.fail(new ServerFault({ detail: "The server failed; its log says why" }))
 

@@ -11,16 +11,20 @@ import { AiError } from "effect/ai"
 import { modelLimits } from "../limits.ts"
 
 /** Turns whatever was thrown into an `AiError`. */
-export const toAiError = Effect.fnUntraced(function*(error: unknown, scrub: (text: string) => string): Effect.fn.Return<AiError.AiError> {
+export const toAiError = Effect.fnUntraced(function* (
+  error: unknown,
+  scrub: (text: string) => string
+): Effect.fn.Return<AiError.AiError> {
   const message = scrub(messageOf(error)).slice(0, modelLimits.failureMessageMaxChars)
   const status = statusOf(error)
   if (status !== undefined) {
     const now = yield* Clock.currentTimeMillis
-    const headers = APICallError.isInstance(error) ? error.responseHeaders ?? {} : {}
+    const headers = APICallError.isInstance(error) ? (error.responseHeaders ?? {}) : {}
     return fail(reasonOfStatus(status, message, retryAfterOf(headers, now)))
   }
   if (APICallError.isInstance(error) || isConnectionError(error)) return cutShort(message)
-  if (LoadAPIKeyError.isInstance(error)) return fail(new AiError.AuthenticationError({ kind: "MissingKey", description: message }))
+  if (LoadAPIKeyError.isInstance(error))
+    return fail(new AiError.AuthenticationError({ kind: "MissingKey", description: message }))
   if (isKind(error, endedEarly)) return cutShort(message)
   if (isKind(error, badAnswer)) return fail(new AiError.InvalidResponseError({ description: message }))
   if (isKind(error, badRequest)) return fail(new AiError.InvalidRequestError({ description: message }))
@@ -33,28 +37,47 @@ export const toAiError = Effect.fnUntraced(function*(error: unknown, scrub: (tex
 export const cutShort = (description: string): AiError.AiError =>
   fail(new AiError.NetworkError({ reason: "TransportError", method: "POST", url: "", description }))
 
-const fail = (reason: AiError.AiErrorReason): AiError.AiError => AiError.make({ module: "model", method: "request", reason })
+const fail = (reason: AiError.AiErrorReason): AiError.AiError =>
+  AiError.make({ module: "model", method: "request", reason })
 
-const endedEarly = new Set(["AI_InvalidResponseDataError", "AI_NoContentGeneratedError", "AI_EmptyResponseBodyError"])
+const endedEarly = new Set([
+  "AI_InvalidResponseDataError",
+  "AI_NoContentGeneratedError",
+  "AI_EmptyResponseBodyError"
+])
 const badAnswer = new Set(["AI_JSONParseError", "AI_TypeValidationError"])
-const badRequest = new Set(["AI_UnsupportedFunctionalityError", "AI_InvalidPromptError", "AI_InvalidArgumentError", "AI_LoadSettingError"])
+const badRequest = new Set([
+  "AI_UnsupportedFunctionalityError",
+  "AI_InvalidPromptError",
+  "AI_InvalidArgumentError",
+  "AI_LoadSettingError"
+])
 
-const isKind = (error: unknown, names: ReadonlySet<string>): boolean => error instanceof Error && names.has(error.name)
+const isKind = (error: unknown, names: ReadonlySet<string>): boolean =>
+  error instanceof Error && names.has(error.name)
 
 /** A broken socket has a system code (`ECONNRESET`, `ConnectionClosed`); `fetch` says no more than TypeError. */
 const isConnectionError = (error: unknown): boolean =>
   error instanceof TypeError || (error instanceof Error && "code" in error && typeof error.code === "string")
 
-const reasonOfStatus = (status: number, message: string, retryAfter: Duration.Duration | undefined): AiError.AiErrorReason => {
+const reasonOfStatus = (
+  status: number,
+  message: string,
+  retryAfter: Duration.Duration | undefined
+): AiError.AiErrorReason => {
   const description = message === "" ? `HTTP ${status}` : `HTTP ${status}: ${message}`
   if (status === 429) {
     return /insufficient_quota|exceeded your current quota|billing/i.test(message)
       ? new AiError.QuotaExhaustedError({ metadata: { description } })
-      : new AiError.RateLimitError({ metadata: { description }, ...(retryAfter === undefined ? {} : { retryAfter }) })
+      : new AiError.RateLimitError({
+          metadata: { description },
+          ...(retryAfter === undefined ? {} : { retryAfter })
+        })
   }
   if (status === 401) return new AiError.AuthenticationError({ kind: "InvalidKey", description })
   if (status === 403) return new AiError.AuthenticationError({ kind: "InsufficientPermissions", description })
-  if (status >= 500 || status === 408 || status === 409) return new AiError.InternalProviderError({ description })
+  if (status >= 500 || status === 408 || status === 409)
+    return new AiError.InternalProviderError({ description })
   return new AiError.InvalidRequestError({ description })
 }
 
@@ -67,7 +90,8 @@ const decodeStreamedError = Schema.decodeUnknownOption(StreamedError)
 
 /** The HTTP status of a refusal, also where it was told inside a stream that began with 200. */
 const statusOf = (error: unknown): number | undefined => {
-  if (APICallError.isInstance(error) && error.statusCode !== undefined && error.statusCode >= 400) return error.statusCode
+  if (APICallError.isInstance(error) && error.statusCode !== undefined && error.statusCode >= 400)
+    return error.statusCode
   const streamed = Option.getOrUndefined(decodeStreamedError(error))
   return [streamed?.statusCode, streamed?.code].find(isRefusal)
 }

@@ -26,22 +26,32 @@ export interface AiSdkModelOptions {
 
 /** Makes a `LanguageModel` that asks the given AI SDK model. */
 export const fromAiSdk = (options: AiSdkModelOptions): Effect.Effect<LanguageModel.LanguageModel> => {
-  const streamText = (request: LanguageModel.ProviderOptions): Stream.Stream<Response.StreamPartEncoded, AiError.AiError> =>
-    Stream.unwrap(Effect.gen(function*() {
-      const controller = yield* Effect.acquireRelease(
-        Effect.sync(() => new AbortController()),
-        (controller) => Effect.sync(() => controller.abort())
-      )
-      const result = yield* Effect.tryPromise({
-        try: () => Promise.resolve(options.model.doStream(callOptions(options, request, controller.signal))),
-        catch: (error) => error
-      }).pipe(Effect.catch((error) => Effect.flatMap(toAiError(error, options.scrub), Effect.fail)))
-      return Stream.fromReadableStream({ evaluate: () => result.stream, onError: (error) => ({ thrown: error }) }).pipe(
-        Stream.catch(({ thrown }) => Stream.fromEffect(Effect.flatMap(toAiError(thrown, options.scrub), Effect.fail))),
-        Stream.mapEffect((part) => toResponsePart(part, options.scrub)),
-        Stream.flattenIterable
-      )
-    }))
+  const streamText = (
+    request: LanguageModel.ProviderOptions
+  ): Stream.Stream<Response.StreamPartEncoded, AiError.AiError> =>
+    Stream.unwrap(
+      Effect.gen(function* () {
+        const controller = yield* Effect.acquireRelease(
+          Effect.sync(() => new AbortController()),
+          (controller) => Effect.sync(() => controller.abort())
+        )
+        const result = yield* Effect.tryPromise({
+          try: () =>
+            Promise.resolve(options.model.doStream(callOptions(options, request, controller.signal))),
+          catch: (error) => error
+        }).pipe(Effect.catch((error) => Effect.flatMap(toAiError(error, options.scrub), Effect.fail)))
+        return Stream.fromReadableStream({
+          evaluate: () => result.stream,
+          onError: (error) => ({ thrown: error })
+        }).pipe(
+          Stream.catch(({ thrown }) =>
+            Stream.fromEffect(Effect.flatMap(toAiError(thrown, options.scrub), Effect.fail))
+          ),
+          Stream.mapEffect((part) => toResponsePart(part, options.scrub)),
+          Stream.flattenIterable
+        )
+      })
+    )
   return LanguageModel.make({ streamText, generateText: (request) => collectParts(streamText(request)) })
 }
 
@@ -52,10 +62,12 @@ const callOptions = (
 ): LanguageModelV4CallOptions => ({
   prompt: toAiSdkPrompt(request.prompt, { lateSystemMessages: options.lateSystemMessages }),
   abortSignal,
-  ...(request.tools.length === 0 ? {} : {
-    tools: toAiSdkTools(request.tools),
-    toolChoice: { type: request.toolChoice === "none" ? "none" : "auto" }
-  }),
+  ...(request.tools.length === 0
+    ? {}
+    : {
+        tools: toAiSdkTools(request.tools),
+        toolChoice: { type: request.toolChoice === "none" ? "none" : "auto" }
+      }),
   ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
   ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens })
 })

@@ -37,7 +37,9 @@ export const toResponsePart = (
     case "tool-input-end":
       return Effect.succeed([{ type: "tool-params-end", id: part.id }])
     case "tool-call":
-      return Effect.succeed([{ type: "tool-call", id: part.toolCallId, name: part.toolName, ...decodeArguments(part.input) }])
+      return Effect.succeed([
+        { type: "tool-call", id: part.toolCallId, name: part.toolName, ...decodeArguments(part.input) }
+      ])
     case "finish":
       return part.finishReason.unified === "interrupted" || part.finishReason.unified === "error"
         ? Effect.fail(cutShort("The answer ended before it was finished"))
@@ -52,12 +54,17 @@ export const toResponsePart = (
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
 
 /** No arguments at all are an empty object: so some models call a tool that needs none. */
-const decodeArguments = (text: string): { readonly params: Schema.Json; readonly metadata?: Response.ProviderMetadata } => {
+const decodeArguments = (
+  text: string
+): { readonly params: Schema.Json; readonly metadata?: Response.ProviderMetadata } => {
   if (text.trim() === "") return { params: {} }
   const fault = scanJson(text)
   const value = fault === undefined ? decodeJson(text) : Option.none()
   if (Option.isSome(value)) return { params: value.value }
-  return { params: text, metadata: { [argumentsFault]: fault?.message ?? "The arguments are not valid JSON" } }
+  return {
+    params: text,
+    metadata: { [argumentsFault]: fault?.message ?? "The arguments are not valid JSON" }
+  }
 }
 
 const toUsage = (usage: LanguageModelV4Usage): typeof Response.Usage.Encoded => ({

@@ -20,10 +20,17 @@ import type {
 } from "@ai-sdk/provider"
 import { type Prompt, Tool } from "effect/ai"
 
-type AssistantPart = LanguageModelV4TextPart | LanguageModelV4FilePart | LanguageModelV4ReasoningPart | LanguageModelV4ToolCallPart
+type AssistantPart =
+  | LanguageModelV4TextPart
+  | LanguageModelV4FilePart
+  | LanguageModelV4ReasoningPart
+  | LanguageModelV4ToolCallPart
 
 /** Translates a prompt; without `lateSystemMessages`, a system message in the middle is spoken by the user. */
-export const toAiSdkPrompt = (prompt: Prompt.Prompt, options: { readonly lateSystemMessages: boolean }): LanguageModelV4Prompt => {
+export const toAiSdkPrompt = (
+  prompt: Prompt.Prompt,
+  options: { readonly lateSystemMessages: boolean }
+): LanguageModelV4Prompt => {
   const result: Array<LanguageModelV4Message> = []
   const opening: Array<string> = []
   for (const message of prompt.content) {
@@ -34,14 +41,19 @@ export const toAiSdkPrompt = (prompt: Prompt.Prompt, options: { readonly lateSys
     } else if (options.lateSystemMessages) {
       result.push({ role: "system", content: message.content })
     } else {
-      result.push({ role: "user", content: [{ type: "text", text: `<system>\n${message.content}\n</system>` }] })
+      result.push({
+        role: "user",
+        content: [{ type: "text", text: `<system>\n${message.content}\n</system>` }]
+      })
     }
   }
   // Some chat templates take one system message only, so the opening ones are joined.
   return opening.length === 0 ? result : [{ role: "system", content: opening.join("\n\n") }, ...result]
 }
 
-const toMessages = (message: Exclude<Prompt.Message, Prompt.SystemMessage>): ReadonlyArray<LanguageModelV4Message> => {
+const toMessages = (
+  message: Exclude<Prompt.Message, Prompt.SystemMessage>
+): ReadonlyArray<LanguageModelV4Message> => {
   switch (message.role) {
     case "user": {
       const content = message.content.flatMap(toUserPart)
@@ -52,16 +64,21 @@ const toMessages = (message: Exclude<Prompt.Message, Prompt.SystemMessage>): Rea
       return content.length === 0 ? [] : [{ role: "assistant", content }]
     }
     case "tool": {
-      const content = message.content.flatMap((part) => (part.type === "tool-result" ? [toToolResult(part)] : []))
+      const content = message.content.flatMap((part) =>
+        part.type === "tool-result" ? [toToolResult(part)] : []
+      )
       return content.length === 0 ? [] : [{ role: "tool", content }]
     }
   }
 }
 
-const toUserPart = (part: Prompt.UserMessagePart): ReadonlyArray<LanguageModelV4TextPart | LanguageModelV4FilePart> =>
+const toUserPart = (
+  part: Prompt.UserMessagePart
+): ReadonlyArray<LanguageModelV4TextPart | LanguageModelV4FilePart> =>
   part.type === "text" ? toText(part.text) : [toFile(part)]
 
-const toText = (text: string): ReadonlyArray<LanguageModelV4TextPart> => (text === "" ? [] : [{ type: "text", text }])
+const toText = (text: string): ReadonlyArray<LanguageModelV4TextPart> =>
+  text === "" ? [] : [{ type: "text", text }]
 
 const toFile = (part: Prompt.FilePart): LanguageModelV4FilePart => ({
   type: "file",
@@ -79,7 +96,9 @@ const toAssistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<Assis
     case "file":
       return [toFile(part)]
     case "tool-call":
-      return [{ type: "tool-call", toolCallId: part.id, toolName: part.name, input: toArguments(part.params) }]
+      return [
+        { type: "tool-call", toolCallId: part.id, toolName: part.name, input: toArguments(part.params) }
+      ]
     default:
       return []
   }
@@ -87,7 +106,9 @@ const toAssistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<Assis
 
 /** Arguments that were no JSON object are shown back inside one: every provider demands an object here. */
 const toArguments = (params: unknown): unknown =>
-  typeof params === "object" && params !== null && !Array.isArray(params) ? params : { invalidArguments: params ?? null }
+  typeof params === "object" && params !== null && !Array.isArray(params)
+    ? params
+    : { invalidArguments: params ?? null }
 
 const toToolResult = (part: Prompt.ToolResultPart): LanguageModelV4ToolResultPart => ({
   type: "tool-result",

@@ -13,7 +13,13 @@ import { Duration, Effect, Schema, Stream } from "effect"
 import { AiError, type LanguageModel, Prompt, type Response, Tool, Toolkit } from "effect/ai"
 import { modelLimits } from "../limits.ts"
 import { argumentsFault } from "./ai-sdk-parts.ts"
-import { ModelFailure, type ModelFailureReason, type ModelPart, type ModelRequest, type ModelToolCall } from "./model-request.ts"
+import {
+  ModelFailure,
+  type ModelFailureReason,
+  type ModelPart,
+  type ModelRequest,
+  type ModelToolCall
+} from "./model-request.ts"
 
 /** A model that can be asked, and what it calls itself. */
 export interface AskedModel {
@@ -27,21 +33,36 @@ export const attempt = (model: AskedModel, request: ModelRequest): Stream.Stream
   Stream.suspend(() => {
     const delivery = makeDelivery(model)
     const timeoutMs = request.timeoutMs ?? modelLimits.requestTimeoutMs
-    return Stream.unwrap(Effect.map(decodePrompt(request.messages), (prompt) => streamParts(model, prompt, request))).pipe(
+    return Stream.unwrap(
+      Effect.map(decodePrompt(request.messages), (prompt) => streamParts(model, prompt, request))
+    ).pipe(
       Stream.timeoutOrElse({
         duration: modelLimits.silenceTimeoutMs,
-        orElse: () => Stream.fail(delivery.failure("silent", `The model said nothing for ${seconds(modelLimits.silenceTimeoutMs)}`))
+        orElse: () =>
+          Stream.fail(
+            delivery.failure("silent", `The model said nothing for ${seconds(modelLimits.silenceTimeoutMs)}`)
+          )
       }),
       Stream.interruptWhen(
         Effect.flatMap(Effect.sleep(timeoutMs), () =>
-          Effect.fail(delivery.failure("timeout", `The model did not finish within ${seconds(timeoutMs)}`)))
+          Effect.fail(delivery.failure("timeout", `The model did not finish within ${seconds(timeoutMs)}`))
+        )
       ),
       Stream.mapError((error) => (AiError.isAiError(error) ? delivery.failureOf(error) : error)),
-      Stream.mapEffect((part) => (part.type === "error" ? Effect.fail(delivery.failure("cut", "The answer broke off")) : Effect.succeed(part))),
+      Stream.mapEffect((part) =>
+        part.type === "error"
+          ? Effect.fail(delivery.failure("cut", "The answer broke off"))
+          : Effect.succeed(part)
+      ),
       Stream.map(delivery.take),
       Stream.flattenIterable,
-      Stream.concat(Stream.suspend(() =>
-        delivery.isFinished() ? Stream.empty : Stream.fail(delivery.failure("cut", "The answer ended before it was finished"))))
+      Stream.concat(
+        Stream.suspend(() =>
+          delivery.isFinished()
+            ? Stream.empty
+            : Stream.fail(delivery.failure("cut", "The answer ended before it was finished"))
+        )
+      )
     )
   })
 
@@ -52,14 +73,24 @@ const decodePrompt = (messages: ModelRequest["messages"]): Effect.Effect<Prompt.
     AiError.make({
       module: "model",
       method: "attempt",
-      reason: new AiError.InvalidRequestError({ description: "The context does not fold to messages a model can be sent" })
-    }))
+      reason: new AiError.InvalidRequestError({
+        description: "The context does not fold to messages a model can be sent"
+      })
+    })
+  )
 
 const streamParts = (model: AskedModel, prompt: Prompt.Prompt, request: ModelRequest) =>
   model.languageModel.streamText({
     prompt,
-    toolkit: Toolkit.make(...request.tools.map((tool) =>
-      Tool.dynamic(tool.name, { description: tool.description, parameters: tool.inputSchema, success: Schema.Unknown }))),
+    toolkit: Toolkit.make(
+      ...request.tools.map((tool) =>
+        Tool.dynamic(tool.name, {
+          description: tool.description,
+          parameters: tool.inputSchema,
+          success: Schema.Unknown
+        })
+      )
+    ),
     toolChoice: request.toolChoice ?? "auto",
     disableToolCallResolution: true,
     toolCallValidation: "deferred"
@@ -70,7 +101,11 @@ const makeDelivery = (model: AskedModel) => {
   const held: Array<ModelToolCall> = []
   let outputBegan = false
   let isFinished = false
-  const failure = (reason: ModelFailureReason, message: string, retryAfterMs: number | null = null): ModelFailure =>
+  const failure = (
+    reason: ModelFailureReason,
+    message: string,
+    retryAfterMs: number | null = null
+  ): ModelFailure =>
     new ModelFailure({
       provider: model.provider,
       model: model.name,
@@ -84,7 +119,11 @@ const makeDelivery = (model: AskedModel) => {
     failure,
     isFinished: () => isFinished,
     failureOf: (error: AiError.AiError): ModelFailure =>
-      failure(reasonOf(error.reason), messageOf(error.reason), error.retryAfter === undefined ? null : Duration.toMillis(error.retryAfter)),
+      failure(
+        reasonOf(error.reason),
+        messageOf(error.reason),
+        error.retryAfter === undefined ? null : Duration.toMillis(error.retryAfter)
+      ),
     take: (part: Response.AnyPart): ReadonlyArray<ModelPart> => {
       if (part.type === "text-delta" && part.delta !== "") {
         outputBegan = true
@@ -94,13 +133,19 @@ const makeDelivery = (model: AskedModel) => {
       if (part.type !== "finish") return []
       outputBegan = true
       isFinished = true
-      return [...held.splice(0), {
-        type: "finish",
-        reason: part.reason,
-        usage: { inputTokens: part.usage.inputTokens.total ?? 0, outputTokens: part.usage.outputTokens.total ?? 0 },
-        provider: model.provider,
-        name: model.name
-      }]
+      return [
+        ...held.splice(0),
+        {
+          type: "finish",
+          reason: part.reason,
+          usage: {
+            inputTokens: part.usage.inputTokens.total ?? 0,
+            outputTokens: part.usage.outputTokens.total ?? 0
+          },
+          provider: model.provider,
+          name: model.name
+        }
+      ]
     }
   }
 }

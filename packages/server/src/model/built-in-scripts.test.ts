@@ -13,7 +13,7 @@ import { modelsIn, textOf } from "./models-for-tests.ts"
 
 const decodeAgent = Schema.decodeUnknownEffect(AgentInput)
 
-const readAgent = Effect.fnUntraced(function*(name: string) {
+const readAgent = Effect.fnUntraced(function* (name: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const folder = yield* path.fromFileUrl(new URL("../../../cli/demo", import.meta.url))
@@ -28,12 +28,21 @@ interface Turn {
 }
 
 /** Drives an agent's model until it calls no more tools. */
-const turnOf = (name: string, scope: object, answer: (name: string, args: Schema.Json) => ToolAnswer = () => ({ result: {} })) =>
-  Effect.gen(function*() {
+const turnOf = (
+  name: string,
+  scope: object,
+  answer: (name: string, args: Schema.Json) => ToolAnswer = () => ({ result: {} })
+) =>
+  Effect.gen(function* () {
     const agent = yield* readAgent(name)
     const model = yield* (yield* Models).resolve({ agentName: agent.name, model: agent.model })
-    const tools = agent.tools.map((tool) => ({ name: tool.split(".")[1] ?? "", inputSchema: { type: "object" } }))
-    const messages: Array<Prompt.MessageEncoded> = [{ role: "user", content: String(new Liquid().parseAndRenderSync(agent.prompt, scope)) }]
+    const tools = agent.tools.map((tool) => ({
+      name: tool.split(".")[1] ?? "",
+      inputSchema: { type: "object" }
+    }))
+    const messages: Array<Prompt.MessageEncoded> = [
+      { role: "user", content: String(new Liquid().parseAndRenderSync(agent.prompt, scope)) }
+    ]
     const calls: Array<Turn["calls"][number]> = []
     for (let step = 0; step < (agent.maxSteps ?? 1); step++) {
       const parts: ReadonlyArray<ModelPart> = yield* Stream.runCollect(model.request({ messages, tools }))
@@ -41,14 +50,31 @@ const turnOf = (name: string, scope: object, answer: (name: string, args: Schema
       if (asked.length === 0) return { calls, text: textOf(parts) } satisfies Turn
       for (const call of asked) expect(tools.map((tool) => tool.name)).toContain(call.name)
       calls.push(...asked.map((call) => ({ name: call.name, arguments: call.arguments })))
-      messages.push({ role: "assistant", content: asked.map((call) => ({ type: "tool-call", id: call.id, name: call.name, params: call.arguments })) })
+      messages.push({
+        role: "assistant",
+        content: asked.map((call) => ({
+          type: "tool-call",
+          id: call.id,
+          name: call.name,
+          params: call.arguments
+        }))
+      })
       messages.push({
         role: "tool",
-        content: asked.map((call) => ({ type: "tool-result", id: call.id, name: call.name, isFailure: false, ...answer(call.name, call.arguments) }))
+        content: asked.map((call) => ({
+          type: "tool-result",
+          id: call.id,
+          name: call.name,
+          isFailure: false,
+          ...answer(call.name, call.arguments)
+        }))
       })
     }
     return yield* Effect.die("The script does not come to an end")
-  }).pipe(Effect.provideService(Clock.Clock, makeFakeClock().clock), Effect.provide([modelsIn({}), NodeServices.layer]))
+  }).pipe(
+    Effect.provideService(Clock.Clock, makeFakeClock().clock),
+    Effect.provide([modelsIn({}), NodeServices.layer])
+  )
 
 const packageNamed = (name: string, properties: object) => ({
   id: "0199aaaa-0000-7000-8000-000000000001",
@@ -62,11 +88,12 @@ const created = { id: "e", type: "created", objectId: "0199aaaa-0000-7000-8000-0
 describe("the demo's definitions", () => {
   for (const name of ["licence-review", "install-script-watch", "daily-digest"]) {
     it.effect(`${name} is one that the server would accept`, () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const agent = yield* readAgent(name)
         expect(agent.name).toBe(name)
         expect(findDefinitionFault(agent)).toBeUndefined()
-      }).pipe(Effect.provide(NodeServices.layer)))
+      }).pipe(Effect.provide(NodeServices.layer))
+    )
   }
 })
 
@@ -76,42 +103,59 @@ describe("licence-review", () => {
     turnOf("licence-review", { event, object: packageNamed("left-pad", properties) }, suggested)
 
   it.effect("suggests a mark for a package without a licence", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { calls, text } = yield* review({})
-      expect(calls).toEqual([{
-        name: "update_object",
-        arguments: {
-          objectId: "0199aaaa-0000-7000-8000-000000000001",
-          properties: { licenseReview: "missing" },
-          reasoning: "left-pad 1.2.3 states no licence, so nobody may rely on being allowed to use it.",
-          confidence: 0.95
+      expect(calls).toEqual([
+        {
+          name: "update_object",
+          arguments: {
+            objectId: "0199aaaa-0000-7000-8000-000000000001",
+            properties: { licenseReview: "missing" },
+            reasoning: "left-pad 1.2.3 states no licence, so nobody may rely on being allowed to use it.",
+            confidence: 0.95
+          }
         }
-      }])
+      ])
       expect(text).toBe("I suggested a licence review of left-pad (task 12).")
-    }))
+    })
+  )
 
   it.effect("suggests a review of a licence that is not on the list, be it part of one that is", () =>
-    Effect.gen(function*() {
-      for (const licence of ["GPL-3.0-only", "MI", "MIT AND GPL-2.0", "`rm -rf` ```\" {{ 7 }}"]) {
+    Effect.gen(function* () {
+      for (const licence of ["GPL-3.0-only", "MI", "MIT AND GPL-2.0", '`rm -rf` ```" {{ 7 }}']) {
         const { calls } = yield* review({ license: licence })
-        expect(calls[0]?.arguments).toMatchObject({ properties: { licenseReview: "review" }, confidence: 0.8, reasoning: expect.stringContaining(licence) })
+        expect(calls[0]?.arguments).toMatchObject({
+          properties: { licenseReview: "review" },
+          confidence: 0.8,
+          reasoning: expect.stringContaining(licence)
+        })
       }
-    }))
+    })
+  )
 
   it.effect("has nothing to do with a permissive, marked or deleted package", () =>
-    Effect.gen(function*() {
-      for (const [properties, event] of [[{ license: "MIT" }, created], [{ license: "GPL-3.0", licenseReview: "review" }, created], [{}, { ...created, type: "deleted" }]] as const) {
+    Effect.gen(function* () {
+      for (const [properties, event] of [
+        [{ license: "MIT" }, created],
+        [{ license: "GPL-3.0", licenseReview: "review" }, created],
+        [{}, { ...created, type: "deleted" }]
+      ] as const) {
         const { calls, text } = yield* review(properties, event)
         expect(calls).toEqual([])
         expect(text).toContain("nothing to")
       }
-    }))
+    })
+  )
 
   it.effect("works by hand too, without an event, and without an object says so", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       expect((yield* review({}, null)).calls).toHaveLength(1)
-      expect(yield* turnOf("licence-review", {})).toEqual({ calls: [], text: "I was given no package, so there is nothing to review." })
-    }))
+      expect(yield* turnOf("licence-review", {})).toEqual({
+        calls: [],
+        text: "I was given no package, so there is nothing to review."
+      })
+    })
+  )
 })
 
 describe("install-script-watch", () => {
@@ -119,47 +163,87 @@ describe("install-script-watch", () => {
     turnOf("install-script-watch", { event: created, object: packageNamed("esbuild", properties) }, answer)
 
   it.effect("records a finding and ties it to the package", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { calls, text } = yield* watch({ hasInstallScript: true }, (name) =>
-        name === "create_object" ? { result: { status: "applied", object: { id: "finding-1", type: "Finding", version: 1, properties: {} } } } : { result: { status: "applied" } })
+        name === "create_object"
+          ? {
+              result: {
+                status: "applied",
+                object: { id: "finding-1", type: "Finding", version: 1, properties: {} }
+              }
+            }
+          : { result: { status: "applied" } }
+      )
       expect(calls).toMatchObject([
-        { name: "create_object", arguments: { type: "Finding", properties: { title: "esbuild 1.2.3 runs a script when it is installed", severity: "medium" } } },
-        { name: "create_relationship", arguments: { type: "FINDING_ABOUT", fromId: "finding-1", toId: "0199aaaa-0000-7000-8000-000000000001" } }
+        {
+          name: "create_object",
+          arguments: {
+            type: "Finding",
+            properties: { title: "esbuild 1.2.3 runs a script when it is installed", severity: "medium" }
+          }
+        },
+        {
+          name: "create_relationship",
+          arguments: {
+            type: "FINDING_ABOUT",
+            fromId: "finding-1",
+            toId: "0199aaaa-0000-7000-8000-000000000001"
+          }
+        }
       ])
       expect(text).toBe("The finding is recorded and tied to esbuild.")
-    }))
+    })
+  )
 
   it.effect("stops where there is such a finding already", () =>
-    Effect.gen(function*() {
-      const { calls, text } = yield* watch({ hasInstallScript: true }, () => ({ isFailure: true, result: { error: "The key is taken" } }))
+    Effect.gen(function* () {
+      const { calls, text } = yield* watch({ hasInstallScript: true }, () => ({
+        isFailure: true,
+        result: { error: "The key is taken" }
+      }))
       expect(calls).toHaveLength(1)
       expect(text).toContain("No new finding was recorded for esbuild")
-    }))
+    })
+  )
 
   it.effect("has nothing to do with a package that runs no script", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       for (const properties of [{}, { hasInstallScript: false }]) {
-        expect(yield* watch(properties, () => ({ result: {} }))).toEqual({ calls: [], text: "esbuild runs no script when it is installed; there is nothing to do." })
+        expect(yield* watch(properties, () => ({ result: {} }))).toEqual({
+          calls: [],
+          text: "esbuild runs no script when it is installed; there is nothing to do."
+        })
       }
-    }))
+    })
+  )
 })
 
 describe("daily-digest", () => {
   it.effect("counts and names what the search finds", () =>
-    Effect.gen(function*() {
-      const finding = (title: string, severity: string) => ({ id: title, type: "Finding", properties: { title, severity } })
+    Effect.gen(function* () {
+      const finding = (title: string, severity: string) => ({
+        id: title,
+        type: "Finding",
+        properties: { title, severity }
+      })
       const { calls, text } = yield* turnOf("daily-digest", {}, (_name, args) =>
         Schema.is(Schema.Struct({ type: Schema.Literal("Finding") }))(args)
           ? { result: { items: [finding("a runs", "medium"), finding("b runs", "high")], total: 2 } }
-          : { result: { items: [], total: 214 } })
+          : { result: { items: [], total: 214 } }
+      )
       expect(calls.map((call) => call.name)).toEqual(["search_objects", "search_objects"])
       expect(text).toBe("Daily digest: 214 packages, 2 findings.\n- a runs (medium)\n- b runs (high)")
-    }))
+    })
+  )
 
   it.effect("says so where there is none, or where the search fails", () =>
-    Effect.gen(function*() {
-      expect((yield* turnOf("daily-digest", {}, () => ({ result: { items: [], total: 0 } }))).text)
-        .toBe("Daily digest: 0 packages, 0 findings.\nThere is no finding to look at.")
-      expect((yield* turnOf("daily-digest", {}, () => ({ isFailure: true, result: "no" }))).text).toBe("The digest could not be written, because the search failed.")
-    }))
+    Effect.gen(function* () {
+      expect((yield* turnOf("daily-digest", {}, () => ({ result: { items: [], total: 0 } }))).text).toBe(
+        "Daily digest: 0 packages, 0 findings.\nThere is no finding to look at."
+      )
+      expect((yield* turnOf("daily-digest", {}, () => ({ isFailure: true, result: "no" }))).text).toBe(
+        "The digest could not be written, because the search failed."
+      )
+    })
+  )
 })

@@ -13,22 +13,32 @@ import { type CompiledScript, compileScript } from "./script.ts"
 /** Compiled scripts by the name of their agent. */
 export type BuiltInScripts = ReadonlyMap<string, CompiledScript>
 
-class ScriptFileFault extends Data.TaggedError("ScriptFileFault")<{ readonly file: string; readonly message: string }> {}
+class ScriptFileFault extends Data.TaggedError("ScriptFileFault")<{
+  readonly file: string
+  readonly message: string
+}> {}
 
 const decodeScript = Schema.decodeUnknownEffect(Script)
 
 /** Reads and compiles every file of the `scripts` folder beside this module. */
-export const loadBuiltInScripts: Effect.Effect<BuiltInScripts, never, FileSystem.FileSystem | Path.Path> = Effect.gen(function*() {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  const folder = yield* path.fromFileUrl(new URL("./scripts", import.meta.url))
-  const files = (yield* fs.readDirectory(folder)).filter((file) => file.endsWith(".yaml"))
-  const scripts = yield* Effect.forEach(files, Effect.fnUntraced(function*(file) {
-    const text = yield* fs.readFileString(path.join(folder, file))
-    const yaml: unknown = yield* Effect.try({ try: () => parse(text), catch: (error) => new ScriptFileFault({ file, message: String(error) }) })
-    const script = compileScript(yield* decodeScript(yaml))
-    if (Result.isFailure(script)) return yield* new ScriptFileFault({ file, message: script.failure })
-    return [path.basename(file, ".yaml"), script.success] as const
-  }))
-  return new Map(scripts)
-}).pipe(Effect.orDie)
+export const loadBuiltInScripts: Effect.Effect<BuiltInScripts, never, FileSystem.FileSystem | Path.Path> =
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const folder = yield* path.fromFileUrl(new URL("./scripts", import.meta.url))
+    const files = (yield* fs.readDirectory(folder)).filter((file) => file.endsWith(".yaml"))
+    const scripts = yield* Effect.forEach(
+      files,
+      Effect.fnUntraced(function* (file) {
+        const text = yield* fs.readFileString(path.join(folder, file))
+        const yaml: unknown = yield* Effect.try({
+          try: () => parse(text),
+          catch: (error) => new ScriptFileFault({ file, message: String(error) })
+        })
+        const script = compileScript(yield* decodeScript(yaml))
+        if (Result.isFailure(script)) return yield* new ScriptFileFault({ file, message: script.failure })
+        return [path.basename(file, ".yaml"), script.success] as const
+      })
+    )
+    return new Map(scripts)
+  }).pipe(Effect.orDie)

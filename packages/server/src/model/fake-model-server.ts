@@ -27,22 +27,34 @@ export interface FakeModelServer {
 /** How one request is answered. */
 export type FakeAnswer =
   | { readonly kind: "silence" }
-  | { readonly kind: "json"; readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> }
   | {
-    readonly kind: "stream"
-    readonly chunks: ReadonlyArray<string>
-    /** `end` ends the body properly, `hang` leaves it open. */
-    readonly ending: "end" | "hang"
-  }
+      readonly kind: "json"
+      readonly status: number
+      readonly body: unknown
+      readonly headers?: Record<string, string>
+    }
+  | {
+      readonly kind: "stream"
+      readonly chunks: ReadonlyArray<string>
+      /** `end` ends the body properly, `hang` leaves it open. */
+      readonly ending: "end" | "hang"
+    }
 
 /** Server-sent events with `data` only, as OpenAI and Google send them. */
-export const events = (...values: ReadonlyArray<unknown>): FakeAnswer => ({ kind: "stream", chunks: values.map(toEvent), ending: "end" })
+export const events = (...values: ReadonlyArray<unknown>): FakeAnswer => ({
+  kind: "stream",
+  chunks: values.map(toEvent),
+  ending: "end"
+})
 
-export const toEvent = (value: unknown): string => `data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`
+export const toEvent = (value: unknown): string =>
+  `data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`
 
 /** Starts a server that gives these answers, and stops it with the scope. */
-export const serveAnswers = (...answers: readonly [FakeAnswer, ...ReadonlyArray<FakeAnswer>]): Effect.Effect<FakeModelServer, never, Scope.Scope> =>
-  Effect.gen(function*() {
+export const serveAnswers = (
+  ...answers: readonly [FakeAnswer, ...ReadonlyArray<FakeAnswer>]
+): Effect.Effect<FakeModelServer, never, Scope.Scope> =>
+  Effect.gen(function* () {
     const requests: Array<AskedRequest> = []
     const hanging = new Set<ServerResponse>()
     const asked = yield* Deferred.make<void>()
@@ -52,7 +64,11 @@ export const serveAnswers = (...answers: readonly [FakeAnswer, ...ReadonlyArray<
       request.on("data", (chunk: Buffer) => body.push(chunk))
       request.on("end", () => {
         const answer = answers[Math.min(requests.length, answers.length - 1)] ?? answers[0]
-        requests.push({ path: request.url ?? "", headers: request.headers, body: JSON.parse(Buffer.concat(body).toString("utf8")) })
+        requests.push({
+          path: request.url ?? "",
+          headers: request.headers,
+          body: JSON.parse(Buffer.concat(body).toString("utf8"))
+        })
         Deferred.doneUnsafe(asked, Effect.void)
         send(answer, response)
         if (response.writableEnded) return
@@ -62,22 +78,31 @@ export const serveAnswers = (...answers: readonly [FakeAnswer, ...ReadonlyArray<
     })
     yield* Effect.acquireRelease(
       Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-      () => Effect.sync(() => {
-        server.closeAllConnections()
-        server.close()
-      })
+      () =>
+        Effect.sync(() => {
+          server.closeAllConnections()
+          server.close()
+        })
     )
     const address = server.address()
     const breakOff = Effect.sync(() => {
       for (const response of hanging) response.destroy()
     })
-    return { url: `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`, requests, asked, hungUp, breakOff }
+    return {
+      url: `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`,
+      requests,
+      asked,
+      hungUp,
+      breakOff
+    }
   })
 
 const send = (answer: FakeAnswer, response: ServerResponse): void => {
   if (answer.kind === "silence") return
   if (answer.kind === "json") {
-    response.writeHead(answer.status, { "content-type": "application/json", ...answer.headers }).end(JSON.stringify(answer.body))
+    response
+      .writeHead(answer.status, { "content-type": "application/json", ...answer.headers })
+      .end(JSON.stringify(answer.body))
     return
   }
   response.writeHead(200, { "content-type": "text/event-stream" })
@@ -97,6 +122,13 @@ export const chatChunk = (delta: unknown, finishReason: string | null = null): u
 /** The last chunks of a chat completion: the reason, the usage, the end. */
 export const chatEnd = (reason: string): ReadonlyArray<unknown> => [
   chatChunk({}, reason),
-  { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "m", choices: [], usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 } },
+  {
+    id: "chatcmpl-1",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: "m",
+    choices: [],
+    usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
+  },
   "[DONE]"
 ]

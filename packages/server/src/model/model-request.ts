@@ -31,10 +31,7 @@ export interface ModelRequest {
   readonly timeoutMs?: number | undefined
 }
 
-export type ModelPart =
-  | { readonly type: "text"; readonly delta: string }
-  | ModelToolCall
-  | ModelFinish
+export type ModelPart = { readonly type: "text"; readonly delta: string } | ModelToolCall | ModelFinish
 
 /** A tool call that the model asks for; nobody has judged it yet. */
 export interface ModelToolCall {

@@ -30,10 +30,11 @@ export const ask = (
   model: ModelConfig,
   request: ModelRequest
 ): Effect.Effect<ReadonlyArray<ModelPart>, ModelFailure | ModelUnavailable, Models> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const resolved = yield* (yield* Models).resolve({ agentName: "tester", model })
     return yield* Stream.runCollect(resolved.request(request))
   })
 
 /** The text of an answer. */
-export const textOf = (parts: ReadonlyArray<ModelPart>): string => parts.map((part) => (part.type === "text" ? part.delta : "")).join("")
+export const textOf = (parts: ReadonlyArray<ModelPart>): string =>
+  parts.map((part) => (part.type === "text" ? part.delta : "")).join("")

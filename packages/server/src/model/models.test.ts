@@ -6,7 +6,7 @@ import { Models } from "./models.ts"
 import { ask, asking, modelsIn, textOf } from "./models-for-tests.ts"
 
 const resolveIn = (env: Record<string, string>, agentName: string, model: ModelConfig | null = null) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const resolved = yield* (yield* Models).resolve({ agentName, model })
     return `${resolved.provider}:${resolved.name}`
   }).pipe(
@@ -24,80 +24,136 @@ describe("which model an agent asks", () => {
   }
 
   it.effect("its own comes first", () =>
-    Effect.gen(function*() {
-      expect(yield* resolveIn(everything, "licence-review", { provider: "anthropic", name: "claude-x" })).toBe("anthropic:claude-x")
-    }))
+    Effect.gen(function* () {
+      expect(
+        yield* resolveIn(everything, "licence-review", { provider: "anthropic", name: "claude-x" })
+      ).toBe("anthropic:claude-x")
+    })
+  )
 
   it.effect("else TROPISM_MODEL, whose name may hold colons and may be left out", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       expect(yield* resolveIn(everything, "licence-review")).toBe("google:gemini-x")
-      expect(yield* resolveIn({ ...everything, TROPISM_MODEL: "openai-compatible:llama3.1:8b" }, "x")).toBe("openai-compatible:llama3.1:8b")
+      expect(yield* resolveIn({ ...everything, TROPISM_MODEL: "openai-compatible:llama3.1:8b" }, "x")).toBe(
+        "openai-compatible:llama3.1:8b"
+      )
       expect(yield* resolveIn({ ...everything, TROPISM_MODEL: "openai" }, "x")).toBe("openai:gpt-4o")
-      expect(yield* resolveIn({ ...everything, TROPISM_MODEL: "scripted" }, "licence-review")).toBe("scripted:licence-review")
-    }))
+      expect(yield* resolveIn({ ...everything, TROPISM_MODEL: "scripted" }, "licence-review")).toBe(
+        "scripted:licence-review"
+      )
+    })
+  )
 
   it.effect("else the first provider with a key, in a fixed order", () =>
-    Effect.gen(function*() {
-      const env: Record<string, string> = { ...everything, GOOGLE_VERTEX_PROJECT: "p", GOOGLE_VERTEX_LOCATION: "global" }
+    Effect.gen(function* () {
+      const env: Record<string, string> = {
+        ...everything,
+        GOOGLE_VERTEX_PROJECT: "p",
+        GOOGLE_VERTEX_LOCATION: "global"
+      }
       const order: Array<string> = []
-      for (const name of ["TROPISM_MODEL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_VERTEX_PROJECT", "OPENAI_COMPATIBLE_BASE_URL"]) {
+      for (const name of [
+        "TROPISM_MODEL",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "GOOGLE_GENERATIVE_AI_API_KEY",
+        "GOOGLE_VERTEX_PROJECT",
+        "OPENAI_COMPATIBLE_BASE_URL"
+      ]) {
         delete env[name]
         order.push((yield* resolveIn(env, "licence-review")).split(":")[0] ?? "")
       }
-      expect(order).toEqual(["openai", "anthropic", "google", "google-vertex", "openai-compatible", "scripted"])
-    }))
+      expect(order).toEqual([
+        "openai",
+        "anthropic",
+        "google",
+        "google-vertex",
+        "openai-compatible",
+        "scripted"
+      ])
+    })
+  )
 
   it.effect("else the built-in script of its name, and no other agent's", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       for (const name of ["licence-review", "install-script-watch", "daily-digest"]) {
         expect(yield* resolveIn({}, name)).toBe(`scripted:${name}`)
       }
       expect(yield* resolveIn({}, "somebody-else")).toContain("set OPENAI_API_KEY")
-    }))
+    })
+  )
 
   it.effect("a variable whose name begins alike hides nothing", () =>
-    Effect.gen(function*() {
-      expect(yield* resolveIn({ OPENAI_API_KEY: "sk-openai-0001", OPENAI_API_KEY_FILE: "/x" }, "x")).toBe("openai:gpt-4o")
+    Effect.gen(function* () {
+      expect(yield* resolveIn({ OPENAI_API_KEY: "sk-openai-0001", OPENAI_API_KEY_FILE: "/x" }, "x")).toBe(
+        "openai:gpt-4o"
+      )
       expect(yield* resolveIn({ OPENAI_API_KEY_FILE: "/x" }, "x")).toContain("No model is configured")
       expect(yield* resolveIn({ TROPISM_MODEL_HINT: "1" }, "daily-digest")).toBe("scripted:daily-digest")
-    }))
+    })
+  )
 
   it.effect("an empty key is no key", () =>
-    Effect.gen(function*() {
-      expect(yield* resolveIn({ OPENAI_API_KEY: " ", ANTHROPIC_API_KEY: "" }, "somebody-else")).toContain("No model is configured")
-    }))
+    Effect.gen(function* () {
+      expect(yield* resolveIn({ OPENAI_API_KEY: " ", ANTHROPIC_API_KEY: "" }, "somebody-else")).toContain(
+        "No model is configured"
+      )
+    })
+  )
 })
 
 describe("an agent without a model is told what to set", () => {
   it.effect("when its provider has no key, though another has", () =>
-    Effect.gen(function*() {
-      const message = yield* resolveIn({ ANTHROPIC_API_KEY: "sk-anthropic-0001" }, "licence-review", { provider: "openai", name: "gpt-4o" })
+    Effect.gen(function* () {
+      const message = yield* resolveIn({ ANTHROPIC_API_KEY: "sk-anthropic-0001" }, "licence-review", {
+        provider: "openai",
+        name: "gpt-4o"
+      })
       expect(message).toBe("The model openai:gpt-4o cannot be used here: set OPENAI_API_KEY")
-    }))
+    })
+  )
 
   it.effect("when TROPISM_MODEL names no provider, or one without a key", () =>
-    Effect.gen(function*() {
-      expect(yield* resolveIn({ TROPISM_MODEL: "gpt-4o" }, "licence-review")).toContain("TROPISM_MODEL is \"gpt-4o\"")
-      expect(yield* resolveIn({ TROPISM_MODEL: "openai:gpt-4o" }, "licence-review")).toContain("set OPENAI_API_KEY")
-    }))
+    Effect.gen(function* () {
+      expect(yield* resolveIn({ TROPISM_MODEL: "gpt-4o" }, "licence-review")).toContain(
+        'TROPISM_MODEL is "gpt-4o"'
+      )
+      expect(yield* resolveIn({ TROPISM_MODEL: "openai:gpt-4o" }, "licence-review")).toContain(
+        "set OPENAI_API_KEY"
+      )
+    })
+  )
 
   it.effect("when its script is wrong, or there is none", () =>
-    Effect.gen(function*() {
-      expect(yield* resolveIn({}, "x", { provider: "scripted", name: "s", script: { rules: [{ when: "step ==" }] } }))
-        .toContain("The agent's script cannot be followed: rule 1 of the script")
-      expect(yield* resolveIn({}, "x", { provider: "scripted", name: "nowhere" })).toContain("no built-in script named nowhere")
-    }))
+    Effect.gen(function* () {
+      expect(
+        yield* resolveIn({}, "x", {
+          provider: "scripted",
+          name: "s",
+          script: { rules: [{ when: "step ==" }] }
+        })
+      ).toContain("The agent's script cannot be followed: rule 1 of the script")
+      expect(yield* resolveIn({}, "x", { provider: "scripted", name: "nowhere" })).toContain(
+        "no built-in script named nowhere"
+      )
+    })
+  )
 
   it.effect("when a Vertex location is not one", () =>
-    Effect.gen(function*() {
-      const message = yield* resolveIn({ GOOGLE_VERTEX_PROJECT: "p", GOOGLE_VERTEX_LOCATION: "evil.example/x" }, "x", { provider: "google-vertex", name: "g" })
+    Effect.gen(function* () {
+      const message = yield* resolveIn(
+        { GOOGLE_VERTEX_PROJECT: "p", GOOGLE_VERTEX_LOCATION: "evil.example/x" },
+        "x",
+        { provider: "google-vertex", name: "g" }
+      )
       expect(message).toContain("Invalid Google Vertex location")
-    }))
+    })
+  )
 })
 
 describe("the providers of a server", () => {
   it.effect("say what is missing before they can be used", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { providers } = yield* Models
       expect(providers.map((status) => [status.provider, status.missing === null])).toEqual([
         ["openai", true],
@@ -108,12 +164,22 @@ describe("the providers of a server", () => {
         ["scripted", true]
       ])
       expect(providers[1]?.missing).toBe("set ANTHROPIC_API_KEY")
-    }).pipe(Effect.provide(modelsIn({ OPENAI_API_KEY: "sk-openai-0001" }))))
+    }).pipe(Effect.provide(modelsIn({ OPENAI_API_KEY: "sk-openai-0001" })))
+  )
 })
 
 it.effect("a script in the definition goes before a built-in one", () =>
-  Effect.gen(function*() {
-    const parts = yield* ask({ provider: "scripted", name: "licence-review", script: { rules: [{ say: "mine" }] } }, asking("hi"))
+  Effect.gen(function* () {
+    const parts = yield* ask(
+      { provider: "scripted", name: "licence-review", script: { rules: [{ say: "mine" }] } },
+      asking("hi")
+    )
     expect(textOf(parts)).toBe("mine")
-    expect(parts.at(-1)).toMatchObject({ type: "finish", reason: "stop", provider: "scripted", name: "licence-review" })
-  }).pipe(Effect.provide(modelsIn({}))))
+    expect(parts.at(-1)).toMatchObject({
+      type: "finish",
+      reason: "stop",
+      provider: "scripted",
+      name: "licence-review"
+    })
+  }).pipe(Effect.provide(modelsIn({})))
+)

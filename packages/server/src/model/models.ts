@@ -34,84 +34,127 @@ export interface ProviderStatus {
   readonly missing: string | null
 }
 
-export class Models extends Context.Service<Models, {
-  /** Finds the model that an agent asks, without asking it anything. */
-  readonly resolve: (choice: ModelChoice) => Effect.Effect<ResolvedModel, ModelUnavailable>
+export class Models extends Context.Service<
+  Models,
+  {
+    /** Finds the model that an agent asks, without asking it anything. */
+    readonly resolve: (choice: ModelChoice) => Effect.Effect<ResolvedModel, ModelUnavailable>
 
-  /** Every provider in the order of preference. */
-  readonly providers: ReadonlyArray<ProviderStatus>
-}>()("@tropism/server/model/Models") {
-  static readonly layer = Layer.effect(Models, Effect.gen(function*() {
-    const { byName, scrub } = yield* loadProviders
-    const scripts = yield* loadBuiltInScripts
-    const preset = Option.getOrNull(yield* Config.option(Config.String("TROPISM_MODEL")))
+    /** Every provider in the order of preference. */
+    readonly providers: ReadonlyArray<ProviderStatus>
+  }
+>()("@tropism/server/model/Models") {
+  static readonly layer = Layer.effect(
+    Models,
+    Effect.gen(function* () {
+      const { byName, scrub } = yield* loadProviders
+      const scripts = yield* loadBuiltInScripts
+      const preset = Option.getOrNull(yield* Config.option(Config.String("TROPISM_MODEL")))
 
-    const pick = Effect.fnUntraced(function*(choice: ModelChoice): Effect.fn.Return<ModelRef, ModelUnavailable> {
-      if (choice.model !== null) return choice.model
-      if (preset !== null) {
-        const ref = parseModelRef(preset, (provider) => provider === "scripted" ? choice.agentName : byName[provider].defaultModel)
-        if (ref !== null) return ref
-        return yield* unavailable(choice, `TROPISM_MODEL is "${scrub(preset)}"; set it to provider:name, the provider one of ${ModelProvider.literals.join(", ")}`)
-      }
-      const provider = remoteProviders.find((name) => byName[name].missing === null)
-      if (provider !== undefined) return { provider, name: byName[provider].defaultModel }
-      if (scripts.has(choice.agentName)) return { provider: "scripted", name: choice.agentName }
-      return yield* unavailable(choice, `No model is configured: ${howToConfigure}`)
-    })
-
-    const openScript = Effect.fnUntraced(function*(choice: ModelChoice, ref: ModelRef): Effect.fn.Return<AskedModel, ModelUnavailable> {
-      const { name } = ref
-      const inline = choice.model?.script ? compileScript(choice.model.script) : undefined
-      const found = scripts.get(name) ?? scripts.get(choice.agentName)
-      const builtIn = found === undefined ? undefined : Result.succeed(found)
-      // A fallback is meant by its name; the script in the definition is the model's own.
-      const script = ref === choice.model ? inline ?? builtIn : builtIn ?? inline
-      if (script === undefined) return yield* unavailable(choice, `There is no built-in script named ${name} or ${choice.agentName}; give the agent's model a script`)
-      if (Result.isFailure(script)) return yield* unavailable(choice, `The agent's script cannot be followed: ${script.failure}`)
-      return { provider: "scripted", name, languageModel: yield* fromScript(script.success) }
-    })
-
-    const open = Effect.fnUntraced(function*(choice: ModelChoice, ref: ModelRef): Effect.fn.Return<AskedModel, ModelUnavailable> {
-      if (ref.provider === "scripted") return yield* openScript(choice, ref)
-      const provider = byName[ref.provider]
-      if (provider.missing !== null) {
-        return yield* unavailable(choice, `The model ${ref.provider}:${ref.name} cannot be used here: ${provider.missing}`)
-      }
-      const model = yield* Effect.try({
-        try: () => provider.makeModel(ref.name),
-        catch: (error) =>
-          unavailable(choice, `The model ${ref.provider}:${ref.name} cannot be used here: ${scrub(error instanceof Error ? error.message : String(error))}`)
+      const pick = Effect.fnUntraced(function* (
+        choice: ModelChoice
+      ): Effect.fn.Return<ModelRef, ModelUnavailable> {
+        if (choice.model !== null) return choice.model
+        if (preset !== null) {
+          const ref = parseModelRef(preset, (provider) =>
+            provider === "scripted" ? choice.agentName : byName[provider].defaultModel
+          )
+          if (ref !== null) return ref
+          return yield* unavailable(
+            choice,
+            `TROPISM_MODEL is "${scrub(preset)}"; set it to provider:name, the provider one of ${ModelProvider.literals.join(", ")}`
+          )
+        }
+        const provider = remoteProviders.find((name) => byName[name].missing === null)
+        if (provider !== undefined) return { provider, name: byName[provider].defaultModel }
+        if (scripts.has(choice.agentName)) return { provider: "scripted", name: choice.agentName }
+        return yield* unavailable(choice, `No model is configured: ${howToConfigure}`)
       })
-      const languageModel = yield* fromAiSdk({
-        model,
-        lateSystemMessages: ref.provider === "openai",
-        temperature: choice.model?.temperature ?? undefined,
-        maxOutputTokens: choice.model?.maxOutputTokens ?? undefined,
-        scrub
+
+      const openScript = Effect.fnUntraced(function* (
+        choice: ModelChoice,
+        ref: ModelRef
+      ): Effect.fn.Return<AskedModel, ModelUnavailable> {
+        const { name } = ref
+        const inline = choice.model?.script ? compileScript(choice.model.script) : undefined
+        const found = scripts.get(name) ?? scripts.get(choice.agentName)
+        const builtIn = found === undefined ? undefined : Result.succeed(found)
+        // A fallback is meant by its name; the script in the definition is the model's own.
+        const script = ref === choice.model ? (inline ?? builtIn) : (builtIn ?? inline)
+        if (script === undefined)
+          return yield* unavailable(
+            choice,
+            `There is no built-in script named ${name} or ${choice.agentName}; give the agent's model a script`
+          )
+        if (Result.isFailure(script))
+          return yield* unavailable(choice, `The agent's script cannot be followed: ${script.failure}`)
+        return { provider: "scripted", name, languageModel: yield* fromScript(script.success) }
       })
-      return { provider: ref.provider, name: ref.name, languageModel }
+
+      const open = Effect.fnUntraced(function* (
+        choice: ModelChoice,
+        ref: ModelRef
+      ): Effect.fn.Return<AskedModel, ModelUnavailable> {
+        if (ref.provider === "scripted") return yield* openScript(choice, ref)
+        const provider = byName[ref.provider]
+        if (provider.missing !== null) {
+          return yield* unavailable(
+            choice,
+            `The model ${ref.provider}:${ref.name} cannot be used here: ${provider.missing}`
+          )
+        }
+        const model = yield* Effect.try({
+          try: () => provider.makeModel(ref.name),
+          catch: (error) =>
+            unavailable(
+              choice,
+              `The model ${ref.provider}:${ref.name} cannot be used here: ${scrub(error instanceof Error ? error.message : String(error))}`
+            )
+        })
+        const languageModel = yield* fromAiSdk({
+          model,
+          lateSystemMessages: ref.provider === "openai",
+          temperature: choice.model?.temperature ?? undefined,
+          maxOutputTokens: choice.model?.maxOutputTokens ?? undefined,
+          scrub
+        })
+        return { provider: ref.provider, name: ref.name, languageModel }
+      })
+
+      const openFallback = (choice: ModelChoice): Effect.Effect<Fallback | null> =>
+        choice.model?.fallback
+          ? Effect.catch(open(choice, choice.model.fallback), (error) =>
+              Effect.succeed({ unavailable: error.message })
+            )
+          : Effect.succeed(null)
+
+      const resolve = Effect.fn("Models.resolve")(function* (
+        choice: ModelChoice
+      ): Effect.fn.Return<ResolvedModel, ModelUnavailable> {
+        const model = yield* open(choice, yield* pick(choice))
+        const fallback = yield* openFallback(choice)
+        return {
+          provider: model.provider,
+          name: model.name,
+          request: (request) => askWithRetries(model, fallback, request)
+        }
+      })
+
+      const providers: ReadonlyArray<ProviderStatus> = [
+        ...remoteProviders.map((provider) => ({
+          provider,
+          defaultModel: byName[provider].defaultModel,
+          missing: byName[provider].missing
+        })),
+        { provider: "scripted", defaultModel: "", missing: null }
+      ]
+      return Models.of({ resolve, providers })
     })
-
-    const openFallback = (choice: ModelChoice): Effect.Effect<Fallback | null> =>
-      choice.model?.fallback
-        ? Effect.catch(open(choice, choice.model.fallback), (error) => Effect.succeed({ unavailable: error.message }))
-        : Effect.succeed(null)
-
-    const resolve = Effect.fn("Models.resolve")(function*(choice: ModelChoice): Effect.fn.Return<ResolvedModel, ModelUnavailable> {
-      const model = yield* open(choice, yield* pick(choice))
-      const fallback = yield* openFallback(choice)
-      return { provider: model.provider, name: model.name, request: (request) => askWithRetries(model, fallback, request) }
-    })
-
-    const providers: ReadonlyArray<ProviderStatus> = [
-      ...remoteProviders.map((provider) => ({ provider, defaultModel: byName[provider].defaultModel, missing: byName[provider].missing })),
-      { provider: "scripted", defaultModel: "", missing: null }
-    ]
-    return Models.of({ resolve, providers })
-  }))
+  )
 }
 
-const howToConfigure = "set OPENAI_API_KEY or another provider's key, or TROPISM_MODEL to provider:name, or give the agent a model"
+const howToConfigure =
+  "set OPENAI_API_KEY or another provider's key, or TROPISM_MODEL to provider:name, or give the agent a model"
 
 const unavailable = (choice: ModelChoice, message: string): ModelUnavailable =>
   new ModelUnavailable({ agentName: choice.agentName, message })

@@ -3,14 +3,25 @@ import { describe, expect, it } from "@effect/vitest"
 import type { ModelConfig } from "@tropism/domain/model-config"
 import { Clock, Deferred, Effect, Exit, Fiber, Stream } from "effect"
 import { makeFakeClock } from "./fake-clock.ts"
-import { chatChunk, chatEnd, events, type FakeAnswer, type FakeModelServer, serveAnswers, toEvent } from "./fake-model-server.ts"
+import {
+  chatChunk,
+  chatEnd,
+  events,
+  type FakeAnswer,
+  type FakeModelServer,
+  serveAnswers,
+  toEvent
+} from "./fake-model-server.ts"
 import { type ModelFailure, type ModelPart, ModelUnavailable, type ModelRequest } from "./model-request.ts"
 import { Models } from "./models.ts"
 import { ask, asking, modelsIn, textOf } from "./models-for-tests.ts"
 
 const model: ModelConfig = { provider: "openai-compatible", name: "m", temperature: 0.5, maxOutputTokens: 99 }
 const key = "local-secret-0123456789"
-const envOf = (server: FakeModelServer) => ({ OPENAI_COMPATIBLE_BASE_URL: `${server.url}/v1`, OPENAI_COMPATIBLE_API_KEY: key })
+const envOf = (server: FakeModelServer) => ({
+  OPENAI_COMPATIBLE_BASE_URL: `${server.url}/v1`,
+  OPENAI_COMPATIBLE_API_KEY: key
+})
 
 interface Outcome {
   readonly parts: ReadonlyArray<ModelPart>
@@ -25,76 +36,156 @@ const askServer = (
   request: ModelRequest = asking("hi"),
   config: ModelConfig = model
 ): Effect.Effect<Outcome> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const server = yield* serveAnswers(...answers)
     const { clock, pausesMs } = makeFakeClock(1_000)
     const parts: Array<ModelPart> = []
-    const failure = yield* Effect.gen(function*() {
+    const failure = yield* Effect.gen(function* () {
       const resolved = yield* (yield* Models).resolve({ agentName: "tester", model: config })
-      yield* Stream.runForEach(resolved.request(request), (part) => Effect.andThen(Effect.sync(() => parts.push(part)), server.breakOff))
+      yield* Stream.runForEach(resolved.request(request), (part) =>
+        Effect.andThen(
+          Effect.sync(() => parts.push(part)),
+          server.breakOff
+        )
+      )
       return null
-    }).pipe(Effect.catch((error) => Effect.succeed(error)), Effect.provideService(Clock.Clock, clock), Effect.provide(modelsIn(envOf(server))), Effect.orDie)
+    }).pipe(
+      Effect.catch((error) => Effect.succeed(error)),
+      Effect.provideService(Clock.Clock, clock),
+      Effect.provide(modelsIn(envOf(server))),
+      Effect.orDie
+    )
     return { parts, failure, pausesMs, server }
   }).pipe(Effect.scoped)
 
-const tools = [{ name: "create_object", description: "Creates an object", inputSchema: { type: "object", properties: { type: { type: "string" } } } }]
+const tools = [
+  {
+    name: "create_object",
+    description: "Creates an object",
+    inputSchema: { type: "object", properties: { type: { type: "string" } } }
+  }
+]
 
-const hello = events(chatChunk({ role: "assistant", content: "Hel" }), chatChunk({ content: "lo" }), ...chatEnd("stop"))
+const hello = events(
+  chatChunk({ role: "assistant", content: "Hel" }),
+  chatChunk({ content: "lo" }),
+  ...chatEnd("stop")
+)
 
 const toolDelta = (index: number, id: string | undefined, name: string | undefined, args: string) =>
-  chatChunk({ tool_calls: [{ index, ...(id ? { id, type: "function" } : {}), function: { ...(name ? { name } : {}), arguments: args } }] })
+  chatChunk({
+    tool_calls: [
+      {
+        index,
+        ...(id ? { id, type: "function" } : {}),
+        function: { ...(name ? { name } : {}), arguments: args }
+      }
+    ]
+  })
 
 describe("an answer", () => {
   it.live("comes word by word, with its usage", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { parts, server } = yield* askServer([hello])
       expect(parts).toEqual([
         { type: "text", delta: "Hel" },
         { type: "text", delta: "lo" },
-        { type: "finish", reason: "stop", usage: { inputTokens: 11, outputTokens: 7 }, provider: "openai-compatible", name: "m" }
+        {
+          type: "finish",
+          reason: "stop",
+          usage: { inputTokens: 11, outputTokens: 7 },
+          provider: "openai-compatible",
+          name: "m"
+        }
       ])
       expect(server.requests[0]?.path).toBe("/v1/chat/completions")
       expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${key}`)
-      expect(server.requests[0]?.body).toMatchObject({ model: "m", stream: true, temperature: 0.5, max_tokens: 99, messages: [{ role: "user", content: "hi" }] })
-    }))
+      expect(server.requests[0]?.body).toMatchObject({
+        model: "m",
+        stream: true,
+        temperature: 0.5,
+        max_tokens: 99,
+        messages: [{ role: "user", content: "hi" }]
+      })
+    })
+  )
 
   it.live("joins the pieces of each tool call", () =>
-    Effect.gen(function*() {
-      const { parts, server } = yield* askServer([events(
-        toolDelta(0, "call_a", "create_object", ""),
-        toolDelta(0, undefined, undefined, "{\"type\": \"Fin"),
-        toolDelta(1, "call_b", "unknown_tool", "{}"),
-        toolDelta(0, undefined, undefined, "ding\", \"n\": 3}"),
-        ...chatEnd("tool_calls")
-      )], asking("hi", { tools }))
+    Effect.gen(function* () {
+      const { parts, server } = yield* askServer(
+        [
+          events(
+            toolDelta(0, "call_a", "create_object", ""),
+            toolDelta(0, undefined, undefined, '{"type": "Fin'),
+            toolDelta(1, "call_b", "unknown_tool", "{}"),
+            toolDelta(0, undefined, undefined, 'ding", "n": 3}'),
+            ...chatEnd("tool_calls")
+          )
+        ],
+        asking("hi", { tools })
+      )
       expect(parts).toEqual([
-        { type: "toolCall", id: "call_a", name: "create_object", arguments: { type: "Finding", n: 3 }, fault: null },
+        {
+          type: "toolCall",
+          id: "call_a",
+          name: "create_object",
+          arguments: { type: "Finding", n: 3 },
+          fault: null
+        },
         { type: "toolCall", id: "call_b", name: "unknown_tool", arguments: {}, fault: null },
         expect.objectContaining({ type: "finish", reason: "tool-calls" })
       ])
       expect(server.requests[0]?.body).toMatchObject({
         tool_choice: "auto",
-        tools: [{ type: "function", function: { name: "create_object", description: "Creates an object", parameters: { properties: { type: { type: "string" } } } } }]
+        tools: [
+          {
+            type: "function",
+            function: {
+              name: "create_object",
+              description: "Creates an object",
+              parameters: { properties: { type: { type: "string" } } }
+            }
+          }
+        ]
       })
-    }))
+    })
+  )
 
   it.live("keeps arguments that are no JSON, or cannot be kept, as text with a reason", () =>
-    Effect.gen(function*() {
-      const { parts } = yield* askServer([events(
-        toolDelta(0, "a", "create_object", "{\"type\": "),
-        toolDelta(1, "b", "create_object", "{\"n\": 9007199254740993}"),
-        toolDelta(2, "c", "create_object", ""),
-        ...chatEnd("tool_calls")
-      )], asking("hi", { tools }))
+    Effect.gen(function* () {
+      const { parts } = yield* askServer(
+        [
+          events(
+            toolDelta(0, "a", "create_object", '{"type": '),
+            toolDelta(1, "b", "create_object", '{"n": 9007199254740993}'),
+            toolDelta(2, "c", "create_object", ""),
+            ...chatEnd("tool_calls")
+          )
+        ],
+        asking("hi", { tools })
+      )
       expect(parts.slice(0, 3)).toEqual([
-        { type: "toolCall", id: "a", name: "create_object", arguments: "{\"type\": ", fault: "The arguments are not valid JSON" },
-        { type: "toolCall", id: "b", name: "create_object", arguments: "{\"n\": 9007199254740993}", fault: expect.stringContaining("would be rounded") },
+        {
+          type: "toolCall",
+          id: "a",
+          name: "create_object",
+          arguments: '{"type": ',
+          fault: "The arguments are not valid JSON"
+        },
+        {
+          type: "toolCall",
+          id: "b",
+          name: "create_object",
+          arguments: '{"n": 9007199254740993}',
+          fault: expect.stringContaining("would be rounded")
+        },
         { type: "toolCall", id: "c", name: "create_object", arguments: {}, fault: null }
       ])
-    }))
+    })
+  )
 
   it.live("is asked for with the whole conversation", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { server } = yield* askServer([hello], {
         tools,
         toolChoice: "none",
@@ -102,8 +193,21 @@ describe("an answer", () => {
           { role: "system", content: "Be brief." },
           { role: "system", content: "Be kind." },
           { role: "user", content: "go" },
-          { role: "assistant", content: [{ type: "text", text: "" }, { type: "tool-call", id: "a", name: "create_object", params: { type: "X" } }, { type: "tool-call", id: "b", name: "create_object", params: "{oops" }] },
-          { role: "tool", content: [{ type: "tool-result", id: "a", name: "create_object", isFailure: false, result: { id: 1 } }, { type: "tool-result", id: "b", name: "create_object", isFailure: true, result: "no JSON" }] },
+          {
+            role: "assistant",
+            content: [
+              { type: "text", text: "" },
+              { type: "tool-call", id: "a", name: "create_object", params: { type: "X" } },
+              { type: "tool-call", id: "b", name: "create_object", params: "{oops" }
+            ]
+          },
+          {
+            role: "tool",
+            content: [
+              { type: "tool-result", id: "a", name: "create_object", isFailure: false, result: { id: 1 } },
+              { type: "tool-result", id: "b", name: "create_object", isFailure: true, result: "no JSON" }
+            ]
+          },
           { role: "system", content: "Stop now." }
         ]
       })
@@ -112,70 +216,112 @@ describe("an answer", () => {
         messages: [
           { role: "system", content: "Be brief.\n\nBe kind." },
           { role: "user", content: "go" },
-          { role: "assistant", tool_calls: [{ id: "a", function: { arguments: "{\"type\":\"X\"}" } }, { id: "b", function: { arguments: "{\"invalidArguments\":\"{oops\"}" } }] },
-          { role: "tool", tool_call_id: "a", content: "{\"id\":1}" },
+          {
+            role: "assistant",
+            tool_calls: [
+              { id: "a", function: { arguments: '{"type":"X"}' } },
+              { id: "b", function: { arguments: '{"invalidArguments":"{oops"}' } }
+            ]
+          },
+          { role: "tool", tool_call_id: "a", content: '{"id":1}' },
           { role: "tool", tool_call_id: "b", content: "no JSON" },
           { role: "user", content: "<system>\nStop now.\n</system>" }
         ]
       })
-    }))
+    })
+  )
 })
 
 describe("a request that fails before any output", () => {
-  const tooMany = (headers: Record<string, string>): FakeAnswer => ({ kind: "json", status: 429, body: { error: { message: "slow down" } }, headers })
+  const tooMany = (headers: Record<string, string>): FakeAnswer => ({
+    kind: "json",
+    status: 429,
+    body: { error: { message: "slow down" } },
+    headers
+  })
   const down: FakeAnswer = { kind: "json", status: 503, body: { error: { message: "overloaded" } } }
 
   it.live("waits as long as the server asks, then succeeds", () =>
-    Effect.gen(function*() {
-      const { parts, pausesMs, server } = yield* askServer([tooMany({ "retry-after": "7" }), tooMany({ "retry-after": "Thu, 01 Jan 1970 00:00:10 GMT" }), hello])
+    Effect.gen(function* () {
+      const { parts, pausesMs, server } = yield* askServer([
+        tooMany({ "retry-after": "7" }),
+        tooMany({ "retry-after": "Thu, 01 Jan 1970 00:00:10 GMT" }),
+        hello
+      ])
       expect(textOf(parts)).toBe("Hello")
       expect(server.requests).toHaveLength(3)
       // The clock stands at 1 s, so the date asks for 9 s more.
       expect(pausesMs).toEqual([7_000, 9_000])
-    }))
+    })
+  )
 
   it.live("is not kept waiting for longer than anybody would", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { failure, pausesMs, server } = yield* askServer([tooMany({ "retry-after": "3600" }), hello])
-      expect(failure).toMatchObject({ reason: "rateLimited", message: "HTTP 429: slow down", retryAfterMs: 3_600_000 })
+      expect(failure).toMatchObject({
+        reason: "rateLimited",
+        message: "HTTP 429: slow down",
+        retryAfterMs: 3_600_000
+      })
       expect([server.requests.length, pausesMs]).toEqual([1, []])
-    }))
+    })
+  )
 
   it.live("goes to the fallback when the server stays down", () =>
-    Effect.gen(function*() {
-      const { parts, pausesMs, server } = yield* askServer([down], asking("hi"), { ...model, fallback: { provider: "scripted", name: "daily-digest" } })
+    Effect.gen(function* () {
+      const { parts, pausesMs, server } = yield* askServer([down], asking("hi"), {
+        ...model,
+        fallback: { provider: "scripted", name: "daily-digest" }
+      })
       expect(server.requests).toHaveLength(4)
       expect(pausesMs.filter((ms) => ms < 4_800)).toHaveLength(4) // three retries, and the script's latency
       expect(parts.at(-1)).toMatchObject({ type: "finish", provider: "scripted", name: "daily-digest" })
-    }))
+    })
+  )
 
   it.live("is not made again where the server refuses it", () =>
-    Effect.gen(function*() {
-      const refusals = [[400, "too long", "refused"], [401, "who are you", "authentication"], [404, "no such model", "refused"], [429, "You exceeded your current quota", "quota"]] as const
+    Effect.gen(function* () {
+      const refusals = [
+        [400, "too long", "refused"],
+        [401, "who are you", "authentication"],
+        [404, "no such model", "refused"],
+        [429, "You exceeded your current quota", "quota"]
+      ] as const
       for (const [status, message, reason] of refusals) {
         const { failure, server } = yield* askServer([{ kind: "json", status, body: { error: { message } } }])
         expect(failure).toMatchObject({ reason, message: `HTTP ${status}: ${message}` })
         expect(server.requests).toHaveLength(1)
       }
-    }))
+    })
+  )
 
   it.live("is made again where the error comes inside the stream", () =>
-    Effect.gen(function*() {
-      const { parts, server } = yield* askServer([events({ error: { message: "overloaded", code: 529 } }), events({ error: { message: "try later" } }), hello])
+    Effect.gen(function* () {
+      const { parts, server } = yield* askServer([
+        events({ error: { message: "overloaded", code: 529 } }),
+        events({ error: { message: "try later" } }),
+        hello
+      ])
       expect(textOf(parts)).toBe("Hello")
       expect(server.requests).toHaveLength(3)
-    }))
+    })
+  )
 
   it.live("is made again where only a tool call had begun, since none was delivered", () =>
-    Effect.gen(function*() {
-      const begun: FakeAnswer = { kind: "stream", chunks: [toEvent(toolDelta(0, "a", "create_object", "{\"type\": \"F"))], ending: "end" }
+    Effect.gen(function* () {
+      const begun: FakeAnswer = {
+        kind: "stream",
+        chunks: [toEvent(toolDelta(0, "a", "create_object", '{"type": "F'))],
+        ending: "end"
+      }
       const { parts, server } = yield* askServer([begun, hello], asking("hi", { tools }))
       expect(parts.map((part) => part.type)).toEqual(["text", "text", "finish"])
       expect(server.requests).toHaveLength(2)
-    }))
+    })
+  )
 
   it.live("says so where nobody listens", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { clock, pausesMs } = makeFakeClock()
       const failure = yield* ask(model, asking("hi")).pipe(
         Effect.flip,
@@ -184,31 +330,46 @@ describe("a request that fails before any output", () => {
       )
       expect(failure).toMatchObject({ reason: "cut", outputBegan: false })
       expect(pausesMs).toHaveLength(3)
-    }))
+    })
+  )
 })
 
 describe("an answer that breaks off after its first word", () => {
   const first = toEvent(chatChunk({ content: "Hel" }))
 
   for (const ending of ["hang", "end"] as const) {
-    it.live(`fails and is not begun again (${ending === "hang" ? "the socket closes" : "the stream ends without a finish"})`, () =>
-      Effect.gen(function*() {
-        const { failure, parts, server } = yield* askServer([{ kind: "stream", chunks: [first], ending }, hello], asking("hi"), { ...model, fallback: { provider: "scripted", name: "daily-digest" } })
-        expect(parts).toEqual([{ type: "text", delta: "Hel" }])
-        expect(failure).toMatchObject({ reason: "cut", outputBegan: true, isRetryable: false })
-        expect(server.requests).toHaveLength(1)
-      }))
+    it.live(
+      `fails and is not begun again (${ending === "hang" ? "the socket closes" : "the stream ends without a finish"})`,
+      () =>
+        Effect.gen(function* () {
+          const { failure, parts, server } = yield* askServer(
+            [{ kind: "stream", chunks: [first], ending }, hello],
+            asking("hi"),
+            { ...model, fallback: { provider: "scripted", name: "daily-digest" } }
+          )
+          expect(parts).toEqual([{ type: "text", delta: "Hel" }])
+          expect(failure).toMatchObject({ reason: "cut", outputBegan: true, isRetryable: false })
+          expect(server.requests).toHaveLength(1)
+        })
+    )
   }
 })
 
 describe("an interruption hangs up on the server", () => {
-  const begun: FakeAnswer = { kind: "stream", chunks: [toEvent(chatChunk({ content: "Hel" }))], ending: "hang" }
+  const begun: FakeAnswer = {
+    kind: "stream",
+    chunks: [toEvent(chatChunk({ content: "Hel" }))],
+    ending: "hang"
+  }
 
-  const interruptAfter = (answer: FakeAnswer, isTime: (server: FakeModelServer, heard: Deferred.Deferred<void>) => Deferred.Deferred<void>) =>
-    Effect.gen(function*() {
+  const interruptAfter = (
+    answer: FakeAnswer,
+    isTime: (server: FakeModelServer, heard: Deferred.Deferred<void>) => Deferred.Deferred<void>
+  ) =>
+    Effect.gen(function* () {
       const server = yield* serveAnswers(answer)
       const heard = yield* Deferred.make<void>()
-      const fiber = yield* Effect.gen(function*() {
+      const fiber = yield* Effect.gen(function* () {
         const resolved = yield* (yield* Models).resolve({ agentName: "tester", model })
         yield* Stream.runForEach(resolved.request(asking("hi")), () => Deferred.succeed(heard, undefined))
       }).pipe(Effect.provide(modelsIn(envOf(server))), Effect.forkChild)

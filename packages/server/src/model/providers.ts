@@ -21,7 +21,13 @@ import { FetchHttpClient } from "effect/http"
 export type RemoteProvider = Exclude<ModelProvider, "scripted">
 
 /** In the order in which a server without `TROPISM_MODEL` looks for one it can use. */
-export const remoteProviders: ReadonlyArray<RemoteProvider> = ["openai", "anthropic", "google", "google-vertex", "openai-compatible"]
+export const remoteProviders: ReadonlyArray<RemoteProvider> = [
+  "openai",
+  "anthropic",
+  "google",
+  "google-vertex",
+  "openai-compatible"
+]
 
 export interface Provider {
   /** The model that is asked where nobody named one. */
@@ -42,15 +48,20 @@ const text = (name: string) =>
 
 /** A key as a file or a shell may hand it over: a line break at its end would make the header invalid. */
 const key = (name: string) =>
-  Config.option(Config.Redacted(name)).pipe(Config.map((value) => {
-    const trimmed = Option.isSome(value) ? Redacted.value(value.value).trim() : ""
-    return trimmed === "" ? null : Redacted.make(trimmed)
-  }))
+  Config.option(Config.Redacted(name)).pipe(
+    Config.map((value) => {
+      const trimmed = Option.isSome(value) ? Redacted.value(value.value).trim() : ""
+      return trimmed === "" ? null : Redacted.make(trimmed)
+    })
+  )
 
 const Environment = Config.all({
   openai: Config.all({ key: key("OPENAI_API_KEY"), baseUrl: text("OPENAI_BASE_URL") }),
   anthropic: Config.all({ key: key("ANTHROPIC_API_KEY"), baseUrl: text("ANTHROPIC_BASE_URL") }),
-  google: Config.all({ key: key("GOOGLE_GENERATIVE_AI_API_KEY"), baseUrl: text("GOOGLE_GENERATIVE_AI_BASE_URL") }),
+  google: Config.all({
+    key: key("GOOGLE_GENERATIVE_AI_API_KEY"),
+    baseUrl: text("GOOGLE_GENERATIVE_AI_BASE_URL")
+  }),
   vertex: Config.all({
     key: key("GOOGLE_VERTEX_API_KEY"),
     project: text("GOOGLE_VERTEX_PROJECT"),
@@ -66,15 +77,15 @@ const Environment = Config.all({
 type Environment = Config.Success<typeof Environment>
 
 /** Reads the keys and addresses of all providers. */
-export const loadProviders = Effect.gen(function*() {
+export const loadProviders = Effect.gen(function* () {
   const fetch = yield* FetchHttpClient.Fetch
   const env = yield* Environment
   const keys = [env.openai.key, env.anthropic.key, env.google.key, env.vertex.key, env.compatible.key]
   return {
     byName: {
-      "openai": openai(env.openai, fetch),
-      "anthropic": anthropic(env.anthropic, fetch),
-      "google": google(env.google, fetch),
+      openai: openai(env.openai, fetch),
+      anthropic: anthropic(env.anthropic, fetch),
+      google: google(env.google, fetch),
       "google-vertex": vertex(env.vertex, fetch),
       "openai-compatible": compatible(env.compatible, fetch)
     },
@@ -88,28 +99,43 @@ const reveal = (key: Redacted.Redacted | null): string => (key === null ? "" : R
 const openai = (env: Environment["openai"], fetch: typeof globalThis.fetch): Provider => ({
   defaultModel: "gpt-4o",
   missing: env.key === null ? "set OPENAI_API_KEY" : null,
-  makeModel: (name) => createOpenAI({ apiKey: reveal(env.key), baseURL: env.baseUrl ?? "https://api.openai.com/v1", fetch }).chat(name)
+  makeModel: (name) =>
+    createOpenAI({
+      apiKey: reveal(env.key),
+      baseURL: env.baseUrl ?? "https://api.openai.com/v1",
+      fetch
+    }).chat(name)
 })
 
 const anthropic = (env: Environment["anthropic"], fetch: typeof globalThis.fetch): Provider => ({
   defaultModel: "claude-sonnet-5",
   missing: env.key === null ? "set ANTHROPIC_API_KEY" : null,
-  makeModel: (name) => createAnthropic({ apiKey: reveal(env.key), baseURL: env.baseUrl ?? "https://api.anthropic.com/v1", fetch })(name)
+  makeModel: (name) =>
+    createAnthropic({
+      apiKey: reveal(env.key),
+      baseURL: env.baseUrl ?? "https://api.anthropic.com/v1",
+      fetch
+    })(name)
 })
 
 const google = (env: Environment["google"], fetch: typeof globalThis.fetch): Provider => ({
   defaultModel: "gemini-flash-latest",
   missing: env.key === null ? "set GOOGLE_GENERATIVE_AI_API_KEY" : null,
   makeModel: (name) =>
-    createGoogle({ apiKey: reveal(env.key), baseURL: env.baseUrl ?? "https://generativelanguage.googleapis.com/v1beta", fetch })(name)
+    createGoogle({
+      apiKey: reveal(env.key),
+      baseURL: env.baseUrl ?? "https://generativelanguage.googleapis.com/v1beta",
+      fetch
+    })(name)
 })
 
 /** With a key alone; or with a project and a location, where Google's own library finds the credentials. */
 const vertex = (env: Environment["vertex"], fetch: typeof globalThis.fetch): Provider => ({
   defaultModel: "gemini-3.5-flash",
-  missing: env.key !== null || (env.project !== null && env.location !== null)
-    ? null
-    : "set GOOGLE_VERTEX_API_KEY, or GOOGLE_VERTEX_PROJECT and GOOGLE_VERTEX_LOCATION beside Google Cloud credentials",
+  missing:
+    env.key !== null || (env.project !== null && env.location !== null)
+      ? null
+      : "set GOOGLE_VERTEX_API_KEY, or GOOGLE_VERTEX_PROJECT and GOOGLE_VERTEX_LOCATION beside Google Cloud credentials",
   makeModel: (name) =>
     createGoogleVertex({
       ...(env.key === null ? {} : { apiKey: reveal(env.key) }),
@@ -123,7 +149,10 @@ const vertex = (env: Environment["vertex"], fetch: typeof globalThis.fetch): Pro
 /** Any other server: the address makes it usable, since many local ones ask for no key and know one model only. */
 const compatible = (env: Environment["compatible"], fetch: typeof globalThis.fetch): Provider => ({
   defaultModel: env.model ?? "default",
-  missing: env.baseUrl === null ? "set OPENAI_COMPATIBLE_BASE_URL to the address of a server that speaks OpenAI's chat completions" : null,
+  missing:
+    env.baseUrl === null
+      ? "set OPENAI_COMPATIBLE_BASE_URL to the address of a server that speaks OpenAI's chat completions"
+      : null,
   makeModel: (name) =>
     createOpenAICompatible({
       name: "openai-compatible",
@@ -137,8 +166,10 @@ const compatible = (env: Environment["compatible"], fetch: typeof globalThis.fet
 /** A key of fewer characters is a placeholder for a local server; taking it out would only garble texts. */
 const shortestSecretChars = 8
 
-const scrubber = (keys: ReadonlyArray<Redacted.Redacted | null>) => (value: string): string =>
-  keys.reduce<string>((text, key) => {
-    const secret = reveal(key)
-    return secret.length < shortestSecretChars ? text : text.replaceAll(secret, "<redacted>")
-  }, value)
+const scrubber =
+  (keys: ReadonlyArray<Redacted.Redacted | null>) =>
+  (value: string): string =>
+    keys.reduce<string>((text, key) => {
+      const secret = reveal(key)
+      return secret.length < shortestSecretChars ? text : text.replaceAll(secret, "<redacted>")
+    }, value)

@@ -22,14 +22,33 @@ export const askWithRetries = (
 ): Stream.Stream<ModelPart, ModelFailure> => {
   const first = patiently(model, request)
   if (fallback === null) return first
-  return Stream.catchIf(first, (failure) => !failure.outputBegan, (failure) =>
-    "unavailable" in fallback
-      ? Stream.fail(new ModelFailure({ ...failure, message: `${failure.message} (its fallback cannot be used: ${fallback.unavailable})` }))
-      : Stream.unwrap(Effect.as(
-        Effect.logWarning(`${nameOf(failure)} failed (${failure.reason}: ${failure.message}); asking ${fallback.provider}:${fallback.name}`),
-        Stream.mapError(patiently(fallback, request), (second) =>
-          new ModelFailure({ ...second, message: `${second.message} (asked after ${nameOf(failure)} failed: ${failure.message})` }))
-      )))
+  return Stream.catchIf(
+    first,
+    (failure) => !failure.outputBegan,
+    (failure) =>
+      "unavailable" in fallback
+        ? Stream.fail(
+            new ModelFailure({
+              ...failure,
+              message: `${failure.message} (its fallback cannot be used: ${fallback.unavailable})`
+            })
+          )
+        : Stream.unwrap(
+            Effect.as(
+              Effect.logWarning(
+                `${nameOf(failure)} failed (${failure.reason}: ${failure.message}); asking ${fallback.provider}:${fallback.name}`
+              ),
+              Stream.mapError(
+                patiently(fallback, request),
+                (second) =>
+                  new ModelFailure({
+                    ...second,
+                    message: `${second.message} (asked after ${nameOf(failure)} failed: ${failure.message})`
+                  })
+              )
+            )
+          )
+  )
 }
 
 const patiently = (model: AskedModel, request: ModelRequest): Stream.Stream<ModelPart, ModelFailure> =>
@@ -39,11 +58,19 @@ const backoff = Schedule.exponential(modelLimits.retryBaseMs).pipe(
   Schedule.jittered,
   Schedule.upTo({ times: modelLimits.maxRetries }),
   Schedule.setInputType<ModelFailure>(),
-  Schedule.while(({ input }) => input.isRetryable && (input.retryAfterMs ?? 0) <= modelLimits.retryAfterMaxMs),
+  Schedule.while(
+    ({ input }) => input.isRetryable && (input.retryAfterMs ?? 0) <= modelLimits.retryAfterMaxMs
+  ),
   Schedule.modifyDelay(({ input, duration }) =>
-    Effect.succeed(Math.max(input.retryAfterMs ?? 0, Math.min(Duration.toMillis(duration), modelLimits.retryMaxMs)))),
+    Effect.succeed(
+      Math.max(input.retryAfterMs ?? 0, Math.min(Duration.toMillis(duration), modelLimits.retryMaxMs))
+    )
+  ),
   Schedule.tap(({ input, duration }) =>
-    Effect.logWarning(`${nameOf(input)} failed (${input.reason}: ${input.message}); asking again in ${Math.round(Duration.toMillis(duration))} ms`))
+    Effect.logWarning(
+      `${nameOf(input)} failed (${input.reason}: ${input.message}); asking again in ${Math.round(Duration.toMillis(duration))} ms`
+    )
+  )
 )
 
 const nameOf = (failure: ModelFailure): string => `${failure.provider}:${failure.model}`

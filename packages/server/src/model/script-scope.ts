@@ -16,7 +16,11 @@ export interface ScriptScope {
   /** The first fenced `json` block of that message, decoded; null without one. */
   readonly input: Schema.Json
   /** Results of tools since then, in order. */
-  readonly results: ReadonlyArray<{ readonly tool: string; readonly result: Schema.Json; readonly isError: boolean }>
+  readonly results: ReadonlyArray<{
+    readonly tool: string
+    readonly result: Schema.Json
+    readonly isError: boolean
+  }>
   readonly system: string
   /** Names of the tools that may be called. */
   readonly tools: ReadonlyArray<string>
@@ -36,7 +40,8 @@ export const scopeOf = (
   const lastUserAt = messages.findLastIndex((message) => message.role === "user")
   const since = messages.slice(lastUserAt + 1)
   const user = messages[lastUserAt]
-  const message = user?.role === "user" ? user.content.map((part) => (part.type === "text" ? part.text : "")).join("") : ""
+  const message =
+    user?.role === "user" ? user.content.map((part) => (part.type === "text" ? part.text : "")).join("") : ""
   return {
     step: since.filter((message) => message.role === "assistant").length,
     message,
@@ -58,7 +63,9 @@ const inputOf = (message: string): Schema.Json => {
 }
 
 const toResult = (part: Prompt.ToolMessagePart): ScriptScope["results"] =>
-  part.type === "tool-result" ? [{ tool: part.name, result: decodeResult(part.result), isError: part.isFailure }] : []
+  part.type === "tool-result"
+    ? [{ tool: part.name, result: decodeResult(part.result), isError: part.isFailure }]
+    : []
 
 /** A tool may answer JSON as text; a script would rather have the value. */
 const decodeResult = (result: unknown): Schema.Json => {

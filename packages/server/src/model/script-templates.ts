@@ -28,7 +28,8 @@ const isJson = Schema.is(Schema.Json)
 
 /** Parses one expression, which gives a JSON value; what is not there is null. */
 export const parseExpression = (text: string): Evaluate<Schema.Json> => {
-  if (text.length > modelLimits.scriptParseMaxChars) throw new Error(`an expression has at most ${modelLimits.scriptParseMaxChars} characters`)
+  if (text.length > modelLimits.scriptParseMaxChars)
+    throw new Error(`an expression has at most ${modelLimits.scriptParseMaxChars} characters`)
   const tokenizer = new Tokenizer(text, engine.options.operators, undefined, undefined, true)
   const token = tokenizer.readFilteredValue()
   // Liquid stops at the first thing it does not understand and says nothing.
@@ -37,7 +38,9 @@ export const parseExpression = (text: string): Evaluate<Schema.Json> => {
   const value = new Value(token, engine)
   if (!isWhole(value)) throw new Error(`"${text}" has an operator or a value too many`)
   return (scope) => {
-    const result = toValueSync(value.value(new Context(scope, engine.options, { sync: true }, { liquid: engine })))
+    const result = toValueSync(
+      value.value(new Context(scope, engine.options, { sync: true }, { liquid: engine }))
+    )
     return isJson(result) ? result : null
   }
 }

@@ -10,7 +10,11 @@ type Messages = ReadonlyArray<Prompt.MessageEncoded>
 
 const decodeScript = Schema.decodeUnknownSync(Script)
 
-const answerOf = (script: unknown, messages: Messages, tools: ReadonlyArray<string> = []): Result.Result<ScriptAnswer, string> => {
+const answerOf = (
+  script: unknown,
+  messages: Messages,
+  tools: ReadonlyArray<string> = []
+): Result.Result<ScriptAnswer, string> => {
   const compiled = compileScript(decodeScript(script))
   if (Result.isFailure(compiled)) return Result.fail(compiled.failure)
   return compiled.success.answer(scopeOf(Prompt.make([...messages]), tools, compiled.success.values))
@@ -21,24 +25,37 @@ const sayOf = (script: unknown, messages: Messages, tools: ReadonlyArray<string>
 
 const user = (content: string): Prompt.MessageEncoded => ({ role: "user", content })
 const system = (content: string): Prompt.MessageEncoded => ({ role: "system", content })
-const call = (id: string, name: string): Prompt.MessageEncoded => ({ role: "assistant", content: [{ type: "tool-call", id, name, params: {} }] })
+const call = (id: string, name: string): Prompt.MessageEncoded => ({
+  role: "assistant",
+  content: [{ type: "tool-call", id, name, params: {} }]
+})
 const result = (id: string, name: string, value: unknown, isFailure = false): Prompt.MessageEncoded => ({
   role: "tool",
   content: [{ type: "tool-result", id, name, result: value, isFailure }]
 })
 
-const twoSteps = { rules: [{ when: "step == 0", say: "first", calls: [{ tool: "t", arguments: {} }] }, { say: "second" }] }
+const twoSteps = {
+  rules: [{ when: "step == 0", say: "first", calls: [{ tool: "t", arguments: {} }] }, { say: "second" }]
+}
 
 describe("the rules of a script", () => {
   it("the first rule that holds answers", () => {
-    const script = { rules: [{ when: "message contains 'cat'", say: "meow" }, { when: "message contains 'c'", say: "c" }, { say: "other" }] }
+    const script = {
+      rules: [
+        { when: "message contains 'cat'", say: "meow" },
+        { when: "message contains 'c'", say: "c" },
+        { say: "other" }
+      ]
+    }
     expect(sayOf(script, [user("a cat")])).toBe("meow")
     expect(sayOf(script, [user("a cow")])).toBe("c")
     expect(sayOf(script, [user("a dog")])).toBe("other")
   })
 
   it("a script without a rule for a message says so plainly", () => {
-    expect(sayOf({ rules: [{ when: "false", say: "never" }] }, [user("hi")])).toBe("I am a script, and I have no rule for this message (step 0).")
+    expect(sayOf({ rules: [{ when: "false", say: "never" }] }, [user("hi")])).toBe(
+      "I am a script, and I have no rule for this message (step 0)."
+    )
   })
 
   it("counts answers since the last message of the user", () => {
@@ -48,48 +65,90 @@ describe("the rules of a script", () => {
   })
 
   it("sees the message, the fenced input, the system prompt, the tools and its own values", () => {
-    const script = { values: { greeting: "hello" }, rules: [{ say: "{{ values.greeting }} {{ input.object.name }}|{{ system }}|{{ tools | join: ',' }}" }] }
-    const message = "Look:\n```json\n{\"object\": {\"name\": \"left-pad\"}}\n```\nThanks."
+    const script = {
+      values: { greeting: "hello" },
+      rules: [{ say: "{{ values.greeting }} {{ input.object.name }}|{{ system }}|{{ tools | join: ',' }}" }]
+    }
+    const message = 'Look:\n```json\n{"object": {"name": "left-pad"}}\n```\nThanks.'
     expect(sayOf(script, [system("be kind"), user(message)], ["a", "b"])).toBe("hello left-pad|be kind|a,b")
   })
 
   it("has no input where the block is no JSON or does not begin its line", () => {
     const script = { rules: [{ when: "input == nil", say: "none" }, { say: "some" }] }
     expect(sayOf(script, [user("```json\n{oops}\n```")])).toBe("none")
-    expect(sayOf(script, [user("say \"```json\n{}\n```")])).toBe("none")
+    expect(sayOf(script, [user('say "```json\n{}\n```')])).toBe("none")
     expect(sayOf(script, [user("```json\n{}\n```")])).toBe("some")
   })
 
   it("reads results as values, also where a tool answered JSON as text", () => {
-    const script = { rules: [{ say: "{{ results[0].tool }}:{{ results[0].result.n }}:{{ results[0].isError }}|{{ results[1].result.n }}:{{ results[1].isError }}" }] }
-    const messages = [user("go"), call("1", "a"), result("1", "a", { n: 1 }), result("2", "b", "{\"n\": 2}", true)]
+    const script = {
+      rules: [
+        {
+          say: "{{ results[0].tool }}:{{ results[0].result.n }}:{{ results[0].isError }}|{{ results[1].result.n }}:{{ results[1].isError }}"
+        }
+      ]
+    }
+    const messages = [
+      user("go"),
+      call("1", "a"),
+      result("1", "a", { n: 1 }),
+      result("2", "b", '{"n": 2}', true)
+    ]
     expect(sayOf(script, messages)).toBe("a:1:false|2:true")
   })
 })
 
 describe("the arguments of a script's calls", () => {
-  const argumentsOf = (args: unknown, message = "```json\n{\"n\": 7, \"flag\": true, \"list\": [1, 2], \"text\": \"x\"}\n```") => {
-    const answer = Result.getOrThrow(answerOf({ rules: [{ calls: [{ tool: "t", arguments: args }] }] }, [user(message)]))
+  const argumentsOf = (
+    args: unknown,
+    message = '```json\n{"n": 7, "flag": true, "list": [1, 2], "text": "x"}\n```'
+  ) => {
+    const answer = Result.getOrThrow(
+      answerOf({ rules: [{ calls: [{ tool: "t", arguments: args }] }] }, [user(message)])
+    )
     return answer.calls[0]?.arguments
   }
 
   it("keep the type of a text that is one expression", () => {
-    expect(argumentsOf({ n: "{{ input.n }}", flag: "{{input.flag}}", list: "{{ input.list }}", nothing: "{{ input.zzz }}" }))
-      .toEqual({ n: 7, flag: true, list: [1, 2], nothing: null })
+    expect(
+      argumentsOf({
+        n: "{{ input.n }}",
+        flag: "{{input.flag}}",
+        list: "{{ input.list }}",
+        nothing: "{{ input.zzz }}"
+      })
+    ).toEqual({ n: 7, flag: true, list: [1, 2], nothing: null })
   })
 
   it("render a text with more than one expression", () => {
-    expect(argumentsOf({ a: "n={{ input.n }}", b: "{{ input.n }}{{ input.text }}", c: "{% if input.flag %}yes{% endif %}" }))
-      .toEqual({ a: "n=7", b: "7x", c: "yes" })
+    expect(
+      argumentsOf({
+        a: "n={{ input.n }}",
+        b: "{{ input.n }}{{ input.text }}",
+        c: "{% if input.flag %}yes{% endif %}"
+      })
+    ).toEqual({ a: "n=7", b: "7x", c: "yes" })
   })
 
   it("are rendered at any depth, and what is no text stays as it is", () => {
-    expect(argumentsOf({ deep: [{ n: "{{ input.n }}" }, 1, null, false] })).toEqual({ deep: [{ n: 7 }, 1, null, false] })
+    expect(argumentsOf({ deep: [{ n: "{{ input.n }}" }, 1, null, false] })).toEqual({
+      deep: [{ n: 7 }, 1, null, false]
+    })
   })
 
   it("have ids that a replay gives again and no other place gives", () => {
-    const script = { rules: [{ calls: [{ tool: "a", arguments: {} }, { tool: "b", arguments: {} }] }] }
-    const ids = (messages: Messages) => Result.getOrThrow(answerOf(script, messages)).calls.map((call) => call.id)
+    const script = {
+      rules: [
+        {
+          calls: [
+            { tool: "a", arguments: {} },
+            { tool: "b", arguments: {} }
+          ]
+        }
+      ]
+    }
+    const ids = (messages: Messages) =>
+      Result.getOrThrow(answerOf(script, messages)).calls.map((call) => call.id)
     const first = [user("go")]
     const second = [...first, call("1", "a"), result("1", "a", {})]
     const later = [...second, user("go")]
@@ -99,23 +158,32 @@ describe("the arguments of a script's calls", () => {
 })
 
 describe("a script with a mistake", () => {
-  const faultOf = (rule: unknown): string => Result.getOrThrow(Result.flip(answerOf({ rules: [{ when: "false" }, rule] }, [user("hi")])))
+  const faultOf = (rule: unknown): string =>
+    Result.getOrThrow(Result.flip(answerOf({ rules: [{ when: "false" }, rule] }, [user("hi")])))
 
   it("is refused where an expression is not understood to its end", () => {
-    expect(faultOf({ when: "step == 0 an message" })).toBe("rule 2 of the script: \"step == 0 an message\" has an operator or a value too many")
+    expect(faultOf({ when: "step == 0 an message" })).toBe(
+      'rule 2 of the script: "step == 0 an message" has an operator or a value too many'
+    )
     expect(faultOf({ when: "step == " })).toContain("too many")
-    expect(faultOf({ when: "step == 0) or true" })).toBe("rule 2 of the script: \") or true\" is not understood in \"step == 0) or true\"")
-    expect(faultOf({ calls: [{ tool: "t", arguments: { a: "{{ message message }}" } }] })).toContain("too many")
+    expect(faultOf({ when: "step == 0) or true" })).toBe(
+      'rule 2 of the script: ") or true" is not understood in "step == 0) or true"'
+    )
+    expect(faultOf({ calls: [{ tool: "t", arguments: { a: "{{ message message }}" } }] })).toContain(
+      "too many"
+    )
   })
 
   it("is refused where a condition is neither true nor false", () => {
-    expect(faultOf({ when: "message" })).toContain("neither true nor false but \"hi\"")
+    expect(faultOf({ when: "message" })).toContain('neither true nor false but "hi"')
   })
 
   it("is refused where a template is broken or names no filter", () => {
     expect(faultOf({ say: "{% if %}" })).toContain("rule 2")
     expect(faultOf({ say: "{{ message | shout }}" })).toContain("undefined filter: shout")
-    expect(faultOf({ calls: [{ tool: "t", arguments: { a: "{{ message | shout }}" } }] })).toContain("undefined filter: shout")
+    expect(faultOf({ calls: [{ tool: "t", arguments: { a: "{{ message | shout }}" } }] })).toContain(
+      "undefined filter: shout"
+    )
   })
 
   it("cannot read a file", () => {
@@ -124,11 +192,18 @@ describe("a script with a mistake", () => {
   })
 
   it("cannot take the memory of the server", () => {
-    expect(faultOf({ say: "{% for i in (1..1000000000) %}x{% endfor %}" })).toContain("memory alloc limit exceeded")
+    expect(faultOf({ say: "{% for i in (1..1000000000) %}x{% endfor %}" })).toContain(
+      "memory alloc limit exceeded"
+    )
   })
 })
 
 it.effect("a script that names a constructor sees nothing", () =>
   Effect.sync(() => {
-    expect(sayOf({ rules: [{ say: "[{{ input.constructor.name }}{{ message.constructor.name }}]" }] }, [user("```json\n{}\n```")])).toBe("[]")
-  }))
+    expect(
+      sayOf({ rules: [{ say: "[{{ input.constructor.name }}{{ message.constructor.name }}]" }] }, [
+        user("```json\n{}\n```")
+      ])
+    ).toBe("[]")
+  })
+)

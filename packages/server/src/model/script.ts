@@ -12,7 +12,11 @@ import { type Evaluate, parseCondition, parseTemplate, parseValue } from "./scri
 
 export interface ScriptAnswer {
   readonly text: string
-  readonly calls: ReadonlyArray<{ readonly id: string; readonly tool: string; readonly arguments: Schema.Json }>
+  readonly calls: ReadonlyArray<{
+    readonly id: string
+    readonly tool: string
+    readonly arguments: Schema.Json
+  }>
   readonly latencyMs: number
   /** Null: all at once. */
   readonly tokensPerSecond: number | null
@@ -48,10 +52,19 @@ const compileRule = (rule: ScriptRule): CompiledRule => {
     holds: rule.when === undefined || rule.when === null ? () => true : parseCondition(rule.when),
     answer: (scope) => ({
       text: say(scope),
-      calls: calls.map((call, index) => ({ id: callId(scope, index), tool: call.tool, arguments: call.arguments(scope) })),
+      calls: calls.map((call, index) => ({
+        id: callId(scope, index),
+        tool: call.tool,
+        arguments: call.arguments(scope)
+      })),
       latencyMs: rule.latencyMs ?? 0,
       tokensPerSecond: rule.tokensPerSecond ?? null,
-      fault: rule.fault ? { kind: rule.fault.kind, message: rule.fault.message ?? `The script asks for the fault "${rule.fault.kind}"` } : null
+      fault: rule.fault
+        ? {
+            kind: rule.fault.kind,
+            message: rule.fault.message ?? `The script asks for the fault "${rule.fault.kind}"`
+          }
+        : null
     })
   }
 }
@@ -59,7 +72,10 @@ const compileRule = (rule: ScriptRule): CompiledRule => {
 /** The same place in the log always gives the same id, and no other place gives it. */
 const callId = (scope: ScriptScope, index: number): string => `call_${scope.turn}_${scope.step}_${index}`
 
-const answerWith = (rules: ReadonlyArray<CompiledRule>, scope: ScriptScope): Result.Result<ScriptAnswer, string> => {
+const answerWith = (
+  rules: ReadonlyArray<CompiledRule>,
+  scope: ScriptScope
+): Result.Result<ScriptAnswer, string> => {
   for (const [index, rule] of rules.entries()) {
     const holds = tryRule(index, () => rule.holds(scope))
     if (Result.isFailure(holds)) return Result.fail(holds.failure)
@@ -77,5 +93,6 @@ const answerWith = (rules: ReadonlyArray<CompiledRule>, scope: ScriptScope): Res
 const tryRule = <A>(index: number, run: () => A): Result.Result<A, string> =>
   Result.try({
     try: run,
-    catch: (error) => `rule ${index + 1} of the script: ${error instanceof Error ? error.message : String(error)}`
+    catch: (error) =>
+      `rule ${index + 1} of the script: ${error instanceof Error ? error.message : String(error)}`
   })

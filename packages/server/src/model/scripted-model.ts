@@ -21,7 +21,8 @@ export const fromScript = (script: CompiledScript): Effect.Effect<LanguageModel.
     Stream.suspend(() => {
       const tools = request.toolChoice === "none" ? [] : request.tools.map((tool) => tool.name)
       const answer = script.answer(scopeOf(request.prompt, tools, script.values))
-      if (Result.isFailure(answer)) return fail(new AiError.InvalidRequestError({ description: answer.failure }))
+      if (Result.isFailure(answer))
+        return fail(new AiError.InvalidRequestError({ description: answer.failure }))
       const parts = speak(answer.success, tokensOf(JSON.stringify(request.prompt.content)))
       return Stream.unwrap(Effect.as(pause(answer.success.latencyMs), parts))
     })
@@ -37,7 +38,10 @@ const speak = (answer: ScriptAnswer, inputTokens: number): Parts => {
     case "hang":
       return Stream.never
     case "cut":
-      return Stream.concat(say({ ...answer, text: answer.text.slice(0, Math.ceil(answer.text.length / 2)) }), Stream.fail(cutShort(answer.fault.message)))
+      return Stream.concat(
+        say({ ...answer, text: answer.text.slice(0, Math.ceil(answer.text.length / 2)) }),
+        Stream.fail(cutShort(answer.fault.message))
+      )
     case undefined:
       return Stream.concat(say(answer), Stream.fromIterable(closing(answer, inputTokens)))
   }
@@ -48,23 +52,36 @@ const textId = "0"
 const say = (answer: ScriptAnswer): Parts => {
   if (answer.text === "") return Stream.empty
   const pace = answer.tokensPerSecond
-  const deltas = pace === null
-    ? Stream.succeed(answer.text)
-    : Stream.mapEffect(Stream.fromIterable(wordsOf(answer.text)), (word) => Effect.as(pause((tokensOf(word) * 1000) / pace), word))
+  const deltas =
+    pace === null
+      ? Stream.succeed(answer.text)
+      : Stream.mapEffect(Stream.fromIterable(wordsOf(answer.text)), (word) =>
+          Effect.as(pause((tokensOf(word) * 1000) / pace), word)
+        )
   return Stream.make<[Response.StreamPartEncoded]>({ type: "text-start", id: textId }).pipe(
-    Stream.concat(Stream.map(deltas, (delta): Response.StreamPartEncoded => ({ type: "text-delta", id: textId, delta }))),
+    Stream.concat(
+      Stream.map(deltas, (delta): Response.StreamPartEncoded => ({ type: "text-delta", id: textId, delta }))
+    ),
     Stream.concat(Stream.make<[Response.StreamPartEncoded]>({ type: "text-end", id: textId }))
   )
 }
 
 const closing = (answer: ScriptAnswer, inputTokens: number): ReadonlyArray<Response.StreamPartEncoded> => [
-  ...answer.calls.map((call): Response.StreamPartEncoded => ({ type: "tool-call", id: call.id, name: call.tool, params: call.arguments })),
+  ...answer.calls.map((call): Response.StreamPartEncoded => ({
+    type: "tool-call",
+    id: call.id,
+    name: call.tool,
+    params: call.arguments
+  })),
   {
     type: "finish",
     reason: answer.calls.length === 0 ? "stop" : "tool-calls",
     usage: {
       inputTokens: { total: inputTokens },
-      outputTokens: { total: tokensOf(answer.text) + (answer.calls.length === 0 ? 0 : tokensOf(JSON.stringify(answer.calls))) }
+      outputTokens: {
+        total:
+          tokensOf(answer.text) + (answer.calls.length === 0 ? 0 : tokensOf(JSON.stringify(answer.calls)))
+      }
     }
   }
 ]

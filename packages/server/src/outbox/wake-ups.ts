@@ -69,15 +69,23 @@ export const drive = <R>(
 ) =>
   Effect.gen(function* () {
     const mailbox = yield* (yield* WakeUps).listen(topic)
-    const round = work.pipe(
-      Effect.catchCause((cause) =>
-        Cause.hasInterrupts(cause)
-          ? Effect.failCause(cause)
-          : Effect.as(Effect.logError(`${name} failed and will try again`, Cause.squash(cause)), false)
-      )
-    )
+    const round = survive(name, work, false)
     while (true) {
       const hasMore = yield* round
       if (!hasMore) yield* nextWakeUp(mailbox, sweepIntervalMs)
     }
   }).pipe(Effect.scoped, Effect.withSpan(name))
+
+/** Does one project's share of a round: a defect in it is logged, and the other projects have their turn. */
+export const share = <R>(
+  name: string,
+  projectId: string,
+  work: Effect.Effect<number, never, R>
+): Effect.Effect<number, never, R> => survive(`${name} of project ${projectId}`, work, 0)
+
+const survive = <A, R>(name: string, work: Effect.Effect<A, never, R>, otherwise: A) =>
+  Effect.catchCause(work, (cause) =>
+    Cause.hasInterrupts(cause)
+      ? Effect.failCause(cause)
+      : Effect.as(Effect.logError(`${name} failed and will try again`, Cause.squash(cause)), otherwise)
+  )

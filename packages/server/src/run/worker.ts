@@ -15,7 +15,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database, orDie, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { runLimits } from "../limits.ts"
-import { drive, WakeUps } from "../outbox/wake-ups.ts"
+import { drive, share, WakeUps } from "../outbox/wake-ups.ts"
 import { Actor } from "./actor.ts"
 import { Endings } from "./endings.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
@@ -94,7 +94,8 @@ export class Worker extends Context.Service<
         for (const [index, { projectId }] of due.entries()) {
           const free = runLimits.concurrentRuns - (yield* FiberSet.size(hands))
           if (free <= 0) break
-          claimed += yield* claimIn(projectId, Math.max(1, Math.ceil(free / (due.length - index))))
+          const part = Math.max(1, Math.ceil(free / (due.length - index)))
+          claimed += yield* share("Worker", projectId, claimIn(projectId, part))
         }
         return claimed > 0
       }).pipe(claiming.withPermit)

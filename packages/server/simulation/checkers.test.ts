@@ -1,0 +1,234 @@
+/**
+ * Shows that every checker can complain: each kind of fault is planted in the rows
+ * that simulations left, and its checker finds it.
+ *
+ * A plant is undone with its transaction. It is tried on one simulation after
+ * another until there is a row that it can spoil.
+ */
+import { expect, layer } from "@effect/vitest"
+import type { PgConnection } from "@effect/sql-pg"
+import { Context, Effect, Layer } from "effect"
+import { connect } from "../src/database/postgres-access.ts"
+import { check, checkerNames } from "./checkers.ts"
+import { simulationDatabase } from "./database-for-tests.ts"
+import type { Remains } from "./remains.ts"
+import { readRowsWith } from "./rows.ts"
+import { simulate } from "./simulate.ts"
+import { openSurroundings } from "./surroundings.ts"
+
+interface Project {
+  readonly id: string
+  readonly remains: Remains
+}
+
+class Simulated extends Context.Service<
+  Simulated,
+  { readonly owner: PgConnection.PgConnection; readonly projects: ReadonlyArray<Project> }
+>()("@tropism/server/simulation/Simulated") {
+  /** The projects of some seeds, all without a complaint. */
+  static readonly layer = Layer.effect(
+    Simulated,
+    Effect.gen(function* () {
+      const access = yield* simulationDatabase
+      const surroundings = yield* openSurroundings(access)
+      const projects: Array<Project> = []
+      for (let seed = 1; seed <= 24; seed++) {
+        const { project, complaints } = yield* Effect.promise(() => simulate(surroundings, seed))
+        if (project !== undefined && complaints.length === 0) projects.push(project)
+      }
+      return Simulated.of({ owner: yield* connect(access.ownerUrl), projects })
+    })
+  )
+}
+
+interface Plant {
+  readonly checker: string
+  readonly fault: string
+  /** Statements; `$1` is the project. One of them must change a row. */
+  readonly sql: ReadonlyArray<string>
+}
+
+const agentsEvent = `select id from kb.graph_events where project_id = $1 and actor_type = 'agent' limit 1`
+const logEvent = (type: string) =>
+  `delete from kb.context_events where (project_id, context_name, number) in
+    (select project_id, context_name, number from kb.context_events where project_id = $1 and type = '${type}' limit 1)`
+
+const plants: ReadonlyArray<Plant> = [
+  {
+    checker: "eventPerChange",
+    fault: "an event says another state than its version",
+    sql: [`update kb.graph_events set snapshot = jsonb_set(snapshot, '{properties,planted}', '1') where project_id = $1 and entity_type = 'graphObject'`]
+  },
+  {
+    checker: "historyFolds",
+    fault: "an object was written past its history",
+    sql: [`update kb.graph_objects set properties = properties || '{"planted": 1}' where project_id = $1`]
+  },
+  {
+    checker: "changesTold",
+    fault: "an event tells the wrong properties",
+    sql: [`update kb.graph_events set changed_properties = '{planted}' where project_id = $1 and type = 'updated'`]
+  },
+  {
+    checker: "feedGapless",
+    fault: "a place of the feed is left out",
+    sql: [`update kb.graph_events set position = position + 1 where project_id = $1 and position = (select last_position from kb.feeds where project_id = $1)`]
+  },
+  {
+    checker: "feedGapless",
+    fault: "an event was never dispatched",
+    sql: [`update kb.graph_events set position = null where id in (select id from kb.graph_events where project_id = $1 limit 1)`]
+  },
+  {
+    checker: "acknowledgedKept",
+    fault: "what a person was told was written is not there",
+    sql: [`update kb.graph_events set entity_id = gen_random_uuid() where project_id = $1 and actor_type = 'user'`]
+  },
+  {
+    checker: "everyEventAnswered",
+    fault: "a matching event has no entry",
+    sql: [`delete from kb.agent_processing_log where project_id = $1`]
+  },
+  {
+    checker: "everyEventAnswered",
+    fault: "an agent was refused with no reason told",
+    sql: [`update kb.graph_events set refusals = '[]' where project_id = $1 and refusals <> '[]'`]
+  },
+  {
+    checker: "handledOnce",
+    fault: "an object's version was handled twice",
+    sql: [
+      `insert into kb.agent_processing_log
+        select (json_populate_record(entry, json_build_object('id', gen_random_uuid(), 'attempt', 2))).*
+        from kb.agent_processing_log entry where project_id = $1 and status = 'completed' limit 1`
+    ]
+  },
+  {
+    checker: "handledOnce",
+    fault: "an entry has the run of another event",
+    sql: [
+      `update kb.agent_runs set trigger = jsonb_set(trigger, '{events,0,id}', to_jsonb(gen_random_uuid())) where project_id = $1 and trigger->>'type' = 'reaction'`
+    ]
+  },
+  {
+    checker: "notWokenByItself",
+    fault: "an agent was woken by its own change",
+    sql: [
+      `update kb.graph_events event set actor_type = 'agent', actor_id = entry.agent_id::text
+        from kb.agent_processing_log entry where entry.event_id = event.id and event.project_id = $1`
+    ]
+  },
+  { checker: "runsAtRest", fault: "a run is still running", sql: [`update kb.agent_runs set status = 'running' where project_id = $1 and trigger->>'type' <> 'context'`] },
+  {
+    checker: "runsAtRest",
+    fault: "an entry is completed though its run failed",
+    sql: [`update kb.agent_runs set status = 'failed', error_message = 'planted' where project_id = $1 and status = 'completed' and trigger->>'type' = 'reaction'`]
+  },
+  { checker: "chainsCounted", fault: "a chain counts a run too many", sql: [`update kb.budgets set runs = runs + 1 where project_id = $1`] },
+  { checker: "chainsLead", fault: "a change of an agent is not deeper than its cause", sql: [`update kb.graph_events set depth = 0 where id in (${agentsEvent})`] },
+  {
+    checker: "firedOnce",
+    fault: "a schedule fired twice for one instant",
+    sql: [
+      `drop index kb.agent_runs_due`,
+      `update kb.agent_runs set due_at = '2026-01-01' where agent_id = (select agent_id from kb.agent_runs where project_id = $1 group by agent_id having count(*) > 1 limit 1)`
+    ]
+  },
+  { checker: "callsAnswered", fault: "a call has no outcome in its log", sql: [logEvent("ToolCallCompletedEvent")] },
+  {
+    checker: "callsAnswered",
+    fault: "a call has two outcomes in its log",
+    sql: [`update kb.context_events set payload = payload || '{"callId": "call_1_0_0"}' where project_id = $1 and type = 'ToolCallCompletedEvent'`]
+  },
+  { checker: "callsRecorded", fault: "a call is not on record", sql: [`delete from kb.tool_calls where project_id = $1`] },
+  { checker: "callsRecorded", fault: "a record says another result", sql: [`update kb.tool_calls set result = '"planted"' where project_id = $1`] },
+  { checker: "effectsRecorded", fault: "a task has no call that suggested it", sql: [`update kb.tool_calls set decision = null where project_id = $1 and decision = 'suggest'`] },
+  {
+    checker: "effectsRecorded",
+    fault: "a call had two effects",
+    sql: [
+      `update kb.tasks set tool_call_id = (select tool_call_id from kb.tasks where project_id = $1 order by number limit 1) where project_id = $1 and number = 2`
+    ]
+  },
+  {
+    checker: "suggestedOnly",
+    fault: "an agent in suggest mode wrote without a task",
+    sql: [`update kb.graph_events set task_id = null, approved_by = null where id in (${agentsEvent})`, `update kb.agents set execution_mode = 'suggest' where project_id = $1`]
+  },
+  {
+    checker: "suggestedOnly",
+    fault: "the task behind an agent's write was rejected",
+    sql: [`update kb.tasks set status = 'rejected' where project_id = $1 and outcome->>'change' = 'updated'`]
+  },
+  { checker: "decisionsApplied", fault: "a rejected task changed something", sql: [`update kb.tasks set status = 'rejected' where project_id = $1 and status = 'completed'`] },
+  {
+    checker: "decisionsApplied",
+    fault: "an approved task changed nothing",
+    sql: [`update kb.graph_events set task_id = null where project_id = $1 and task_id is not null`]
+  },
+  { checker: "decisionsKept", fault: "a decision is lost", sql: [`update kb.tasks set status = 'pending' where project_id = $1 and status <> 'pending'`] },
+  { checker: "tasksNumbered", fault: "a task's number is left out", sql: [`update kb.tasks set number = number + 1 where project_id = $1 and number = (select max(number) from kb.tasks where project_id = $1)`] },
+  { checker: "logsContiguous", fault: "an event is missing in a log", sql: [logEvent("ToolCallStartedEvent")] },
+  { checker: "logsContiguous", fault: "a log's head counts an event too many", sql: [`update kb.contexts set last_event_number = last_event_number + 1 where project_id = $1`] },
+  { checker: "turnsEnd", fault: "a turn never ended", sql: [`update kb.context_events set type = 'PlantedEvent' where project_id = $1 and type = 'AgentTurnCompletedEvent'`] },
+  { checker: "turnsEnd", fault: "a turn ended twice", sql: [`update kb.context_events set type = 'AgentTurnInterruptedEvent', payload = '{"turnNumber": 1, "reason": "crash"}' where project_id = $1 and type = 'SessionEndedEvent'`] },
+  { checker: "logsFold", fault: "a run counts a step too many", sql: [`update kb.agent_runs set step_count = step_count + 1 where project_id = $1`] },
+  { checker: "logsFold", fault: "a run reports what it never said", sql: [`update kb.agent_runs set summary = 'planted' where project_id = $1 and status = 'completed'`] },
+  { checker: "logsFold", fault: "a run reports tokens that nobody used", sql: [`update kb.agent_runs set usage = '{"inputTokens": 1, "outputTokens": 0}' where project_id = $1`] },
+  { checker: "logsClosed", fault: "a session was left open", sql: [`update kb.context_events set type = 'PlantedEvent' where project_id = $1 and type = 'SessionEndedEvent'`] },
+  {
+    checker: "logsClosed",
+    fault: "a message has no answer",
+    sql: [
+      `insert into kb.context_events select project_id, context_name, 999, type, payload, parent_event_id, true, created_at
+        from kb.context_events where project_id = $1 and type = 'UserMessageEvent' and context_name in
+        (select context_name from kb.agent_runs where project_id = $1 and status = 'completed') limit 1`
+    ]
+  },
+  {
+    checker: "messagesKept",
+    fault: "a message is lost",
+    sql: [`update kb.context_events set payload = '{"content": "planted"}' where project_id = $1 and context_name = 'talk' and type = 'UserMessageEvent'`]
+  }
+]
+
+/** Plants a fault and asks the checkers; undefined when there was nothing to spoil. */
+const complaintsAfter = ({ sql }: Plant, { id, remains }: Project, owner: PgConnection.PgConnection) =>
+  Effect.gen(function* () {
+    yield* owner.query("begin")
+    let changed = 0
+    for (const statement of sql) {
+      const result = yield* owner.query(statement, statement.includes("$1") ? [id] : [])
+      changed += result.rowCount ?? 0
+    }
+    return changed === 0 ? undefined : check({ ...remains, ...(yield* readRowsWith(owner, id)) })
+  }).pipe(Effect.ensuring(Effect.ignore(owner.query("rollback"))))
+
+layer(Simulated.layer, { excludeTestServices: true, timeout: 120_000 })("A checker", (it) => {
+  for (const plant of plants) {
+    it.effect(`${plant.checker} complains when ${plant.fault}`, () =>
+      Effect.gen(function* () {
+        const { owner, projects } = yield* Simulated
+        for (const project of projects) {
+          const complaints = yield* complaintsAfter(plant, project, owner)
+          if (complaints === undefined) continue
+          expect(complaints.map(({ checker }) => checker)).toContain(plant.checker)
+          return
+        }
+        expect.fail("no simulation left a row that could be spoiled")
+      })
+    )
+  }
+
+  it.effect("calm complains when a server logged an error and nothing was broken on purpose", () =>
+    Effect.gen(function* () {
+      const [project] = (yield* Simulated).projects
+      const complaints = project && check({ ...project.remains, errors: ["deadlock detected"], hasBrokenLines: false })
+      expect(complaints).toEqual([{ checker: "calm", detail: "deadlock detected" }])
+    })
+  )
+
+  it("is shown to complain, each of them", () => {
+    expect(new Set([...plants.map((plant) => plant.checker), "calm"])).toEqual(new Set(checkerNames))
+  })
+})
