@@ -1,0 +1,166 @@
+/**
+ * The real server, killed in the middle of its work again and again.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber, Schedule } from "effect"
+import { invokeWith, until } from "../testing/invoke.ts"
+import { launch, type Launched, launcher } from "../testing/launch.ts"
+
+const packageCount = 30
+
+/** Every third package states no licence, every fifth runs a script when it is installed. */
+const lockfile = {
+  name: "shop",
+  version: "1.0.0",
+  lockfileVersion: 3,
+  packages: {
+    "": { name: "shop", version: "1.0.0", license: "MIT" },
+    ...Object.fromEntries(
+      Array.from({ length: packageCount }, (_, index) => [
+        `node_modules/p${index}`,
+        {
+          version: "1.0.0",
+          ...(index % 3 === 0 ? {} : { license: "MIT" }),
+          ...(index % 5 === 0 ? { hasInstallScript: true } : {})
+        }
+      ])
+    )
+  }
+}
+
+const dataFolder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "tropism-deaths-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+)
+
+/** Kills the program itself: the launcher would let it stop. */
+const kill = (server: Launched) =>
+  Effect.gen(function* () {
+    const launcherId = String(server.process.pid)
+    const children = readFileSync(`/proc/${launcherId}/task/${launcherId}/children`, "utf8").trim().split(" ")
+    for (const child of children) process.kill(Number(child), "SIGKILL")
+    yield* until(() => server.code() !== undefined)
+  })
+
+const start = (data: string) =>
+  Effect.gen(function* () {
+    const server = yield* launch(launcher, ["start", "--json"], { TROPISM_DATA: data, PORT: "0" })
+    yield* until(() => server.out().includes("\n") || server.code() !== undefined)
+    const ready: { readonly url: string } = JSON.parse(server.out())
+    const token = readFileSync(join(data, "token"), "utf8").trim()
+    const get = (path: string) =>
+      Effect.promise(() =>
+        fetch(ready.url + path, { headers: { authorization: `Bearer ${token}` } }).then((answer) =>
+          answer.json()
+        )
+      )
+    /** All items of a list, page by page. */
+    const all = (path: string) =>
+      Effect.gen(function* () {
+        const items: Array<Record<string, unknown>> = []
+        let cursor: string | null = null
+        do {
+          const page: { items: Array<Record<string, unknown>>; nextCursor: string | null } = yield* get(
+            `${path}${path.includes("?") ? "&" : "?"}limit=200${cursor === null ? "" : `&cursor=${cursor}`}`
+          )
+          items.push(...page.items)
+          cursor = page.nextCursor
+        } while (cursor !== null)
+        return items
+      })
+    const tropism = (...args: ReadonlyArray<string>) =>
+      invokeWith({ TROPISM_DATA: data }, ...args, "--url", ready.url)
+    return { server, all, tropism }
+  })
+
+const count = <A>(items: ReadonlyArray<A>, key: (item: A) => unknown): ReadonlyMap<unknown, number> => {
+  const counts = new Map<unknown, number>()
+  for (const item of items) counts.set(key(item), (counts.get(key(item)) ?? 0) + 1)
+  return counts
+}
+
+describe("kill -9 of the server at any moment", () => {
+  it.live(
+    "leaves every object its one event, every matching event its one entry, every run an end, and nothing twice",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* dataFolder
+        const data = join(folder, "data")
+        const file = join(folder, "package-lock.json")
+        writeFileSync(file, JSON.stringify(lockfile))
+
+        let life = yield* start(data)
+        yield* life.tropism("projects", "create", "Shop")
+        yield* life.tropism("agents", "apply", "-f", join(launcher, "..", "..", "demo"))
+        const [project] = yield* life.all("/api/projects")
+        const root = `/api/projects/${String(project?.["id"])}`
+        for (const endedBefore of [1, 12, 30]) {
+          const importing = yield* Effect.forkChild(Effect.exit(life.tropism("import", file)))
+          yield* life.all(`${root}/runs?status=completed`).pipe(
+            Effect.repeat({
+              until: (runs) => runs.length >= endedBefore,
+              schedule: Schedule.spaced("10 millis")
+            })
+          )
+          yield* kill(life.server)
+          yield* Fiber.join(importing)
+          life = yield* start(data)
+        }
+        yield* life.tropism("import", file)
+        const runs = yield* life.all(`${root}/runs`).pipe(
+          Effect.repeat({
+            until: (found) =>
+              found.length === 2 * (packageCount + 1) && found.every((run) => run["completedAt"] !== null),
+            schedule: Schedule.spaced("50 millis")
+          })
+        )
+        expect(count(runs, (run) => run["status"])).toEqual(new Map([["completed", 2 * (packageCount + 1)]]))
+
+        const events = yield* life.all(`${root}/events`)
+        const created = events.filter(
+          (one) => one["type"] === "created" && one["entityType"] === "graphObject"
+        )
+        const objects = yield* life.all(`${root}/objects`)
+        expect(objects).toHaveLength(packageCount + 1 + 6)
+        expect([...count(created, (one) => one["entityId"]).values()].every((times) => times === 1)).toBe(
+          true
+        )
+        expect(created.map((one) => one["entityId"]).toSorted()).toEqual(
+          objects.map((one) => one["id"]).toSorted()
+        )
+        expect(events.map((one) => one["position"])).toEqual(events.map((_, index) => index + 1))
+
+        const tasks = yield* life.all(`${root}/tasks`)
+        expect([...count(tasks, (task) => (task["target"] as { key: string }).key).values()]).toEqual(
+          Array.from({ length: 10 }, () => 1)
+        )
+        for (const agent of yield* life.all(`${root}/agents`)) {
+          const log = yield* life.all(`${root}/agents/${String(agent["id"])}/processing-log`)
+          expect(log).toHaveLength(agent["triggerType"] === "reaction" ? packageCount + 1 : 0)
+          expect(log.every((entry) => entry["status"] === "completed")).toBe(true)
+          expect(new Set(log.map((entry) => entry["eventId"])).size).toBe(log.length)
+        }
+        life.server.process.kill("SIGTERM")
+        yield* until(() => life.server.code() !== undefined)
+        expect(life.server.code()).toBe(0)
+      }),
+    180_000
+  )
+
+  it.live("says in one sentence that the default model cannot be asked, and starts nothing", () =>
+    Effect.gen(function* () {
+      const data = yield* dataFolder
+      const server = yield* launch(launcher, ["start"], {
+        TROPISM_DATA: data,
+        PORT: "0",
+        TROPISM_MODEL: "foo"
+      })
+      yield* until(() => server.code() !== undefined)
+      expect(server.code()).toBe(1)
+      expect(server.error()).toMatch(/^tropism: TROPISM_MODEL is "foo"[^\n]+\n$/)
+    })
+  )
+})
