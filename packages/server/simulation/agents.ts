@@ -32,7 +32,8 @@ export type Mood = (typeof moods)[number]
 const prompt =
   '```json\n{"event": {% if event %}{{ event | json }}{% else %}null{% endif %}, "object": {% if object %}{{ object | json }}{% else %}null{% endif %}}\n```'
 
-const onMood = (mood: Mood, step: number): string => `input.object.properties.mood == "${mood}" and step == ${step}`
+const onMood = (mood: Mood, step: number): string =>
+  `input.object.properties.mood == "${mood}" and step == ${step}`
 
 const read = { tool: "get_object", arguments: { objectId: "{{ input.object.id }}" } }
 const search = { tool: "search_objects", arguments: { type: "Note", limit: 5 } }
@@ -66,7 +67,11 @@ const suggesterRules: ReadonlyArray<ScriptRule> = [
   { when: onMood("faulty", 0), fault: { kind: "error", message: "The model is not there" } },
   { when: onMood("faultyLater", 0), calls: [read] },
   { when: onMood("faultyLater", 1), fault: { kind: "rateLimited", message: "Too many requests" } },
-  { when: onMood("cut", 0), say: "This answer will break off somewhere", fault: { kind: "cut", message: "Broken off" } },
+  {
+    when: onMood("cut", 0),
+    say: "This answer will break off somewhere",
+    fault: { kind: "cut", message: "Broken off" }
+  },
   { when: onMood("relate", 0), calls: [search] },
   {
     when: `${onMood("relate", 1)} and results[0].result.items.size > 1`,
@@ -139,7 +144,12 @@ export const talker = (): AgentInput => ({
   model: {
     provider: "scripted",
     name: "talker",
-    script: { rules: [{ when: 'step == 0 and message contains "look"', calls: [search] }, { say: "I heard: {{ message }}" }] }
+    script: {
+      rules: [
+        { when: 'step == 0 and message contains "look"', calls: [search] },
+        { say: "I heard: {{ message }}" }
+      ]
+    }
   }
 })
 

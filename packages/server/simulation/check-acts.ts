@@ -38,7 +38,10 @@ const callsAnswered: Checker = ({ contextEvents }) =>
         const found = outcomes.filter((outcome) => outcome.callId === call.id)
         return [
           ...unless(found.length === 1, `call ${call.id} of ${name} has ${found.length} outcomes`),
-          ...unless(found.every((outcome) => outcome.at > call.at), `call ${call.id} of ${name} has an outcome before it was asked for`)
+          ...unless(
+            found.every((outcome) => outcome.at > call.at),
+            `call ${call.id} of ${name} has an outcome before it was asked for`
+          )
         ]
       }),
       ...outcomes
@@ -62,7 +65,8 @@ const callsRecorded: Checker = ({ contextEvents, calls }) => {
   const outcomes = new Map<string, Outcome>()
   for (const row of contextEvents) {
     const outcome = outcomeOf(row)
-    if (outcome !== undefined && !isUncalled(outcome)) outcomes.set(`${row.contextName} ${outcome.callId}`, outcome)
+    if (outcome !== undefined && !isUncalled(outcome))
+      outcomes.set(`${row.contextName} ${outcome.callId}`, outcome)
   }
   const records = Map.groupBy(calls, (call) => `${call.contextName} ${call.callId}`)
   const agrees = (record: CallRow, outcome: Outcome | undefined): boolean =>
@@ -70,10 +74,14 @@ const callsRecorded: Checker = ({ contextEvents, calls }) => {
     outcome.isFailure === (record.status !== "completed") &&
     canonicalJson(outcome.result) === canonicalJson(record.result)
   return [
-    ...[...outcomes.keys()].filter((key) => !records.has(key)).map((key) => `the outcome of ${key} is not on record: ${canonicalJson(outcomes.get(key)?.result)}`),
+    ...[...outcomes.keys()]
+      .filter((key) => !records.has(key))
+      .map((key) => `the outcome of ${key} is not on record: ${canonicalJson(outcomes.get(key)?.result)}`),
     ...[...records].flatMap(([key, found]) => [
       ...unless(found.length === 1, `call ${key} is on record ${found.length} times`),
-      ...found.flatMap((record) => unless(agrees(record, outcomes.get(key)), `the record of ${key} says something else than the log`))
+      ...found.flatMap((record) =>
+        unless(agrees(record, outcomes.get(key)), `the record of ${key} says something else than the log`)
+      )
     ])
   ]
 }
@@ -92,13 +100,20 @@ const effectsRecorded: Checker = ({ calls, events, tasks }) => {
       )
     ),
     ...tasks.flatMap((task) =>
-      unless(callById.get(task.toolCallId)?.decision === "suggest", `task ${task.ordinal} has no call on record that suggested it`)
+      unless(
+        callById.get(task.toolCallId)?.decision === "suggest",
+        `task ${task.ordinal} has no call on record that suggested it`
+      )
     ),
     ...calls.flatMap((call) => {
       const effects = (doneBy.get(call.id)?.length ?? 0) + (tasksOf.get(call.id)?.length ?? 0)
-      const isAct = call.status === "completed" && (call.decision === "execute" || call.decision === "suggest")
+      const isAct =
+        call.status === "completed" && (call.decision === "execute" || call.decision === "suggest")
       return isAct
-        ? unless(effects === 1 || isUnchanged(call.result), `call ${call.id} (${call.decision}) had ${effects} effects`)
+        ? unless(
+            effects === 1 || isUnchanged(call.result),
+            `call ${call.id} (${call.decision}) had ${effects} effects`
+          )
         : unless(effects === 0, `call ${call.id} was ${call.status} and had ${effects} effects`)
     })
   ]
@@ -116,7 +131,10 @@ const suggestedOnly: Checker = ({ agents, events, tasks }) => {
     .flatMap((event) => {
       const task = taskById.get(event.taskId ?? "")
       return unless(
-        task?.status === "completed" && task.agentId === event.actorId && event.approvedBy !== null && task.resolvedBy === event.approvedBy,
+        task?.status === "completed" &&
+          task.agentId === event.actorId &&
+          event.approvedBy !== null &&
+          task.resolvedBy === event.approvedBy,
         `event ${event.id}: an agent that may only suggest wrote without an approved task`
       )
     })

@@ -41,15 +41,23 @@ const eventPerChange: Checker = ({ versions, events }) => {
 const historyOf = (object: EntityRow, history: ReadonlyArray<VersionRow>): ReadonlyArray<string> => {
   const last = history.at(-1)
   return [
-    ...unless(countsUp(history.map(({ version }) => version)), `the versions of object ${object.id} are not contiguous`),
+    ...unless(
+      countsUp(history.map(({ version }) => version)),
+      `the versions of object ${object.id} are not contiguous`
+    ),
     ...unless(
       last?.version === object.version && isSame(last.properties, object.properties),
       `the history of object ${object.id} does not fold to its present state`
     ),
-    ...unless((last?.type === "deleted") === object.isDeleted, `object ${object.id} and its history disagree on its deletion`),
+    ...unless(
+      (last?.type === "deleted") === object.isDeleted,
+      `object ${object.id} and its history disagree on its deletion`
+    ),
     ...unless(
       history.every(({ type }, index) =>
-        index === 0 ? type === "created" : type === (index === history.length - 1 && object.isDeleted ? "deleted" : "updated")
+        index === 0
+          ? type === "created"
+          : type === (index === history.length - 1 && object.isDeleted ? "deleted" : "updated")
       ),
       `object ${object.id} was created or deleted at the wrong place of its history`
     )
@@ -64,7 +72,9 @@ const historyFolds: Checker = ({ objects, relationships, versions, events }) => 
     ...relationships.flatMap(({ id, version, isDeleted }) => {
       const told = eventsOf.get(id) ?? []
       return unless(
-        told.length === version && countsUp(told.map((event) => event.version)) && isDeleted === (told.at(-1)?.type === "deleted"),
+        told.length === version &&
+          countsUp(told.map((event) => event.version)) &&
+          isDeleted === (told.at(-1)?.type === "deleted"),
         `the events of relationship ${id} are not its versions`
       )
     })
@@ -91,11 +101,14 @@ const changesTold: Checker = ({ versions, events }) => {
 /** Every event has its place in the feed, without a gap, and an entity's events in their order. */
 const feedGapless: Checker = ({ events, lastPosition }) => {
   const places = events.map((event) => event.place).toSorted((a, b) => (a ?? 0) - (b ?? 0))
-  const disordered = [...Map.groupBy(events, (event) => event.entityId).values()].filter(
-    (told) => told.some((event, index) => index > 0 && (event.place ?? 0) <= (told[index - 1]?.place ?? 0))
+  const disordered = [...Map.groupBy(events, (event) => event.entityId).values()].filter((told) =>
+    told.some((event, index) => index > 0 && (event.place ?? 0) <= (told[index - 1]?.place ?? 0))
   )
   return [
-    ...unless(countsUp(places) && lastPosition === events.length, `the feed's places are ${places.join(", ")}, its last ${lastPosition}`),
+    ...unless(
+      countsUp(places) && lastPosition === events.length,
+      `the feed's places are ${places.join(", ")}, its last ${lastPosition}`
+    ),
     ...disordered.map((told) => `the events of ${told[0]?.entityId} stand in the feed in another order`)
   ]
 }
@@ -108,7 +121,9 @@ const acknowledgedKept: Checker = ({ acknowledged, events }) => {
     const event = eventById.get(applied.eventId)
     const entity = applied.entity.kind === "object" ? applied.entity.object : applied.entity.relationship
     return unless(
-      event?.entityId === entity.id && event.version === entity.version && isSame(event.snapshot.properties, entity.properties),
+      event?.entityId === entity.id &&
+        event.version === entity.version &&
+        isSame(event.snapshot.properties, entity.properties),
       `a ${change.type} of ${entity.id} was acknowledged and is not there`
     )
   })

@@ -25,7 +25,10 @@ const logsContiguous: Checker = (remains) => {
       ),
       ...log.flatMap(({ number, event }) =>
         unless(
-          Option.match(event.parentEventId, { onNone: () => number === 1, onSome: (id) => eventNumber(id) < number }),
+          Option.match(event.parentEventId, {
+            onNone: () => number === 1,
+            onSome: (id) => eventNumber(id) < number
+          }),
           `event ${number} of ${name} has a parent that is not before it`
         )
       )
@@ -59,7 +62,10 @@ const logsFold: Checker = (remains) => {
     const text = answers.findLast((answer) => answer.content !== "")?.content ?? ""
     const isDone = run.status === "completed" || run.status === "paused"
     return [
-      ...unless(answers.length === run.stepCount, `run ${run.id} counts ${run.stepCount} steps and its log ${answers.length}`),
+      ...unless(
+        answers.length === run.stepCount,
+        `run ${run.id} counts ${run.stepCount} steps and its log ${answers.length}`
+      ),
       ...unless(
         usage.inputTokens === run.usage.inputTokens && usage.outputTokens === run.usage.outputTokens,
         `run ${run.id} and its log disagree on its usage`
@@ -80,7 +86,10 @@ const logsClosed: Checker = (remains) =>
     const isBrokenOff = runs.some((run) => ["failed", "cancelled"].includes(run.status))
     return [
       ...unless(!context.isSessionOpen, `the session of ${name} is still open`),
-      ...unless(isBrokenOff || (!context.isTriggered && !context.isTurnDue), `${name} has a message without an answer`),
+      ...unless(
+        isBrokenOff || (!context.isTriggered && !context.isTurnDue),
+        `${name} has a message without an answer`
+      ),
       ...unless(context.pendingCalls.length === 0, `${name} has calls without an outcome`)
     ]
   })

@@ -42,7 +42,9 @@ const answered = (
   { wakes, reason }: Judgement
 ): ReadonlyArray<string> => {
   const at = `event ${event.id} (${event.type} ${event.objectType}) and agent ${agentId}`
-  const reasons = event.refusals.filter((refusal) => refusal.agentId === agentId).map((refusal) => refusal.reason)
+  const reasons = event.refusals
+    .filter((refusal) => refusal.agentId === agentId)
+    .map((refusal) => refusal.reason)
   if (!wakes)
     return [
       ...unless(entries.length === 0, `${at}: there is an entry though it must not wake`),
@@ -63,10 +65,15 @@ const handledOnce: Checker = ({ entries, runs }) => {
   )
   const entriesOfRun = Map.groupBy(entries, (entry) => entry.runId)
   return [
-    ...[...same].filter(([, found]) => found.length > 1).map(([key]) => `there are several entries for ${key}`),
+    ...[...same]
+      .filter(([, found]) => found.length > 1)
+      .map(([key]) => `there are several entries for ${key}`),
     ...entries.flatMap((entry) => {
       if (entry.status === "skipped")
-        return unless(entry.runId === null && entry.reason !== null, `the skipped entry ${entry.id} has a run or no reason`)
+        return unless(
+          entry.runId === null && entry.reason !== null,
+          `the skipped entry ${entry.id} has a run or no reason`
+        )
       const run = runById.get(entry.runId ?? "")
       return unless(
         run?.agentId === entry.agentId && run.trigger.events?.[0]?.id === entry.eventId,
@@ -83,7 +90,10 @@ const handledOnce: Checker = ({ entries, runs }) => {
 const notWokenByItself: Checker = ({ events, entries }) => {
   const eventById = new Map(events.map((event) => [event.id, event]))
   return entries.flatMap((entry) =>
-    unless(eventById.get(entry.eventId)?.actorId !== entry.agentId, `entry ${entry.id}: the agent was woken by its own change`)
+    unless(
+      eventById.get(entry.eventId)?.actorId !== entry.agentId,
+      `entry ${entry.id}: the agent was woken by its own change`
+    )
   )
 }
 
@@ -103,7 +113,10 @@ const runsAtRest: Checker = ({ runs, entries }) => {
     if (allowed === undefined) return [`run ${run.id} is ${run.status}`]
     const entry = entryOfRun.get(run.id)
     return [
-      ...unless(run.status !== "failed" || (run.errorMessage ?? "") !== "", `run ${run.id} failed without a reason`),
+      ...unless(
+        run.status !== "failed" || (run.errorMessage ?? "") !== "",
+        `run ${run.id} failed without a reason`
+      ),
       ...unless(
         entry === undefined || allowed.includes(entry.status),
         `run ${run.id} is ${run.status} and its entry ${entry?.status}`
@@ -119,7 +132,10 @@ const chainsCounted: Checker = ({ chains, runs }) => {
   const roots = new Set([...counted.keys(), ...reactions.map((run) => run.rootEventId)])
   return [...roots].flatMap((root) => {
     const there = reactions.filter((run) => run.rootEventId === root).length
-    return unless(counted.get(root) === there, `the chain of ${root} counts ${counted.get(root)} runs and has ${there}`)
+    return unless(
+      counted.get(root) === there,
+      `the chain of ${root} counts ${counted.get(root)} runs and has ${there}`
+    )
   })
 }
 
@@ -129,7 +145,10 @@ const chainsLead: Checker = ({ runs, events }) => {
   return events.flatMap((event) => {
     const run = runById.get(event.runId ?? "")
     if (event.runId === null)
-      return unless(event.rootEventId === event.id && event.depth === 0, `event ${event.id} begins no chain of its own`)
+      return unless(
+        event.rootEventId === event.id && event.depth === 0,
+        `event ${event.id} begins no chain of its own`
+      )
     return unless(
       run !== undefined && event.rootEventId === run.rootEventId && event.depth === run.depth + 1,
       `event ${event.id} does not belong to the chain of its run`

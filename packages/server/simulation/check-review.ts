@@ -14,8 +14,11 @@ const decisionsApplied: Checker = ({ tasks, events }) => {
         ...unless((task.status === "pending") === (task.resolvedBy === null), `${at} has the wrong decider`)
       ]
     const { outcome } = task
-    if (outcome === null || task.resolvedBy === null) return [`${at} has no outcome or nobody who approved it`]
-    const ofTarget = changes.filter((event) => event.entityId === outcome.entityId && event.version === outcome.version)
+    if (outcome === null || task.resolvedBy === null)
+      return [`${at} has no outcome or nobody who approved it`]
+    const ofTarget = changes.filter(
+      (event) => event.entityId === outcome.entityId && event.version === outcome.version
+    )
     return unless(
       outcome.change === "unchanged" ? changes.length === 0 : ofTarget.length === 1 && changes.length === 1,
       `${at} made ${changes.length} changes`
@@ -28,8 +31,12 @@ const decisionsKept: Checker = ({ acknowledged, tasks }) => {
   const statusOf = new Map<string, string>(tasks.map((task) => [task.id, task.status]))
   const told = [...acknowledged.approved, ...acknowledged.rejected]
   return [
-    ...acknowledged.approved.flatMap((id) => unless(statusOf.get(id) === "completed", `the approval of task ${id} is lost`)),
-    ...acknowledged.rejected.flatMap((id) => unless(statusOf.get(id) === "rejected", `the rejection of task ${id} is lost`)),
+    ...acknowledged.approved.flatMap((id) =>
+      unless(statusOf.get(id) === "completed", `the approval of task ${id} is lost`)
+    ),
+    ...acknowledged.rejected.flatMap((id) =>
+      unless(statusOf.get(id) === "rejected", `the rejection of task ${id} is lost`)
+    ),
     ...unless(new Set(told).size === told.length, "two people were told that they decided one task")
   ]
 }

@@ -57,7 +57,9 @@ const plants: ReadonlyArray<Plant> = [
   {
     checker: "eventPerChange",
     fault: "an event says another state than its version",
-    sql: [`update kb.graph_events set snapshot = jsonb_set(snapshot, '{properties,planted}', '1') where project_id = $1 and entity_type = 'graphObject'`]
+    sql: [
+      `update kb.graph_events set snapshot = jsonb_set(snapshot, '{properties,planted}', '1') where project_id = $1 and entity_type = 'graphObject'`
+    ]
   },
   {
     checker: "historyFolds",
@@ -67,22 +69,30 @@ const plants: ReadonlyArray<Plant> = [
   {
     checker: "changesTold",
     fault: "an event tells the wrong properties",
-    sql: [`update kb.graph_events set changed_properties = '{planted}' where project_id = $1 and type = 'updated'`]
+    sql: [
+      `update kb.graph_events set changed_properties = '{planted}' where project_id = $1 and type = 'updated'`
+    ]
   },
   {
     checker: "feedGapless",
     fault: "a place of the feed is left out",
-    sql: [`update kb.graph_events set position = position + 1 where project_id = $1 and position = (select last_position from kb.feeds where project_id = $1)`]
+    sql: [
+      `update kb.graph_events set position = position + 1 where project_id = $1 and position = (select last_position from kb.feeds where project_id = $1)`
+    ]
   },
   {
     checker: "feedGapless",
     fault: "an event was never dispatched",
-    sql: [`update kb.graph_events set position = null where id in (select id from kb.graph_events where project_id = $1 limit 1)`]
+    sql: [
+      `update kb.graph_events set position = null where id in (select id from kb.graph_events where project_id = $1 limit 1)`
+    ]
   },
   {
     checker: "acknowledgedKept",
     fault: "what a person was told was written is not there",
-    sql: [`update kb.graph_events set entity_id = gen_random_uuid() where project_id = $1 and actor_type = 'user'`]
+    sql: [
+      `update kb.graph_events set entity_id = gen_random_uuid() where project_id = $1 and actor_type = 'user'`
+    ]
   },
   {
     checker: "everyEventAnswered",
@@ -118,14 +128,30 @@ const plants: ReadonlyArray<Plant> = [
         from kb.agent_processing_log entry where entry.event_id = event.id and event.project_id = $1`
     ]
   },
-  { checker: "runsAtRest", fault: "a run is still running", sql: [`update kb.agent_runs set status = 'running' where project_id = $1 and trigger->>'type' <> 'context'`] },
+  {
+    checker: "runsAtRest",
+    fault: "a run is still running",
+    sql: [
+      `update kb.agent_runs set status = 'running' where project_id = $1 and trigger->>'type' <> 'context'`
+    ]
+  },
   {
     checker: "runsAtRest",
     fault: "an entry is completed though its run failed",
-    sql: [`update kb.agent_runs set status = 'failed', error_message = 'planted' where project_id = $1 and status = 'completed' and trigger->>'type' = 'reaction'`]
+    sql: [
+      `update kb.agent_runs set status = 'failed', error_message = 'planted' where project_id = $1 and status = 'completed' and trigger->>'type' = 'reaction'`
+    ]
   },
-  { checker: "chainsCounted", fault: "a chain counts a run too many", sql: [`update kb.budgets set runs = runs + 1 where project_id = $1`] },
-  { checker: "chainsLead", fault: "a change of an agent is not deeper than its cause", sql: [`update kb.graph_events set depth = 0 where id in (${agentsEvent})`] },
+  {
+    checker: "chainsCounted",
+    fault: "a chain counts a run too many",
+    sql: [`update kb.budgets set runs = runs + 1 where project_id = $1`]
+  },
+  {
+    checker: "chainsLead",
+    fault: "a change of an agent is not deeper than its cause",
+    sql: [`update kb.graph_events set depth = 0 where id in (${agentsEvent})`]
+  },
   {
     checker: "firedOnce",
     fault: "a schedule fired twice for one instant",
@@ -134,15 +160,33 @@ const plants: ReadonlyArray<Plant> = [
       `update kb.agent_runs set due_at = '2026-01-01' where agent_id = (select agent_id from kb.agent_runs where project_id = $1 group by agent_id having count(*) > 1 limit 1)`
     ]
   },
-  { checker: "callsAnswered", fault: "a call has no outcome in its log", sql: [logEvent("ToolCallCompletedEvent")] },
+  {
+    checker: "callsAnswered",
+    fault: "a call has no outcome in its log",
+    sql: [logEvent("ToolCallCompletedEvent")]
+  },
   {
     checker: "callsAnswered",
     fault: "a call has two outcomes in its log",
-    sql: [`update kb.context_events set payload = payload || '{"callId": "call_1_0_0"}' where project_id = $1 and type = 'ToolCallCompletedEvent'`]
+    sql: [
+      `update kb.context_events set payload = payload || '{"callId": "call_1_0_0"}' where project_id = $1 and type = 'ToolCallCompletedEvent'`
+    ]
   },
-  { checker: "callsRecorded", fault: "a call is not on record", sql: [`delete from kb.tool_calls where project_id = $1`] },
-  { checker: "callsRecorded", fault: "a record says another result", sql: [`update kb.tool_calls set result = '"planted"' where project_id = $1`] },
-  { checker: "effectsRecorded", fault: "a task has no call that suggested it", sql: [`update kb.tool_calls set decision = null where project_id = $1 and decision = 'suggest'`] },
+  {
+    checker: "callsRecorded",
+    fault: "a call is not on record",
+    sql: [`delete from kb.tool_calls where project_id = $1`]
+  },
+  {
+    checker: "callsRecorded",
+    fault: "a record says another result",
+    sql: [`update kb.tool_calls set result = '"planted"' where project_id = $1`]
+  },
+  {
+    checker: "effectsRecorded",
+    fault: "a task has no call that suggested it",
+    sql: [`update kb.tool_calls set decision = null where project_id = $1 and decision = 'suggest'`]
+  },
   {
     checker: "effectsRecorded",
     fault: "a call had two effects",
@@ -153,29 +197,84 @@ const plants: ReadonlyArray<Plant> = [
   {
     checker: "suggestedOnly",
     fault: "an agent in suggest mode wrote without a task",
-    sql: [`update kb.graph_events set task_id = null, approved_by = null where id in (${agentsEvent})`, `update kb.agents set execution_mode = 'suggest' where project_id = $1`]
+    sql: [
+      `update kb.graph_events set task_id = null, approved_by = null where id in (${agentsEvent})`,
+      `update kb.agents set execution_mode = 'suggest' where project_id = $1`
+    ]
   },
   {
     checker: "suggestedOnly",
     fault: "the task behind an agent's write was rejected",
     sql: [`update kb.tasks set status = 'rejected' where project_id = $1 and outcome->>'change' = 'updated'`]
   },
-  { checker: "decisionsApplied", fault: "a rejected task changed something", sql: [`update kb.tasks set status = 'rejected' where project_id = $1 and status = 'completed'`] },
+  {
+    checker: "decisionsApplied",
+    fault: "a rejected task changed something",
+    sql: [`update kb.tasks set status = 'rejected' where project_id = $1 and status = 'completed'`]
+  },
   {
     checker: "decisionsApplied",
     fault: "an approved task changed nothing",
     sql: [`update kb.graph_events set task_id = null where project_id = $1 and task_id is not null`]
   },
-  { checker: "decisionsKept", fault: "a decision is lost", sql: [`update kb.tasks set status = 'pending' where project_id = $1 and status <> 'pending'`] },
-  { checker: "tasksNumbered", fault: "a task's number is left out", sql: [`update kb.tasks set number = number + 1 where project_id = $1 and number = (select max(number) from kb.tasks where project_id = $1)`] },
-  { checker: "logsContiguous", fault: "an event is missing in a log", sql: [logEvent("ToolCallStartedEvent")] },
-  { checker: "logsContiguous", fault: "a log's head counts an event too many", sql: [`update kb.contexts set last_event_number = last_event_number + 1 where project_id = $1`] },
-  { checker: "turnsEnd", fault: "a turn never ended", sql: [`update kb.context_events set type = 'PlantedEvent' where project_id = $1 and type = 'AgentTurnCompletedEvent'`] },
-  { checker: "turnsEnd", fault: "a turn ended twice", sql: [`update kb.context_events set type = 'AgentTurnInterruptedEvent', payload = '{"turnNumber": 1, "reason": "crash"}' where project_id = $1 and type = 'SessionEndedEvent'`] },
-  { checker: "logsFold", fault: "a run counts a step too many", sql: [`update kb.agent_runs set step_count = step_count + 1 where project_id = $1`] },
-  { checker: "logsFold", fault: "a run reports what it never said", sql: [`update kb.agent_runs set summary = 'planted' where project_id = $1 and status = 'completed'`] },
-  { checker: "logsFold", fault: "a run reports tokens that nobody used", sql: [`update kb.agent_runs set usage = '{"inputTokens": 1, "outputTokens": 0}' where project_id = $1`] },
-  { checker: "logsClosed", fault: "a session was left open", sql: [`update kb.context_events set type = 'PlantedEvent' where project_id = $1 and type = 'SessionEndedEvent'`] },
+  {
+    checker: "decisionsKept",
+    fault: "a decision is lost",
+    sql: [`update kb.tasks set status = 'pending' where project_id = $1 and status <> 'pending'`]
+  },
+  {
+    checker: "tasksNumbered",
+    fault: "a task's number is left out",
+    sql: [
+      `update kb.tasks set number = number + 1 where project_id = $1 and number = (select max(number) from kb.tasks where project_id = $1)`
+    ]
+  },
+  {
+    checker: "logsContiguous",
+    fault: "an event is missing in a log",
+    sql: [logEvent("ToolCallStartedEvent")]
+  },
+  {
+    checker: "logsContiguous",
+    fault: "a log's head counts an event too many",
+    sql: [`update kb.contexts set last_event_number = last_event_number + 1 where project_id = $1`]
+  },
+  {
+    checker: "turnsEnd",
+    fault: "a turn never ended",
+    sql: [
+      `update kb.context_events set type = 'PlantedEvent' where project_id = $1 and type = 'AgentTurnCompletedEvent'`
+    ]
+  },
+  {
+    checker: "turnsEnd",
+    fault: "a turn ended twice",
+    sql: [
+      `update kb.context_events set type = 'AgentTurnInterruptedEvent', payload = '{"turnNumber": 1, "reason": "crash"}' where project_id = $1 and type = 'SessionEndedEvent'`
+    ]
+  },
+  {
+    checker: "logsFold",
+    fault: "a run counts a step too many",
+    sql: [`update kb.agent_runs set step_count = step_count + 1 where project_id = $1`]
+  },
+  {
+    checker: "logsFold",
+    fault: "a run reports what it never said",
+    sql: [`update kb.agent_runs set summary = 'planted' where project_id = $1 and status = 'completed'`]
+  },
+  {
+    checker: "logsFold",
+    fault: "a run reports tokens that nobody used",
+    sql: [`update kb.agent_runs set usage = '{"inputTokens": 1, "outputTokens": 0}' where project_id = $1`]
+  },
+  {
+    checker: "logsClosed",
+    fault: "a session was left open",
+    sql: [
+      `update kb.context_events set type = 'PlantedEvent' where project_id = $1 and type = 'SessionEndedEvent'`
+    ]
+  },
   {
     checker: "logsClosed",
     fault: "a message has no answer",
@@ -188,7 +287,9 @@ const plants: ReadonlyArray<Plant> = [
   {
     checker: "messagesKept",
     fault: "a message is lost",
-    sql: [`update kb.context_events set payload = '{"content": "planted"}' where project_id = $1 and context_name = 'talk' and type = 'UserMessageEvent'`]
+    sql: [
+      `update kb.context_events set payload = '{"content": "planted"}' where project_id = $1 and context_name = 'talk' and type = 'UserMessageEvent'`
+    ]
   }
 ]
 
@@ -223,7 +324,8 @@ layer(Simulated.layer, { excludeTestServices: true, timeout: 120_000 })("A check
   it.effect("calm complains when a server logged an error and nothing was broken on purpose", () =>
     Effect.gen(function* () {
       const [project] = (yield* Simulated).projects
-      const complaints = project && check({ ...project.remains, errors: ["deadlock detected"], hasBrokenLines: false })
+      const complaints =
+        project && check({ ...project.remains, errors: ["deadlock detected"], hasBrokenLines: false })
       expect(complaints).toEqual([{ checker: "calm", detail: "deadlock detected" }])
     })
   )

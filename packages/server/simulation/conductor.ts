@@ -8,10 +8,13 @@
  * set aside until the one before it has let go. The conductor knows nothing of
  * what the programs do.
  */
+import { Exit } from "effect"
+import { errorText } from "./statement.ts"
 import type { Chance } from "./chance.ts"
 import { type Alarm, makeWorldClock, type WorldClock } from "./world-clock.ts"
 import type { Program } from "./program.ts"
-import type { Attempt, Line, Statement } from "./statement.ts"
+import type { Line } from "./line.ts"
+import type { Attempt, Statement } from "./statement.ts"
 
 /** What the faults of a run do to a statement that has its turn. */
 export type Fate = "go" | "dieBefore" | "dieAfter" | "breakBefore" | "breakAfter"
@@ -65,7 +68,7 @@ export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOpt
 
   /** Waits until no fiber has anything to do without an answer or an alarm. */
   const settle = async (): Promise<void> => {
-    for (let quiet = 0; quiet < 2; ) {
+    for (let quiet = 0; quiet < 2;) {
       const before = stirrings
       await nextTurnOfEventLoop()
       quiet = stirrings === before && tasks === 0 ? quiet + 1 : 0
@@ -101,6 +104,8 @@ export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOpt
 
   const conclude = async (attempt: Attempt): Promise<void> => {
     const { statement } = attempt
+    if (attempt.exit !== undefined && Exit.isFailure(attempt.exit))
+      trace?.(`${statement.program.name} is refused: ${errorText(attempt.exit)}`)
     if (!statement.program.isAlive || statement.line.isBroken) await statement.line.drop()
     statement.whenOver?.()
     answer(attempt, attempt.exit)
@@ -163,7 +168,9 @@ export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOpt
     }
     waiting.splice(waiting.indexOf(choice), 1)
     const fate = fateOf(choice)
-    trace?.(`${choice.program.name} ${fate === "go" ? "" : `(${fate}) `}${choice.text.trim().split("\n", 1)[0]}`)
+    trace?.(
+      `${choice.program.name} ${fate === "go" ? "" : `(${fate}) `}${choice.text.trim().split("\n", 1)[0]}`
+    )
     return perform(choice, fate)
   }
 

@@ -26,7 +26,10 @@ export const simulateAll = Effect.fn("simulateAll")(function* (options: LaneOpti
   const lane = Effect.gen(function* () {
     while (waiting.length > 0) yield* Effect.scoped(useDatabase(waiting, options))
   })
-  yield* Effect.all(Array.from({ length: options.lanes }, () => lane), { concurrency: options.lanes, discard: true })
+  yield* Effect.all(
+    Array.from({ length: options.lanes }, () => lane),
+    { concurrency: options.lanes, discard: true }
+  )
 })
 
 /** Takes seeds until there is none left or one has left work behind. */

@@ -42,7 +42,10 @@ const seedsPerLine = 50
 
 const startPostgres = Effect.gen(function* () {
   const fileSystem = yield* FileSystem.FileSystem
-  const folder = yield* fileSystem.makeTempDirectoryScoped({ directory: tmpdir(), prefix: "tropism-simulation-" })
+  const folder = yield* fileSystem.makeTempDirectoryScoped({
+    directory: tmpdir(),
+    prefix: "tropism-simulation-"
+  })
   yield* fileSystem.chmod(folder, 0o711)
   const postgres = yield* embedded({ dataFolder: folder, settings })
   yield* migrate(postgres.ownerUrl)
@@ -79,7 +82,9 @@ const program = Effect.gen(function* () {
       }
       if (done % seedsPerLine > 0 && done < count) return
       const seconds = ((yield* Clock.currentTimeMillis) - startMs) / 1_000
-      yield* Console.log(`${done} of ${count} seeds, ${failed} failed, ${(done / seconds).toFixed(1)} seeds/s`)
+      yield* Console.log(
+        `${done} of ${count} seeds, ${failed} failed, ${(done / seconds).toFixed(1)} seeds/s`
+      )
     }),
     ...(values.trace ? { trace: (line: string) => void process.stdout.write(`${line}\n`) } : {})
   })
@@ -87,4 +92,6 @@ const program = Effect.gen(function* () {
 }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, Logger.layer([])]))
 
 // What a killed server left lying still holds timers: the program does not wait for them.
-NodeRuntime.runMain(program, { teardown: (exit) => process.exit(Exit.isSuccess(exit) ? (process.exitCode ?? 0) : 1) })
+NodeRuntime.runMain(program, {
+  teardown: (exit) => process.exit(Exit.isSuccess(exit) ? (process.exitCode ?? 0) : 1)
+})

@@ -21,7 +21,7 @@ import { Runs } from "../src/run/runs.ts"
 import { Tasks } from "../src/task/tasks.ts"
 import { moods } from "./agents.ts"
 import type { Chance } from "./chance.ts"
-import type { Services } from "./server-life.ts"
+import type { WholeServer } from "./server-life.ts"
 
 /** What somebody was told. */
 export type Told<A> =
@@ -31,7 +31,7 @@ export type Told<A> =
 
 /** Asks some server that is up, in one transaction of the project. */
 export type Ask = <A, E>(
-  effect: Effect.Effect<A, E, Services | ProjectTransaction>,
+  effect: Effect.Effect<A, E, WholeServer | ProjectTransaction>,
   afterCommit?: Effect.Effect<void>
 ) => Effect.Effect<Told<A>>
 
@@ -53,7 +53,7 @@ export interface Person {
 export const askInProject =
   (
     projectId: ProjectId,
-    askServer: <A, E>(effect: Effect.Effect<A, E, Services>) => Effect.Effect<Exit.Exit<A, E> | "lost">
+    askServer: <A, E>(effect: Effect.Effect<A, E, WholeServer>) => Effect.Effect<Exit.Exit<A, E> | "lost">
   ): Ask =>
   (effect, afterCommit = Effect.void) =>
     Effect.map(
@@ -131,7 +131,9 @@ export const review = Effect.fnUntraced(function* (name: string, { chance, ask, 
   const by = name as UserId
   for (let round = chance.between(3, 6); round > 0; round--) {
     yield* Effect.sleep(chance.between(50, 1_500))
-    const seen = yield* ask(Effect.flatMap(Tasks, (tasks) => tasks.list({ status: "pending" }, undefined, 50)))
+    const seen = yield* ask(
+      Effect.flatMap(Tasks, (tasks) => tasks.list({ status: "pending" }, undefined, 50))
+    )
     if (seen.type !== "done") continue
     for (const task of seen.value) {
       const choice = chance.below(10)

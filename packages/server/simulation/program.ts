@@ -5,7 +5,7 @@
  * never resumed, its timers never ring and its statements never reach the
  * database. Being asleep is less: it may go on later and not know that it slept.
  */
-import type { Line } from "./statement.ts"
+import type { Line } from "./line.ts"
 
 export interface Program {
   readonly name: string

@@ -9,7 +9,7 @@ import { decodeEvent, type LoggedEvent } from "@tropism/domain/context-event"
 import type { Properties } from "@tropism/domain/json"
 import type { ReactionConfig } from "@tropism/domain/reaction"
 import { Effect, String as Text } from "effect"
-import type { Lender } from "./statement.ts"
+import type { Lender } from "./line.ts"
 
 export interface Authored {
   readonly actorType: "user" | "agent" | "system"
@@ -161,9 +161,8 @@ const queries = {
 export const readRowsWith = (connection: PgConnection.PgConnection, projectId: string) =>
   Effect.gen(function* () {
     const read = <A>(name: keyof typeof queries) =>
-      Effect.map(
-        connection.query(queries[name], [projectId]),
-        (result): ReadonlyArray<A> => result.rows.map((row) => inCamelCase(row) as A)
+      Effect.map(connection.query(queries[name], [projectId]), (result): ReadonlyArray<A> =>
+        result.rows.map((row) => inCamelCase(row) as A)
       )
     const [counters] = yield* read<Pick<Rows, "lastPosition" | "lastTaskNumber">>("counters")
     const contextEvents = yield* read<StoredEvent>("contextEvents")

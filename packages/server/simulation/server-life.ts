@@ -7,7 +7,19 @@
  * said to the database, and whoever had asked it something learns only that the
  * connection is gone.
  */
-import { Cause, Clock, Context, Effect, Exit, Fiber, Layer, Logger, Random, References, Scheduler } from "effect"
+import {
+  Cause,
+  Clock,
+  Context,
+  Effect,
+  Exit,
+  Fiber,
+  Layer,
+  Logger,
+  Random,
+  References,
+  Scheduler
+} from "effect"
 import { CrashPoint } from "../src/crash-point.ts"
 import { Ids } from "../src/ids.ts"
 import type { Models } from "../src/model/models.ts"
@@ -17,7 +29,7 @@ import type { Conductor } from "./conductor.ts"
 import type { FaultPlan } from "./faults.ts"
 import { makeProgram, type Program } from "./program.ts"
 import { sqlLayer } from "./sql-seam.ts"
-import type { Lender } from "./statement.ts"
+import type { Lender } from "./line.ts"
 
 /** What every server of one simulation shares. */
 export interface Ground {
@@ -31,7 +43,7 @@ export interface Ground {
   readonly hearError: (line: string) => void
 }
 
-export type Services = Layer.Success<typeof platformLayer>
+export type WholeServer = Layer.Success<typeof platformLayer>
 
 /** The server died before it answered: nobody knows whether it did what it was asked. */
 export type Answered<A, E> =
@@ -45,7 +57,7 @@ export interface Server {
   /** Whether it has started and not ended. */
   readonly isUp: () => boolean
   /** Asks it to do something, as a request through a door would. */
-  readonly ask: <A, E>(effect: Effect.Effect<A, E, Services>) => Effect.Effect<Answered<A, E>>
+  readonly ask: <A, E>(effect: Effect.Effect<A, E, WholeServer>) => Effect.Effect<Answered<A, E>>
   /** Stops it in order, as a signal would. */
   readonly stop: Effect.Effect<void>
   /** Waits until it is dead; a server that could not live at all is a defect. */
@@ -75,8 +87,11 @@ export const startServer = (ground: Ground, name: string): Server => {
   const program = makeProgram(name)
   let workerId: string | undefined
   // The worker names itself when it is made; nobody else asks for an id before that.
-  const ids = { ...ground.ids, next: Effect.tap(ground.ids.next, (id) => Effect.sync(() => void (workerId ??= id))) }
-  let services: Context.Context<Services> | undefined
+  const ids = {
+    ...ground.ids,
+    next: Effect.tap(ground.ids.next, (id) => Effect.sync(() => void (workerId ??= id)))
+  }
+  let services: Context.Context<WholeServer> | undefined
   const crashPoint: (typeof CrashPoint)["Service"] = {
     hit: (place) =>
       Effect.suspend(() =>
@@ -94,7 +109,7 @@ export const startServer = (ground: Ground, name: string): Server => {
   )
   const life = Effect.gen(function* () {
     yield* loops
-    services = yield* Effect.context<Services>()
+    services = yield* Effect.context<WholeServer>()
     return yield* Effect.never
   }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(platformLayer, needs)))
   const runtime = Context.add(runtimeOf(conductor, program, chance), CrashPoint, crashPoint)
@@ -109,7 +124,7 @@ export const startServer = (ground: Ground, name: string): Server => {
     program,
     workerId: () => workerId,
     isUp: () => program.isAlive && services !== undefined,
-    ask: <A, E>(effect: Effect.Effect<A, E, Services>) =>
+    ask: <A, E>(effect: Effect.Effect<A, E, WholeServer>) =>
       Effect.callback<Answered<A, E>>((resume) => {
         if (services === undefined || !program.isAlive) return resume(Effect.succeed({ type: "lost" }))
         const lost = () => resume(Effect.succeed({ type: "lost" }))
@@ -136,5 +151,11 @@ const endOf = (program: Program): Effect.Effect<void> =>
 /** What a log line says, errors with where they come from. */
 const said = (message: unknown): string =>
   (Array.isArray(message) ? message : [message])
-    .map((part) => (part instanceof Error ? (part.stack ?? part.message) : typeof part === "string" ? part : Bun.inspect(part)))
+    .map((part) =>
+      part instanceof Error
+        ? (part.stack ?? part.message)
+        : typeof part === "string"
+          ? part
+          : Bun.inspect(part)
+    )
     .join(" ")

@@ -19,15 +19,22 @@ import { type Chance, chanceOf } from "./chance.ts"
 import { check } from "./checkers.ts"
 import { type Conductor, makeConductor } from "./conductor.ts"
 import { type Deed, drawFaults, type Fault, followFaults } from "./faults.ts"
-import { drained, lapseLeases, lapseLeasesOf, passNight, reachSchedules, watchLeases } from "./passing-time.ts"
+import {
+  drained,
+  lapseLeases,
+  lapseLeasesOf,
+  passNight,
+  reachSchedules,
+  watchLeases
+} from "./passing-time.ts"
 import { type Acknowledged, askInProject, cancel, type Person, review, talk, write } from "./people.ts"
 import { makeProgram } from "./program.ts"
 import type { Complaint, Remains } from "./remains.ts"
 import { readRows } from "./rows.ts"
 import { newSalt, seededIds } from "./seeded-ids.ts"
-import { type Ground, runtimeOf, type Server, type Services, startServer } from "./server-life.ts"
+import { type Ground, runtimeOf, type Server, type WholeServer, startServer } from "./server-life.ts"
 import { sqlLayer } from "./sql-seam.ts"
-import type { Lender } from "./statement.ts"
+import type { Lender } from "./line.ts"
 
 /** What all simulations of one process share. */
 export interface Surroundings {
@@ -98,10 +105,12 @@ export const simulate = async (
   Effect.runForkWith(runtimeOf(conductor, program, chance))(
     Effect.provide(world, sqlLayer(conductor, program, surroundings.ownerLender))
   ).addObserver((exit) => void (outcome = exit))
-  const stuck = await conductor.play(() => outcome !== undefined, maxTurns).then(
-    () => undefined,
-    (error: unknown) => String(error)
-  )
+  const stuck = await conductor
+    .play(() => outcome !== undefined, maxTurns)
+    .then(
+      () => undefined,
+      (error: unknown) => String(error)
+    )
   await conductor.endAll()
   const told = { seed, faults: plan.struck, turns: conductor.turns(), isRepeatable: !conductor.hasRaced() }
   if (outcome === undefined || Exit.isFailure(outcome)) {
@@ -140,7 +149,9 @@ const makeWorld = (ground: Ground, deeds: Queue.Dequeue<Deed>, beginFaults: () =
       review("bob", person("bob")),
       review("eve", person("eve")),
       ...(casting.talker ? [talk(casting.talker, person("talker"))] : []),
-      ...(casting.riser ? [Effect.andThen(Effect.sleep(chance.between(1, 1_000)), reachSchedules(projectId))] : []),
+      ...(casting.riser
+        ? [Effect.andThen(Effect.sleep(chance.between(1, 1_000)), reachSchedules(projectId))]
+        : []),
       ...(chance.oneIn(5) ? [cancel(person("canceller"))] : [])
     ]
     yield* Effect.all(busy, { concurrency: busy.length, discard: true })
@@ -151,7 +162,7 @@ const makeWorld = (ground: Ground, deeds: Queue.Dequeue<Deed>, beginFaults: () =
 interface Servers {
   readonly up: () => ReadonlyArray<Server>
   /** Asks a server that is up; waits for one while there is none. */
-  readonly ask: <A, E>(effect: Effect.Effect<A, E, Services>) => Effect.Effect<Exit.Exit<A, E> | "lost">
+  readonly ask: <A, E>(effect: Effect.Effect<A, E, WholeServer>) => Effect.Effect<Exit.Exit<A, E> | "lost">
 }
 
 const restartWithinMs = 1_500
@@ -192,11 +203,13 @@ interface Casting {
 
 /** Makes the project and its agents, before anything goes wrong. */
 const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chance) {
-  const done = <A, E>(effect: Effect.Effect<A, E, Services>) =>
+  const done = <A, E>(effect: Effect.Effect<A, E, WholeServer>) =>
     Effect.flatMap(servers.ask(effect), (exit) =>
       exit === "lost" ? Effect.die(new Error("The server died while it was set up")) : exit
     )
-  const project = yield* done(Effect.flatMap(Projects, (projects) => projects.create("Simulation", "ada" as UserId)))
+  const project = yield* done(
+    Effect.flatMap(Projects, (projects) => projects.create("Simulation", "ada" as UserId))
+  )
   const make = (input: AgentInput) =>
     done(
       Effect.gen(function* () {

@@ -25,7 +25,8 @@ describe("A simulation of the whole server on PostgreSQL", () => {
           onReport: (report) =>
             Effect.sync(() => {
               if (report.complaints.length > 0) broken.push(reportText(report))
-              for (const fault of report.faults) struck.add(fault.kind === "crashPoint" ? fault.name : fault.kind)
+              for (const fault of report.faults)
+                struck.add(fault.kind === "crashPoint" ? fault.name : fault.kind)
             })
         })
         expect(broken.join("\n")).toBe("")
@@ -35,25 +36,29 @@ describe("A simulation of the whole server on PostgreSQL", () => {
     withinMs
   )
 
-  it.live("takes the same turns again for the same seed", () =>
-    Effect.gen(function* () {
-      const surroundings = yield* Effect.flatMap(simulationDatabase, openSurroundings)
-      const turnsOf = Effect.fnUntraced(function* (seed: number) {
-        const turns: Array<string> = []
-        const report = yield* Effect.promise(() => simulate(surroundings, seed, (line) => void turns.push(line)))
-        // What is logged names ids, which are new in each run of a seed.
-        return { turns: turns.filter((line) => !line.startsWith("ERROR")), report }
-      })
-      let compared = 0
-      for (const seed of [3, 5, 8, 13, 21]) {
-        const first = yield* turnsOf(seed)
-        const second = yield* turnsOf(seed)
-        if (!first.report.isRepeatable || !second.report.isRepeatable) continue
-        compared += 1
-        expect(second.turns).toEqual(first.turns)
-      }
-      expect(compared).toBeGreaterThan(1)
-    }),
+  it.live(
+    "takes the same turns again for the same seed",
+    () =>
+      Effect.gen(function* () {
+        const surroundings = yield* Effect.flatMap(simulationDatabase, openSurroundings)
+        const turnsOf = Effect.fnUntraced(function* (seed: number) {
+          const turns: Array<string> = []
+          const report = yield* Effect.promise(() =>
+            simulate(surroundings, seed, (line) => void turns.push(line))
+          )
+          // What is logged names ids, which are new in each run of a seed.
+          return { turns: turns.filter((line) => !line.startsWith("ERROR")), report }
+        })
+        let compared = 0
+        for (const seed of [3, 5, 8, 13, 21]) {
+          const first = yield* turnsOf(seed)
+          const second = yield* turnsOf(seed)
+          if (!first.report.isRepeatable || !second.report.isRepeatable) continue
+          compared += 1
+          expect(second.turns).toEqual(first.turns)
+        }
+        expect(compared).toBeGreaterThan(1)
+      }),
     withinMs
   )
 })

@@ -11,7 +11,8 @@ import { Reactivity } from "effect/reactivity"
 import { type SqlConnection, SqlClient, SqlError, Statement as Sql } from "effect/sql"
 import type { Conductor } from "./conductor.ts"
 import type { Program } from "./program.ts"
-import { type Lender, type Line, makeStatement, openLine } from "./statement.ts"
+import type { Lender, Line } from "./line.ts"
+import { makeStatement, openLine } from "./statement.ts"
 
 type Rows = ReadonlyArray<Record<string, unknown>>
 type Transform = (<A extends object>(rows: ReadonlyArray<A>) => ReadonlyArray<A>) | undefined

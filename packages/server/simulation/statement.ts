@@ -7,28 +7,10 @@
  * moment, as PostgreSQL does when a connection drops.
  */
 import type { PgConnection } from "@effect/sql-pg"
-import { Effect, Exit } from "effect"
+import { Cause, Effect, Exit } from "effect"
 import { ConnectionError, SqlError } from "effect/sql/SqlError"
+import type { Lender, Line } from "./line.ts"
 import type { Program } from "./program.ts"
-
-/** Opens connections of one login and takes them back. */
-export interface Lender {
-  readonly borrow: () => Promise<PgConnection.PgConnection>
-  readonly takeBack: (connection: PgConnection.PgConnection) => void
-}
-
-export interface Line {
-  isBroken: boolean
-  /** The connection, borrowed at the first statement. */
-  readonly connection: () => Promise<PgConnection.PgConnection>
-  /** Notes what a statement did to the transaction. */
-  readonly note: (text: string, succeeded: boolean) => void
-  readonly inTransaction: () => boolean
-  /** Breaks the line: an open transaction is rolled back. */
-  readonly drop: () => Promise<void>
-  /** The program does not need it any more. */
-  readonly giveBack: () => Promise<void>
-}
 
 export type Answer = Exit.Exit<unknown, SqlError>
 
@@ -122,6 +104,13 @@ export const makeStatement = (
       )
   }
   return statement
+}
+
+/** What PostgreSQL said against a statement. */
+export const errorText = (answer: Answer): string => {
+  const error = Exit.isFailure(answer) ? Cause.squash(answer.cause) : undefined
+  const cause = error instanceof SqlError ? error.reason.cause : error
+  return cause instanceof Error ? cause.message : String(cause)
 }
 
 const over = (statement: Statement, exit: Answer | undefined): Attempt => ({

@@ -11,7 +11,7 @@ import { Effect, Exit, Layer, Logger, type Redacted, Scope } from "effect"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { Models } from "../src/model/models.ts"
 import type { Surroundings } from "./simulate.ts"
-import type { Lender } from "./statement.ts"
+import type { Lender } from "./line.ts"
 
 /** Opens what simulations on a database need, until the scope ends. */
 export const openSurroundings = Effect.fn("openSurroundings")(function* (access: PostgresAccess) {
@@ -21,12 +21,18 @@ export const openSurroundings = Effect.fn("openSurroundings")(function* (access:
   const observer = yield* PgConnection.make({ url: access.ownerUrl })
   const isBlocked = (processId: number) =>
     Effect.runPromise(
-      Effect.map(observer.queryValues("select cardinality(pg_blocking_pids($1)) > 0", [processId]), ([row]) => row?.[0] === true)
+      Effect.map(
+        observer.queryValues("select cardinality(pg_blocking_pids($1)) > 0", [processId]),
+        ([row]) => row?.[0] === true
+      )
     )
   return { models, serverLender, ownerLender, isBlocked } satisfies Surroundings
 })
 
-const lend = Effect.fnUntraced(function* (url: Redacted.Redacted, startupParameters: Readonly<Record<string, string>>) {
+const lend = Effect.fnUntraced(function* (
+  url: Redacted.Redacted,
+  startupParameters: Readonly<Record<string, string>>
+) {
   const scope = yield* Effect.acquireRelease(Scope.make(), (made) => Scope.close(made, Exit.void))
   const idle: Array<PgConnection.PgConnection> = []
   const open = PgConnection.make({ url, startupParameters, applicationName: "tropism" }).pipe(

@@ -168,26 +168,31 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
-    it.effect("S001-R14 an agent ignores what it did itself, but nobody else's changes", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const config = { objectTypes: ["Note"], events: ["created"] }
-        const writer = yield* story.post(
-          "/agents",
-          watcher({
-            name: "writer",
-            reactionConfig: { objectTypes: ["Note", "Person"], events: ["created"] },
-            model: creating("Note")
+    it.effect(
+      "S001-R14, R50 an agent ignores what it did itself where nothing is said, but nobody else's changes",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const config = { objectTypes: ["Note"], events: ["created"] }
+          const writer = yield* story.post(
+            "/agents",
+            watcher({
+              name: "writer",
+              reactionConfig: { objectTypes: ["Note", "Person"], events: ["created"] },
+              model: creating("Note")
+            })
+          )
+          const reader = yield* story.post("/agents", watcher({ name: "reader", reactionConfig: config }))
+          expect(reader.reactionConfig.ignoreSelfTriggered).toBe(true)
+          yield* make(story, "Person")
+          const [, note] = yield* feedOf(story, 2)
+          expect(note).toMatchObject({
+            actorId: writer.id,
+            refusals: [{ agentId: writer.id, reason: itself }]
           })
-        )
-        const reader = yield* story.post("/agents", watcher({ name: "reader", reactionConfig: config }))
-        expect(reader.reactionConfig.ignoreSelfTriggered).toBe(true)
-        yield* make(story, "Person")
-        const [, note] = yield* feedOf(story, 2)
-        expect(note).toMatchObject({ actorId: writer.id, refusals: [{ agentId: writer.id, reason: itself }] })
-        expect(yield* entriesWhen(story, reader, 1)).toMatchObject([{ graphObjectId: note.entityId }])
-        expect(yield* runsOf(story, writer)).toHaveLength(1)
-      })
+          expect(yield* entriesWhen(story, reader, 1)).toMatchObject([{ graphObjectId: note.entityId }])
+          expect(yield* runsOf(story, writer)).toHaveLength(1)
+        })
     )
 
     it.effect("S001-R15, R16 an agent ignores or hears the changes of any agent, as it is configured", () =>
@@ -219,7 +224,7 @@ layer(SharedServer.layer)((it) => {
     )
 
     it.effect(
-      "S001-R04 two agents that wake each other stop at the cap of their chain, and it is recorded",
+      "S001-R04, K01 two agents that wake each other stop at the cap of their chain, and it is recorded",
       () =>
         Effect.gen(function* () {
           const story = yield* newStoryHere
@@ -249,7 +254,7 @@ layer(SharedServer.layer)((it) => {
         })
     )
 
-    it.effect("S001-R04 an agent that does not ignore itself stops at the cap of its chain", () =>
+    it.effect("S001-R04, K01 an agent that does not ignore itself stops at the cap of its chain", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const agent = yield* story.post(

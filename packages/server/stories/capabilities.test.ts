@@ -173,7 +173,7 @@ layer(SharedServer.layer)((it) => {
         })
     )
 
-    it.effect("S001-R29…R32 a flag that is false forbids its own kind of change and no other", () =>
+    it.effect("S001-R29…R32, K04 a flag that is false forbids its own kind of change and no other", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const wanted = yield* someOfEach(story)

@@ -59,7 +59,7 @@ layer(SharedServer.layer)((it) => {
         })
     )
 
-    it.effect("S000-R21 an agent in suggest mode changes nothing, whatever it says of itself", () =>
+    it.effect("S000-R21, S001-K04 an agent in suggest mode changes nothing, whatever it says of itself", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const agent = yield* story.post(

@@ -3,6 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import { runLimits } from "../src/limits.ts"
 import { ask, refusalOf } from "../testing/owner-rows.ts"
 import { eventually, newProject, scripted, startServer } from "../testing/platform.ts"
@@ -96,6 +97,25 @@ layer(SharedServer.layer)((it) => {
         const failed = { status: "failed", errorMessage: "the model fell over" }
         expect(entry).toMatchObject({ ...failed, completedAt: expect.any(String) })
         expect(yield* runsOf(story, agent)).toMatchObject([failed])
+      })
+    )
+
+    it.effect("S001-R59 an agent that failed in execute mode is not tried again by itself", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const unrunnable = scripted([{ when: "'neither true nor false'" }])
+        const agent = yield* story.post("/agents", watcher({ executionMode: "execute", model: unrunnable }))
+        yield* make(story, "Person")
+        const [failed] = yield* entriesWhen(story, agent, 1)
+        expect(failed.status).toBe("failed")
+        yield* TestClock.adjust("1 hour")
+        yield* make(story, "Person")
+        const entries = yield* entriesWhen(story, agent, 2)
+        expect(entries).toMatchObject([failed, { status: "failed", attempt: 1 }])
+        expect((yield* runsOf(story, agent)).map((run) => [run.status, run.attempt])).toEqual([
+          ["failed", 1],
+          ["failed", 1]
+        ])
       })
     )
 

@@ -11,13 +11,16 @@ import { ContextName } from "@tropism/domain/context-event"
 import type { Agent } from "@tropism/domain/agent"
 import type { EntryId, RunId, UserId } from "@tropism/domain/ids"
 import type { ProcessingEntry } from "@tropism/domain/processing"
+import { refusalSentences } from "@tropism/domain/reaction"
 import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
 import type { ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { ProcessingLog } from "../run/processing-log.ts"
 import { Runs } from "../run/runs.ts"
+import { takePlaces } from "./chains.ts"
 
 /** Why an entry cannot be tried again. */
 export class RetryRefused extends Schema.TaggedError<RetryRefused>()("RetryRefused", {
@@ -38,6 +41,7 @@ export class Retries extends Context.Service<
   static readonly layer = Layer.effect(
     Retries,
     Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
       const ids = yield* Ids
       const log = yield* ProcessingLog
       const outbox = yield* Outbox
@@ -70,6 +74,10 @@ export class Retries extends Context.Service<
           return yield* refuse(
             "The agent is at work on this object, or the entry is being tried again already"
           )
+        const [hasPlace] = yield* takePlaces([event.rootEventId]).pipe(
+          Effect.provideService(SqlClient.SqlClient, sql)
+        )
+        if (hasPlace !== true) return yield* refuse(refusalSentences.chainRuns)
         yield* runs.queue([
           {
             id: runId,

@@ -6,7 +6,7 @@
  * A schedule is a row with its next instant. Claiming it, queueing its run and
  * storing the next instant are one transaction, and a run is unique per agent
  * and due instant: however many servers look, it fires once. After downtime the
- * newest missed instant fires, once.
+ * stored instant fires, once, and the next lies ahead.
  */
 import { ContextName } from "@tropism/domain/context-event"
 import type { AgentId, GraphEventId, ProjectId, RunId } from "@tropism/domain/ids"
