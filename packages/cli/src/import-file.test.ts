@@ -37,12 +37,12 @@ describe("tropism import", () => {
       const { exitCode, out } = yield* invoke(server, "import", file)
       expect(exitCode).toBe(0)
       expect(out.map((line) => line.replace(/Importing \S+/, "Importing"))).toEqual([
-        "Importing 2 of 8 (25 %)",
-        "Importing 8 of 8 (100 %)",
+        "Importing 2 of 8",
+        "Importing 8 of 8",
         "Objects: 2 created, 1 updated, 3 unchanged. Relationships: 4 created."
       ])
       expect(server.requests.at(-1)).toEqual({
-        line: `POST /api/projects/${id("project", 1)}/import?format=package-lock`,
+        line: expect.stringMatching(/^POST \/api\/projects\/[^/]+\/import\?format=package-lock&name=[^&]+$/),
         body: '{"lockfileVersion":3}'
       })
     }).pipe(Effect.provide(NodeServices.layer))

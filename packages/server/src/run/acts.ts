@@ -80,8 +80,8 @@ export const makeActs = Effect.gen(function* () {
     yield* CrashPoint.hit("run.afterModel")
     const appended = yield* guarded(
       run,
-      Effect.andThen(
-        runs.countStep(run, answer.usage, answer.model),
+      // The log before the run's row: a message that comes now holds the log and looks for the run.
+      Effect.tap(
         contexts.append(run.contextName, [
           {
             type: "AssistantMessageEvent",
@@ -91,7 +91,8 @@ export const makeActs = Effect.gen(function* () {
             model: answer.model,
             usage: answer.usage
           }
-        ])
+        ]),
+        () => runs.countStep(run, answer.usage, answer.model)
       )
     )
     yield* CrashPoint.hit("run.afterStep")
