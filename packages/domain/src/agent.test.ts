@@ -34,15 +34,27 @@ const full: AgentInput = {
   timezone: "Europe/Berlin",
   reactionConfig: {
     objectTypes: ["Person"],
+    relationshipTypes: ["knows"],
     events: ["created"],
+    where: { properties: [{ property: "age", op: "gte", value: 18 }] },
     concurrencyStrategy: "parallel",
     ignoreSelfTriggered: false,
-    ignoreAgentTriggered: true
+    ignoreAgentTriggered: true,
+    debounceMs: 500,
+    maxWaitMs: 5_000,
+    batchSize: 10,
+    rateLimit: { maxRuns: 10, perSeconds: 60 },
+    maxConcurrency: 2
   },
   executionMode: "hybrid",
   hybridPolicy: { confidenceThreshold: 0.5 },
   capabilities: { canDeleteObjects: false },
   maxSteps: 7,
+  catchUp: "all",
+  overlapPolicy: "allow",
+  retryPolicy: { maxAttempts: 3, backoffMs: 1_000 },
+  maxPendingRuns: 20,
+  disableAfterFailures: 3,
   enabled: false
 }
 
@@ -67,6 +79,11 @@ describe("defineAgent", () => {
       hybridPolicy: null,
       capabilities: null,
       maxSteps: null,
+      catchUp: "one",
+      overlapPolicy: "skip",
+      retryPolicy: null,
+      maxPendingRuns: 1_000,
+      disableAfterFailures: 10,
       enabled: true
     })
   })
@@ -139,6 +156,11 @@ describe("patchAgent", () => {
         hybridPolicy: null,
         capabilities: null,
         maxSteps: null,
+        catchUp: null,
+        overlapPolicy: null,
+        retryPolicy: null,
+        maxPendingRuns: null,
+        disableAfterFailures: null,
         enabled: null,
         cronSchedule: null,
         reactionConfig: null,
@@ -154,10 +176,17 @@ describe("patchAgent", () => {
         .reactionConfig
     ).toEqual({
       objectTypes: ["Company"],
+      relationshipTypes: null,
       events: ["deleted"],
+      where: null,
       concurrencyStrategy: "skip",
       ignoreSelfTriggered: true,
-      ignoreAgentTriggered: false
+      ignoreAgentTriggered: false,
+      debounceMs: 0,
+      maxWaitMs: null,
+      batchSize: 1,
+      rateLimit: null,
+      maxConcurrency: null
     })
   })
 

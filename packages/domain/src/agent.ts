@@ -7,12 +7,12 @@
  */
 import { Schema } from "effect"
 import { Capabilities, ExecutionMode, HybridPolicy } from "./capability.ts"
-import { ChangeType, ObjectType } from "./graph.ts"
 import { AgentId, Timestamp } from "./ids.ts"
 import { ModelConfig } from "./model-config.ts"
-import { ConcurrencyStrategy, ReactionConfig } from "./reaction.ts"
+import { defineReaction, ReactionConfig, ReactionInput } from "./reaction.ts"
+import { CatchUp, OverlapPolicy } from "./schedule.ts"
 
-export const TriggerType = Schema.Literals(["reaction", "schedule", "manual"])
+export const TriggerType = Schema.Literals(["reaction", "schedule", "manual", "webhook"])
 export type TriggerType = typeof TriggerType.Type
 
 /** Accepts null as absent. */
@@ -32,14 +32,17 @@ const ToolPattern = Schema.String.check(
   })
 )
 
-/** `objectTypes` and `events` are required; the other fields have defaults (S000-R02; S001-R23, R50). */
-const ReactionInput = Schema.Struct({
-  objectTypes: Schema.Array(ObjectType).check(Schema.isMaxLength(100)),
-  events: Schema.Array(ChangeType).check(Schema.isBetweenLength(1, 3), Schema.isUnique()),
-  concurrencyStrategy: opt(ConcurrencyStrategy),
-  ignoreSelfTriggered: opt(Schema.Boolean),
-  ignoreAgentTriggered: opt(Schema.Boolean)
-})
+/** Whether a failed or abandoned reaction is tried again without being asked; none by default (S001-R59, F05). */
+export const RetryPolicy = Schema.Struct({
+  /** Tries of one entry in all, the first included. */
+  maxAttempts: Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 5 })),
+  /** Between the end of a try and the next; it doubles with each. */
+  backoffMs: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3_600_000 }))
+}).annotate({ identifier: "RetryPolicy" })
+export type RetryPolicy = typeof RetryPolicy.Type
+
+/** What an agent's safeguards are when its definition says nothing of them. */
+export const safeguardDefaults = { maxPendingRuns: 1_000, disableAfterFailures: 10 } as const
 
 const PromptText = Schema.String.check(Schema.isBetweenLength(1, 100_000))
 
@@ -59,6 +62,11 @@ const fields = {
   hybridPolicy: opt(HybridPolicy),
   capabilities: opt(Capabilities),
   maxSteps: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))),
+  catchUp: opt(CatchUp),
+  overlapPolicy: opt(OverlapPolicy),
+  retryPolicy: opt(RetryPolicy),
+  maxPendingRuns: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))),
+  disableAfterFailures: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))),
   enabled: opt(Schema.Boolean)
 }
 
@@ -92,6 +100,15 @@ export const AgentDefinition = Schema.Struct({
   hybridPolicy: Schema.NullOr(HybridPolicy),
   capabilities: Schema.NullOr(Capabilities),
   maxSteps: Schema.NullOr(Schema.Int),
+  /** Which missed instants of a schedule are made up for after downtime. */
+  catchUp: CatchUp,
+  /** What a schedule does when its earlier run has not ended. */
+  overlapPolicy: OverlapPolicy,
+  retryPolicy: Schema.NullOr(RetryPolicy),
+  /** Runs that may wait or work at once before a trigger through a door is refused with 429. */
+  maxPendingRuns: Schema.Int,
+  /** Failures in a row after which the agent is disabled. */
+  disableAfterFailures: Schema.Int,
   enabled: Schema.Boolean
 })
 export type AgentDefinition = typeof AgentDefinition.Type
@@ -121,19 +138,16 @@ export const defineAgent = (input: AgentInput): AgentDefinition => ({
   triggerType: input.triggerType,
   cronSchedule: input.cronSchedule ?? null,
   timezone: input.timezone ?? "UTC",
-  reactionConfig: input.reactionConfig
-    ? {
-        objectTypes: input.reactionConfig.objectTypes,
-        events: input.reactionConfig.events,
-        concurrencyStrategy: input.reactionConfig.concurrencyStrategy ?? "skip",
-        ignoreSelfTriggered: input.reactionConfig.ignoreSelfTriggered ?? true,
-        ignoreAgentTriggered: input.reactionConfig.ignoreAgentTriggered ?? false
-      }
-    : null,
+  reactionConfig: input.reactionConfig ? defineReaction(input.reactionConfig) : null,
   executionMode: input.executionMode ?? "suggest",
   hybridPolicy: input.hybridPolicy ?? null,
   capabilities: input.capabilities ?? null,
   maxSteps: input.maxSteps ?? null,
+  catchUp: input.catchUp ?? "one",
+  overlapPolicy: input.overlapPolicy ?? "skip",
+  retryPolicy: input.retryPolicy ?? null,
+  maxPendingRuns: input.maxPendingRuns ?? safeguardDefaults.maxPendingRuns,
+  disableAfterFailures: input.disableAfterFailures ?? safeguardDefaults.disableAfterFailures,
   enabled: input.enabled ?? true
 })
 

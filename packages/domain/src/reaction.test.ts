@@ -6,19 +6,23 @@ import { Arbitrary, Schema } from "effect"
 import { Actor } from "./actor.ts"
 import { ChangeType } from "./graph.ts"
 import { AgentId } from "./ids.ts"
-import { type JudgedEvent, ReactionConfig, type Refusal, refusalSentences, refuses } from "./reaction.ts"
+import {
+  defineReaction,
+  type JudgedEvent,
+  ReactionConfig,
+  type Refusal,
+  refusalSentences,
+  refuses
+} from "./reaction.ts"
 
 const self = AgentId.make("01990000-0000-7000-8000-00000000000a")
 const other = AgentId.make("01990000-0000-7000-8000-00000000000b")
 const maxChainDepth = 16
 
-const config: ReactionConfig = {
+const config: ReactionConfig = defineReaction({
   objectTypes: ["Person"],
-  events: ["created", "updated", "deleted"],
-  concurrencyStrategy: "skip",
-  ignoreSelfTriggered: true,
-  ignoreAgentTriggered: false
-}
+  events: ["created", "updated", "deleted"]
+})
 
 const event: JudgedEvent = {
   objectType: "Person",

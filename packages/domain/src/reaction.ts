@@ -8,21 +8,107 @@
 import { Schema } from "effect"
 import { ChangeType, type GraphEvent, ObjectType } from "./graph.ts"
 import type { AgentId } from "./ids.ts"
+import { PropertyFilters } from "./property-filter.ts"
 
-export const ConcurrencyStrategy = Schema.Literals(["skip", "parallel"])
+/**
+ * What becomes of an event of an object that the agent is still working on.
+ *
+ * **Details** `skip` lets it go and says so (S001-R24); `parallel` works on both
+ * at once (S001-R25); `latest` works once more, on the newest version, when the
+ * present run ends; `queue` keeps every event and works on one after the other,
+ * in their order (S001-F02).
+ */
+export const ConcurrencyStrategy = Schema.Literals(["skip", "parallel", "latest", "queue"])
 export type ConcurrencyStrategy = typeof ConcurrencyStrategy.Type
+
+/** Which of the events of the right type and kind are meant (S001-F04). Both conditions must hold. */
+export const ReactionFilter = Schema.Struct({
+  /** Conditions on the state after the change; for `deleted`, on the last state. */
+  properties: Schema.optional(Schema.NullOr(PropertyFilters)),
+  /** At least one of these top-level properties was changed by the event. */
+  changedProperties: Schema.optional(
+    Schema.NullOr(
+      Schema.Array(Schema.String.check(Schema.isBetweenLength(1, 500))).check(Schema.isBetweenLength(1, 100))
+    )
+  )
+}).annotate({ identifier: "ReactionFilter" })
+export type ReactionFilter = typeof ReactionFilter.Type
+
+/** At most `maxRuns` runs begin within any `perSeconds` seconds; what is beyond waits (S001-F03). */
+export const RateLimit = Schema.Struct({
+  maxRuns: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 })),
+  perSeconds: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 }))
+}).annotate({ identifier: "RateLimit" })
+export type RateLimit = typeof RateLimit.Type
+
+/** Bounds of a reaction's numbers. */
+export const reactionBounds = {
+  debounceMaxMs: 3_600_000,
+  maxWaitMaxMs: 86_400_000,
+  batchMaxSize: 1_000,
+  maxConcurrency: 1_000
+} as const
 
 /** The rule as it is kept, every default filled in (S000-R37). */
 export const ReactionConfig = Schema.Struct({
   /** Types to react to; [] is all of them (S001-R48). */
   objectTypes: Schema.Array(ObjectType).check(Schema.isMaxLength(100)),
+  /** Types of relationships to react to; null is none and [] is all of them. */
+  relationshipTypes: Schema.NullOr(Schema.Array(ObjectType).check(Schema.isMaxLength(100))),
   events: Schema.Array(ChangeType).check(Schema.isBetweenLength(1, 3), Schema.isUnique()),
+  where: Schema.NullOr(ReactionFilter),
   /** What to do with an event of an object that the agent is still working on (S001-R23). */
   concurrencyStrategy: ConcurrencyStrategy,
   ignoreSelfTriggered: Schema.Boolean,
-  ignoreAgentTriggered: Schema.Boolean
+  ignoreAgentTriggered: Schema.Boolean,
+  /** A run begins when its object has been quiet for this long, and gets all events since (S001-F01); 0 is at once. */
+  debounceMs: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: reactionBounds.debounceMaxMs })),
+  /** A debounced or batched event waits no longer than this. */
+  maxWaitMs: Schema.NullOr(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: reactionBounds.maxWaitMaxMs }))
+  ),
+  /** One run handles up to this many events, of any objects (S001-F01, K03). */
+  batchSize: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: reactionBounds.batchMaxSize })),
+  rateLimit: Schema.NullOr(RateLimit),
+  /** Runs of the agent that are at work at once; null is unbounded (S001-K03). */
+  maxConcurrency: Schema.NullOr(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: reactionBounds.maxConcurrency }))
+  )
 }).annotate({ identifier: "ReactionConfig" })
 export type ReactionConfig = typeof ReactionConfig.Type
+
+/** The rule as somebody sends it: `objectTypes` and `events` are required, the other fields have defaults (S000-R02; S001-R23, R50). */
+export const ReactionInput = Schema.Struct({
+  objectTypes: ReactionConfig.fields.objectTypes,
+  relationshipTypes: Schema.optional(ReactionConfig.fields.relationshipTypes),
+  events: ReactionConfig.fields.events,
+  where: Schema.optional(ReactionConfig.fields.where),
+  concurrencyStrategy: Schema.optional(Schema.NullOr(ConcurrencyStrategy)),
+  ignoreSelfTriggered: Schema.optional(Schema.NullOr(Schema.Boolean)),
+  ignoreAgentTriggered: Schema.optional(Schema.NullOr(Schema.Boolean)),
+  debounceMs: Schema.optional(Schema.NullOr(ReactionConfig.fields.debounceMs)),
+  maxWaitMs: Schema.optional(ReactionConfig.fields.maxWaitMs),
+  batchSize: Schema.optional(Schema.NullOr(ReactionConfig.fields.batchSize)),
+  rateLimit: Schema.optional(ReactionConfig.fields.rateLimit),
+  maxConcurrency: Schema.optional(ReactionConfig.fields.maxConcurrency)
+})
+export type ReactionInput = typeof ReactionInput.Type
+
+/** Fills in every default of a rule. */
+export const defineReaction = (input: ReactionInput): ReactionConfig => ({
+  objectTypes: input.objectTypes,
+  relationshipTypes: input.relationshipTypes ?? null,
+  events: input.events,
+  where: input.where ?? null,
+  concurrencyStrategy: input.concurrencyStrategy ?? "skip",
+  ignoreSelfTriggered: input.ignoreSelfTriggered ?? true,
+  ignoreAgentTriggered: input.ignoreAgentTriggered ?? false,
+  debounceMs: input.debounceMs ?? 0,
+  maxWaitMs: input.maxWaitMs ?? null,
+  batchSize: input.batchSize ?? 1,
+  rateLimit: input.rateLimit ?? null,
+  maxConcurrency: input.maxConcurrency ?? null
+})
 
 /** Why an event did not wake an agent. */
 export type Refusal =

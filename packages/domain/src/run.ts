@@ -41,7 +41,7 @@ export type PauseReason = typeof PauseReason.Type
 
 /** What woke the agent; templates see it as `event`, `events` and `input`. */
 export const Trigger = Schema.Struct({
-  type: Schema.Literals(["reaction", "schedule", "manual", "context"]),
+  type: Schema.Literals(["reaction", "schedule", "manual", "webhook", "context"]),
   input: Schema.optionalKey(Schema.Json),
   /** The instant a schedule was due. */
   dueAt: Schema.optionalKey(Timestamp),

@@ -122,7 +122,14 @@ describe("Requirement: Agent Persistence", () => {
           events: ["created", "deleted"],
           concurrencyStrategy: "parallel",
           ignoreSelfTriggered: true,
-          ignoreAgentTriggered: true
+          ignoreAgentTriggered: true,
+          relationshipTypes: null,
+          where: null,
+          debounceMs: 0,
+          maxWaitMs: null,
+          batchSize: 1,
+          rateLimit: null,
+          maxConcurrency: null
         }
         const [row] = yield* ask(
           story.access,

@@ -104,7 +104,8 @@ const triggerText = (agent: Agent): string => {
       return `${config.objectTypes.length === 0 ? "every object" : config.objectTypes.join(", ")} ${config.events.join(", ")}`
     }
     case "manual":
-      return "manual"
+    case "webhook":
+      return agent.triggerType
   }
 }
 

@@ -9,7 +9,7 @@
  */
 import type { Agent, AgentDefinition, AgentInput, AgentPatch } from "@tropism/domain/agent"
 import {
-  AgentDefinition as AgentDefinitionSchema,
+  AgentInput as AgentInputSchema,
   defineAgent,
   findDefinitionFault,
   patchAgent
@@ -147,7 +147,8 @@ export class Agents extends Context.Service<
         model: json(definition.model),
         reactionConfig: json(definition.reactionConfig),
         hybridPolicy: json(definition.hybridPolicy),
-        capabilities: json(definition.capabilities)
+        capabilities: json(definition.capabilities),
+        retryPolicy: json(definition.retryPolicy)
       })
 
       const create = Effect.fn("Agents.create")(function* (input: AgentInput, by: UserId) {
@@ -157,10 +158,12 @@ export class Agents extends Context.Service<
         const c = columns(definition)
         const [row] = yield* sql`
           insert into kb.agents (id, project_id, name, version, role, prompt, system_prompt, model, flow_type, tools, trigger_type, cron_schedule,
-            timezone, reaction_config, execution_mode, hybrid_policy, capabilities, max_steps, enabled, enabled_at)
+            timezone, reaction_config, execution_mode, hybrid_policy, capabilities, max_steps, catch_up, overlap_policy, retry_policy,
+            max_pending_runs, disable_after_failures, enabled, enabled_at)
           values (${id}, ${projectId}, ${c.name}, 1, ${c.role}, ${c.prompt}, ${c.systemPrompt}, ${c.model}::text::jsonb, ${c.flowType},
             ${definition.tools}::text[], ${c.triggerType}, ${c.cronSchedule}, ${c.timezone}, ${c.reactionConfig}::text::jsonb, ${c.executionMode},
-            ${c.hybridPolicy}::text::jsonb, ${c.capabilities}::text::jsonb, ${c.maxSteps}, ${definition.enabled},
+            ${c.hybridPolicy}::text::jsonb, ${c.capabilities}::text::jsonb, ${c.maxSteps}, ${definition.catchUp}, ${definition.overlapPolicy},
+            ${c.retryPolicy}::text::jsonb, ${definition.maxPendingRuns}, ${definition.disableAfterFailures}, ${definition.enabled},
             case when ${definition.enabled} then now() end)
           on conflict (project_id, name) where deleted_at is null do nothing returning id`
         if (!row) return yield* nameTaken(c.name)
@@ -187,7 +190,9 @@ export class Agents extends Context.Service<
             model = ${c.model}::text::jsonb, flow_type = ${c.flowType}, tools = ${definition.tools}::text[], trigger_type = ${c.triggerType},
             cron_schedule = ${c.cronSchedule}, timezone = ${c.timezone}, reaction_config = ${c.reactionConfig}::text::jsonb,
             execution_mode = ${c.executionMode}, hybrid_policy = ${c.hybridPolicy}::text::jsonb, capabilities = ${c.capabilities}::text::jsonb,
-            max_steps = ${c.maxSteps}, disabled_reason = case when ${definition.enabled} then null else disabled_reason end,
+            max_steps = ${c.maxSteps}, catch_up = ${definition.catchUp}, overlap_policy = ${definition.overlapPolicy},
+            retry_policy = ${c.retryPolicy}::text::jsonb, max_pending_runs = ${definition.maxPendingRuns},
+            disable_after_failures = ${definition.disableAfterFailures}, disabled_reason = case when ${definition.enabled} then null else disabled_reason end,
             enabled_at = case when not ${definition.enabled} then null when enabled then enabled_at else now() end,
             enabled = ${definition.enabled}, updated_at = now()
           where id = ${id}`
@@ -216,7 +221,9 @@ interface AgentRow extends Omit<Agent, "nextFireAt" | "createdAt" | "updatedAt">
   readonly updatedAt: Date
 }
 
-const decodeDefinition = Schema.decodeUnknownEffect(AgentDefinitionSchema)
+/** A version that was kept before a field existed gets that field's default. */
+const decodeDefinition = (kept: unknown) =>
+  Effect.map(Schema.decodeUnknownEffect(AgentInputSchema)(kept), defineAgent)
 
 const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
 
@@ -271,6 +278,11 @@ const toAgent = (row: AgentRow): Agent => ({
   hybridPolicy: row.hybridPolicy,
   capabilities: row.capabilities,
   maxSteps: row.maxSteps,
+  catchUp: row.catchUp,
+  overlapPolicy: row.overlapPolicy,
+  retryPolicy: row.retryPolicy,
+  maxPendingRuns: row.maxPendingRuns,
+  disableAfterFailures: row.disableAfterFailures,
   enabled: row.enabled,
   disabledReason: row.disabledReason,
   nextFireAt: row.nextFireAt?.toISOString() ?? null,

@@ -11,6 +11,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, type Redacted } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import { statements as house } from "./migrations/0001-house.ts"
+import { statements as agents } from "./migrations/0004-agents.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -18,7 +19,7 @@ const run = (statements: ReadonlyArray<string>) =>
     for (const statement of statements) yield* sql.unsafe(statement)
   })
 
-const loader = Migrator.fromRecord({ "0001_house": run(house) })
+const loader = Migrator.fromRecord({ "0001_house": run(house), "0004_agents": run(agents) })
 
 /** Runs what has not run yet on the database of `ownerUrl`. Fails with the SqlError of a broken statement. */
 export const migrate = (ownerUrl: Redacted.Redacted) =>
