@@ -8,7 +8,7 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { createServer } from "node:http"
 import { createServer as createSocket } from "node:net"
-import { Cause, Config, Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
+import { Config, Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { poolLayer } from "./database/database.ts"
 import { embedded } from "./database/embedded-postgres.ts"
@@ -65,13 +65,7 @@ export const serve = Effect.fn("serve")(
 /** Serves until it is interrupted, on a database that can be reached. */
 export const serveOn = Effect.fn("serveOn")(
   function* (access: PostgresAccess, options: ServeOptions) {
-    yield* Effect.mapError(
-      migrate(access.ownerUrl),
-      (error) =>
-        new StartFailure({
-          message: `The database's schema could not be brought up to date: ${Cause.pretty(Cause.fail(error))}`
-        })
-    )
+    yield* Effect.mapError(migrate(access.ownerUrl), ({ message }) => new StartFailure({ message }))
     const pool = poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
     const platform = platformLayer.pipe(Layer.provideMerge(Layer.mergeAll(pool, Ids.layer, Models.layer)))
     const http = NodeHttpServer.layer(createServer, {

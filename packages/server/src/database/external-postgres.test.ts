@@ -178,6 +178,8 @@ describe("a PostgreSQL that others run", () => {
       const nonsense = yield* Effect.flip(external(Redacted.make("no address at all: private")))
       assert.strictEqual(nonsense.reason, "unreachable")
       assert.notInclude(nonsense.message, "private")
+      const other = yield* Effect.flip(external(Redacted.make("mysql://me:private@127.0.0.1:3306/db")))
+      assert.include(other.message, "DATABASE_URL is no address of a PostgreSQL")
     })
   )
 })

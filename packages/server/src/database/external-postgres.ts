@@ -15,6 +15,11 @@ const oldestVersion = 15
 export const external = Effect.fn("external")(function* (
   url: Redacted.Redacted<string>
 ): Effect.fn.Return<PostgresAccess, DatabaseUnavailable> {
+  if (!/^postgres(ql)?:$/.test(URL.parse(Redacted.value(url))?.protocol ?? ""))
+    return yield* unavailable(
+      "unreachable",
+      "DATABASE_URL is no address of a PostgreSQL: write postgres://user:password@host:5432/database, or start without it to use the PostgreSQL that the program brings."
+    )
   return yield* Effect.scoped(
     Effect.gen(function* () {
       const connection = yield* connect(url).pipe(Effect.mapError(connectionProblem(url)))

@@ -8,8 +8,8 @@
  * migration is one transaction, so an interrupted first start leaves nothing.
  */
 import { PgClient } from "@effect/sql-pg"
-import { Effect, type Redacted } from "effect"
-import { Migrator, SqlClient } from "effect/sql"
+import { Effect, type Redacted, Schema } from "effect"
+import { Migrator, SqlClient, SqlError } from "effect/sql"
 import { statements as house } from "./migrations/0001-house.ts"
 import { statements as agents } from "./migrations/0004-agents.ts"
 
@@ -19,11 +19,52 @@ const run = (statements: ReadonlyArray<string>) =>
     for (const statement of statements) yield* sql.unsafe(statement)
   })
 
-const loader = Migrator.fromRecord({ "0001_house": run(house), "0004_agents": run(agents) })
+/** Why a database cannot be brought to this program's schema, in one sentence that says what to do. */
+export class SchemaRefused extends Schema.TaggedError<SchemaRefused>()("SchemaRefused", {
+  reason: Schema.Literals(["newer", "failed"]),
+  message: Schema.String
+}) {}
 
-/** Runs what has not run yet on the database of `ownerUrl`. Fails with the SqlError of a broken statement. */
+const migrations = { "0001_house": run(house), "0004_agents": run(agents) }
+
+const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+
+const table = "tropism_migrations"
+
+/** A program that is older than the database would write rows that the newer one does not expect. */
+const refuseNewer = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [found] = yield* sql<{ present: boolean }>`select to_regclass(${table}) is not null as present`
+  if (found?.present !== true) return
+  const [row] = yield* sql<{ id: number | null }>`select max(migration_id) as id from ${sql(table)}`
+  const id = row?.id ?? 0
+  if (id > newest)
+    return yield* new SchemaRefused({
+      reason: "newer",
+      message: `The database was made by a newer version of this program (its schema is ${id}, this program knows ${newest}): start the newer version, or choose another database.`
+    })
+})
+
+/** Runs what has not run yet on the database of `ownerUrl`; a migration that fails leaves nothing behind. */
 export const migrate = (ownerUrl: Redacted.Redacted) =>
-  Migrator.make({})({ loader, table: "tropism_migrations" }).pipe(
+  Effect.andThen(refuseNewer, Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })).pipe(
+    Effect.catchTags({
+      MigrationError: ({ message, cause }) => Effect.fail(failed(`${message} (${textOf(cause)})`)),
+      SqlError: (error) => Effect.fail(failed(textOf(error)))
+    }),
     Effect.provide(PgClient.layer({ url: ownerUrl, maxConnections: 1 })),
+    Effect.catchTag("SqlError", (error) => Effect.fail(failed(textOf(error)))),
     Effect.scoped
   )
+
+const failed = (why: string) =>
+  new SchemaRefused({
+    reason: "failed",
+    message: `The database's schema could not be brought up to date: ${why}. Nothing was changed; mend the cause and start again.`
+  })
+
+/** What the database said, without the library's own words. */
+const textOf = (error: unknown): string => {
+  const cause = error instanceof SqlError.SqlError ? error.reason.cause : error
+  return (cause instanceof Error ? cause.message : String(cause)).replace(/\.$/, "")
+}
