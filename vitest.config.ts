@@ -9,7 +9,7 @@ import { defineConfig } from "vitest/config"
 
 export default defineConfig({
   test: {
-    include: ["packages/**/*.test.{ts,tsx}", "scripts/**/*.test.ts"],
+    include: ["packages/**/*.test.{ts,tsx}", "scripts/**/*.test.ts", "bench/**/*.test.ts"],
     exclude: ["**/node_modules/**", "**/dist/**"],
     pool: "threads",
     isolate: false,

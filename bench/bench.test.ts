@@ -1,0 +1,37 @@
+/**
+ * The bench works: a small run of it prints figures, and all of them are numbers.
+ *
+ * How large they are is nobody's business here: a machine that is busy with
+ * tests tells nothing about speed.
+ */
+import { spawn } from "node:child_process"
+import { join } from "node:path"
+import { expect, it } from "vitest"
+
+const runBench = (...flags: ReadonlyArray<string>) =>
+  new Promise<{ readonly code: number | null; readonly output: string }>((resolve) => {
+    const bench = spawn(process.execPath, [join(import.meta.dirname, "main.ts"), ...flags])
+    let output = ""
+    bench.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()))
+    bench.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()))
+    bench.once("close", (code) => resolve({ code, output }))
+  })
+
+it(
+  "a small bench runs through and prints a line of JSON and a row for each figure",
+  () =>
+    runBench("--small").then(({ code, output }) => {
+      expect([code, output]).toEqual([0, expect.stringContaining("| figure")])
+      const lines = output.split("\n").filter((line) => line.startsWith("{"))
+      const figures = lines.map((line) => JSON.parse(line))
+      expect(figures.length).toBeGreaterThan(20)
+      expect(figures.filter(({ value }) => !(value >= 0))).toEqual([])
+      expect(output.split("\n").filter((line) => line.startsWith("|"))).toHaveLength(figures.length + 2)
+    }),
+  120_000
+)
+
+it("a part that does not exist is refused with the names of those that do", () =>
+  runBench("--only", "dreams").then(({ code, output }) => {
+    expect([code, output]).toEqual([1, expect.stringContaining("--only knows idle, writes")])
+  }))

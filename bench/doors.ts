@@ -1,0 +1,70 @@
+/**
+ * The bench as a client: requests over kept connections, each with the times at which it began and ended.
+ *
+ * A refusal is a fault of the bench or of the server and ends the run: a figure
+ * made of refused requests would be a lie.
+ */
+import type { ServerProcess } from "./server-process.ts"
+
+/** Milliseconds of the machine's clock, finer than a millisecond. */
+export const nowMs = (): number => performance.timeOrigin + performance.now()
+
+// oxlint-disable-next-line typescript/no-explicit-any -- the bench reads answers of every shape
+export type Json = any
+
+export type Send = (method: string, path: string, body?: unknown) => Promise<Json>
+
+export const doorsOf =
+  ({ url, token }: ServerProcess): Send =>
+  async (method, path, body) => {
+    const response = await fetch(url + path, {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`)
+    return text === "" ? null : JSON.parse(text)
+  }
+
+/** A project of the bench's own, by its path. */
+export const newProject = async (send: Send): Promise<{ readonly id: string; readonly path: string }> => {
+  const { id } = await send("POST", "/api/projects", { name: "Bench" })
+  return { id, path: `/api/projects/${id}` }
+}
+
+/** Does something again and again with so many hands, until the time is up or it was done often enough. */
+export const withHands = async (
+  hands: number,
+  bound: { readonly ms: number; readonly times: number },
+  act: (index: number) => Promise<void>
+): Promise<{ readonly durations: ReadonlyArray<number>; readonly elapsedMs: number }> => {
+  const durations: Array<number> = []
+  const start = nowMs()
+  let next = 0
+  const hand = async () => {
+    while (next < bound.times && nowMs() - start < bound.ms) {
+      const begun = nowMs()
+      await act(next++)
+      durations.push(nowMs() - begun)
+    }
+  }
+  await Promise.all(Array.from({ length: hands }, hand))
+  return { durations, elapsedMs: nowMs() - start }
+}
+
+/** Begins something at a steady rate and does not wait for one before it begins the next. */
+export const atRate = async (
+  perSecond: number,
+  times: number,
+  act: (index: number) => Promise<void>
+): Promise<void> => {
+  const start = nowMs()
+  const begun: Array<Promise<void>> = []
+  for (let index = 0; index < times; index++) {
+    const due = start + (index * 1_000) / perSecond
+    if (due > nowMs()) await Bun.sleep(due - nowMs())
+    begun.push(act(index))
+  }
+  await Promise.all(begun)
+}

@@ -1,0 +1,76 @@
+/**
+ * `npm run bench`: measures a real server through HTTP and prints its figures.
+ *
+ * Each figure is a line of JSON as soon as it is known (`--json FILE` keeps them)
+ * and all are a table at the end. `--only writes,reactions` measures parts,
+ * `--small` runs for a few seconds and proves nothing but that the bench works.
+ */
+import { appendFile } from "node:fs/promises"
+import { parseArgs } from "node:util"
+import { openRows } from "./database.ts"
+import { doorsOf } from "./doors.ts"
+import { type Figure, jsonLine, tableOf } from "./figures.ts"
+import { measureFloor } from "./floor.ts"
+import {
+  type Bench,
+  measureCrowds,
+  measureIdle,
+  measurePast,
+  measureReactions,
+  measureWrites,
+  type Size
+} from "./measures.ts"
+import { startServerProcess } from "./server-process.ts"
+
+const parts: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
+  idle: measureIdle,
+  writes: measureWrites,
+  reactions: measureReactions,
+  crowds: measureCrowds,
+  past: measurePast
+}
+
+const whole: Size = {
+  writesMs: 5_000,
+  steadySeconds: 10,
+  burst: 1_000,
+  crowds: [10, 100, 1_000],
+  past: 100_000,
+  idleMs: 20_000
+}
+const small: Size = { writesMs: 200, steadySeconds: 1, burst: 20, crowds: [3], past: 50, idleMs: 200 }
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string", default: Object.keys(parts).join(",") },
+    small: { type: "boolean", default: false },
+    json: { type: "string" }
+  }
+})
+const size = values.small ? small : whole
+const wanted = values.only.split(",").map((name) => {
+  const part = parts[name]
+  if (part === undefined) throw new Error(`--only knows ${Object.keys(parts).join(", ")}, not ${name}`)
+  return part
+})
+
+const figures: Array<Figure> = []
+const lines: Array<string> = []
+const report = (figure: Figure): void => {
+  figures.push(figure)
+  lines.push(jsonLine(figure))
+  console.log(jsonLine(figure))
+}
+
+const server = await startServerProcess()
+const rows = openRows(server.ownerUrl)
+try {
+  const floor = await measureFloor(server.ownerUrl, size.writesMs, report)
+  const bench: Bench = { server, send: doorsOf(server), rows, report, floor, size }
+  for (const part of wanted) await part(bench)
+} finally {
+  await rows.close()
+  await server.stop()
+}
+if (values.json !== undefined) await appendFile(values.json, lines.map((line) => `${line}\n`).join(""))
+console.log(`\n${tableOf(figures)}`)

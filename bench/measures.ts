@@ -1,0 +1,210 @@
+/**
+ * What is measured of one server, each in a project of its own.
+ *
+ * Every load is bounded in time or in number, and every run that a load woke
+ * must have completed before its figures are told.
+ */
+import { registerAgent, registerCrowd, type Work, wakingType } from "./agents.ts"
+import { countRuns, countTransactions, reactionsOf, type Rows } from "./database.ts"
+import { atRate, newProject, nowMs, type Send, withHands } from "./doors.ts"
+import { quantile, type Report } from "./figures.ts"
+import { makePast } from "./past.ts"
+import type { ServerProcess } from "./server-process.ts"
+
+export interface Bench {
+  readonly server: ServerProcess
+  readonly send: Send
+  readonly rows: Rows
+  readonly report: Report
+  /** Medians of the floor, in milliseconds. */
+  readonly floor: { readonly commitMs: number; readonly commitsPerSecond16: number }
+  readonly size: Size
+}
+
+/** How much of everything: a whole run, or one that only shows that the bench works. */
+export interface Size {
+  readonly writesMs: number
+  readonly steadySeconds: number
+  readonly burst: number
+  readonly crowds: ReadonlyArray<number>
+  readonly past: number
+  readonly idleMs: number
+}
+
+/** How long a load's reactions may take to complete after its last write. */
+const patienceMs = 300_000
+
+/** Graph writes per second, with nobody who reacts. */
+export const measureWrites = async ({ send, report, floor, size }: Bench): Promise<void> => {
+  const { path } = await newProject(send)
+  for (const clients of [1, 16]) {
+    const load = clients === 1 ? "1 client" : `${clients} clients`
+    const { durations, elapsedMs } = await withHands(
+      clients,
+      { ms: size.writesMs, times: Number.MAX_SAFE_INTEGER },
+      async (number) =>
+        void (await send("POST", `${path}/objects`, { type: "Plain", properties: { number } }))
+    )
+    report({
+      name: "graph writes",
+      load,
+      value: (durations.length * 1_000) / elapsedMs,
+      unit: "/s",
+      beside: {
+        name: "plain commits",
+        value: clients === 1 ? 1_000 / floor.commitMs : floor.commitsPerSecond16
+      }
+    })
+    report({ name: "graph write, p50", load, value: quantile(durations, 0.5), unit: "ms" })
+    report({ name: "graph write, p99", load, value: quantile(durations, 0.99), unit: "ms" })
+  }
+}
+
+interface World {
+  readonly path: string
+  readonly agentId: string
+  readonly label: string
+}
+
+/** A project with an agent that reacts. */
+const newWorld = async (bench: Bench, work: Work, crowd: number, past: number): Promise<World> => {
+  const { id, path } = await newProject(bench.send)
+  const agentId = await registerAgent(bench.send, path, work)
+  await registerCrowd(bench.send, path, 0, crowd - 1)
+  if (past > 0) await makePast(bench.rows, id, agentId, past)
+  const agents = `${crowd.toLocaleString("en")} agent${crowd === 1 ? "" : "s"}`
+  const behind = past > 0 ? `, ${past.toLocaleString("en")} reactions behind` : ""
+  return {
+    path,
+    agentId,
+    label: `${agents}${behind}, ${work === "says one sentence" ? "1 step" : "2 steps"}`
+  }
+}
+
+/** Writes objects that wake the agent, waits until it has reacted to all, and answers when each write was sent. */
+const provoke = async (
+  { send, rows }: Bench,
+  { path, agentId }: World,
+  drive: (act: (number: number) => Promise<void>) => Promise<unknown>
+) => {
+  const before = (await countRuns(rows, agentId)).rested
+  const sent = new Map<string, number>()
+  await drive(async (number) => {
+    const begun = nowMs()
+    const { id } = await send("POST", `${path}/objects`, { type: wakingType, properties: { number } })
+    sent.set(id, begun)
+  })
+  const deadline = nowMs() + patienceMs
+  for (;;) {
+    const { broken, rested } = await countRuns(rows, agentId)
+    if (broken > 0) throw new Error(`${broken} runs did not complete`)
+    if (rested - before >= sent.size) break
+    if (nowMs() > deadline) throw new Error(`Only ${rested} of ${sent.size} reactions completed`)
+    await Bun.sleep(25)
+  }
+  return sent
+}
+
+const startsOf = async ({ rows }: Bench, { agentId }: World, sent: ReadonlyMap<string, number>) => {
+  const reactions = (await reactionsOf(rows, agentId)).filter(({ objectId }) => sent.has(objectId))
+  return {
+    latencies: reactions.map(({ objectId, startedMs }) => startedMs - (sent.get(objectId) ?? Number.NaN)),
+    lastCompletedMs: Math.max(...reactions.map(({ completedMs }) => completedMs)),
+    count: reactions.length
+  }
+}
+
+/** From the moment a write is sent to the moment its run is running, at a steady rate. */
+const measureSteady = async (bench: Bench, world: World, perSecond: number): Promise<void> => {
+  const sent = await provoke(bench, world, (act) =>
+    atRate(perSecond, perSecond * bench.size.steadySeconds, act)
+  )
+  const { latencies } = await startsOf(bench, world, sent)
+  const load = `${perSecond} events/s, ${world.label}`
+  const beside = { name: "one plain commit", value: bench.floor.commitMs }
+  bench.report({ name: "write → running, p50", load, value: quantile(latencies, 0.5), unit: "ms", beside })
+  bench.report({ name: "write → running, p99", load, value: quantile(latencies, 0.99), unit: "ms" })
+}
+
+/** As many events as sixteen clients can write, and what comes of them until the last is done. */
+const measureSaturated = async (bench: Bench, world: World): Promise<void> => {
+  const { server, report, size } = bench
+  const cpuBefore = await server.cpuMs()
+  const start = nowMs()
+  const sent = await provoke(bench, world, (act) => withHands(16, { ms: patienceMs, times: size.burst }, act))
+  const writtenMs = Math.max(...sent.values()) - start
+  const cpu = await server.cpuMs()
+  const { count, lastCompletedMs, latencies } = await startsOf(bench, world, sent)
+  const load = `${size.burst.toLocaleString("en")} events at once, ${world.label}`
+  report({
+    name: "reactions completed",
+    load,
+    value: (count * 1_000) / (lastCompletedMs - start),
+    unit: "/s"
+  })
+  report({ name: "events written meanwhile", load, value: (count * 1_000) / writtenMs, unit: "/s" })
+  report({ name: "write → running, p50", load, value: quantile(latencies, 0.5), unit: "ms" })
+  report({ name: "write → running, p99", load, value: quantile(latencies, 0.99), unit: "ms" })
+  report({
+    name: "server's processor time for a reaction",
+    load,
+    value: (cpu.server - cpuBefore.server) / count,
+    unit: "ms"
+  })
+  report({
+    name: "PostgreSQL's processor time for a reaction",
+    load,
+    value: (cpu.postgres - cpuBefore.postgres) / count,
+    unit: "ms"
+  })
+}
+
+/** Event to running, and reactions per second, with crowds of agents and with a past. */
+export const measureReactions = async (bench: Bench): Promise<void> => {
+  const works: ReadonlyArray<Work> = ["says one sentence", "calls one tool, then says one sentence"]
+  for (const work of works) {
+    const world = await newWorld(bench, work, 1, 0)
+    await provoke(bench, world, (act) => withHands(4, { ms: patienceMs, times: 50 }, act))
+    await measureSteady(bench, world, 100)
+    await measureSaturated(bench, world)
+  }
+}
+
+export const measureCrowds = async (bench: Bench): Promise<void> => {
+  for (const crowd of bench.size.crowds) {
+    const world = await newWorld(bench, "says one sentence", crowd, 0)
+    await provoke(bench, world, (act) => withHands(4, { ms: patienceMs, times: 20 }, act))
+    await measureSteady(bench, world, 100)
+    await measureSaturated(bench, world)
+  }
+}
+
+export const measurePast = async (bench: Bench): Promise<void> => {
+  const world = await newWorld(bench, "says one sentence", 1, bench.size.past)
+  await provoke(bench, world, (act) => withHands(4, { ms: patienceMs, times: 20 }, act))
+  await measureSteady(bench, world, 100)
+  await measureSaturated(bench, world)
+}
+
+/** What a server does when nobody asks anything of it. */
+export const measureIdle = async ({ rows, report, size, server }: Bench): Promise<void> => {
+  await Bun.sleep(2_000)
+  const before = await countTransactions(rows)
+  const cpuBefore = await server.cpuMs()
+  await Bun.sleep(size.idleMs)
+  const cpu = await server.cpuMs()
+  // The bench's own looks are one transaction each.
+  const count = (await countTransactions(rows)) - before - 1
+  report({
+    name: "idle: transactions",
+    load: "nothing to do",
+    value: (count * 1_000) / size.idleMs,
+    unit: "/s"
+  })
+  report({
+    name: "idle: processor time of a second",
+    load: "nothing to do",
+    value: ((cpu.server - cpuBefore.server + cpu.postgres - cpuBefore.postgres) * 1_000) / size.idleMs,
+    unit: "ms"
+  })
+}
