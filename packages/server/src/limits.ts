@@ -131,7 +131,9 @@ export const agentLimits = {
   /** Events that one slow listener may be behind before it reads from the log instead. */
   subscriberBuffer: 256,
   /** Events read from a log in one query. */
-  logPageEvents: 1_000
+  logPageEvents: 1_000,
+  /** Versions of agents, which never change, that are kept in memory. */
+  rememberedVersions: 1_000
 } as const
 
 /** Of `http/`: requests and streams. */

@@ -98,6 +98,8 @@ export const serveOn = Effect.fn("serveOn")(
       return yield* Effect.never
     }).pipe(Effect.provide(platform))
   },
+  // Nobody listens to spans yet, and making one for each statement costs as much as some of them.
+  Effect.withTracerEnabled(false),
   Effect.scoped,
   Effect.provide(NodeServices.layer)
 )

@@ -20,6 +20,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
+import { agentLimits } from "../limits.ts"
 import { checkTimezone, nextFire } from "./schedule.ts"
 import { findPromptFault } from "./template.ts"
 
@@ -86,17 +87,23 @@ export class Agents extends Context.Service<
         return rows.map(toAgent)
       }, orDie)
 
+      // A version never changes once it is kept; what is found is remembered, what is missing is asked for again.
+      const versions = new Map<string, AgentVersion>()
+
       const version = Effect.fn("Agents.version")(function* (id: AgentId, number: number) {
         const { projectId } = yield* ProjectTransaction
+        const key = `${projectId}/${id}@${number}`
+        const known = versions.get(key)
+        if (known) return known
         const [row] = yield* sql<{ definition: unknown }>`
           select definition from kb.agent_versions where agent_id = ${id} and version = ${number} and project_id = ${projectId}`
-        return (
-          row && {
-            agentId: id,
-            version: number,
-            definition: yield* Effect.orDie(decodeDefinition(row.definition))
-          }
-        )
+        if (!row) return undefined
+        const definition = yield* Effect.orDie(decodeDefinition(row.definition))
+        const found: AgentVersion = { agentId: id, version: number, definition }
+        const [oldest] = versions.keys()
+        if (versions.size >= agentLimits.rememberedVersions && oldest !== undefined) versions.delete(oldest)
+        versions.set(key, found)
+        return found
       }, orDie)
 
       /** Keeps the version and what follows from the definition: reactions and the schedule. */

@@ -82,19 +82,33 @@ const decodePrompt = (messages: ModelRequest["messages"]): Effect.Effect<Prompt.
 const streamParts = (model: AskedModel, prompt: Prompt.Prompt, request: ModelRequest) =>
   model.languageModel.streamText({
     prompt,
-    toolkit: Toolkit.make(
-      ...request.tools.map((tool) =>
-        Tool.dynamic(tool.name, {
-          description: tool.description,
-          parameters: tool.inputSchema,
-          success: Schema.Unknown
-        })
-      )
-    ),
+    toolkit: toolkitOf(request.tools),
     toolChoice: request.toolChoice ?? "auto",
     disableToolCallResolution: true,
     toolCallValidation: "deferred"
   })
+
+type Toolbelt = ReturnType<typeof makeToolkit>
+
+/** Toolkits by the list that they were made of: effect builds schemas for each, and agents offer the same lists again and again. */
+const toolkits = new WeakMap<ModelRequest["tools"], Toolbelt>()
+
+const toolkitOf = (tools: ModelRequest["tools"]): Toolbelt => {
+  const toolkit = toolkits.get(tools) ?? makeToolkit(tools)
+  toolkits.set(tools, toolkit)
+  return toolkit
+}
+
+const makeToolkit = (tools: ModelRequest["tools"]) =>
+  Toolkit.make(
+    ...tools.map((tool) =>
+      Tool.dynamic(tool.name, {
+        description: tool.description,
+        parameters: tool.inputSchema,
+        success: Schema.Unknown
+      })
+    )
+  )
 
 /** Keeps what one attempt has delivered, and holds the tool calls back until the finish. */
 const makeDelivery = (model: AskedModel) => {

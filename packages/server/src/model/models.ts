@@ -10,14 +10,16 @@
  * definition says. No prompt is made here and no tool is run.
  */
 import { type ModelConfig, ModelProvider, type ModelRef } from "@tropism/domain/model-config"
+import type { Script } from "@tropism/domain/script"
 import { Config, Context, Effect, Layer, Option, Result, Schema } from "effect"
+import type { LanguageModel } from "effect/ai"
 import { fromAiSdk } from "./ai-sdk-model.ts"
 import type { AskedModel } from "./attempt.ts"
 import { loadBuiltInScripts } from "./built-in-scripts.ts"
 import { ModelUnavailable, type ResolvedModel } from "./model-request.ts"
 import { loadProviders, remoteProviders } from "./providers.ts"
 import { askWithRetries, type Fallback } from "./retry.ts"
-import { compileScript } from "./script.ts"
+import { type CompiledScript, compileScript } from "./script.ts"
 import { fromScript } from "./scripted-model.ts"
 
 /** Who asks, and what the definition says about it. */
@@ -76,7 +78,7 @@ export class Models extends Context.Service<
         ref: ModelRef
       ): Effect.fn.Return<AskedModel, ModelUnavailable> {
         const { name } = ref
-        const inline = choice.model?.script ? compileScript(choice.model.script) : undefined
+        const inline = choice.model?.script ? compiledOnce(choice.model.script) : undefined
         const found = scripts.get(name) ?? scripts.get(choice.agentName)
         const builtIn = found === undefined ? undefined : Result.succeed(found)
         // A fallback is meant by its name; the script in the definition is the model's own.
@@ -88,7 +90,7 @@ export class Models extends Context.Service<
           )
         if (Result.isFailure(script))
           return yield* unavailable(choice, `The agent's script cannot be followed: ${script.failure}`)
-        return { provider: "scripted", name, languageModel: yield* fromScript(script.success) }
+        return { provider: "scripted", name, languageModel: yield* openedOnce(script.success) }
       })
 
       const open = Effect.fnUntraced(function* (
@@ -151,6 +153,27 @@ export class Models extends Context.Service<
       return Models.of({ resolve, providers })
     })
   )
+}
+
+type Compiled = ReturnType<typeof compileScript>
+
+/** Compiled scripts by the definition that they stand in: an agent's version is the same object for all of its runs. */
+const compiled = new WeakMap<Script, Compiled>()
+
+const compiledOnce = (script: Script): Compiled => {
+  const known = compiled.get(script) ?? compileScript(script)
+  compiled.set(script, known)
+  return known
+}
+
+/** A script that is followed is the same model for whoever asks it. */
+const opened = new WeakMap<CompiledScript, LanguageModel.LanguageModel>()
+
+const openedOnce = (script: CompiledScript): Effect.Effect<LanguageModel.LanguageModel> => {
+  const known = opened.get(script)
+  return known
+    ? Effect.succeed(known)
+    : Effect.tap(fromScript(script), (model) => Effect.sync(() => void opened.set(script, model)))
 }
 
 const howToConfigure =

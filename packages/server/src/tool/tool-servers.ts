@@ -11,7 +11,7 @@
 import { Client } from "@modelcontextprotocol/client"
 import { InMemoryTransport, Server } from "@modelcontextprotocol/server"
 import type { ToolCall } from "@tropism/domain/message"
-import { Context, Effect, Exit, Layer, type Schema, type Scope } from "effect"
+import { Context, Effect, Exit, Layer, type Schema, Scope } from "effect"
 import type { OfferedTool } from "../model/model-request.ts"
 import { graphTools, type GraphToolName, inputSchemaOf, isGraphTool } from "./graph-tools.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
@@ -39,28 +39,53 @@ export class ToolServers extends Context.Service<
     Effect.gen(function* () {
       const toolbox = yield* Toolbox
 
-      const connect = Effect.fn("ToolServers.connect")(function* (
-        principal: RunPrincipal,
-        patterns: ReadonlyArray<string>
-      ) {
-        const outcomes = new Map<string, Exit.Exit<Outcome, AttemptLost>>()
-        const run = Effect.runPromiseExitWith(yield* Effect.context<never>())
-        const client = yield* open(
-          graphServer((name, args, callId) =>
-            run(toolbox.call(principal, { id: callId, name, arguments: args })).then((exit) => {
-              outcomes.set(callId, exit)
-              return exit
-            })
-          )
+      /** What the server lists; it lists the same for everybody, so it is asked once. */
+      const listing = yield* Effect.scoped(
+        Effect.flatMap(
+          open(graphServer(() => Promise.reject(new Error("Nobody calls through this connection")))),
+          (client) => Effect.promise(() => client.listTools())
         )
-        const listed = yield* Effect.promise(() => client.listTools())
-        const offered = listed.tools
+      )
+
+      /** By the patterns of an agent's version, so that all of its runs offer one and the same list. */
+      const offers = new WeakMap<ReadonlyArray<string>, ReadonlyArray<OfferedTool>>()
+
+      const offeredTo = (patterns: ReadonlyArray<string>): ReadonlyArray<OfferedTool> => {
+        const known = offers.get(patterns)
+        if (known) return known
+        const offered = listing.tools
           .filter((tool) => allows(patterns, `graph.${tool.name}`))
           .map(({ name, description, inputSchema }): OfferedTool => ({
             name,
             ...(description === undefined ? {} : { description }),
             inputSchema
           }))
+        offers.set(patterns, offered)
+        return offered
+      }
+
+      const connect = Effect.fn("ToolServers.connect")(function* (
+        principal: RunPrincipal,
+        patterns: ReadonlyArray<string>
+      ) {
+        const outcomes = new Map<string, Exit.Exit<Outcome, AttemptLost>>()
+        const run = Effect.runPromiseExitWith(yield* Effect.context<never>())
+        const scope = yield* Effect.scope
+        const offered = offeredTo(patterns)
+        // Many runs call no tool: the first call connects.
+        const connected = yield* Effect.cached(
+          Scope.provide(
+            open(
+              graphServer((name, args, callId) =>
+                run(toolbox.call(principal, { id: callId, name, arguments: args })).then((exit) => {
+                  outcomes.set(callId, exit)
+                  return exit
+                })
+              )
+            ),
+            scope
+          )
+        )
 
         const throughClient = (call: ToolCall): Effect.Effect<Outcome, AttemptLost> =>
           Effect.suspend(() => {
@@ -71,7 +96,9 @@ export class ToolServers extends Context.Service<
             }
             const noRecord = Effect.die(new Error("The tool server answered without a record"))
             return Effect.flatMap(
-              Effect.exit(Effect.promise(() => client.callTool(request))),
+              Effect.exit(
+                Effect.flatMap(connected, (client) => Effect.promise(() => client.callTool(request)))
+              ),
               (answered): Effect.Effect<Outcome, AttemptLost> => {
                 const exit = outcomes.get(call.id)
                 outcomes.delete(call.id)
