@@ -7,6 +7,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AgentsApi } from "./agents-api.ts"
 import { RequestProblems } from "./authorization.ts"
+import { ChainsApi } from "./chains-api.ts"
 import { FeedApi, ObjectsApi, RelationshipsApi } from "./graph-api.ts"
 import { ContextsApi, RunsApi } from "./runs-api.ts"
 import { ProjectsApi, SystemApi } from "./system-api.ts"
@@ -18,6 +19,7 @@ export class Api extends HttpApi.make("tropism")
   .add(ObjectsApi)
   .add(RelationshipsApi)
   .add(FeedApi)
+  .add(ChainsApi)
   .add(AgentsApi)
   .add(RunsApi)
   .add(ContextsApi)

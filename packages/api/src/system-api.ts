@@ -2,6 +2,7 @@
  * Is the server alive and ready, and who am I: the routes outside any project.
  */
 import { ProjectId, Timestamp } from "@tropism/domain/ids"
+import { ProjectSettings, ProjectSettingsPatch } from "@tropism/domain/project-settings"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, Principal, RequestJudgement } from "./authorization.ts"
@@ -45,6 +46,18 @@ export class ProjectsApi extends HttpApiGroup.make("projects")
       params: { projectId: ProjectId },
       success: Project,
       error: NotFound
+    }),
+    HttpApiEndpoint.get("settings", "/api/projects/:projectId/settings", {
+      params: { projectId: ProjectId },
+      success: ProjectSettings,
+      error: NotFound
+    }),
+    /** Holds from the next event, and for running runs from their next model request. */
+    HttpApiEndpoint.patch("changeSettings", "/api/projects/:projectId/settings", {
+      params: { projectId: ProjectId },
+      payload: ProjectSettingsPatch,
+      success: ProjectSettings,
+      error: [NotFound, Forbidden, InvalidInput]
     })
   )
   .middleware(RequestJudgement)

@@ -124,7 +124,7 @@ export class AgentTurnInterruptedEvent extends Schema.Class<AgentTurnInterrupted
   type: Schema.tag("AgentTurnInterruptedEvent"),
   ...base,
   turnNumber: Schema.Int,
-  reason: Schema.Literals(["crash", "message", "cancelled", "stepLimit"])
+  reason: Schema.Literals(["crash", "message", "cancelled", "stepLimit", "budget"])
 }) {}
 
 export class AgentTurnFailedEvent extends Schema.Class<AgentTurnFailedEvent>("AgentTurnFailedEvent")({

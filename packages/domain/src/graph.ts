@@ -58,6 +58,14 @@ export type Relationship = typeof Relationship.Type
 export const ChangeType = Schema.Literals(["created", "updated", "deleted"])
 export type ChangeType = typeof ChangeType.Type
 
+/** An agent that an event was meant for and did not wake: by which rule, and the sentence that says why. */
+export const NotedRefusal = Schema.Struct({
+  agentId: Schema.String,
+  rule: Schema.optionalKey(Schema.String),
+  reason: Schema.String
+}).annotate({ identifier: "NotedRefusal" })
+export type NotedRefusal = typeof NotedRefusal.Type
+
 /** What was committed to the graph, with who caused it (S001-R08…R10). */
 export const GraphEvent = Schema.Struct({
   id: GraphEventId,
@@ -82,7 +90,7 @@ export const GraphEvent = Schema.Struct({
   rootEventId: GraphEventId,
   depth: Schema.Int,
   /** Agents that this event was meant for and did not wake, with the reason. */
-  refusals: Schema.Array(Schema.Struct({ agentId: Schema.String, reason: Schema.String })),
+  refusals: Schema.Array(NotedRefusal),
   createdAt: Timestamp
 }).annotate({ identifier: "GraphEvent" })
 export type GraphEvent = typeof GraphEvent.Type

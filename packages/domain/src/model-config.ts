@@ -24,8 +24,16 @@ export type ModelProvider = typeof ModelProvider.Type
 
 const ModelName = Schema.String.check(Schema.isBetweenLength(1, 200))
 
+const Dollars = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
+
+/** What a million tokens cost, in dollars; without a price a request counts tokens and no money. */
+export const ModelPrice = Schema.Struct({ inputPerMillion: Dollars, outputPerMillion: Dollars }).annotate({
+  identifier: "ModelPrice"
+})
+export type ModelPrice = typeof ModelPrice.Type
+
 /** A provider and one of its models. */
-export const ModelRef = Schema.Struct({ provider: ModelProvider, name: ModelName })
+export const ModelRef = Schema.Struct({ provider: ModelProvider, name: ModelName, price: opt(ModelPrice) })
 export type ModelRef = typeof ModelRef.Type
 
 export const ModelConfig = Schema.Struct({

@@ -111,21 +111,13 @@ export const defineReaction = (input: ReactionInput): ReactionConfig => ({
 })
 
 /** Why an event did not wake an agent. */
-export type Refusal =
-  | "objectType"
-  | "eventType"
-  | "selfTriggered"
-  | "agentTriggered"
-  | "chainDepth"
-  | "chainRuns"
+export type Refusal = "objectType" | "eventType" | "selfTriggered" | "agentTriggered" | "chainDepth"
 
-export const refusalSentences: Readonly<Record<Refusal, string>> = {
+export const refusalSentences: Readonly<Record<Exclude<Refusal, "chainDepth">, string>> = {
   objectType: "The agent does not react to objects of this type.",
   eventType: "The agent does not react to this kind of event.",
   selfTriggered: "The agent caused this event itself and ignores its own changes.",
-  agentTriggered: "An agent caused this event and this agent ignores changes made by agents.",
-  chainDepth: "The chain of agents that led to this event has reached its depth cap.",
-  chainRuns: "The chain that began with the same root event has reached its cap of runs."
+  agentTriggered: "An agent caused this event and this agent ignores changes made by agents."
 }
 
 /** What the judgement needs to know of an event. */

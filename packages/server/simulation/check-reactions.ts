@@ -2,9 +2,10 @@
  * Checks what events led to: each matching event one entry and one run, no agent
  * woken by itself, every run at rest, every chain counted.
  */
-import { refusalSentences, refuses } from "@tropism/domain/reaction"
+import { defineChainLimits } from "@tropism/domain/chain"
 import type { AgentId } from "@tropism/domain/ids"
-import { dispatchLimits } from "../src/limits.ts"
+import type { ReactionConfig } from "@tropism/domain/reaction"
+import { findRefusal, isOfNoConcern } from "@tropism/domain/refusal"
 import type { EntryRow, EventRow } from "./rows.ts"
 import { type Checker, unless } from "./remains.ts"
 
@@ -25,13 +26,12 @@ const everyEventAnswered: Checker = ({ agents, events, entries }) => {
 
 type Judgement = { readonly wakes: boolean; readonly reason: string | undefined }
 
-const judge = (agentId: AgentId, config: Parameters<typeof refuses>[1], event: EventRow): Judgement => {
+const judge = (agentId: AgentId, config: ReactionConfig, event: EventRow): Judgement => {
   if (event.entityType !== "graphObject") return { wakes: false, reason: undefined }
-  const refusal = refuses(agentId, config, event, dispatchLimits.chainMaxDepth)
-  const isOfNoConcern = refusal === "objectType" || refusal === "eventType"
+  const refusal = findRefusal(agentId, config, event, defineChainLimits({}))
   return {
     wakes: refusal === undefined,
-    reason: refusal === undefined || isOfNoConcern ? undefined : refusalSentences[refusal]
+    reason: refusal === undefined || isOfNoConcern(refusal.rule) ? undefined : refusal.reason
   }
 }
 
@@ -42,15 +42,14 @@ const answered = (
   { wakes, reason }: Judgement
 ): ReadonlyArray<string> => {
   const at = `event ${event.id} (${event.type} ${event.objectType}) and agent ${agentId}`
-  const reasons = event.refusals
-    .filter((refusal) => refusal.agentId === agentId)
-    .map((refusal) => refusal.reason)
+  const refusals = event.refusals.filter((refusal) => refusal.agentId === agentId)
+  const reasons = refusals.map((refusal) => refusal.reason)
   if (!wakes)
     return [
       ...unless(entries.length === 0, `${at}: there is an entry though it must not wake`),
       ...unless(reasons.join() === (reason ?? ""), `${at}: the refusal is told as "${reasons.join()}"`)
     ]
-  const isCapped = reasons.includes(refusalSentences.chainRuns)
+  const isCapped = refusals.some(({ rule }) => rule === "chainRuns" || rule === "oscillation")
   return unless(
     entries.length === (isCapped ? 0 : 1) && reasons.length === (isCapped ? 1 : 0),
     `${at}: ${entries.length} entries and ${reasons.length} refusals`

@@ -6,6 +6,7 @@
  */
 import type { PgConnection } from "@effect/sql-pg"
 import { decodeEvent, type LoggedEvent } from "@tropism/domain/context-event"
+import type { NotedRefusal } from "@tropism/domain/graph"
 import type { Properties } from "@tropism/domain/json"
 import type { ReactionConfig } from "@tropism/domain/reaction"
 import { Effect, String as Text } from "effect"
@@ -49,7 +50,7 @@ export interface EventRow extends Authored {
   readonly snapshot: { readonly properties: Properties; readonly version: number }
   readonly rootEventId: string
   readonly depth: number
-  readonly refusals: ReadonlyArray<{ readonly agentId: string; readonly reason: string }>
+  readonly refusals: ReadonlyArray<NotedRefusal>
 }
 
 export interface AgentRow {

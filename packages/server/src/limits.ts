@@ -80,10 +80,8 @@ export const dispatchLimits = {
   batchEvents: 100,
   /** A sweep finds what no wake-up told of. */
   sweepIntervalMs: 1_000,
-  /** Agents between the root event of a chain and an event that still wakes one. */
-  chainMaxDepth: 16,
-  /** Runs that one root event may lead to. */
-  chainMaxRuns: 100,
+  /** Refusals by caps that a chain tells; all of them stand with their events. */
+  chainStopsShown: 20,
   /** Tries of one processing entry in all. */
   entryMaxAttempts: 5,
   /** Between two looks at the schedules. */

@@ -14,6 +14,7 @@ import { Contexts } from "./agent/contexts.ts"
 import { Sweeps } from "./cluster/sweeps.ts"
 import { Database } from "./database/database.ts"
 import { Projects } from "./database/projects.ts"
+import { Chains } from "./dispatch/chain-reading.ts"
 import { Dispatcher } from "./dispatch/dispatcher.ts"
 import { Retries } from "./dispatch/retries.ts"
 import { Scheduler } from "./dispatch/scheduler.ts"
@@ -70,6 +71,7 @@ const dispatch = Layer.mergeAll(
   Scheduler.layer,
   Triggers.layer,
   Retries.layer,
+  Chains.layer,
   Sweeps.layer
 )
 

@@ -2,8 +2,8 @@
  * Who made a change, and which agents leave it alone because of that.
  */
 import { describe, expect, layer } from "@effect/vitest"
+import { chainBounds } from "@tropism/domain/chain"
 import { Effect } from "effect"
-import { dispatchLimits } from "../src/limits.ts"
 import { ask, refusalOf } from "../testing/owner-rows.ts"
 import { scripted } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -214,7 +214,7 @@ layer(SharedServer.layer)((it) => {
         const [, byAgent] = yield* feedOf(story, 2)
         const byUser = yield* make(story, "Note")
         yield* feedOf(story, 3)
-        expect(byAgent.refusals).toEqual([{ agentId: deaf.id, reason: madeByAgents }])
+        expect(byAgent.refusals).toEqual([{ agentId: deaf.id, rule: "agentTriggered", reason: madeByAgents }])
         const objectsOf = (entries: ReadonlyArray<{ readonly graphObjectId: string }>) =>
           entries.map((entry) => entry.graphObjectId)
         expect(objectsOf(yield* entriesOf(story, deaf))).toEqual([byUser.id])
@@ -238,14 +238,14 @@ layer(SharedServer.layer)((it) => {
             watcher({ name: "pong", reactionConfig: on("Pong"), model: creating("Ping") })
           )
           yield* make(story, "Ping")
-          const feed = yield* feedOf(story, dispatchLimits.chainMaxDepth + 1)
+          const feed = yield* feedOf(story, chainBounds.maxDepth.default + 1)
           expect(feed.map((event) => event.depth)).toEqual([...feed.keys()])
           expect(new Set(feed.map((event) => event.rootEventId))).toEqual(new Set([feed[0].id]))
           expect(feed.slice(0, -1).flatMap((event) => event.refusals)).toEqual([])
           expect(feed.at(-1).refusals).toEqual([
-            { agentId: ping.id, reason: expect.stringContaining("depth cap") }
+            { agentId: ping.id, rule: "chainDepth", reason: expect.stringContaining("depth cap") }
           ])
-          const half = dispatchLimits.chainMaxDepth / 2
+          const half = chainBounds.maxDepth.default / 2
           expect([
             (yield* endedRuns(story, ping, half)).length,
             (yield* endedRuns(story, pong, half)).length
@@ -270,13 +270,13 @@ layer(SharedServer.layer)((it) => {
           })
         )
         const person = yield* make(story, "Person")
-        const feed = yield* feedOf(story, dispatchLimits.chainMaxDepth + 1)
+        const feed = yield* feedOf(story, chainBounds.maxDepth.default + 1)
         expect(feed.at(-1)).toMatchObject({
-          depth: dispatchLimits.chainMaxDepth,
+          depth: chainBounds.maxDepth.default,
           refusals: [{ agentId: agent.id, reason: expect.stringContaining("depth cap") }]
         })
-        yield* endedRuns(story, agent, dispatchLimits.chainMaxDepth)
-        expect((yield* story.get(`/objects/${person.id}`)).version).toBe(dispatchLimits.chainMaxDepth + 1)
+        yield* endedRuns(story, agent, chainBounds.maxDepth.default)
+        expect((yield* story.get(`/objects/${person.id}`)).version).toBe(chainBounds.maxDepth.default + 1)
       })
     )
 
@@ -294,12 +294,12 @@ layer(SharedServer.layer)((it) => {
         yield* entriesWhen(story, first, 1, (entry) => entry.status === "processing")
         // As if the chain had led to all runs but one by now; the next event would wake two agents.
         yield* ask(story.access, "update kb.budgets set runs = $1 where scope = 'chain' and scope_id = $2", [
-          dispatchLimits.chainMaxRuns - 1,
+          chainBounds.maxRuns.default - 1,
           root.id
         ])
         const feed = yield* asTimePasses(20_000, feedOf(story, 0), (events) => events.length === 2)
         expect(feed[1].refusals).toEqual([
-          { agentId: right.id, reason: expect.stringContaining("cap of runs") }
+          { agentId: right.id, rule: "chainRuns", reason: expect.stringContaining("cap of runs") }
         ])
         expect(yield* endedRuns(story, left, 1)).toHaveLength(1)
         expect(yield* entriesOf(story, right)).toEqual([])

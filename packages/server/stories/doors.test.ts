@@ -260,6 +260,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           ["relationships", relationship.id],
           ["agents", agent.id],
           ["runs", run.id],
+          ["chains", run.id],
           ["contexts", "theirs"],
           ["tasks", nobody]
         ])

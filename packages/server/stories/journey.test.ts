@@ -62,7 +62,7 @@ describe("The walking journey", () => {
 
       const feed = yield* eventually(story.get("/events"), (page) => page.items.length === 2)
       expect(feed.items[1].refusals).toEqual([
-        { agentId: agent.id, reason: expect.stringContaining("itself") }
+        { agentId: agent.id, rule: "selfTriggered", reason: expect.stringContaining("itself") }
       ])
       const log = yield* story.get(`/agents/${agent.id}/processing-log`)
       expect(

@@ -79,7 +79,8 @@ const RunItem = ({ run }: { readonly run: Run }): ReactNode => {
         )}
         <p className="mt-0.5 truncate text-2xs text-ink-faint">
           {look.word}
-          {run.pauseReason === "stepLimit" && " at its step limit"} · <TimeAgo instant={run.createdAt} />
+          {run.pauseReason === "stepLimit" && " at its step limit"}
+          {run.pauseReason === "budget" && " at its chain's budget"} · <TimeAgo instant={run.createdAt} />
           {run.model !== null && (
             <>
               {" · "}

@@ -12,6 +12,7 @@ import { Effect, type Redacted, Schema } from "effect"
 import { Migrator, SqlClient, SqlError } from "effect/sql"
 import { statements as house } from "./migrations/0001-house.ts"
 import { statements as agents } from "./migrations/0004-agents.ts"
+import { statements as chains } from "./migrations/0006-chains.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -25,7 +26,7 @@ export class SchemaRefused extends Schema.TaggedError<SchemaRefused>()("SchemaRe
   message: Schema.String
 }) {}
 
-const migrations = { "0001_house": run(house), "0004_agents": run(agents) }
+const migrations = { "0001_house": run(house), "0004_agents": run(agents), "0006_chains": run(chains) }
 
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 

@@ -7,10 +7,16 @@
  * through a function that crosses projects and answers names only.
  */
 import type { ProjectId, UserId } from "@tropism/domain/ids"
+import {
+  defineSettings,
+  patchSettings,
+  type ProjectSettings,
+  type ProjectSettingsPatch
+} from "@tropism/domain/project-settings"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Ids } from "../ids.ts"
-import { Database, orDie, ProjectTransaction } from "./database.ts"
+import { Database, onlyRow, orDie, ProjectTransaction } from "./database.ts"
 
 export interface ProjectRow {
   readonly id: ProjectId
@@ -24,6 +30,12 @@ export class Projects extends Context.Service<
     readonly create: (name: string, by: UserId) => Effect.Effect<ProjectRow>
     /** The project of this transaction; undefined when there is none of that id. */
     readonly find: Effect.Effect<ProjectRow | undefined, never, ProjectTransaction>
+    /** What the project of this transaction has decided, every default said. */
+    readonly settings: Effect.Effect<ProjectSettings, never, ProjectTransaction>
+    /** Changes the settings of the project of this transaction, and answers them. */
+    readonly changeSettings: (
+      patch: ProjectSettingsPatch
+    ) => Effect.Effect<ProjectSettings, never, ProjectTransaction>
     /** Projects newest first; null ids are all of them. */
     readonly list: (
       ids: ReadonlyArray<ProjectId> | null,
@@ -45,6 +57,26 @@ export class Projects extends Context.Service<
           yield* sql<StoredRow>`select id, name, created_at from kb.projects where id = ${projectId}`
         return row && toProject(row)
       }).pipe(orDie)
+
+      const settings = Effect.gen(function* () {
+        const { projectId } = yield* ProjectTransaction
+        const row = yield* Effect.flatMap(
+          sql<KeptSettings>`select settings from kb.projects where id = ${projectId}`,
+          onlyRow
+        )
+        return defineSettings(row.settings)
+      }).pipe(orDie)
+
+      const changeSettings = Effect.fn("Projects.changeSettings")(function* (patch: ProjectSettingsPatch) {
+        const { projectId } = yield* ProjectTransaction
+        const row = yield* Effect.flatMap(
+          sql<KeptSettings>`select settings from kb.projects where id = ${projectId} for no key update`,
+          onlyRow
+        )
+        const kept = patchSettings(row.settings, patch)
+        yield* sql`update kb.projects set settings = ${JSON.stringify(kept)}::text::jsonb where id = ${projectId}`
+        return defineSettings(kept)
+      }, orDie)
 
       const create = Effect.fn("Projects.create")(function* (name: string, by: UserId) {
         const id = (yield* ids.next) as ProjectId
@@ -76,9 +108,13 @@ export class Projects extends Context.Service<
         return rows.map(toProject)
       }, orDie)
 
-      return Projects.of({ create, find, list })
+      return Projects.of({ create, find, settings, changeSettings, list })
     })
   )
+}
+
+interface KeptSettings {
+  readonly settings: ProjectSettingsPatch
 }
 
 interface StoredRow {

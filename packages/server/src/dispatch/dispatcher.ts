@@ -8,13 +8,15 @@
  * done again, dying after it leaves nothing to do. A unique key, not this code,
  * keeps an agent from handling an event twice. Projects take turns.
  */
-import type { AgentId, EntryId, ObjectId, ProjectId, RunId } from "@tropism/domain/ids"
+import type { EntryId, ObjectId, ProjectId, RunId } from "@tropism/domain/ids"
 import { ContextName } from "@tropism/domain/context-event"
-import { refusalSentences, refuses } from "@tropism/domain/reaction"
+import type { NotedRefusal } from "@tropism/domain/graph"
+import { findRefusal, type Told } from "@tropism/domain/refusal"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, orDie } from "../database/database.ts"
+import { Projects } from "../database/projects.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
 import { type ClaimedEvent, type Dispatched, Outbox } from "../outbox/outbox.ts"
@@ -33,7 +35,7 @@ interface Match {
 }
 
 /** The refusals of one round, by event. */
-type Refusals = Map<ClaimedEvent["id"], Array<{ readonly agentId: AgentId; readonly reason: string }>>
+type Refusals = Map<ClaimedEvent["id"], Array<NotedRefusal>>
 
 export class Dispatcher extends Context.Service<
   Dispatcher,
@@ -52,6 +54,7 @@ export class Dispatcher extends Context.Service<
       const outbox = yield* Outbox
       const log = yield* ProcessingLog
       const runs = yield* Runs
+      const projects = yield* Projects
       const ids = yield* Ids
       const wakeUps = yield* WakeUps
 
@@ -61,15 +64,16 @@ export class Dispatcher extends Context.Service<
           yield* findCandidates(events).pipe(Effect.provideService(SqlClient.SqlClient, sql)),
           (candidate) => candidate.eventId
         )
+        const { chainLimits } = yield* projects.settings
         const matches: Array<Match> = []
         for (const event of events) {
           // Relationships wake nobody yet: a reaction names object types (S001-R47).
           if (event.entityType !== "graphObject") continue
           for (const candidate of candidates.get(event.id) ?? []) {
-            const refusal = refuses(candidate.agentId, candidate.config, event, dispatchLimits.chainMaxDepth)
+            const refusal = findRefusal(candidate.agentId, candidate.config, event, chainLimits)
             if (refusal === undefined)
               matches.push({ event, candidate, entry: yield* newEntry(event, candidate) })
-            else note(refusals, event.id, candidate.agentId, refusalSentences[refusal])
+            else note(refusals, event, candidate, refusal)
           }
         }
         return matches
@@ -96,14 +100,17 @@ export class Dispatcher extends Context.Service<
         const opened = yield* log.open(matches.map((match) => match.entry))
         yield* log.skip(matches.filter(({ entry }) => !opened.has(entry.id)).map(({ entry }) => entry))
         const woken = matches.filter(({ entry }) => opened.has(entry.id))
-        const granted = yield* takePlaces(woken.map(({ event }) => event.rootEventId)).pipe(
-          Effect.provideService(SqlClient.SqlClient, sql)
+        const caps = yield* takePlaces(woken.map(({ event }) => event.rootEventId)).pipe(
+          Effect.provideService(SqlClient.SqlClient, sql),
+          Effect.provideService(Projects, projects)
         )
-        const capped = woken.filter((_, index) => granted[index] === false)
-        for (const { event, candidate } of capped)
-          note(refusals, event.id, candidate.agentId, refusalSentences.chainRuns)
+        const capped = woken.flatMap((match, index) => {
+          const cap = caps[index]
+          return cap ? [{ ...match, cap }] : []
+        })
+        for (const { event, candidate, cap } of capped) note(refusals, event, candidate, cap)
         if (capped.length > 0) yield* log.withdraw(capped.map(({ entry }) => entry.id))
-        yield* runs.queue(woken.filter((_, index) => granted[index] === true).map(newRun))
+        yield* runs.queue(woken.filter((_, index) => caps[index] === undefined).map(newRun))
       })
 
       const batch = Effect.gen(function* () {
@@ -141,8 +148,9 @@ export class Dispatcher extends Context.Service<
   )
 }
 
-const note = (refusals: Refusals, eventId: ClaimedEvent["id"], agentId: AgentId, reason: string): void => {
-  refusals.set(eventId, [...(refusals.get(eventId) ?? []), { agentId, reason }])
+const note = (refusals: Refusals, event: ClaimedEvent, { agentId }: Candidate, told: Told): void => {
+  const noted = { agentId, rule: told.rule, reason: told.reason }
+  refusals.set(event.id, [...(refusals.get(event.id) ?? []), noted])
 }
 
 const newRun = ({ event, candidate, entry }: Match): NewRun => ({

@@ -11,10 +11,10 @@ import { ContextName } from "@tropism/domain/context-event"
 import type { Agent } from "@tropism/domain/agent"
 import type { EntryId, RunId, UserId } from "@tropism/domain/ids"
 import type { ProcessingEntry } from "@tropism/domain/processing"
-import { refusalSentences } from "@tropism/domain/reaction"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ProjectTransaction } from "../database/database.ts"
+import { Projects } from "../database/projects.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
@@ -46,6 +46,7 @@ export class Retries extends Context.Service<
       const log = yield* ProcessingLog
       const outbox = yield* Outbox
       const runs = yield* Runs
+      const projects = yield* Projects
 
       const retry = Effect.fn("Retries.retry")(function* (agent: Agent, entry: ProcessingEntry, by: UserId) {
         if (entry.status !== "abandoned" && entry.status !== "failed")
@@ -74,10 +75,11 @@ export class Retries extends Context.Service<
           return yield* refuse(
             "The agent is at work on this object, or the entry is being tried again already"
           )
-        const [hasPlace] = yield* takePlaces([event.rootEventId]).pipe(
-          Effect.provideService(SqlClient.SqlClient, sql)
+        const [cap] = yield* takePlaces([event.rootEventId]).pipe(
+          Effect.provideService(SqlClient.SqlClient, sql),
+          Effect.provideService(Projects, projects)
         )
-        if (hasPlace !== true) return yield* refuse(refusalSentences.chainRuns)
+        if (cap) return yield* refuse(cap.reason)
         yield* runs.queue([
           {
             id: runId,

@@ -10,7 +10,8 @@ import type { Agent } from "@tropism/domain/agent"
 import type { GraphEvent } from "@tropism/domain/graph"
 import { findFault } from "@tropism/domain/json"
 import type { ProcessingEntry } from "@tropism/domain/processing"
-import { refusalSentences, refuses } from "@tropism/domain/reaction"
+import { defineChainLimits } from "@tropism/domain/chain"
+import { findRefusal } from "@tropism/domain/refusal"
 import { isTerminal } from "@tropism/domain/run"
 import { Effect, Schema } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -18,7 +19,6 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
 import { Retries } from "../dispatch/retries.ts"
 import { Triggers } from "../dispatch/triggers.ts"
-import { dispatchLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { ProcessingLog } from "../run/processing-log.ts"
 import { inProject, reading } from "./access.ts"
@@ -201,8 +201,8 @@ const explain = (
       outcome: "refused",
       reason: "The event is older than the agent: an agent hears nothing from before its time."
     }
-  const refusal = refuses(agent.id, agent.reactionConfig, event, dispatchLimits.chainMaxDepth)
-  if (refusal) return { outcome: "refused", reason: refusalSentences[refusal] }
+  const refusal = findRefusal(agent.id, agent.reactionConfig, event, defineChainLimits({}))
+  if (refusal) return { outcome: "refused", reason: refusal.reason }
   return {
     outcome: "refused",
     reason: "The agent was not enabled, or did not have this rule, when the event was dispatched."

@@ -9,6 +9,7 @@ import { HttpIncomingMessage } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { httpLimits } from "../limits.ts"
 import { agentsHandlers } from "./agents-handlers.ts"
+import { chainsHandlers } from "./chains-handlers.ts"
 import { layerAuthorization } from "./authorization.ts"
 import { feedHandlers } from "./feed-handlers.ts"
 import { objectsHandlers, relationshipsHandlers } from "./graph-handlers.ts"
@@ -25,6 +26,7 @@ const handlers = Layer.mergeAll(
   objectsHandlers,
   relationshipsHandlers,
   feedHandlers,
+  chainsHandlers,
   agentsHandlers,
   runsHandlers,
   contextsHandlers,

@@ -11,7 +11,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Database } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
-import { reading, requireRole } from "./access.ts"
+import { inProject, reading, requireRole } from "./access.ts"
 import { pageById } from "./paging.ts"
 import { invalid, orNotFound } from "./refusals.ts"
 
@@ -46,6 +46,14 @@ export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers)
     get: Effect.fn("http.projects.get")(function* ({ params }) {
       const projects = yield* Projects
       return yield* orNotFound("project")(reading(params.projectId, projects.find))
+    }),
+    settings: Effect.fn("http.projects.settings")(function* ({ params }) {
+      const projects = yield* Projects
+      return yield* reading(params.projectId, projects.settings)
+    }),
+    changeSettings: Effect.fn("http.projects.changeSettings")(function* ({ params, payload }) {
+      const projects = yield* Projects
+      return yield* inProject(params.projectId, "admin", () => projects.changeSettings(payload))
     })
   })
 )

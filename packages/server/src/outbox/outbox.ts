@@ -10,8 +10,8 @@
  * the lock of the feed's row, so readers may go by place. Nobody else marks
  * events, and nobody changes what an event says.
  */
-import type { ChangeType, GraphEvent } from "@tropism/domain/graph"
-import type { AgentId, GraphEventId } from "@tropism/domain/ids"
+import type { ChangeType, GraphEvent, NotedRefusal } from "@tropism/domain/graph"
+import type { GraphEventId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
@@ -24,7 +24,7 @@ export type ClaimedEvent = Omit<GraphEvent, "position" | "refusals" | "createdAt
 /** What the dispatcher decided about one event. */
 export interface Dispatched {
   readonly id: GraphEventId
-  readonly refusals: ReadonlyArray<{ readonly agentId: AgentId; readonly reason: string }>
+  readonly refusals: ReadonlyArray<NotedRefusal>
 }
 
 export class Outbox extends Context.Service<
@@ -40,6 +40,12 @@ export class Outbox extends Context.Service<
       limit: number
     ) => Effect.Effect<ReadonlyArray<GraphEvent>, never, ProjectTransaction>
     readonly get: (id: GraphEventId) => Effect.Effect<GraphEvent | undefined, never, ProjectTransaction>
+    /** The events of a chain after an id, in the order in which they came to be. */
+    readonly chain: (
+      rootEventId: GraphEventId,
+      after: string | undefined,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<GraphEvent>, never, ProjectTransaction>
     /** The place of the newest event of the feed. */
     readonly lastPosition: Effect.Effect<number, never, ProjectTransaction>
   }
@@ -90,6 +96,18 @@ export class Outbox extends Context.Service<
         return row && toEvent(row)
       }, orDie)
 
+      const chain = Effect.fn("Outbox.chain")(function* (
+        rootEventId: GraphEventId,
+        after: string | undefined,
+        limit: number
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<EventRow>`
+          select * from kb.graph_events where project_id = ${projectId} and root_event_id = ${rootEventId}
+            and id > ${after ?? nil}::uuid order by id limit ${limit}`
+        return rows.map(toEvent)
+      }, orDie)
+
       const lastPosition = Effect.gen(function* () {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<{
@@ -98,10 +116,13 @@ export class Outbox extends Context.Service<
         return Number(row?.lastPosition ?? 0)
       }).pipe(orDie)
 
-      return Outbox.of({ claim, settle, feed, get, lastPosition })
+      return Outbox.of({ claim, settle, feed, get, chain, lastPosition })
     })
   )
 }
+
+/** Before every id. */
+const nil = "00000000-0000-0000-0000-000000000000"
 
 interface EventRow extends Omit<GraphEvent, "position" | "createdAt"> {
   readonly position: bigint | null

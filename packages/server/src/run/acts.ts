@@ -7,6 +7,7 @@
  * the run answers nothing. All writes carry the attempt's token. Nothing is
  * decided here, except that a run in which somebody spoke meanwhile goes on.
  */
+import { costMicrosOf } from "@tropism/domain/chain"
 import { eventNumber, type LoggedEvent, type NewEvent } from "@tropism/domain/context-event"
 import { fold, type ReducedContext } from "@tropism/domain/context"
 import type { Decision } from "@tropism/domain/decide"
@@ -65,10 +66,15 @@ export const makeActs = Effect.gen(function* () {
   const { advance, append, guarded } = yield* makeWriting
 
   const requestModel = Effect.fn("Actor.requestModel")(function* (
-    { run, model, tools }: Bench,
+    { run, agent, model, tools }: Bench,
     context: ReducedContext,
     withTools: boolean
   ) {
+    const spent = yield* guarded(run, runs.findSpentBudget(run))
+    if (spent) {
+      const end = runs.pause(run, "budget", summaryOf(context.lastText), spent.reason)
+      return yield* finish(run, context, { type: "interrupted", reason: "budget" }, end)
+    }
     yield* CrashPoint.hit("run.beforeModel")
     const answer = yield* askModel(
       model,
@@ -92,7 +98,13 @@ export const makeActs = Effect.gen(function* () {
             usage: answer.usage
           }
         ]),
-        () => runs.countStep(run, answer.usage, answer.model)
+        () =>
+          runs.countStep(
+            run,
+            answer.usage,
+            answer.model,
+            costMicrosOf(agent.definition.model, answer.model, answer.usage)
+          )
       )
     )
     yield* CrashPoint.hit("run.afterStep")

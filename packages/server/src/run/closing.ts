@@ -13,7 +13,7 @@ import { Option } from "effect"
 
 /** How a run ends. */
 export type Closing =
-  | { readonly type: "interrupted"; readonly reason: "crash" | "cancelled" | "stepLimit" }
+  | { readonly type: "interrupted"; readonly reason: "crash" | "cancelled" | "stepLimit" | "budget" }
   | { readonly type: "failed"; readonly error: string }
   | { readonly type: "completed"; readonly durationMs: number }
 

@@ -53,12 +53,19 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* ended(run)
   }, orDie)
 
-  const pause = Effect.fn("Runs.pause")(function* (run: ClaimedRun, reason: PauseReason, summary: string) {
+  const pause = Effect.fn("Runs.pause")(function* (
+    run: ClaimedRun,
+    reason: PauseReason,
+    summary: string,
+    detail: string | null = null
+  ) {
     yield* Effect.flatMap(
-      sql`update kb.agent_runs set status = 'paused', pause_reason = ${reason}, summary = ${summary}, attempt_token = null where ${held(run)} returning id`,
+      sql`
+        update kb.agent_runs set status = 'paused', pause_reason = ${reason}, summary = ${summary}, error_message = ${detail}, attempt_token = null
+        where ${held(run)} returning id`,
       found(run.id)
     )
-    yield* endEntry(run.id, "completed", null, `The run paused: ${reason}`)
+    yield* endEntry(run.id, "completed", null, detail ?? `The run paused: ${reason}`)
     yield* ended(run)
   }, orDie)
 

@@ -3,7 +3,7 @@
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  */
-import type { AgentId, RunId } from "@tropism/domain/ids"
+import type { AgentId, GraphEventId, RunId } from "@tropism/domain/ids"
 import type { RunStatus } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -48,5 +48,19 @@ export const makeReading = Effect.gen(function* () {
     return rows.map(toRun)
   }, orDie)
 
-  return { get, list }
+  const chain = Effect.fn("Runs.chain")(function* (
+    rootEventId: GraphEventId,
+    after: string | undefined,
+    limit: number
+  ) {
+    const { projectId } = yield* ProjectTransaction
+    const rows = yield* sql<RunRow>`
+      select run.*, agent.name as agent_name from kb.agent_runs run join kb.agents agent on agent.id = run.agent_id
+      where run.project_id = ${projectId} and run.root_event_id = ${rootEventId}
+        and run.id > ${after ?? "00000000-0000-0000-0000-000000000000"}::uuid
+      order by run.id limit ${limit}`
+    return rows.map(toRun)
+  }, orDie)
+
+  return { get, list, chain }
 })

@@ -8,13 +8,15 @@
  * an attempt writes carries its token: a worker that froze and wakes up later
  * finds its token gone and can write nothing.
  */
-import type { RunId } from "@tropism/domain/ids"
+import type { ReachedCap } from "@tropism/domain/chain"
+import type { GraphEventId, RunId } from "@tropism/domain/ids"
 import type { PauseReason, Run, Usage } from "@tropism/domain/run"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
+import { makeChainBudget } from "./chain-budget.ts"
 import type { ClaimedRun, NewRun } from "./claimed-run.ts"
 import { makeClaiming } from "./claiming.ts"
 import { makeHolding, type RunNotInState } from "./holding.ts"
@@ -50,16 +52,25 @@ export class Runs extends Context.Service<
     readonly handBack: (run: ClaimedRun) => Read<void>
     /** Lets every run be taken over at once: for a program that knows it is alone on its database. */
     readonly lapseAll: Effect.Effect<void>
-    /** Counts one model request. */
-    readonly countStep: (run: ClaimedRun, usage: Usage, model: string) => Verb
+    /** Counts one model request, in the run and in its chain. */
+    readonly countStep: (run: ClaimedRun, usage: Usage, model: string, costMicros: number) => Verb
+    /** The budget of the run's chain that is spent, if one is: then its model is not asked any more. */
+    readonly findSpentBudget: (run: ClaimedRun) => Read<ReachedCap | undefined>
     readonly complete: (run: ClaimedRun, summary: string) => Verb
     readonly fail: (run: ClaimedRun, errorMessage: string) => Verb
-    readonly pause: (run: ClaimedRun, reason: PauseReason, summary: string) => Verb
+    /** Lets a run rest; `detail` says in a sentence what the reason means here. */
+    readonly pause: (run: ClaimedRun, reason: PauseReason, summary: string, detail?: string) => Verb
     /** Ends a run that has not ended, whatever it does. */
     readonly cancel: (id: RunId, summary: string) => Verb
     /** Holds a run that has not ended for this transaction, whoever works on it. */
     readonly holdOpen: (id: RunId) => Verb
     readonly get: (id: RunId) => Read<Run | undefined>
+    /** The runs of a chain after an id, in the order in which they were queued. */
+    readonly chain: (
+      rootEventId: GraphEventId,
+      after: string | undefined,
+      limit: number
+    ) => Read<ReadonlyArray<Run>>
     readonly list: (filter: RunFilter, before: string | undefined, limit: number) => Read<ReadonlyArray<Run>>
   }
 >()("@tropism/server/run/Runs") {
@@ -72,7 +83,8 @@ export class Runs extends Context.Service<
       const { abandon, claim, giveUp, takeOver } = yield* makeClaiming
       const { found, held, holdOpen } = yield* makeHolding
       const { complete, fail, pause, cancel } = yield* makeOutcomes
-      const { get, list } = yield* makeReading
+      const { chain, get, list } = yield* makeReading
+      const { findSpent, spend } = yield* makeChainBudget
       const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
       const heartbeat = (run: ClaimedRun) =>
@@ -104,7 +116,7 @@ export class Runs extends Context.Service<
           update kb.agent_runs set lease_expires_at = now(), attempt = attempt - 1, attempt_token = null
           where ${held(run)}`.pipe(Effect.asVoid, orDie)
 
-      const countStep = (run: ClaimedRun, usage: Usage, model: string) =>
+      const countStep = (run: ClaimedRun, usage: Usage, model: string, costMicros: number) =>
         orDie(
           Effect.flatMap(
             sql`
@@ -113,7 +125,7 @@ export class Runs extends Context.Service<
               'outputTokens', (usage->>'outputTokens')::int + ${usage.outputTokens}::int)
             where ${held(run)} returning id`,
             found(run.id)
-          )
+          ).pipe(Effect.andThen(spend(run, usage, costMicros)))
         )
 
       return Runs.of({
@@ -129,13 +141,15 @@ export class Runs extends Context.Service<
         handBack,
         lapseAll,
         countStep,
+        findSpentBudget: findSpent,
         complete,
         fail,
         pause,
         cancel,
         holdOpen,
         get,
-        list
+        list,
+        chain
       })
     })
   )

@@ -1,0 +1,76 @@
+/**
+ * Chains: everything that descends from one root event, and what it has used.
+ */
+import { ChainLimits } from "@tropism/domain/chain"
+import { GraphEvent, NotedRefusal } from "@tropism/domain/graph"
+import { GraphEventId, ProjectId, RunId, TaskId, Timestamp } from "@tropism/domain/ids"
+import { Run } from "@tropism/domain/run"
+import { TaskStatus, TaskType } from "@tropism/domain/task"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { Authorization, RequestJudgement } from "./authorization.ts"
+import { PageQuery } from "./page.ts"
+import { InvalidInput, NotFound } from "./problems.ts"
+
+/** What a chain has used of what its project allows. */
+export const ChainUse = Schema.Struct({
+  /** Agents between the root event and the deepest event. */
+  depth: Schema.Int,
+  /** Runs that the chain's events led to; the run with which a schedule or a person began it is not one of them. */
+  runs: Schema.Int,
+  inputTokens: Schema.Int,
+  outputTokens: Schema.Int,
+  /** Of the requests whose price the agent's model says. */
+  costUsd: Schema.Finite
+}).annotate({ identifier: "ChainUse" })
+
+/** A task of a chain, without what it carries. */
+export const ChainTask = Schema.Struct({
+  id: TaskId,
+  number: Schema.Int,
+  type: TaskType,
+  status: TaskStatus,
+  title: Schema.String,
+  runId: RunId,
+  depth: Schema.Int,
+  createdAt: Timestamp,
+  resolvedAt: Schema.NullOr(Timestamp)
+}).annotate({ identifier: "ChainTask" })
+export type ChainTask = typeof ChainTask.Type
+
+/** A link of a chain; an event's refusals say whom it did not wake, and why. */
+export const ChainLink = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("event"), id: Schema.String, event: GraphEvent }),
+  Schema.Struct({ type: Schema.Literal("run"), id: Schema.String, run: Run }),
+  Schema.Struct({ type: Schema.Literal("task"), id: Schema.String, task: ChainTask })
+]).annotate({ identifier: "ChainLink" })
+export type ChainLink = typeof ChainLink.Type
+
+export const Chain = Schema.Struct({
+  rootEventId: GraphEventId,
+  /** The event with which the chain began; null when a schedule, a webhook or a person began it with a run. */
+  rootEvent: Schema.NullOr(GraphEvent),
+  use: ChainUse,
+  limits: ChainLimits,
+  counts: Schema.Struct({ events: Schema.Int, runs: Schema.Int, tasks: Schema.Int, refusals: Schema.Int }),
+  /** Whom a cap or an oscillation kept from being woken, the latest first; empty while nothing stopped the chain. */
+  stops: Schema.Array(Schema.Struct({ eventId: GraphEventId, ...NotedRefusal.fields })),
+  /** Events, runs and tasks in the order in which they came to be. */
+  items: Schema.Array(ChainLink),
+  nextCursor: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "Chain" })
+export type Chain = typeof Chain.Type
+
+export class ChainsApi extends HttpApiGroup.make("chains")
+  .add(
+    /** The chain from its root on, oldest first; `rootEventId` stands on every event and run. */
+    HttpApiEndpoint.get("get", "/chains/:rootEventId", {
+      params: { projectId: ProjectId, rootEventId: GraphEventId },
+      query: PageQuery,
+      success: Chain,
+      error: [NotFound, InvalidInput]
+    })
+  )
+  .prefix("/api/projects/:projectId")
+  .middleware(RequestJudgement)
+  .middleware(Authorization) {}

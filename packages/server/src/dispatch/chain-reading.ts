@@ -1,0 +1,169 @@
+/**
+ * Reads a chain: what descends from one root event, and what it has used.
+ *
+ * Flow: graph → outbox → **dispatch** → run → tool → task
+ *
+ * Every part is found by the root through an index, so the cost follows the
+ * chain and not what lies beside it. Nothing is counted here that decides
+ * anything: the caps are judged on the row under lock, in `chains.ts`.
+ */
+import type { Chain, ChainLink, ChainTask } from "@tropism/api/chains-api"
+import { microsPerDollar, nothingUsed } from "@tropism/domain/chain"
+import type { GraphEventId, RunId } from "@tropism/domain/ids"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { Projects } from "../database/projects.ts"
+import { dispatchLimits } from "../limits.ts"
+import { Outbox } from "../outbox/outbox.ts"
+import { type UseRow, toUse } from "../run/chain-budget.ts"
+import { Runs } from "../run/runs.ts"
+
+/** What began a chain, what it has used, what it may use and what stopped it. */
+export type ChainHead = Omit<Chain, "items" | "nextCursor">
+
+type Stop = ChainHead["stops"][number]
+
+export class Chains extends Context.Service<
+  Chains,
+  {
+    /** What began a chain, what it has used and what stopped it; undefined when nothing of that id began one. */
+    readonly find: (
+      rootEventId: GraphEventId
+    ) => Effect.Effect<ChainHead | undefined, never, ProjectTransaction>
+    /** Events, runs and tasks of a chain after an id, in the order in which they came to be. */
+    readonly links: (
+      rootEventId: GraphEventId,
+      after: string | undefined,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<ChainLink>, never, ProjectTransaction>
+  }
+>()("@tropism/server/dispatch/Chains") {
+  static readonly layer = Layer.effect(
+    Chains,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const outbox = yield* Outbox
+      const projects = yield* Projects
+      const runs = yield* Runs
+
+      const countsOf = Effect.fnUntraced(function* (root: GraphEventId) {
+        const { projectId } = yield* ProjectTransaction
+        const ofChain = sql`project_id = ${projectId} and root_event_id = ${root}`
+        return yield* Effect.flatMap(
+          sql<Counts>`
+            select events.events, events.refusals, events.depth,
+              (select count(*)::int from kb.agent_runs where ${ofChain}) as runs,
+              (select count(*)::int from kb.tasks where ${ofChain}) as tasks
+            from (
+              select count(*)::int as events, coalesce(sum(jsonb_array_length(refusals)), 0)::int as refusals, coalesce(max(depth), 0) as depth
+              from kb.graph_events where ${ofChain}
+            ) events`,
+          onlyRow
+        )
+      })
+
+      const stopsOf = Effect.fnUntraced(function* (root: GraphEventId) {
+        const { projectId } = yield* ProjectTransaction
+        return yield* sql<Stop>`
+          select event.id as event_id, refusal.value->>'agentId' as agent_id, refusal.value->>'rule' as rule, refusal.value->>'reason' as reason
+          from kb.graph_events event, jsonb_array_elements(event.refusals) refusal
+          where event.project_id = ${projectId} and event.root_event_id = ${root}
+            and refusal.value->>'rule' in ('chainDepth', 'chainRuns', 'chainTokens', 'chainCost', 'oscillation')
+          order by event.id desc limit ${dispatchLimits.chainStopsShown}`
+      })
+
+      const useOf = Effect.fnUntraced(function* (root: GraphEventId) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<UseRow>`
+          select runs, input_tokens, output_tokens, cost_micros from kb.budgets
+          where project_id = ${projectId} and scope = 'chain' and scope_id = ${root}`
+        return row ? toUse(row) : nothingUsed
+      })
+
+      const find = Effect.fn("Chains.find")(function* (root: GraphEventId) {
+        const event = yield* outbox.get(root)
+        const began = event ?? (yield* runs.get(root as string as RunId))
+        if (began?.rootEventId !== root) return undefined
+        const { chainLimits } = yield* projects.settings
+        const { depth, ...counts } = yield* countsOf(root)
+        const { costMicros, ...used } = yield* useOf(root)
+        return {
+          rootEventId: root,
+          rootEvent: event ?? null,
+          use: { depth, ...used, costUsd: costMicros / microsPerDollar },
+          limits: chainLimits,
+          counts,
+          stops: yield* stopsOf(root)
+        }
+      }, orDie)
+
+      const tasksOf = Effect.fnUntraced(function* (
+        root: GraphEventId,
+        after: string | undefined,
+        limit: number
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<TaskRow>`
+          select id, number, type, status, title, run_id, depth, created_at, resolved_at from kb.tasks
+          where project_id = ${projectId} and root_event_id = ${root} and id > ${after ?? nil}::uuid order by id limit ${limit}`
+        return rows.map(toTask)
+      })
+
+      const links = Effect.fn("Chains.links")(function* (
+        root: GraphEventId,
+        after: string | undefined,
+        limit: number
+      ) {
+        const found: ReadonlyArray<ChainLink> = [
+          ...(yield* outbox.chain(root, after, limit)).map((event) => ({
+            type: "event" as const,
+            id: event.id,
+            event
+          })),
+          ...(yield* runs.chain(root, after, limit)).map((run) => ({
+            type: "run" as const,
+            id: run.id,
+            run
+          })),
+          ...(yield* tasksOf(root, after, limit)).map((task) => ({
+            type: "task" as const,
+            id: task.id,
+            task
+          }))
+        ]
+        return found.toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, limit)
+      }, orDie)
+
+      return Chains.of({ find, links })
+    })
+  )
+}
+
+const nil = "00000000-0000-0000-0000-000000000000"
+
+interface Counts {
+  readonly events: number
+  readonly refusals: number
+  readonly depth: number
+  readonly runs: number
+  readonly tasks: number
+}
+
+interface TaskRow extends Omit<ChainTask, "number" | "createdAt" | "resolvedAt"> {
+  readonly number: bigint
+  readonly createdAt: Date
+  readonly resolvedAt: Date | null
+}
+
+const toTask = (row: TaskRow): ChainTask => ({
+  id: row.id,
+  number: Number(row.number),
+  type: row.type,
+  status: row.status,
+  title: row.title,
+  runId: row.runId,
+  depth: row.depth,
+  createdAt: row.createdAt.toISOString(),
+  resolvedAt: row.resolvedAt?.toISOString() ?? null
+})

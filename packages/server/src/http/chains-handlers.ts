@@ -1,0 +1,41 @@
+/**
+ * Chains: what came of one event, and what it has used.
+ *
+ * Flow: **http** → dispatch → run → tool → task
+ */
+import { Api } from "@tropism/api/api"
+import { NotFound } from "@tropism/api/problems"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Chains } from "../dispatch/chain-reading.ts"
+import { Outbox } from "../outbox/outbox.ts"
+import { reading } from "./access.ts"
+import { pageById } from "./paging.ts"
+
+export const chainsHandlers = HttpApiBuilder.group(Api, "chains", (handlers) =>
+  handlers.handle(
+    "get",
+    Effect.fn("http.chains.get")(function* ({ params, query }) {
+      const chains = yield* Chains
+      const outbox = yield* Outbox
+      return yield* reading(
+        params.projectId,
+        Effect.gen(function* () {
+          const head = yield* chains.find(params.rootEventId)
+          if (!head) {
+            const event = yield* outbox.get(params.rootEventId)
+            return yield* new NotFound({
+              detail: event
+                ? `This event begins no chain: it belongs to the chain of ${event.rootEventId}`
+                : "There is no such chain"
+            })
+          }
+          const page = yield* pageById(query, (after, limit) =>
+            chains.links(params.rootEventId, after, limit)
+          )
+          return { ...head, ...page }
+        })
+      )
+    })
+  )
+)
