@@ -5,6 +5,7 @@ import { Agent, AgentInput, AgentPatch } from "@tropism/domain/agent"
 import { AgentId, EntryId, GraphEventId, ProjectId } from "@tropism/domain/ids"
 import { EntryStatus, ProcessingEntry } from "@tropism/domain/processing"
 import { Run } from "@tropism/domain/run"
+import { SchedulePreview } from "@tropism/domain/schedule"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
@@ -52,6 +53,12 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       params: agent,
       success: HttpApiSchema.NoContent,
       error: [NotFound, Forbidden]
+    }),
+    /** When the schedule fires next; 404 for an agent without one. */
+    HttpApiEndpoint.get("schedule", "/agents/:agentId/schedule", {
+      params: agent,
+      success: SchedulePreview,
+      error: NotFound
     }),
     /** Waits for the run up to a bound; `wait=false`, or the bound passed: 202 with the run as it is. */
     HttpApiEndpoint.post("trigger", "/agents/:agentId/trigger", {

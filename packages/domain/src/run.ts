@@ -46,6 +46,8 @@ export const Trigger = Schema.Struct({
   input: Schema.optionalKey(Schema.Json),
   /** The instant a schedule was due. */
   dueAt: Schema.optionalKey(Timestamp),
+  /** The newest of the missed instants that the run makes up for, beside its own. */
+  madeUpUntil: Schema.optionalKey(Timestamp),
   events: Schema.optionalKey(
     Schema.Array(
       Schema.Struct({

@@ -87,7 +87,11 @@ export const dispatchLimits = {
   /** Between two looks at the schedules. */
   scheduleIntervalMs: 1_000,
   /** Schedules fired in one transaction. */
-  batchSchedules: 50
+  batchSchedules: 50,
+  /** An instant that is found later than this was missed. Under a minute: then no two instants are on time at once. */
+  scheduleGraceMs: 59_000,
+  /** Missed instants of one schedule that are made up for, the newest. */
+  catchUpInstants: 100
 } as const
 
 /** Of `run/`: from a queued run to its end. */
@@ -126,12 +130,18 @@ export const toolLimits = {
 
 /** Of `agent/`: contexts and those who listen to them. */
 export const agentLimits = {
+  /** Instants of a schedule that are told ahead. */
+  previewFires: 5,
   /** Events that one slow listener may be behind before it reads from the log instead. */
   subscriberBuffer: 256,
   /** Events read from a log in one query. */
   logPageEvents: 1_000,
   /** Versions of agents, which never change, that are kept in memory. */
-  rememberedVersions: 1_000
+  rememberedVersions: 1_000,
+  /** Days of a schedule looked at to learn whether two of them are neighbours: years of any but the rarest. */
+  scheduleDays: 400,
+  /** Matches of a cron expression looked at for one instant: the minutes of the longest hour that ever returned, a day. */
+  cronSteps: 1_500
 } as const
 
 /** Of `http/`: requests and streams. */

@@ -10,6 +10,7 @@ import { createServer } from "node:http"
 import { createServer as createSocket } from "node:net"
 import { Config, Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
+import { MinScheduleSeconds } from "./agent/schedule.ts"
 import { poolLayer } from "./database/database.ts"
 import { embedded } from "./database/embedded-postgres.ts"
 import { external } from "./database/external-postgres.ts"
@@ -67,7 +68,10 @@ export const serveOn = Effect.fn("serveOn")(
   function* (access: PostgresAccess, options: ServeOptions) {
     yield* Effect.mapError(migrate(access.ownerUrl), ({ message }) => new StartFailure({ message }))
     const pool = poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
-    const platform = platformLayer.pipe(Layer.provideMerge(Layer.mergeAll(pool, Ids.layer, Models.layer)))
+    const floor = Layer.succeed(MinScheduleSeconds, yield* minScheduleSeconds)
+    const platform = platformLayer.pipe(
+      Layer.provideMerge(Layer.mergeAll(pool, Ids.layer, Models.layer, floor))
+    )
     const http = NodeHttpServer.layer(createServer, {
       host: options.host,
       port: options.port,
@@ -141,6 +145,19 @@ const checkModel = Effect.gen(function* () {
     ({ message }) => new StartFailure({ message: `${message}.` })
   )
 })
+
+/** How often a schedule may fire at most, where the environment says. */
+const minScheduleSeconds = Effect.mapError(
+  Effect.gen(function* () {
+    const seconds = yield* Config.Int("TROPISM_MIN_SCHEDULE_SECONDS").pipe(Config.withDefault(60))
+    return seconds >= 1 ? seconds : yield* Effect.fail("zero")
+  }),
+  () =>
+    new StartFailure({
+      message:
+        "TROPISM_MIN_SCHEDULE_SECONDS must be a whole number of seconds, 1 or more: set it to the shortest time between two fires of a schedule, or leave it out."
+    })
+)
 
 /** The token that acts as the admin: the one given, else one kept in the data folder, readable by its owner alone. */
 const adminToken = Effect.fn("adminToken")(function* (options: ServeOptions) {

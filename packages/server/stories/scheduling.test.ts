@@ -6,11 +6,11 @@ import { ProjectId, UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { Agents } from "../src/agent/agents.ts"
 import { Database } from "../src/database/database.ts"
-import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, type Json, newProject, startServer, type Story } from "../testing/platform.ts"
+import { eventually, type Json, newProject, startServer } from "../testing/platform.ts"
 import { changeUnserved, unserved, whileServing } from "../testing/restarts.ts"
+import { clerk, passUntil, periodsBefore, runDueAt, schedulesOf } from "../testing/schedule-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   endedRuns,
@@ -25,35 +25,9 @@ import {
 
 const fiveMinutesMs = 300_000
 
-const clerk = (cronSchedule: string, overrides: Record<string, unknown> = {}) =>
-  watcher({ name: "clerk", triggerType: "schedule", cronSchedule, reactionConfig: null, ...overrides })
-
-/** The rows by which the scheduler knows an agent: cron expression and next instant. */
-const schedulesOf = (access: PostgresAccess, agent: Json) =>
-  Effect.map(
-    ask(access, "select cron, next_fire_at from kb.agent_schedules where agent_id = $1", [agent.id]),
-    (rows) => rows.map(([cron, at]) => ({ cron, at: new Date(String(at)).toISOString() }))
-  )
-
-/** Lets time pass until an instant of the schedule: the row is due from then on. */
-const passUntil = (access: PostgresAccess, agent: Json, at: Date) =>
-  ask(access, "update kb.agent_schedules set next_fire_at = $2::timestamptz where agent_id = $1", [
-    agent.id,
-    at.toISOString()
-  ])
-
-/** The run of one instant, once it has ended; the wall's clock may come by and add runs of its own. */
-const runDueAt = (story: Story, agent: Json, at: Date): Effect.Effect<Json> =>
-  Effect.map(
-    eventually(runsOf(story, agent), (runs) =>
-      runs.some((run) => run.trigger.dueAt === at.toISOString() && run.completedAt !== null)
-    ),
-    (runs) => runs.find((run) => run.trigger.dueAt === at.toISOString())
-  )
-
 const isOnFiveMinutes = (at: string) => Date.parse(at) % fiveMinutesMs === 0
 
-const fiveMinutesBefore = (at: string, times: number) => new Date(Date.parse(at) - times * fiveMinutesMs)
+const fiveMinutesBefore = (at: string, times: number) => periodsBefore(at, times, fiveMinutesMs)
 
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Requirement: Dynamic Scheduling", () => {

@@ -8,28 +8,18 @@
  * Deleting is soft, so runs and log entries keep their agent.
  */
 import type { Agent, AgentDefinition, AgentInput, AgentPatch } from "@tropism/domain/agent"
-import {
-  AgentInput as AgentInputSchema,
-  defineAgent,
-  findDefinitionFault,
-  patchAgent
-} from "@tropism/domain/agent"
+import { defineAgent, patchAgent } from "@tropism/domain/agent"
 import type { AgentId, UserId } from "@tropism/domain/ids"
 import { canonicalJson } from "@tropism/domain/json"
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { agentLimits } from "../limits.ts"
-import { checkTimezone, nextFire } from "./schedule.ts"
-import { findPromptFault } from "./template.ts"
-
-/** Something in an agent's definition that cannot be right, with the place. */
-export class DefinitionRefused extends Schema.TaggedError<DefinitionRefused>()("DefinitionRefused", {
-  reason: Schema.Literals(["invalid", "nameTaken"]),
-  pointer: Schema.String,
-  detail: Schema.String
-}) {}
+import { checkDefinition, DefinitionRefused, type Measure } from "./checked-definition.ts"
+import { type AgentRow, columnsOf, decodeDefinition, definitionOf, toAgent } from "./rows.ts"
+import { MinScheduleSeconds } from "./schedule.ts"
+import { makeTriggerRows } from "./trigger-rows.ts"
 
 /** What a run pins: the definition at one version. */
 export interface AgentVersion {
@@ -53,6 +43,15 @@ export class Agents extends Context.Service<
       patch: AgentPatch,
       by: UserId
     ) => Effect.Effect<Agent | undefined, DefinitionRefused, ProjectTransaction>
+    /** Makes a new version of what a change makes of the definition; `restoredFrom` is the version it goes back to. */
+    readonly revise: (
+      id: AgentId,
+      change: (before: AgentDefinition) => AgentDefinition,
+      by: UserId,
+      restoredFrom?: number
+    ) => Effect.Effect<Agent | undefined, DefinitionRefused, ProjectTransaction>
+    /** What definitions are judged against at this moment. */
+    readonly measure: Read<Measure>
     /** Deletes softly; its runs and log stay. False when there is no such agent. */
     readonly delete: (id: AgentId) => Read<boolean>
     readonly get: (id: AgentId) => Read<Agent | undefined>
@@ -65,6 +64,14 @@ export class Agents extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const ids = yield* Ids
+      const minScheduleSeconds = yield* MinScheduleSeconds
+      const triggers = yield* makeTriggerRows
+
+      /** The clock is the database's, as the scheduler's is. */
+      const measure = Effect.map(
+        Effect.flatMap(sql<{ now: Date }>`select now() as now`, onlyRow),
+        ({ now }): Measure => ({ now, minScheduleSeconds })
+      ).pipe(orDie)
 
       const select = (where: Statement.Fragment) => sql<AgentRow>`
         select agent.*, schedule.next_fire_at from kb.agents agent
@@ -106,63 +113,26 @@ export class Agents extends Context.Service<
         return found
       }, orDie)
 
-      /** Keeps the version and what follows from the definition: reactions and the schedule. */
+      /** Keeps the version and what follows from the definition. */
       const keepVersion = Effect.fnUntraced(function* (
         id: AgentId,
         number: number,
         definition: AgentDefinition,
-        by: UserId
+        origin: { readonly by: UserId; readonly now: Date; readonly restoredFrom?: number | undefined }
       ) {
         const { projectId } = yield* ProjectTransaction
         yield* sql`
-          insert into kb.agent_versions (agent_id, version, project_id, definition, created_by)
-          values (${id}, ${number}, ${projectId}, ${JSON.stringify(definition)}::text::jsonb, ${by})`
-        yield* clearTriggers(id)
-        if (!definition.enabled) return
-        if (definition.triggerType === "reaction" && definition.reactionConfig) {
-          const { objectTypes, events } = definition.reactionConfig
-          yield* sql`
-            insert into kb.agent_reactions (project_id, object_type, event_type, agent_id)
-            select distinct ${projectId}::uuid, object_type, event_type, ${id}::uuid
-            from unnest(${objectTypes.length === 0 ? ["*"] : objectTypes}::text[]) object_type, unnest(${events}::text[]) event_type`
-        }
-        if (definition.triggerType === "schedule" && definition.cronSchedule !== null) {
-          const next = yield* nextFire(definition.cronSchedule, definition.timezone).pipe(Effect.orDie)
-          yield* sql`
-            insert into kb.agent_schedules (agent_id, project_id, cron, timezone, next_fire_at)
-            values (${id}, ${projectId}, ${definition.cronSchedule}, ${definition.timezone}, ${next})`
-        }
-      })
-
-      const clearTriggers = Effect.fnUntraced(function* (id: AgentId) {
-        yield* sql`delete from kb.agent_reactions where agent_id = ${id}`
-        yield* sql`delete from kb.agent_schedules where agent_id = ${id}`
-      })
-
-      /** The columns that say the definition. */
-      const columns = (definition: AgentDefinition) => ({
-        name: definition.name,
-        role: definition.role,
-        prompt: definition.prompt,
-        systemPrompt: definition.systemPrompt,
-        flowType: definition.flowType,
-        triggerType: definition.triggerType,
-        cronSchedule: definition.cronSchedule,
-        timezone: definition.timezone,
-        executionMode: definition.executionMode,
-        maxSteps: definition.maxSteps,
-        model: json(definition.model),
-        reactionConfig: json(definition.reactionConfig),
-        hybridPolicy: json(definition.hybridPolicy),
-        capabilities: json(definition.capabilities),
-        retryPolicy: json(definition.retryPolicy)
+          insert into kb.agent_versions (agent_id, version, project_id, definition, created_by, restored_from)
+          values (${id}, ${number}, ${projectId}, ${JSON.stringify(definition)}::text::jsonb, ${origin.by}, ${origin.restoredFrom ?? null})`
+        yield* triggers.keep(id, definition, origin.now)
       })
 
       const create = Effect.fn("Agents.create")(function* (input: AgentInput, by: UserId) {
         const { projectId } = yield* ProjectTransaction
-        const definition = yield* checked(defineAgent(input))
+        const against = yield* measure
+        const definition = yield* checkDefinition(defineAgent(input), undefined, against)
         const id = (yield* ids.next) as AgentId
-        const c = columns(definition)
+        const c = columnsOf(definition)
         const [row] = yield* sql`
           insert into kb.agents (id, project_id, name, version, role, prompt, system_prompt, model, flow_type, tools, trigger_type, cron_schedule,
             timezone, reaction_config, execution_mode, hybrid_policy, capabilities, max_steps, catch_up, overlap_policy, retry_policy,
@@ -174,24 +144,30 @@ export class Agents extends Context.Service<
             case when ${definition.enabled} then now() end)
           on conflict (project_id, name) where deleted_at is null do nothing returning id`
         if (!row) return yield* nameTaken(c.name)
-        yield* keepVersion(id, 1, definition, by)
+        yield* keepVersion(id, 1, definition, { by, now: against.now })
         return yield* Effect.flatMap(get(id), (agent) => onlyRow(agent ? [agent] : []))
       }, orDie)
 
-      const update = Effect.fn("Agents.update")(function* (id: AgentId, patch: AgentPatch, by: UserId) {
+      const revise = Effect.fn("Agents.revise")(function* (
+        id: AgentId,
+        change: (before: AgentDefinition) => AgentDefinition,
+        by: UserId,
+        restoredFrom?: number
+      ) {
         const { projectId } = yield* ProjectTransaction
         yield* sql`select 1 from kb.agents where id = ${id} and project_id = ${projectId} for update`
         const current = yield* get(id)
         if (!current) return undefined
         const before = definitionOf(current)
-        const definition = yield* checked(patchAgent(before, patch))
+        const against = yield* measure
+        const definition = yield* checkDefinition(change(before), before, against)
         if (canonicalJson(before) === canonicalJson(definition)) return current
         if (definition.name !== before.name) {
           const [taken] =
             yield* sql`select 1 from kb.agents where project_id = ${projectId} and name = ${definition.name} and deleted_at is null`
           if (taken) return yield* nameTaken(definition.name)
         }
-        const c = columns(definition)
+        const c = columnsOf(definition)
         yield* sql`
           update kb.agents set name = ${c.name}, version = version + 1, role = ${c.role}, prompt = ${c.prompt}, system_prompt = ${c.systemPrompt},
             model = ${c.model}::text::jsonb, flow_type = ${c.flowType}, tools = ${definition.tools}::text[], trigger_type = ${c.triggerType},
@@ -203,9 +179,12 @@ export class Agents extends Context.Service<
             enabled_at = case when not ${definition.enabled} then null when enabled then enabled_at else now() end,
             enabled = ${definition.enabled}, updated_at = now()
           where id = ${id}`
-        yield* keepVersion(id, current.version + 1, definition, by)
+        yield* keepVersion(id, current.version + 1, definition, { by, now: against.now, restoredFrom })
         return yield* get(id)
       }, orDie)
+
+      const update = (id: AgentId, patch: AgentPatch, by: UserId) =>
+        revise(id, (before) => patchAgent(before, patch), by)
 
       const remove = Effect.fn("Agents.delete")(function* (id: AgentId) {
         const { projectId } = yield* ProjectTransaction
@@ -213,26 +192,14 @@ export class Agents extends Context.Service<
           update kb.agents set deleted_at = now(), enabled = false, updated_at = now()
           where id = ${id} and project_id = ${projectId} and deleted_at is null returning id`
         if (!row) return false
-        yield* clearTriggers(id)
+        yield* triggers.clear(id)
         return true
       }, orDie)
 
-      return Agents.of({ create, update, delete: remove, get, list, version })
+      return Agents.of({ create, update, revise, measure, delete: remove, get, list, version })
     })
   )
 }
-
-interface AgentRow extends Omit<Agent, "nextFireAt" | "createdAt" | "updatedAt"> {
-  readonly nextFireAt: Date | null
-  readonly createdAt: Date
-  readonly updatedAt: Date
-}
-
-/** A version that was kept before a field existed gets that field's default. */
-const decodeDefinition = (kept: unknown) =>
-  Effect.map(Schema.decodeUnknownEffect(AgentInputSchema)(kept), defineAgent)
-
-const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
 
 const nameTaken = (name: string) =>
   new DefinitionRefused({
@@ -240,59 +207,3 @@ const nameTaken = (name: string) =>
     pointer: "/name",
     detail: `There is already an agent named ${name}`
   })
-
-/** Refuses a definition that contradicts itself, can never fire, or whose prompt is no template. */
-const checked = Effect.fnUntraced(function* (definition: AgentDefinition) {
-  const fault = findDefinitionFault(definition) ?? findPromptFault(definition)
-  if (fault)
-    return yield* new DefinitionRefused({ reason: "invalid", pointer: fault.pointer, detail: fault.message })
-  const { cronSchedule, timezone } = definition
-  yield* (cronSchedule === null ? checkTimezone(timezone) : nextFire(cronSchedule, timezone)).pipe(
-    Effect.mapError(({ pointer, detail }) => new DefinitionRefused({ reason: "invalid", pointer, detail }))
-  )
-  return definition
-})
-
-/** The definition that an agent's row says. */
-export const definitionOf = (agent: Agent): AgentDefinition => {
-  const {
-    id: _id,
-    version: _version,
-    disabledReason: _reason,
-    nextFireAt: _next,
-    createdAt: _created,
-    updatedAt: _updated,
-    ...definition
-  } = agent
-  return definition
-}
-
-const toAgent = (row: AgentRow): Agent => ({
-  id: row.id,
-  version: row.version,
-  name: row.name,
-  role: row.role,
-  prompt: row.prompt,
-  systemPrompt: row.systemPrompt,
-  model: row.model,
-  flowType: row.flowType,
-  tools: row.tools,
-  triggerType: row.triggerType,
-  cronSchedule: row.cronSchedule,
-  timezone: row.timezone,
-  reactionConfig: row.reactionConfig,
-  executionMode: row.executionMode,
-  hybridPolicy: row.hybridPolicy,
-  capabilities: row.capabilities,
-  maxSteps: row.maxSteps,
-  catchUp: row.catchUp,
-  overlapPolicy: row.overlapPolicy,
-  retryPolicy: row.retryPolicy,
-  maxPendingRuns: row.maxPendingRuns,
-  disableAfterFailures: row.disableAfterFailures,
-  enabled: row.enabled,
-  disabledReason: row.disabledReason,
-  nextFireAt: row.nextFireAt?.toISOString() ?? null,
-  createdAt: row.createdAt.toISOString(),
-  updatedAt: row.updatedAt.toISOString()
-})

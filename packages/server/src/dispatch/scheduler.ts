@@ -5,27 +5,41 @@
  *
  * A schedule is a row with its next instant. Claiming it, queueing its run and
  * storing the next instant are one transaction, and a run is unique per agent
- * and due instant: however many servers look, it fires once. After downtime the
- * stored instant fires, once, and the next lies ahead.
+ * and due instant: however many servers look, it fires once. The agent's row is
+ * held with it, so a change of the agent comes wholly before or wholly after.
+ * The clock is the database's. What is made up for is `catch-up.ts`'s.
  */
 import { ContextName } from "@tropism/domain/context-event"
 import type { AgentId, GraphEventId, ProjectId, RunId } from "@tropism/domain/ids"
-import { Clock, Context, Effect, Layer } from "effect"
+import type { CatchUp, OverlapPolicy } from "@tropism/domain/schedule"
+import { Context, Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
-import { nextFire } from "../agent/schedule.ts"
+import { nextInstant, readCron } from "../agent/cron.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
 import { drive, share, WakeUps } from "../outbox/wake-ups.ts"
-import type { NewRun } from "../run/claimed-run.ts"
+import type { NewRun, SkippedRun } from "../run/claimed-run.ts"
 import { Runs } from "../run/runs.ts"
+import { type Backlog, type Fire, type Omission, settle, type Settlement } from "./catch-up.ts"
 
 interface DueSchedule {
   readonly agentId: AgentId
   readonly agentVersion: number
   readonly cron: string
   readonly timezone: string
+  readonly nextFireAt: Date
+  readonly backlogFrom: Date | null
+  readonly backlogUntil: Date | null
+  readonly catchUp: CatchUp
+  readonly overlapPolicy: OverlapPolicy
+  readonly now: Date
+}
+
+/** A schedule with what becomes of its instants. */
+interface Settled extends Settlement {
+  readonly schedule: DueSchedule
   readonly nextFireAt: Date
 }
 
@@ -47,40 +61,77 @@ export class Scheduler extends Context.Service<
       const ids = yield* Ids
       const wakeUps = yield* WakeUps
 
-      const fire = Effect.fnUntraced(function* (schedule: DueSchedule) {
-        const id = (yield* ids.next) as RunId
-        const dueAt = schedule.nextFireAt.toISOString()
-        const now = new Date(yield* Clock.currentTimeMillis)
-        const next = yield* Effect.orDie(
-          nextFire(schedule.cron, schedule.timezone, now > schedule.nextFireAt ? now : schedule.nextFireAt)
-        )
-        yield* sql`update kb.agent_schedules set next_fire_at = ${next} where agent_id = ${schedule.agentId}`
-        const run: NewRun = {
-          id,
-          agentId: schedule.agentId,
-          agentVersion: schedule.agentVersion,
-          trigger: { type: "schedule", dueAt },
-          contextName: ContextName.make(`run-${id}`),
-          // What a schedule begins is a chain of its own, named after its first run.
-          rootEventId: id as string as GraphEventId,
-          depth: 0,
-          userId: null,
-          dueAt
-        }
-        yield* runs.queue([run])
+      const openRun = sql`kb.agent_runs run where run.due_at is not null and run.status in ('queued', 'running')`
+
+      const claim = Effect.gen(function* () {
+        const { projectId } = yield* ProjectTransaction
+        return yield* sql<DueSchedule>`
+          select schedule.agent_id, agent.version as agent_version, schedule.cron, schedule.timezone, schedule.next_fire_at,
+            schedule.backlog_from, schedule.backlog_until, agent.catch_up, agent.overlap_policy, now() as now
+          from kb.agent_schedules schedule join kb.agents agent on agent.id = schedule.agent_id
+          where schedule.project_id = ${projectId} and agent.enabled and agent.deleted_at is null and (schedule.next_fire_at <= now()
+            or (schedule.backlog_from is not null and not exists (select 1 from ${openRun} and run.agent_id = schedule.agent_id)))
+          order by schedule.next_fire_at limit ${dispatchLimits.batchSchedules}
+          for update of schedule skip locked for key share of agent skip locked`
       })
 
+      /** Asked only once the schedules are held: whoever held them before may have queued a run. */
+      const findBusy = (due: ReadonlyArray<DueSchedule>) =>
+        Effect.map(
+          sql<{ agentId: AgentId }>`
+            select distinct run.agent_id from ${openRun} and run.agent_id = any(${due.map((schedule) => schedule.agentId)}::uuid[])`,
+          (rows) => new Set(rows.map(({ agentId }) => agentId))
+        )
+
+      const store = (settled: ReadonlyArray<Settled>) => {
+        const rows = settled.map(({ backlog, nextFireAt, schedule }) => ({
+          agentId: schedule.agentId,
+          nextFireAt,
+          backlogFrom: backlog?.from ?? null,
+          backlogUntil: backlog?.until ?? null
+        }))
+        return sql`
+          update kb.agent_schedules schedule
+          set next_fire_at = row."nextFireAt", backlog_from = row."backlogFrom", backlog_until = row."backlogUntil"
+          from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
+            as row("agentId" uuid, "nextFireAt" timestamptz, "backlogFrom" timestamptz, "backlogUntil" timestamptz)
+          where schedule.agent_id = row."agentId"`
+      }
+
       const batch = Effect.gen(function* () {
-        const { projectId } = yield* ProjectTransaction
-        const due = yield* sql<DueSchedule>`
-          select schedule.agent_id, agent.version as agent_version, schedule.cron, schedule.timezone, schedule.next_fire_at
-          from kb.agent_schedules schedule join kb.agents agent on agent.id = schedule.agent_id
-          where schedule.project_id = ${projectId} and schedule.next_fire_at <= now() and agent.enabled and agent.deleted_at is null
-          order by schedule.next_fire_at limit ${dispatchLimits.batchSchedules} for update of schedule skip locked`
-        yield* Effect.forEach(due, fire)
+        const due = yield* claim
+        if (due.length === 0) return 0
+        const busy = yield* findBusy(due)
+        const settled = due.flatMap((schedule) => settleSchedule(schedule, busy.has(schedule.agentId)) ?? [])
+        yield* store(settled)
+        yield* runs.queue(
+          yield* each(
+            settled,
+            ({ fires }) => fires,
+            (schedule, fire, id) => newRun(schedule, fire, id)
+          )
+        )
+        yield* runs.skip(
+          yield* each(
+            settled,
+            ({ omissions }) => omissions,
+            (schedule, omission, id) => skippedRun(schedule, omission, id)
+          )
+        )
         yield* CrashPoint.hit("schedule.beforeCommit")
-        return due.length
+        return settled.length
       }).pipe(orDie)
+
+      /** Makes a record, with a new id, of each part of each schedule. */
+      const each = <P, A>(
+        settled: ReadonlyArray<Settled>,
+        parts: (one: Settled) => ReadonlyArray<P>,
+        make: (schedule: DueSchedule, part: P, id: RunId) => A
+      ) =>
+        Effect.forEach(
+          settled.flatMap((one) => parts(one).map((part) => ({ schedule: one.schedule, part }))),
+          ({ part, schedule }) => Effect.map(ids.next, (id) => make(schedule, part, id as RunId))
+        )
 
       const round = Effect.gen(function* () {
         const projects = yield* orDie(
@@ -102,3 +153,41 @@ export class Scheduler extends Context.Service<
     })
   )
 }
+
+/** What becomes of a schedule's instants; one that this server's calendar cannot read is left to another. */
+const settleSchedule = (schedule: DueSchedule, isBusy: boolean): Settled | undefined => {
+  const { backlogFrom, backlogUntil, catchUp, nextFireAt, now, overlapPolicy } = schedule
+  const rule = Result.getOrUndefined(readCron(schedule.cron, schedule.timezone))
+  const later = rule && (nextFireAt > now ? nextFireAt : nextInstant(rule, now))
+  if (rule === undefined || later === undefined) return undefined
+  const backlog: Backlog | undefined =
+    backlogFrom && backlogUntil ? { from: backlogFrom, until: backlogUntil } : undefined
+  const settled = settle({ rule, now, nextFireAt, backlog, catchUp, overlapPolicy, isBusy })
+  return { ...settled, schedule, nextFireAt: later }
+}
+
+const newRun = (schedule: DueSchedule, { dueAt, until }: Fire, id: RunId): NewRun => ({
+  id,
+  agentId: schedule.agentId,
+  agentVersion: schedule.agentVersion,
+  trigger: {
+    type: "schedule",
+    dueAt: dueAt.toISOString(),
+    ...(until === undefined ? {} : { madeUpUntil: until.toISOString() })
+  },
+  contextName: ContextName.make(`run-${id}`),
+  // What a schedule begins is a chain of its own, named after its first run.
+  rootEventId: id as string as GraphEventId,
+  depth: 0,
+  userId: null,
+  dueAt: dueAt.toISOString()
+})
+
+const skippedRun = (schedule: DueSchedule, { dueAt, reason }: Omission, id: RunId): SkippedRun => ({
+  id,
+  agentId: schedule.agentId,
+  agentVersion: schedule.agentVersion,
+  trigger: { type: "schedule", dueAt: dueAt.toISOString() },
+  dueAt: dueAt.toISOString(),
+  reason
+})

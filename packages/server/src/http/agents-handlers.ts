@@ -17,6 +17,7 @@ import { Effect, Schema } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
+import { previewSchedule } from "../agent/schedule-preview.ts"
 import { Retries } from "../dispatch/retries.ts"
 import { Triggers } from "../dispatch/triggers.ts"
 import { Outbox } from "../outbox/outbox.ts"
@@ -80,6 +81,15 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         const agents = yield* Agents
         const deleted = inProject(params.projectId, "admin", () => agents.delete(params.agentId))
         yield* known(Effect.map(deleted, (done) => done || undefined))
+      })
+    )
+    .handle(
+      "schedule",
+      Effect.fn("http.agents.schedule")(function* ({ params }) {
+        const agents = yield* Agents
+        return yield* orNotFound("schedule: the agent has no cronSchedule")(
+          reading(params.projectId, Effect.flatMap(known(agents.get(params.agentId)), previewSchedule))
+        )
       })
     )
     .handleRaw(

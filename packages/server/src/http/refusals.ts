@@ -5,7 +5,7 @@
  */
 import { Conflict, InvalidInput, NotFound } from "@tropism/api/problems"
 import { Effect } from "effect"
-import type { DefinitionRefused } from "../agent/agents.ts"
+import type { DefinitionRefused } from "../agent/checked-definition.ts"
 import type { InvalidLockfile } from "../graph/package-lock.ts"
 import type { ChangeRefused } from "../graph/refused.ts"
 import type { DecisionRefused } from "../task/tasks.ts"

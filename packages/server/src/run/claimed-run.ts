@@ -20,6 +20,11 @@ export interface NewRun {
   readonly dueAt: string | null
 }
 
+/** A trigger that gets no run, kept in its place with the reason. */
+export interface SkippedRun extends Pick<NewRun, "id" | "agentId" | "agentVersion" | "trigger" | "dueAt"> {
+  readonly reason: string
+}
+
 /** A run that this worker holds, with the token that its writes must carry. */
 export interface ClaimedRun {
   readonly id: RunId

@@ -5,14 +5,15 @@
  *
  * Many runs are one statement. That at most one run is at work on a context is a
  * unique key: whoever loses that race queues nothing and need not, because the
- * run at work will see what was appended.
+ * run at work will see what was appended. That an instant of a schedule has one
+ * run is another.
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { brokenUniqueKey, orDie, ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
-import type { NewRun } from "./claimed-run.ts"
+import type { NewRun, SkippedRun } from "./claimed-run.ts"
 
 /** The verbs of `Runs` by which a run begins. */
 export const makeQueueing = Effect.gen(function* () {
@@ -37,7 +38,19 @@ export const makeQueueing = Effect.gen(function* () {
       select row.id, ${projectId}::uuid, row."agentId", row."agentVersion", 'queued', row.trigger, row."userId", row."dueAt", row."contextName",
         row."rootEventId", row.depth
       from jsonb_to_recordset(${rows}::text::jsonb) as row(id uuid, "agentId" uuid, "agentVersion" int, trigger jsonb, "userId" text,
-        "dueAt" timestamptz, "contextName" text, "rootEventId" uuid, depth int)`
+        "dueAt" timestamptz, "contextName" text, "rootEventId" uuid, depth int)
+      on conflict (agent_id, due_at) where due_at is not null do nothing`
+
+  const skip = Effect.fn("Runs.skip")(function* (runs: ReadonlyArray<SkippedRun>) {
+    if (runs.length === 0) return
+    const { projectId } = yield* ProjectTransaction
+    yield* sql`
+      insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, trigger, due_at, context_name, depth, summary, completed_at)
+      select row.id, ${projectId}::uuid, row."agentId", row."agentVersion", 'skipped', row.trigger, row."dueAt", 'run-' || row.id, 0, row.reason, now()
+      from jsonb_to_recordset(${JSON.stringify(runs)}::text::jsonb) as row(id uuid, "agentId" uuid, "agentVersion" int, trigger jsonb,
+        "dueAt" timestamptz, reason text)
+      on conflict (agent_id, due_at) where due_at is not null do nothing`
+  }, orDie)
 
   const queueOn = Effect.fn("Runs.queueOn")(function* (run: NewRun) {
     const { projectId } = yield* ProjectTransaction
@@ -52,5 +65,5 @@ export const makeQueueing = Effect.gen(function* () {
     return inserted
   }, orDie)
 
-  return { queue, queueOn }
+  return { queue, queueOn, skip }
 })

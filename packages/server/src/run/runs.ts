@@ -17,7 +17,7 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { makeChainBudget } from "./chain-budget.ts"
-import type { ClaimedRun, NewRun } from "./claimed-run.ts"
+import type { ClaimedRun, NewRun, SkippedRun } from "./claimed-run.ts"
 import { makeClaiming } from "./claiming.ts"
 import { makeHolding, type RunNotInState } from "./holding.ts"
 import { makeOutcomes } from "./outcomes.ts"
@@ -34,6 +34,8 @@ export class Runs extends Context.Service<
     readonly queue: (runs: ReadonlyArray<NewRun>) => Read<void>
     /** Queues a run on an existing context, unless one is at work on it already. */
     readonly queueOn: (run: NewRun) => Read<boolean>
+    /** Records triggers that get no run, as runs that were skipped. */
+    readonly skip: (runs: ReadonlyArray<SkippedRun>) => Read<void>
     /** Takes up to `limit` queued runs, oldest first, for this worker. */
     readonly claim: (workerId: string, limit: number) => Read<ReadonlyArray<ClaimedRun>>
     /** Takes over up to `limit` runs whose worker has gone silent. */
@@ -79,7 +81,7 @@ export class Runs extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const wakeUps = yield* WakeUps
-      const { queue, queueOn } = yield* makeQueueing
+      const { queue, queueOn, skip } = yield* makeQueueing
       const { abandon, claim, giveUp, takeOver } = yield* makeClaiming
       const { found, held, holdOpen } = yield* makeHolding
       const { complete, fail, pause, cancel } = yield* makeOutcomes
@@ -131,6 +133,7 @@ export class Runs extends Context.Service<
       return Runs.of({
         queue,
         queueOn,
+        skip,
         claim,
         takeOver,
         giveUp,
