@@ -158,7 +158,7 @@ export const riser = (): AgentInput => ({
   name: "riser",
   prompt: "Rise.",
   triggerType: "schedule",
-  cronSchedule: "0 0 1 1 *",
+  cronSchedule: "*/5 * * * *",
   executionMode: "suggest",
   tools: ["graph.*"],
   model: {

@@ -9,7 +9,7 @@
  * what the programs do.
  */
 import { Exit } from "effect"
-import { errorText } from "./statement.ts"
+import { brokenLine, errorText } from "./statement.ts"
 import type { Chance } from "./chance.ts"
 import { type Alarm, makeWorldClock, type WorldClock } from "./world-clock.ts"
 import type { Program } from "./program.ts"
@@ -134,7 +134,7 @@ export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOpt
     await statement.line.drop()
     statement.whenOver?.()
     stir()
-    statement.answer(statement.brokenLine())
+    statement.answer(brokenLine())
   }
 
   const kill = async (program: Program): Promise<void> => {

@@ -21,7 +21,7 @@ const { values } = parseArgs({
   options: {
     seeds: { type: "string", default: "1" },
     seed: { type: "string", default: "1" },
-    lanes: { type: "string", default: "2" },
+    lanes: { type: "string", default: "4" },
     trace: { type: "boolean", default: false }
   }
 })
@@ -34,6 +34,8 @@ const settings = {
   synchronous_commit: "off",
   full_page_writes: "off",
   autovacuum: "off",
+  jit: "off",
+  plan_cache_mode: "force_generic_plan",
   deadlock_timeout: "1ms"
 }
 

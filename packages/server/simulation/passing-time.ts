@@ -1,87 +1,48 @@
 /**
- * Time that passes for the database: leases run out, entries grow old, schedules fall due.
+ * Time that passes: leases run out, entries grow old, schedules fall due, and at the end everything is done.
  *
- * PostgreSQL's clock is real and a simulation takes less than a second, so time
- * is made to pass through the owner's access. A lease that nobody renewed for
- * half a minute of the simulation's own time has run out, whoever held it.
+ * A leap is time in which nobody came to do anything, as when a whole machine
+ * stood still: every heartbeat is late. Time that only passes gives everybody
+ * their turn in between, so that only the dead miss their heartbeats.
  */
 import type { ProjectId } from "@tropism/domain/ids"
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { dispatchLimits, runLimits } from "../src/limits.ts"
+import type { WorldClock } from "./world-clock.ts"
 
-/** Lets every lease of the project run out at once. */
-export const lapseLeases = Effect.fnUntraced(function* (projectId: ProjectId) {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`
-    update kb.agent_runs set lease_expires_at = now() - interval '1 second'
-    where project_id = ${projectId} and status = 'running' and lease_expires_at > now()`
-})
+/** Long enough for a lease to run out. */
+export const leaseLapseMs = runLimits.leaseMs + 1_000
 
-/** Lets the leases of a worker run out that died long enough ago. */
-export const lapseLeasesOf = Effect.fnUntraced(function* (workerId: string) {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`
-    update kb.agent_runs set lease_expires_at = now() - interval '1 second'
-    where worker_id = ${workerId} and status = 'running' and lease_expires_at > now()`
-})
+/** Far longer than an entry may look stuck. */
+export const nightMs = 2 * runLimits.stuckAfterMs
 
-/** Lets far more than five minutes pass in which nobody did anything. */
-export const passNight = Effect.fnUntraced(function* (projectId: ProjectId) {
-  const sql = yield* SqlClient.SqlClient
-  const age = `${2 * runLimits.stuckAfterMs} milliseconds`
-  yield* sql`
-    update kb.agent_runs set lease_expires_at = least(lease_expires_at, now()) - ${age}::interval
-    where project_id = ${projectId} and status = 'running'`
-  yield* sql`
-    update kb.agent_processing_log set started_at = started_at - ${age}::interval
-    where project_id = ${projectId} and status = 'processing'`
-})
-
-/** Lets every schedule of the project fall due. */
-export const reachSchedules = Effect.fnUntraced(function* (projectId: ProjectId) {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`
-    update kb.agent_schedules set next_fire_at = least(next_fire_at, now() - interval '1 second')
-    where project_id = ${projectId}`
-})
-
-interface Lease {
-  readonly value: string
-  readonly sinceMs: number
-}
-
-/** Watches the leases for ever and lets those run out that nobody renews. */
-export const watchLeases = Effect.fnUntraced(function* (projectId: ProjectId) {
-  const sql = yield* SqlClient.SqlClient
-  const seen = new Map<string, Lease>()
-  while (true) {
-    yield* Effect.sleep(runLimits.heartbeatIntervalMs)
-    const nowMs = yield* Clock.currentTimeMillis
-    const rows = yield* sql<{ id: string; value: string }>`
-      select id, lease_expires_at::text as value from kb.agent_runs
-      where project_id = ${projectId} and status = 'running' and lease_expires_at > now() order by id`
-    for (const { id, value } of rows) {
-      const lease = seen.get(id)
-      if (lease?.value !== value) seen.set(id, { value, sinceMs: nowMs })
-      else if (nowMs - lease.sinceMs >= runLimits.leaseMs) {
-        yield* sql`
-          update kb.agent_runs set lease_expires_at = now() - interval '1 second'
-          where id = ${id} and status = 'running' and lease_expires_at::text = ${value}`
-      }
-    }
+/** Lets time pass in which the living have their turns. */
+export const pass = Effect.fnUntraced(function* (clock: WorldClock, ms: number) {
+  const step = runLimits.heartbeatIntervalMs - 1_000
+  for (let left = ms; left > 0; left -= step) {
+    clock.leap(Math.min(step, left))
+    yield* Effect.sleep(1)
   }
 })
 
+/** Looks that are taken before time is made to pass faster. */
+const patientLooks = 4
+
 /** Waits until the project has nothing left to do; false when that takes too long. */
-export const drained = Effect.fnUntraced(function* (projectId: ProjectId, withinMs: number) {
+export const drained = Effect.fnUntraced(function* (
+  clock: WorldClock,
+  projectId: ProjectId,
+  mostLooks: number
+) {
   const sql = yield* SqlClient.SqlClient
-  for (let passedMs = 0; passedMs < withinMs; passedMs += dispatchLimits.sweepIntervalMs) {
+  for (let look = 1; look <= mostLooks; look++) {
     const [row] = yield* sql<{ isOpen: boolean }>`
       select exists (select from kb.graph_events where project_id = ${projectId} and dispatched_at is null)
         or exists (select from kb.agent_runs where project_id = ${projectId} and status in ('queued', 'running')) as is_open`
     if (row?.isOpen === false) return true
     yield* Effect.sleep(dispatchLimits.sweepIntervalMs)
+    if (look % patientLooks === 0) yield* pass(clock, leaseLapseMs)
   }
   return false
 })

@@ -186,10 +186,14 @@ export const readRowsWith = (connection: PgConnection.PgConnection, projectId: s
     return rows
   })
 
+/** Reads the rows of a project whose simulation is over, and ends its schedules: the next one's time begins anew. */
 export const readRows = (lender: Lender, projectId: string) =>
   Effect.acquireUseRelease(
     Effect.promise(lender.borrow),
-    (connection) => readRowsWith(connection, projectId),
+    (connection) =>
+      Effect.tap(readRowsWith(connection, projectId), () =>
+        connection.query("delete from kb.agent_schedules where project_id = $1", [projectId])
+      ),
     (connection) => Effect.sync(() => lender.takeBack(connection))
   )
 

@@ -52,8 +52,6 @@ export type Answered<A, E> =
 
 export interface Server {
   readonly program: Program
-  /** The name under which it claims runs. */
-  readonly workerId: () => string | undefined
   /** Whether it has started and not ended. */
   readonly isUp: () => boolean
   /** Asks it to do something, as a request through a door would. */
@@ -85,12 +83,6 @@ const schedulerOf = (conductor: Conductor, program: Program) =>
 export const startServer = (ground: Ground, name: string): Server => {
   const { conductor, plan, models, lender, chance } = ground
   const program = makeProgram(name)
-  let workerId: string | undefined
-  // The worker names itself when it is made; nobody else asks for an id before that.
-  const ids = {
-    ...ground.ids,
-    next: Effect.tap(ground.ids.next, (id) => Effect.sync(() => void (workerId ??= id)))
-  }
   let services: Context.Context<WholeServer> | undefined
   const crashPoint: (typeof CrashPoint)["Service"] = {
     hit: (place) =>
@@ -103,7 +95,7 @@ export const startServer = (ground: Ground, name: string): Server => {
   })
   const needs = Layer.mergeAll(
     sqlLayer(conductor, program, lender),
-    Layer.succeed(Ids, ids),
+    Layer.succeed(Ids, ground.ids),
     Layer.succeedContext(models),
     Logger.layer([logger])
   )
@@ -122,7 +114,6 @@ export const startServer = (ground: Ground, name: string): Server => {
 
   return {
     program,
-    workerId: () => workerId,
     isUp: () => program.isAlive && services !== undefined,
     ask: <A, E>(effect: Effect.Effect<A, E, WholeServer>) =>
       Effect.callback<Answered<A, E>>((resume) => {

@@ -19,14 +19,7 @@ import { type Chance, chanceOf } from "./chance.ts"
 import { check } from "./checkers.ts"
 import { type Conductor, makeConductor } from "./conductor.ts"
 import { type Deed, drawFaults, type Fault, followFaults } from "./faults.ts"
-import {
-  drained,
-  lapseLeases,
-  lapseLeasesOf,
-  passNight,
-  reachSchedules,
-  watchLeases
-} from "./passing-time.ts"
+import { drained, leaseLapseMs, nightMs, pass } from "./passing-time.ts"
 import { type Acknowledged, askInProject, cancel, type Person, review, talk, write } from "./people.ts"
 import { makeProgram } from "./program.ts"
 import type { Complaint, Remains } from "./remains.ts"
@@ -69,7 +62,8 @@ const mostComplaintsTold = 20
 
 /** Far more than any seed needs; whatever reaches it goes round in circles. */
 const maxTurns = 60_000
-const drainWithinMs = 3_600_000
+const drainLooks = 500
+const scheduleMs = 300_000
 
 /** Simulates one seed. */
 export const simulate = async (
@@ -139,8 +133,7 @@ const makeWorld = (ground: Ground, deeds: Queue.Dequeue<Deed>, beginFaults: () =
     const servers = yield* keepServers(ground, chance.oneIn(2) ? 2 : 1, chance.fork("restarts"))
     const { projectId, casting } = yield* setUp(servers, chance.fork("agents"))
     beginFaults()
-    yield* Effect.forkScoped(watchLeases(projectId))
-    yield* Effect.forkScoped(doDeeds(deeds, servers, projectId, ground.conductor, chance.fork("deeds")))
+    yield* Effect.forkScoped(doDeeds(deeds, servers, ground.conductor, chance.fork("deeds")))
     const acknowledged: Acknowledged = { changes: [], approved: [], rejected: [], said: [] }
     const ask = askInProject(projectId, (effect) => servers.ask(effect))
     const person = (name: string): Person => ({ chance: chance.fork(name), ask, acknowledged })
@@ -150,12 +143,12 @@ const makeWorld = (ground: Ground, deeds: Queue.Dequeue<Deed>, beginFaults: () =
       review("eve", person("eve")),
       ...(casting.talker ? [talk(casting.talker, person("talker"))] : []),
       ...(casting.riser
-        ? [Effect.andThen(Effect.sleep(chance.between(1, 1_000)), reachSchedules(projectId))]
+        ? [Effect.andThen(Effect.sleep(chance.between(1, 1_000)), pass(ground.conductor.clock, scheduleMs))]
         : []),
       ...(chance.oneIn(5) ? [cancel(person("canceller"))] : [])
     ]
     yield* Effect.all(busy, { concurrency: busy.length, discard: true })
-    const isDrained = yield* drained(projectId, drainWithinMs)
+    const isDrained = yield* drained(ground.conductor.clock, projectId, drainLooks)
     return { projectId, acknowledged, isDrained } satisfies Played
   }).pipe(Effect.scoped, Effect.orDie)
 
@@ -177,8 +170,7 @@ const keepServers = Effect.fnUntraced(function* (ground: Ground, count: number, 
       yield* server.ended
       running[slot] = undefined
       yield* Effect.sleep(chance.between(1, restartWithinMs))
-      const workerId = server.workerId()
-      if (workerId !== undefined && !chance.oneIn(4)) yield* lapseLeasesOf(workerId)
+      if (!chance.oneIn(4)) yield* pass(ground.conductor.clock, leaseLapseMs)
     }
   })
   for (let slot = 0; slot < count; slot++) yield* Effect.forkScoped(keep(slot))
@@ -230,7 +222,6 @@ const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chance) {
 const doDeeds = Effect.fnUntraced(function* (
   deeds: Queue.Dequeue<Deed>,
   servers: Servers,
-  projectId: ProjectId,
   conductor: Conductor,
   chance: Chance
 ) {
@@ -240,14 +231,14 @@ const doDeeds = Effect.fnUntraced(function* (
     const server = first && chance.pick([first, ...rest])
     switch (deed.type) {
       case "lapse":
-        yield* lapseLeases(projectId)
+        conductor.clock.leap(leaseLapseMs)
         break
       case "night":
-        yield* passNight(projectId)
+        conductor.clock.leap(nightMs)
         break
       case "freeze":
         if (server) server.program.sleepsUntilTurn = conductor.turns() + deed.turns
-        if (deed.leasesLapse) yield* lapseLeases(projectId)
+        if (deed.leasesLapse) yield* pass(conductor.clock, leaseLapseMs)
         break
       case "stop":
         if (server) yield* server.stop

@@ -20,7 +20,7 @@ describe("A simulation of the whole server on PostgreSQL", () => {
         const struck = new Set<string>()
         yield* simulateAll({
           seeds,
-          lanes: 2,
+          lanes: 4,
           openDatabase: simulationDatabase,
           onReport: (report) =>
             Effect.sync(() => {

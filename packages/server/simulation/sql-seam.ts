@@ -12,8 +12,9 @@ import { type SqlConnection, SqlClient, SqlError, Statement as Sql } from "effec
 import type { Conductor } from "./conductor.ts"
 import type { Program } from "./program.ts"
 import type { Lender, Line } from "./line.ts"
-import { makeStatement, openLine } from "./statement.ts"
+import { brokenLine, makeStatement, openLine } from "./statement.ts"
 
+type SendFor<A> = (connection: PgConnection.PgConnection) => Effect.Effect<A, SqlError.SqlError>
 type Rows = ReadonlyArray<Record<string, unknown>>
 type Transform = (<A extends object>(rows: ReadonlyArray<A>) => ReadonlyArray<A>) | undefined
 
@@ -24,7 +25,7 @@ export const sqlLayer = (conductor: Conductor, program: Program, lender: Lender)
     Effect.gen(function* () {
       const acquirer = Effect.map(
         Effect.acquireRelease(
-          Effect.sync(() => openLine(program, lender)),
+          Effect.sync(() => openLine(program, lender, conductor.clock.nowMs)),
           (line) => Effect.sync(() => conductor.release(line))
         ),
         (line) => connectionOf(conductor, program, line)
@@ -53,11 +54,22 @@ const checkCommit = (result: unknown) =>
       )
     : Effect.void
 
+/** Statements that nobody else can notice and that lock nothing: they take no turn and go out with the next one. */
+const isQuiet = /^\s*(begin|savepoint|release savepoint|select set_config)\b/i
+
+/** What a quiet statement answers. */
+const nothing: PgConnection.Result = { command: "", rowCount: 0, oid: null, rows: [], fields: [] }
+
 const connectionOf = (conductor: Conductor, program: Program, line: Line): SqlConnection.Connection => {
-  const ask = <A>(
-    text: string,
-    send: (connection: PgConnection.PgConnection) => Effect.Effect<A, SqlError.SqlError>
-  ) =>
+  const ask = <A>(text: string, send: SendFor<A>, quietAnswer: A): Effect.Effect<A, SqlError.SqlError> =>
+    isQuiet.test(text) ? keep(text, send, quietAnswer) : takeTurn(text, send)
+  const keep = <A>(text: string, send: SendFor<A>, quietAnswer: A): Effect.Effect<A, SqlError.SqlError> =>
+    Effect.suspend(() => {
+      if (line.isBroken) return brokenLine()
+      line.defer(text, send)
+      return Effect.succeed(quietAnswer)
+    })
+  const takeTurn = <A>(text: string, send: SendFor<A>): Effect.Effect<A, SqlError.SqlError> =>
     Effect.callback<A, SqlError.SqlError>((resume) => {
       const statement = makeStatement(program, line, text, send, (answer) =>
         resume(answer as Effect.Effect<A, SqlError.SqlError>)
@@ -67,15 +79,15 @@ const connectionOf = (conductor: Conductor, program: Program, line: Line): SqlCo
     })
   const rows = (text: string, params: ReadonlyArray<unknown>, transform: Transform, prepare: boolean) =>
     Effect.map(
-      ask(text, (connection) => connection.query(text, params, prepare)),
+      ask(text, (connection) => connection.query(text, params, prepare), nothing),
       (result): Rows => (transform === undefined ? result.rows : transform(result.rows))
     )
   const values = (text: string, params: ReadonlyArray<unknown>, prepare: boolean) =>
-    ask(text, (connection) => connection.queryValues(text, params, prepare))
+    ask(text, (connection) => connection.queryValues(text, params, prepare), [])
   return {
     execute: (text, params, transform) => rows(text, params, transform, true),
     executeUnprepared: (text, params, transform) => rows(text, params, transform, false),
-    executeRaw: (text, params) => ask(text, (connection) => connection.query(text, params)),
+    executeRaw: (text, params) => ask(text, (connection) => connection.query(text, params), nothing),
     executeValues: (text, params) => values(text, params, true),
     executeValuesUnprepared: (text, params) => values(text, params, false),
     executeStream: () => Stream.die(new Error("No stage of the server streams rows"))

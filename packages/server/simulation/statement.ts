@@ -9,7 +9,8 @@
 import type { PgConnection } from "@effect/sql-pg"
 import { Cause, Effect, Exit } from "effect"
 import { ConnectionError, SqlError } from "effect/sql/SqlError"
-import type { Lender, Line } from "./line.ts"
+import { tellTime } from "./database-clock.ts"
+import type { Lender, Line, Send } from "./line.ts"
 import type { Program } from "./program.ts"
 
 export type Answer = Exit.Exit<unknown, SqlError>
@@ -24,8 +25,6 @@ export interface Statement {
   /** Sends it. */
   readonly begin: () => Promise<Attempt>
   readonly answer: (answer: Answer) => void
-  /** What one learns whose connection broke. */
-  readonly brokenLine: () => Answer
   /** Called when it is over, for whoever was told to wait for that. */
   whenOver?: (() => void) | undefined
 }
@@ -39,12 +38,14 @@ export interface Attempt {
 }
 
 /** A new line of a program. */
-export const openLine = (program: Program, lender: Lender): Line => {
+export const openLine = (program: Program, lender: Lender, nowMs: () => number): Line => {
   let borrowed: PgConnection.PgConnection | undefined
+  let deferred: Array<Send> = []
   let isOpen = false
   const end = async (): Promise<void> => {
     program.lines.delete(line)
     const connection = borrowed
+    deferred = []
     borrowed = undefined
     if (connection === undefined) return
     if (isOpen) await Effect.runPromise(Effect.ignore(connection.query("ROLLBACK", [])))
@@ -54,8 +55,17 @@ export const openLine = (program: Program, lender: Lender): Line => {
   const line: Line = {
     isBroken: false,
     connection: async () => (borrowed ??= await lender.borrow()),
+    defer: (text, send) => {
+      const begins = /^begin/i.test(text)
+      if (begins) isOpen = true
+      deferred.push(...(begins ? [tellTime(nowMs), send] : [send]))
+    },
+    takeDeferred: () => {
+      const taken = isOpen ? deferred : [tellTime(nowMs)]
+      deferred = []
+      return taken
+    },
     note: (text, succeeded) => {
-      if (/^begin/i.test(text)) isOpen = true
       if (/^(commit|rollback\s*$)/i.test(text) && succeeded) isOpen = false
     },
     inTransaction: () => isOpen,
@@ -69,7 +79,13 @@ export const openLine = (program: Program, lender: Lender): Line => {
   return line
 }
 
-type Send = (connection: PgConnection.PgConnection) => Effect.Effect<unknown, SqlError>
+/** What one learns whose connection broke. */
+export const brokenLine = (): Exit.Exit<never, SqlError> =>
+  Exit.fail(
+    new SqlError({
+      reason: new ConnectionError({ cause: new Error("The connection broke"), operation: "execute" })
+    })
+  )
 
 /** A statement of a line; `send` is how it is put to the connection. */
 export const makeStatement = (
@@ -86,22 +102,19 @@ export const makeStatement = (
     text,
     mayRelease: !line.inTransaction() || /^(commit|rollback)/i.test(text),
     begin: async () => {
-      if (line.isBroken) return over(statement, statement.brokenLine())
+      if (line.isBroken) return over(statement, brokenLine())
       const connection = await line.connection()
       const attempt: Attempt = { ...over(statement, undefined), processId: connection.processId }
-      const settled = Effect.runPromiseExit(send(connection)).then((exit) => {
+      const sent = [...line.takeDeferred(), send].map((one) => Effect.runPromiseExit(one(connection)))
+      const settled = Promise.all(sent).then((exits) => {
+        const exit = exits.find(Exit.isFailure) ?? exits.at(-1)
+        if (exit === undefined) return
         attempt.exit = exit
         line.note(text, Exit.isSuccess(exit))
       })
       return Object.assign(attempt, { settled })
     },
-    answer,
-    brokenLine: () =>
-      Exit.fail(
-        new SqlError({
-          reason: new ConnectionError({ cause: new Error("The connection broke"), operation: "execute" })
-        })
-      )
+    answer
   }
   return statement
 }

@@ -10,11 +10,13 @@ import { PgConnection } from "@effect/sql-pg"
 import { Effect, Exit, Layer, Logger, type Redacted, Scope } from "effect"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { Models } from "../src/model/models.ts"
+import { obeyWorldClock, timeStartupParameters } from "./database-clock.ts"
 import type { Surroundings } from "./simulate.ts"
 import type { Lender } from "./line.ts"
 
 /** Opens what simulations on a database need, until the scope ends. */
 export const openSurroundings = Effect.fn("openSurroundings")(function* (access: PostgresAccess) {
+  yield* obeyWorldClock(access.ownerUrl)
   const serverLender = yield* lend(access.serverUrl, access.serverStartupParameters)
   const ownerLender = yield* lend(access.ownerUrl, {})
   const models = yield* Layer.build(Models.layer).pipe(Effect.provide([NodeServices.layer, Logger.layer([])]))
@@ -35,9 +37,14 @@ const lend = Effect.fnUntraced(function* (
 ) {
   const scope = yield* Effect.acquireRelease(Scope.make(), (made) => Scope.close(made, Exit.void))
   const idle: Array<PgConnection.PgConnection> = []
-  const open = PgConnection.make({ url, startupParameters, applicationName: "tropism" }).pipe(
-    Effect.provideService(Scope.Scope, scope)
-  )
+  const open = PgConnection.make({
+    url,
+    startupParameters: { ...startupParameters, ...timeStartupParameters },
+    applicationName: "tropism",
+    // What a transaction begins with goes out in one write, and no statement is parsed twice.
+    multiplex: true,
+    preparedStatementCacheSize: 1_000
+  }).pipe(Effect.provideService(Scope.Scope, scope))
   const lender: Lender = {
     borrow: async () => idle.pop() ?? (await Effect.runPromise(open)),
     takeBack: (connection) => void idle.push(connection)

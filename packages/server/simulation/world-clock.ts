@@ -2,8 +2,8 @@
  * The clock of a simulation: time stands still until it is moved to the next alarm.
  *
  * It begins at the same instant in every run, so what is named or sorted by time
- * follows from the seed. PostgreSQL's own clock is real and is not moved by it; it
- * is behind, so that nothing falls due unless time is made to pass.
+ * follows from the seed. Servers, people and PostgreSQL all live in it: see
+ * `database-clock.ts`.
  */
 import { Clock, Duration, Effect } from "effect"
 import type { Program } from "./program.ts"
@@ -25,6 +25,8 @@ export interface WorldClock {
   readonly ring: (alarm: Alarm) => void
   /** Moves on to the next alarm of those who are asked for; false when there is none. */
   readonly advance: (isMeant: (alarm: Alarm) => boolean) => boolean
+  /** Lets time pass in which nobody could do anything. */
+  readonly leap: (ms: number) => void
   readonly alarms: () => ReadonlyArray<Alarm>
   readonly forget: (program: Program) => void
 }
@@ -69,6 +71,10 @@ export const makeWorldClock = (stir: () => void): WorldClock => {
       if (next === undefined) return false
       now = Math.max(now, next.atMs)
       return true
+    },
+    leap: (ms) => {
+      stir()
+      now += ms
     },
     alarms: () => alarms,
     forget: (program) => {
