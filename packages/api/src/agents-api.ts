@@ -1,16 +1,16 @@
 /**
- * Agents, their versions, their processing log, and the manual trigger.
+ * Agents, their versions, and the manual trigger; what they have handled stands in `processing-api.ts`.
  */
 import { Agent, AgentInput, AgentPatch } from "@tropism/domain/agent"
-import { AgentId, EntryId, GraphEventId, ProjectId } from "@tropism/domain/ids"
-import { EntryStatus, ProcessingEntry } from "@tropism/domain/processing"
+import { AgentId, GraphEventId, ProjectId } from "@tropism/domain/ids"
+import { ProcessingEntry } from "@tropism/domain/processing"
 import { Run } from "@tropism/domain/run"
 import { SchedulePreview } from "@tropism/domain/schedule"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { Page, PageQuery } from "./page.ts"
-import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
+import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
 
 export const TriggerInput = Schema.Struct({ input: Schema.optional(Schema.Json) })
 
@@ -66,19 +66,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       query: { wait: Schema.optional(Schema.Literals(["true", "false"])) },
       payload: TriggerInput,
       success: [Run, Run.annotate({ identifier: "UnfinishedRun" }).pipe(HttpApiSchema.status(202))],
-      error: [NotFound, Forbidden, Conflict, InvalidInput]
-    }),
-    HttpApiEndpoint.get("processingLog", "/agents/:agentId/processing-log", {
-      params: agent,
-      query: { ...PageQuery, status: Schema.optional(EntryStatus) },
-      success: Page(ProcessingEntry),
-      error: [NotFound, InvalidInput]
-    }),
-    /** Tries an abandoned or failed entry again: a new entry with the next attempt, and a new run. */
-    HttpApiEndpoint.post("retry", "/agents/:agentId/processing-log/:entryId/retry", {
-      params: { ...agent, entryId: EntryId },
-      success: ProcessingEntry.pipe(HttpApiSchema.status(201)),
-      error: [NotFound, Forbidden, Conflict]
+      error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]
     }),
     HttpApiEndpoint.get("explain", "/agents/:agentId/explain", {
       params: agent,

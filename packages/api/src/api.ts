@@ -9,6 +9,8 @@ import { AgentsApi } from "./agents-api.ts"
 import { RequestProblems } from "./authorization.ts"
 import { ChainsApi } from "./chains-api.ts"
 import { FeedApi, ObjectsApi, RelationshipsApi } from "./graph-api.ts"
+import { KillSwitchApi } from "./kill-switch-api.ts"
+import { ProcessingApi } from "./processing-api.ts"
 import { ContextsApi, RunsApi } from "./runs-api.ts"
 import { ProjectsApi, SystemApi } from "./system-api.ts"
 import { TasksApi } from "./tasks-api.ts"
@@ -16,11 +18,13 @@ import { TasksApi } from "./tasks-api.ts"
 export class Api extends HttpApi.make("tropism")
   .add(SystemApi)
   .add(ProjectsApi)
+  .add(KillSwitchApi)
   .add(ObjectsApi)
   .add(RelationshipsApi)
   .add(FeedApi)
   .add(ChainsApi)
   .add(AgentsApi)
+  .add(ProcessingApi)
   .add(RunsApi)
   .add(ContextsApi)
   .add(TasksApi)

@@ -62,6 +62,7 @@ export class Conflict extends HttpApiError.Problem<Conflict>()(
       "outdated",
       "notPermitted",
       "agentDisabled",
+      "stopped",
       "state"
     ])
   }
@@ -83,6 +84,20 @@ export class InvalidInput extends HttpApiError.Problem<InvalidInput>()(
     title: "Something in the request is wrong"
   },
   { errors: Schema.Array(InputFault) }
+) {}
+
+/** 429: there is too much of this already; the answer's `Retry-After` says when trying again makes sense. */
+export class TooManyRequests extends HttpApiError.Problem<TooManyRequests>()(
+  "TooManyRequests",
+  {
+    type: "/problems/too-many-requests",
+    status: 429,
+    title: "There is too much of this already"
+  },
+  {
+    reason: Schema.Literals(["pendingRuns"]),
+    retryAfterSeconds: Schema.Int
+  }
 ) {}
 
 /** 500: a fault of the server; the details are in its log under the request's id. */

@@ -8,7 +8,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { Page, PageQuery } from "./page.ts"
-import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
+import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
 
 /** One tool call as it was recorded: who, what, when, with what outcome. */
 export const ToolCallRecord = Schema.Struct({
@@ -103,7 +103,7 @@ export class ContextsApi extends HttpApiGroup.make("contexts")
       params: context,
       payload: EventInput,
       success: HttpApiSchema.NoContent,
-      error: [NotFound, Forbidden, Conflict, InvalidInput]
+      error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]
     }),
     HttpApiEndpoint.get("events", "/contexts/:name/events", {
       params: context,

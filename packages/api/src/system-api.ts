@@ -3,6 +3,7 @@
  */
 import { ProjectId, Timestamp } from "@tropism/domain/ids"
 import { ProjectSettings, ProjectSettingsPatch } from "@tropism/domain/project-settings"
+import { Stop } from "@tropism/domain/kill-switch"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, Principal, RequestJudgement } from "./authorization.ts"
@@ -21,6 +22,12 @@ export const Project = Schema.Struct({ id: ProjectId, name: Schema.String, creat
   identifier: "Project"
 })
 export type Project = typeof Project.Type
+
+/** A project and what stops its agents: its own kill switch, else the server's. */
+export const ProjectState = Schema.Struct({ ...Project.fields, stopped: Schema.NullOr(Stop) }).annotate({
+  identifier: "ProjectState"
+})
+export type ProjectState = typeof ProjectState.Type
 
 export const ProjectInput = Schema.Struct({
   name: Schema.String.check(
@@ -44,7 +51,7 @@ export class ProjectsApi extends HttpApiGroup.make("projects")
     }),
     HttpApiEndpoint.get("get", "/api/projects/:projectId", {
       params: { projectId: ProjectId },
-      success: Project,
+      success: ProjectState,
       error: NotFound
     }),
     HttpApiEndpoint.get("settings", "/api/projects/:projectId/settings", {

@@ -36,8 +36,8 @@ export const isTerminal = (status: RunStatus): boolean => transitions[status].le
 export const statesBefore = (status: RunStatus): ReadonlyArray<RunStatus> =>
   RunStatus.literals.filter((before) => transitions[before].includes(status))
 
-/** `stepLimit`: the steps are used up; `budget`: the tokens or the money of the chain are. */
-export const PauseReason = Schema.Literals(["stepLimit", "budget"])
+/** `stepLimit`: the steps are used up; `budget`: the tokens or the money of the chain are; `killSwitch`: somebody stopped all agents. */
+export const PauseReason = Schema.Literals(["stepLimit", "budget", "killSwitch"])
 export type PauseReason = typeof PauseReason.Type
 
 /** What woke the agent; templates see it as `event`, `events` and `input`. */

@@ -109,6 +109,14 @@ export const runLimits = {
   /** A processing entry without a live run for this long is abandoned. */
   stuckAfterMs: 300_000,
   stuckIntervalMs: 30_000,
+  /** An ended processing entry is kept for this long (S001-K02), a dead letter for longer. */
+  entryKeepMs: 2_592_000_000,
+  deadLetterKeepMs: 7_776_000_000,
+  forgetIntervalMs: 3_600_000,
+  /** Entries removed in one transaction, and transactions in one sweep. */
+  forgetBatchEntries: 1_000,
+  forgetMaxBatches: 1_000,
+  switchIntervalMs: 5_000,
   /** What a run's prompt may hold of one rendered template. */
   promptMaxChars: 400_000,
   summaryMaxChars: 20_000,
@@ -153,6 +161,8 @@ export const httpLimits = {
   streamPageEvents: 200,
   /** How long requests under way may take to end when the server stops. */
   drainTimeoutMs: 10_000,
+  /** What 429 tells a door whose agent has too many runs. */
+  pendingRetryAfterSeconds: 5,
   sessionMaxAgeSeconds: 2_592_000,
   loginCodeMaxAgeSeconds: 86_400
 } as const

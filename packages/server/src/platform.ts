@@ -15,6 +15,7 @@ import { Sweeps } from "./cluster/sweeps.ts"
 import { Database } from "./database/database.ts"
 import { Projects } from "./database/projects.ts"
 import { Chains } from "./dispatch/chain-reading.ts"
+import { Admission } from "./dispatch/admission.ts"
 import { Dispatcher } from "./dispatch/dispatcher.ts"
 import { Retries } from "./dispatch/retries.ts"
 import { Scheduler } from "./dispatch/scheduler.ts"
@@ -29,6 +30,7 @@ import { Outbox } from "./outbox/outbox.ts"
 import { WakeUps } from "./outbox/wake-ups.ts"
 import { Actor } from "./run/actor.ts"
 import { Endings } from "./run/endings.ts"
+import { KillSwitches } from "./run/kill-switches.ts"
 import { ProcessingLog } from "./run/processing-log.ts"
 import { Runs } from "./run/runs.ts"
 import { Worker } from "./run/worker.ts"
@@ -55,7 +57,10 @@ const runGuard = Layer.effect(
 )
 
 const database = Layer.mergeAll(Database.layer, WakeUps.layer)
-const ground = Layer.provideMerge(Layer.mergeAll(Projects.layer, Outbox.layer, Tokens.layer), database)
+const ground = Layer.provideMerge(
+  Layer.mergeAll(Projects.layer, Outbox.layer, Tokens.layer, KillSwitches.layer),
+  database
+)
 const agents = Layer.provideMerge(Layer.mergeAll(Agents.layer, Contexts.layer, authorities), ground)
 const reads = Layer.provideMerge(Objects.layer, agents)
 const graph = Layer.provideMerge(Layer.mergeAll(Gateway.layer, Inspector.layer), reads)
@@ -73,7 +78,7 @@ const dispatch = Layer.mergeAll(
   Retries.layer,
   Chains.layer,
   Sweeps.layer
-)
+).pipe(Layer.provideMerge(Admission.layer))
 
 /** Every service; it needs SQL, models and ids. */
 export const platformLayer = Layer.provideMerge(dispatch, runs)

@@ -55,6 +55,7 @@ const conflictSentences: Readonly<Record<ConflictReason, string>> = {
   digestMismatch: "The suggestion is no longer the one you saw, so nothing was done. Look at it again.",
   outdated: "What it would change has moved since the agent looked, so nothing was done.",
   notPermitted: "The agent may not make this change any more.",
+  stopped: "A kill switch has stopped the agents.",
   agentDisabled: "The agent is disabled, and what it suggested cannot be done.",
   state: "The present state does not allow this."
 }

@@ -176,6 +176,7 @@ export class Agents extends Context.Service<
             max_steps = ${c.maxSteps}, catch_up = ${definition.catchUp}, overlap_policy = ${definition.overlapPolicy},
             retry_policy = ${c.retryPolicy}::text::jsonb, max_pending_runs = ${definition.maxPendingRuns},
             disable_after_failures = ${definition.disableAfterFailures}, disabled_reason = case when ${definition.enabled} then null else disabled_reason end,
+            consecutive_failures = case when ${definition.enabled} and not enabled then 0 else consecutive_failures end,
             enabled_at = case when not ${definition.enabled} then null when enabled then enabled_at else now() end,
             enabled = ${definition.enabled}, updated_at = now()
           where id = ${id}`

@@ -14,6 +14,8 @@ import { Database, orDie } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { share } from "../outbox/wake-ups.ts"
 import { Endings } from "../run/endings.ts"
+import { KillSwitches } from "../run/kill-switches.ts"
+import { ProcessingLog } from "../run/processing-log.ts"
 
 export class Sweeps extends Context.Service<
   Sweeps,
@@ -22,6 +24,10 @@ export class Sweeps extends Context.Service<
     readonly run: Effect.Effect<never>
     /** Abandons processing entries that nobody works on; answers how many (S000-R19, R20). */
     readonly abandonStuck: Effect.Effect<number>
+    /** Removes log entries that have ended long ago; answers how many (S001-K02). */
+    readonly forgetOld: Effect.Effect<number>
+    /** Lets runs follow the kill switches, should the program that turned one have died before they did. */
+    readonly followSwitches: Effect.Effect<number>
   }
 >()("@tropism/server/cluster/Sweeps") {
   static readonly layer = Layer.effect(
@@ -30,6 +36,8 @@ export class Sweeps extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const database = yield* Database
       const endings = yield* Endings
+      const log = yield* ProcessingLog
+      const switches = yield* KillSwitches
 
       /** Runs an effect unless another server is doing the same. */
       const alone = <A>(name: string, effect: Effect.Effect<A>, otherwise: A) =>
@@ -58,17 +66,48 @@ export class Sweeps extends Context.Service<
 
       const abandonStuck = alone("tropism.stuck", stuck, 0)
 
-      const detect = Effect.tap(abandonStuck, (count) =>
-        count === 0
-          ? Effect.void
-          : Effect.logWarning(`${count} processing entries were stuck and are abandoned now`)
-      ).pipe(
-        Effect.catchCause((cause) => Effect.logError("The stuck detector failed and will try again", cause)),
-        Effect.andThen(Effect.sleep(runLimits.stuckIntervalMs)),
-        Effect.forever
-      )
+      /** One batch is one transaction, so that a long sweep holds no lock for long. */
+      const forgetBatches: Effect.Effect<number> = Effect.gen(function* () {
+        let forgotten = 0
+        for (let batch = 0; batch < runLimits.forgetMaxBatches; batch += 1) {
+          const count = yield* alone("tropism.forget", log.forget, 0)
+          forgotten += count
+          if (count < runLimits.forgetBatchEntries) break
+        }
+        return forgotten
+      })
 
-      return Sweeps.of({ run: detect, abandonStuck })
+      const followSwitches = alone("tropism.switches", switches.follow, 0)
+
+      /** Sweeps at an interval, for ever, and says when there was something to sweep. */
+      const every = (
+        name: string,
+        intervalMs: number,
+        sweep: Effect.Effect<number>,
+        said: (count: number) => Effect.Effect<void>
+      ) =>
+        Effect.tap(sweep, (count) => (count === 0 ? Effect.void : said(count))).pipe(
+          Effect.catchCause((cause) => Effect.logError(`${name} failed and will try again`, cause)),
+          Effect.andThen(Effect.sleep(intervalMs)),
+          Effect.forever
+        )
+
+      const run = Effect.all(
+        [
+          every("The stuck detector", runLimits.stuckIntervalMs, abandonStuck, (count) =>
+            Effect.logWarning(`${count} processing entries were stuck and are abandoned now`)
+          ),
+          every("The log's retention", runLimits.forgetIntervalMs, forgetBatches, (count) =>
+            Effect.logInfo(`${count} old processing entries are removed`)
+          ),
+          every("The kill switches' sweep", runLimits.switchIntervalMs, followSwitches, (count) =>
+            Effect.logWarning(`${count} runs had not followed a kill switch and do now`)
+          )
+        ],
+        { concurrency: 3 }
+      ).pipe(Effect.andThen(Effect.never))
+
+      return Sweeps.of({ run, abandonStuck, forgetOld: forgetBatches, followSwitches })
     })
   )
 }

@@ -21,6 +21,7 @@ import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
 import { drive, share, WakeUps } from "../outbox/wake-ups.ts"
 import type { NewRun, SkippedRun } from "../run/claimed-run.ts"
+import { isStopped } from "../run/kill-switches.ts"
 import { Runs } from "../run/runs.ts"
 import { type Backlog, type Fire, type Omission, settle, type Settlement } from "./catch-up.ts"
 
@@ -69,7 +70,8 @@ export class Scheduler extends Context.Service<
           select schedule.agent_id, agent.version as agent_version, schedule.cron, schedule.timezone, schedule.next_fire_at,
             schedule.backlog_from, schedule.backlog_until, agent.catch_up, agent.overlap_policy, now() as now
           from kb.agent_schedules schedule join kb.agents agent on agent.id = schedule.agent_id
-          where schedule.project_id = ${projectId} and agent.enabled and agent.deleted_at is null and (schedule.next_fire_at <= now()
+          where schedule.project_id = ${projectId} and agent.enabled and agent.deleted_at is null and not ${isStopped(sql)}
+            and (schedule.next_fire_at <= now()
             or (schedule.backlog_from is not null and not exists (select 1 from ${openRun} and run.agent_id = schedule.agent_id)))
           order by schedule.next_fire_at limit ${dispatchLimits.batchSchedules}
           for update of schedule skip locked for key share of agent skip locked`

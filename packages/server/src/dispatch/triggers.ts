@@ -12,7 +12,7 @@ import { ContextName, type NewEvent } from "@tropism/domain/context-event"
 import type { GraphEventId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
 import type { Run, Trigger } from "@tropism/domain/run"
 import { isTerminal } from "@tropism/domain/run"
-import { Context, Effect, Layer, Option, type Schema } from "effect"
+import { Context, Effect, Layer, Option, Result, type Schema } from "effect"
 import { Agents } from "../agent/agents.ts"
 import { type ContextExists, type ContextHead, Contexts } from "../agent/contexts.ts"
 import { type PromptFailed, renderPrompt } from "../agent/template.ts"
@@ -23,27 +23,28 @@ import { runLimits } from "../limits.ts"
 import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
 import type { NewRun } from "../run/claimed-run.ts"
 import { Runs } from "../run/runs.ts"
+import { Admission, type TriggerRefused } from "./admission.ts"
 
 export class Triggers extends Context.Service<
   Triggers,
   {
-    /** Queues a run of the agent. */
+    /** Queues a run of the agent, unless it is disabled or stopped or has too many. */
     readonly byHand: (
       agent: Agent,
       input: Schema.Json | undefined,
       by: UserId
-    ) => Effect.Effect<RunId, never, ProjectTransaction>
+    ) => Effect.Effect<RunId, TriggerRefused, ProjectTransaction>
     /** Makes a context in which people speak with an agent; its log begins with the agent's system prompt. */
     readonly openContext: (
       name: ContextName,
       agent: Agent
     ) => Effect.Effect<ContextHead, ContextExists | PromptFailed, ProjectTransaction>
-    /** Keeps an event in a context; one that triggers has a run that will answer it. */
+    /** Keeps an event in a context; one that triggers has a run that will answer it, or is refused with nothing kept. */
     readonly byEvent: (
       context: ContextHead,
       event: NewEvent,
       by: UserId
-    ) => Effect.Effect<void, never, ProjectTransaction>
+    ) => Effect.Effect<void, TriggerRefused, ProjectTransaction>
     /** The run as it is now. */
     readonly look: (projectId: ProjectId, id: RunId) => Effect.Effect<Run | undefined>
     /** Waits until a run is at rest (ended or paused), but no longer than the bound. */
@@ -55,6 +56,7 @@ export class Triggers extends Context.Service<
     Effect.gen(function* () {
       const database = yield* Database
       const runs = yield* Runs
+      const admission = yield* Admission
       const agents = yield* Agents
       const contexts = yield* Contexts
       const projects = yield* Projects
@@ -85,6 +87,7 @@ export class Triggers extends Context.Service<
         input: Schema.Json | undefined,
         by: UserId
       ) {
+        yield* admission.places(agent.id)
         const id = (yield* ids.next) as RunId
         const trigger: Trigger = { type: "manual", ...(input === undefined ? {} : { input }) }
         yield* runs.queue([newRun(id, agent, trigger, ContextName.make(`run-${id}`), by)])
@@ -108,11 +111,15 @@ export class Triggers extends Context.Service<
       ) {
         const agent = yield* agents.get(context.agentId)
         yield* contexts.append(context.name, [event])
-        if (event.triggersAgentTurn === true && agent?.enabled === true) {
-          yield* runs.queueOn(
-            newRun((yield* ids.next) as RunId, agent, { type: "context" }, context.name, by)
-          )
-        }
+        if (event.triggersAgentTurn !== true || agent?.enabled !== true) return
+        const admitted = yield* Effect.result(admission.places(agent.id))
+        if (Result.isFailure(admitted) && admitted.failure.reason !== "pendingRuns")
+          return yield* admitted.failure
+        const isQueued = yield* runs.queueOn(
+          newRun((yield* ids.next) as RunId, agent, { type: "context" }, context.name, by)
+        )
+        // A run that is at work on the context already answers the message and needs no place.
+        if (isQueued && Result.isFailure(admitted)) return yield* admitted.failure
       })
 
       const look = (projectId: ProjectId, id: RunId) => database.inProject(projectId, runs.get(id))

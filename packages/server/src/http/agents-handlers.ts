@@ -5,7 +5,6 @@
  */
 import { Api } from "@tropism/api/api"
 import { type Explanation, TriggerInput } from "@tropism/api/agents-api"
-import { Conflict, NotFound } from "@tropism/api/problems"
 import type { Agent } from "@tropism/domain/agent"
 import type { GraphEvent } from "@tropism/domain/graph"
 import { findFault } from "@tropism/domain/json"
@@ -18,18 +17,15 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
 import { previewSchedule } from "../agent/schedule-preview.ts"
-import { Retries } from "../dispatch/retries.ts"
 import { Triggers } from "../dispatch/triggers.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { ProcessingLog } from "../run/processing-log.ts"
 import { inProject, reading } from "./access.ts"
 import { unfitBody } from "./input-faults.ts"
 import { pageById } from "./paging.ts"
-import { definitionProblem, invalid, orNotFound } from "./refusals.ts"
+import { definitionProblem, invalid, orNotFound, triggerProblem } from "./refusals.ts"
 
 const known = orNotFound("agent")
-
-const noEntry = new NotFound({ detail: "There is no such entry" })
 
 /** A definition holds text at any depth; what the database cannot keep is refused with its place. */
 const keepable = (definition: unknown) => {
@@ -102,12 +98,11 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         const runId = yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.gen(function* () {
             const agent = yield* known(agents.get(params.agentId))
-            if (!agent.enabled)
-              return yield* new Conflict({
-                reason: "agentDisabled",
-                detail: `The agent ${agent.name} is disabled: enable it first`
-              })
-            return yield* triggers.byHand(agent, payload.input, userId)
+            return yield* Effect.catchTag(
+              triggers.byHand(agent, payload.input, userId),
+              "TriggerRefused",
+              triggerProblem
+            )
           })
         )
         const run = yield* known(
@@ -117,38 +112,6 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         )
         const isSettled = isTerminal(run.status) || run.status === "paused"
         return yield* Effect.orDie(HttpServerResponse.json(run, { status: isSettled ? 200 : 202 }))
-      })
-    )
-    .handle(
-      "processingLog",
-      Effect.fn("http.agents.processingLog")(function* ({ params, query }) {
-        const agents = yield* Agents
-        const log = yield* ProcessingLog
-        return yield* reading(
-          params.projectId,
-          Effect.andThen(
-            known(agents.get(params.agentId)),
-            pageById(query, (before, limit) => log.list(params.agentId, query.status, before, limit))
-          )
-        )
-      })
-    )
-    .handle(
-      "retry",
-      Effect.fn("http.agents.retry")(function* ({ params }) {
-        const agents = yield* Agents
-        const log = yield* ProcessingLog
-        const retries = yield* Retries
-        return yield* inProject(params.projectId, "editor", ({ userId }) =>
-          Effect.gen(function* () {
-            const agent = yield* known(agents.get(params.agentId))
-            const entry = yield* orNotFound("entry")(log.get(params.entryId))
-            if (entry.agentId !== agent.id) return yield* noEntry
-            return yield* Effect.catchTag(retries.retry(agent, entry, userId), "RetryRefused", ({ detail }) =>
-              Effect.fail(new Conflict({ reason: "state", detail }))
-            )
-          })
-        )
       })
     )
     .handle(

@@ -3,11 +3,14 @@
  *
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  */
-import { Conflict, InvalidInput, NotFound } from "@tropism/api/problems"
+import { Conflict, InvalidInput, NotFound, TooManyRequests } from "@tropism/api/problems"
 import { Effect } from "effect"
 import type { DefinitionRefused } from "../agent/checked-definition.ts"
+import { HttpEffect, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { InvalidLockfile } from "../graph/package-lock.ts"
+import type { TriggerRefused } from "../dispatch/admission.ts"
 import type { ChangeRefused } from "../graph/refused.ts"
+import { httpLimits } from "../limits.ts"
 import type { DecisionRefused } from "../task/tasks.ts"
 
 /** Answers 404 when there is nothing. */
@@ -36,6 +39,26 @@ export const changeProblem = (refusal: ChangeRefused): Conflict | InvalidInput |
       return new Conflict({ reason: refusal.reason, detail: refusal.detail })
   }
 }
+
+/** 429, with the header that says when to try again. */
+export const tooMany = Effect.fnUntraced(function* (
+  reason: TooManyRequests["reason"],
+  detail: string,
+  retryAfterSeconds: number
+) {
+  yield* HttpEffect.appendPreResponseHandler((_, response) =>
+    Effect.succeed(HttpServerResponse.setHeader(response, "retry-after", String(retryAfterSeconds)))
+  )
+  return yield* new TooManyRequests({ reason, detail, retryAfterSeconds })
+})
+
+export const triggerProblem = ({
+  detail,
+  reason
+}: TriggerRefused): Effect.Effect<never, Conflict | TooManyRequests, HttpServerRequest.HttpServerRequest> =>
+  reason === "pendingRuns"
+    ? tooMany(reason, detail, httpLimits.pendingRetryAfterSeconds)
+    : Effect.fail(new Conflict({ reason, detail }))
 
 export const definitionProblem = (refusal: DefinitionRefused): Conflict | InvalidInput =>
   refusal.reason === "nameTaken"

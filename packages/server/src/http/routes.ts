@@ -13,9 +13,11 @@ import { chainsHandlers } from "./chains-handlers.ts"
 import { layerAuthorization } from "./authorization.ts"
 import { feedHandlers } from "./feed-handlers.ts"
 import { objectsHandlers, relationshipsHandlers } from "./graph-handlers.ts"
+import { killSwitchHandlers } from "./kill-switch-handlers.ts"
 import { layerPages } from "./pages.ts"
 import { layerRequestJudgement } from "./request-judgement.ts"
 import { layerRequestProblems } from "./request-problems.ts"
+import { processingHandlers } from "./processing-handlers.ts"
 import { contextsHandlers, runsHandlers } from "./runs-handlers.ts"
 import { projectsHandlers, systemHandlers } from "./system-handlers.ts"
 import { tasksHandlers } from "./tasks-handlers.ts"
@@ -23,11 +25,13 @@ import { tasksHandlers } from "./tasks-handlers.ts"
 const handlers = Layer.mergeAll(
   systemHandlers,
   projectsHandlers,
+  killSwitchHandlers,
   objectsHandlers,
   relationshipsHandlers,
   feedHandlers,
   chainsHandlers,
   agentsHandlers,
+  processingHandlers,
   runsHandlers,
   contextsHandlers,
   tasksHandlers

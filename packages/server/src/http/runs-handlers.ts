@@ -22,7 +22,7 @@ import { Runs } from "../run/runs.ts"
 import { type RecordedCall, ToolCalls } from "../tool/tool-calls.ts"
 import { inProject, reading } from "./access.ts"
 import { pageById, pageByNumber } from "./paging.ts"
-import { invalid, orNotFound } from "./refusals.ts"
+import { invalid, orNotFound, triggerProblem } from "./refusals.ts"
 import { type SseEvent, sseResponse, startAfter, wantsStream } from "./sse.ts"
 
 const knownRun = orNotFound("run")
@@ -200,7 +200,7 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
         }
         yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.flatMap(knownContext(contexts.get(params.name)), (context) =>
-            triggers.byEvent(context, event, userId)
+            Effect.catchTag(triggers.byEvent(context, event, userId), "TriggerRefused", triggerProblem)
           )
         )
       })

@@ -12,6 +12,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Database } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
 import { inProject, reading, requireRole } from "./access.ts"
+import { KillSwitches } from "../run/kill-switches.ts"
 import { pageById } from "./paging.ts"
 import { invalid, orNotFound } from "./refusals.ts"
 
@@ -45,7 +46,14 @@ export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers)
     }),
     get: Effect.fn("http.projects.get")(function* ({ params }) {
       const projects = yield* Projects
-      return yield* orNotFound("project")(reading(params.projectId, projects.find))
+      const switches = yield* KillSwitches
+      return yield* reading(
+        params.projectId,
+        Effect.gen(function* () {
+          const project = yield* orNotFound("project")(projects.find)
+          return { ...project, stopped: (yield* switches.find) ?? null }
+        })
+      )
     }),
     settings: Effect.fn("http.projects.settings")(function* ({ params }) {
       const projects = yield* Projects

@@ -29,7 +29,8 @@ import { type Bench, makeActs, makeWriting } from "./acts.ts"
 import { closingEvents } from "./closing.ts"
 import { evidenceOf, type Occasion, opening } from "./opening.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
-import type { RunNotInState } from "./holding.ts"
+import { Endings } from "./endings.ts"
+import type { RunHalted, RunNotInState } from "./holding.ts"
 import { Runs } from "./runs.ts"
 
 /** Where an attempt begins. */
@@ -61,6 +62,7 @@ export class Actor extends Context.Service<
       const models = yield* Models
       const projects = yield* Projects
       const toolServers = yield* ToolServers
+      const endings = yield* Endings
       const { append, guarded } = yield* makeWriting
       const { act } = yield* makeActs
 
@@ -171,11 +173,14 @@ export class Actor extends Context.Service<
 
       const work = Effect.fn("Actor.work")(
         (run: ClaimedRun): Effect.Effect<void> => {
-          const attempt: Effect.Effect<void, Failure | RunNotInState | AttemptLost, Scope.Scope> =
+          const attempt: Effect.Effect<void, Failure | RunHalted | RunNotInState | AttemptLost, Scope.Scope> =
             Effect.flatMap(prepare(run), loop)
           return Effect.scoped(attempt).pipe(
             Effect.catchTag(["ModelFailure", "ModelUnavailable", "PromptFailed"], (failure) =>
               failRun(run, failure)
+            ),
+            Effect.catchTag("RunHalted", ({ detail }) =>
+              database.inProject(run.projectId, endings.cancel(run, detail))
             ),
             Effect.catchTag(["RunNotInState", "AttemptLost"], () =>
               Effect.logInfo("The attempt was lost: another worker, a person or the clock has the run", {

@@ -70,7 +70,8 @@ export const makeActs = Effect.gen(function* () {
     context: ReducedContext,
     withTools: boolean
   ) {
-    const spent = yield* guarded(run, runs.findSpentBudget(run))
+    // A model is asked only for an agent that may still act: each request costs money and leads to more.
+    const spent = yield* guarded(run, Effect.andThen(runs.mayGoOn(run), runs.findSpentBudget(run)))
     if (spent) {
       const end = runs.pause(run, "budget", summaryOf(context.lastText), spent.reason)
       return yield* finish(run, context, { type: "interrupted", reason: "budget" }, end)

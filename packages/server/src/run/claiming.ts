@@ -10,15 +10,18 @@
  */
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
+import { makeFailureStreaks } from "../agent/failure-streaks.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
+import { isStopped } from "./kill-switches.ts"
 
 /** The verbs of `Runs` by which a worker comes to hold a run. */
 export const makeClaiming = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
+  const { countFailures } = yield* makeFailureStreaks
   const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
   const claimWhere = Effect.fnUntraced(function* (workerId: string, limit: number, due: Statement.Fragment) {
@@ -28,7 +31,7 @@ export const makeClaiming = Effect.gen(function* () {
       set status = 'running', attempt = attempt + 1, attempt_token = gen_random_uuid(), worker_id = ${workerId},
         lease_expires_at = ${lease}, started_at = coalesce(started_at, now())
       where id = any(array(
-        select id from kb.agent_runs where project_id = ${projectId} and ${due} order by id limit ${limit} for update skip locked
+        select id from kb.agent_runs where project_id = ${projectId} and ${due} and not ${isStopped(sql)} order by id limit ${limit} for update skip locked
       ))
       returning id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token`
     if (rows.length > 0) {
@@ -57,9 +60,14 @@ export const makeClaiming = Effect.gen(function* () {
   /** Ends runs whose worker went silent, together with their entries. */
   const endSilent = Effect.fnUntraced(function* (message: string, due: Statement.Fragment) {
     const { projectId } = yield* ProjectTransaction
-    const rows = yield* sql<Pick<ClaimedRun, "id" | "contextName">>`
+    const rows = yield* sql<Pick<ClaimedRun, "id" | "agentId" | "contextName">>`
       update kb.agent_runs run set status = 'failed', error_message = ${message}, completed_at = now(), attempt_token = null
-      where project_id = ${projectId} and status = 'running' and ${due} returning id, context_name`
+      where project_id = ${projectId} and status = 'running' and ${due} returning id, agent_id, context_name`
+    if (rows.length === 0) return rows
+    yield* countFailures(
+      rows.map((row) => row.agentId),
+      message
+    )
     yield* sql`
           update kb.agent_processing_log set status = 'abandoned', completed_at = now(), error_message = ${message}
           where run_id = any(${rows.map((row) => row.id)}::uuid[]) and status in ('pending', 'processing')`

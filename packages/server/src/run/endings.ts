@@ -20,11 +20,11 @@ import { Runs } from "./runs.ts"
 export class Endings extends Context.Service<
   Endings,
   {
-    /** Cancels a run that has not ended and keeps what it said so far as its summary. */
-    readonly cancel: (run: {
-      readonly id: RunId
-      readonly contextName: string
-    }) => Effect.Effect<void, RunNotInState, ProjectTransaction>
+    /** Cancels a run that has not ended and keeps what it said so far as its summary; a person needs to say no reason. */
+    readonly cancel: (
+      run: { readonly id: RunId; readonly contextName: string },
+      because?: string
+    ) => Effect.Effect<void, RunNotInState, ProjectTransaction>
     /** Fails the runs whose worker went silent too often. */
     readonly giveUp: Effect.Effect<void, never, ProjectTransaction>
     /** Abandons entries that are in processing for too long with nobody at work on them, and answers how many (S000-R19). */
@@ -44,16 +44,16 @@ export class Endings extends Context.Service<
         return context
       })
 
-      const cancel = Effect.fn("Endings.cancel")(function* (run: {
-        readonly id: RunId
-        readonly contextName: string
-      }) {
+      const cancel = Effect.fn("Endings.cancel")(function* (
+        run: { readonly id: RunId; readonly contextName: string },
+        because?: string
+      ) {
         const name = run.contextName as ContextName
         // The run first and then its log, as every attempt takes them: else the two would wait for each other.
         yield* runs.holdOpen(run.id)
         yield* contexts.lock(name)
         const { lastText } = yield* contexts.load(name)
-        yield* runs.cancel(run.id, lastText.slice(0, runLimits.summaryMaxChars))
+        yield* runs.cancel(run.id, lastText.slice(0, runLimits.summaryMaxChars), because ?? null)
         yield* close(name, { type: "interrupted", reason: "cancelled" })
       })
 

@@ -17,6 +17,12 @@ export class RunNotInState extends Schema.TaggedError<RunNotInState>()("RunNotIn
   runId: Schema.String
 }) {}
 
+/** A run that must not go on, although its attempt holds it: somebody took its agent away. */
+export class RunHalted extends Schema.TaggedError<RunHalted>()("RunHalted", {
+  runId: Schema.String,
+  detail: Schema.String
+}) {}
+
 export const makeHolding = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
@@ -37,5 +43,14 @@ export const makeHolding = Effect.gen(function* () {
     )
   }, orDie)
 
-  return { held, found, holdOpen }
+  const mayGoOn = Effect.fn("Runs.mayGoOn")(function* (run: ClaimedRun) {
+    const [row] = yield* sql<{ name: string; isEnabled: boolean; isDeleted: boolean }>`
+      select agent.name, agent.enabled as is_enabled, agent.deleted_at is not null as is_deleted
+      from kb.agents agent where agent.id = ${run.agentId}`
+    if (row?.isEnabled === true && !row.isDeleted) return
+    const fate = row?.isDeleted === false ? "disabled" : "deleted"
+    return yield* new RunHalted({ runId: run.id, detail: `The agent ${row?.name} was ${fate}` })
+  }, orDie)
+
+  return { held, found, holdOpen, mayGoOn }
 })

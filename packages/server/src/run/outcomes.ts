@@ -10,6 +10,7 @@ import type { RunId } from "@tropism/domain/ids"
 import type { PauseReason } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { makeFailureStreaks } from "../agent/failure-streaks.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
@@ -20,6 +21,7 @@ export const makeOutcomes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
   const { found, held } = yield* makeHolding
+  const { countFailures } = yield* makeFailureStreaks
 
   /** Ends what the processing log says of the run, if anything. */
   const endEntry = (
@@ -36,7 +38,15 @@ export const makeOutcomes = Effect.gen(function* () {
 
   const complete = Effect.fn("Runs.complete")(function* (run: ClaimedRun, summary: string) {
     yield* Effect.flatMap(
-      sql`update kb.agent_runs set status = 'completed', summary = ${summary}, completed_at = now(), attempt_token = null where ${held(run)} returning id`,
+      sql`
+        with ended as (
+          update kb.agent_runs set status = 'completed', summary = ${summary}, completed_at = now(), attempt_token = null
+          where ${held(run)} returning id, agent_id
+        ), forgiven as (
+          update kb.agents agent set consecutive_failures = 0 from ended
+          where agent.id = ended.agent_id and consecutive_failures > 0
+        )
+        select id from ended`,
       found(run.id)
     )
     yield* endEntry(run.id, "completed", null)
@@ -49,6 +59,7 @@ export const makeOutcomes = Effect.gen(function* () {
       sql`update kb.agent_runs set status = 'failed', error_message = ${text}, completed_at = now(), attempt_token = null where ${held(run)} returning id`,
       found(run.id)
     )
+    yield* countFailures([run.agentId], text)
     yield* endEntry(run.id, "failed", text)
     yield* ended(run)
   }, orDie)
@@ -69,15 +80,16 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* ended(run)
   }, orDie)
 
-  const cancel = Effect.fn("Runs.cancel")(function* (id: RunId, summary: string) {
+  const cancel = Effect.fn("Runs.cancel")(function* (id: RunId, summary: string, because: string | null) {
     const { projectId } = yield* ProjectTransaction
     yield* Effect.flatMap(
       sql`
-        update kb.agent_runs set status = 'cancelled', summary = nullif(${summary}, ''), completed_at = now(), attempt_token = null
+        update kb.agent_runs set status = 'cancelled', summary = nullif(${summary}, ''), error_message = ${because}, completed_at = now(),
+          attempt_token = null, pause_reason = null
         where id = ${id} and project_id = ${projectId} and status in ('queued', 'running', 'paused') returning id`,
       found(id)
     )
-    yield* endEntry(id, "failed", "The run was cancelled")
+    yield* endEntry(id, "failed", because ?? "The run was cancelled")
     yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
   }, orDie)
 

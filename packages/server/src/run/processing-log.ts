@@ -52,6 +52,8 @@ export class ProcessingLog extends Context.Service<
     readonly find: (agentId: AgentId, eventId: GraphEventId) => Read<ProcessingEntry | undefined>
     /** Abandons entries that are in processing for too long although their run has ended. */
     readonly abandonOrphans: Read<number>
+    /** Removes one batch of ended entries of any project that are old, and answers how many. */
+    readonly forget: Effect.Effect<number>
   }
 >()("@tropism/server/run/ProcessingLog") {
   static readonly layer = Layer.effect(
@@ -130,7 +132,14 @@ export class ProcessingLog extends Context.Service<
         return rows.length
       }).pipe(orDie)
 
-      return ProcessingLog.of({ open, skip, withdraw, list, get, find, abandonOrphans })
+      const forget = sql<{ count: number }>`
+        select kb.forget_entries(${runLimits.entryKeepMs / 1_000}::float8, ${runLimits.deadLetterKeepMs / 1_000}::float8,
+          ${runLimits.forgetBatchEntries}::int) as count`.pipe(
+        Effect.map(([row]) => row?.count ?? 0),
+        orDie
+      )
+
+      return ProcessingLog.of({ open, skip, withdraw, list, get, find, abandonOrphans, forget })
     })
   )
 }

@@ -19,7 +19,8 @@ import { WakeUps } from "../outbox/wake-ups.ts"
 import { makeChainBudget } from "./chain-budget.ts"
 import type { ClaimedRun, NewRun, SkippedRun } from "./claimed-run.ts"
 import { makeClaiming } from "./claiming.ts"
-import { makeHolding, type RunNotInState } from "./holding.ts"
+import { makeHolding, type RunHalted, type RunNotInState } from "./holding.ts"
+import { isStopped } from "./kill-switches.ts"
 import { makeOutcomes } from "./outcomes.ts"
 import { makeQueueing } from "./queueing.ts"
 import { makeReading, type RunFilter } from "./reading.ts"
@@ -46,7 +47,7 @@ export class Runs extends Context.Service<
     readonly abandon: Read<ReadonlyArray<Pick<ClaimedRun, "id" | "contextName">>>
     /** Says that the attempt is alive. */
     readonly heartbeat: (run: ClaimedRun) => Verb
-    /** Holds the run for this transaction, if the attempt may still write. */
+    /** Holds the run for this transaction, if the attempt may still write and no kill switch is on. */
     readonly hold: (run: Pick<ClaimedRun, "id" | "attemptToken">) => Verb
     /** Gives a run back after its attempt broke, so that another worker may take it at once. */
     readonly release: (run: ClaimedRun) => Read<void>
@@ -63,7 +64,9 @@ export class Runs extends Context.Service<
     /** Lets a run rest; `detail` says in a sentence what the reason means here. */
     readonly pause: (run: ClaimedRun, reason: PauseReason, summary: string, detail?: string) => Verb
     /** Ends a run that has not ended, whatever it does. */
-    readonly cancel: (id: RunId, summary: string) => Verb
+    readonly cancel: (id: RunId, summary: string, because: string | null) => Verb
+    /** Whether a run that is held may take its next step: its agent is still there and enabled. */
+    readonly mayGoOn: (run: ClaimedRun) => Effect.Effect<void, RunHalted, ProjectTransaction>
     /** Holds a run that has not ended for this transaction, whoever works on it. */
     readonly holdOpen: (id: RunId) => Verb
     readonly get: (id: RunId) => Read<Run | undefined>
@@ -83,7 +86,7 @@ export class Runs extends Context.Service<
       const wakeUps = yield* WakeUps
       const { queue, queueOn, skip } = yield* makeQueueing
       const { abandon, claim, giveUp, takeOver } = yield* makeClaiming
-      const { found, held, holdOpen } = yield* makeHolding
+      const { found, held, holdOpen, mayGoOn } = yield* makeHolding
       const { complete, fail, pause, cancel } = yield* makeOutcomes
       const { chain, get, list } = yield* makeReading
       const { findSpent, spend } = yield* makeChainBudget
@@ -100,7 +103,7 @@ export class Runs extends Context.Service<
       const hold = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
         orDie(
           Effect.flatMap(
-            sql`select id from kb.agent_runs where ${held(run)} for no key update`,
+            sql`select id from kb.agent_runs where ${held(run)} and not ${isStopped(sql)} for no key update`,
             found(run.id)
           )
         )
@@ -150,6 +153,7 @@ export class Runs extends Context.Service<
         pause,
         cancel,
         holdOpen,
+        mayGoOn,
         get,
         list,
         chain

@@ -1,0 +1,67 @@
+/**
+ * Decides whether a door may trigger an agent now, and how often.
+ *
+ * Flow: graph → outbox → **dispatch** → run → tool → task
+ *
+ * The agent's row is locked before its runs are counted, so two doors cannot
+ * both take the last place. What an event wakes is never refused here: it waits.
+ */
+import type { AgentId } from "@tropism/domain/ids"
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+import { KillSwitches } from "../run/kill-switches.ts"
+
+/** Why an agent is not triggered; nothing was queued. */
+export class TriggerRefused extends Schema.TaggedError<TriggerRefused>()("TriggerRefused", {
+  reason: Schema.Literals(["agentDisabled", "stopped", "pendingRuns"]),
+  detail: Schema.String
+}) {}
+
+export class Admission extends Context.Service<
+  Admission,
+  {
+    /** How many more runs of the agent may wait or work at once, held for this transaction; at least one, or a refusal. */
+    readonly places: (agentId: AgentId) => Effect.Effect<number, TriggerRefused, ProjectTransaction>
+  }
+>()("@tropism/server/dispatch/Admission") {
+  static readonly layer = Layer.effect(
+    Admission,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const switches = yield* KillSwitches
+
+      const places = Effect.fn("Admission.places")(function* (agentId: AgentId) {
+        const { projectId } = yield* ProjectTransaction
+        const stop = yield* switches.find
+        if (stop)
+          return yield* refuse(
+            "stopped",
+            `All agents of this ${stop.scope} are stopped by ${stop.stoppedBy}: ${stop.reason}`
+          )
+        const [agent] = yield* sql<{ name: string; enabled: boolean; maxPendingRuns: number }>`
+          select name, enabled, max_pending_runs from kb.agents
+          where id = ${agentId} and project_id = ${projectId} and deleted_at is null for no key update`
+        if (agent?.enabled !== true)
+          return yield* refuse(
+            "agentDisabled",
+            agent ? `The agent ${agent.name} is disabled: enable it first` : "The agent is deleted"
+          )
+        const [live] = yield* sql<{ count: number }>`
+          select count(*)::int as count from (
+            select 1 from kb.agent_runs where agent_id = ${agentId} and status in ('queued', 'running') limit ${agent.maxPendingRuns}) run`
+        const free = agent.maxPendingRuns - (live?.count ?? 0)
+        if (free > 0) return free
+        return yield* refuse(
+          "pendingRuns",
+          `The agent ${agent.name} has ${agent.maxPendingRuns} runs that wait or work, which is as many as it may have: try again when some have ended`
+        )
+      }, orDie)
+
+      return Admission.of({ places })
+    })
+  )
+}
+
+const refuse = (reason: TriggerRefused["reason"], detail: string) =>
+  Effect.fail(new TriggerRefused({ reason, detail }))

@@ -1,0 +1,55 @@
+/**
+ * What an agent has handled: read it, and let it try again.
+ *
+ * Flow: **http** → dispatch → run → tool → task
+ */
+import { Api } from "@tropism/api/api"
+import { Conflict, NotFound } from "@tropism/api/problems"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Agents } from "../agent/agents.ts"
+import { Retries } from "../dispatch/retries.ts"
+import { ProcessingLog } from "../run/processing-log.ts"
+import { inProject, reading } from "./access.ts"
+import { pageById } from "./paging.ts"
+import { orNotFound } from "./refusals.ts"
+
+const known = orNotFound("agent")
+
+const noEntry = new NotFound({ detail: "There is no such entry" })
+
+export const processingHandlers = HttpApiBuilder.group(Api, "processing", (handlers) =>
+  handlers
+    .handle(
+      "log",
+      Effect.fn("http.processing.log")(function* ({ params, query }) {
+        const agents = yield* Agents
+        const log = yield* ProcessingLog
+        return yield* reading(
+          params.projectId,
+          Effect.andThen(
+            known(agents.get(params.agentId)),
+            pageById(query, (before, limit) => log.list(params.agentId, query.status, before, limit))
+          )
+        )
+      })
+    )
+    .handle(
+      "retry",
+      Effect.fn("http.processing.retry")(function* ({ params }) {
+        const agents = yield* Agents
+        const log = yield* ProcessingLog
+        const retries = yield* Retries
+        return yield* inProject(params.projectId, "editor", ({ userId }) =>
+          Effect.gen(function* () {
+            const agent = yield* known(agents.get(params.agentId))
+            const entry = yield* orNotFound("entry")(log.get(params.entryId))
+            if (entry.agentId !== agent.id) return yield* noEntry
+            return yield* Effect.catchTag(retries.retry(agent, entry, userId), "RetryRefused", ({ detail }) =>
+              Effect.fail(new Conflict({ reason: "state", detail }))
+            )
+          })
+        )
+      })
+    )
+)

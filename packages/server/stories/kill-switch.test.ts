@@ -1,0 +1,199 @@
+/**
+ * One switch stops every agent of a project or of the server; nothing is lost, and all goes on afterwards.
+ */
+import { describe, expect, it as live, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { eventually, type Json, newProject, newStory, type Story } from "../testing/platform.ts"
+import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import {
+  calling,
+  endedRuns,
+  entriesOf,
+  entriesWhen,
+  feedOf,
+  make,
+  runsOf,
+  watcher
+} from "../testing/story-words.ts"
+
+const minute = 60_000
+
+const stop = (story: Story, reason = "It deletes too much") =>
+  story.send("PUT", `/api/projects/${story.projectId}/kill-switch`, { stopped: true, reason })
+
+const goOn = (story: Story) =>
+  story.send("PUT", `/api/projects/${story.projectId}/kill-switch`, { stopped: false })
+
+const isPaused = (run: Json) => run.status === "paused"
+
+/** An agent that thinks for a minute and then writes an object. */
+const slowWriter = (overrides: Record<string, unknown> = {}) =>
+  watcher({
+    model: {
+      provider: "scripted",
+      name: "slow",
+      script: {
+        rules: [
+          {
+            when: "step == 0",
+            latencyMs: minute,
+            calls: [{ tool: "create_object", arguments: { type: "Note", properties: {} } }]
+          },
+          { say: "Written." }
+        ]
+      }
+    },
+    ...overrides
+  })
+
+layer(SharedServer.layer)((it) => {
+  describe("Safeguards: the kill switch of a project (S001-K04)", () => {
+    it.effect("stops a run at work before its next write, and lets it go on when it is released", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", slowWriter())
+        yield* make(story, "Person")
+        yield* entriesWhen(story, agent, 1, (entry) => entry.status === "processing")
+
+        const answer = yield* stop(story)
+        expect(answer).toMatchObject({
+          status: 200,
+          body: { stopped: { scope: "project", reason: "It deletes too much", stoppedBy: "admin" } }
+        })
+        // When the switch has answered, the run is at rest and says why.
+        expect(yield* runsOf(story, agent)).toMatchObject([{ status: "paused", pauseReason: "killSwitch" }])
+        expect(yield* story.send("GET", `/api/projects/${story.projectId}`)).toMatchObject({
+          body: { id: story.projectId, stopped: answer.body.stopped }
+        })
+        // The model's answer comes; nothing is written with it.
+        yield* asTimePasses(minute, runsOf(story, agent), (runs) => runs.every(isPaused))
+        expect((yield* story.get("/objects?type=Note")).items).toEqual([])
+        expect(yield* entriesOf(story, agent)).toMatchObject([{ status: "processing" }])
+
+        expect(yield* goOn(story)).toMatchObject({ status: 200, body: { stopped: null } })
+        const [run] = yield* asTimePasses(
+          minute / 4,
+          runsOf(story, agent),
+          ([found]) => found.completedAt !== null
+        )
+        expect(run).toMatchObject({ status: "completed", summary: "Written.", pauseReason: null, attempt: 1 })
+        expect((yield* story.get("/objects?type=Note")).items).toHaveLength(1)
+        expect(yield* entriesOf(story, agent)).toMatchObject([{ status: "completed", attempt: 1 }])
+      })
+    )
+
+    it.effect("lets no run begin, while events are recorded and wait; none of them is lost", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", watcher())
+        yield* stop(story)
+        const people = yield* Effect.forEach(Array.from({ length: 3 }), () => make(story, "Person"))
+        yield* feedOf(story, 3)
+        const waiting = yield* asTimePasses(1_000, entriesOf(story, agent), (found) => found.length === 3)
+        expect(waiting.map((entry) => [entry.graphObjectId, entry.status])).toEqual(
+          people.map((person) => [person.id, "pending"])
+        )
+        expect((yield* runsOf(story, agent)).filter((run) => run.status !== "queued")).toEqual([])
+
+        yield* goOn(story)
+        const entries = yield* asTimePasses(1_000, entriesOf(story, agent), (found) =>
+          found.every((entry) => entry.status === "completed")
+        )
+        expect(entries.map((entry) => entry.graphObjectId)).toEqual(people.map((person) => person.id))
+        expect(yield* runsOf(story, agent)).toHaveLength(3)
+      })
+    )
+
+    it.effect(
+      "answers a door that would trigger an agent 409 with the reason, and other projects go on",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* story.post("/agents", watcher({ triggerType: "manual" }))
+          yield* story.post("/contexts", { name: "talk", agentId: agent.id })
+          yield* stop(story, "An audit")
+          const refused = {
+            status: 409,
+            body: { reason: "stopped", detail: expect.stringContaining("An audit") }
+          }
+          expect(yield* story.ask("POST", `/agents/${agent.id}/trigger`, {})).toMatchObject(refused)
+          const message = { type: "UserMessageEvent", content: "Hello" }
+          expect(yield* story.ask("POST", "/contexts/talk/events", message)).toMatchObject(refused)
+          expect(yield* story.get("/contexts/talk")).toMatchObject({ eventCount: 0 })
+          expect(yield* runsOf(story, agent)).toEqual([])
+
+          const other = yield* newStoryHere
+          const free = yield* other.post("/agents", watcher())
+          yield* make(other, "Person")
+          expect(yield* endedRuns(other, free, 1)).toMatchObject([{ status: "completed" }])
+          yield* goOn(story)
+          expect((yield* story.ask("POST", `/agents/${agent.id}/trigger`, {})).status).toBe(200)
+        })
+    )
+
+    it.effect("needs a reason to stop, and says so", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        for (const body of [
+          { stopped: true },
+          { stopped: true, reason: null },
+          { stopped: true, reason: " " }
+        ]) {
+          const answer = yield* story.send("PUT", `/api/projects/${story.projectId}/kill-switch`, body)
+          expect([answer.status, answer.body.errors?.[0].pointer]).toEqual([422, "/reason"])
+        }
+        const path = "/api/projects/00000000-0000-7000-8000-000000000000/kill-switch"
+        expect((yield* story.send("PUT", path, { stopped: true, reason: "x" })).status).toBe(404)
+        expect((yield* story.send("GET", path)).status).toBe(404)
+        expect(yield* story.send("GET", `/api/projects/${story.projectId}/kill-switch`)).toMatchObject({
+          status: 200,
+          body: { stopped: null }
+        })
+      })
+    )
+  })
+})
+
+describe("Safeguards: the kill switch of the server", () => {
+  live.live("stops the agents of every project, under load, and after it has answered none writes", () =>
+    Effect.gen(function* () {
+      const story = yield* newStory
+      const other = yield* newProject(story, story.access)
+      const stories = [story, other]
+      const writing = calling({ tool: "create_object", arguments: { type: "Note", properties: {} } })
+      for (const each of stories)
+        yield* each.post(
+          "/agents",
+          watcher({ model: writing, reactionConfig: { objectTypes: ["Person"], events: ["created"] } })
+        )
+      const notes = Effect.map(
+        Effect.forEach(stories, (each) => each.get("/objects?type=Note&limit=200")),
+        (pages) => pages.flatMap((page) => page.items.map((item: Json) => item.id)).toSorted()
+      )
+      const people = 20
+      for (const each of stories)
+        yield* Effect.forEach(Array.from({ length: people }), () => make(each, "Person"), { concurrency: 10 })
+      yield* eventually(notes, (found) => found.length > 2)
+
+      const stopped = yield* story.send("PUT", "/api/kill-switch", { stopped: true, reason: "Enough" })
+      expect(stopped).toMatchObject({ status: 200, body: { stopped: { scope: "server", reason: "Enough" } } })
+      const before = yield* notes
+      expect(before.length).toBeLessThan(2 * people)
+      for (const each of stories) {
+        yield* feedOf(each, people)
+        expect((yield* each.get("/runs?status=running")).items).toEqual([])
+        expect(yield* each.send("GET", `/api/projects/${each.projectId}/kill-switch`)).toMatchObject({
+          body: { stopped: { scope: "server" } }
+        })
+        // A person's own change goes through: only agents are stopped.
+        yield* make(each, "Company")
+      }
+      expect(yield* notes).toEqual(before)
+
+      yield* story.send("PUT", "/api/kill-switch", { stopped: false })
+      expect(yield* eventually(notes, (found) => found.length === 2 * people, 30_000)).toHaveLength(
+        2 * people
+      )
+    })
+  )
+})
