@@ -3,75 +3,26 @@
  *
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  *
- * The schemas know what they expect in the words of types; a caller is told in
- * plain ones, with a JSON pointer into the body or the name of the parameter.
+ * A fault is placed by a JSON pointer into the body or by the name of the
+ * parameter; what it says comes from the schema.
  */
-import { type InputFault, InvalidInput } from "@tropism/api/problems"
-import { pointerStep } from "@tropism/domain/json"
-import { SchemaIssue } from "effect"
+import { InvalidInput } from "@tropism/api/problems"
+import { schemaFaults } from "@tropism/domain/schema-faults"
+import type { JsonFault } from "@tropism/domain/json"
+import type { SchemaIssue } from "effect"
 
 /** A body that does not fit. */
-export const unfitBody = (issue: SchemaIssue.Issue): InvalidInput =>
-  unfit(issue, (path) => path.map((key) => pointerStep(String(key))).join(""))
+export const unfitBody = (issue: SchemaIssue.Issue): InvalidInput => unfit(schemaFaults(issue))
 
 /** Parameters that do not fit. */
 export const unfitParameters = (issue: SchemaIssue.Issue): InvalidInput =>
-  unfit(issue, (path) => path.map(String).join("."))
+  unfit(schemaFaults(issue, (path) => path.map(String).join(".")))
 
-const unfit = (
-  issue: SchemaIssue.Issue,
-  pointerOf: (path: ReadonlyArray<PropertyKey>) => string
-): InvalidInput => {
-  const faults = new Map<string, InputFault>()
-  for (const { path = [], message } of format(issue).issues) {
-    const pointer = pointerOf(path.map((step) => (typeof step === "object" ? step.key : step)))
-    // A place that is wrong in several ways is told the first: mending it mends the others as often as not.
-    if (!faults.has(pointer)) faults.set(pointer, { pointer, message: sentenceOf(message) })
-  }
-  const errors = [...faults.values()]
+const unfit = (errors: ReadonlyArray<JsonFault>): InvalidInput => {
   const [first] = errors
   const place = first?.pointer ? first.pointer : "The body"
   return new InvalidInput({
     detail: first ? `${place}: ${first.message}` : "The request does not fit the contract",
     errors
   })
-}
-
-const format = SchemaIssue.makeFormatterStandardSchemaV1({
-  leafHook: (issue) => {
-    if (issue._tag === "UnexpectedKey")
-      return "There is no field of this name: leave it out or correct its spelling"
-    if (issue._tag === "MissingKey") return "This is required"
-    return SchemaIssue.defaultLeafHook(issue)
-  }
-})
-
-const sentenceOf = (message: string): string => {
-  const expected = /^Expected (?:(a value (?:with )?)?)([\s\S]+)$/.exec(message)
-  if (!expected) return message
-  const [, filter, what = ""] = expected
-  if (filter === undefined) return `This must be ${alternatives(what)}`
-  return filter.endsWith("with ") ? `This must have ${what}` : `This must be ${what}`
-}
-
-/** `string | null | null` as "text or null". */
-const alternatives = (types: string): string => {
-  const words = [...new Set(types.split(" | ").map(wordFor))]
-  const last = words.pop() ?? ""
-  return words.length === 0 ? last : `${words.join(", ")} or ${last}`
-}
-
-const plainWords: Readonly<Record<string, string>> = {
-  string: "text",
-  number: "a number",
-  boolean: "true or false",
-  object: "a JSON object",
-  array: "a list"
-}
-
-const wordFor = (type: string): string => {
-  const tag = /^\{ readonly ("\w+"): ("[^"]*")/.exec(type)
-  if (tag) return `a JSON object with ${tag[1]}: ${tag[2]}`
-  if (/^(?:\{|[A-Z]\w*$)/.test(type)) return "a JSON object"
-  return plainWords[type] ?? (/^(?:readonly \[|ReadonlyArray|Array)/.test(type) ? "a list" : type)
 }
