@@ -37,6 +37,16 @@ describe("what is refused", () => {
       `{"lockfileVersion":3,"name":"a\\u0000","packages":{}}`,
       "/name",
       "Text must not contain the character U+0000"
+    ],
+    [
+      `{"lockfileVersion":3,"name":"a\\u0000","packages":{"":{"name":"shop"}}}`,
+      "/name",
+      "Text must not contain the character U+0000"
+    ],
+    [
+      `{"lockfileVersion":3,"name":"shop","packages":{"":{"name":"a\\u0000"}}}`,
+      "/packages//name",
+      "Text must not contain the character U+0000"
     ]
   ])("%j", (text, pointer, message) => {
     expect(refusal(text).faults).toEqual([{ pointer, message }])

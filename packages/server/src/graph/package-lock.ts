@@ -117,10 +117,15 @@ const checkFile = Effect.fnUntraced(function* (
     return yield* invalid(`The file has more than ${graphLimits.lockfilePackages} packages`, "/packages")
   }
   const own = isJsonObject(packages[""]) ? packages[""] : {}
-  const name =
-    [own.name, root.name].filter((each) => typeof each === "string").find((each) => each !== "") ?? nameless
-  const fault = textFault(name)
-  if (fault !== undefined) return yield* invalid(fault, "/name")
+  const names = [
+    { pointer: "/packages//name", name: own.name },
+    { pointer: "/name", name: root.name }
+  ].flatMap(({ pointer, name }) => (typeof name === "string" && name !== "" ? [{ pointer, name }] : []))
+  for (const { pointer, name } of [...names, { pointer: "/name", name: nameless }]) {
+    const fault = textFault(name)
+    if (fault !== undefined) return yield* invalid(fault, pointer)
+  }
+  const name = names[0]?.name ?? nameless
   return { name, packages, hasWorkspaces: (own.workspaces ?? null) !== null }
 })
 
