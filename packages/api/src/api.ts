@@ -14,6 +14,7 @@ import { ProcessingApi } from "./processing-api.ts"
 import { ContextsApi, RunsApi } from "./runs-api.ts"
 import { ProjectsApi, SystemApi } from "./system-api.ts"
 import { TasksApi } from "./tasks-api.ts"
+import { TransferApi } from "./transfer-api.ts"
 
 export class Api extends HttpApi.make("tropism")
   .add(SystemApi)
@@ -23,6 +24,7 @@ export class Api extends HttpApi.make("tropism")
   .add(RelationshipsApi)
   .add(FeedApi)
   .add(ChainsApi)
+  .add(TransferApi)
   .add(AgentsApi)
   .add(ProcessingApi)
   .add(RunsApi)

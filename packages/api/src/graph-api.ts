@@ -1,5 +1,5 @@
 /**
- * The graph's doors: objects, relationships, their events, and import.
+ * The graph's doors: objects, relationships and their events.
  */
 import { CreateObject } from "@tropism/domain/change"
 import {
@@ -16,7 +16,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { Page, PageQuery } from "./page.ts"
-import { BodyTooLarge, Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
+import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
 
 /** Accepts null as absent. */
 const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
@@ -117,25 +117,6 @@ export class RelationshipsApi extends HttpApiGroup.make("relationships")
   .middleware(RequestJudgement)
   .middleware(Authorization) {}
 
-/** One line of an import's answer; the last line is `finished`. */
-export const ImportLine = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("progress"), done: Schema.Int, total: Schema.Int }),
-  Schema.Struct({
-    type: Schema.Literal("finished"),
-    created: Schema.Int,
-    updated: Schema.Int,
-    deleted: Schema.Int,
-    unchanged: Schema.Int,
-    relationshipsCreated: Schema.Int,
-    relationshipsDeleted: Schema.Int
-  }),
-  Schema.Struct({ type: Schema.Literal("failed"), message: Schema.String })
-]).annotate({ identifier: "ImportLine" })
-export type ImportLine = typeof ImportLine.Type
-
-/** The largest file an import takes. */
-export const importMaxBytes = 64 * 1024 * 1024
-
 export class FeedApi extends HttpApiGroup.make("feed")
   .add(
     /** A JSON page in feed order; with `Accept: text/event-stream` the live feed, ids being positions. */
@@ -149,21 +130,6 @@ export class FeedApi extends HttpApiGroup.make("feed")
       },
       success: Page(GraphEvent),
       error: [NotFound, InvalidInput]
-    }),
-    /** Reads a file whole, refuses what it cannot understand before anything is written, then tells its progress line by line. */
-    HttpApiEndpoint.post("import", "/import", {
-      params: project,
-      query: {
-        format: Schema.Literals(["package-lock"]),
-        /** The project's name where the file says none; without one all nameless files are one project. */
-        name: Schema.optional(Schema.String.check(Schema.isBetweenLength(1, 200)))
-      },
-      payload: HttpApiSchema.StreamUint8Array({
-        contentType: "application/octet-stream",
-        maxBytes: importMaxBytes
-      }),
-      success: HttpApiSchema.StreamNdjson({ schema: ImportLine }),
-      error: [NotFound, Forbidden, InvalidInput, BodyTooLarge]
     })
   )
   .prefix("/api/projects/:projectId")

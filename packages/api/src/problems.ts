@@ -63,7 +63,11 @@ export class Conflict extends HttpApiError.Problem<Conflict>()(
       "notPermitted",
       "agentDisabled",
       "stopped",
-      "state"
+      "state",
+      "idTaken",
+      "finished",
+      "otherFile",
+      "otherSettings"
     ])
   }
 ) {}

@@ -46,6 +46,6 @@ export const prepareDemo = (access: Access, checkout: Checkout) =>
         `The demo found no package-lock.json beside the program. "tropism import FILE" imports one of yours.`
       )
     }
-    const summary = yield* importFile(access, lockfile)
+    const { summary } = yield* importFile(access, { file: lockfile, format: "package-lock" })
     yield* screen.print(`Imported ${lockfile}. ${summarySentence(summary)}`)
   })

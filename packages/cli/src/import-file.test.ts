@@ -3,10 +3,13 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, FileSystem } from "effect"
-import { fakeServer } from "../testing/fake-server.ts"
+import { Effect, Fiber, FileSystem } from "effect"
+import { TestClock } from "effect/testing"
+import { type FakeServer, fakeServer } from "../testing/fake-server.ts"
 import { id } from "../testing/records.ts"
 import { invoke } from "../testing/invoke.ts"
+import { formatOf } from "./import-format.ts"
+import { limits } from "./limits.ts"
 
 const finished = {
   type: "finished",
@@ -26,6 +29,123 @@ const lockfile = (text: string) =>
     yield* files.writeFileString(file, text)
     return file
   })
+
+/** Runs a command while the clock goes on; what is sent and answered takes real time. */
+const whileTimePasses = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(effect)
+    const step = Effect.andThen(TestClock.adjust("5 seconds"), TestClock.withLive(Effect.sleep("2 millis")))
+    yield* Effect.repeat(step, { until: () => fiber.pollUnsafe() !== undefined })
+    return yield* Fiber.join(fiber)
+  })
+
+const importId = "0190a000-0000-7000-8000-000000000001"
+const counts = {
+  created: 1,
+  updated: 0,
+  unchanged: 0,
+  relationshipsCreated: 0,
+  relationshipsUpdated: 0,
+  relationshipsUnchanged: 0,
+  failed: 1
+}
+const started = { type: "started", importId, skippedLines: 0 }
+const badLine = { type: "badLine", line: 2, message: "/type: This is required" }
+const linesDone = (done: number) => ({ type: "progress", done, total: null, lines: done / 10, counts })
+const finishedLines = { ...finished, ...counts, importId, lines: 3, deleted: 0 }
+
+const fileOf = (suffix: string, text: string) =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const file = yield* files.makeTempFileScoped({ suffix })
+    yield* files.writeFileString(file, text)
+    return file
+  })
+
+const importsOf = (server: FakeServer) =>
+  server.requests
+    .filter(({ line }) => line.startsWith("POST"))
+    .map(({ line }) => Object.fromEntries(new URLSearchParams(line.slice(line.indexOf("?")))))
+
+describe("tropism import of lines", () => {
+  it.live("tells each bad line, what was done, and ends with 1", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ importLines: [started, badLine, linesDone(30), finishedLines] })
+      const file = yield* fileOf(".jsonl", "a\nb\nc\n".repeat(5))
+      const { error, exitCode, out } = yield* invoke(server, "import", file)
+      expect(out.map((line) => line.replace(/Importing \S+/, "Importing"))).toEqual([
+        "Line 2: /type: This is required",
+        "Importing 30 B of 30 B",
+        "Objects: 1 created. Relationships: no change."
+      ])
+      expect(error).toMatch(/^1 line was not imported\. /)
+      expect(exitCode).toBe(1)
+      expect(importsOf(server)).toEqual([
+        {
+          format: "jsonl",
+          id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+          name: expect.stringMatching(/\.jsonl$/)
+        }
+      ])
+      const json = yield* invoke(server, "import", file, "--json")
+      expect(JSON.parse(json.out.join("\n"))).toEqual({
+        ...finishedLines,
+        badLines: [{ line: 2, message: "/type: This is required" }]
+      })
+      expect(json.exitCode).toBe(1)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("goes on with its import when the connection breaks", () =>
+    Effect.gen(function* () {
+      const failed = { type: "failed", message: "The server stops.", resume: importId }
+      const server = yield* fakeServer({
+        importAnswers: [[started, linesDone(10)], [], [started, failed]],
+        importLines: [started, linesDone(30), { ...finishedLines, failed: 0 }]
+      })
+      const file = yield* fileOf(".jsonl", "x\n".repeat(15))
+      const { exitCode } = yield* whileTimePasses(invoke(server, "import", file))
+      expect(exitCode).toBe(0)
+      const [first, ...others] = importsOf(server)
+      expect(others.map(({ resume }) => resume)).toEqual([first?.id, first?.id, first?.id])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("gives up when nothing more is committed, and says how to go on", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ importLines: [started] })
+      const file = yield* fileOf(".jsonl", "x\n")
+      const { error, exitCode } = yield* whileTimePasses(invoke(server, "import", file))
+      expect(error).toMatch(
+        /\.jsonl: The connection broke during the import\. Go on with --resume [0-9a-f-]{36}\.$/
+      )
+      expect(exitCode).toBe(1)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("goes on with the import that it is told", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ importLines: [started, { ...finishedLines, failed: 0 }] })
+      const file = yield* fileOf(".txt", "type,key\nPerson,ada\n")
+      const { exitCode } = yield* invoke(server, "import", file, "--resume", importId, "--key", "name")
+      expect(exitCode).toBe(0)
+      expect(importsOf(server)).toEqual([
+        { format: "csv", resume: importId, key: "name", name: expect.stringMatching(/\.txt$/) }
+      ])
+      expect((yield* invoke(server, "import", file, file, "--resume", importId)).error).toContain("one file")
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.each([
+    ['{"name":"x","lockfileVersion":3}', "package-lock"],
+    ['{"type":"Person"}\n{"type":"Person"}', "jsonl"],
+    ['\n{"relationship":{}}', "jsonl"],
+    ["type,key", "csv"],
+    ["{", "package-lock"]
+  ])("takes a file that begins with %s for %s", (head, format) => {
+    expect(formatOf(head)).toBe(format)
+  })
+})
 
 describe("tropism import", () => {
   it.live("sends the file as it is, and prints a line for each quarter and what changed", () =>
@@ -56,30 +176,32 @@ describe("tropism import", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  const endings = [
-    {
-      name: "the server stops it",
-      importLines: [progress(1), { type: "failed", message: "The disk is full" }],
-      said: "The import stopped: The disk is full"
-    },
-    {
-      name: "the answer ends early",
-      importLines: [progress(1)],
-      said: "The connection broke during the import. Run the same command again"
-    },
-    {
-      name: "the answer is cut in a line",
-      importLines: [progress(1), '{"type":"prog'],
-      said: "The connection broke during the import. Run the same command again"
-    }
-  ]
-  it.live.each(endings)("fails with a sentence when $name", ({ importLines, said }) =>
+  it.live("fails with a sentence when the server stops it", () =>
     Effect.gen(function* () {
+      const importLines = [progress(1), { type: "failed", message: "The disk is full" }]
       const server = yield* fakeServer({ importLines })
       const { error, exitCode } = yield* invoke(server, "import", yield* lockfile("{}"))
-      expect(error).toContain(said)
+      expect(error).toMatch(/package-lock\.json: The import stopped: The disk is full$/)
       expect(exitCode).toBe(1)
     }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  const breaks = [
+    { name: "ends early", importLines: [progress(1)] },
+    { name: "is cut in a line", importLines: [progress(1), '{"type":"prog'] }
+  ]
+  it.effect.each(breaks)(
+    "sends a lockfile again, and gives up at last, when the answer $name",
+    ({ importLines }) =>
+      Effect.gen(function* () {
+        const server = yield* fakeServer({ importLines })
+        const { error, exitCode } = yield* whileTimePasses(invoke(server, "import", yield* lockfile("{}")))
+        expect(error).toContain("The connection broke during the import. Run the same command again")
+        expect(exitCode).toBe(1)
+        const sent = server.requests.filter(({ line }) => line.startsWith("POST"))
+        expect(sent).toHaveLength(limits.brokenImportsInARow + 1)
+        expect(new Set(sent.map(({ line }) => line)).size).toBe(1)
+      }).pipe(Effect.provide(NodeServices.layer))
   )
 
   it.live("says what the server found wrong in the file", () =>
@@ -94,7 +216,8 @@ describe("tropism import", () => {
         failing: new Map([[`/api/projects/${id("project", 1)}/import`, { status: 422, body: problem }]])
       })
       const { error, exitCode } = yield* invoke(server, "import", yield* lockfile("{"))
-      expect({ error, exitCode }).toEqual({ error: "This is no JSON.", exitCode: 1 })
+      expect(error).toMatch(/^\S+package-lock\.json: This is no JSON\.$/)
+      expect(exitCode).toBe(1)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
@@ -102,10 +225,10 @@ describe("tropism import", () => {
     Effect.gen(function* () {
       const server = yield* fakeServer()
       expect((yield* invoke(server, "import", "/nowhere/package-lock.json")).error).toBe(
-        "There is no file /nowhere/package-lock.json. Give the path of a package-lock.json."
+        "There is no file /nowhere/package-lock.json. Give the path of a JSONL or CSV file, or of a package-lock.json."
       )
       expect((yield* invoke(server, "import", "/")).error).toBe(
-        "/ is not a file. Give the path of a package-lock.json."
+        "/ is not a file. Give the path of a JSONL or CSV file, or of a package-lock.json."
       )
       expect(server.requests.filter(({ line }) => line.startsWith("POST"))).toEqual([])
     })

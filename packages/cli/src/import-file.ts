@@ -1,76 +1,213 @@
 /**
- * Sends a lockfile to the server and shows how far the import has come.
+ * Sends a file to the server and shows how far the import has come.
  *
- * The import is idempotent on the server: what is already there makes no
- * version and no event, so after a broken connection the same command again is
- * right. This file judges only what would be pointless to send.
+ * Whatever breaks off is sent again: a file of lines with the id of its import,
+ * so that the server goes on behind the last line that it committed, a lockfile
+ * as it is, since what is there already changes nothing. The id is chosen here,
+ * so it is known whatever becomes of the first answer.
  */
-import { type ImportLine, importMaxBytes } from "@tropism/api/graph-api"
-import { Clock, Effect, FileSystem, Path, Stream } from "effect"
+import { randomUUID } from "node:crypto"
+import {
+  type BadLine,
+  type ImportFormat,
+  type ImportLine,
+  importMaxBytes,
+  lockfileMaxBytes
+} from "@tropism/api/transfer-api"
+import { isUnreachable, statusOf } from "@tropism/client/failure-sentence"
+import { ImportId } from "@tropism/domain/ids"
+import { Effect, FileSystem, Path, Schema, Stdio, Stream } from "effect"
 import type { Access } from "./access.ts"
-import { failure } from "./failure.ts"
+import { Failure, failure, requestFailure } from "./failure.ts"
+import { importFormat } from "./import-format.ts"
 import { limits } from "./limits.ts"
 import { JsonFlag } from "./settings.ts"
-import { drawBar, milestone } from "./terminal/progress-bar.ts"
 import { Screen } from "./terminal/screen.ts"
+import { printable } from "./terminal/text.ts"
+import { transferProgress } from "./transfer-progress.ts"
 
 export type ImportSummary = Extract<ImportLine, { readonly type: "finished" }>
 
+/** What is to be imported, and how it is to be understood. */
+export interface ImportRequest {
+  /** A path, or `-` for standard input. */
+  readonly file: string
+  readonly format?: ImportFormat | undefined
+  /** CSV: the type of rows that name none, and the column of the keys. */
+  readonly type?: string | undefined
+  readonly key?: string | undefined
+  /** The import to go on with. */
+  readonly resume?: ImportId | undefined
+}
+
+/** What an import did, and the lines that did nothing. */
+export interface ImportResult {
+  readonly summary: ImportSummary
+  readonly badLines: ReadonlyArray<BadLine>
+}
+
+/** A sending that another one may go on with. */
+class BrokenOff extends Schema.TaggedError<BrokenOff>()("BrokenOff", { reason: Schema.String }) {}
+
+const standardInput = "-"
+
 /** Imports a file and returns what changed. */
-export const importFile = (access: Access, file: string) =>
+export const importFile = (access: Access, request: ImportRequest) =>
   Effect.gen(function* () {
-    yield* checkFile(file)
+    const path = yield* Path.Path
+    const isInput = request.file === standardInput
+    const file = isInput ? standardInput : path.resolve(request.file)
+    const size = isInput ? undefined : yield* checkFile(file)
+    const format = request.format ?? (isInput ? "jsonl" : yield* importFormat(file))
+    if (format === "package-lock" && (size ?? 0) > lockfileMaxBytes)
+      return yield* failure(`${file} has ${size} bytes; a lockfile may have at most ${lockfileMaxBytes}.`)
+    const sending = yield* makeSending(access, { ...request, file, format, size })
+    const named = (error: unknown) => nameFile(requestFailure(error, access.connection.url), request.file)
+    return yield* sendAll(sending, isInput).pipe(
+      Effect.mapError((error) => (error instanceof Failure ? nameFile(error, request.file) : named(error)))
+    )
+  })
+
+const nameFile = ({ message }: Failure, file: string): Failure =>
+  failure(
+    message.includes(file) ? message : `${file === standardInput ? "The standard input" : file}: ${message}`
+  )
+
+interface Sending {
+  /** Sends the file once. */
+  readonly once: (mode: "begin" | "resume") => Effect.Effect<ImportSummary, unknown>
+  /** Whether sending it again may go on where it broke off, and with which words a person would. */
+  readonly isLines: boolean
+  readonly id: ImportId
+  readonly mode: "begin" | "resume"
+  readonly badLines: ReadonlyArray<BadLine>
+  /** How much was committed so far; grows while it goes well. */
+  readonly progress: () => number
+}
+
+/** Sends until the file is imported, as long as it goes forward now and then. */
+const sendAll = (sending: Sending, isInput: boolean): Effect.Effect<ImportResult, unknown> =>
+  Effect.gen(function* () {
+    let mode = sending.mode
+    let broken = 0
+    let reached = sending.progress()
+    while (true) {
+      const ending = yield* Effect.result(sending.once(mode))
+      if (ending._tag === "Success") return { summary: ending.success, badLines: sending.badLines }
+      const error = ending.failure
+      const isUnknown = mode === "resume" && sending.mode === "begin" && statusOf(error) === 404
+      const isKnown = mode === "begin" && broken > 0 && statusOf(error) === 409
+      if (!isUnknown && !isKnown && !isBroken(error)) return yield* Effect.fail(error)
+      if (isInput)
+        return yield* failure(
+          `${reasonOf(error)} What came from standard input cannot be sent again: import it from a file.`
+        )
+      broken = sending.progress() > reached ? 1 : broken + 1
+      reached = sending.progress()
+      if (broken > limits.brokenImportsInARow)
+        return yield* failure(
+          `${reasonOf(error)} ${sending.isLines ? `Go on with --resume ${sending.id}.` : "Run the same command again: what is already there is left as it is."}`
+        )
+      if (sending.isLines) mode = isUnknown ? "begin" : "resume"
+      yield* Effect.sleep(
+        Math.min(limits.importPauseFirstMs * 2 ** (broken - 1), limits.importPauseLongestMs)
+      )
+    }
+  })
+
+const busy: ReadonlySet<number | undefined> = new Set([408, 429, 502, 503, 504])
+
+const isBroken = (error: unknown): boolean =>
+  error instanceof BrokenOff || isUnreachable(error) || busy.has(statusOf(error))
+
+const reasonOf = (error: unknown): string =>
+  error instanceof BrokenOff ? error.reason : "The server could not be reached any more."
+
+const makeSending = (
+  access: Access,
+  request: ImportRequest & { readonly format: ImportFormat; readonly size: number | undefined }
+) =>
+  Effect.gen(function* () {
+    const { file, format, size } = request
     const screen = yield* Screen
     const files = yield* FileSystem.FileSystem
     const path = yield* Path.Path
-    const label = `Importing ${path.basename(file)}`
-    // A project that does not say its name is called after its folder.
-    const name = path.basename(path.dirname(path.resolve(file)))
-    const lines = yield* access.client.feed.import({
-      params: access.params,
-      query: { format: "package-lock", ...(name === "" ? {} : { name }) },
-      payload: files.stream(file).pipe(Stream.orDie)
-    })
-    const show = yield* progressShower(label)
-    const last = yield* lines.pipe(
-      Stream.mapError(() => failure(brokenOff)),
-      Stream.tap((line) => (line.type === "progress" ? show(line.done, line.total) : Effect.void)),
-      Stream.runFold(
-        (): ImportLine | undefined => undefined,
-        (_, line) => line
-      ),
-      Effect.ensuring(screen.redraw(undefined))
-    )
-    if (last?.type === "finished") return last
-    return yield* failure(last?.type === "failed" ? `The import stopped: ${last.message}` : brokenOff)
-  })
-
-const brokenOff =
-  "The connection broke during the import. Run the same command again: what is already there is left as it is."
-
-/** Draws the bar on a terminal, at most every so often; elsewhere prints a line for each quarter, or nothing where JSON is wanted. */
-const progressShower = (label: string) =>
-  Effect.gen(function* () {
-    const screen = yield* Screen
+    const stdio = yield* Stdio.Stdio
     const isJson = yield* JsonFlag
-    let drawnAt = 0
-    let shown = 0
-    return (done: number, total: number) =>
+    const isLines = format !== "package-lock"
+    const id = request.resume ?? ImportId.make(randomUUID())
+    const show = yield* transferProgress(
+      `Importing ${file === standardInput ? "standard input" : path.basename(file)}`
+    )
+    const badLines: Array<BadLine> = []
+    let committed = 0
+
+    const tell = (line: ImportLine) => {
+      if (line.type === "progress") {
+        committed = line.done
+        return show({
+          done: line.done,
+          total: line.total ?? size,
+          unit: isLines ? "bytes" : "steps",
+          lines: line.lines
+        })
+      }
+      if (line.type !== "badLine") return Effect.void
+      if (badLines.length < limits.badLinesKept) badLines.push({ line: line.line, message: line.message })
+      return isJson
+        ? Effect.void
+        : screen.print(screen.paint.bad(`Line ${line.line}: ${printable(line.message)}`))
+    }
+
+    const queryOf = (mode: "begin" | "resume") => ({
+      format,
+      ...(isLines ? (mode === "begin" ? { id } : { resume: id }) : {}),
+      ...(format === "csv" && request.type !== undefined ? { type: request.type } : {}),
+      ...(format === "csv" && request.key !== undefined ? { key: request.key } : {}),
+      ...nameOf(path, file, isLines)
+    })
+
+    const once = (mode: "begin" | "resume") =>
       Effect.gen(function* () {
-        const progress = { label, done, total }
-        if (screen.isLive) {
-          const now = yield* Clock.currentTimeMillis
-          if (done < total && now - drawnAt < limits.redrawMs) return
-          drawnAt = now
-          return yield* screen.redraw((columns) => drawBar(progress, columns, screen.paint))
-        }
-        if (isJson) return
-        const quarter = milestone(shown, progress)
-        shown = done
-        if (quarter !== undefined) yield* screen.print(`${label}: ${done} of ${total}`)
-      })
+        const content = file === standardInput ? stdio.stdin : files.stream(file)
+        const lines = yield* access.client.transfer.import({
+          params: access.params,
+          query: queryOf(mode),
+          payload: Stream.orDie(content)
+        })
+        const last = yield* lines.pipe(
+          Stream.mapError(() => new BrokenOff({ reason: brokenOff })),
+          Stream.tap(tell),
+          Stream.runFold(
+            (): ImportLine | undefined => undefined,
+            (_, line) => line
+          )
+        )
+        if (last?.type === "finished") return last
+        if (last?.type === "failed" && last.resume === undefined)
+          return yield* failure(`The import stopped: ${last.message}`)
+        return yield* new BrokenOff({ reason: last?.type === "failed" ? last.message : brokenOff })
+      }).pipe(Effect.ensuring(screen.redraw(undefined)))
+
+    return {
+      once,
+      isLines,
+      id,
+      mode: request.resume === undefined ? "begin" : "resume",
+      badLines,
+      progress: () => committed
+    } satisfies Sending
   })
 
+const brokenOff = "The connection broke during the import."
+
+/** A lockfile that does not say its name is called after its folder; a file of lines by its own name. */
+const nameOf = (path: Path.Path, file: string, isLines: boolean): { readonly name?: string } => {
+  const name = file === standardInput ? "" : path.basename(isLines ? file : path.dirname(file))
+  return name === "" ? {} : { name: name.slice(0, 200) }
+}
+
+/** Says what would be pointless to send; answers the file's size. */
 const checkFile = (file: string) =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
@@ -80,18 +217,18 @@ const checkFile = (file: string) =>
         Effect.mapError((error) =>
           failure(
             error.reason._tag === "NotFound"
-              ? `There is no file ${file}. Give the path of a package-lock.json.`
+              ? `There is no file ${file}. Give the path of a JSONL or CSV file, or of a package-lock.json.`
               : `The file ${file} cannot be read (${error.reason._tag}). Check who may read it.`
           )
         )
       )
     if (facts.type !== "File")
-      return yield* failure(`${file} is not a file. Give the path of a package-lock.json.`)
-    if (Number(facts.size) > importMaxBytes) {
       return yield* failure(
-        `${file} has ${Number(facts.size)} bytes; an import takes at most ${importMaxBytes}.`
+        `${file} is not a file. Give the path of a JSONL or CSV file, or of a package-lock.json.`
       )
-    }
+    const size = Number(facts.size)
+    if (size > importMaxBytes)
+      return yield* failure(`${file} has ${size} bytes; an import takes at most ${importMaxBytes}.`)
     yield* files
       .access(file, { readable: true })
       .pipe(
@@ -99,6 +236,7 @@ const checkFile = (file: string) =>
           failure(`The file ${file} may not be read by this user. Check who may read it.`)
         )
       )
+    return size
   })
 
 /** What an import did, as a sentence. */
@@ -111,7 +249,9 @@ export const summarySentence = (summary: ImportSummary): string => {
   ])
   const relationships = counts([
     [summary.relationshipsCreated, "created"],
-    [summary.relationshipsDeleted, "deleted"]
+    [summary.relationshipsUpdated ?? 0, "updated"],
+    [summary.relationshipsDeleted, "deleted"],
+    [summary.relationshipsUnchanged ?? 0, "unchanged"]
   ])
   return `Objects: ${objects}. Relationships: ${relationships}.`
 }

@@ -23,6 +23,14 @@ export const limits = {
   tasksPerCommand: 200,
   /** The least time between two drawings of the progress bar. */
   redrawMs: 50,
+  /** Sendings of one file that break off in a row, without a line more being committed, before an import is given up: about two minutes. */
+  brokenImportsInARow: 16,
+  importPauseFirstMs: 250,
+  importPauseLongestMs: 10_000,
+  /** Of a file whose name does not say what it is. */
+  sniffedBytes: 65_536,
+  /** Bad lines of one import that are kept for its JSON record. */
+  badLinesKept: 1_000,
   /** A build of the console takes a few seconds; one that takes this long is stuck. */
   consoleBuildMs: 180_000,
   /** Lines of the console build's output that are kept to say why it failed. */

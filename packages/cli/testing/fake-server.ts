@@ -20,6 +20,8 @@ export interface FakeState {
   events: Array<GraphEvent>
   /** What the import answers, line by line; a text that is no line breaks the stream off. */
   importLines: Array<unknown>
+  /** What the first imports answer instead, each once. */
+  importAnswers: Array<Array<unknown>>
   /** Statuses that these paths answer instead of doing anything. */
   failing: Map<string, { readonly status: number; readonly body: unknown }>
 }
@@ -65,6 +67,7 @@ const emptyState = (): FakeState => ({
   tasks: [],
   events: [],
   importLines: [],
+  importAnswers: [],
   failing: new Map()
 })
 
@@ -138,7 +141,9 @@ const route = (
         : eventPage(state, query)
     case "POST /import":
       return new Response(
-        state.importLines.map((one) => (typeof one === "string" ? one : `${JSON.stringify(one)}\n`)).join(""),
+        (state.importAnswers.shift() ?? state.importLines)
+          .map((one) => (typeof one === "string" ? one : `${JSON.stringify(one)}\n`))
+          .join(""),
         {
           headers: { "content-type": "application/x-ndjson" }
         }

@@ -37,6 +37,9 @@ export type EntryId = typeof EntryId.Type
 export const TaskId = Uuid.pipe(Schema.brand("TaskId"))
 export type TaskId = typeof TaskId.Type
 
+export const ImportId = Uuid.pipe(Schema.brand("ImportId"))
+export type ImportId = typeof ImportId.Type
+
 export const ToolCallId = Uuid.pipe(Schema.brand("ToolCallId"))
 export type ToolCallId = typeof ToolCallId.Type
 

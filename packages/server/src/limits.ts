@@ -155,6 +155,8 @@ export const agentLimits = {
 /** Of `http/`: requests and streams. */
 export const httpLimits = {
   bodyMaxBytes: 1_048_576,
+  /** From the head of a request to the end of its body; a file that is imported may take longer. */
+  bodyTimeoutMs: 60_000,
   heartbeatIntervalMs: 4_000,
   /** A stream looks for rows that no wake-up told of. */
   streamPollIntervalMs: 1_000,
@@ -178,4 +180,34 @@ export const graphLimits = {
   lockfileRangeMaxChars: 4_000,
   /** Faults of one file that are told; the others are counted. */
   lockfileFaultsShown: 20
+} as const
+
+/** Of `graph/`: files of lines that come and go. */
+export const transferLimits = {
+  /** Of one line, or one CSV record: an object of the largest size with every character escaped would not fit, and none is. */
+  lineMaxBytes: 1_048_576,
+  /** Lines that an import commits together. */
+  batchLines: 100,
+  /** Bytes of lines after which a batch is committed before it is full. */
+  batchBytes: 1_048_576,
+  /** Batches of all imports that this server commits at once; the others of its connections are everybody's. */
+  concurrentBatches: 3,
+  /** Tries of a batch that other writers were in the way of. */
+  batchMaxTries: 5,
+  /** Bad lines of one import that are told and kept; the others are counted. */
+  badLinesShown: 100,
+  badLineMaxChars: 500,
+  /** A sender that sends nothing for so long is gone. */
+  senderSilenceMs: 300_000,
+  /** How often a record says that its sender is still there, and after how long without that it is not. */
+  touchIntervalMs: 10_000,
+  silentAfterMs: 60_000,
+  /** Exports that this server writes at once; the others wait. */
+  concurrentExports: 3,
+  /** How long an export may wait and then hold its snapshot, and with it a connection. */
+  exportMaxMs: 1_800_000,
+  /** Rows of one read of an export; fewer when they are large. */
+  exportPageRows: 500,
+  exportPageBytes: 1_048_576,
+  exportTypes: 100
 } as const

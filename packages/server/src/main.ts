@@ -72,7 +72,8 @@ export const serveOn = Effect.fn("serveOn")(
     const platform = platformLayer.pipe(
       Layer.provideMerge(Layer.mergeAll(pool, Ids.layer, Models.layer, floor))
     )
-    const http = NodeHttpServer.layer(createServer, {
+    // Node would end a request that is not here after five minutes: a large import takes longer, and other bodies have a bound of their own.
+    const http = NodeHttpServer.layer(() => createServer({ requestTimeout: 0 }), {
       host: options.host,
       port: options.port,
       gracefulShutdownTimeout: httpLimits.drainTimeoutMs

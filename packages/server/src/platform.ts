@@ -21,8 +21,13 @@ import { Retries } from "./dispatch/retries.ts"
 import { Scheduler } from "./dispatch/scheduler.ts"
 import { Triggers } from "./dispatch/triggers.ts"
 import { Authorities } from "./graph/authority.ts"
+import { Exporter } from "./graph/exporter.ts"
 import { Gateway } from "./graph/gateway.ts"
+import { ImportBatch } from "./graph/import-batch.ts"
+import { ImportLookup } from "./graph/import-lookup.ts"
 import { Importer } from "./graph/importer.ts"
+import { Imports } from "./graph/imports.ts"
+import { LineImporter } from "./graph/line-importer.ts"
 import { Inspector } from "./graph/inspector.ts"
 import { Objects } from "./graph/objects.ts"
 import { Tokens } from "./http/tokens.ts"
@@ -64,9 +69,16 @@ const ground = Layer.provideMerge(
 const agents = Layer.provideMerge(Layer.mergeAll(Agents.layer, Contexts.layer, authorities), ground)
 const reads = Layer.provideMerge(Objects.layer, agents)
 const graph = Layer.provideMerge(Layer.mergeAll(Gateway.layer, Inspector.layer), reads)
+const imports = Layer.provideMerge(
+  Layer.mergeAll(ImportBatch.layer, Imports.layer),
+  Layer.provideMerge(ImportLookup.layer, graph)
+)
+const transfer = Layer.mergeAll(Importer.layer, LineImporter.layer, Exporter.layer).pipe(
+  Layer.provideMerge(imports)
+)
 const records = Layer.provideMerge(
-  Layer.mergeAll(Tasks.layer, ToolCalls.layer, Runs.layer, ProcessingLog.layer, Importer.layer),
-  graph
+  Layer.mergeAll(Tasks.layer, ToolCalls.layer, Runs.layer, ProcessingLog.layer),
+  transfer
 )
 const tools = Layer.provideMerge(Layer.mergeAll(GraphEffects.layer, runGuard, Endings.layer), records)
 const toolServers = Layer.provideMerge(ToolServers.layer, Layer.provideMerge(Toolbox.layer, tools))

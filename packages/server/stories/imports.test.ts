@@ -283,7 +283,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         [
           "is of a format that nobody knows",
           before,
-          'format: This must be "package-lock"',
+          'format: This must be "jsonl", "csv" or "package-lock"',
           {},
           422,
           "?format=yarn"

@@ -17,7 +17,7 @@ export const importFile = (
   })
 
 /** The lines of an import's answer. */
-export const linesOf = ({ body }: Answer): ReadonlyArray<Json> =>
+export const linesOf = ({ body }: Pick<Answer, "body">): ReadonlyArray<Json> =>
   typeof body === "string"
     ? body
         .trim()
@@ -28,6 +28,30 @@ export const linesOf = ({ body }: Answer): ReadonlyArray<Json> =>
 /** Imports a file and answers the last line: what was changed, or why it was not. */
 export const importLock = (story: Story, file: string): Effect.Effect<Json> =>
   Effect.map(importFile(story, file), (answer) => linesOf(answer).at(-1))
+
+/** Imports lines and answers all that is told. */
+export const importLines = (
+  story: Story,
+  file: string | Uint8Array,
+  query = "?format=jsonl"
+): Effect.Effect<ReadonlyArray<Json>> =>
+  Effect.map(importFile(story, file, {}, query), (answer) =>
+    answer.status === 200 ? linesOf(answer) : [{ type: "refused", ...answer.body }]
+  )
+
+/** Objects and relationships as lines of a file. */
+export const jsonl = (...lines: ReadonlyArray<unknown>): string =>
+  lines.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join("")
+
+/** The lines of an export. */
+export const exported = (story: Story, query = ""): Effect.Effect<ReadonlyArray<Json>> =>
+  Effect.map(story.send("GET", `/api/projects/${story.projectId}/export${query}`), ({ body }) =>
+    body === null
+      ? []
+      : (typeof body === "string" ? body.trim().split("\n") : [JSON.stringify(body)]).map((line) =>
+          JSON.parse(line)
+        )
+  )
 
 /** All items of a list of a project, whatever their number. */
 export const allOf = Effect.fn("allOf")(function* (story: Story, path: string) {

@@ -12,6 +12,10 @@ export interface Progress {
   readonly label: string
   readonly done: number
   readonly total: number
+  /** What is done of how much, where the bare numbers would not do. */
+  readonly count?: string | undefined
+  /** What follows the percentage: how fast it goes and how long it will take. */
+  readonly note?: string | undefined
 }
 
 const longestBar = 40
@@ -22,13 +26,14 @@ export const drawBar = (progress: Progress, columns: number, paint: Paint): stri
   const share = progress.total <= 0 ? 1 : Math.min(1, Math.max(0, progress.done / progress.total))
   const total = String(progress.total)
   // Padded, so that nothing to the right moves while the number grows.
-  const count = `${String(progress.done).padStart(total.length)}/${total}`
+  const count = progress.count ?? `${String(progress.done).padStart(total.length)}/${total}`
+  const note = progress.note === undefined ? "" : `  ${progress.note}`
   const percent = `${String(Math.floor(share * 100)).padStart(3)} %`
-  const room = columns - displayWidth(`${progress.label}    ${count}  ${percent}`)
-  if (room < shortestBar) return cutEnd(`${progress.label}  ${count}  ${percent}`, columns)
+  const room = columns - displayWidth(`${progress.label}    ${count}  ${percent}${note}`)
+  if (room < shortestBar) return cutEnd(`${progress.label}  ${count}  ${percent}${note}`, columns)
   const width = Math.min(longestBar, room)
   const filled = Math.floor(share * width)
-  return `${progress.label}  ${paint.good("━".repeat(filled))}${paint.dim("─".repeat(width - filled))}  ${count}  ${paint.bold(percent)}`
+  return `${progress.label}  ${paint.good("━".repeat(filled))}${paint.dim("─".repeat(width - filled))}  ${count}  ${paint.bold(percent)}${paint.dim(note)}`
 }
 
 /** The quarter that has been reached since `before`, or undefined when no line is due. */

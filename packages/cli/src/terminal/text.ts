@@ -51,3 +51,11 @@ export const pad = (text: string, columns: number, align: "left" | "right" = "le
   const space = " ".repeat(Math.max(0, columns - displayWidth(text)))
   return align === "left" ? text + space : space + text
 }
+
+/** A number of bytes as a person says it: `812 B`, `12.3 KB`, `4.5 GB`. */
+export const formatBytes = (bytes: number): string => {
+  const power = Math.min(byteUnits.length - 1, Math.floor(Math.log(Math.max(1, bytes)) / Math.log(1_000)))
+  return `${power === 0 ? bytes : (bytes / 1_000 ** power).toFixed(1)} ${byteUnits[power]}`
+}
+
+const byteUnits = ["B", "KB", "MB", "GB", "TB"]

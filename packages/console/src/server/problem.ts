@@ -57,7 +57,11 @@ const conflictSentences: Readonly<Record<ConflictReason, string>> = {
   notPermitted: "The agent may not make this change any more.",
   stopped: "A kill switch has stopped the agents.",
   agentDisabled: "The agent is disabled, and what it suggested cannot be done.",
-  state: "The present state does not allow this."
+  state: "The present state does not allow this.",
+  idTaken: "There is already an import with this id.",
+  finished: "This import is finished already.",
+  otherFile: "This is not the file that the import began with.",
+  otherSettings: "The import began with other settings."
 }
 
 const statusSentences: Readonly<Record<number, string>> = {

@@ -30,6 +30,12 @@ export class Database extends Context.Service<
       effect: Effect.Effect<A, E, R>
     ) => Effect.Effect<A, E, Exclude<R, ProjectTransaction>>
 
+    /** Runs reads in one transaction of a project that all see one moment, however long it takes. Nothing can be written. */
+    readonly inSnapshot: <A, E, R>(
+      projectId: ProjectId,
+      effect: Effect.Effect<A, E, R>
+    ) => Effect.Effect<A, E, Exclude<R, ProjectTransaction>>
+
     /** Runs an effect so that its writes can be undone alone, when it fails, inside an open transaction. */
     readonly attempt: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | ProjectTransaction>
 
@@ -41,17 +47,22 @@ export class Database extends Context.Service<
     Database,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const transaction = <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, E, R>) =>
+        orDie(
+          sql.withTransaction(
+            sql`select set_config('tropism.project', ${projectId}, true)`.pipe(
+              Effect.andThen(Effect.provideService(effect, ProjectTransaction, { projectId }))
+            )
+          )
+        )
       return Database.of({
         inProject: <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, E, R>) =>
-          againAfterClash(
-            orDie(
-              sql.withTransaction(
-                sql`select set_config('tropism.project', ${projectId}, true)`.pipe(
-                  Effect.andThen(Effect.provideService(effect, ProjectTransaction, { projectId }))
-                )
-              )
-            ),
-            poolLimits.clashRetries
+          againAfterClash(transaction(projectId, effect), poolLimits.clashRetries),
+        inSnapshot: <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, E, R>) =>
+          Effect.provideService(
+            transaction(projectId, effect),
+            SqlClient.BeginTransaction,
+            "begin isolation level repeatable read, read only"
           ),
         attempt: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
           Effect.andThen(ProjectTransaction, orDie(sql.withTransaction(effect))),

@@ -7,7 +7,7 @@
  * one transaction each. Dying in between leaves whole batches, and importing the
  * same file again plans only what is missing. Each change is its own root event.
  */
-import type { ImportLine } from "@tropism/api/graph-api"
+import type { ImportLine } from "@tropism/api/transfer-api"
 import { type Actor, direct } from "@tropism/domain/actor"
 import type { Change } from "@tropism/domain/change"
 import type { ObjectId, ProjectId } from "@tropism/domain/ids"
@@ -23,10 +23,11 @@ import { type ChangeRefused, refused } from "./refused.ts"
 export const packageType = "Package"
 export const dependencyType = "DEPENDS_ON"
 
-type Finished = Extract<ImportLine, { readonly type: "finished" }>
-
-/** What one batch adds to the import's counts. */
-type Counts = Omit<Finished, "type">
+/** What an import of a lockfile has done so far. */
+type Counts = Pick<
+  Extract<ImportLine, { readonly type: "finished" }>,
+  "created" | "updated" | "deleted" | "unchanged" | "relationshipsCreated" | "relationshipsDeleted"
+>
 
 export class Importer extends Context.Service<
   Importer,

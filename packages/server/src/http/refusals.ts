@@ -7,6 +7,7 @@ import { Conflict, InvalidInput, NotFound, TooManyRequests } from "@tropism/api/
 import { Effect } from "effect"
 import type { DefinitionRefused } from "../agent/checked-definition.ts"
 import { HttpEffect, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { ImportRefused } from "../graph/import-refused.ts"
 import type { InvalidLockfile } from "../graph/package-lock.ts"
 import type { TriggerRefused } from "../dispatch/admission.ts"
 import type { ChangeRefused } from "../graph/refused.ts"
@@ -77,4 +78,16 @@ export const invalidLockfile = ({ message, faults, total }: InvalidLockfile): In
     detail: total > 1 ? `${first}, and ${total - 1} more` : first,
     errors: faults
   })
+}
+
+/** An import that may not begin or go on. */
+export const importProblem = ({ reason, detail }: ImportRefused): Conflict | InvalidInput | NotFound => {
+  switch (reason) {
+    case "noImport":
+      return new NotFound({ detail })
+    case "invalid":
+      return invalid("", detail)
+    default:
+      return new Conflict({ reason, detail })
+  }
 }

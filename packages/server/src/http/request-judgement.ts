@@ -8,8 +8,8 @@
  * the contract is not asked here.
  */
 import { RequestJudgement } from "@tropism/api/authorization"
-import { importMaxBytes } from "@tropism/api/graph-api"
 import { BodyTooLarge, InvalidInput, MalformedRequest } from "@tropism/api/problems"
+import { importMaxBytes, lockfileMaxBytes } from "@tropism/api/transfer-api"
 import { textFault } from "@tropism/domain/json"
 import { scanJson } from "@tropism/domain/json-text"
 import { Effect, Layer } from "effect"
@@ -54,12 +54,13 @@ const judgeEncoding = Effect.gen(function* () {
 })
 
 const judgeFile = Effect.gen(function* () {
-  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const { headers, url } = yield* HttpServerRequest.HttpServerRequest
   if (!/^application\/octet-stream\s*(?:;|$)/i.test(headers["content-type"] ?? ""))
     return yield* new MalformedRequest({
       detail: "Send the file as the body, with the header content-type: application/octet-stream"
     })
-  if (Number(headers["content-length"] ?? 0) > importMaxBytes) return yield* tooLarge(importMaxBytes)
+  const maxBytes = /[?&]format=package-lock(?:&|$)/.test(url) ? lockfileMaxBytes : importMaxBytes
+  if (Number(headers["content-length"] ?? 0) > maxBytes) return yield* tooLarge(maxBytes)
 })
 
 /** Reads the body once; the contract decodes the same bytes afterwards. */
@@ -68,7 +69,10 @@ const judgeBody = Effect.gen(function* () {
   if (request.method === "GET" || request.method === "HEAD" || request.method === "DELETE") return
   const tooLargeHere = tooLarge(httpLimits.bodyMaxBytes)
   if (Number(request.headers["content-length"] ?? 0) > httpLimits.bodyMaxBytes) return yield* tooLargeHere
-  const bytes = yield* Effect.mapError(request.arrayBuffer, () => tooLargeHere)
+  const bytes = yield* request.arrayBuffer.pipe(
+    Effect.mapError(() => tooLargeHere),
+    Effect.timeoutOrElse({ duration: httpLimits.bodyTimeoutMs, orElse: () => tooSlow })
+  )
   if (bytes.byteLength === 0) return
   if (!/^application\/json\s*(?:;|$)/i.test(request.headers["content-type"] ?? "")) return yield* sendJson
   const text = yield* Effect.mapError(
@@ -92,4 +96,11 @@ const utf8 = new TextDecoder("utf-8", { fatal: true })
 export const readText = (bytes: ArrayBuffer | Uint8Array) =>
   Effect.try({ try: () => utf8.decode(bytes), catch: () => "notUtf8" as const })
 
-const tooLarge = (maxBytes: number) => new BodyTooLarge({ detail: `A body may have ${maxBytes} bytes here` })
+const tooSlow = Effect.fail(
+  new MalformedRequest({
+    detail: `The body did not come within ${httpLimits.bodyTimeoutMs / 1_000} seconds: send the request again`
+  })
+)
+
+export const tooLarge = (maxBytes: number) =>
+  new BodyTooLarge({ detail: `A body may have ${maxBytes} bytes here` })

@@ -21,6 +21,7 @@ import { processingHandlers } from "./processing-handlers.ts"
 import { contextsHandlers, runsHandlers } from "./runs-handlers.ts"
 import { projectsHandlers, systemHandlers } from "./system-handlers.ts"
 import { tasksHandlers } from "./tasks-handlers.ts"
+import { transferHandlers } from "./transfer-handlers.ts"
 
 const handlers = Layer.mergeAll(
   systemHandlers,
@@ -30,6 +31,7 @@ const handlers = Layer.mergeAll(
   relationshipsHandlers,
   feedHandlers,
   chainsHandlers,
+  transferHandlers,
   agentsHandlers,
   processingHandlers,
   runsHandlers,

@@ -1,0 +1,127 @@
+/**
+ * Where a CSV record ends and what its fields are, as RFC 4180 says.
+ *
+ * Flow: **graph** → outbox → dispatch → run → tool → task
+ *
+ * Structure is ASCII, so records are cut from bytes before anything is decoded.
+ * A record that breaks the grammar costs its first line and no other: what
+ * follows that line is looked at anew. No byte is looked at more than twice for
+ * it, since the second look is inside quotes where the first was outside.
+ */
+import type { FoundRecord, RecordScanner } from "./import-records.ts"
+
+const quote = 34
+const comma = 44
+const lineFeed = 10
+const carriageReturn = 13
+
+/** Where in a field the scanner is; `closed` is after a quote that ends the field or is the first of two. */
+type At = "start" | "plain" | "quoted" | "closed"
+
+const strayQuote =
+  "A quote stands inside a field that does not begin with one: put the whole field in quotes and double the quotes inside"
+const afterQuote = "Something follows the closing quote of a field: double the quotes that belong to its text"
+const unclosed = "The quotes that open in this line are never closed: close them, or double the ones inside"
+
+/** Cuts records; line breaks inside quotes belong to them. */
+export const csvScanner = (): RecordScanner => {
+  let seen = 0
+  let at: At = "start"
+  let lines = 0
+  let firstLineLength = 0
+  let fault: string | undefined
+
+  const reset = (): void => {
+    seen = 0
+    at = "start"
+    lines = 0
+    firstLineLength = 0
+    fault = undefined
+  }
+
+  const found = (length: number, lineCount: number): FoundRecord => {
+    const answer =
+      fault !== undefined && lineCount > 1
+        ? { length: firstLineLength, lines: 1, fault }
+        : { length, lines: lineCount, fault }
+    reset()
+    return answer
+  }
+
+  const broken = (message: string): void => {
+    fault = message
+    at = "plain"
+  }
+
+  /** Moves over one byte; answers whether the record ends after it. What is broken ends with its line, whatever quotes follow. */
+  const step = (byte: number | undefined, offset: number): boolean => {
+    if (byte === lineFeed) {
+      lines += 1
+      if (lines === 1) firstLineLength = offset + 1
+      return at !== "quoted"
+    }
+    if (fault !== undefined) return false
+    if (at === "quoted") at = byte === quote ? "closed" : "quoted"
+    else if (byte === comma) at = "start"
+    else if (byte === quote) {
+      if (at === "plain") broken(strayQuote)
+      else at = "quoted"
+    } else if (at === "start") at = "plain"
+    else if (at === "closed" && byte !== carriageReturn) broken(afterQuote)
+    return false
+  }
+
+  return {
+    scan: (bytes, isLast) => {
+      while (seen < bytes.length) {
+        const isEnd = step(bytes[seen], seen)
+        seen += 1
+        if (isEnd) return found(seen, lines)
+      }
+      if (!isLast) return undefined
+      if (at === "quoted") broken(unclosed)
+      return found(bytes.length, lines + 1)
+    },
+    overflow: () => {
+      if (at === "quoted" && lines > 0) {
+        broken(unclosed)
+        return found(firstLineLength, lines + 1)
+      }
+      reset()
+      return undefined
+    }
+  }
+}
+
+/** One field; `isQuoted` tells an empty text from nothing. */
+export interface CsvField {
+  readonly text: string
+  readonly isQuoted: boolean
+}
+
+/** The fields of a record in which the scanner found no fault; its line break may be there. */
+export const csvFields = (record: string): ReadonlyArray<CsvField> => {
+  const text = record.replace(/\r?\n$|\r$/, "")
+  const fields: Array<CsvField> = []
+  let from = 0
+  while (true) {
+    const isQuoted = text[from] === '"'
+    const end = isQuoted ? closingQuote(text, from) + 1 : from
+    const separator = text.indexOf(",", end)
+    const next = separator === -1 ? text.length : separator
+    fields.push(
+      isQuoted
+        ? { text: text.slice(from + 1, end - 1).replaceAll('""', '"'), isQuoted }
+        : { text: text.slice(from, next), isQuoted }
+    )
+    if (separator === -1) return fields
+    from = separator + 1
+  }
+}
+
+/** Where the quotes that open at a place close; two in a row are one of the text. */
+const closingQuote = (text: string, open: number): number => {
+  let at = text.indexOf('"', open + 1)
+  while (at !== -1 && text[at + 1] === '"') at = text.indexOf('"', at + 2)
+  return at === -1 ? text.length : at
+}

@@ -1,0 +1,204 @@
+/**
+ * Writes a project's graph as lines that an import reads back.
+ *
+ * Flow: **graph** → outbox → dispatch → run → tool → task
+ *
+ * Objects first, then the relationships between them, all from one snapshot,
+ * page by page in the order of their ids, so that neither a large graph nor a
+ * slow reader costs memory. A snapshot holds a connection and keeps the database
+ * from tidying up, so it is held for a bounded time, and by few at once.
+ */
+import type { ObjectId, ProjectId } from "@tropism/domain/ids"
+import type { Properties } from "@tropism/domain/json"
+import type { LineEnd, TransferLine } from "@tropism/domain/transfer-line"
+import { type Cause, Context, Effect, Layer, Queue, Semaphore, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import { Database, onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { transferLimits } from "../limits.ts"
+
+export interface ExportFilter {
+  /** Only these types, and the relationships between them; undefined for all. */
+  readonly types: ReadonlyArray<string> | undefined
+  /** The graph as it was then; undefined for now. */
+  readonly asOf: Date | undefined
+}
+
+/** How many lines there are, as nearly as can be said before they are read. */
+export interface ExportSize {
+  readonly objects: number
+  readonly relationships: number
+}
+
+interface ObjectPart {
+  readonly id: ObjectId
+  readonly type: string
+  readonly key: string | null
+  readonly properties: Properties
+}
+
+interface RelationshipPart {
+  readonly id: string
+  readonly type: string
+  readonly properties: Properties
+  readonly fromId: ObjectId
+  readonly fromType: string
+  readonly fromKey: string | null
+  readonly toId: ObjectId
+  readonly toType: string
+  readonly toKey: string | null
+}
+
+export class Exporter extends Context.Service<
+  Exporter,
+  {
+    readonly size: (filter: ExportFilter) => Effect.Effect<ExportSize, never, ProjectTransaction>
+    /** The lines as text, some at a time. It ends with a line that has an `error` when it cannot be finished. */
+    readonly lines: (projectId: ProjectId, filter: ExportFilter) => Stream.Stream<string>
+  }
+>()("@tropism/server/graph/Exporter") {
+  static readonly layer = Layer.effect(
+    Exporter,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const database = yield* Database
+      const turns = yield* Semaphore.make(transferLimits.concurrentExports)
+
+      const size = Effect.fn("Exporter.size")(function* ({ types }: ExportFilter) {
+        const { projectId } = yield* ProjectTransaction
+        const ofTypes = types === undefined ? sql`` : sql`and type = any(${types})`
+        const between =
+          types === undefined
+            ? sql``
+            : sql`and exists (select 1 from kb.graph_objects one where one.id = from_id and one.type = any(${types}))
+                  and exists (select 1 from kb.graph_objects one where one.id = to_id and one.type = any(${types}))`
+        return yield* Effect.flatMap(
+          sql<ExportSize>`select
+            (select count(*)::int from kb.graph_objects where project_id = ${projectId} and deleted_at is null ${ofTypes}) as objects,
+            (select count(*)::int from kb.graph_relationships where project_id = ${projectId} and deleted_at is null ${between}) as relationships`,
+          onlyRow
+        )
+      }, orDie)
+
+      /** What stood in an entity at a time, to the millisecond: the last event of it up to then has it as it was. */
+      const lastEvent = (asOf: Date) => sql`
+        cross join lateral (
+          select event.type as change, event.snapshot from kb.graph_events event
+          where event.entity_id = one.id and event.created_at < ${asOf}::timestamptz + interval '1 millisecond' order by event.version desc limit 1
+        ) past`
+
+      const readObjects = ({ types, asOf }: ExportFilter) =>
+        Effect.fnUntraced(function* (after: string, limit: number) {
+          const { projectId } = yield* ProjectTransaction
+          const where = [
+            sql`one.project_id = ${projectId} and one.id > ${after}`,
+            ...(types === undefined ? [] : [sql`one.type = any(${types})`]),
+            asOf === undefined ? sql`one.deleted_at is null` : sql`past.change <> 'deleted'`
+          ]
+          const properties = asOf === undefined ? sql`one.properties` : sql`past.snapshot->'properties'`
+          return yield* sql<ObjectPart>`
+            select one.id, one.type, one.key, ${properties} as properties
+            from kb.graph_objects one ${asOf === undefined ? sql`` : lastEvent(asOf)}
+            where ${sql.and(where)} order by one.id limit ${limit}`
+        }, orDie)
+
+      const readRelationships = ({ types, asOf }: ExportFilter) =>
+        Effect.fnUntraced(function* (after: string, limit: number) {
+          const { projectId } = yield* ProjectTransaction
+          const where = [
+            sql`one.project_id = ${projectId} and one.id > ${after}`,
+            ...(types === undefined ? [] : [sql`start.type = any(${types}) and finish.type = any(${types})`]),
+            asOf === undefined ? sql`one.deleted_at is null` : sql`past.change <> 'deleted'`
+          ]
+          const properties = asOf === undefined ? sql`one.properties` : sql`past.snapshot->'properties'`
+          return yield* sql<RelationshipPart>`
+            select one.id, one.type, ${properties} as properties, start.id as from_id, start.type as from_type, start.key as from_key,
+              finish.id as to_id, finish.type as to_type, finish.key as to_key
+            from kb.graph_relationships one
+            join kb.graph_objects start on start.id = one.from_id join kb.graph_objects finish on finish.id = one.to_id
+            ${asOf === undefined ? sql`` : lastEvent(asOf)}
+            where ${sql.and(where)} order by one.id limit ${limit}`
+        }, orDie)
+
+      /** Offers everything, in the transaction of the snapshot; a full queue is a slow reader, and waits for it. */
+      const write = Effect.fn("Exporter.write")(function* (filter: ExportFilter, queue: LineQueue) {
+        yield* offerAll(queue, readObjects(filter), objectLine)
+        yield* offerAll(queue, readRelationships(filter), relationshipLine)
+      })
+
+      const lines = (projectId: ProjectId, filter: ExportFilter): Stream.Stream<string> =>
+        Stream.callback<string>(
+          (queue) => {
+            const tell = (error: string) => Queue.offer(queue, `${JSON.stringify({ error })}\n`)
+            const turn = turns
+              .withPermits(1)(database.inSnapshot(projectId, write(filter, queue)))
+              .pipe(
+                Effect.timeoutOrElse({
+                  duration: transferLimits.exportMaxMs,
+                  orElse: () => tell(tookTooLong)
+                })
+              )
+            return turn.pipe(
+              Effect.catchCause((cause) =>
+                Effect.andThen(
+                  Effect.logError("An export failed", cause),
+                  tell("This export is not whole: the server failed; its log says why.")
+                )
+              ),
+              Effect.andThen(Queue.end(queue))
+            )
+          },
+          { bufferSize: 1, strategy: "suspend" }
+        )
+
+      return Exporter.of({ size, lines })
+    })
+  )
+}
+
+const tookTooLong = `This export is not whole: it took longer than the ${transferLimits.exportMaxMs / 60_000} minutes that one may take, waiting for others included. Read it faster, or export fewer types at a time.`
+
+type LineQueue = Queue.Queue<string, Cause.Done>
+
+const firstId = "00000000-0000-0000-0000-000000000000"
+
+/** Reads page after page; the pages are as large as the rows before let expect. */
+const offerAll = Effect.fnUntraced(function* <Row extends { readonly id: string }, E, R>(
+  queue: LineQueue,
+  read: (after: string, limit: number) => Effect.Effect<ReadonlyArray<Row>, E, R>,
+  lineOf: (row: Row) => TransferLine
+) {
+  let after = firstId
+  let limit = 16
+  while (true) {
+    const rows = yield* read(after, limit)
+    const last = rows.at(-1)
+    if (!last) return
+    const text = rows.map((row) => `${JSON.stringify(lineOf(row))}\n`).join("")
+    yield* Queue.offer(queue, text)
+    if (rows.length < limit) return
+    after = last.id
+    limit = Math.max(
+      1,
+      Math.min(
+        transferLimits.exportPageRows,
+        limit * 4,
+        Math.floor((transferLimits.exportPageBytes * rows.length) / text.length)
+      )
+    )
+  }
+})
+
+/** An object without a key is told with its id, by which a relationship names it. */
+const objectLine = ({ id, type, key, properties }: ObjectPart): TransferLine =>
+  key === null ? { id, type, properties } : { type, key, properties }
+
+const relationshipLine = (row: RelationshipPart): TransferLine => ({
+  relationship: {
+    type: row.type,
+    from: endOf(row.fromId, row.fromType, row.fromKey),
+    to: endOf(row.toId, row.toType, row.toKey)
+  },
+  properties: row.properties
+})
+
+const endOf = (id: ObjectId, type: string, key: string | null): LineEnd => (key === null ? id : { type, key })

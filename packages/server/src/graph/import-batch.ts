@@ -1,0 +1,190 @@
+/**
+ * Makes the graph say what a batch of lines says, in the caller's transaction.
+ *
+ * Flow: **graph** → outbox → dispatch → run → tool → task
+ *
+ * What the lines speak of is read at once, objects under lock; then each change
+ * goes through the gateway. Of a line that says what is so already nothing is
+ * written. When somebody else was faster (a key or a relationship came or went
+ * meanwhile) the batch fails as `Raced`, and its transaction is done again.
+ */
+import type { LineCounts } from "@tropism/api/transfer-api"
+import type { Change } from "@tropism/domain/change"
+import type { ObjectId } from "@tropism/domain/ids"
+import { canonicalJson, isJsonObject, mergePatch, type Properties } from "@tropism/domain/json"
+import type { LineEnd, ObjectLine, RelationshipLine } from "@tropism/domain/transfer-line"
+import { Context, Effect, Layer, Schema } from "effect"
+import type { ProjectTransaction } from "../database/database.ts"
+import { type Author, Gateway } from "./gateway.ts"
+import { ImportLookup, type KnownRelationship, type Pair, pairOf } from "./import-lookup.ts"
+import { noCounts } from "./imports.ts"
+import type { ChangeRefused } from "./refused.ts"
+
+/** A line that could be read. */
+export interface ReadLine {
+  readonly line: number
+  readonly value: ObjectLine | RelationshipLine
+}
+
+/** What a batch did. */
+export interface BatchOutcome {
+  readonly counts: LineCounts
+  readonly badLines: ReadonlyArray<{ readonly line: number; readonly message: string }>
+}
+
+/** Somebody else changed what the batch had read: do its transaction again. */
+export class Raced extends Schema.TaggedError<Raced>()("Raced", {}) {}
+
+export class ImportBatch extends Context.Service<
+  ImportBatch,
+  {
+    /** Applies the lines; `mayRace` is false for the last try, where what was raced for is a bad line. */
+    readonly apply: (
+      lines: ReadonlyArray<ReadLine>,
+      author: Author,
+      mayRace: boolean
+    ) => Effect.Effect<BatchOutcome, Raced, ProjectTransaction>
+  }
+>()("@tropism/server/graph/ImportBatch") {
+  static readonly layer = Layer.effect(
+    ImportBatch,
+    Effect.gen(function* () {
+      const gateway = yield* Gateway
+      const lookup = yield* ImportLookup
+
+      const apply = Effect.fn("ImportBatch.apply")(function* (
+        lines: ReadonlyArray<ReadLine>,
+        author: Author,
+        mayRace: boolean
+      ) {
+        const objectLines = lines.filter(isObjectLine)
+        const relationshipLines = lines.filter(isRelationshipLine)
+        const known = yield* lookup.objects(
+          objectLines.map(({ value }) => value),
+          relationshipLines.flatMap(({ value }) => [value.relationship.from, value.relationship.to])
+        )
+        const counts: { -readonly [K in keyof LineCounts]: number } = { ...noCounts }
+        const badLines: Array<{ readonly line: number; readonly message: string }> = []
+        const refuse = (line: number, message: string) =>
+          Effect.sync(() => {
+            counts.failed += 1
+            badLines.push({ line, message })
+          })
+
+        const change = (wanted: Change) => gateway.apply(wanted, author)
+
+        /** Does what one line says; a refusal is told with its line, a race undoes the batch. */
+        const each =
+          <A extends ReadLine>(act: (line: A) => Effect.Effect<void, ChangeRefused, ProjectTransaction>) =>
+          (line: A) =>
+            Effect.catchTag(act(line), "ChangeRefused", (refusal) =>
+              mayRace && raced.has(refusal.reason)
+                ? Effect.fail(new Raced())
+                : refuse(line.line, sentenceOf(refusal))
+            )
+
+        const putObject = Effect.fnUntraced(function* ({ line, value }: ObjectReadLine) {
+          const found = known.find(value)
+          const properties = value.properties ?? {}
+          if (!found) {
+            const { entity } = yield* change({
+              type: "create",
+              objectType: value.type,
+              key: value.key ?? null,
+              data: properties
+            })
+            if (entity.kind === "object") known.made(value, entity.object, line)
+            counts.created += 1
+          } else if (found.type !== value.type) {
+            yield* refuse(line, `The object ${found.id} is a ${found.type} and no ${value.type}`)
+          } else {
+            const patch = mergePatchTo(found.properties, properties)
+            if (isEmpty(patch)) return void (counts.unchanged += 1)
+            const applied = yield* change({ type: "update", objectId: found.id, data: patch })
+            if (applied.entity.kind === "object") found.properties = applied.entity.object.properties
+            counts[applied.change === "unchanged" ? "unchanged" : "updated"] += 1
+          }
+        })
+
+        /** An end must stand before the line that names it, so that what a file means does not depend on its batches. */
+        const endId = (end: LineEnd, line: number): ObjectId | undefined => {
+          const object = known.end(end)
+          return object && object.line < line ? object.id : undefined
+        }
+
+        const pairFor = ({ line, value: { relationship } }: RelationshipReadLine): Pair | undefined => {
+          const fromId = endId(relationship.from, line)
+          const toId = endId(relationship.to, line)
+          return fromId && toId && { type: relationship.type, fromId, toId }
+        }
+
+        const putRelationship = (present: Map<string, KnownRelationship>) =>
+          Effect.fnUntraced(function* (one: RelationshipReadLine) {
+            const pair = pairFor(one)
+            if (!pair)
+              return yield* refuse(
+                one.line,
+                noEnd(one, (end) => endId(end, one.line) !== undefined)
+              )
+            const before = present.get(pairOf(pair))
+            const patch = mergePatchTo(before?.properties ?? {}, one.value.properties ?? {})
+            if (before && isEmpty(patch)) return void (counts.relationshipsUnchanged += 1)
+            if (before) yield* change({ type: "deleteRelationship", relationshipId: before.id })
+            const data = before ? mergePatch(before.properties, patch) : (one.value.properties ?? {})
+            const { entity } = yield* change({
+              type: "createRelationship",
+              relationship: pair,
+              data: isJsonObject(data) ? data : {}
+            })
+            if (entity.kind === "relationship") present.set(pairOf(pair), entity.relationship)
+            counts[before ? "relationshipsUpdated" : "relationshipsCreated"] += 1
+          })
+
+        yield* Effect.forEach(objectLines, each(putObject), { discard: true })
+        if (!(yield* lookup.remember(known.named()))) return yield* new Raced()
+        const present = yield* lookup.relationships(relationshipLines.flatMap((one) => pairFor(one) ?? []))
+        yield* Effect.forEach(relationshipLines, each(putRelationship(present)), { discard: true })
+        return { counts, badLines: badLines.toSorted((a, b) => a.line - b.line) }
+      })
+
+      return ImportBatch.of({ apply })
+    })
+  )
+}
+
+type ObjectReadLine = { readonly line: number; readonly value: ObjectLine }
+type RelationshipReadLine = { readonly line: number; readonly value: RelationshipLine }
+
+const isRelationshipLine = (one: ReadLine): one is RelationshipReadLine => "relationship" in one.value
+const isObjectLine = (one: ReadLine): one is ObjectReadLine => !isRelationshipLine(one)
+
+/** Refusals that another writer between our look and our write explains. */
+const raced: ReadonlySet<string> = new Set(["keyTaken", "relationshipExists", "notFound", "version"])
+
+const sentenceOf = ({ detail, pointer }: ChangeRefused): string =>
+  pointer === undefined || pointer === "" ? detail : `${pointer}: ${detail}`
+
+const noEnd = (
+  { value: { relationship } }: RelationshipReadLine,
+  isThere: (end: LineEnd) => boolean
+): string => {
+  const pointer = isThere(relationship.from) ? "to" : "from"
+  const end = relationship[pointer]
+  const what = typeof end === "string" ? `object ${end}` : `${end.type} with the key ${end.key}`
+  return `/relationship/${pointer}: There is no ${what} in the graph or in an earlier line`
+}
+
+const isEmpty = (patch: Properties): boolean => Object.keys(patch).length === 0
+
+/** What of a line's properties is not so yet, as a merge patch: null removes, objects merge, all else replaces. */
+export const mergePatchTo = (before: Properties, wanted: Properties): Properties => {
+  const patch = new Map<string, Schema.Json>()
+  for (const [name, value] of Object.entries(wanted)) {
+    const old = Object.hasOwn(before, name) ? before[name] : undefined
+    if (isJsonObject(old) && isJsonObject(value)) {
+      const inner = mergePatchTo(old, value)
+      if (!isEmpty(inner)) patch.set(name, inner)
+    } else if (canonicalJson(old ?? null) !== canonicalJson(value)) patch.set(name, value)
+  }
+  return Object.fromEntries(patch)
+}

@@ -1,0 +1,206 @@
+/**
+ * Imports a file of lines while it comes: read, committed and told in batches.
+ *
+ * Flow: **graph** → outbox → dispatch → run → tool → task
+ *
+ * Each batch is one transaction that also says in the import's record how far
+ * the file is committed. So whatever dies, sending the file again with the
+ * import's id goes on behind the last committed line, and no line works twice;
+ * the digest of what is skipped shows that it is the same file.
+ */
+import type { BadLine, ImportLine, LineCounts } from "@tropism/api/transfer-api"
+import { direct } from "@tropism/domain/actor"
+import { Cause, Context, Effect, Layer, Predicate, Schedule, Semaphore, Stream } from "effect"
+import { Database } from "../database/database.ts"
+import { transferLimits } from "../limits.ts"
+import { type ImportAnswer, makeImportAnswer } from "./import-answer.ts"
+import { ImportBatch } from "./import-batch.ts"
+import { type FileBatch, type LineImport, type OpenFile, openFile } from "./import-file.ts"
+import type { FilePlace } from "./import-records.ts"
+import type { ImportRefused } from "./import-refused.ts"
+import type { FileBrokeOff } from "./import-source.ts"
+import { Imports, noCounts, type Sending, type SendingLost } from "./imports.ts"
+
+/** An import that somebody is sending a file for. */
+interface Session {
+  readonly request: LineImport<unknown>
+  readonly sending: Sending
+  readonly file: OpenFile
+  readonly answer: ImportAnswer
+  counts: LineCounts
+  badLines: ReadonlyArray<BadLine>
+  lines: number
+}
+
+export class LineImporter extends Context.Service<
+  LineImporter,
+  {
+    /** Reads as much as it needs to judge whether the import may begin or go on; the rest is read while the answer is sent. */
+    readonly open: <E>(request: LineImport<E>) => Effect.Effect<Stream.Stream<ImportLine>, ImportRefused>
+  }
+>()("@tropism/server/graph/LineImporter") {
+  static readonly layer = Layer.effect(
+    LineImporter,
+    Effect.gen(function* () {
+      const database = yield* Database
+      const imports = yield* Imports
+      const batch = yield* ImportBatch
+      const turns = yield* Semaphore.make(transferLimits.concurrentBatches)
+
+      /** Commits a batch together with how far it is; done again when other writers were in its way. */
+      const commit = (
+        session: Session,
+        { lines, badLines, place }: FileBatch,
+        tries: number
+      ): Effect.Effect<void, SendingLost> => {
+        const { projectId, by } = session.request
+        const author = { actor: { actorType: "user", actorId: by }, cause: direct } as const
+        const isLastTry = tries >= transferLimits.batchMaxTries
+        const transaction = Effect.gen(function* () {
+          const outcome = yield* batch.apply(lines, author, !isLastTry)
+          const bad = [...badLines, ...outcome.badLines].toSorted((a, b) => a.line - b.line).map(shortened)
+          const counts = addCounts(session.counts, outcome.counts, badLines.length)
+          const shown = [...session.badLines, ...bad].slice(0, transferLimits.badLinesShown)
+          const hasNews = shown.length > session.badLines.length
+          yield* imports.advance(session.sending, { place, counts, badLines: hasNews ? shown : undefined })
+          return { counts, shown }
+        })
+        return turns
+          .withPermits(1)(database.inProject(projectId, transaction))
+          .pipe(
+            Effect.flatMap(({ counts, shown }) => {
+              const news = shown.slice(session.badLines.length)
+              session.counts = counts
+              session.badLines = shown
+              session.lines = place.lines
+              return session.answer.tell(
+                ...news.map((one): ImportLine => ({ type: "badLine", ...one })),
+                progressOf(session, place)
+              )
+            }),
+            Effect.catchTag("Raced", () => commit(session, { lines, badLines, place }, tries + 1))
+          )
+      }
+
+      /** Commits all that comes, until the file ends. */
+      const work = Effect.fn("LineImporter.work")(function* (session: Session) {
+        const { file, sending, request } = session
+        while (true) {
+          const next = yield* file.nextBatch
+          if (!next) break
+          yield* commit(session, next, 1)
+        }
+        yield* database.inProject(request.projectId, imports.finish(sending))
+        yield* session.answer.tell(finishedOf(session))
+      })
+
+      /** Leaves an import so that it can be gone on with, and says so. */
+      const leave = (session: Session, reason: string) =>
+        database.inProject(session.request.projectId, imports.interrupt(session.sending, reason)).pipe(
+          Effect.catchCause((cause) => Effect.logWarning("An import's end could not be kept", cause)),
+          Effect.andThen(
+            session.answer.tell({
+              type: "failed",
+              message: `${reason}. Send the file again to go on.`,
+              resume: session.sending.id
+            })
+          )
+        )
+
+      const lost = (session: Session) =>
+        session.answer.tell({
+          type: "failed",
+          message: "The same import is being gone on with by somebody else, who has it now"
+        })
+
+      const ended = (
+        session: Session,
+        cause: Cause.Cause<SendingLost | FileBrokeOff>
+      ): Effect.Effect<void> => {
+        if (Cause.hasInterrupts(cause)) return leave(session, "The connection to the sender ended")
+        const error = Cause.squash(cause)
+        if (isTagged(error, "SendingLost")) return lost(session)
+        if (isTagged(error, "FileBrokeOff")) return leave(session, (error as FileBrokeOff).detail)
+        return Effect.andThen(
+          Effect.logError("An import failed", cause),
+          leave(session, "The server failed; its log says why")
+        )
+      }
+
+      /** Works until the file ends or its sender goes. */
+      const run = (session: Session): Stream.Stream<ImportLine> =>
+        Stream.unwrap(
+          Effect.gen(function* () {
+            const { request, sending, answer, file } = session
+            yield* Effect.addFinalizer(() => file.close)
+            yield* answer.tell({ type: "started", importId: sending.id, skippedLines: file.skippedLines })
+            const stillThere = Effect.ignoreCause(
+              database.inProject(request.projectId, imports.touch(sending))
+            )
+            yield* Effect.forkScoped(
+              Effect.repeat(stillThere, Schedule.spaced(transferLimits.touchIntervalMs))
+            )
+            yield* work(session).pipe(
+              Effect.onError((cause) => ended(session, cause)),
+              Effect.ignoreCause,
+              Effect.ensuring(answer.end),
+              Effect.forkScoped
+            )
+            return answer.lines
+          })
+        )
+
+      const open = Effect.fn("LineImporter.open")(function* <E>(request: LineImport<E>) {
+        const { sending, file, record } = yield* openFile(request, { database, imports })
+        return run({
+          request,
+          sending,
+          file,
+          answer: yield* makeImportAnswer,
+          counts: record?.counts ?? noCounts,
+          badLines: record?.badLines ?? [],
+          lines: record?.lines ?? 0
+        })
+      })
+
+      return LineImporter.of({ open })
+    })
+  )
+}
+
+const isTagged = (error: unknown, tag: string): boolean => Predicate.isTagged(error, tag)
+
+const shortened = ({ line, message }: BadLine): BadLine => ({
+  line,
+  message:
+    message.length > transferLimits.badLineMaxChars
+      ? `${message.slice(0, transferLimits.badLineMaxChars)}…`
+      : message
+})
+
+const addCounts = (before: LineCounts, more: LineCounts, unread: number): LineCounts => ({
+  created: before.created + more.created,
+  updated: before.updated + more.updated,
+  unchanged: before.unchanged + more.unchanged,
+  relationshipsCreated: before.relationshipsCreated + more.relationshipsCreated,
+  relationshipsUpdated: before.relationshipsUpdated + more.relationshipsUpdated,
+  relationshipsUnchanged: before.relationshipsUnchanged + more.relationshipsUnchanged,
+  failed: before.failed + more.failed + unread
+})
+
+const progressOf = ({ request, counts }: Session, place: FilePlace): ImportLine => ({
+  type: "progress",
+  done: place.bytes,
+  total: request.totalBytes,
+  lines: place.lines,
+  counts
+})
+
+const finishedOf = ({ sending, counts, lines }: Session): ImportLine => ({
+  type: "finished",
+  importId: sending.id,
+  lines,
+  ...counts,
+  deleted: 0,
+  relationshipsDeleted: 0
+})

@@ -1,0 +1,134 @@
+/**
+ * Files that come and go: imports, what is known of them, and exports.
+ *
+ * Flow: **http** → graph → outbox → dispatch → run → tool → task
+ */
+import { Api } from "@tropism/api/api"
+import { type ImportLine, lockfileMaxBytes } from "@tropism/api/transfer-api"
+import type { BodyTooLarge } from "@tropism/api/problems"
+import type { ProjectId, UserId } from "@tropism/domain/ids"
+import { Effect, Stream } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Exporter } from "../graph/exporter.ts"
+import { Importer } from "../graph/importer.ts"
+import { Imports } from "../graph/imports.ts"
+import { LineImporter } from "../graph/line-importer.ts"
+import { readPackageLock } from "../graph/package-lock.ts"
+import { transferLimits } from "../limits.ts"
+import { inProject, reading } from "./access.ts"
+import { pageById } from "./paging.ts"
+import { importProblem, invalid, invalidLockfile, orNotFound } from "./refusals.ts"
+import { readText, tooLarge } from "./request-judgement.ts"
+
+export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers) =>
+  handlers
+    .handle(
+      "import",
+      Effect.fn("http.import")(function* ({ params: { projectId }, payload, query }) {
+        const { userId: by } = yield* inProject(projectId, "editor", Effect.succeed)
+        const { format, name, id, resume, type, key } = query
+        if (format === "package-lock") return yield* importLock(projectId, by, payload, name)
+        if (format !== "csv" && (type ?? key) !== undefined)
+          return yield* invalid(
+            type === undefined ? "key" : "type",
+            "Only a CSV file is told its type and key beside it"
+          )
+        const { headers } = yield* HttpServerRequest.HttpServerRequest
+        const length = headers["content-length"]
+        const importer = yield* LineImporter
+        const lines: Stream.Stream<ImportLine> = yield* Effect.mapError(
+          importer.open({
+            projectId,
+            by,
+            file: { format, name, settings: { type, key } },
+            id,
+            resume,
+            totalBytes: length === undefined ? null : Number(length),
+            body: payload
+          }),
+          importProblem
+        )
+        return lines
+      })
+    )
+    .handle(
+      "listImports",
+      Effect.fn("http.imports.list")(function* ({ params, query }) {
+        const imports = yield* Imports
+        return yield* reading(params.projectId, pageById(query, imports.list))
+      })
+    )
+    .handle(
+      "getImport",
+      Effect.fn("http.imports.get")(function* ({ params }) {
+        const imports = yield* Imports
+        const kept = yield* orNotFound("import")(reading(params.projectId, imports.get(params.importId)))
+        return kept.record
+      })
+    )
+    .handleRaw(
+      "export",
+      Effect.fn("http.export")(function* ({ params: { projectId }, query }) {
+        const exporter = yield* Exporter
+        const filter = yield* exportFilter(query)
+        const size = yield* reading(projectId, exporter.size(filter))
+        return HttpServerResponse.stream(Stream.encodeText(exporter.lines(projectId, filter)), {
+          contentType: "application/x-ndjson",
+          headers: {
+            "cache-control": "no-store",
+            "tropism-objects": String(size.objects),
+            "tropism-relationships": String(size.relationships)
+          }
+        })
+      })
+    )
+)
+
+/** A lockfile is understood as a whole or refused as a whole, before anything is written. */
+const importLock = Effect.fnUntraced(function* <E>(
+  projectId: ProjectId,
+  by: UserId,
+  payload: Stream.Stream<Uint8Array, E>,
+  nameless: string | undefined
+) {
+  const text = yield* Effect.mapError(readText(yield* readWhole(payload)), () =>
+    invalid("", "The file is not UTF-8 text: send the package-lock.json itself, not compressed")
+  )
+  const lock = yield* Effect.mapError(readPackageLock(text, nameless), invalidLockfile)
+  const importer = yield* Importer
+  return importer.importLock(projectId, lock, { actorType: "user", actorId: by })
+})
+
+/** All bytes of a body that is as small as a lockfile may be. */
+const readWhole = <E>(payload: Stream.Stream<Uint8Array, E>): Effect.Effect<Uint8Array, BodyTooLarge> => {
+  let length = 0
+  return payload.pipe(
+    Stream.mapError(() => tooLarge(lockfileMaxBytes)),
+    Stream.tap((piece) => {
+      length += piece.length
+      return length > lockfileMaxBytes ? Effect.fail(tooLarge(lockfileMaxBytes)) : Effect.void
+    }),
+    Stream.mkUint8Array
+  )
+}
+
+const exportFilter = Effect.fnUntraced(function* ({
+  types,
+  asOf
+}: {
+  readonly types?: string | undefined
+  readonly asOf?: string | undefined
+}) {
+  const listed = types === undefined ? undefined : [...new Set(types.split(",").map((type) => type.trim()))]
+  if (listed && (listed.includes("") || listed.length > transferLimits.exportTypes)) {
+    return yield* invalid(
+      "types",
+      `Name from 1 to ${transferLimits.exportTypes} types with a comma between them, such as Person,Package`
+    )
+  }
+  const at = asOf === undefined ? undefined : Date.parse(asOf)
+  if (at !== undefined && Number.isNaN(at))
+    return yield* invalid("asOf", "This must be a time such as 2026-11-20T23:30:00.000Z")
+  return { types: listed, asOf: at === undefined ? undefined : new Date(at) }
+})
