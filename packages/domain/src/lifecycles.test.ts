@@ -100,6 +100,7 @@ describe("a processing entry", () => {
       "pending → abandoned",
       "pending → failed",
       "pending → processing",
+      "pending → skipped",
       "processing → abandoned",
       "processing → completed",
       "processing → failed",

@@ -6,7 +6,7 @@
  * done is never recorded as done.
  */
 import { Schema } from "effect"
-import { ChangeType } from "./graph.ts"
+import { ChangeType, GraphEvent } from "./graph.ts"
 import { AgentId, EntryId, GraphEventId, ObjectId, RunId, Timestamp } from "./ids.ts"
 
 export const EntryStatus = Schema.Literals([
@@ -21,7 +21,7 @@ export type EntryStatus = typeof EntryStatus.Type
 
 /** Every legal step of an entry, by the state that it leaves (S001-R18). */
 export const entryTransitions: Readonly<Record<EntryStatus, ReadonlyArray<EntryStatus>>> = {
-  pending: ["processing", "failed", "abandoned"],
+  pending: ["processing", "failed", "abandoned", "skipped"], // skipped: it waited for a run that may not begin any more
   processing: ["completed", "failed", "abandoned", "processing"],
   completed: [],
   failed: [],
@@ -32,6 +32,8 @@ export const entryTransitions: Readonly<Record<EntryStatus, ReadonlyArray<EntryS
 export const ProcessingEntry = Schema.Struct({
   id: EntryId,
   agentId: AgentId,
+  /** Of which kind the thing is whose id stands in `graphObjectId`. */
+  entityType: GraphEvent.fields.entityType,
   graphObjectId: ObjectId,
   objectVersion: Schema.Int,
   eventType: ChangeType,
@@ -39,8 +41,10 @@ export const ProcessingEntry = Schema.Struct({
   attempt: Schema.Int,
   status: EntryStatus,
   runId: Schema.NullOr(RunId),
-  /** Why the entry was skipped or ended in another way than the agent finishing its work. */
+  /** Why the entry waits, was skipped, or ended in another way than the agent finishing its work. */
   reason: Schema.NullOr(Schema.String),
+  /** Before this instant no run begins for it; null when it has a run, or waits for no instant. */
+  dueAt: Schema.NullOr(Timestamp),
   errorMessage: Schema.NullOr(Schema.String),
   startedAt: Schema.NullOr(Timestamp),
   completedAt: Schema.NullOr(Timestamp),

@@ -6,10 +6,12 @@ import { Arbitrary, Schema } from "effect"
 import { Actor } from "./actor.ts"
 import { ChangeType } from "./graph.ts"
 import { AgentId } from "./ids.ts"
+import type { Properties } from "./json.ts"
 import {
   defineReaction,
   type JudgedEvent,
   ReactionConfig,
+  type ReactionFilter,
   type Refusal,
   refusalSentences,
   refuses
@@ -25,8 +27,11 @@ const config: ReactionConfig = defineReaction({
 })
 
 const event: JudgedEvent = {
+  entityType: "graphObject",
   objectType: "Person",
   type: "created",
+  changedProperties: [],
+  snapshot: { properties: {} },
   actorType: "user",
   actorId: "ada",
   depth: 0
@@ -159,6 +164,50 @@ describe("refuses", () => {
     expect(judge(rule, what)).toBe(refusal)
   })
 
+  const where = (conditions: ReactionFilter): Partial<ReactionConfig> => ({ where: conditions })
+  const state = (properties: Properties, changed: ReadonlyArray<string> = []): Partial<JudgedEvent> => ({
+    type: "updated",
+    snapshot: { properties },
+    changedProperties: changed
+  })
+
+  it("S001-F04 conditions on properties are judged on the state after the change", () => {
+    const severe = where({ properties: [{ property: "severity", op: "gte", value: 7 }] })
+    expect(judge(severe, state({ severity: 7 }))).toBeUndefined()
+    expect(judge(severe, state({ severity: 6 }))).toBe("properties")
+    expect(judge(severe, state({}))).toBe("properties")
+    expect(judge(severe, { ...state({ severity: 9 }), type: "deleted" })).toBeUndefined()
+    expect(judge(severe, { snapshot: null })).toBe("properties")
+  })
+
+  it("S001-F04 of the properties that are looked at, one must have changed", () => {
+    const looking = where({ changedProperties: ["license", "severity"] })
+    expect(judge(looking, state({ license: "MIT" }, ["license"]))).toBeUndefined()
+    expect(judge(looking, state({ license: "MIT" }, ["name"]))).toBe("changedProperties")
+    expect(judge(looking, { ...state({ license: "MIT" }), type: "deleted" })).toBe("changedProperties")
+  })
+
+  it("S001-F04 both conditions must hold, and none is no condition", () => {
+    const both = where({
+      properties: [{ property: "license", op: "eq", value: "MIT" }],
+      changedProperties: ["license"]
+    })
+    expect(judge(both, state({ license: "MIT" }, ["license"]))).toBeUndefined()
+    expect(judge(both, state({ license: "GPL" }, ["license"]))).toBe("properties")
+    expect(judge(both, state({ license: "MIT" }, ["name"]))).toBe("changedProperties")
+    expect(judge(where({ properties: null, changedProperties: null }), state({}))).toBeUndefined()
+  })
+
+  it("S001-R47 relationships wake an agent that names them, and objects one that names those", () => {
+    const edge: Partial<JudgedEvent> = { entityType: "relationship", objectType: "dependsOn" }
+    expect(judge({}, edge)).toBe("relationshipType")
+    expect(judge({ relationshipTypes: [] }, edge)).toBeUndefined()
+    expect(judge({ relationshipTypes: ["dependsOn"] }, edge)).toBeUndefined()
+    expect(judge({ relationshipTypes: ["owns"] }, edge)).toBe("relationshipType")
+    expect(judge({ objectTypes: ["dependsOn"] }, edge)).toBe("relationshipType")
+    expect(judge({ relationshipTypes: ["Company"] }, { objectType: "Company" })).toBe("objectType")
+  })
+
   it("has a sentence for each refusal", () => {
     for (const sentence of Object.values(refusalSentences)) expect(sentence).toMatch(/^[A-Z].+\.$/)
   })
@@ -175,6 +224,7 @@ describe("refuses", () => {
     [anyRule],
     ([{ rule, type, depth }]) => {
       const own: JudgedEvent = {
+        ...event,
         objectType: rule.objectTypes[0] ?? "Person",
         type: rule.events[0] ?? type,
         actorType: "agent",
@@ -189,7 +239,7 @@ describe("refuses", () => {
     "a refusal does not depend on the strategy for concurrent events",
     [anyRule],
     ([{ rule, type, actor, depth }]) => {
-      const heard: JudgedEvent = { objectType: "Person", type, ...actor, depth }
+      const heard: JudgedEvent = { ...event, type, ...actor, depth }
       expect(refuses(self, { ...rule, concurrencyStrategy: "skip" }, heard, maxChainDepth)).toBe(
         refuses(self, { ...rule, concurrencyStrategy: "parallel" }, heard, maxChainDepth)
       )

@@ -8,7 +8,8 @@
 import { Schema } from "effect"
 import { ChangeType, type GraphEvent, ObjectType } from "./graph.ts"
 import type { AgentId } from "./ids.ts"
-import { PropertyFilters } from "./property-filter.ts"
+import { isJsonObject, type Properties } from "./json.ts"
+import { matches, PropertyFilters } from "./property-filter.ts"
 
 /**
  * What becomes of an event of an object that the agent is still working on.
@@ -111,31 +112,68 @@ export const defineReaction = (input: ReactionInput): ReactionConfig => ({
 })
 
 /** Why an event did not wake an agent. */
-export type Refusal = "objectType" | "eventType" | "selfTriggered" | "agentTriggered" | "chainDepth"
+export type Refusal =
+  | "objectType"
+  | "relationshipType"
+  | "eventType"
+  | "selfTriggered"
+  | "agentTriggered"
+  | "properties"
+  | "changedProperties"
+  | "chainDepth"
 
 export const refusalSentences: Readonly<Record<Exclude<Refusal, "chainDepth">, string>> = {
   objectType: "The agent does not react to objects of this type.",
+  relationshipType: "The agent does not react to relationships of this type.",
   eventType: "The agent does not react to this kind of event.",
   selfTriggered: "The agent caused this event itself and ignores its own changes.",
-  agentTriggered: "An agent caused this event and this agent ignores changes made by agents."
+  agentTriggered: "An agent caused this event and this agent ignores changes made by agents.",
+  properties: "The properties after this event do not meet the agent's conditions (where.properties).",
+  changedProperties:
+    "The event changed none of the properties that the agent looks at (where.changedProperties)."
 }
 
 /** What the judgement needs to know of an event. */
-export type JudgedEvent = Pick<GraphEvent, "objectType" | "type" | "actorType" | "actorId" | "depth">
+export type JudgedEvent = Pick<
+  GraphEvent,
+  "entityType" | "objectType" | "type" | "changedProperties" | "snapshot" | "actorType" | "actorId" | "depth"
+>
 
-/** Says why an event does not wake an agent, or undefined when it does (S000-R03…R06, R11, R12; S001-R14…R16). */
+/** Says why an event does not wake an agent, or undefined when it does (S000-R03…R06, R11, R12; S001-R14…R16, R47, F04). */
 export const refuses = (
   agentId: AgentId,
   config: ReactionConfig,
   event: JudgedEvent,
   maxChainDepth: number
 ): Refusal | undefined => {
-  if (config.objectTypes.length > 0 && !config.objectTypes.includes(event.objectType)) return "objectType"
-  if (!config.events.includes(event.type)) return "eventType"
+  const unheard = refusesKind(config, event)
+  if (unheard !== undefined) return unheard
   if (event.actorType === "agent") {
     if (config.ignoreSelfTriggered && event.actorId === agentId) return "selfTriggered"
     // Any agent: also this one, should it be told not to ignore itself (S001-R15).
     if (config.ignoreAgentTriggered) return "agentTriggered"
   }
-  return event.depth >= maxChainDepth ? "chainDepth" : undefined
+  const unmet = config.where === null ? undefined : refusesWhere(config.where, event)
+  return unmet ?? (event.depth >= maxChainDepth ? "chainDepth" : undefined)
 }
+
+/** What the index of listeners decides for the dispatcher: type and kind. */
+const refusesKind = (config: ReactionConfig, event: JudgedEvent): Refusal | undefined => {
+  if (event.entityType === "relationship") {
+    const types = config.relationshipTypes
+    if (types === null || (types.length > 0 && !types.includes(event.objectType))) return "relationshipType"
+  } else if (config.objectTypes.length > 0 && !config.objectTypes.includes(event.objectType))
+    return "objectType"
+  return config.events.includes(event.type) ? undefined : "eventType"
+}
+
+const refusesWhere = (where: ReactionFilter, event: JudgedEvent): Refusal | undefined => {
+  const changed = where.changedProperties
+  if (changed && !changed.some((property) => event.changedProperties.includes(property)))
+    return "changedProperties"
+  return where.properties && !matches(where.properties, propertiesOf(event)) ? "properties" : undefined
+}
+
+/** The state that the conditions are about: the snapshot's properties. */
+const propertiesOf = ({ snapshot }: JudgedEvent): Properties =>
+  isJsonObject(snapshot) && isJsonObject(snapshot["properties"]) ? snapshot["properties"] : {}

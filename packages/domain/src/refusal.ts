@@ -32,13 +32,23 @@ export const findRefusal = (
 }
 
 /** The types and kinds that an agent listens to are found by an index: who is not concerned is not noted. */
-export const isOfNoConcern = (rule: RefusalRule): boolean => rule === "objectType" || rule === "eventType"
+export const isOfNoConcern = (rule: RefusalRule): boolean =>
+  rule === "objectType" || rule === "relationshipType" || rule === "eventType"
 
 const tell = (rule: Exclude<Refusal, "chainDepth">, config: ReactionConfig, event: JudgedEvent): string => {
   const sentence = refusalSentences[rule]
   switch (rule) {
     case "objectType":
       return withValues(sentence, `${event.objectType} is not among ${config.objectTypes.join(", ")}`)
+    case "relationshipType":
+      return config.relationshipTypes === null
+        ? withValues(sentence, "it names no relationshipTypes")
+        : withValues(sentence, `${event.objectType} is not among ${config.relationshipTypes.join(", ")}`)
+    case "changedProperties":
+      return withValues(
+        sentence,
+        `${(config.where?.changedProperties ?? []).join(", ")}; changed were ${event.changedProperties.join(", ") || "none"}`
+      )
     case "eventType":
       return withValues(sentence, `${event.type} is not among ${config.events.join(", ")}`)
     default:

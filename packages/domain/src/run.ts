@@ -6,6 +6,7 @@
  * database's verbs in `server/run` name the same states in their where clauses.
  */
 import { Schema } from "effect"
+import { GraphEvent } from "./graph.ts"
 import { AgentId, GraphEventId, RunId, Timestamp } from "./ids.ts"
 
 export const RunStatus = Schema.Literals([
@@ -48,11 +49,14 @@ export const Trigger = Schema.Struct({
   dueAt: Schema.optionalKey(Timestamp),
   /** The newest of the missed instants that the run makes up for, beside its own. */
   madeUpUntil: Schema.optionalKey(Timestamp),
+  /** The events that the run handles, oldest first. */
   events: Schema.optionalKey(
     Schema.Array(
       Schema.Struct({
         id: GraphEventId,
         type: Schema.String,
+        /** Of which kind the thing is whose id stands in `objectId`; absent is an object. */
+        entityType: Schema.optionalKey(GraphEvent.fields.entityType),
         objectId: Schema.String,
         objectType: Schema.String,
         version: Schema.Int

@@ -27,7 +27,6 @@ const everyEventAnswered: Checker = ({ agents, events, entries }) => {
 type Judgement = { readonly wakes: boolean; readonly reason: string | undefined }
 
 const judge = (agentId: AgentId, config: ReactionConfig, event: EventRow): Judgement => {
-  if (event.entityType !== "graphObject") return { wakes: false, reason: undefined }
   const refusal = findRefusal(agentId, config, event, defineChainLimits({}))
   return {
     wakes: refusal === undefined,

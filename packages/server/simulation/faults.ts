@@ -32,6 +32,8 @@ const places: Readonly<Record<CrashPointName, true>> = {
   "graph.afterCommit": true,
   "dispatch.beforeCommit": true,
   "dispatch.afterCommit": true,
+  "release.beforeCommit": true,
+  "release.afterCommit": true,
   "run.afterClaim": true,
   "run.afterTurnStarted": true,
   "run.beforeModel": true,

@@ -11,6 +11,8 @@ export type CrashPointName =
   | "graph.afterCommit"
   | "dispatch.beforeCommit"
   | "dispatch.afterCommit"
+  | "release.beforeCommit"
+  | "release.afterCommit"
   | "run.afterClaim"
   | "run.afterTurnStarted"
   | "run.beforeModel"

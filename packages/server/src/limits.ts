@@ -82,6 +82,18 @@ export const dispatchLimits = {
   sweepIntervalMs: 1_000,
   /** Refusals by caps that a chain tells; all of them stand with their events. */
   chainStopsShown: 20,
+  /** Runs that one agent begins in one transaction, of what waited. */
+  releaseRuns: 100,
+  /** Between two rounds of the releaser, however soon something is due. */
+  releasePauseMinMs: 5,
+  /** Agents whose waiting entries are released in one transaction. */
+  releaseAgents: 100,
+  /** Lines and single entries that one transaction of the releaser looks at, shared out among its agents. */
+  releaseHeads: 200,
+  /** Waiting entries of agents that react no more, ended in one transaction. */
+  releaseSkips: 1_000,
+  /** Events that one run handles. */
+  runMaxEvents: 1_000,
   /** Tries of one processing entry in all. */
   entryMaxAttempts: 5,
   /** Between two looks at the schedules. */

@@ -17,6 +17,7 @@ import { Projects } from "./database/projects.ts"
 import { Chains } from "./dispatch/chain-reading.ts"
 import { Admission } from "./dispatch/admission.ts"
 import { Dispatcher } from "./dispatch/dispatcher.ts"
+import { Releaser } from "./dispatch/releaser.ts"
 import { Retries } from "./dispatch/retries.ts"
 import { Scheduler } from "./dispatch/scheduler.ts"
 import { Triggers } from "./dispatch/triggers.ts"
@@ -38,6 +39,7 @@ import { Endings } from "./run/endings.ts"
 import { KillSwitches } from "./run/kill-switches.ts"
 import { ProcessingLog } from "./run/processing-log.ts"
 import { Runs } from "./run/runs.ts"
+import { WaitingEntries } from "./run/waiting-entries.ts"
 import { Worker } from "./run/worker.ts"
 import { Tasks } from "./task/tasks.ts"
 import { GraphEffects } from "./tool/graph-effects.ts"
@@ -77,7 +79,7 @@ const transfer = Layer.mergeAll(Importer.layer, LineImporter.layer, Exporter.lay
   Layer.provideMerge(imports)
 )
 const records = Layer.provideMerge(
-  Layer.mergeAll(Tasks.layer, ToolCalls.layer, Runs.layer, ProcessingLog.layer),
+  Layer.mergeAll(Tasks.layer, ToolCalls.layer, Runs.layer, ProcessingLog.layer, WaitingEntries.layer),
   transfer
 )
 const tools = Layer.provideMerge(Layer.mergeAll(GraphEffects.layer, runGuard, Endings.layer), records)
@@ -85,6 +87,7 @@ const toolServers = Layer.provideMerge(ToolServers.layer, Layer.provideMerge(Too
 const runs = Layer.provideMerge(Worker.layer, Layer.provideMerge(Actor.layer, toolServers))
 const dispatch = Layer.mergeAll(
   Dispatcher.layer,
+  Releaser.layer,
   Scheduler.layer,
   Triggers.layer,
   Retries.layer,
@@ -98,10 +101,15 @@ export const platformLayer = Layer.provideMerge(dispatch, runs)
 /** The loops that move events along, until the scope ends. */
 export const loops = Effect.gen(function* () {
   const { run: dispatching } = yield* Dispatcher
+  const { run: releasing } = yield* Releaser
   const { run: scheduling } = yield* Scheduler
   const { run: working } = yield* Worker
   const { run: sweeping } = yield* Sweeps
-  yield* Effect.forEach([dispatching, scheduling, working, sweeping], (loop) => Effect.forkScoped(loop), {
-    discard: true
-  })
+  yield* Effect.forEach(
+    [dispatching, releasing, scheduling, working, sweeping],
+    (loop) => Effect.forkScoped(loop),
+    {
+      discard: true
+    }
+  )
 })

@@ -179,7 +179,7 @@ layer(SharedServer.layer)((it) => {
         expect(yield* strategyOf("one")).toBe("skip")
         expect(yield* strategyOf("two", "skip")).toBe("skip")
         expect(yield* strategyOf("three", "parallel")).toBe("parallel")
-        const unknown = watcher({ name: "four", reactionConfig: changes("queue") })
+        const unknown = watcher({ name: "four", reactionConfig: changes("whenever") })
         const refused = yield* story.ask("POST", "/agents", unknown)
         expect([refused.status, refused.body.errors[0].pointer]).toEqual([
           422,

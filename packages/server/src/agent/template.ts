@@ -13,7 +13,16 @@ import { Liquid } from "liquidjs"
 import { runLimits } from "../limits.ts"
 
 /** What a prompt may speak of. */
-export const rootNames = ["event", "events", "object", "input", "steps", "agent", "project"] as const
+export const rootNames = [
+  "event",
+  "events",
+  "object",
+  "relationship",
+  "input",
+  "steps",
+  "agent",
+  "project"
+] as const
 export type PromptScope = Readonly<Record<(typeof rootNames)[number], unknown>>
 
 export class PromptFailed extends Schema.TaggedError<PromptFailed>()("PromptFailed", {

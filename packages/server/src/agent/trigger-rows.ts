@@ -8,15 +8,18 @@
  * must not cost an instant that is due and not fired yet.
  */
 import type { AgentDefinition } from "@tropism/domain/agent"
+import type { GraphEvent } from "@tropism/domain/graph"
 import type { AgentId } from "@tropism/domain/ids"
 import { Effect, Option, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { ProjectTransaction } from "../database/database.ts"
+import { WakeUps } from "../outbox/wake-ups.ts"
 import { nextInstant, readCron } from "./cron.ts"
 
 /** The writes of an agent's triggers. */
 export const makeTriggerRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const wakeUps = yield* WakeUps
 
   /** Makes the rows what the definition says. */
   const keep = Effect.fnUntraced(function* (id: AgentId, definition: AgentDefinition, now: Date) {
@@ -26,13 +29,26 @@ export const makeTriggerRows = Effect.gen(function* () {
 
   const keepReaction = Effect.fnUntraced(function* (id: AgentId, definition: AgentDefinition) {
     const { projectId } = yield* ProjectTransaction
-    yield* sql`delete from kb.agent_reactions where agent_id = ${id}`
+    yield* clearReaction(id)
     if (!definition.enabled || definition.triggerType !== "reaction" || !definition.reactionConfig) return
-    const { objectTypes, events } = definition.reactionConfig
+    const { objectTypes, relationshipTypes, events } = definition.reactionConfig
+    const heard = JSON.stringify([
+      ...listening("graphObject", objectTypes),
+      ...(relationshipTypes === null ? [] : listening("relationship", relationshipTypes))
+    ])
     yield* sql`
-      insert into kb.agent_reactions (project_id, object_type, event_type, agent_id)
-      select distinct ${projectId}::uuid, object_type, event_type, ${id}::uuid
-      from unnest(${objectTypes.length === 0 ? ["*"] : objectTypes}::text[]) object_type, unnest(${events}::text[]) event_type`
+      insert into kb.agent_reactions (project_id, entity_type, object_type, event_type, agent_id)
+      select distinct ${projectId}::uuid, heard."entityType", heard.type, event_type, ${id}::uuid
+      from jsonb_to_recordset(${heard}::text::jsonb) as heard("entityType" text, type text), unnest(${events}::text[]) event_type`
+  })
+
+  /** Forgets what the agent listens to. What waits for it is looked at anew, by the rule as it is from now on; the pause before a retry is not the rule's. */
+  const clearReaction = Effect.fnUntraced(function* (id: AgentId) {
+    yield* sql`delete from kb.agent_reactions where agent_id = ${id}`
+    yield* sql`
+      update kb.agent_processing_log set due_at = null
+      where agent_id = ${id} and status = 'pending' and run_id is null and not parked and attempt = 1 and due_at is not null`
+    yield* sql.afterCommit(wakeUps.signal("releases"))
   })
 
   const keepSchedule = Effect.fnUntraced(function* (id: AgentId, definition: AgentDefinition, now: Date) {
@@ -49,12 +65,16 @@ export const makeTriggerRows = Effect.gen(function* () {
 
   /** Lets nothing wake the agent any more. */
   const clear = Effect.fnUntraced(function* (id: AgentId) {
-    yield* sql`delete from kb.agent_reactions where agent_id = ${id}`
+    yield* clearReaction(id)
     yield* sql`delete from kb.agent_schedules where agent_id = ${id}`
   })
 
   return { keep, clear }
 })
+
+/** The types under which the dispatcher finds a listener; naming none is listening to all. */
+const listening = (entityType: GraphEvent["entityType"], types: ReadonlyArray<string>) =>
+  (types.length === 0 ? ["*"] : types).map((type) => ({ entityType, type }))
 
 const nextFireOf = (definition: AgentDefinition, now: Date): Date | undefined => {
   const { cronSchedule, enabled, timezone, triggerType } = definition

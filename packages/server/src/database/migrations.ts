@@ -13,6 +13,7 @@ import { Migrator, SqlClient, SqlError } from "effect/sql"
 import { statements as house } from "./migrations/0001-house.ts"
 import { statements as imports } from "./migrations/0003-imports.ts"
 import { statements as agents } from "./migrations/0004-agents.ts"
+import { statements as reactions } from "./migrations/0005-reactions.ts"
 import { statements as chains } from "./migrations/0006-chains.ts"
 import { statements as safeguards } from "./migrations/0007-safeguards.ts"
 import { statements as schedules } from "./migrations/0008-schedules.ts"
@@ -33,6 +34,7 @@ const migrations = {
   "0001_house": run(house),
   "0003_imports": run(imports),
   "0004_agents": run(agents),
+  "0005_reactions": run(reactions),
   "0006_chains": run(chains),
   "0007_safeguards": run(safeguards),
   "0008_schedules": run(schedules)

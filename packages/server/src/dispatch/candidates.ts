@@ -1,5 +1,5 @@
 /**
- * Finds the agents that may react to an event.
+ * Finds the agents that may react to events.
  *
  * Flow: graph → outbox → **dispatch** → run → tool → task
  *
@@ -7,7 +7,7 @@
  * agents that listen and not those that exist. The rules of each are judged
  * afterwards, by the pure judgement of the domain.
  */
-import type { AgentId } from "@tropism/domain/ids"
+import type { AgentId, GraphEventId } from "@tropism/domain/ids"
 import type { ReactionConfig } from "@tropism/domain/reaction"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -16,31 +16,38 @@ import type { ClaimedEvent } from "../outbox/outbox.ts"
 
 /** An agent that listens to events of this kind. */
 export interface Candidate {
-  readonly eventId: ClaimedEvent["id"]
   readonly agentId: AgentId
   readonly agentVersion: number
   readonly config: ReactionConfig
+  /** Those of the events that it listens to. */
+  readonly eventIds: ReadonlyArray<GraphEventId>
 }
 
-/** The enabled agents that listen to any of the events; an agent hears nothing from before it was enabled. */
+/** The enabled agents that listen to any of the events, by id; an agent hears nothing from before it was enabled. */
 export const findCandidates = Effect.fn("findCandidates")(function* (events: ReadonlyArray<ClaimedEvent>) {
   if (events.length === 0) return []
   const sql = yield* SqlClient.SqlClient
   const { projectId } = yield* ProjectTransaction
   const rows = JSON.stringify(
-    events.map(({ id, objectType, type, createdAt }) => ({
+    events.map(({ id, entityType, objectType, type, createdAt }) => ({
       id,
+      entityType,
       objectType,
       type,
       createdAt: createdAt.toISOString()
     }))
   )
   return yield* sql<Candidate>`
-    select distinct event.id as event_id, agent.id as agent_id, agent.version as agent_version, agent.reaction_config as config
-    from jsonb_to_recordset(${rows}::text::jsonb) as event(id uuid, "objectType" text, type text, "createdAt" timestamptz)
-    join kb.agent_reactions reaction on reaction.project_id = ${projectId}
-      and reaction.object_type in (event."objectType", '*') and reaction.event_type = event.type
-    join kb.agents agent on agent.id = reaction.agent_id and agent.enabled and agent.deleted_at is null
-      and date_trunc('milliseconds', agent.enabled_at) <= event."createdAt"
+    select agent.id as agent_id, agent.version as agent_version, agent.reaction_config as config, heard.event_ids
+    from (
+      select reaction.agent_id, array_agg(distinct event.id) as event_ids
+      from jsonb_to_recordset(${rows}::text::jsonb) as event(id uuid, "entityType" text, "objectType" text, type text, "createdAt" timestamptz)
+      join kb.agent_reactions reaction on reaction.project_id = ${projectId} and reaction.entity_type = event."entityType"
+        and reaction.object_type in (event."objectType", '*') and reaction.event_type = event.type
+      join kb.agents listener on listener.id = reaction.agent_id
+        and date_trunc('milliseconds', listener.enabled_at) <= event."createdAt"
+      group by reaction.agent_id
+    ) heard
+    join kb.agents agent on agent.id = heard.agent_id and agent.enabled and agent.deleted_at is null
     order by agent.id`
 }, orDie)

@@ -15,13 +15,15 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
 import { type UseRow, toUse } from "../run/chain-budget.ts"
 
-/** Takes places for runs of chains, in order; answers for each the cap that refused it, or undefined. */
-export const takePlaces = Effect.fn("takePlaces")(function* (roots: ReadonlyArray<GraphEventId>) {
-  if (roots.length === 0) return []
+/** Takes places for runs in the chains of their roots, in order; answers for each run the caps that refused it, by root. */
+export const takePlaces = Effect.fn("takePlaces")(function* (
+  runs: ReadonlyArray<ReadonlyArray<GraphEventId>>
+) {
+  if (runs.length === 0) return []
   const sql = yield* SqlClient.SqlClient
   const { projectId } = yield* ProjectTransaction
   const { chainLimits } = yield* (yield* Projects).settings
-  const distinct = [...new Set(roots)].toSorted()
+  const distinct = [...new Set(runs.flat())].toSorted()
   yield* sql`
     insert into kb.budgets (project_id, scope, scope_id) select ${projectId}::uuid, 'chain', root from unnest(${distinct}::uuid[]) root
     on conflict do nothing`
@@ -30,11 +32,15 @@ export const takePlaces = Effect.fn("takePlaces")(function* (roots: ReadonlyArra
     where project_id = ${projectId} and scope = 'chain' and scope_id = any(${distinct}::uuid[])
     order by scope_id for update`
   const used = new Map<GraphEventId, ChainUse>(rows.map((row) => [row.scopeId, toUse(row)]))
-  const caps = roots.map((root): ReachedCap | undefined => {
-    const use = used.get(root) ?? nothingUsed
-    const cap = findReachedCap(use, chainLimits)
-    if (cap === undefined) used.set(root, { ...use, runs: use.runs + 1 })
-    return cap
+  const caps = runs.map((roots) => {
+    const reached = new Map<GraphEventId, ReachedCap>()
+    for (const root of new Set(roots)) {
+      const use = used.get(root) ?? nothingUsed
+      const cap = findReachedCap(use, chainLimits)
+      if (cap === undefined) used.set(root, { ...use, runs: use.runs + 1 })
+      else reached.set(root, cap)
+    }
+    return reached
   })
   const counts = JSON.stringify([...used].map(([id, { runs }]) => ({ id, runs })))
   yield* sql`

@@ -1,17 +1,25 @@
 /**
- * Turns committed events into queued runs: event × agent, once.
+ * Turns committed events into processing entries and queued runs: event × agent, once.
  *
  * Flow: graph → outbox → **dispatch** → run → tool → task
  *
- * One transaction claims events, opens their processing entries, queues their
- * runs and marks the events: dying before its commit leaves everything to be
- * done again, dying after it leaves nothing to do. A unique key, not this code,
+ * One transaction claims events, opens their processing entries, queues the runs
+ * that may begin at once and marks the events; what must wait is an entry
+ * without a run, and the releaser's business later. Dying before the commit
+ * leaves everything to be done again, dying after it leaves nothing to do. A unique key, not this code,
  * keeps an agent from handling an event twice. Projects take turns.
  */
-import type { EntryId, ObjectId, ProjectId, RunId } from "@tropism/domain/ids"
-import { ContextName } from "@tropism/domain/context-event"
+import type { AgentId, EntryId, ProjectId, RunId } from "@tropism/domain/ids"
 import type { NotedRefusal } from "@tropism/domain/graph"
 import { findRefusal, type Told } from "@tropism/domain/refusal"
+import {
+  firstDueMs,
+  firstWait,
+  isExclusive,
+  isImmediate,
+  standsInLine,
+  waitSentences
+} from "@tropism/domain/waiting"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
@@ -26,12 +34,20 @@ import type { NewRun } from "../run/claimed-run.ts"
 import { Runs } from "../run/runs.ts"
 import { type Candidate, findCandidates } from "./candidates.ts"
 import { takePlaces } from "./chains.ts"
+import { reactionRun } from "./reaction-run.ts"
+import { makeReleases } from "./releases.ts"
+import { allowanceOf, lockAgents, type Standing, standingsOf } from "./standing.ts"
 
 /** An agent that an event wakes. */
 interface Match {
   readonly event: ClaimedEvent
   readonly candidate: Candidate
-  readonly entry: NewEntry
+}
+
+/** A match that has its run at once. */
+interface Immediate extends Match {
+  readonly entryId: EntryId
+  readonly runId: RunId
 }
 
 /** The refusals of one round, by event. */
@@ -57,71 +73,98 @@ export class Dispatcher extends Context.Service<
       const projects = yield* Projects
       const ids = yield* Ids
       const wakeUps = yield* WakeUps
+      const { release } = yield* makeReleases
+
+      const withSql = Effect.provideService(SqlClient.SqlClient, sql)
 
       /** Judges each candidate and notes why the others are refused. */
       const judge = Effect.fnUntraced(function* (events: ReadonlyArray<ClaimedEvent>, refusals: Refusals) {
-        const candidates = Map.groupBy(
-          yield* findCandidates(events).pipe(Effect.provideService(SqlClient.SqlClient, sql)),
-          (candidate) => candidate.eventId
-        )
+        const byId = new Map(events.map((event) => [event.id, event]))
         const { chainLimits } = yield* projects.settings
         const matches: Array<Match> = []
-        for (const event of events) {
-          // Relationships wake nobody yet: a reaction names object types (S001-R47).
-          if (event.entityType !== "graphObject") continue
-          for (const candidate of candidates.get(event.id) ?? []) {
+        for (const candidate of yield* withSql(findCandidates(events))) {
+          for (const eventId of candidate.eventIds) {
+            const event = byId.get(eventId)
+            if (event === undefined) continue
             const refusal = findRefusal(candidate.agentId, candidate.config, event, chainLimits)
-            if (refusal === undefined)
-              matches.push({ event, candidate, entry: yield* newEntry(event, candidate) })
+            if (refusal === undefined) matches.push({ event, candidate })
             else note(refusals, event, candidate, refusal)
           }
         }
-        return matches
+        const place = new Map(events.map(({ id }, index) => [id, index]))
+        return matches.toSorted((a, b) => (place.get(a.event.id) ?? 0) - (place.get(b.event.id) ?? 0))
       })
 
-      const newEntry = Effect.fnUntraced(function* (event: ClaimedEvent, candidate: Candidate) {
-        const entry: NewEntry = {
-          id: (yield* ids.next) as EntryId,
-          agentId: candidate.agentId,
-          graphObjectId: event.entityId as ObjectId,
-          objectVersion: event.version,
-          eventType: event.type,
-          eventId: event.id,
-          runId: (yield* ids.next) as RunId,
-          exclusive: candidate.config.concurrencyStrategy === "skip",
-          attempt: 1
-        }
-        return entry
-      })
-
-      /** Opens entries, takes places in the chains and queues the runs that got both. */
-      const wake = Effect.fnUntraced(function* (matches: ReadonlyArray<Match>, refusals: Refusals) {
+      /** Opens entries with their runs, takes places in the chains and queues the runs that got both. */
+      const wakeAtOnce = Effect.fnUntraced(function* (matches: ReadonlyArray<Match>, refusals: Refusals) {
         if (matches.length === 0) return
-        const opened = yield* log.open(matches.map((match) => match.entry))
-        yield* log.skip(matches.filter(({ entry }) => !opened.has(entry.id)).map(({ entry }) => entry))
-        const woken = matches.filter(({ entry }) => opened.has(entry.id))
-        const caps = yield* takePlaces(woken.map(({ event }) => event.rootEventId)).pipe(
-          Effect.provideService(SqlClient.SqlClient, sql),
+        const wanted: Array<Immediate> = []
+        for (const match of matches)
+          wanted.push({
+            ...match,
+            entryId: (yield* ids.next) as EntryId,
+            runId: (yield* ids.next) as RunId
+          })
+        const entries = wanted.map((match) => immediateEntry(match))
+        const opened = yield* log.open(entries)
+        yield* log.skip(entries.filter(({ id }) => !opened.has(id)))
+        const woken = wanted.filter(({ entryId }) => opened.has(entryId))
+        const caps = yield* withSql(takePlaces(woken.map(({ event }) => [event.rootEventId]))).pipe(
           Effect.provideService(Projects, projects)
         )
-        const capped = woken.flatMap((match, index) => {
-          const cap = caps[index]
-          return cap ? [{ ...match, cap }] : []
-        })
-        for (const { event, candidate, cap } of capped) note(refusals, event, candidate, cap)
-        if (capped.length > 0) yield* log.withdraw(capped.map(({ entry }) => entry.id))
-        yield* runs.queue(woken.filter((_, index) => caps[index] === undefined).map(newRun))
+        const granted: Array<Immediate> = []
+        const capped: Array<Immediate> = []
+        for (const [index, match] of woken.entries()) {
+          const cap = caps[index]?.get(match.event.rootEventId)
+          if (cap) note(refusals, match.event, match.candidate, cap)
+          ;(cap ? capped : granted).push(match)
+        }
+        if (capped.length > 0) yield* log.withdraw(capped.map(({ entryId }) => entryId))
+        yield* runs.queue(granted.map(newRun))
+      })
+
+      /** Opens entries that wait; what may begin at once is released at the end of the transaction. */
+      const openWaiting = Effect.fnUntraced(function* (
+        matches: ReadonlyArray<Match>,
+        standings: ReadonlyMap<AgentId, Standing>
+      ) {
+        if (matches.length === 0) return
+        const seen = new Set<AgentId>()
+        const entries: Array<NewEntry> = []
+        for (const match of matches) {
+          const { agentId } = match.candidate
+          const standing = standings.get(agentId)
+          const isFirst = !seen.has(agentId) && standing?.hasWaiting !== true
+          seen.add(agentId)
+          const id = (yield* ids.next) as EntryId
+          entries.push(waitingEntry(id, match, standing?.now.getTime() ?? 0, isFirst))
+        }
+        const opened = yield* log.open(entries)
+        yield* log.skip(entries.filter(({ id }) => !opened.has(id)))
+        yield* sql.afterCommit(wakeUps.signal("releases"))
       })
 
       const batch = Effect.gen(function* () {
         const events = yield* outbox.claim(dispatchLimits.batchEvents)
         if (events.length === 0) return 0
         const refusals: Refusals = new Map()
-        yield* wake(yield* judge(events, refusals), refusals)
+        const matches = yield* judge(events, refusals)
+        const agents = Map.groupBy(matches, ({ candidate }) => candidate.agentId)
+        const found = yield* withSql(standingsOf([...agents.keys()]))
+        const standings = new Map(found.map((standing) => [standing.agentId, standing]))
+        const isAtOnce = ({ candidate }: Match): boolean =>
+          beginsAtOnce(standings.get(candidate.agentId), agents.get(candidate.agentId)?.length ?? 0)
+        yield* wakeAtOnce(matches.filter(isAtOnce), refusals)
+        const waiting = matches.filter((match) => !isAtOnce(match))
+        const held = yield* withSql(
+          lockAgents([...new Set(waiting.map(({ candidate }) => candidate.agentId))], "wait")
+        )
+        yield* openWaiting(waiting, standings)
         yield* outbox.settle(events.map(({ id }): Dispatched => ({ id, refusals: refusals.get(id) ?? [] })))
+        if (held.length > 0) yield* release(held)
         yield* CrashPoint.hit("dispatch.beforeCommit")
         return events.length
-      })
+      }).pipe(orDie)
 
       const round = Effect.gen(function* () {
         const due = yield* orDie(
@@ -153,25 +196,60 @@ const note = (refusals: Refusals, event: ClaimedEvent, { agentId }: Candidate, t
   refusals.set(event.id, [...(refusals.get(event.id) ?? []), noted])
 }
 
-const newRun = ({ event, candidate, entry }: Match): NewRun => ({
-  id: entry.runId,
+/** Whether all that an agent is woken by may begin now: nothing in its rule waits, nothing of it waits, and there are places. */
+const beginsAtOnce = (standing: Standing | undefined, count: number): boolean =>
+  standing !== undefined &&
+  standing.config !== null &&
+  isImmediate(standing.config) &&
+  !standing.hasWaiting &&
+  allowanceOf(standing).runs >= count
+
+const entryOf = (id: EntryId, { event, candidate }: Match) => ({
+  id,
   agentId: candidate.agentId,
-  agentVersion: candidate.agentVersion,
-  trigger: {
-    type: "reaction",
-    events: [
-      {
-        id: event.id,
-        type: event.type,
-        objectId: event.entityId,
-        objectType: event.objectType,
-        version: event.version
-      }
-    ]
-  },
-  contextName: ContextName.make(`run-${entry.runId}`),
-  rootEventId: event.rootEventId,
-  depth: event.depth,
-  userId: null,
-  dueAt: null
+  entityType: event.entityType,
+  graphObjectId: event.entityId,
+  objectVersion: event.version,
+  eventType: event.type,
+  eventId: event.id,
+  attempt: 1
 })
+
+const immediateEntry = (match: Immediate): NewEntry => ({
+  ...entryOf(match.entryId, match),
+  runId: match.runId,
+  exclusive: isExclusive(match.candidate.config),
+  dueAt: null,
+  reason: null,
+  standsInLine: false,
+  skips: false
+})
+
+const waitingEntry = (id: EntryId, match: Match, nowMs: number, isFirst: boolean): NewEntry => {
+  const { config } = match.candidate
+  const dueAtMs = firstDueMs(config, nowMs, isFirst)
+  const isAlone = isImmediate(config)
+  return {
+    ...entryOf(id, match),
+    runId: null,
+    exclusive: isAlone && isExclusive(config),
+    dueAt: dueAtMs === null ? null : new Date(dueAtMs).toISOString(),
+    reason: waitSentences[firstWait(config)],
+    standsInLine: !isAlone && standsInLine(config) && config.batchSize === 1,
+    skips: !isAlone && config.concurrencyStrategy === "skip"
+  }
+}
+
+const newRun = ({ event, candidate, runId }: Immediate): NewRun =>
+  reactionRun(runId, candidate, [
+    {
+      eventId: event.id,
+      eventType: event.type,
+      entityType: event.entityType,
+      graphObjectId: event.entityId,
+      objectType: event.objectType,
+      objectVersion: event.version,
+      rootEventId: event.rootEventId,
+      depth: event.depth
+    }
+  ])

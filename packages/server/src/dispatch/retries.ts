@@ -7,10 +7,10 @@
  * as it is. The unique key over agent, object, version, event type and attempt
  * decides between two people who ask at once. Nothing is retried by itself.
  */
-import { ContextName } from "@tropism/domain/context-event"
 import type { Agent } from "@tropism/domain/agent"
 import type { EntryId, RunId, UserId } from "@tropism/domain/ids"
 import type { ProcessingEntry } from "@tropism/domain/processing"
+import { isExclusive } from "@tropism/domain/waiting"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ProjectTransaction } from "../database/database.ts"
@@ -18,9 +18,10 @@ import { Projects } from "../database/projects.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
-import { ProcessingLog } from "../run/processing-log.ts"
+import { type NewEntry, ProcessingLog } from "../run/processing-log.ts"
 import { Runs } from "../run/runs.ts"
 import { takePlaces } from "./chains.ts"
+import { type HandledEvent, reactionRun } from "./reaction-run.ts"
 
 /** Why an entry cannot be tried again. */
 export class RetryRefused extends Schema.TaggedError<RetryRefused>()("RetryRefused", {
@@ -59,50 +60,45 @@ export class Retries extends Context.Service<
         const event = yield* outbox.get(entry.eventId)
         if (!event) return yield* refuse("The event of this entry is no longer kept")
         const runId = (yield* ids.next) as RunId
-        const next = {
+        const next: NewEntry = {
           id: (yield* ids.next) as EntryId,
           agentId: entry.agentId,
+          entityType: entry.entityType,
           graphObjectId: entry.graphObjectId,
           objectVersion: entry.objectVersion,
           eventType: entry.eventType,
           eventId: entry.eventId,
           runId,
-          exclusive: agent.reactionConfig?.concurrencyStrategy === "skip",
-          attempt: entry.attempt + 1
+          exclusive: agent.reactionConfig !== null && isExclusive(agent.reactionConfig),
+          attempt: entry.attempt + 1,
+          dueAt: null,
+          reason: null,
+          standsInLine: false,
+          skips: false
         }
         const opened = yield* log.open([next])
         if (!opened.has(next.id))
           return yield* refuse(
             "The agent is at work on this object, or the entry is being tried again already"
           )
-        const [cap] = yield* takePlaces([event.rootEventId]).pipe(
+        const [caps] = yield* takePlaces([[event.rootEventId]]).pipe(
           Effect.provideService(SqlClient.SqlClient, sql),
           Effect.provideService(Projects, projects)
         )
+        const cap = caps?.get(event.rootEventId)
         if (cap) return yield* refuse(cap.reason)
+        const handled: HandledEvent = {
+          eventId: event.id,
+          eventType: event.type,
+          entityType: event.entityType,
+          graphObjectId: event.entityId,
+          objectType: event.objectType,
+          objectVersion: event.version,
+          rootEventId: event.rootEventId,
+          depth: event.depth
+        }
         yield* runs.queue([
-          {
-            id: runId,
-            agentId: agent.id,
-            agentVersion: agent.version,
-            trigger: {
-              type: "reaction",
-              events: [
-                {
-                  id: event.id,
-                  type: event.type,
-                  objectId: event.entityId,
-                  objectType: event.objectType,
-                  version: event.version
-                }
-              ]
-            },
-            contextName: ContextName.make(`run-${runId}`),
-            rootEventId: event.rootEventId,
-            depth: event.depth,
-            userId: by,
-            dueAt: null
-          }
+          reactionRun(runId, { agentId: agent.id, agentVersion: agent.version }, [handled], by)
         ])
         const found = yield* log.get(next.id)
         return found ?? (yield* Effect.die(new Error("The entry that was just opened is not there")))

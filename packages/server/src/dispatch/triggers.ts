@@ -98,7 +98,16 @@ export class Triggers extends Context.Service<
         const context = yield* contexts.create(name, agent.id)
         if (agent.systemPrompt === null) return context
         const project = yield* projects.find
-        const scope = { event: null, events: [], object: null, input: null, steps: {}, agent, project }
+        const scope = {
+          event: null,
+          events: [],
+          object: null,
+          relationship: null,
+          input: null,
+          steps: {},
+          agent,
+          project
+        }
         const content = yield* renderPrompt(agent.systemPrompt, scope)
         const logged = yield* contexts.append(name, [{ type: "SystemPromptEvent", content }])
         return { ...context, eventCount: logged.length }

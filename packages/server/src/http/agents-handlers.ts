@@ -161,8 +161,6 @@ const explain = (
     return { outcome: "waiting", reason: "The event is committed and not dispatched yet." }
   const noted = event.refusals.find((refusal) => refusal.agentId === agent.id)
   if (noted) return { outcome: "refused", reason: noted.reason }
-  if (event.entityType !== "graphObject")
-    return { outcome: "refused", reason: "Agents react to objects; this event is of a relationship." }
   if (agent.triggerType !== "reaction" || agent.reactionConfig === null) {
     return {
       outcome: "refused",

@@ -34,12 +34,20 @@ export class Outbox extends Context.Service<
     readonly claim: (limit: number) => Effect.Effect<ReadonlyArray<ClaimedEvent>, never, ProjectTransaction>
     /** Marks claimed events as dispatched and gives each its place in the feed, in the order given. */
     readonly settle: (dispatched: ReadonlyArray<Dispatched>) => Effect.Effect<void, never, ProjectTransaction>
+    /** Notes that dispatched events wake an agent no more, and why. */
+    readonly refuse: (
+      refused: ReadonlyArray<NotedRefusal & { readonly id: GraphEventId }>
+    ) => Effect.Effect<void, never, ProjectTransaction>
     /** The feed after a place, in order. */
     readonly feed: (
       after: number,
       limit: number
     ) => Effect.Effect<ReadonlyArray<GraphEvent>, never, ProjectTransaction>
     readonly get: (id: GraphEventId) => Effect.Effect<GraphEvent | undefined, never, ProjectTransaction>
+    /** The events of these ids that are kept, in the order of the ids. */
+    readonly getAll: (
+      ids: ReadonlyArray<GraphEventId>
+    ) => Effect.Effect<ReadonlyArray<GraphEvent>, never, ProjectTransaction>
     /** The events of a chain after an id, in the order in which they came to be. */
     readonly chain: (
       rootEventId: GraphEventId,
@@ -82,6 +90,18 @@ export class Outbox extends Context.Service<
           where event.id = row.id`
       }, orDie)
 
+      const refuse = Effect.fn("Outbox.refuse")(function* (
+        refused: ReadonlyArray<NotedRefusal & { readonly id: GraphEventId }>
+      ) {
+        yield* sql`
+          update kb.graph_events event set refusals = event.refusals || more.refusals
+          from (
+            select row.id, jsonb_agg(jsonb_build_object('agentId', row."agentId", 'rule', row.rule, 'reason', row.reason)) as refusals
+            from jsonb_to_recordset(${JSON.stringify(refused)}::text::jsonb) as row(id uuid, "agentId" text, rule text, reason text) group by row.id
+          ) more
+          where event.id = more.id`
+      }, orDie)
+
       const feed = Effect.fn("Outbox.feed")(function* (after: number, limit: number) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<EventRow>`
@@ -94,6 +114,15 @@ export class Outbox extends Context.Service<
         const [row] =
           yield* sql<EventRow>`select * from kb.graph_events where project_id = ${projectId} and id = ${id}`
         return row && toEvent(row)
+      }, orDie)
+
+      const getAll = Effect.fn("Outbox.getAll")(function* (ids: ReadonlyArray<GraphEventId>) {
+        if (ids.length === 0) return []
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<EventRow>`
+          select event.* from unnest(${ids}::uuid[]) with ordinality as wanted(id, place)
+          join kb.graph_events event on event.id = wanted.id and event.project_id = ${projectId} order by wanted.place`
+        return rows.map(toEvent)
       }, orDie)
 
       const chain = Effect.fn("Outbox.chain")(function* (
@@ -116,7 +145,7 @@ export class Outbox extends Context.Service<
         return Number(row?.lastPosition ?? 0)
       }).pipe(orDie)
 
-      return Outbox.of({ claim, settle, feed, get, chain, lastPosition })
+      return Outbox.of({ claim, settle, refuse, feed, get, getAll, chain, lastPosition })
     })
   )
 }

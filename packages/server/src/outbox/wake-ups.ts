@@ -10,7 +10,14 @@
 import { Cause, Context, Effect, Layer, Queue, type Scope } from "effect"
 
 /** What may be due. `context:…` is said when that context's log has grown, `run:…` when that run has ended. */
-export type Topic = "events" | "runs" | "schedules" | `feed:${string}` | `context:${string}` | `run:${string}`
+export type Topic =
+  | "events"
+  | "releases"
+  | "runs"
+  | "schedules"
+  | `feed:${string}`
+  | `context:${string}`
+  | `run:${string}`
 
 export class WakeUps extends Context.Service<
   WakeUps,
@@ -64,7 +71,8 @@ export const nextWakeUp = (mailbox: Queue.Dequeue<void>, sweepIntervalMs: number
 export const drive = <R>(
   name: string,
   topic: Topic,
-  sweepIntervalMs: number,
+  /** A function answers how long to wait after the round that was. */
+  sweepIntervalMs: number | (() => number),
   work: Effect.Effect<boolean, never, R>
 ) =>
   Effect.gen(function* () {
@@ -72,7 +80,8 @@ export const drive = <R>(
     const round = survive(name, work, false)
     while (true) {
       const hasMore = yield* round
-      if (!hasMore) yield* nextWakeUp(mailbox, sweepIntervalMs)
+      if (!hasMore)
+        yield* nextWakeUp(mailbox, typeof sweepIntervalMs === "number" ? sweepIntervalMs : sweepIntervalMs())
     }
   }).pipe(Effect.scoped, Effect.withSpan(name))
 

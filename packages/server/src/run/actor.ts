@@ -68,10 +68,10 @@ export class Actor extends Context.Service<
 
       /** What woke the run, read back from its rows. */
       const occasionOf = Effect.fnUntraced(function* (run: ClaimedRun) {
-        const found = yield* Effect.forEach(run.trigger.events ?? [], ({ id }) => outbox.get(id))
+        const events = yield* outbox.getAll((run.trigger.events ?? []).map(({ id }) => id))
         const occasion: Occasion = {
           trigger: run.trigger,
-          events: found.filter((event) => event !== undefined),
+          events,
           project: (yield* projects.find) ?? { id: run.projectId, name: "" }
         }
         return occasion

@@ -16,12 +16,14 @@ import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { isStopped } from "./kill-switches.ts"
+import { makeSettling } from "./settling.ts"
 
 /** The verbs of `Runs` by which a worker comes to hold a run. */
 export const makeClaiming = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
   const { countFailures } = yield* makeFailureStreaks
+  const { settleRuns } = yield* makeSettling
   const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
   const claimWhere = Effect.fnUntraced(function* (workerId: string, limit: number, due: Statement.Fragment) {
@@ -68,9 +70,10 @@ export const makeClaiming = Effect.gen(function* () {
       rows.map((row) => row.agentId),
       message
     )
-    yield* sql`
-          update kb.agent_processing_log set status = 'abandoned', completed_at = now(), error_message = ${message}
-          where run_id = any(${rows.map((row) => row.id)}::uuid[]) and status in ('pending', 'processing')`
+    yield* settleRuns(
+      rows.map((row) => row.id),
+      { status: "abandoned", message }
+    )
     for (const { id } of rows) yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
     return rows
   }, orDie)

@@ -51,6 +51,7 @@ const scopeOf = (agent: AgentVersion, { trigger, events, project }: Occasion): P
     event: newest ? shownEvent(newest) : null,
     events: events.map(shownEvent),
     object: newest?.entityType === "graphObject" ? newest.snapshot : null,
+    relationship: newest?.entityType === "relationship" ? newest.snapshot : null,
     input: trigger.input ?? null,
     steps: {},
     agent: { id: agent.agentId, name: agent.definition.name, role: agent.definition.role },
@@ -61,6 +62,7 @@ const scopeOf = (agent: AgentVersion, { trigger, events, project }: Occasion): P
 const shownEvent = ({
   id,
   type,
+  entityType,
   objectType,
   entityId,
   version,
@@ -71,6 +73,7 @@ const shownEvent = ({
 }: GraphEvent) => ({
   id,
   type,
+  entityType,
   objectType,
   objectId: entityId,
   version,

@@ -1,10 +1,10 @@
 /**
- * The verbs by which a run comes to rest, and what they do to its processing entry.
+ * The verbs by which a run comes to rest, together with its processing entries.
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  *
- * Each is one statement on the run, which decides the race, and one on the
- * entry, in the same transaction. Skipped work is never recorded as done.
+ * Each is one statement on the run, which decides the race; its entries end in
+ * the same transaction. Skipped work is never recorded as done.
  */
 import type { RunId } from "@tropism/domain/ids"
 import type { PauseReason } from "@tropism/domain/run"
@@ -16,23 +16,14 @@ import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { makeHolding } from "./holding.ts"
+import { makeSettling } from "./settling.ts"
 
 export const makeOutcomes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
   const { found, held } = yield* makeHolding
   const { countFailures } = yield* makeFailureStreaks
-
-  /** Ends what the processing log says of the run, if anything. */
-  const endEntry = (
-    id: RunId,
-    status: "completed" | "failed" | "abandoned",
-    message: string | null,
-    reason: string | null = null
-  ) =>
-    sql`
-      update kb.agent_processing_log set status = ${status}, completed_at = now(), error_message = ${message}, reason = coalesce(${reason}, reason)
-      where run_id = ${id} and status in ('pending', 'processing')`
+  const { settleRuns } = yield* makeSettling
 
   const ended = (run: ClaimedRun) => sql.afterCommit(wakeUps.signal(`run:${run.id}`))
 
@@ -49,7 +40,7 @@ export const makeOutcomes = Effect.gen(function* () {
         select id from ended`,
       found(run.id)
     )
-    yield* endEntry(run.id, "completed", null)
+    yield* settleRuns([run.id], { status: "completed", message: null })
     yield* ended(run)
   }, orDie)
 
@@ -60,7 +51,7 @@ export const makeOutcomes = Effect.gen(function* () {
       found(run.id)
     )
     yield* countFailures([run.agentId], text)
-    yield* endEntry(run.id, "failed", text)
+    yield* settleRuns([run.id], { status: "failed", message: text })
     yield* ended(run)
   }, orDie)
 
@@ -76,7 +67,11 @@ export const makeOutcomes = Effect.gen(function* () {
         where ${held(run)} returning id`,
       found(run.id)
     )
-    yield* endEntry(run.id, "completed", null, detail ?? `The run paused: ${reason}`)
+    yield* settleRuns([run.id], {
+      status: "completed",
+      message: null,
+      reason: detail ?? `The run paused: ${reason}`
+    })
     yield* ended(run)
   }, orDie)
 
@@ -89,7 +84,7 @@ export const makeOutcomes = Effect.gen(function* () {
         where id = ${id} and project_id = ${projectId} and status in ('queued', 'running', 'paused') returning id`,
       found(id)
     )
-    yield* endEntry(id, "failed", because ?? "The run was cancelled")
+    yield* settleRuns([id], { status: "failed", message: because ?? "The run was cancelled" })
     yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
   }, orDie)
 

@@ -7,28 +7,39 @@
  * looks first and writes then. What a run's end does to its entry stands with
  * the verbs of `Runs`, in the same transaction.
  */
-import type { AgentId, EntryId, GraphEventId, ObjectId, RunId } from "@tropism/domain/ids"
-import type { ChangeType } from "@tropism/domain/graph"
+import type { AgentId, EntryId, GraphEventId, RunId } from "@tropism/domain/ids"
+import type { ChangeType, GraphEvent } from "@tropism/domain/graph"
 import type { EntryStatus, ProcessingEntry } from "@tropism/domain/processing"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { type EntryRow, toEntry } from "./rows.ts"
+import { makeSettling } from "./settling.ts"
 
-/** An entry that the dispatcher wants to open, with the run that will work on it. */
+/** An entry to be opened: with its run, or to wait until the releaser gives it one. */
 export interface NewEntry {
   readonly id: EntryId
   readonly agentId: AgentId
-  readonly graphObjectId: ObjectId
+  readonly entityType: GraphEvent["entityType"]
+  readonly graphObjectId: string
   readonly objectVersion: number
   readonly eventType: ChangeType
   readonly eventId: GraphEventId
-  readonly runId: RunId
-  /** Strategy skip: no second live entry of the same agent and object. */
-  readonly exclusive: boolean
   /** 1 for the first try. */
   readonly attempt: number
+  /** The run that works on it; null for an entry that waits. */
+  readonly runId: RunId | null
+  /** No second live entry of the same agent and object. */
+  readonly exclusive: boolean
+  /** The instant before which it waits; null for none. */
+  readonly dueAt: string | null
+  /** Why it waits; null when it has a run. */
+  readonly reason: string | null
+  /** It stands in line behind earlier entries of the same object. */
+  readonly standsInLine: boolean
+  /** It is not opened when the agent is at work on the object. */
+  readonly skips: boolean
 }
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -36,7 +47,7 @@ type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 export class ProcessingLog extends Context.Service<
   ProcessingLog,
   {
-    /** Opens the entries that may be opened, in order, and answers their ids; the caller queues their runs in the same transaction. */
+    /** Opens the entries that may be opened and answers their ids; the caller queues the runs that they name in the same transaction. */
     readonly open: (entries: ReadonlyArray<NewEntry>) => Read<ReadonlySet<EntryId>>
     /** Notes events that came while the agent was at work on the same object (S001-R24). */
     readonly skip: (entries: ReadonlyArray<NewEntry>) => Read<void>
@@ -60,25 +71,43 @@ export class ProcessingLog extends Context.Service<
     ProcessingLog,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const { settle } = yield* makeSettling
 
-      const columns = sql`id uuid, "agentId" uuid, "graphObjectId" uuid, "objectVersion" int, "eventType" text, "eventId" uuid, "runId" uuid, exclusive boolean, attempt int`
+      const columns = sql`id uuid, "agentId" uuid, "entityType" text, "graphObjectId" uuid, "objectVersion" int, "eventType" text,
+        "eventId" uuid, attempt int, "runId" uuid, exclusive boolean, "dueAt" timestamptz, reason text, "standsInLine" boolean, skips boolean`
 
       const open = Effect.fn("ProcessingLog.open")(function* (entries: ReadonlyArray<NewEntry>) {
+        if (entries.length === 0) return new Set<EntryId>()
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<{ id: EntryId }>`
-          insert into kb.agent_processing_log (id, project_id, agent_id, graph_object_id, object_version, event_type, event_id, run_id, exclusive, attempt)
-          select row.id, ${projectId}::uuid, row."agentId", row."graphObjectId", row."objectVersion", row."eventType", row."eventId", row."runId", row.exclusive, row.attempt
+          insert into kb.agent_processing_log (id, project_id, agent_id, entity_type, graph_object_id, object_version, event_type, event_id,
+            attempt, run_id, exclusive, due_at, reason, parked)
+          select row.id, ${projectId}::uuid, row."agentId", row."entityType", row."graphObjectId", row."objectVersion", row."eventType", row."eventId",
+            row.attempt, row."runId", row.exclusive, row."dueAt", row.reason,
+            row."standsInLine" and (
+              row_number() over (partition by row."agentId", row."graphObjectId" order by row."objectVersion") > 1
+              or exists (
+                select 1 from kb.agent_processing_log earlier
+                where earlier.agent_id = row."agentId" and earlier.graph_object_id = row."graphObjectId"
+                  and earlier.status = 'pending' and earlier.run_id is null))
           from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as row(${columns})
+          where not row.skips or not exists (
+            select 1 from kb.agent_processing_log live
+            where live.agent_id = row."agentId" and live.graph_object_id = row."graphObjectId"
+              and live.exclusive and live.status in ('pending', 'processing') and live.run_id is not null)
           on conflict do nothing returning id`
         return new Set(rows.map((row) => row.id))
       }, orDie)
 
       const skip = Effect.fn("ProcessingLog.skip")(function* (entries: ReadonlyArray<NewEntry>) {
+        if (entries.length === 0) return
         const { projectId } = yield* ProjectTransaction
         const reason = "The agent was at work on this object when the event came"
         yield* sql`
-          insert into kb.agent_processing_log (id, project_id, agent_id, graph_object_id, object_version, event_type, event_id, exclusive, status, reason)
-          select row.id, ${projectId}::uuid, row."agentId", row."graphObjectId", row."objectVersion", row."eventType", row."eventId", false, 'skipped', ${reason}
+          insert into kb.agent_processing_log (id, project_id, agent_id, entity_type, graph_object_id, object_version, event_type, event_id,
+            exclusive, status, reason)
+          select row.id, ${projectId}::uuid, row."agentId", row."entityType", row."graphObjectId", row."objectVersion", row."eventType",
+            row."eventId", false, 'skipped', ${reason}
           from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as row(${columns})
           on conflict do nothing`
       }, orDie)
@@ -119,18 +148,13 @@ export class ProcessingLog extends Context.Service<
         return row && toEntry(row)
       }, orDie)
 
-      const abandonOrphans = Effect.gen(function* () {
-        const { projectId } = yield* ProjectTransaction
-        const rows = yield* sql`
-          update kb.agent_processing_log entry
-          set status = 'abandoned', completed_at = now(), error_message = 'No worker was alive for this entry for too long'
-          where project_id = ${projectId} and status = 'processing'
-            and started_at < now() - make_interval(secs => ${runLimits.stuckAfterMs / 1_000}::float8)
-            and not exists (
-              select 1 from kb.agent_runs run where run.id = entry.run_id and run.status in ('queued', 'running', 'paused'))
-          returning id`
-        return rows.length
-      }).pipe(orDie)
+      const abandonOrphans = settle(
+        sql`entry.status = 'processing'
+          and entry.started_at < now() - make_interval(secs => ${runLimits.stuckAfterMs / 1_000}::float8)
+          and not exists (
+            select 1 from kb.agent_runs run where run.id = entry.run_id and run.status in ('queued', 'running', 'paused'))`,
+        { status: "abandoned", message: "No worker was alive for this entry for too long" }
+      ).pipe(orDie)
 
       const forget = sql<{ count: number }>`
         select kb.forget_entries(${runLimits.entryKeepMs / 1_000}::float8, ${runLimits.deadLetterKeepMs / 1_000}::float8,

@@ -36,7 +36,8 @@ export const toRun = (row: RunRow): Run => ({
   durationMs: row.startedAt && row.completedAt ? row.completedAt.getTime() - row.startedAt.getTime() : null
 })
 
-export interface EntryRow extends Omit<ProcessingEntry, "startedAt" | "completedAt" | "createdAt"> {
+export interface EntryRow extends Omit<ProcessingEntry, "dueAt" | "startedAt" | "completedAt" | "createdAt"> {
+  readonly dueAt: Date | null
   readonly startedAt: Date | null
   readonly completedAt: Date | null
   readonly createdAt: Date
@@ -45,6 +46,7 @@ export interface EntryRow extends Omit<ProcessingEntry, "startedAt" | "completed
 export const toEntry = (row: EntryRow): ProcessingEntry => ({
   id: row.id,
   agentId: row.agentId,
+  entityType: row.entityType,
   graphObjectId: row.graphObjectId,
   objectVersion: row.objectVersion,
   eventType: row.eventType,
@@ -53,6 +55,7 @@ export const toEntry = (row: EntryRow): ProcessingEntry => ({
   status: row.status,
   runId: row.runId,
   reason: row.reason,
+  dueAt: row.dueAt?.toISOString() ?? null,
   errorMessage: row.errorMessage,
   startedAt: row.startedAt?.toISOString() ?? null,
   completedAt: row.completedAt?.toISOString() ?? null,

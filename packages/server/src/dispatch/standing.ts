@@ -1,0 +1,121 @@
+/**
+ * How agents stand: what they have at work, and how many runs they may begin now.
+ *
+ * Flow: graph → outbox → **dispatch** → run → tool → task
+ *
+ * Counted through partial indexes of live and recent runs, so the cost follows
+ * the bound that is counted against and not an agent's history. A count is only
+ * as true as the lock on the agent's row that its reader holds.
+ */
+import type { AgentId } from "@tropism/domain/ids"
+import type { ReactionConfig } from "@tropism/domain/reaction"
+import type { Wait } from "@tropism/domain/waiting"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+import { dispatchLimits } from "../limits.ts"
+
+/** An agent as it is now, with what it has at work. */
+export interface Standing {
+  readonly agentId: AgentId
+  readonly agentVersion: number
+  /** Null for an agent that never reacted. */
+  readonly config: ReactionConfig | null
+  /** Whether the agent is enabled, not deleted, and reacts to events. */
+  readonly isActive: boolean
+  readonly enabledAt: Date | null
+  readonly maxPendingRuns: number
+  /** Queued and running runs, whatever began them; counted no further than a bound that matters. */
+  readonly liveRuns: number
+  readonly liveReactions: number
+  /** Runs that events began within the window of the rate limit, and the first of them. */
+  readonly begunRuns: number
+  readonly begunFirstAt: Date | null
+  readonly hasWaiting: boolean
+  /** The reason of the entry that is due first. */
+  readonly firstReason: string | null
+  readonly now: Date
+}
+
+/** Holds the rows of agents for this transaction, in the order of their ids, and answers which; passes over those that another holds, if told so. */
+export const lockAgents = Effect.fn("lockAgents")(function* (
+  ids: ReadonlyArray<AgentId>,
+  others: "wait" | "pass"
+) {
+  if (ids.length === 0) return []
+  const sql = yield* SqlClient.SqlClient
+  const { projectId } = yield* ProjectTransaction
+  const rows = yield* sql<{ id: AgentId }>`
+    select id from kb.agents where project_id = ${projectId} and id = any(${ids}::uuid[])
+    order by id for no key update ${others === "pass" ? sql`skip locked` : sql``}`
+  return rows.map((row) => row.id)
+}, orDie)
+
+/** How each of the agents stands. */
+export const standingsOf = Effect.fn("standingsOf")(function* (ids: ReadonlyArray<AgentId>) {
+  if (ids.length === 0) return []
+  const sql = yield* SqlClient.SqlClient
+  const { projectId } = yield* ProjectTransaction
+  return yield* sql<Standing>`
+    select agent.id as agent_id, agent.version as agent_version, agent.reaction_config as config, agent.enabled_at, agent.max_pending_runs,
+      agent.enabled and agent.deleted_at is null and agent.trigger_type = 'reaction' and agent.reaction_config is not null as is_active,
+      live.runs as live_runs, live.reactions as live_reactions, begun.runs as begun_runs, begun.first_at as begun_first_at,
+      first.id is not null as has_waiting, first.reason as first_reason, now() as now
+    from kb.agents agent
+    left join lateral (
+      select entry.id, entry.reason from kb.agent_processing_log entry
+      where entry.project_id = ${projectId} and entry.agent_id = agent.id
+        and entry.status = 'pending' and entry.run_id is null and not entry.parked
+      order by coalesce(entry.due_at, entry.created_at), entry.id limit 1
+    ) first on true
+    cross join lateral (
+      select count(*)::int as runs, (count(*) filter (where type = 'reaction'))::int as reactions from (
+        select run.trigger ->> 'type' as type from kb.agent_runs run
+        where run.agent_id = agent.id and run.status in ('queued', 'running')
+        limit greatest(agent.max_pending_runs, coalesce((agent.reaction_config ->> 'maxConcurrency')::int, 0))
+      ) run
+    ) live
+    cross join lateral (
+      select count(*)::int as runs, min(run.created_at) as first_at from (
+        select run.created_at from kb.agent_runs run
+        where run.agent_id = agent.id and run.trigger ->> 'type' = 'reaction'
+          and run.created_at > now() - make_interval(secs => (agent.reaction_config #>> '{rateLimit,perSeconds}')::int)
+        order by run.created_at desc limit (agent.reaction_config #>> '{rateLimit,maxRuns}')::int
+      ) run
+      where agent.reaction_config #> '{rateLimit,maxRuns}' is not null
+    ) begun
+    where agent.project_id = ${projectId} and agent.id = any(${ids}::uuid[])`
+}, orDie)
+
+/** How many runs may begin now, and what holds back the others. */
+export interface Allowance {
+  readonly runs: number
+  readonly wait: Wait
+  /** When a run may begin again, where that follows from time alone. */
+  readonly opensAtMs: number | null
+}
+
+/** What an agent's limits leave to begin. */
+export const allowanceOf = (standing: Standing): Allowance => {
+  const { config, liveRuns, liveReactions, maxPendingRuns, begunRuns, begunFirstAt } = standing
+  const limits: Array<Allowance> = [
+    { runs: pendingPlaces(maxPendingRuns, liveRuns), wait: "pendingRuns", opensAtMs: null },
+    { runs: dispatchLimits.releaseRuns, wait: "turn", opensAtMs: null }
+  ]
+  if (config !== null && config.maxConcurrency !== null)
+    limits.push({ runs: config.maxConcurrency - liveReactions, wait: "concurrency", opensAtMs: null })
+  if (config !== null && config.rateLimit !== null)
+    limits.push({
+      runs: config.rateLimit.maxRuns - begunRuns,
+      wait: "rateLimit",
+      opensAtMs: begunFirstAt && begunFirstAt.getTime() + config.rateLimit.perSeconds * 1_000
+    })
+  const least = limits.reduce((a, b) => (b.runs < a.runs ? b : a))
+  return { ...least, runs: Math.max(0, least.runs) }
+}
+
+/** Places below the cap; a long queue is filled up in portions, since each portion costs a transaction. */
+const pendingPlaces = (maxPendingRuns: number, liveRuns: number): number => {
+  const free = maxPendingRuns - liveRuns
+  return free >= Math.min(dispatchLimits.releaseRuns, Math.ceil(maxPendingRuns / 2)) ? free : 0
+}

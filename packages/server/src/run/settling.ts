@@ -1,0 +1,76 @@
+/**
+ * Ends the processing entries of runs, and lets go on what waited behind them.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * An entry that waits for the end of a run is parked, and nobody looks at it
+ * until this lets it go: in the transaction that ends the run, so nothing is
+ * lost with a wake-up. Whoever parks an entry locks the live entry that it parks
+ * it behind (`WaitingEntries.busy`); so either this sees the parked entry, or the
+ * other sees that the run has ended.
+ */
+import type { AgentId, RunId } from "@tropism/domain/ids"
+import { Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { ProjectTransaction } from "../database/database.ts"
+import { WakeUps } from "../outbox/wake-ups.ts"
+
+/** How entries end. */
+export interface Ending {
+  readonly status: "completed" | "failed" | "abandoned"
+  readonly message: string | null
+  readonly reason?: string
+}
+
+export const makeSettling = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const wakeUps = yield* WakeUps
+
+  /** Ends the entries that a condition names, and answers how many there were. */
+  const settle = Effect.fnUntraced(function* (which: Statement.Fragment, ending: Ending) {
+    const { projectId } = yield* ProjectTransaction
+    const ended = yield* sql<Line>`
+      update kb.agent_processing_log set status = ${ending.status}, completed_at = now(), error_message = ${ending.message},
+        reason = coalesce(${ending.reason ?? null}, reason)
+      where id in (select id from kb.agent_processing_log entry where entry.project_id = ${projectId} and ${which} order by id for no key update)
+      returning agent_id, graph_object_id`
+    if (ended.length > 0 && (yield* letGo(ended))) yield* sql.afterCommit(wakeUps.signal("releases"))
+    return ended.length
+  })
+
+  /** Lets the first parked entry of each line go on; true when an agent of them has anything waiting. */
+  const letGo = Effect.fnUntraced(function* (lines: ReadonlyArray<Line>) {
+    const { projectId } = yield* ProjectTransaction
+    const [row] = yield* sql<{ hasWaiting: boolean }>`
+      with line as (
+        select distinct line."agentId" as agent_id, line."graphObjectId" as graph_object_id
+        from jsonb_to_recordset(${JSON.stringify(lines)}::text::jsonb) as line("agentId" uuid, "graphObjectId" uuid)
+      ), freed as (
+        update kb.agent_processing_log entry set parked = false from line cross join lateral (
+          select next.id from kb.agent_processing_log next
+          where next.agent_id = line.agent_id and next.graph_object_id = line.graph_object_id
+            and next.status = 'pending' and next.run_id is null
+          order by next.object_version, next.attempt limit 1
+        ) first
+        where entry.id = first.id and entry.parked and entry.status = 'pending' and entry.run_id is null
+      )
+      select exists (
+        select 1 from kb.agent_processing_log entry
+        where entry.project_id = ${projectId} and entry.agent_id in (select agent_id from line)
+          and entry.status = 'pending' and entry.run_id is null
+      ) as has_waiting`
+    return row?.hasWaiting === true
+  })
+
+  /** Ends the entries of runs. */
+  const settleRuns = (ids: ReadonlyArray<RunId>, ending: Ending) =>
+    settle(sql`entry.run_id = any(${ids}::uuid[]) and entry.status in ('pending', 'processing')`, ending)
+
+  return { settle, settleRuns, letGo }
+})
+
+/** All entries of one agent and object. */
+interface Line {
+  readonly agentId: AgentId
+  readonly graphObjectId: string
+}

@@ -1,0 +1,245 @@
+/**
+ * The processing entries that wait: pending, with no run yet.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * Whoever decides about the waiting entries of an agent holds the agent's row,
+ * so two servers never decide at once. Entries of one agent and object are a
+ * line; those that are parked are passed over until the head of their line, or
+ * the run at work on their object, is out of the way. What an entry may do is
+ * the releaser's business, not this file's.
+ */
+import type { ChangeType, GraphEvent } from "@tropism/domain/graph"
+import type { AgentId, EntryId, GraphEventId, RunId } from "@tropism/domain/ids"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+import { makeSettling } from "./settling.ts"
+
+/** One waiting entry with what its event says; several heads may lead to the same entry. */
+export interface WaitingEntry {
+  readonly agentId: AgentId
+  /** The entry that is not parked and led here. */
+  readonly headId: EntryId
+  readonly id: EntryId
+  readonly graphObjectId: string
+  readonly createdAt: Date
+  /** Whether the head's own instant has come. */
+  readonly isDue: boolean
+  /** When the newest entry of the line came, where that matters. */
+  readonly newestAt: Date | null
+  readonly eventId: GraphEventId
+  readonly entityType: GraphEvent["entityType"]
+  readonly objectType: string
+  readonly eventType: ChangeType
+  readonly objectVersion: number
+  readonly attempt: number
+  readonly rootEventId: GraphEventId
+  readonly depth: number
+  /** The place of the event among all. */
+  readonly seq: number
+}
+
+/** How to read the waiting entries of an agent. */
+export interface Look {
+  readonly id: AgentId
+  /** At most so many heads. */
+  readonly heads: number
+  /** From so many heads on, or when one of them is due, those that are not due count too; 1 counts only those that are. */
+  readonly batch: number
+  /** At most so many entries of the line of each head; null for the head alone. */
+  readonly ofLine: number | null
+  /** Whether the newest of the line matters. */
+  readonly needsNewest: boolean
+}
+
+/** Why and until when an entry goes on waiting. */
+export interface Postponed {
+  readonly id: EntryId
+  /** Null leaves the instant as it is. */
+  readonly dueAt: string | null
+  readonly isParked: boolean
+  readonly reason: string
+}
+
+type Line = Pick<WaitingEntry, "agentId" | "graphObjectId">
+type Read<A> = Effect.Effect<A, never, ProjectTransaction>
+
+export class WaitingEntries extends Context.Service<
+  WaitingEntries,
+  {
+    /** Agents with an entry that is due, by id, after a given one. */
+    readonly dueAgents: (after: AgentId | undefined, limit: number) => Read<ReadonlyArray<AgentId>>
+    /** The waiting entries of agents: oldest head first, each line in the order of its versions. */
+    readonly look: (looks: ReadonlyArray<Look>) => Read<ReadonlyArray<WaitingEntry>>
+    /** The lines on which a run is at work, held until this transaction ends. */
+    readonly busy: (lines: ReadonlyArray<Line>) => Read<ReadonlyArray<Line>>
+    /** Gives entries their runs. */
+    readonly link: (
+      entries: ReadonlyArray<{ readonly id: EntryId; readonly runId: RunId; readonly exclusive: boolean }>
+    ) => Read<void>
+    /** Lets entries wait on, and answers how many were given another instant. */
+    readonly postpone: (entries: ReadonlyArray<Postponed>) => Read<number>
+    /** Ends entries that will get no run, and lets the next of their lines go on. */
+    readonly skip: (
+      entries: ReadonlyArray<Line & Pick<WaitingEntry, "id"> & { readonly reason: string }>
+    ) => Read<void>
+    /** Ends up to `limit` waiting entries of agents that react no more; answers how many. */
+    readonly skipAllOf: (agents: ReadonlyArray<AgentId>, reason: string, limit: number) => Read<number>
+  }
+>()("@tropism/server/run/WaitingEntries") {
+  static readonly layer = Layer.effect(
+    WaitingEntries,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { letGo } = yield* makeSettling
+      const look = yield* makeLook
+
+      const dueAgents = Effect.fn("WaitingEntries.dueAgents")(function* (
+        after: AgentId | undefined,
+        limit: number
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<{ agentId: AgentId }>`
+          with recursive found(agent_id) as (
+            (select agent_id from kb.agent_processing_log
+              where project_id = ${projectId} and status = 'pending' and run_id is null and not parked
+                and agent_id > ${after ?? "00000000-0000-0000-0000-000000000000"} order by agent_id limit 1)
+            union all
+            select (select next.agent_id from kb.agent_processing_log next
+              where next.project_id = ${projectId} and next.status = 'pending' and next.run_id is null and not next.parked
+                and next.agent_id > found.agent_id order by next.agent_id limit 1)
+            from found where found.agent_id is not null
+          )
+          select found.agent_id from found cross join lateral (
+            select coalesce(entry.due_at, entry.created_at) as due_at from kb.agent_processing_log entry
+            where entry.project_id = ${projectId} and entry.agent_id = found.agent_id
+              and entry.status = 'pending' and entry.run_id is null and not entry.parked
+            order by coalesce(entry.due_at, entry.created_at) limit 1
+          ) first where first.due_at <= now() limit ${limit}`
+        return rows.map((row) => row.agentId)
+      }, orDie)
+
+      const busy = Effect.fn("WaitingEntries.busy")(function* (lines: ReadonlyArray<Line>) {
+        if (lines.length === 0) return []
+        return yield* sql<Line>`
+          select live.agent_id, live.graph_object_id from kb.agent_processing_log live
+          join (
+            select distinct line."agentId" as agent_id, line."graphObjectId" as graph_object_id
+            from jsonb_to_recordset(${JSON.stringify(lines)}::text::jsonb) as line("agentId" uuid, "graphObjectId" uuid)
+          ) line on live.agent_id = line.agent_id and live.graph_object_id = line.graph_object_id
+          where live.exclusive and live.status in ('pending', 'processing') and live.run_id is not null
+          order by live.id for share of live`
+      }, orDie)
+
+      const link = Effect.fn("WaitingEntries.link")(function* (
+        entries: ReadonlyArray<{ readonly id: EntryId; readonly runId: RunId; readonly exclusive: boolean }>
+      ) {
+        if (entries.length === 0) return
+        yield* sql`
+          update kb.agent_processing_log entry
+          set run_id = row."runId", exclusive = row.exclusive, parked = false, due_at = null, reason = null
+          from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as row(id uuid, "runId" uuid, exclusive boolean)
+          where entry.id = row.id and entry.status = 'pending' and entry.run_id is null`
+      }, orDie)
+
+      const postpone = Effect.fn("WaitingEntries.postpone")(function* (entries: ReadonlyArray<Postponed>) {
+        if (entries.length === 0) return 0
+        const rows = yield* sql<{ isMoved: boolean }>`
+          update kb.agent_processing_log entry
+          set due_at = coalesce(row."dueAt", entry.due_at), parked = row."isParked", reason = row.reason
+          from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb)
+            as row(id uuid, "dueAt" timestamptz, "isParked" boolean, reason text)
+          where entry.id = row.id and entry.status = 'pending' and entry.run_id is null
+            and (coalesce(row."dueAt", entry.due_at), row."isParked", row.reason) is distinct from (entry.due_at, entry.parked, entry.reason)
+          returning row."isParked" or row."dueAt" is not null as is_moved`
+        return rows.filter((row) => row.isMoved).length
+      }, orDie)
+
+      const skip = Effect.fn("WaitingEntries.skip")(function* (
+        entries: ReadonlyArray<Line & Pick<WaitingEntry, "id"> & { readonly reason: string }>
+      ) {
+        if (entries.length === 0) return
+        yield* sql`
+          update kb.agent_processing_log entry set status = 'skipped', parked = false, due_at = null, completed_at = now(), reason = row.reason
+          from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as row(id uuid, reason text)
+          where entry.id = row.id and entry.status = 'pending' and entry.run_id is null`
+        yield* letGo(entries)
+      }, orDie)
+
+      const skipAllOf = Effect.fn("WaitingEntries.skipAllOf")(function* (
+        agents: ReadonlyArray<AgentId>,
+        reason: string,
+        limit: number
+      ) {
+        if (agents.length === 0) return 0
+        // The last of each line first: what is left when the limit cuts still begins with the head of its line.
+        const rows = yield* sql`
+          update kb.agent_processing_log set status = 'skipped', parked = false, due_at = null, completed_at = now(), reason = ${reason}
+          where id in (
+            select id from kb.agent_processing_log
+            where agent_id = any(${agents}::uuid[]) and status = 'pending' and run_id is null
+            order by agent_id, graph_object_id, object_version desc limit ${limit}
+          ) returning 1`
+        return rows.length
+      }, orDie)
+
+      return WaitingEntries.of({ dueAgents, look, busy, link, postpone, skip, skipAllOf })
+    })
+  )
+}
+
+const makeLook = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  return Effect.fn("WaitingEntries.look")(function* (looks: ReadonlyArray<Look>) {
+    if (looks.length === 0) return []
+    const { projectId } = yield* ProjectTransaction
+    return yield* sql<WaitingEntry>`
+      select look.id as agent_id, head.id as head_id, head.is_due, member.id, member.graph_object_id, member.created_at, newest.created_at as newest_at,
+        member.event_id, member.entity_type, event.object_type, member.event_type, member.object_version, member.attempt,
+        event.root_event_id, event.depth, event.seq::float8 as seq
+      from jsonb_to_recordset(${JSON.stringify(looks)}::text::jsonb)
+        as look(id uuid, heads int, batch int, "ofLine" int, "needsNewest" boolean)
+      cross join lateral (
+        select look.batch > 1 and (
+          exists (
+            select 1 from kb.agent_processing_log entry
+            where entry.project_id = ${projectId} and entry.agent_id = look.id
+              and entry.status = 'pending' and entry.run_id is null and not entry.parked
+              and coalesce(entry.due_at, entry.created_at) <= now())
+          or exists (
+            select 1 from kb.agent_processing_log entry
+            where entry.project_id = ${projectId} and entry.agent_id = look.id
+              and entry.status = 'pending' and entry.run_id is null and not entry.parked
+            offset look.batch - 1)
+        ) as is_ready
+      ) batch
+      cross join lateral (
+        select entry.*, coalesce(entry.due_at, entry.created_at) <= now() as is_due from kb.agent_processing_log entry
+        where entry.project_id = ${projectId} and entry.agent_id = look.id
+          and entry.status = 'pending' and entry.run_id is null and not entry.parked
+          and (coalesce(entry.due_at, entry.created_at) <= now() or (batch.is_ready and entry.attempt = 1))
+        order by coalesce(entry.due_at, entry.created_at), entry.id limit look.heads
+      ) head
+      left join lateral (
+        select entry.created_at from kb.agent_processing_log entry
+        where look."needsNewest" and entry.agent_id = look.id and entry.graph_object_id = head.graph_object_id
+          and entry.status = 'pending' and entry.run_id is null
+        order by entry.object_version desc limit 1
+      ) newest on true
+      cross join lateral (
+        (select entry.id, entry.graph_object_id, entry.created_at, entry.event_id, entry.entity_type, entry.event_type, entry.object_version,
+          entry.attempt
+        from kb.agent_processing_log entry
+        where look."ofLine" is not null and entry.agent_id = look.id and entry.graph_object_id = head.graph_object_id
+          and entry.status = 'pending' and entry.run_id is null
+          and (entry.attempt = 1 or coalesce(entry.due_at, entry.created_at) <= now())
+        order by entry.object_version, entry.attempt limit look."ofLine")
+        union all
+        select head.id, head.graph_object_id, head.created_at, head.event_id, head.entity_type, head.event_type, head.object_version, head.attempt
+        where look."ofLine" is null
+      ) member
+      join kb.graph_events event on event.id = member.event_id
+      order by coalesce(head.due_at, head.created_at), head.id, member.object_version, member.attempt`
+  }, orDie)
+})
