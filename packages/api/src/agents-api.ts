@@ -2,8 +2,7 @@
  * Agents, their versions, and the manual trigger; what they have handled stands in `processing-api.ts`.
  */
 import { Agent, AgentInput, AgentPatch } from "@tropism/domain/agent"
-import { AgentId, GraphEventId, ProjectId } from "@tropism/domain/ids"
-import { ProcessingEntry } from "@tropism/domain/processing"
+import { AgentId, ProjectId } from "@tropism/domain/ids"
 import { Run } from "@tropism/domain/run"
 import { SchedulePreview } from "@tropism/domain/schedule"
 import { Schema } from "effect"
@@ -13,17 +12,6 @@ import { Page, PageQuery } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
 
 export const TriggerInput = Schema.Struct({ input: Schema.optional(Schema.Json) })
-
-/** Why an event did or did not wake an agent. */
-export const Explanation = Schema.Struct({
-  agentId: AgentId,
-  eventId: GraphEventId,
-  /** `woke`: a run was made; `refused`: a rule said no; `skipped`: the agent was busy with the object; `waiting`: not dispatched yet. */
-  outcome: Schema.Literals(["woke", "refused", "skipped", "waiting"]),
-  reason: Schema.String,
-  entry: Schema.NullOr(ProcessingEntry)
-}).annotate({ identifier: "Explanation" })
-export type Explanation = typeof Explanation.Type
 
 const project = { projectId: ProjectId }
 const agent = { projectId: ProjectId, agentId: AgentId }
@@ -67,12 +55,6 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       payload: TriggerInput,
       success: [Run, Run.annotate({ identifier: "UnfinishedRun" }).pipe(HttpApiSchema.status(202))],
       error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]
-    }),
-    HttpApiEndpoint.get("explain", "/agents/:agentId/explain", {
-      params: agent,
-      query: { eventId: GraphEventId },
-      success: Explanation,
-      error: [NotFound, InvalidInput]
     })
   )
   .prefix("/api/projects/:projectId")

@@ -8,6 +8,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { AgentsApi } from "./agents-api.ts"
 import { RequestProblems } from "./authorization.ts"
 import { ChainsApi } from "./chains-api.ts"
+import { ExplanationsApi } from "./explanations-api.ts"
 import { FeedApi, ObjectsApi, RelationshipsApi } from "./graph-api.ts"
 import { KillSwitchApi } from "./kill-switch-api.ts"
 import { ProcessingApi } from "./processing-api.ts"
@@ -25,6 +26,7 @@ export class Api extends HttpApi.make("tropism")
   .add(FeedApi)
   .add(ChainsApi)
   .add(TransferApi)
+  .add(ExplanationsApi)
   .add(AgentsApi)
   .add(ProcessingApi)
   .add(RunsApi)

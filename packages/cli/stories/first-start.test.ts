@@ -92,7 +92,7 @@ describe("the first start", () => {
         ])
         expect(yield* tropism("tasks", "approve", String(task.number))).toMatchObject({ exitCode: 1 })
 
-        const event = yield* records("explain", "licence-review", "6").pipe(
+        const event = yield* records("explain", "6", "licence-review").pipe(
           Effect.repeat({
             until: (one: { outcome: string }) => one.outcome !== "waiting",
             schedule: Schedule.spaced("50 millis")

@@ -161,6 +161,11 @@ const routeById = (state: FakeState, line: string, query: URLSearchParams, body:
     if (!run) return problem(404, "Not found")
     return verb === undefined ? Response.json(run) : page([], query)
   }
+  if (kind === "events" && verb === "explanations")
+    return page(
+      state.agents.map((one) => explanation(one, key)),
+      query
+    )
   const agent = state.agents.find((one) => one.id === key)
   if (kind !== "agents" || !agent) return problem(404, "Not found")
   if (method === "PATCH") {
@@ -173,16 +178,24 @@ const routeById = (state: FakeState, line: string, query: URLSearchParams, body:
     return Response.json(patched)
   }
   if (verb === "trigger") return Response.json(state.runs.at(-1), { status: 202 })
-  if (verb === "explain") {
-    return Response.json({
-      agentId: agent.id,
-      eventId: query.get("eventId"),
-      outcome: "refused",
-      reason: "The agent ignores its own changes.",
-      entry: null
-    })
-  }
+  if (verb === "explain") return Response.json(explanation(agent, query.get("eventId")))
   return problem(404, "Not found")
+}
+
+/** Every agent ignores its own changes, except the one that is awake. */
+const explanation = (agent: Agent, eventId: string | null | undefined) => {
+  const isAwake = agent.name === "awake"
+  return {
+    agentId: agent.id,
+    agentName: agent.name,
+    agentVersion: agent.version,
+    eventId,
+    outcome: isAwake ? "woke" : "refused",
+    rule: isAwake ? null : "selfTriggered",
+    reason: isAwake ? "The event woke the agent: its run is queued." : "The agent ignores its own changes.",
+    entry: null,
+    run: isAwake ? { id: id("run", 1), status: "queued" } : null
+  }
 }
 
 const routeTask = (state: FakeState, line: string, key: string | undefined, body: string): Response => {

@@ -18,6 +18,7 @@ import { Chains } from "./dispatch/chain-reading.ts"
 import { Admission } from "./dispatch/admission.ts"
 import { Dispatcher } from "./dispatch/dispatcher.ts"
 import { Releaser } from "./dispatch/releaser.ts"
+import { Explanations } from "./dispatch/explanations.ts"
 import { Retries } from "./dispatch/retries.ts"
 import { Scheduler } from "./dispatch/scheduler.ts"
 import { Triggers } from "./dispatch/triggers.ts"
@@ -92,6 +93,7 @@ const dispatch = Layer.mergeAll(
   Triggers.layer,
   Retries.layer,
   Chains.layer,
+  Explanations.layer,
   Sweeps.layer
 ).pipe(Layer.provideMerge(Admission.layer))
 

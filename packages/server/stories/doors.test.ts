@@ -8,6 +8,7 @@ import { freshDatabase } from "../testing/fresh-database.ts"
 import { type Answer, type Doors, type Json, startServer } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { feedOf } from "../testing/story-words.ts"
 
 const nobody = "00000000-0000-7000-8000-000000000000"
 
@@ -255,12 +256,14 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         })
         const run = yield* other.post(`/agents/${agent.id}/trigger`)
         yield* other.post("/contexts", { name: "theirs", agentId: agent.id })
+        const theirEvent = (yield* feedOf(other, 1))[0]
         const foreign = new Map<string, string>([
           ["objects", object.id],
           ["relationships", relationship.id],
           ["agents", agent.id],
           ["runs", run.id],
           ["chains", run.id],
+          ["events", theirEvent.id],
           ["contexts", "theirs"],
           ["tasks", nobody]
         ])

@@ -1,59 +1,138 @@
 /**
- * `tropism explain AGENT EVENT`: why an event did or did not wake an agent.
+ * `tropism explain EVENT [AGENT]`: why an event did or did not wake the agents, or one of them.
+ *
+ * The place in the feed is what "tropism tail" shows; it is looked up first,
+ * because the server knows an event by its id.
  */
-import { GraphEventId } from "@tropism/domain/ids"
+import type { Explanation } from "@tropism/api/explanations-api"
+import type { GraphEvent } from "@tropism/domain/graph"
+import { AgentId, GraphEventId } from "@tropism/domain/ids"
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
-import { findAgent } from "../agents-by-name.ts"
-import { type Access, inProject } from "../access.ts"
+import { findAgent, readAgents } from "../agents-by-name.ts"
+import { type Access, inProject, readPages } from "../access.ts"
+import { eventActor, eventSubject } from "../event-text.ts"
 import { failure } from "../failure.ts"
-import { printFacts, printOr } from "../print-records.ts"
+import { type Fact, printFacts, printOr, printRecords } from "../print-records.ts"
 import { paintState } from "../terminal/paint.ts"
 import { Screen } from "../terminal/screen.ts"
 import { printable } from "../terminal/text.ts"
+import { limitFlag } from "./limit-flag.ts"
+
+const subjectColumns = 60
 
 export const explainCommand = Command.make(
   "explain",
   {
-    agent: Argument.String("agent").pipe(Argument.withDescription("The agent's name or id")),
     event: Argument.String("event").pipe(
       Argument.withDescription('A graph event\'s id, or its place in the feed as "tropism tail" shows it')
-    )
+    ),
+    agent: Argument.String("agent").pipe(
+      Argument.withDescription("The agent's name or id; without it, all agents of the project"),
+      Argument.optional
+    ),
+    limit: limitFlag
   },
   (input) =>
     inProject((access) =>
       Effect.gen(function* () {
-        const { paint } = yield* Screen
-        const agent = yield* findAgent(access, input.agent)
-        const eventId = yield* findEventId(access, input.event)
-        const explanation = yield* access.client.agents.explain({
-          params: { ...access.params, agentId: agent.id },
-          query: { eventId }
-        })
-        yield* printOr(
-          explanation,
-          printFacts([
-            ["Agent", agent.name],
-            ["Event", eventId],
-            ["Outcome", explanation.outcome, paintState(paint, explanation.outcome)],
-            ["Reason", explanation.reason],
-            ["Entry", explanation.entry?.status ?? ""],
-            ["Run", explanation.entry?.runId ?? ""]
-          ])
-        )
+        const found = yield* findEvent(access, input.event)
+        return yield* Option.isSome(input.agent)
+          ? explainOne(access, found, input.agent.value)
+          : explainAll(access, found, input.limit)
       })
     )
 ).pipe(
-  Command.withDescription("Say why an event did or did not wake an agent"),
+  Command.withDescription("Say why an event did or did not wake the agents"),
   Command.withExamples([
-    { command: "tropism explain license-review 41", description: "Ask about event 41 of the feed" }
+    { command: "tropism explain 41", description: "Ask what event 41 of the feed was to each agent" },
+    { command: "tropism explain 41 license-review", description: "Ask about one agent" }
   ])
 )
 
-const findEventId = (access: Access, reference: string) =>
+/** An event by its id, and what it says where it was found by its place. */
+interface FoundEvent {
+  readonly id: GraphEventId
+  readonly event: GraphEvent | undefined
+}
+
+const explainOne = (access: Access, { id: eventId }: FoundEvent, reference: string) =>
+  Effect.gen(function* () {
+    const { paint } = yield* Screen
+    // An agent that is deleted has no name any more that it could be found by; its id still says which.
+    const asId = Schema.decodeUnknownOption(AgentId)(reference)
+    const agentId = Option.isSome(asId) ? asId.value : (yield* findAgent(access, reference)).id
+    const explanation = yield* access.client.explanations.explain({
+      params: { ...access.params, agentId },
+      query: { eventId }
+    })
+    const facts: ReadonlyArray<Fact> = [
+      [
+        "Agent",
+        `${explanation.agentName}${explanation.agentVersion === null ? "" : ` v${explanation.agentVersion}`}`
+      ],
+      ["Event", eventId],
+      ["Outcome", explanation.outcome, paintState(paint, explanation.outcome)],
+      ["Rule", explanation.rule ?? ""],
+      ["Reason", explanation.reason],
+      [
+        "Entry",
+        explanation.entry === null ? "" : `${explanation.entry.status}, attempt ${explanation.entry.attempt}`
+      ],
+      ["Run", explanation.run?.id ?? ""]
+    ]
+    yield* printOr(explanation, printFacts(facts))
+  })
+
+const explainAll = (access: Access, { event, id: eventId }: FoundEvent, limit: number) =>
+  Effect.gen(function* () {
+    const { paint } = yield* Screen
+    const { hasMore, items } = yield* readPages(
+      (query) => access.client.explanations.list({ params: { ...access.params, eventId }, query }),
+      limit
+    )
+    const head = event === undefined ? Effect.void : printEvent(access, event)
+    yield* printOr(
+      items,
+      Effect.andThen(
+        head,
+        printRecords({
+          records: items.toSorted(byOutcome),
+          hasMore,
+          nothing: "The project has no agent that the event could wake.",
+          columns: [
+            { title: "AGENT", cell: (one) => one.agentName },
+            { title: "OUTCOME", cell: (one) => one.outcome, paint: (one) => paintState(paint, one.outcome) },
+            { title: "RULE", cell: (one) => one.rule ?? "", paint: () => paint.dim },
+            { title: "WHY", shrinks: "end", cell: (one) => one.reason }
+          ]
+        })
+      )
+    )
+  })
+
+/** Who was woken stands above, then who waits, was busy or was refused. */
+const outcomes: ReadonlyArray<Explanation["outcome"]> = ["woke", "waiting", "skipped", "refused"]
+
+const byOutcome = (a: Explanation, b: Explanation): number =>
+  outcomes.indexOf(a.outcome) - outcomes.indexOf(b.outcome) || (a.agentName < b.agentName ? -1 : 1)
+
+/** One line of what happened, above what came of it. */
+const printEvent = (access: Access, event: GraphEvent) =>
+  Effect.gen(function* () {
+    const screen = yield* Screen
+    const names = new Map(
+      (yield* readAgents(access)).map((agent): [string, string] => [agent.id, agent.name])
+    )
+    yield* screen.print(
+      `${paintState(screen.paint, event.type)(event.type)} ${screen.paint.bold(eventSubject(event, subjectColumns))} ${screen.paint.dim(`by ${eventActor(event, (id) => names.get(id))}`)}`
+    )
+  })
+
+const findEvent = (access: Access, reference: string) =>
   Effect.gen(function* () {
     const id = Schema.decodeUnknownOption(GraphEventId)(reference)
-    if (Option.isSome(id)) return id.value
+    if (Option.isSome(id)) return { id: id.value, event: undefined }
     if (!/^[1-9]\d{0,14}$/.test(reference)) {
       return yield* failure(
         `"${printable(reference)}" is neither an event's id nor its place in the feed. "tropism tail" shows both.`
@@ -63,8 +142,8 @@ const findEventId = (access: Access, reference: string) =>
       params: access.params,
       query: { after: Number(reference) - 1, limit: 1 }
     })
-    const found = items.find((event) => event.position === Number(reference))
-    return found
-      ? found.id
+    const event = items.find(({ position }) => position === Number(reference))
+    return event
+      ? { id: event.id, event }
       : yield* failure(`The feed of project "${access.project.name}" has no event ${reference}.`)
   })

@@ -118,17 +118,39 @@ describe("tropism explain", () => {
         events: [graphEvent(1), graphEvent(2)]
       })
       for (const reference of ["2", id("event", 2)]) {
-        const { out } = yield* invoke(server, "explain", "digest", reference)
+        const { out } = yield* invoke(server, "explain", reference, "digest")
         expect(out).toEqual([
-          "Agent    digest",
+          "Agent    digest v1",
           `Event    ${id("event", 2)}`,
           "Outcome  refused",
+          "Rule     selfTriggered",
           "Reason   The agent ignores its own changes."
         ])
       }
-      expect((yield* invoke(server, "explain", "digest", "9")).error).toBe(
+      expect((yield* invoke(server, "explain", "9", "digest")).error).toBe(
         'The feed of project "Demo" has no event 9.'
       )
+    })
+  )
+
+  it.live("without an agent tells what the event was to each, who was woken first", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({
+        agents: [agent(1, { name: "digest" }), agent(2, { name: "awake" })],
+        events: [graphEvent(1)]
+      })
+      const { out } = yield* invoke(server, "explain", "1")
+      expect(out).toEqual([
+        "created Package node_modules/p1 v1 by user local",
+        "AGENT   OUTCOME  RULE           WHY",
+        "awake   woke                    The event woke the agent: its run is queued.",
+        "digest  refused  selfTriggered  The agent ignores its own changes."
+      ])
+      const asJson = yield* invoke(server, "explain", "1", "--json")
+      expect(JSON.parse(asJson.out.join("\n"))).toMatchObject([
+        { agentName: "digest" },
+        { agentName: "awake" }
+      ])
     })
   )
 })

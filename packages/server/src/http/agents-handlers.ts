@@ -1,16 +1,11 @@
 /**
- * Agents: define them, trigger them, ask what they did and why they did not.
+ * Agents: define them, trigger them, ask what they did.
  *
  * Flow: **http** → dispatch → run → tool → task
  */
 import { Api } from "@tropism/api/api"
-import { type Explanation, TriggerInput } from "@tropism/api/agents-api"
-import type { Agent } from "@tropism/domain/agent"
-import type { GraphEvent } from "@tropism/domain/graph"
+import { TriggerInput } from "@tropism/api/agents-api"
 import { findFault } from "@tropism/domain/json"
-import type { ProcessingEntry } from "@tropism/domain/processing"
-import { defineChainLimits } from "@tropism/domain/chain"
-import { findRefusal } from "@tropism/domain/refusal"
 import { isTerminal } from "@tropism/domain/run"
 import { Effect, Schema } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -18,8 +13,6 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
 import { previewSchedule } from "../agent/schedule-preview.ts"
 import { Triggers } from "../dispatch/triggers.ts"
-import { Outbox } from "../outbox/outbox.ts"
-import { ProcessingLog } from "../run/processing-log.ts"
 import { inProject, reading } from "./access.ts"
 import { unfitBody } from "./input-faults.ts"
 import { pageById } from "./paging.ts"
@@ -114,28 +107,6 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         return yield* Effect.orDie(HttpServerResponse.json(run, { status: isSettled ? 200 : 202 }))
       })
     )
-    .handle(
-      "explain",
-      Effect.fn("http.agents.explain")(function* ({ params, query }) {
-        const agents = yield* Agents
-        const outbox = yield* Outbox
-        const log = yield* ProcessingLog
-        return yield* reading(
-          params.projectId,
-          Effect.gen(function* () {
-            const agent = yield* known(agents.get(params.agentId))
-            const event = yield* orNotFound("event")(outbox.get(query.eventId))
-            const entry = yield* log.find(params.agentId, query.eventId)
-            return {
-              agentId: agent.id,
-              eventId: event.id,
-              entry: entry ?? null,
-              ...explain(agent, event, entry)
-            }
-          })
-        )
-      })
-    )
 )
 
 /** The body of a manual trigger; an empty one is a trigger without input. */
@@ -148,34 +119,3 @@ const triggerInput = Effect.gen(function* () {
     ({ issue }) => unfitBody(issue)
   )
 })
-
-/** Why an event did or did not wake an agent, from what was recorded and else from the rules. */
-const explain = (
-  agent: Agent,
-  event: GraphEvent,
-  entry: ProcessingEntry | undefined
-): Pick<Explanation, "outcome" | "reason"> => {
-  if (entry?.status === "skipped") return { outcome: "skipped", reason: entry.reason ?? "The agent was busy" }
-  if (entry) return { outcome: "woke", reason: `The event woke the agent; the entry is ${entry.status}.` }
-  if (event.position === null)
-    return { outcome: "waiting", reason: "The event is committed and not dispatched yet." }
-  const noted = event.refusals.find((refusal) => refusal.agentId === agent.id)
-  if (noted) return { outcome: "refused", reason: noted.reason }
-  if (agent.triggerType !== "reaction" || agent.reactionConfig === null) {
-    return {
-      outcome: "refused",
-      reason: `The agent does not react to events: its trigger is ${agent.triggerType}.`
-    }
-  }
-  if (event.createdAt < agent.createdAt)
-    return {
-      outcome: "refused",
-      reason: "The event is older than the agent: an agent hears nothing from before its time."
-    }
-  const refusal = findRefusal(agent.id, agent.reactionConfig, event, defineChainLimits({}))
-  if (refusal) return { outcome: "refused", reason: refusal.reason }
-  return {
-    outcome: "refused",
-    reason: "The agent was not enabled, or did not have this rule, when the event was dispatched."
-  }
-}

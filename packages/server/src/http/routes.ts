@@ -11,6 +11,7 @@ import { httpLimits } from "../limits.ts"
 import { agentsHandlers } from "./agents-handlers.ts"
 import { chainsHandlers } from "./chains-handlers.ts"
 import { layerAuthorization } from "./authorization.ts"
+import { explanationsHandlers } from "./explanations-handlers.ts"
 import { feedHandlers } from "./feed-handlers.ts"
 import { objectsHandlers, relationshipsHandlers } from "./graph-handlers.ts"
 import { killSwitchHandlers } from "./kill-switch-handlers.ts"
@@ -32,6 +33,7 @@ const handlers = Layer.mergeAll(
   feedHandlers,
   chainsHandlers,
   transferHandlers,
+  explanationsHandlers,
   agentsHandlers,
   processingHandlers,
   runsHandlers,

@@ -60,7 +60,6 @@ export class ProcessingLog extends Context.Service<
       limit: number
     ) => Read<ReadonlyArray<ProcessingEntry>>
     readonly get: (id: EntryId) => Read<ProcessingEntry | undefined>
-    readonly find: (agentId: AgentId, eventId: GraphEventId) => Read<ProcessingEntry | undefined>
     /** Abandons entries that are in processing for too long although their run has ended. */
     readonly abandonOrphans: Read<number>
     /** Removes one batch of ended entries of any project that are old, and answers how many. */
@@ -140,14 +139,6 @@ export class ProcessingLog extends Context.Service<
         return row && toEntry(row)
       }, orDie)
 
-      const find = Effect.fn("ProcessingLog.find")(function* (agentId: AgentId, eventId: GraphEventId) {
-        const { projectId } = yield* ProjectTransaction
-        const [row] = yield* sql<EntryRow>`
-          select * from kb.agent_processing_log where project_id = ${projectId} and agent_id = ${agentId} and event_id = ${eventId}
-          order by attempt desc limit 1`
-        return row && toEntry(row)
-      }, orDie)
-
       const abandonOrphans = settle(
         sql`entry.status = 'processing'
           and entry.started_at < now() - make_interval(secs => ${runLimits.stuckAfterMs / 1_000}::float8)
@@ -163,7 +154,7 @@ export class ProcessingLog extends Context.Service<
         orDie
       )
 
-      return ProcessingLog.of({ open, skip, withdraw, list, get, find, abandonOrphans, forget })
+      return ProcessingLog.of({ open, skip, withdraw, list, get, abandonOrphans, forget })
     })
   )
 }

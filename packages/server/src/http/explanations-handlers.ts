@@ -1,0 +1,43 @@
+/**
+ * Why an event did or did not wake an agent.
+ *
+ * Flow: **http** → dispatch → run → tool → task
+ */
+import { Api } from "@tropism/api/api"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Explanations } from "../dispatch/explanations.ts"
+import { Outbox } from "../outbox/outbox.ts"
+import { reading } from "./access.ts"
+import { pageById } from "./paging.ts"
+import { orNotFound } from "./refusals.ts"
+
+const knownEvent = orNotFound("event")
+
+export const explanationsHandlers = HttpApiBuilder.group(Api, "explanations", (handlers) =>
+  handlers
+    .handle(
+      "explain",
+      Effect.fn("http.explanations.explain")(function* ({ params, query }) {
+        const explanations = yield* Explanations
+        const outbox = yield* Outbox
+        const explanation = Effect.flatMap(knownEvent(outbox.get(query.eventId)), (event) =>
+          orNotFound("agent")(explanations.one(event, params.agentId))
+        )
+        return yield* reading(params.projectId, explanation)
+      })
+    )
+    .handle(
+      "list",
+      Effect.fn("http.explanations.list")(function* ({ params, query }) {
+        const explanations = yield* Explanations
+        const outbox = yield* Outbox
+        return yield* reading(
+          params.projectId,
+          Effect.flatMap(knownEvent(outbox.get(params.eventId)), (event) =>
+            pageById(query, (before, limit) => explanations.list(event, before, limit))
+          )
+        )
+      })
+    )
+)
