@@ -10,6 +10,7 @@ import packageJson from "../package.json" with { type: "json" }
 import { agentsCommand } from "./commands/agents.ts"
 import { explainCommand } from "./commands/explain.ts"
 import { importCommand } from "./commands/import.ts"
+import { killSwitchCommand } from "./commands/kill-switch.ts"
 import { projectsCommand } from "./commands/projects.ts"
 import { runCommand } from "./commands/run-agent.ts"
 import { runsCommand } from "./commands/runs.ts"
@@ -23,7 +24,10 @@ const tropism = Command.make("tropism").pipe(
   Command.withSubcommands([
     { group: "Server", commands: [startCommand, demoCommand] },
     { group: "Graph", commands: [projectsCommand, importCommand, tailCommand] },
-    { group: "Agents", commands: [agentsCommand, runCommand, runsCommand, explainCommand] },
+    {
+      group: "Agents",
+      commands: [agentsCommand, runCommand, runsCommand, explainCommand, killSwitchCommand]
+    },
     { group: "Review", commands: [tasksCommand] }
   ]),
   Command.withGlobalFlags(globalFlags)

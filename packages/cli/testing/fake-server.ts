@@ -7,8 +7,10 @@
 import type { Project } from "@tropism/api/system-api"
 import { type Agent, AgentInput, defineAgent } from "@tropism/domain/agent"
 import type { GraphEvent } from "@tropism/domain/graph"
+import type { Stop } from "@tropism/domain/kill-switch"
 import type { Run } from "@tropism/domain/run"
 import type { Task } from "@tropism/domain/task"
+import { UserId } from "@tropism/domain/ids"
 import { Effect, Schema } from "effect"
 import { at, id } from "./records.ts"
 
@@ -22,6 +24,8 @@ export interface FakeState {
   importLines: Array<unknown>
   /** What the first imports answer instead, each once. */
   importAnswers: Array<Array<unknown>>
+  /** What the kill switches stop, by the address of each. */
+  stopped: Map<string, Stop>
   /** Statuses that these paths answer instead of doing anything. */
   failing: Map<string, { readonly status: number; readonly body: unknown }>
 }
@@ -68,6 +72,7 @@ const emptyState = (): FakeState => ({
   events: [],
   importLines: [],
   importAnswers: [],
+  stopped: new Map(),
   failing: new Map()
 })
 
@@ -117,6 +122,12 @@ const route = (
       state.projects.push(made)
       return Response.json(made, { status: 201 })
     }
+    case "GET /kill-switch":
+    case "GET /api/kill-switch":
+      return Response.json({ stopped: state.stopped.get(line.slice(4)) ?? null })
+    case "PUT /kill-switch":
+    case "PUT /api/kill-switch":
+      return turnSwitch(state, line.slice(4), body)
     case "GET /agents":
       return page(state.agents, query)
     case "POST /agents":
@@ -151,6 +162,14 @@ const route = (
     default:
       return routeById(state, line, query, body)
   }
+}
+
+const turnSwitch = (state: FakeState, path: string, body: string): Response => {
+  const { stopped, reason } = JSON.parse(body)
+  const scope = path === "/kill-switch" ? "project" : "server"
+  if (stopped) state.stopped.set(path, { scope, reason, stoppedBy: UserId.make("ada"), stoppedAt: at(0) })
+  else state.stopped.delete(path)
+  return Response.json({ stopped: state.stopped.get(path) ?? null })
 }
 
 const routeById = (state: FakeState, line: string, query: URLSearchParams, body: string): Response => {

@@ -28,7 +28,8 @@ export const processingHandlers = HttpApiBuilder.group(Api, "processing", (handl
         return yield* reading(
           params.projectId,
           Effect.andThen(
-            known(agents.get(params.agentId)),
+            // The log outlives its agent: a deleted one keeps its versions and is known by them (S001-R20).
+            known(agents.version(params.agentId, 1)),
             pageById(query, (before, limit) => log.list(params.agentId, query.status, before, limit))
           )
         )
