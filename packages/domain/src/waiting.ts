@@ -63,7 +63,15 @@ export const takesLine = (rule: Rule): boolean =>
   standsInLine(rule) && (rule.concurrencyStrategy !== "queue" || rule.debounceMs > 0 || rule.batchSize > 1)
 
 /** Why an entry waits. */
-export type Wait = "debounce" | "batch" | "object" | "rateLimit" | "concurrency" | "pendingRuns" | "turn"
+export type Wait =
+  | "debounce"
+  | "batch"
+  | "object"
+  | "rateLimit"
+  | "concurrency"
+  | "pendingRuns"
+  | "stopped"
+  | "turn"
 
 export const waitSentences: Readonly<Record<Wait, string>> = {
   debounce: "It waits until its object has been quiet for the agent's debounceMs.",
@@ -72,6 +80,7 @@ export const waitSentences: Readonly<Record<Wait, string>> = {
   rateLimit: "The agent has begun as many runs as its rateLimit allows for now.",
   concurrency: "The agent has as many runs at work as its maxConcurrency allows.",
   pendingRuns: "The agent has as many runs queued and running as its maxPendingRuns allows.",
+  stopped: "A kill switch has stopped the agents; the event is kept until it is released.",
   turn: "It waits for its turn."
 }
 

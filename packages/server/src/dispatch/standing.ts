@@ -14,6 +14,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { dispatchLimits } from "../limits.ts"
+import { isStopped } from "../run/kill-switches.ts"
 
 /** An agent as it is now, with what it has at work. */
 export interface Standing {
@@ -24,6 +25,8 @@ export interface Standing {
   /** Whether the agent is enabled, not deleted, and reacts to events. */
   readonly isActive: boolean
   readonly enabledAt: Date | null
+  /** Whether a kill switch is on. */
+  readonly isStopped: boolean
   readonly maxPendingRuns: number
   /** Queued and running runs, whatever began them; counted no further than a bound that matters. */
   readonly liveRuns: number
@@ -57,7 +60,7 @@ export const standingsOf = Effect.fn("standingsOf")(function* (ids: ReadonlyArra
   const sql = yield* SqlClient.SqlClient
   const { projectId } = yield* ProjectTransaction
   return yield* sql<Standing>`
-    select agent.id as agent_id, agent.version as agent_version, agent.reaction_config as config, agent.enabled_at, agent.max_pending_runs,
+    select agent.id as agent_id, agent.version as agent_version, agent.reaction_config as config, agent.enabled_at, agent.max_pending_runs, ${isStopped(sql)} as is_stopped,
       agent.enabled and agent.deleted_at is null and agent.trigger_type = 'reaction' and agent.reaction_config is not null as is_active,
       live.runs as live_runs, live.reactions as live_reactions, begun.runs as begun_runs, begun.first_at as begun_first_at,
       first.id is not null as has_waiting, first.reason as first_reason, now() as now
@@ -102,6 +105,7 @@ export const allowanceOf = (standing: Standing): Allowance => {
     { runs: pendingPlaces(maxPendingRuns, liveRuns), wait: "pendingRuns", opensAtMs: null },
     { runs: dispatchLimits.releaseRuns, wait: "turn", opensAtMs: null }
   ]
+  if (standing.isStopped) limits.push({ runs: 0, wait: "stopped", opensAtMs: null })
   if (config !== null && config.maxConcurrency !== null)
     limits.push({ runs: config.maxConcurrency - liveReactions, wait: "concurrency", opensAtMs: null })
   if (config !== null && config.rateLimit !== null)

@@ -89,7 +89,7 @@ export class KillSwitches extends Context.Service<
         )
         yield* follow
         // What waited meanwhile is due for whoever looks.
-        yield* Effect.forEach(["events", "runs", "schedules"] as const, wakeUps.signal)
+        yield* Effect.forEach(["releases", "runs", "schedules"] as const, wakeUps.signal)
         yield* Effect.logWarning("A kill switch was turned off", { projectId })
       }, orDie)
 
