@@ -87,3 +87,15 @@ export const suggestionsOf = (story: Story, count: number): Effect.Effect<Readon
 /** Makes an object of a type. */
 export const make = (story: Story, type: string, properties: Record<string, unknown> = {}) =>
   story.post("/objects", { type, properties })
+
+/** Changes an object's properties, one request after the other. */
+export const change = (story: Story, object: Json, ...states: ReadonlyArray<Record<string, unknown>>) =>
+  Effect.forEach(states, (properties) => story.patch(`/objects/${object.id}`, { properties }))
+
+/** The versions of the events that a run handled, oldest first. */
+export const versionsOf = (run: Json): ReadonlyArray<number> =>
+  run.trigger.events.map((event: Json) => event.version)
+
+/** Why an event did or did not wake an agent. */
+export const explained = (story: Story, agent: Json, event: Json) =>
+  story.get(`/agents/${agent.id}/explain?eventId=${event.id}`)

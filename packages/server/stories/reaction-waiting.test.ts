@@ -1,0 +1,244 @@
+/**
+ * Events that wait to be handled together: until their object is quiet, or
+ * until there are enough of them. The server keeps real time here.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { limitChains } from "../testing/chain-words.ts"
+import { eventually, type Json, scripted } from "../testing/platform.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import {
+  calling,
+  change,
+  endedRuns,
+  entriesOf,
+  entriesWhen,
+  feedOf,
+  make,
+  runsOf,
+  saying,
+  silentFor,
+  versionsOf,
+  watcher
+} from "../testing/story-words.ts"
+
+const everything = { objectTypes: ["Person"], events: ["created", "updated", "deleted"] }
+
+/** Says which versions its templates see: the events, the newest and the object. */
+const witness = {
+  prompt: `{% for each in events %}{{ each.version }} {% endfor %}newest {{ event.version }} of {{ object.properties.name }}`,
+  model: saying("{{ message }}")
+}
+
+const agentThat = (reaction: Record<string, unknown>, overrides: Record<string, unknown> = {}) =>
+  watcher({ reactionConfig: { ...everything, ...reaction }, ...witness, ...overrides })
+
+const msBetween = (from: string, to: string): number => Date.parse(to) - Date.parse(from)
+
+layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+  describe("Risk: high-frequency events overwhelm agents", () => {
+    it.effect(
+      "S001-F01, K03 events of an object that is not quiet become one run, which gets all of them",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* story.post("/agents", agentThat({ debounceMs: 500 }))
+          const person = yield* make(story, "Person", { name: "Ada" })
+          yield* change(story, person, { name: "Grace" }, { name: "Edith" }, { name: "Joan" })
+          const waiting = yield* entriesWhen(story, agent, 4, (entry) => entry.status === "pending")
+          for (const entry of waiting) {
+            expect(entry).toMatchObject({ runId: null, reason: expect.stringContaining("debounceMs") })
+            expect(msBetween(entry.createdAt, entry.dueAt)).toBeGreaterThanOrEqual(499)
+          }
+          const [run] = yield* endedRuns(story, agent, 1)
+          expect([versionsOf(run), run.summary]).toEqual([[1, 2, 3, 4], "1 2 3 4 newest 4 of Joan"])
+          expect(msBetween(waiting[3].createdAt, run.createdAt)).toBeGreaterThanOrEqual(500)
+          const entries = yield* entriesWhen(story, agent, 4)
+          for (const entry of entries)
+            expect(entry).toMatchObject({ status: "completed", runId: run.id, reason: null, dueAt: null })
+          expect(yield* runsOf(story, agent)).toHaveLength(1)
+        })
+    )
+
+    it.effect("S001-F01 a steady stream is handled at the latest maxWaitMs after the first event", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post(
+          "/agents",
+          agentThat({ debounceMs: 1_000, maxWaitMs: 1_500, concurrencyStrategy: "parallel" })
+        )
+        const person = yield* make(story, "Person", { count: 0 })
+        let count = 0
+        const changeAndLook = Effect.suspend(() =>
+          Effect.andThen(change(story, person, { count: ++count }), runsOf(story, agent))
+        )
+        const [first] = yield* eventually(changeAndLook, (runs) => runs.length === 1)
+        const [oldest] = yield* entriesOf(story, agent)
+        const waited = msBetween(oldest.createdAt, first.createdAt)
+        expect(waited).toBeGreaterThanOrEqual(1_499)
+        expect(waited).toBeLessThan(3_000)
+        // All that had come by then and nothing twice; what came later is the next run's.
+        yield* entriesWhen(story, agent, count + 1)
+        const runs = yield* endedRuns(story, agent, 2)
+        expect(runs.flatMap(versionsOf)).toEqual(Array.from({ length: count + 1 }, (_, index) => index + 1))
+      })
+    )
+
+    const whenBusy = [
+      ["skip", ["completed", "skipped", "skipped"], [[1]]],
+      ["parallel", ["completed", "completed", "completed"], [[1], [2, 3]]],
+      ["latest", ["completed", "completed", "completed"], [[1], [2, 3]]],
+      ["queue", ["completed", "completed", "completed"], [[1], [2, 3]]]
+    ] as const
+    for (const [concurrencyStrategy, statuses, versions] of whenBusy) {
+      it.effect(
+        `S001-F01 debounced events of an object at work, with the strategy ${concurrencyStrategy}`,
+        () =>
+          Effect.gen(function* () {
+            const story = yield* newStoryHere
+            const agent = yield* story.post(
+              "/agents",
+              agentThat({ debounceMs: 50, concurrencyStrategy }, { model: silentFor(1_200) })
+            )
+            const person = yield* make(story, "Person")
+            yield* entriesWhen(story, agent, 1, (entry) => entry.status === "processing")
+            yield* change(story, person, { name: "Grace" }, { name: "Edith" })
+            const entries = yield* entriesWhen(story, agent, 3)
+            expect(entries.map((entry) => entry.status)).toEqual(statuses)
+            const runs = yield* endedRuns(story, agent, versions.length)
+            expect(runs.map(versionsOf)).toEqual(versions)
+            const [first, second] = runs
+            if (second !== undefined)
+              expect(msBetween(first.completedAt, second.startedAt) >= 0).toBe(
+                concurrencyStrategy !== "parallel"
+              )
+          })
+      )
+    }
+
+    it.effect("S001-F01 a debounce that is taken away lets go what waits, by the new rule", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", agentThat({ debounceMs: 3_600_000 }))
+        const person = yield* make(story, "Person")
+        yield* change(story, person, { name: "Grace" })
+        yield* entriesWhen(story, agent, 2, (entry) => entry.status === "pending")
+        yield* story.patch(`/agents/${agent.id}`, { reactionConfig: { ...everything, debounceMs: 0 } })
+        const [run] = yield* endedRuns(story, agent, 1)
+        expect([versionsOf(run), run.agentVersion]).toEqual([[1, 2], 2])
+      })
+    )
+  })
+
+  describe("Future: optional batching of high-frequency events", () => {
+    it.effect(
+      "S001-F01 a run gets a full batch at once; fewer events wait, and no longer than maxWaitMs",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* story.post(
+            "/agents",
+            agentThat({ batchSize: 3, maxWaitMs: 1_500, concurrencyStrategy: "parallel" })
+          )
+          const people = yield* Effect.forEach(["a", "b", "c", "d"], (name) =>
+            make(story, "Person", { name })
+          )
+          const [full] = yield* endedRuns(story, agent, 1)
+          expect(full.trigger.events.map((event: Json) => event.objectId)).toEqual(
+            people.slice(0, 3).map((person) => person.id)
+          )
+          const [, , , last] = yield* entriesOf(story, agent)
+          expect(last).toMatchObject({ status: "pending", reason: expect.stringContaining("batchSize") })
+          const [, rest] = yield* endedRuns(story, agent, 2)
+          expect(rest.trigger.events.map((event: Json) => event.objectId)).toEqual([people[3].id])
+          expect(msBetween(last.createdAt, rest.createdAt)).toBeGreaterThanOrEqual(1_499)
+        })
+    )
+
+    it.effect("S001-F01 a batch begins earlier when the agent has heard nothing for debounceMs", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post(
+          "/agents",
+          agentThat({ batchSize: 100, debounceMs: 300, maxWaitMs: 60_000 })
+        )
+        yield* Effect.forEach(["a", "b", "c", "d"], (name) => make(story, "Person", { name }))
+        const [run] = yield* endedRuns(story, agent, 1)
+        expect(run.trigger.events).toHaveLength(4)
+        expect(yield* runsOf(story, agent)).toHaveLength(1)
+      })
+    )
+
+    it.effect("S001-F01 a batch takes a place in the chain of every root event, once", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", agentThat({ batchSize: 2, maxWaitMs: 60_000 }))
+        yield* make(story, "Person")
+        yield* make(story, "Person")
+        const events = yield* feedOf(story, 2)
+        const [run] = yield* endedRuns(story, agent, 1)
+        expect(run).toMatchObject({ rootEventId: events[1].id, depth: 0 })
+        for (const event of events)
+          expect(yield* story.get(`/chains/${event.id}`)).toMatchObject({ use: { runs: 1 } })
+      })
+    )
+
+    it.effect("S001-K01 a loop through batches ends at the depth cap, which says so", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* limitChains(story, { maxDepth: 3 })
+        const create = { tool: "create_object", arguments: { type: "Person", properties: {} } }
+        const agent = yield* story.post(
+          "/agents",
+          agentThat(
+            { batchSize: 2, maxWaitMs: 100, ignoreSelfTriggered: false },
+            { model: calling(create, create), executionMode: "execute" }
+          )
+        )
+        yield* make(story, "Person")
+        // One, two, two and two: the last two lie too deep.
+        const events = yield* eventually(feedOf(story, 7), (seen) => seen[6].refusals.length === 1)
+        expect(events.map((event) => event.depth)).toEqual([0, 1, 1, 2, 2, 3, 3])
+        for (const event of events.slice(5))
+          expect(event.refusals).toMatchObject([
+            { rule: "chainDepth", reason: expect.stringContaining("depth cap") }
+          ])
+        expect(yield* endedRuns(story, agent, 3)).toHaveLength(3)
+      })
+    )
+
+    it.effect("S001-K01 of a batch, only what belongs to a full chain is left out, and says so", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* limitChains(story, { maxRuns: 1 })
+        const note = (properties: Record<string, unknown>) => ({
+          tool: "create_object",
+          arguments: { type: "Note", properties }
+        })
+        yield* story.post(
+          "/agents",
+          agentThat({ concurrencyStrategy: "parallel" }, { model: calling(note({})) })
+        )
+        const reader = yield* story.post(
+          "/agents",
+          agentThat(
+            { objectTypes: ["Note"], batchSize: 2, maxWaitMs: 60_000 },
+            { name: "reader", model: scripted([{ say: "Read." }]) }
+          )
+        )
+        yield* make(story, "Person")
+        yield* feedOf(story, 2)
+        yield* make(story, "Note")
+        const entries = yield* entriesWhen(story, reader, 2)
+        expect(entries).toMatchObject([
+          { status: "skipped", runId: null, reason: expect.stringContaining("cap of runs") },
+          { status: "completed" }
+        ])
+        const [run] = yield* endedRuns(story, reader, 1)
+        expect(run.trigger.events).toHaveLength(1)
+        const [, refused] = yield* feedOf(story, 3)
+        expect(refused.refusals).toMatchObject([{ agentId: reader.id, rule: "chainRuns" }])
+      })
+    )
+  })
+})
