@@ -3,15 +3,22 @@
  */
 import { CreateObject } from "@tropism/domain/change"
 import {
+  Direction,
   GraphEvent,
   GraphObject,
+  neighborBounds,
+  Neighborhood,
   ObjectKey,
   ObjectType,
   ObjectVersion,
-  Relationship
+  Purge,
+  Relationship,
+  RelationshipVersion
 } from "@tropism/domain/graph"
 import { ObjectId, ProjectId, RelationshipId } from "@tropism/domain/ids"
 import { Properties } from "@tropism/domain/json"
+import { PropertyFilters } from "@tropism/domain/property-filter"
+import { Provenance } from "@tropism/domain/provenance"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
@@ -28,11 +35,10 @@ export const ObjectInput = Schema.Struct({
 }).annotate({ identifier: "ObjectInput" })
 export type ObjectInput = typeof ObjectInput.Type
 
+const patchFields = { properties: Properties, expectedVersion: opt(Schema.Int) }
+
 /** `properties` is a JSON merge patch: null removes a property. */
-export const ObjectPatch = Schema.Struct({
-  properties: Properties,
-  expectedVersion: opt(Schema.Int)
-}).annotate({ identifier: "ObjectPatch" })
+export const ObjectPatch = Schema.Struct(patchFields).annotate({ identifier: "ObjectPatch" })
 export type ObjectPatch = typeof ObjectPatch.Type
 
 export const RelationshipInput = Schema.Struct({
@@ -43,6 +49,35 @@ export const RelationshipInput = Schema.Struct({
 }).annotate({ identifier: "RelationshipInput" })
 export type RelationshipInput = typeof RelationshipInput.Type
 
+/** `properties` is a JSON merge patch; a relationship's type and ends never change. */
+export const RelationshipPatch = Schema.Struct(patchFields).annotate({ identifier: "RelationshipPatch" })
+export type RelationshipPatch = typeof RelationshipPatch.Type
+
+/** An instant in a query; in an address the + of an offset is written %2B. */
+const Instant = Schema.String.check(
+  Schema.isPattern(/^[12]\d{3}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/, {
+    message: "Expected an instant like 2026-11-20T23:30:00Z"
+  }),
+  Schema.makeFilter((text: string) =>
+    Number.isFinite(Date.parse(text)) ? undefined : "Expected an instant that the calendar has"
+  )
+)
+
+/** Reads as it was at an instant. */
+const asOf = { asOf: Schema.optional(Instant) }
+
+/** Reads as one version left it, or as it was at an instant. */
+const moment = {
+  version: Schema.optional(Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(1))),
+  ...asOf
+}
+
+/** The version that the caller knows, as an ETag: `"3"`. */
+const ifMatch = { "if-match": Schema.optional(Schema.String) }
+
+/** `purge=true` removes all that is kept of it, for good; for admins. */
+const deletion = { purge: Schema.optional(Schema.Literals(["true", "false"])) }
+
 const project = { projectId: ProjectId }
 const object = { projectId: ProjectId, objectId: ObjectId }
 const relationship = { projectId: ProjectId, relationshipId: RelationshipId }
@@ -51,7 +86,18 @@ export class ObjectsApi extends HttpApiGroup.make("objects")
   .add(
     HttpApiEndpoint.get("list", "/objects", {
       params: project,
-      query: { ...PageQuery, type: Schema.optional(Schema.String), key: Schema.optional(Schema.String) },
+      query: {
+        ...PageQuery,
+        ...asOf,
+        type: Schema.optional(Schema.String),
+        key: Schema.optional(Schema.String),
+        /** Words, or beginnings of words, that all occur in key, type or properties. */
+        query: Schema.optional(Schema.String.check(Schema.isMaxLength(500))),
+        /** A JSON list of conditions on properties that all must hold. */
+        where: Schema.optional(Schema.fromJsonString(PropertyFilters)),
+        /** `relevance` where words are searched, else `createdAt`; the newest come first. */
+        sort: Schema.optional(Schema.Literals(["createdAt", "updatedAt", "relevance"]))
+      },
       success: Page(GraphObject),
       error: [NotFound, InvalidInput]
     }),
@@ -63,24 +109,67 @@ export class ObjectsApi extends HttpApiGroup.make("objects")
     }),
     HttpApiEndpoint.get("get", "/objects/:objectId", {
       params: object,
+      query: moment,
       success: GraphObject,
-      error: NotFound
+      error: [NotFound, InvalidInput]
     }),
     HttpApiEndpoint.patch("update", "/objects/:objectId", {
       params: object,
+      headers: ifMatch,
       payload: ObjectPatch,
       success: GraphObject,
       error: [NotFound, Forbidden, Conflict, InvalidInput]
     }),
     HttpApiEndpoint.delete("delete", "/objects/:objectId", {
       params: object,
+      headers: ifMatch,
+      query: deletion,
       success: HttpApiSchema.NoContent,
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    /** Brings a deleted object back as a new version, with the relationships that were deleted with it. */
+    HttpApiEndpoint.post("restore", "/objects/:objectId/restore", {
+      params: object,
+      success: GraphObject,
       error: [NotFound, Forbidden, Conflict]
     }),
     HttpApiEndpoint.get("history", "/objects/:objectId/history", {
       params: object,
       query: PageQuery,
       success: Page(ObjectVersion),
+      error: [NotFound, InvalidInput]
+    }),
+    /** What the object is related to, nearest first. */
+    HttpApiEndpoint.get("neighbors", "/objects/:objectId/neighbors", {
+      params: object,
+      query: {
+        ...asOf,
+        depth: Schema.optional(
+          Schema.FiniteFromString.check(
+            Schema.isInt(),
+            Schema.isBetween({ minimum: 1, maximum: neighborBounds.maxDepth })
+          )
+        ),
+        direction: Schema.optional(Direction),
+        /** Follows relationships of this type only. */
+        type: Schema.optional(Schema.String),
+        limit: PageQuery.limit
+      },
+      success: Neighborhood,
+      error: [NotFound, InvalidInput]
+    }),
+    /** Why each property has its value: event, actor, run, tool call, approver, back to the root event. */
+    HttpApiEndpoint.get("provenance", "/objects/:objectId/provenance", {
+      params: object,
+      query: { property: Schema.optional(Schema.String) },
+      success: Provenance,
+      error: [NotFound, InvalidInput]
+    }),
+    /** What was removed for good, by whom and when. */
+    HttpApiEndpoint.get("purges", "/purges", {
+      params: project,
+      query: PageQuery,
+      success: Page(Purge),
       error: [NotFound, InvalidInput]
     })
   )
@@ -92,7 +181,15 @@ export class RelationshipsApi extends HttpApiGroup.make("relationships")
   .add(
     HttpApiEndpoint.get("list", "/relationships", {
       params: project,
-      query: { ...PageQuery, type: Schema.optional(Schema.String), objectId: Schema.optional(ObjectId) },
+      query: {
+        ...PageQuery,
+        ...asOf,
+        type: Schema.optional(Schema.String),
+        fromId: Schema.optional(ObjectId),
+        toId: Schema.optional(ObjectId),
+        /** Either end. */
+        objectId: Schema.optional(ObjectId)
+      },
       success: Page(Relationship),
       error: [NotFound, InvalidInput]
     }),
@@ -104,13 +201,35 @@ export class RelationshipsApi extends HttpApiGroup.make("relationships")
     }),
     HttpApiEndpoint.get("get", "/relationships/:relationshipId", {
       params: relationship,
+      query: moment,
       success: Relationship,
-      error: NotFound
+      error: [NotFound, InvalidInput]
+    }),
+    HttpApiEndpoint.patch("update", "/relationships/:relationshipId", {
+      params: relationship,
+      headers: ifMatch,
+      payload: RelationshipPatch,
+      success: Relationship,
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
     }),
     HttpApiEndpoint.delete("delete", "/relationships/:relationshipId", {
       params: relationship,
+      headers: ifMatch,
+      query: deletion,
       success: HttpApiSchema.NoContent,
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    /** Brings a deleted relationship back as a new version. */
+    HttpApiEndpoint.post("restore", "/relationships/:relationshipId/restore", {
+      params: relationship,
+      success: Relationship,
       error: [NotFound, Forbidden, Conflict]
+    }),
+    HttpApiEndpoint.get("history", "/relationships/:relationshipId/history", {
+      params: relationship,
+      query: PageQuery,
+      success: Page(RelationshipVersion),
+      error: [NotFound, InvalidInput]
     })
   )
   .prefix("/api/projects/:projectId")

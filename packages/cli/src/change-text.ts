@@ -14,6 +14,7 @@ export const taskSubject = (task: Task): string => {
       return `${change.objectType} ${change.key ?? "(new)"}`
     case "createRelationship":
       return `${change.relationship.type} ${shortId(change.relationship.fromId)} → ${shortId(change.relationship.toId)}`
+    case "updateRelationship":
     case "deleteRelationship":
       return `relationship ${shortId(change.relationshipId)}`
     case "update":
@@ -43,7 +44,9 @@ export const changeLines = (task: Task): ReadonlyArray<string> => {
       ? "create the object"
       : change.type === "update"
         ? "no property changes"
-        : "create the relationship"
+        : change.type === "updateRelationship"
+          ? "no property changes"
+          : "create the relationship"
   ]
 }
 

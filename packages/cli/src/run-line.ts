@@ -54,7 +54,9 @@ export const makeSubjects = (access: Access) => {
     if (cached !== undefined) return Effect.succeed(cached)
     // A relationship, or an object that is gone by now, is named by its id: the line is worth more than the name.
     return Schema.decodeUnknownEffect(ObjectId)(event.objectId).pipe(
-      Effect.flatMap((objectId) => access.client.objects.get({ params: { ...access.params, objectId } })),
+      Effect.flatMap((objectId) =>
+        access.client.objects.get({ params: { ...access.params, objectId }, query: {} })
+      ),
       Effect.map((object) => object.key ?? `${object.type} ${shortId(object.id)}`),
       Effect.orElseSucceed(() => `${event.objectType} ${shortId(event.objectId)}`),
       Effect.tap((subject) =>

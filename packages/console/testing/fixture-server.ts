@@ -213,6 +213,8 @@ const applyChange = (world: World, task: Task): Task["outcome"] => {
   const change = task.payload.suggestedChanges
   if (change.type === "create") return { entityId: task.id, version: 1, change: "created" }
   if (change.type === "createRelationship") return { entityId: task.id, version: 1, change: "created" }
+  if (change.type === "updateRelationship")
+    return { entityId: change.relationshipId, version: 2, change: "updated" }
   if (change.type === "deleteRelationship") return { entityId: task.id, version: 2, change: "deleted" }
   const object = world.objects.get(change.objectId)
   const version = (object?.version ?? 0) + 1

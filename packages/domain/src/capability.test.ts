@@ -21,6 +21,7 @@ const flagOf: Readonly<Record<ChangeKind, Exclude<keyof Capabilities, "allowedOb
   update: "canUpdateObjects",
   delete: "canDeleteObjects",
   createRelationship: "canCreateRelationships",
+  updateRelationship: "canUpdateRelationships",
   deleteRelationship: "canDeleteRelationships"
 }
 const kinds = ChangeKinds.literals
@@ -31,6 +32,7 @@ const requirement: Readonly<Record<ChangeKind, string>> = {
   update: "S001-R30",
   delete: "S000-R26 S001-R31",
   createRelationship: "S001-R32",
+  updateRelationship: "S001-R32",
   deleteRelationship: "S001-R32"
 }
 

@@ -16,6 +16,7 @@ export const Capabilities = Schema.Struct({
   canUpdateObjects: Flag,
   canDeleteObjects: Flag,
   canCreateRelationships: Flag,
+  canUpdateRelationships: Flag,
   canDeleteRelationships: Flag,
   allowedObjectTypes: Schema.optional(
     Schema.NullOr(Schema.Array(ObjectType).check(Schema.isMaxLength(1_000)))
@@ -31,6 +32,7 @@ export const ChangeKind = Schema.Literals([
   "update",
   "delete",
   "createRelationship",
+  "updateRelationship",
   "deleteRelationship"
 ])
 export type ChangeKind = typeof ChangeKind.Type
@@ -49,6 +51,7 @@ const flags = {
   update: "canUpdateObjects",
   delete: "canDeleteObjects",
   createRelationship: "canCreateRelationships",
+  updateRelationship: "canUpdateRelationships",
   deleteRelationship: "canDeleteRelationships"
 } as const satisfies Record<ChangeKind, keyof Capabilities>
 
@@ -71,6 +74,30 @@ export const denies = (
   return foreign === undefined
     ? undefined
     : `The agent's capability allowedObjectTypes does not include ${foreign}`
+}
+
+/** A kind of relationship that an object has. */
+export interface RelationshipKind {
+  readonly type: string
+  readonly fromType: string
+  readonly toType: string
+}
+
+/**
+ * Says why an object may not be deleted for the sake of its relationships, which would go with it.
+ *
+ * **Details** Deleting an object must not be a way to delete what the agent may not delete by itself.
+ */
+export const deniesCascade = (
+  capabilities: Capabilities | null,
+  around: ReadonlyArray<RelationshipKind>
+): string | undefined => {
+  for (const { type, fromType, toType } of around) {
+    const denial = denies(capabilities, "deleteRelationship", [fromType, toType])
+    if (denial !== undefined)
+      return `Its relationship ${type} from ${fromType} to ${toType} would be deleted with it. ${denial}`
+  }
+  return undefined
 }
 
 /** What the agent said about its own change. */

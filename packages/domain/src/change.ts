@@ -36,9 +36,18 @@ export const CreateRelationship = Schema.Struct({
   data: Properties
 })
 
+/** `data` is a JSON merge patch of the relationship's properties; its type and ends never change. */
+export const UpdateRelationship = Schema.Struct({
+  type: Schema.Literal("updateRelationship"),
+  relationshipId: RelationshipId,
+  data: Properties,
+  expectedVersion: Schema.optionalKey(Schema.Int)
+})
+
 export const DeleteRelationship = Schema.Struct({
   type: Schema.Literal("deleteRelationship"),
-  relationshipId: RelationshipId
+  relationshipId: RelationshipId,
+  expectedVersion: Schema.optionalKey(Schema.Int)
 })
 
 export const Change = Schema.Union([
@@ -46,6 +55,7 @@ export const Change = Schema.Union([
   UpdateObject,
   DeleteObject,
   CreateRelationship,
+  UpdateRelationship,
   DeleteRelationship
 ])
 export type Change = typeof Change.Type
@@ -53,6 +63,7 @@ export type CreateObject = typeof CreateObject.Type
 export type UpdateObject = typeof UpdateObject.Type
 export type DeleteObject = typeof DeleteObject.Type
 export type CreateRelationship = typeof CreateRelationship.Type
+export type UpdateRelationship = typeof UpdateRelationship.Type
 export type DeleteRelationship = typeof DeleteRelationship.Type
 
 /** The text whose hash is a suggestion's digest. */

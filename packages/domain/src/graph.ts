@@ -9,6 +9,7 @@ import { ActorType } from "./actor.ts"
 import {
   GraphEventId,
   ObjectId,
+  PurgeId,
   RelationshipId,
   RunId,
   TaskId,
@@ -66,12 +67,15 @@ export const NotedRefusal = Schema.Struct({
 }).annotate({ identifier: "NotedRefusal" })
 export type NotedRefusal = typeof NotedRefusal.Type
 
+export const EntityType = Schema.Literals(["graphObject", "relationship"])
+export type EntityType = typeof EntityType.Type
+
 /** What was committed to the graph, with who caused it (S001-R08…R10). */
 export const GraphEvent = Schema.Struct({
   id: GraphEventId,
   /** The event's place in its project's feed, 1, 2, 3 …; null until the feed has it. */
   position: Schema.NullOr(Schema.Int),
-  entityType: Schema.Literals(["graphObject", "relationship"]),
+  entityType: EntityType,
   /** The type of the object or relationship. */
   objectType: Schema.String,
   /** The id of the object or relationship. */
@@ -95,8 +99,8 @@ export const GraphEvent = Schema.Struct({
 }).annotate({ identifier: "GraphEvent" })
 export type GraphEvent = typeof GraphEvent.Type
 
-/** One version of an object, kept for ever: the version's state and who made it. */
-export const ObjectVersion = Schema.Struct({
+/** What every version says of its own making. */
+const versionFields = {
   version: Schema.Int,
   type: ChangeType,
   properties: Properties,
@@ -108,5 +112,45 @@ export const ObjectVersion = Schema.Struct({
   taskId: Schema.NullOr(TaskId),
   eventId: GraphEventId,
   createdAt: Timestamp
-}).annotate({ identifier: "ObjectVersion" })
+}
+
+/** One version of an object, kept until it is purged: the version's state and who made it. */
+export const ObjectVersion = Schema.Struct(versionFields).annotate({ identifier: "ObjectVersion" })
 export type ObjectVersion = typeof ObjectVersion.Type
+
+/** One version of a relationship, kept like an object's. */
+export const RelationshipVersion = Schema.Struct(versionFields).annotate({
+  identifier: "RelationshipVersion"
+})
+export type RelationshipVersion = typeof RelationshipVersion.Type
+
+/** Which relationships are followed from an object: those that begin there, that end there, or all. */
+export const Direction = Schema.Literals(["out", "in", "both"])
+export type Direction = typeof Direction.Type
+
+/** How far relationships may be followed at once. */
+export const neighborBounds = { maxDepth: 3 } as const
+
+/** What lies around an object, itself left out. */
+export const Neighborhood = Schema.Struct({
+  /** Nearest first; `distance` is the number of relationships to go. */
+  objects: Schema.Array(Schema.Struct({ ...GraphObject.fields, distance: Schema.Int })),
+  relationships: Schema.Array(Relationship),
+  /** True when there is more than was asked for: the nearest are here. */
+  truncated: Schema.Boolean
+}).annotate({ identifier: "Neighborhood" })
+export type Neighborhood = typeof Neighborhood.Type
+
+/** What is left of a purged object or relationship: that it was, and who removed it. */
+export const Purge = Schema.Struct({
+  id: PurgeId,
+  entityType: EntityType,
+  entityId: Schema.String,
+  objectType: Schema.String,
+  purgedBy: Schema.NullOr(UserId),
+  /** How much went with it. */
+  versions: Schema.Int,
+  relationships: Schema.Int,
+  purgedAt: Timestamp
+}).annotate({ identifier: "Purge" })
+export type Purge = typeof Purge.Type

@@ -25,6 +25,9 @@ export type RelationshipId = typeof RelationshipId.Type
 export const GraphEventId = Uuid.pipe(Schema.brand("GraphEventId"))
 export type GraphEventId = typeof GraphEventId.Type
 
+export const PurgeId = Uuid.pipe(Schema.brand("PurgeId"))
+export type PurgeId = typeof PurgeId.Type
+
 export const AgentId = Uuid.pipe(Schema.brand("AgentId"))
 export type AgentId = typeof AgentId.Type
 

@@ -124,6 +124,7 @@ describe("a task", () => {
       update: "object_update_suggestion",
       delete: "object_delete_suggestion",
       createRelationship: "relationship_create_suggestion",
+      updateRelationship: "relationship_update_suggestion",
       deleteRelationship: "relationship_delete_suggestion"
     })
     expect(Object.values(taskTypeOf).toSorted()).toEqual([...TaskType.literals].toSorted())

@@ -25,6 +25,7 @@ export const TaskType = Schema.Literals([
   "object_update_suggestion",
   "object_delete_suggestion",
   "relationship_create_suggestion",
+  "relationship_update_suggestion",
   "relationship_delete_suggestion"
 ])
 export type TaskType = typeof TaskType.Type
@@ -35,6 +36,7 @@ export const taskTypeOf: Readonly<Record<AnyChange["type"], TaskType>> = {
   update: "object_update_suggestion",
   delete: "object_delete_suggestion",
   createRelationship: "relationship_create_suggestion",
+  updateRelationship: "relationship_update_suggestion",
   deleteRelationship: "relationship_delete_suggestion"
 }
 

@@ -143,7 +143,6 @@ export const toolLimits = {
   callTimeoutMs: 30_000,
   /** Objects that one search answers. */
   searchMaxItems: 50,
-  neighborsMaxDepth: 3,
   neighborsMaxItems: 200,
   reasoningMaxChars: 4_000
 } as const
@@ -181,8 +180,20 @@ export const httpLimits = {
   loginCodeMaxAgeSeconds: 86_400
 } as const
 
-/** Of `graph/`: imports. */
+/** Of `graph/`: writes, reads and imports. */
 export const graphLimits = {
+  /** A merged document of at most this size, as PostgreSQL writes it, breaks no bound: 1,001 keys take more. */
+  uninspectedBytes: 6_000,
+  /** Of one full-text query. */
+  searchWords: 10,
+  /** The newest objects that fit a query are ranked; what is older comes in no order of its own. */
+  rankedObjects: 10_000,
+  /** How far a list is counted. */
+  countedObjects: 100_000,
+  /** Of the relationships between an object's neighbours. */
+  neighborRelationships: 1_000,
+  /** Events on the way from a value to its root: more than a chain may be deep. */
+  provenanceHops: 64,
   /** Changes that an import commits together. */
   importBatchChanges: 50,
   /** Of one package-lock.json; the largest seen in the wild have some ten thousand packages. */

@@ -31,7 +31,11 @@ import { Importer } from "./graph/importer.ts"
 import { Imports } from "./graph/imports.ts"
 import { LineImporter } from "./graph/line-importer.ts"
 import { Inspector } from "./graph/inspector.ts"
+import { Neighborhoods } from "./graph/neighborhoods.ts"
 import { Objects } from "./graph/objects.ts"
+import { Provenances } from "./graph/provenance.ts"
+import { Purges } from "./graph/purges.ts"
+import { Relationships } from "./graph/relationships.ts"
 import { Tokens } from "./http/tokens.ts"
 import { Outbox } from "./outbox/outbox.ts"
 import { WakeUps } from "./outbox/wake-ups.ts"
@@ -70,8 +74,11 @@ const ground = Layer.provideMerge(
   database
 )
 const agents = Layer.provideMerge(Layer.mergeAll(Agents.layer, Contexts.layer, authorities), ground)
-const reads = Layer.provideMerge(Objects.layer, agents)
-const graph = Layer.provideMerge(Layer.mergeAll(Gateway.layer, Inspector.layer), reads)
+const reads = Layer.provideMerge(Layer.mergeAll(Objects.layer, Relationships.layer), agents)
+const graph = Layer.provideMerge(
+  Layer.mergeAll(Gateway.layer, Inspector.layer, Neighborhoods.layer, Provenances.layer, Purges.layer),
+  reads
+)
 const imports = Layer.provideMerge(
   Layer.mergeAll(ImportBatch.layer, Imports.layer),
   Layer.provideMerge(ImportLookup.layer, graph)

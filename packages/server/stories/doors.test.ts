@@ -326,6 +326,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
 /** Bodies that fit the contract, so that the address is what is wrong. */
 const bodies = new Map<string, Json>([
   ["PATCH objects/{objectId}", { properties: {} }],
+  ["PATCH relationships/{relationshipId}", { properties: {} }],
   ["PATCH agents/{agentId}", {}],
   ["POST agents/{agentId}/trigger", {}],
   ["POST contexts/{name}/events", { type: "UserMessageEvent", content: "Hello" }],

@@ -103,6 +103,7 @@ const kindIcons = {
   update: <PencilIcon />,
   delete: <MinusIcon />,
   createRelationship: <LinkIcon />,
+  updateRelationship: <PencilIcon />,
   deleteRelationship: <UnlinkIcon />
 } as const
 
@@ -111,6 +112,7 @@ const kindColours = {
   update: "bg-sunken text-ink-soft",
   delete: "bg-removed text-removed-ink",
   createRelationship: "bg-added text-added-ink",
+  updateRelationship: "bg-sunken text-ink-soft",
   deleteRelationship: "bg-removed text-removed-ink"
 } as const
 

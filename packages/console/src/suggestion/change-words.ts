@@ -14,6 +14,7 @@ export const kindWords: Readonly<Record<TaskType, string>> = {
   object_update_suggestion: "updates",
   object_delete_suggestion: "deletions",
   relationship_create_suggestion: "new relationships",
+  relationship_update_suggestion: "updates of relationships",
   relationship_delete_suggestion: "relationships to remove"
 }
 
@@ -23,6 +24,7 @@ export const changeVerbs: Readonly<Record<Change["type"], string>> = {
   update: "Update",
   delete: "Delete",
   createRelationship: "Connect",
+  updateRelationship: "Update",
   deleteRelationship: "Disconnect"
 }
 
@@ -53,6 +55,8 @@ const outcomeSentence = (task: Task): string => {
   const isRelationship = task.type.startsWith("relationship")
   if (outcome === null) return "The change is approved."
   if (outcome.change === "unchanged") return "Nothing had to change: it was so already."
+  if (isRelationship && outcome.change === "updated")
+    return `The relationship is now version ${outcome.version}.`
   if (isRelationship)
     return outcome.change === "deleted" ? "The relationship is removed." : "The relationship is made."
   if (outcome.change === "created") return `${subjectText(task)} is created.`

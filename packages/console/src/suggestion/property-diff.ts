@@ -35,6 +35,9 @@ export const changeRows = (change: Change, current: Properties): ReadonlyArray<P
       return Object.entries(current).map(([key, before]) => ({ path: [key], kind: "removed", before }))
     case "update":
       return patchRows(current, change.data, [])
+    // The relationship as it is now is not known here; what is asked for is.
+    case "updateRelationship":
+      return requestedRows(change)
     case "deleteRelationship":
       return []
   }
@@ -44,7 +47,7 @@ export const changeRows = (change: Change, current: Properties): ReadonlyArray<P
 export const requestedRows = (change: Change): ReadonlyArray<PropertyRow> =>
   "data" in change
     ? Object.entries(change.data).map(([key, after]) =>
-        after === null && change.type === "update"
+        after === null && (change.type === "update" || change.type === "updateRelationship")
           ? { path: [key], kind: "removed" }
           : { path: [key], kind: "added", after }
       )

@@ -11,6 +11,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, type Redacted, Schema } from "effect"
 import { Migrator, SqlClient, SqlError } from "effect/sql"
 import { statements as house } from "./migrations/0001-house.ts"
+import { statements as graph } from "./migrations/0002-graph.ts"
 import { statements as imports } from "./migrations/0003-imports.ts"
 import { statements as agents } from "./migrations/0004-agents.ts"
 import { statements as reactions } from "./migrations/0005-reactions.ts"
@@ -32,6 +33,7 @@ export class SchemaRefused extends Schema.TaggedError<SchemaRefused>()("SchemaRe
 
 const migrations = {
   "0001_house": run(house),
+  "0002_graph": run(graph),
   "0003_imports": run(imports),
   "0004_agents": run(agents),
   "0005_reactions": run(reactions),

@@ -92,7 +92,9 @@ export class Exporter extends Context.Service<
           const where = [
             sql`one.project_id = ${projectId} and one.id > ${after}`,
             ...(types === undefined ? [] : [sql`one.type = any(${types})`]),
-            asOf === undefined ? sql`one.deleted_at is null` : sql`past.change <> 'deleted'`
+            asOf === undefined
+              ? sql`one.deleted_at is null`
+              : sql`past.change <> 'deleted' and one.purged_at is null`
           ]
           const properties = asOf === undefined ? sql`one.properties` : sql`past.snapshot->'properties'`
           return yield* sql<ObjectPart>`

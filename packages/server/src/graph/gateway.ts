@@ -1,5 +1,5 @@
 /**
- * The one writer of the graph: object, history and event in one transaction.
+ * The one writer of the graph: entity, version and event in one statement.
  *
  * Flow: **graph** → outbox → dispatch → run → tool → task
  *
@@ -7,241 +7,126 @@
  * wall that no door can forget: an agent's change is checked against what the
  * agent may do now, and an agent in suggest mode changes nothing that no person
  * approved. A change that changes nothing makes no version and no event.
+ * Restoring and purging are for people; no agent has a change for them.
  */
-import type { Actor, Cause } from "@tropism/domain/actor"
-import { denies } from "@tropism/domain/capability"
+import { denies, deniesCascade } from "@tropism/domain/capability"
 import type {
   Change,
   CreateObject,
   CreateRelationship,
   DeleteObject,
   DeleteRelationship,
-  UpdateObject
+  UpdateObject,
+  UpdateRelationship
 } from "@tropism/domain/change"
-import type { ChangeType, GraphObject, Relationship } from "@tropism/domain/graph"
-import type { AgentId, GraphEventId, ObjectId, RelationshipId } from "@tropism/domain/ids"
-import {
-  canonicalJson,
-  changedProperties,
-  findFault,
-  findPropertiesFault,
-  isJsonObject,
-  mergePatch,
-  type Properties
-} from "@tropism/domain/json"
+import type { ChangeType } from "@tropism/domain/graph"
+import type { AgentId, GraphEventId, ObjectId, RelationshipId, UserId } from "@tropism/domain/ids"
+import { findFault, findPropertiesFault, type Properties } from "@tropism/domain/json"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
-import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
-import { Ids } from "../ids.ts"
+import { orDie, type ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
-import { Authorities } from "./authority.ts"
-import { type ChangeRefused, refused } from "./refused.ts"
+import { Authorities, type Authority } from "./authority.ts"
+import { makeObjectWrites } from "./object-writes.ts"
+import { makePurging } from "./purging.ts"
+import type { Applied, Author } from "./recording.ts"
+import { type ChangeRefused, noObject, noRelationship, refused } from "./refused.ts"
+import { makeRelationshipWrites } from "./relationship-writes.ts"
+import { Relationships } from "./relationships.ts"
+import { makeRestoring } from "./restoring.ts"
 import { type ObjectRow, type RelationshipRow, toObject, toRelationship } from "./rows.ts"
 
-/** Who makes a change and why. */
-export interface Author {
-  readonly actor: Actor
-  readonly cause: Cause
-}
-
-/** What a change did. `unchanged`: everything was so already. */
-export interface Applied {
-  readonly change: ChangeType | "unchanged"
-  readonly eventId: GraphEventId | null
-  readonly entity:
-    | { readonly kind: "object"; readonly object: GraphObject }
-    | { readonly kind: "relationship"; readonly relationship: Relationship }
-}
+type Write<A> = Effect.Effect<A, ChangeRefused, ProjectTransaction>
 
 export class Gateway extends Context.Service<
   Gateway,
   {
-    /** Makes a change in the caller's transaction, or refuses it with nothing written. */
-    readonly apply: (
-      change: Change,
-      author: Author
-    ) => Effect.Effect<Applied, ChangeRefused, ProjectTransaction>
+    /** Makes a change in the caller's transaction, or refuses it; what is refused must not be committed. */
+    readonly apply: (change: Change, author: Author) => Write<Applied>
+    /** Brings a deleted object back as it was, with the relationships that were deleted with it. */
+    readonly restoreObject: (id: ObjectId, author: Author) => Write<Applied>
+    readonly restoreRelationship: (id: RelationshipId, author: Author) => Write<Applied>
+    /** Removes an object for good, with all that was kept of it; deletes it first when it is there. */
+    readonly purgeObject: (id: ObjectId, author: Author, by: UserId) => Write<void>
+    readonly purgeRelationship: (id: RelationshipId, author: Author, by: UserId) => Write<void>
   }
 >()("@tropism/server/graph/Gateway") {
   static readonly layer = Layer.effect(
     Gateway,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const ids = yield* Ids
       const authorities = yield* Authorities
+      const relationships = yield* Relationships
       const wakeUps = yield* WakeUps
+      const objectWrites = yield* makeObjectWrites
+      const relationshipWrites = yield* makeRelationshipWrites
 
-      /** The agent's wall: capabilities as they are now, and no unapproved write in suggest mode. */
-      const permit = Effect.fnUntraced(function* (
-        change: Change,
-        types: ReadonlyArray<string>,
-        { actor, cause }: Author
-      ) {
-        if (actor.actorType !== "agent") return
+      /** What the agent may do at this moment; undefined for whoever is no agent. */
+      const authorityOf = Effect.fnUntraced(function* ({ actor }: Author) {
+        if (actor.actorType !== "agent") return undefined
         const authority = actor.actorId === null ? undefined : yield* authorities.of(actor.actorId as AgentId)
-        if (!authority?.isActive)
-          return yield* refused("agentDisabled", "The agent is disabled or deleted and may change nothing")
-        const denial = denies(authority.capabilities, change.type, types)
-        if (denial !== undefined) return yield* refused("notPermitted", denial)
-        const isApproved = cause.taskId !== null && cause.approvedBy !== null
-        if (authority.executionMode === "suggest" && !isApproved) {
-          return yield* refused(
-            "notPermitted",
-            "The agent may only suggest changes, and no person approved this one"
-          )
-        }
-      })
-
-      const valid = (properties: Properties) => {
-        const fault = findPropertiesFault(properties)
-        return fault ? Effect.fail(refused("invalid", fault.message, fault.pointer)) : Effect.void
-      }
-
-      /** The columns in which every version and event says who made it and why. */
-      const authorship = ({ actor, cause }: Author) => ({
-        actorType: actor.actorType,
-        actorId: actor.actorId,
-        approvedBy: cause.approvedBy,
-        runId: cause.runId,
-        toolCallId: cause.toolCallId,
-        taskId: cause.taskId
-      })
-
-      const nextEventId = Effect.map(ids.next, (id) => id as GraphEventId)
-
-      /** Writes one version row and its event; the caller has written the entity's own row. */
-      const record = Effect.fnUntraced(function* (
-        entity: Applied["entity"],
-        type: ChangeType,
-        changed: ReadonlyArray<string>,
-        author: Author
-      ) {
-        const { projectId } = yield* ProjectTransaction
-        const eventId = yield* nextEventId
-        const by = authorship(author)
-        const state = snapshotOf(entity)
-        const event = sql`
-          insert into kb.graph_events (id, project_id, entity_type, object_type, entity_id, version, type, changed_properties, snapshot,
-            actor_type, actor_id, approved_by, run_id, tool_call_id, task_id, root_event_id, depth)
-          values (${eventId}, ${projectId}, ${entity.kind === "object" ? "graphObject" : "relationship"}, ${state.type}, ${state.id},
-            ${state.version}, ${type}, ${changed}, ${JSON.stringify(state)}::text::jsonb,
-            ${by.actorType}, ${by.actorId}, ${by.approvedBy}, ${by.runId}, ${by.toolCallId}, ${by.taskId},
-            ${author.cause.rootEventId ?? eventId}, ${author.cause.depth})`
-        if (entity.kind === "relationship") yield* event
-        else {
-          yield* sql`
-            with event as (${event})
-            insert into kb.graph_object_versions (object_id, version, project_id, type, properties, actor_type, actor_id, approved_by,
-              run_id, tool_call_id, task_id, event_id)
-            values (${state.id}, ${state.version}, ${projectId}, ${type}, ${JSON.stringify(state.properties)}::text::jsonb,
-              ${by.actorType}, ${by.actorId}, ${by.approvedBy}, ${by.runId}, ${by.toolCallId}, ${by.taskId}, ${eventId})`
-        }
-        yield* sql.afterCommit(wakeUps.signal("events"))
-        return eventId
-      })
-
-      const lockObject = Effect.fnUntraced(function* (id: ObjectId) {
-        const { projectId } = yield* ProjectTransaction
-        const [row] = yield* sql<ObjectRow>`
-          select * from kb.graph_objects where id = ${id} and project_id = ${projectId} and deleted_at is null for update`
-        return row ?? (yield* refused("notFound", `There is no object ${id}`, "/objectId"))
+        if (authority?.isActive) return authority
+        return yield* refused("agentDisabled", "The agent is disabled or deleted and may change nothing")
       })
 
       const createObject = Effect.fnUntraced(function* (change: CreateObject, author: Author) {
-        yield* permit(change, [change.objectType], author)
+        yield* permit(yield* authorityOf(author), change, [change.objectType], author)
         yield* valid(change.data)
         if (change.key !== null) {
           const fault = findFault(change.key)
           if (fault) return yield* refused("invalid", fault.message, "/key")
         }
-        const { projectId } = yield* ProjectTransaction
-        const id = yield* ids.next
-        const [row] = yield* sql<ObjectRow>`
-          insert into kb.graph_objects (id, project_id, type, key, properties, version, actor_type, actor_id)
-          values (${id}, ${projectId}, ${change.objectType}, ${change.key}, ${JSON.stringify(change.data)}::text::jsonb, 1,
-            ${author.actor.actorType}, ${author.actor.actorId})
-          on conflict (project_id, type, key) where deleted_at is null do nothing
-          returning *`
-        if (!row)
-          return yield* refused(
-            "keyTaken",
-            `There is already a ${change.objectType} with the key ${change.key}`,
-            "/key"
-          )
-        return yield* recorded(
-          { kind: "object", object: toObject(row) },
-          "created",
-          Object.keys(change.data).toSorted(),
-          author
+        const created = yield* objectWrites.create(change.objectType, change.key, change.data, author)
+        if (created) return objectIs("created", created)
+        return yield* refused(
+          "keyTaken",
+          `There is already a ${change.objectType} with the key ${change.key}`,
+          "/key"
         )
       })
 
       const updateObject = Effect.fnUntraced(function* (change: UpdateObject, author: Author) {
-        const row = yield* lockObject(change.objectId)
-        yield* permit(change, [row.type], author)
-        yield* expectVersion(change.expectedVersion, row.version)
-        const fault = findFault(change.data, "/properties")
-        if (fault) return yield* refused("invalid", fault.message, fault.pointer)
-        const after = mergePatch(row.properties, change.data)
-        if (!isJsonObject(after))
-          return yield* refused("invalid", "Properties must be a JSON object", "/properties")
-        yield* valid(after)
-        if (canonicalJson(row.properties) === canonicalJson(after)) {
-          return {
-            change: "unchanged",
-            eventId: null,
-            entity: { kind: "object", object: toObject(row) }
-          } satisfies Applied
+        const authority = yield* authorityOf(author)
+        if (authority) {
+          const type = yield* objectWrites.typeOf(change.objectId)
+          if (type === undefined) return yield* noObject(change.objectId)
+          yield* permit(authority, change, [type], author)
         }
-        const updated = yield* Effect.flatMap(
-          sql<ObjectRow>`
-          update kb.graph_objects set properties = ${JSON.stringify(after)}::text::jsonb, version = version + 1, updated_at = now(),
-            actor_type = ${author.actor.actorType}, actor_id = ${author.actor.actorId}
-          where id = ${row.id} returning *`,
-          onlyRow
-        )
-        return yield* recorded(
-          { kind: "object", object: toObject(updated) },
-          "updated",
-          changedProperties(row.properties, after),
+        yield* validPatch(change.data)
+        const merged = yield* objectWrites.update(
+          change.objectId,
+          change.data,
+          change.expectedVersion,
           author
         )
+        if (!merged) return yield* noObject(change.objectId)
+        if (merged.verdict === "version")
+          return yield* wrongVersion("object", change.expectedVersion, merged.row.version)
+        return objectIs(merged.verdict === "updated" ? "updated" : "unchanged", merged)
       })
 
       /** Deletes an object and the relationships that end at it, each with its own event. */
       const deleteObject = Effect.fnUntraced(function* (change: DeleteObject, author: Author) {
-        const row = yield* lockObject(change.objectId)
-        yield* permit(change, [row.type], author)
-        yield* expectVersion(change.expectedVersion, row.version)
-        const dangling = yield* sql<RelationshipRow>`
-          update kb.graph_relationships set deleted_at = now(), updated_at = now(), version = version + 1,
-            actor_type = ${author.actor.actorType}, actor_id = ${author.actor.actorId}
-          where (from_id = ${row.id} or to_id = ${row.id}) and deleted_at is null returning *`
-        for (const relationship of dangling) {
-          yield* record(
-            { kind: "relationship", relationship: toRelationship(relationship) },
-            "deleted",
-            [],
-            author
-          )
+        const authority = yield* authorityOf(author)
+        const row = yield* objectWrites.lock(change.objectId, false)
+        if (!row) return yield* noObject(change.objectId)
+        if (authority) {
+          yield* permit(authority, change, [row.type], author)
+          const around = yield* relationships.kindsAround(change.objectId)
+          const denial = deniesCascade(authority.capabilities, around)
+          if (denial !== undefined) return yield* refused("notPermitted", denial)
         }
-        const deleted = yield* Effect.flatMap(
-          sql<ObjectRow>`
-          update kb.graph_objects set deleted_at = now(), updated_at = now(), version = version + 1,
-            actor_type = ${author.actor.actorType}, actor_id = ${author.actor.actorId}
-          where id = ${row.id} returning *`,
-          onlyRow
-        )
-        return yield* recorded({ kind: "object", object: toObject(deleted) }, "deleted", [], author)
+        yield* expectVersion("object", change.expectedVersion, row.version)
+        const around = yield* relationshipWrites.lockAround(change.objectId)
+        yield* relationshipWrites.turn(around, "deleted", author)
+        return objectIs("deleted", yield* objectWrites.remove(change.objectId, author))
       })
 
       const createRelationship = Effect.fnUntraced(function* (change: CreateRelationship, author: Author) {
-        const { projectId } = yield* ProjectTransaction
+        const authority = yield* authorityOf(author)
         const { fromId, toId, type } = change.relationship
-        const ends = yield* sql<{ id: ObjectId; type: string }>`
-          select id, type from kb.graph_objects where id in (${fromId}, ${toId}) and project_id = ${projectId} and deleted_at is null
-          order by id for share`
+        const ends = yield* relationshipWrites.holdEnds([fromId, toId])
         for (const [id, pointer] of [
           [fromId, "/fromId"],
           [toId, "/toId"]
@@ -250,67 +135,50 @@ export class Gateway extends Context.Service<
             return yield* refused("notFound", `There is no object ${id}`, pointer)
         }
         yield* permit(
+          authority,
           change,
           ends.map((end) => end.type),
           author
         )
         yield* valid(change.data)
-        const [row] = yield* sql<RelationshipRow>`
-          insert into kb.graph_relationships (id, project_id, type, from_id, to_id, properties, version, actor_type, actor_id)
-          values (${yield* ids.next}, ${projectId}, ${type}, ${fromId}, ${toId}, ${JSON.stringify(change.data)}::text::jsonb, 1,
-            ${author.actor.actorType}, ${author.actor.actorId})
-          on conflict (project_id, type, from_id, to_id) where deleted_at is null do nothing
-          returning *`
-        if (!row)
-          return yield* refused("relationshipExists", `There is already a ${type} from ${fromId} to ${toId}`)
-        return yield* recorded(
-          { kind: "relationship", relationship: toRelationship(row) },
-          "created",
-          Object.keys(change.data).toSorted(),
-          author
-        )
+        const created = yield* relationshipWrites.create(change.relationship, change.data, author)
+        if (created) return relationshipIs("created", created)
+        return yield* refused("relationshipExists", `There is already a ${type} from ${fromId} to ${toId}`)
+      })
+
+      /** Judges an agent by the types at both ends, which never change. */
+      const permitAtEnds = Effect.fnUntraced(function* (
+        change: UpdateRelationship | DeleteRelationship,
+        author: Author
+      ) {
+        const authority = yield* authorityOf(author)
+        if (!authority) return
+        const found = yield* relationshipWrites.find(change.relationshipId, false)
+        if (!found) return yield* noRelationship(change.relationshipId)
+        yield* permit(authority, change, [found.fromType, found.toType], author)
+      })
+
+      const updateRelationship = Effect.fnUntraced(function* (change: UpdateRelationship, author: Author) {
+        yield* permitAtEnds(change, author)
+        yield* validPatch(change.data)
+        const { relationshipId, data, expectedVersion } = change
+        const merged = yield* relationshipWrites.update(relationshipId, data, expectedVersion, author)
+        if (!merged) return yield* noRelationship(relationshipId)
+        if (merged.verdict === "version")
+          return yield* wrongVersion("relationship", expectedVersion, merged.row.version)
+        return relationshipIs(merged.verdict === "updated" ? "updated" : "unchanged", merged)
       })
 
       const deleteRelationship = Effect.fnUntraced(function* (change: DeleteRelationship, author: Author) {
-        const { projectId } = yield* ProjectTransaction
-        const id: RelationshipId = change.relationshipId
-        const [found] = yield* sql<{ fromId: ObjectId; toId: ObjectId }>`
-          select from_id, to_id from kb.graph_relationships where id = ${id} and project_id = ${projectId} and deleted_at is null for update`
-        if (!found) return yield* refused("notFound", `There is no relationship ${id}`, "/relationshipId")
-        const ends = yield* sql<{
-          type: string
-        }>`select type from kb.graph_objects where id in (${found.fromId}, ${found.toId})`
-        yield* permit(
-          change,
-          ends.map((end) => end.type),
-          author
-        )
-        const row = yield* Effect.flatMap(
-          sql<RelationshipRow>`
-          update kb.graph_relationships set deleted_at = now(), updated_at = now(), version = version + 1,
-            actor_type = ${author.actor.actorType}, actor_id = ${author.actor.actorId}
-          where id = ${id} returning *`,
-          onlyRow
-        )
-        return yield* recorded(
-          { kind: "relationship", relationship: toRelationship(row) },
-          "deleted",
-          [],
-          author
-        )
+        yield* permitAtEnds(change, author)
+        const row = yield* relationshipWrites.lock(change.relationshipId, false)
+        if (!row) return yield* noRelationship(change.relationshipId)
+        yield* expectVersion("relationship", change.expectedVersion, row.version)
+        const [deleted] = yield* relationshipWrites.turn([change.relationshipId], "deleted", author)
+        return deleted
+          ? relationshipIs("deleted", { row: deleted, eventId: deleted.eventId })
+          : yield* noRelationship(change.relationshipId)
       })
-
-      const recorded = (
-        entity: Applied["entity"],
-        change: ChangeType,
-        changed: ReadonlyArray<string>,
-        author: Author
-      ) =>
-        Effect.map(record(entity, change, changed, author), (eventId): Applied => ({
-          change,
-          eventId,
-          entity
-        }))
 
       const change = (wanted: Change, author: Author) => {
         switch (wanted.type) {
@@ -322,50 +190,105 @@ export class Gateway extends Context.Service<
             return deleteObject(wanted, author)
           case "createRelationship":
             return createRelationship(wanted, author)
+          case "updateRelationship":
+            return updateRelationship(wanted, author)
           case "deleteRelationship":
             return deleteRelationship(wanted, author)
         }
       }
 
-      const apply = Effect.fn("Gateway.apply")(function* (wanted: Change, author: Author) {
-        const applied = yield* orDie(
-          change(wanted, author) as Effect.Effect<Applied, ChangeRefused, ProjectTransaction>
+      /** What every write ends with. */
+      const written = <A, E, R>(write: Effect.Effect<A, E, R>) =>
+        write.pipe(
+          Effect.tap(() => sql.afterCommit(wakeUps.signal("events"))),
+          Effect.tap(() => CrashPoint.hit("graph.beforeCommit")),
+          orDie
         )
-        yield* CrashPoint.hit("graph.beforeCommit")
-        return applied
-      })
 
-      return Gateway.of({ apply })
+      const apply = Effect.fn("Gateway.apply")((wanted: Change, author: Author) =>
+        written(change(wanted, author) as Effect.Effect<Applied, ChangeRefused, ProjectTransaction>)
+      )
+      const restoring = makeRestoring(objectWrites, relationshipWrites)
+      const purging = yield* makePurging
+
+      return Gateway.of({
+        apply,
+        restoreObject: Effect.fn("Gateway.restoreObject")((id, author) =>
+          written(Effect.map(restoring.object(id, author), (done) => objectIs("created", done)))
+        ),
+        restoreRelationship: Effect.fn("Gateway.restoreRelationship")((id, author) =>
+          written(Effect.map(restoring.relationship(id, author), (done) => relationshipIs("created", done)))
+        ),
+        purgeObject: Effect.fn("Gateway.purgeObject")((id, author, by) =>
+          written(purging.object(id, by, apply({ type: "delete", objectId: id }, author)))
+        ),
+        purgeRelationship: Effect.fn("Gateway.purgeRelationship")((id, author, by) =>
+          written(
+            purging.relationship(id, by, apply({ type: "deleteRelationship", relationshipId: id }, author))
+          )
+        )
+      })
     })
   )
 }
 
-const expectVersion = (expected: number | undefined, current: number) =>
+/** The agent's wall: capabilities as they are now, and no unapproved write in suggest mode. */
+const permit = Effect.fnUntraced(function* (
+  authority: Authority | undefined,
+  change: Change,
+  types: ReadonlyArray<string>,
+  { cause }: Author
+) {
+  if (authority === undefined) return
+  const denial = denies(authority.capabilities, change.type, types)
+  if (denial !== undefined) return yield* refused("notPermitted", denial)
+  const isApproved = cause.taskId !== null && cause.approvedBy !== null
+  if (authority.executionMode === "suggest" && !isApproved) {
+    return yield* refused(
+      "notPermitted",
+      "The agent may only suggest changes, and no person approved this one"
+    )
+  }
+})
+
+const valid = (properties: Properties) => {
+  const fault = findPropertiesFault(properties)
+  return fault ? Effect.fail(refused("invalid", fault.message, fault.pointer)) : Effect.void
+}
+
+/** A patch may be smaller or larger than what comes of it; its size is the result's affair. */
+const validPatch = (patch: Properties) => {
+  const fault = findFault(patch, "/properties")
+  return fault ? Effect.fail(refused("invalid", fault.message, fault.pointer)) : Effect.void
+}
+
+const wrongVersion = (what: string, expected: number | undefined, current: number) =>
+  refused(
+    "version",
+    `The ${what} is at version ${current}, not ${expected}: read it again`,
+    "/expectedVersion"
+  )
+
+const expectVersion = (what: string, expected: number | undefined, current: number) =>
   expected === undefined || expected === current
     ? Effect.void
-    : Effect.fail(
-        refused(
-          "version",
-          `The object is at version ${current}, not ${expected}: read it again`,
-          "/expectedVersion"
-        )
-      )
+    : Effect.fail(wrongVersion(what, expected, current))
 
-/** The state that an event carries. */
-const snapshotOf = (entity: Applied["entity"]) =>
-  entity.kind === "object"
-    ? {
-        id: entity.object.id as string,
-        type: entity.object.type,
-        key: entity.object.key,
-        properties: entity.object.properties,
-        version: entity.object.version
-      }
-    : {
-        id: entity.relationship.id as string,
-        type: entity.relationship.type,
-        fromId: entity.relationship.fromId,
-        toId: entity.relationship.toId,
-        properties: entity.relationship.properties,
-        version: entity.relationship.version
-      }
+/** What was done to an object; an event only where something was. */
+const objectIs = (
+  change: ChangeType | "unchanged",
+  { row, eventId }: { readonly row: ObjectRow; readonly eventId: GraphEventId }
+): Applied => ({
+  change,
+  eventId: change === "unchanged" ? null : eventId,
+  entity: { kind: "object", object: toObject(row) }
+})
+
+const relationshipIs = (
+  change: ChangeType | "unchanged",
+  { row, eventId }: { readonly row: RelationshipRow; readonly eventId: GraphEventId }
+): Applied => ({
+  change,
+  eventId: change === "unchanged" ? null : eventId,
+  entity: { kind: "relationship", relationship: toRelationship(row) }
+})

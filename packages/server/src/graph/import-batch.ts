@@ -15,9 +15,10 @@ import { canonicalJson, isJsonObject, mergePatch, type Properties } from "@tropi
 import type { LineEnd, ObjectLine, RelationshipLine } from "@tropism/domain/transfer-line"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
-import { type Author, Gateway } from "./gateway.ts"
+import { Gateway } from "./gateway.ts"
 import { ImportLookup, type KnownRelationship, type Pair, pairOf } from "./import-lookup.ts"
 import { noCounts } from "./imports.ts"
+import type { Author } from "./recording.ts"
 import type { ChangeRefused } from "./refused.ts"
 
 /** A line that could be read. */

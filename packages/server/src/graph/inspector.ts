@@ -7,21 +7,24 @@
  * when it would only be suggested: no person should be asked to approve what
  * cannot be. It reads and locks nothing; the gateway judges again at the write.
  */
-import { denies } from "@tropism/domain/capability"
+import { denies, deniesCascade } from "@tropism/domain/capability"
 import type { Change } from "@tropism/domain/change"
-import type { GraphObject } from "@tropism/domain/graph"
-import type { AgentId, ObjectId } from "@tropism/domain/ids"
+import type { GraphObject, Relationship } from "@tropism/domain/graph"
+import type { AgentId, ObjectId, RelationshipId } from "@tropism/domain/ids"
 import { findPropertiesFault } from "@tropism/domain/json"
 import { Context, Effect, Layer } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
 import { Authorities, type Authority } from "./authority.ts"
 import { Objects } from "./objects.ts"
-import { type ChangeRefused, refused } from "./refused.ts"
+import { type ChangeRefused, noObject, noRelationship, refused } from "./refused.ts"
+import { Relationships } from "./relationships.ts"
 
 export interface Inspected {
   readonly authority: Authority
   /** The object that the change updates or deletes. */
   readonly target: GraphObject | null
+  /** The relationship that the change updates or deletes. */
+  readonly relationship: Relationship | null
 }
 
 export class Inspector extends Context.Service<
@@ -38,59 +41,71 @@ export class Inspector extends Context.Service<
     Inspector,
     Effect.gen(function* () {
       const objects = yield* Objects
+      const relationships = yield* Relationships
       const authorities = yield* Authorities
 
       const existing = Effect.fnUntraced(function* (id: ObjectId, pointer: string) {
         return (yield* objects.get(id)) ?? (yield* refused("notFound", `There is no object ${id}`, pointer))
       })
 
-      /** The objects that a change touches, the target first. */
+      /** The relationship with the types of its ends. */
+      const related = Effect.fnUntraced(function* (id: RelationshipId) {
+        const relationship = yield* relationships.get(id)
+        if (!relationship) return yield* noRelationship(id)
+        const from = yield* existing(relationship.fromId, "/relationshipId")
+        const to = yield* existing(relationship.toId, "/relationshipId")
+        return { target: null, relationship, types: [from.type, to.type] }
+      })
+
+      /** What a change touches, and the types by which it is judged. */
       const touched = Effect.fnUntraced(function* (change: Change) {
         switch (change.type) {
           case "create": {
             const [taken] =
               change.key === null
                 ? []
-                : yield* objects.list({ type: change.objectType, key: change.key }, undefined, 1)
+                : yield* objects.list({ type: change.objectType, key: change.key }, "createdAt", undefined, 1)
             if (taken)
               return yield* refused(
                 "keyTaken",
-                `There is already a ${change.objectType} with the key ${change.key}: it has the id ${taken.id}`,
+                `There is already a ${change.objectType} with the key ${change.key}: it has the id ${taken.object.id}`,
                 "/key"
               )
-            return { target: null, types: [change.objectType] }
+            return { target: null, relationship: null, types: [change.objectType] }
           }
           case "update":
           case "delete": {
-            const target = yield* existing(change.objectId, "/objectId")
-            return { target, types: [target.type] }
+            const target = yield* objects.get(change.objectId)
+            if (!target) return yield* noObject(change.objectId)
+            return { target, relationship: null, types: [target.type] }
           }
           case "createRelationship": {
             const { fromId, toId, type } = change.relationship
             const from = yield* existing(fromId, "/fromId")
             const to = yield* existing(toId, "/toId")
-            const known = yield* objects.listRelationships({ type, objectId: fromId }, undefined, 200)
-            if (known.some((one) => one.fromId === fromId && one.toId === toId)) {
+            const [known] = yield* relationships.list({ type, fromId, toId }, undefined, 1)
+            if (known)
               return yield* refused(
                 "relationshipExists",
                 `There is already a ${type} from ${fromId} to ${toId}`
               )
-            }
-            return { target: null, types: [from.type, to.type] }
+            return { target: null, relationship: null, types: [from.type, to.type] }
           }
-          case "deleteRelationship": {
-            const relationship = yield* objects.getRelationship(change.relationshipId)
-            if (!relationship)
-              return yield* refused(
-                "notFound",
-                `There is no relationship ${change.relationshipId}`,
-                "/relationshipId"
-              )
-            const from = yield* existing(relationship.fromId, "/relationshipId")
-            const to = yield* existing(relationship.toId, "/relationshipId")
-            return { target: null, types: [from.type, to.type] }
-          }
+          case "updateRelationship":
+          case "deleteRelationship":
+            return yield* related(change.relationshipId)
         }
+      })
+
+      /** Why the agent may not make the change. */
+      const denialOf = Effect.fnUntraced(function* (
+        { capabilities }: Authority,
+        change: Change,
+        types: ReadonlyArray<string>
+      ) {
+        const denial = denies(capabilities, change.type, types)
+        if (denial !== undefined || change.type !== "delete" || capabilities === null) return denial
+        return deniesCascade(capabilities, yield* relationships.kindsAround(change.objectId))
       })
 
       const inspect = Effect.fn("Inspector.inspect")(function* (change: Change, agentId: AgentId) {
@@ -101,10 +116,10 @@ export class Inspector extends Context.Service<
           const fault = findPropertiesFault(change.data)
           if (fault) return yield* refused("invalid", fault.message, fault.pointer)
         }
-        const { target, types } = yield* touched(change)
-        const denial = denies(authority.capabilities, change.type, types)
+        const { target, relationship, types } = yield* touched(change)
+        const denial = yield* denialOf(authority, change, types)
         if (denial !== undefined) return yield* refused("notPermitted", denial)
-        return { authority, target }
+        return { authority, target, relationship }
       })
 
       return Inspector.of({ inspect })

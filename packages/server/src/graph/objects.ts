@@ -1,41 +1,47 @@
 /**
- * Reads the graph: objects, their history, and how they hang together.
+ * Reads objects: one, many, and how they came to be what they are.
  *
  * Flow: **graph** → outbox → dispatch → run → tool → task
  *
  * Reads only; the gateway writes. What is deleted is not found here, except in
- * an object's history, which is kept for ever.
+ * an object's history and as of a version or an instant at which it was there.
  */
-import type { GraphObject, ObjectVersion, Relationship } from "@tropism/domain/graph"
-import type { ObjectId, RelationshipId } from "@tropism/domain/ids"
+import type { GraphObject, ObjectVersion } from "@tropism/domain/graph"
+import type { ObjectId } from "@tropism/domain/ids"
+import type { PropertyFilters } from "@tropism/domain/property-filter"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
-import {
-  type ObjectRow,
-  type RelationshipRow,
-  toObject,
-  toRelationship,
-  toVersion,
-  type VersionRow
-} from "./rows.ts"
+import { graphLimits } from "../limits.ts"
+import { type Moment, objectsAt, upTo } from "./moments.ts"
+import { filterConditions } from "./property-sql.ts"
+import { objectColumns } from "./recording.ts"
+import { type ObjectRow, toObject, toVersion, type VersionRow } from "./rows.ts"
+import { searchQuery } from "./search-words.ts"
 
 export interface ObjectFilter {
   readonly type?: string | undefined
   readonly key?: string | undefined
-  /** Words that all occur in the object's key or properties. */
+  /** Words that all occur, or begin words that occur, in the object's key, type or properties. */
   readonly text?: string | undefined
+  readonly where?: PropertyFilters | undefined
+  readonly asOf?: Moment
 }
 
-export interface RelationshipFilter {
-  readonly type?: string | undefined
-  readonly objectId?: ObjectId | undefined
+/** What comes first: the newest, the last changed, or what fits the words best. */
+export type ObjectOrder = "createdAt" | "updatedAt" | "relevance"
+
+/** An object and its place in the list, after which the list goes on. */
+export interface Listed {
+  readonly object: GraphObject
+  readonly place: string
 }
 
-/** What lies around an object. */
-export interface Neighborhood {
-  readonly objects: ReadonlyArray<GraphObject>
-  readonly relationships: ReadonlyArray<Relationship>
+/** How the places of each order look. */
+export const placePatterns: Readonly<Record<ObjectOrder, RegExp>> = {
+  createdAt: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+  updatedAt: /^\d{1,17}~[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+  relevance: /^\d\.?\d{0,12}(e-\d{1,2})?~[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 }
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -44,97 +50,121 @@ export class Objects extends Context.Service<
   Objects,
   {
     readonly get: (id: ObjectId) => Read<GraphObject | undefined>
-    readonly getRelationship: (id: RelationshipId) => Read<Relationship | undefined>
-    /** Objects newest first, after the one whose id is `before`. */
+    /** The object as it was at an instant. */
+    readonly asOf: (id: ObjectId, moment: Date) => Read<GraphObject | undefined>
+    /** The object as one version left it; undefined for the version that deleted it. */
+    readonly atVersion: (id: ObjectId, version: number) => Read<GraphObject | undefined>
+    /** Objects in an order, after a place of that order. */
     readonly list: (
       filter: ObjectFilter,
-      before: string | undefined,
+      order: ObjectOrder,
+      after: string | undefined,
       limit: number
-    ) => Read<ReadonlyArray<GraphObject>>
+    ) => Read<ReadonlyArray<Listed>>
+    /** How many there are, counted up to a bound. */
     readonly count: (filter: ObjectFilter) => Read<number>
-    readonly listRelationships: (
-      filter: RelationshipFilter,
-      before: string | undefined,
-      limit: number
-    ) => Read<ReadonlyArray<Relationship>>
-    /** Versions newest first, also of a deleted object; undefined when there never was one. */
+    /** Versions newest first, also of a deleted object; undefined when there is none. */
     readonly history: (
       id: ObjectId,
       beforeVersion: number | undefined,
       limit: number
     ) => Read<ReadonlyArray<ObjectVersion> | undefined>
-    /** The object as it was at one version. */
+    /** What one version of the object says. */
     readonly version: (id: ObjectId, version: number) => Read<ObjectVersion | undefined>
-    readonly neighbors: (id: ObjectId, depth: number, limit: number) => Read<Neighborhood>
   }
 >()("@tropism/server/graph/Objects") {
   static readonly layer = Layer.effect(
     Objects,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-
-      const conditions = Effect.fnUntraced(function* ({ type, key, text }: ObjectFilter) {
-        const { projectId } = yield* ProjectTransaction
-        return [
-          sql`project_id = ${projectId} and deleted_at is null`,
-          ...(type === undefined ? [] : [sql`type = ${type}`]),
-          ...(key === undefined ? [] : [sql`key = ${key}`]),
-          ...wordsOf(text).map(
-            (word) => sql`position(${word} in lower(coalesce(key, '') || ' ' || properties::text)) > 0`
-          )
-        ]
-      })
+      const columns = sql.literal(objectColumns)
 
       const get = Effect.fn("Objects.get")(function* (id: ObjectId) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<ObjectRow>`
-          select * from kb.graph_objects where id = ${id} and project_id = ${projectId} and deleted_at is null`
+          select ${columns} from kb.graph_objects where id = ${id} and project_id = ${projectId} and deleted_at is null`
         return row && toObject(row)
       }, orDie)
 
-      const getRelationship = Effect.fn("Objects.getRelationship")(function* (id: RelationshipId) {
+      /** One version of an object, in the shape of the object. */
+      const versionWhere = Effect.fnUntraced(function* (id: ObjectId, where: ReturnType<typeof upTo>) {
         const { projectId } = yield* ProjectTransaction
-        const [row] = yield* sql<RelationshipRow>`
-          select * from kb.graph_relationships where id = ${id} and project_id = ${projectId} and deleted_at is null`
-        return row && toRelationship(row)
+        const [row] = yield* sql<ObjectRow>`
+          select object.id, object.type, object.key, was.properties, was.version, was.actor_type, was.actor_id, object.created_at,
+            was.created_at as updated_at
+          from kb.graph_objects object cross join lateral (
+            select * from kb.graph_object_versions where object_id = object.id and ${where}
+          ) was
+          where object.id = ${id} and object.project_id = ${projectId} and was.type <> 'deleted'`
+        return row && toObject(row)
       }, orDie)
+
+      const asOf = Effect.fn("Objects.asOf")((id: ObjectId, moment: Date) =>
+        versionWhere(id, upTo(sql, moment))
+      )
+
+      const atVersion = Effect.fn("Objects.atVersion")((id: ObjectId, version: number) =>
+        versionWhere(id, sql`version = ${version}::bigint`)
+      )
+
+      /** The objects that fit, unordered; undefined when a search has no word to look for. */
+      const fitting = Effect.fnUntraced(function* ({ type, key, text, where, asOf }: ObjectFilter) {
+        const { projectId } = yield* ProjectTransaction
+        const query = text === undefined ? undefined : searchQuery(text)
+        if (text !== undefined && query === undefined) return undefined
+        const conditions = [
+          ...(type === undefined ? [] : [sql`type = ${type}`]),
+          ...(key === undefined ? [] : [sql`key = ${key}`]),
+          ...(query === undefined ? [] : [sql`search @@ to_tsquery('simple', ${query})`]),
+          ...filterConditions(sql, where ?? [])
+        ]
+        const source = sql`${objectsAt(sql, asOf, projectId)} listed`
+        return {
+          query,
+          source: conditions.length === 0 ? source : sql`${source} where ${sql.and(conditions)}`
+        }
+      })
 
       const list = Effect.fn("Objects.list")(function* (
         filter: ObjectFilter,
-        before: string | undefined,
+        order: ObjectOrder,
+        after: string | undefined,
         limit: number
       ) {
-        const where = yield* conditions(filter)
-        const rows = yield* sql<ObjectRow>`
-          select * from kb.graph_objects where ${sql.and(before === undefined ? where : [...where, sql`id < ${before}`])}
-          order by id desc limit ${limit}`
-        return rows.map(toObject)
+        const found = yield* fitting(filter)
+        if (found === undefined) return []
+        const { source, query } = found
+        const [measure, id] =
+          after === undefined ? [] : order === "createdAt" ? [undefined, after] : after.split("~")
+        const rows = yield* order === "createdAt"
+          ? sql<PlacedRow>`
+              select ${columns}, id::text as place from (select * from ${source}) found
+              ${id === undefined ? sql`` : sql`where id < ${id}::uuid`} order by id desc limit ${limit}`
+          : order === "updatedAt"
+            ? sql<PlacedRow>`
+              select ${columns}, (extract(epoch from updated_at) * 1000000)::bigint || '~' || id as place
+              from (select * from ${source}) found
+              ${measure === undefined ? sql`` : sql`where (updated_at, id) < ('epoch'::timestamptz + ${measure}::bigint * interval '1 microsecond', ${id}::uuid)`}
+              order by updated_at desc, id desc limit ${limit}`
+            : sql<PlacedRow>`
+              select ${columns}, rank || '~' || id as place from (
+                select *, ts_rank(search, to_tsquery('simple', ${query ?? ""})) as rank
+                from (select * from ${source} order by id desc limit ${graphLimits.rankedObjects}) newest
+              ) ranked
+              ${measure === undefined ? sql`` : sql`where (rank, id) < (${measure}::text::real, ${id}::uuid)`}
+              order by rank desc, id desc limit ${limit}`
+        return rows.map((row): Listed => ({ object: toObject(row), place: row.place }))
       }, orDie)
 
       const count = Effect.fn("Objects.count")(function* (filter: ObjectFilter) {
-        const where = yield* conditions(filter)
+        const found = yield* fitting(filter)
+        if (found === undefined) return 0
         const row = yield* Effect.flatMap(
-          sql<{ count: number }>`select count(*)::int as count from kb.graph_objects where ${sql.and(where)}`,
+          sql<{ count: number }>`
+            select count(*)::int as count from (select 1 from ${found.source} limit ${graphLimits.countedObjects}) found`,
           onlyRow
         )
         return row.count
-      }, orDie)
-
-      const listRelationships = Effect.fn("Objects.listRelationships")(function* (
-        { type, objectId }: RelationshipFilter,
-        before: string | undefined,
-        limit: number
-      ) {
-        const { projectId } = yield* ProjectTransaction
-        const where = [
-          sql`project_id = ${projectId} and deleted_at is null`,
-          ...(type === undefined ? [] : [sql`type = ${type}`]),
-          ...(objectId === undefined ? [] : [sql`(from_id = ${objectId} or to_id = ${objectId})`]),
-          ...(before === undefined ? [] : [sql`id < ${before}`])
-        ]
-        const rows = yield* sql<RelationshipRow>`
-            select * from kb.graph_relationships where ${sql.and(where)} order by id desc limit ${limit}`
-        return rows.map(toRelationship)
       }, orDie)
 
       const history = Effect.fn("Objects.history")(function* (
@@ -144,11 +174,11 @@ export class Objects extends Context.Service<
       ) {
         const { projectId } = yield* ProjectTransaction
         const [known] =
-          yield* sql`select 1 from kb.graph_objects where id = ${id} and project_id = ${projectId}`
+          yield* sql`select 1 from kb.graph_objects where id = ${id} and project_id = ${projectId} and purged_at is null`
         if (!known) return undefined
         const rows = yield* sql<VersionRow>`
           select * from kb.graph_object_versions where object_id = ${id} and project_id = ${projectId}
-            and version < ${beforeVersion ?? 2_147_483_647} order by version desc limit ${limit}`
+            and version < ${beforeVersion ?? 2_147_483_647}::bigint order by version desc limit ${limit}`
         return rows.map(toVersion)
       }, orDie)
 
@@ -159,43 +189,11 @@ export class Objects extends Context.Service<
         return row && toVersion(row)
       }, orDie)
 
-      /** Goes outward one ring at a time; the number of rings and of objects is bounded by the caller. */
-      const neighbors = Effect.fn("Objects.neighbors")(function* (
-        id: ObjectId,
-        depth: number,
-        limit: number
-      ) {
-        const { projectId } = yield* ProjectTransaction
-        const seen = new Set<ObjectId>([id])
-        const relationships = new Map<RelationshipId, Relationship>()
-        let ring: ReadonlyArray<ObjectId> = [id]
-        for (
-          let distance = 0;
-          distance < depth && ring.length > 0 && relationships.size < limit;
-          distance++
-        ) {
-          const rows = yield* sql<RelationshipRow>`
-            select * from kb.graph_relationships where project_id = ${projectId} and deleted_at is null
-              and (from_id = any(${ring}::uuid[]) or to_id = any(${ring}::uuid[])) order by id limit ${limit}`
-          for (const row of rows) relationships.set(row.id, toRelationship(row))
-          ring = [...new Set(rows.flatMap((row) => [row.fromId, row.toId]))].filter((end) => !seen.has(end))
-          for (const end of ring) seen.add(end)
-        }
-        seen.delete(id)
-        const objects = yield* sql<ObjectRow>`
-          select * from kb.graph_objects where project_id = ${projectId} and id = any(${[...seen]}::uuid[]) and deleted_at is null
-          order by id limit ${limit}`
-        return { objects: objects.map(toObject), relationships: [...relationships.values()].slice(0, limit) }
-      }, orDie)
-
-      return Objects.of({ get, getRelationship, list, count, listRelationships, history, version, neighbors })
+      return Objects.of({ get, asOf, atVersion, list, count, history, version })
     })
   )
 }
 
-const wordsOf = (text: string | undefined): ReadonlyArray<string> =>
-  (text ?? "")
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== "")
-    .slice(0, 10)
+interface PlacedRow extends ObjectRow {
+  readonly place: string
+}

@@ -15,7 +15,8 @@ export const RefusalReason = Schema.Literals([
   "relationshipExists",
   "invalid",
   "notPermitted",
-  "agentDisabled"
+  "agentDisabled",
+  "state"
 ])
 
 export class ChangeRefused extends Schema.TaggedError<ChangeRefused>()("ChangeRefused", {
@@ -31,3 +32,13 @@ export class ChangeRefused extends Schema.TaggedError<ChangeRefused>()("ChangeRe
 
 export const refused = (reason: typeof RefusalReason.Type, detail: string, pointer?: string): ChangeRefused =>
   new ChangeRefused({ reason, detail, ...(pointer === undefined ? {} : { pointer }) })
+
+export const noObject = (id: string): ChangeRefused =>
+  refused("notFound", `There is no object ${id}`, "/objectId")
+
+export const noRelationship = (id: string): ChangeRefused =>
+  refused("notFound", `There is no relationship ${id}`, "/relationshipId")
+
+/** There is nothing to restore: it was purged, is there, or never was. */
+export const notDeleted = (what: string, id: string, pointer: string): ChangeRefused =>
+  refused("notFound", `There is no deleted ${what} ${id}`, pointer)

@@ -1,5 +1,5 @@
 /**
- * The graph's doors: what a person or program does to objects and relationships.
+ * The doors of objects: what a person or program reads of them and does to them.
  *
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  *
@@ -7,82 +7,86 @@
  * gateway; it writes nothing itself. Nothing here waits for an agent.
  */
 import { Api } from "@tropism/api/api"
-import type { Principal, Role } from "@tropism/api/authorization"
-import { direct } from "@tropism/domain/actor"
-import type { Change } from "@tropism/domain/change"
-import type { ProjectId } from "@tropism/domain/ids"
+import { clampLimit } from "@tropism/api/page"
+import { NotFound } from "@tropism/api/problems"
+import { findFault } from "@tropism/domain/json"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { CrashPoint } from "../crash-point.ts"
-import { type Author, Gateway } from "../graph/gateway.ts"
-import { Objects } from "../graph/objects.ts"
-import { inProject, reading } from "./access.ts"
-import { pageById, pageByNumber } from "./paging.ts"
-import { changeProblem, invalid, orNotFound } from "./refusals.ts"
-
-/** A change that the principal makes directly. */
-const authorOf = (principal: Principal): Author => ({
-  actor: { actorType: "user", actorId: principal.userId },
-  cause: direct
-})
-
-/** Makes a user's change in a transaction of its own. */
-const change = Effect.fn("http.change")(function* (
-  projectId: ProjectId,
-  wanted: Change,
-  role: Role = "editor"
-) {
-  const gateway = yield* Gateway
-  const applied = yield* inProject(projectId, role, (principal) =>
-    Effect.mapError(gateway.apply(wanted, authorOf(principal)), changeProblem)
-  )
-  yield* CrashPoint.hit("graph.afterCommit")
-  return applied.entity
-})
-
-const objectOf = (entity: Effect.Success<ReturnType<typeof change>>) =>
-  entity.kind === "object"
-    ? Effect.succeed(entity.object)
-    : Effect.die(new Error("A change of an object answered a relationship"))
-
-const relationshipOf = (entity: Effect.Success<ReturnType<typeof change>>) =>
-  entity.kind === "relationship"
-    ? Effect.succeed(entity.relationship)
-    : Effect.die(new Error("A change of a relationship answered an object"))
+import { Neighborhoods } from "../graph/neighborhoods.ts"
+import { type ObjectOrder, Objects, placePatterns } from "../graph/objects.ts"
+import { Provenances } from "../graph/provenance.ts"
+import { Purges } from "../graph/purges.ts"
+import { reading } from "./access.ts"
+import { pageById, pageByNumber, pageByPlace } from "./paging.ts"
+import { invalid, orNotFound } from "./refusals.ts"
+import { change, expectation, momentOf, objectOf, readAt, tagged, write } from "./user-change.ts"
 
 export const objectsHandlers = HttpApiBuilder.group(Api, "objects", (handlers) =>
   handlers.handleAll({
     list: Effect.fn("http.objects.list")(function* ({ params, query }) {
       const objects = yield* Objects
-      const { type, key } = query
+      const { type, key, where, sort, asOf } = query
+      const fault = findFault(where)
+      if (fault) return yield* Effect.fail(invalid("where", fault.message))
+      const text = query.query?.trim() ? query.query : undefined
+      const order: ObjectOrder = sort ?? (text === undefined ? "createdAt" : "relevance")
+      if (order === "relevance" && text === undefined)
+        return yield* Effect.fail(
+          invalid("sort", "Only a search has a relevance: say what to look for in query")
+        )
+      const filter = { type, key, text, where, asOf: momentOf(asOf) }
       return yield* reading(
         params.projectId,
-        pageById(query, (before, limit) => objects.list({ type, key }, before, limit))
+        pageByPlace(query, placePatterns[order], (after, limit) =>
+          Effect.map(objects.list(filter, order, after, limit), (listed) =>
+            listed.map(({ object, place }) => ({ item: object, place }))
+          )
+        )
       )
     }),
     create: Effect.fn("http.objects.create")(function* ({ params, payload }) {
       const { type, key, properties } = payload
-      const wanted: Change = { type: "create", objectType: type, key: key ?? null, data: properties ?? {} }
-      return yield* Effect.flatMap(change(params.projectId, wanted), objectOf)
+      const done = yield* change(params.projectId, {
+        type: "create",
+        objectType: type,
+        key: key ?? null,
+        data: properties ?? {}
+      })
+      return yield* objectOf(done)
     }),
-    get: Effect.fn("http.objects.get")(function* ({ params }) {
+    get: Effect.fn("http.objects.get")(function* ({ params: { projectId, objectId }, query }) {
       const objects = yield* Objects
-      return yield* orNotFound("object")(reading(params.projectId, objects.get(params.objectId)))
+      const read = readAt(query, {
+        now: objects.get(objectId),
+        atVersion: (version) => objects.atVersion(objectId, version),
+        asOf: (moment) => objects.asOf(objectId, moment)
+      })
+      return yield* Effect.flatMap(orNotFound("object")(reading(projectId, read)), tagged)
     }),
-    update: Effect.fn("http.objects.update")(function* ({ params, payload }) {
+    update: Effect.fn("http.objects.update")(function* ({ params, headers, payload }) {
       const { properties, expectedVersion } = payload
-      const wanted: Change = {
+      const done = yield* change(params.projectId, {
         type: "update",
         objectId: params.objectId,
         data: properties,
-        ...(typeof expectedVersion === "number" ? { expectedVersion } : {})
-      }
-      return yield* Effect.flatMap(change(params.projectId, wanted), objectOf)
+        ...(yield* expectation(headers, expectedVersion))
+      })
+      return yield* objectOf(done)
     }),
-    delete: Effect.fn("http.objects.delete")(function* ({ params }) {
-      yield* change(params.projectId, { type: "delete", objectId: params.objectId }).pipe(
-        Effect.catchTag("InvalidInput", Effect.die)
-      )
+    delete: Effect.fn("http.objects.delete")(function* ({ params, headers, query }) {
+      const { projectId, objectId } = params
+      const expected = yield* expectation(headers)
+      yield* query.purge === "true"
+        ? write(projectId, "admin", (gateway, author, { userId }) =>
+            gateway.purgeObject(objectId, author, userId)
+          )
+        : change(projectId, { type: "delete", objectId, ...expected })
+    }),
+    restore: Effect.fn("http.objects.restore")(function* ({ params }) {
+      const done = yield* write(params.projectId, "editor", (gateway, author) =>
+        gateway.restoreObject(params.objectId, author)
+      ).pipe(Effect.catchTag("InvalidInput", Effect.die))
+      return yield* objectOf(done)
     }),
     history: Effect.fn("http.objects.history")(function* ({ params, query }) {
       const objects = yield* Objects
@@ -92,43 +96,34 @@ export const objectsHandlers = HttpApiBuilder.group(Api, "objects", (handlers) =
         params.projectId,
         pageByNumber(query, (version) => version.version, read)
       )
-    })
-  })
-)
-
-export const relationshipsHandlers = HttpApiBuilder.group(Api, "relationships", (handlers) =>
-  handlers.handleAll({
-    list: Effect.fn("http.relationships.list")(function* ({ params, query }) {
+    }),
+    neighbors: Effect.fn("http.objects.neighbors")(function* ({ params, query }) {
       const objects = yield* Objects
-      const { type, objectId } = query
-      return yield* reading(
-        params.projectId,
-        pageById(query, (before, limit) => objects.listRelationships({ type, objectId }, before, limit))
-      )
+      const neighborhoods = yield* Neighborhoods
+      const { depth, direction, type, limit } = query
+      const asOf = momentOf(query.asOf)
+      const there = asOf === undefined ? objects.get(params.objectId) : objects.asOf(params.objectId, asOf)
+      const around = neighborhoods.around(params.objectId, {
+        depth: depth ?? 1,
+        direction: direction ?? "both",
+        type,
+        asOf,
+        limit: clampLimit(limit)
+      })
+      return yield* reading(params.projectId, Effect.andThen(orNotFound("object")(there), around))
     }),
-    create: Effect.fn("http.relationships.create")(function* ({ params, payload }) {
-      const { type, fromId, toId, properties } = payload
-      if (fromId === toId) return yield* invalid("/toId", "An object is not related to itself")
-      return yield* Effect.flatMap(
-        change(params.projectId, {
-          type: "createRelationship",
-          relationship: { type, fromId, toId },
-          data: properties ?? {}
-        }),
-        relationshipOf
+    provenance: Effect.fn("http.objects.provenance")(function* ({ params, query: { property } }) {
+      const provenances = yield* Provenances
+      const provenance = yield* orNotFound("object")(
+        reading(params.projectId, provenances.of(params.objectId, property))
       )
+      return property !== undefined && provenance.properties.length === 0
+        ? yield* new NotFound({ detail: `The object never had a property ${property}` })
+        : provenance
     }),
-    get: Effect.fn("http.relationships.get")(function* ({ params }) {
-      const objects = yield* Objects
-      return yield* orNotFound("relationship")(
-        reading(params.projectId, objects.getRelationship(params.relationshipId))
-      )
-    }),
-    delete: Effect.fn("http.relationships.delete")(function* ({ params }) {
-      yield* change(params.projectId, {
-        type: "deleteRelationship",
-        relationshipId: params.relationshipId
-      }).pipe(Effect.catchTag("InvalidInput", Effect.die))
+    purges: Effect.fn("http.objects.purges")(function* ({ params, query }) {
+      const purges = yield* Purges
+      return yield* reading(params.projectId, pageById(query, purges.list))
     })
   })
 )

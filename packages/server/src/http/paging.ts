@@ -38,6 +38,24 @@ export const pageByNumber = Effect.fn("pageByNumber")(function* <A, E, R>(
   )
 })
 
+/** A page of items whose place in the list's order is the cursor; a cursor of another order is none. */
+export const pageByPlace = Effect.fn("pageByPlace")(function* <A, E, R>(
+  request: PageRequest,
+  places: RegExp,
+  read: (
+    after: string | undefined,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<{ readonly item: A; readonly place: string }>, E, R>
+) {
+  if (request.cursor !== undefined && !places.test(request.cursor)) return yield* badCursor
+  const page = yield* paged(
+    request,
+    (limit) => read(request.cursor, limit),
+    ({ place }) => place
+  )
+  return { ...page, items: page.items.map(({ item }) => item) }
+})
+
 const badCursor: Effect.Effect<never, InvalidInput> = Effect.fail(
   invalid("cursor", "The cursor is not one that a page gave as nextCursor")
 )

@@ -270,6 +270,8 @@ const titleOf = (change: Change, target: GraphObject | null): string => {
       return `Delete ${name}`
     case "createRelationship":
       return `Relate by ${change.relationship.type}`
+    case "updateRelationship":
+      return `Update a relationship: ${Object.keys(change.data).join(", ")}`
     case "deleteRelationship":
       return `Delete a relationship`
   }

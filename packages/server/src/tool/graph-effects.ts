@@ -18,6 +18,7 @@ import { Context, Effect, Layer, type Schema } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
 import { Gateway } from "../graph/gateway.ts"
 import { Inspector } from "../graph/inspector.ts"
+import { Neighborhoods } from "../graph/neighborhoods.ts"
 import { Objects } from "../graph/objects.ts"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { toolLimits } from "../limits.ts"
@@ -56,6 +57,7 @@ export class GraphEffects extends Context.Service<
     GraphEffects,
     Effect.gen(function* () {
       const objects = yield* Objects
+      const neighborhoods = yield* Neighborhoods
       const inspector = yield* Inspector
       const gateway = yield* Gateway
       const tasks = yield* Tasks
@@ -64,10 +66,14 @@ export class GraphEffects extends Context.Service<
       const searchObjects = Effect.fn("GraphEffects.searchObjects")(function* ({
         query,
         type,
+        where,
         limit
       }: typeof Args.SearchObjects.Type) {
-        const filter = { text: query ?? undefined, type: type ?? undefined }
-        const items = yield* objects.list(filter, undefined, Math.min(limit ?? 20, toolLimits.searchMaxItems))
+        const text = query?.trim() ? query : undefined
+        const filter = { text, type: type ?? undefined, where: where ?? undefined }
+        const count = Math.min(limit ?? 20, toolLimits.searchMaxItems)
+        const found = yield* objects.list(filter, text ? "relevance" : "createdAt", undefined, count)
+        const items = found.map(({ object }) => object)
         const total = yield* objects.count(filter)
         return answer({ items: items.map(shownObject), total }, items)
       })
@@ -82,15 +88,23 @@ export class GraphEffects extends Context.Service<
 
       const neighbors = Effect.fn("GraphEffects.neighbors")(function* ({
         objectId,
-        depth
+        depth,
+        direction,
+        type
       }: typeof Args.Neighbors.Type) {
         const object = yield* objects.get(objectId)
         if (!object) return yield* refused("notFound", `There is no object ${objectId}`, "/objectId")
-        const around = yield* objects.neighbors(objectId, depth ?? 1, toolLimits.neighborsMaxItems)
+        const around = yield* neighborhoods.around(objectId, {
+          depth: depth ?? 1,
+          direction: direction ?? "both",
+          type: type ?? undefined,
+          limit: toolLimits.neighborsMaxItems
+        })
         return answer(
           {
-            objects: around.objects.map(shownObject),
-            relationships: around.relationships.map(shownRelationship)
+            objects: around.objects.map((one) => ({ ...shownObject(one), distance: one.distance })),
+            relationships: around.relationships.map(shownRelationship),
+            truncated: around.truncated
           },
           [object, ...around.objects]
         )
@@ -125,13 +139,20 @@ export class GraphEffects extends Context.Service<
         principal: RunPrincipal,
         toolCallId: ToolCallId
       ) {
-        const { authority, target } = yield* inspector.inspect(wanted, principal.agentId)
+        const { authority, target, relationship } = yield* inspector.inspect(wanted, principal.agentId)
         if (wanted.type === "update" && target && changesNothing(target, wanted.data)) {
           return decided(null, { status: "unchanged", object: shownObject(target) })
         }
+        if (
+          wanted.type === "updateRelationship" &&
+          relationship &&
+          changesNothing(relationship, wanted.data)
+        ) {
+          return decided(null, { status: "unchanged", relationship: shownRelationship(relationship) })
+        }
         const said = { confidence: intent.confidence ?? null, suggest: intent.suggest ?? false }
         if (choosesToSuggest(authority.executionMode, authority.hybridPolicy, wanted.type, said)) {
-          return yield* suggest(wanted, intent, principal, toolCallId, target)
+          return yield* suggest(atVersion(wanted, relationship), intent, principal, toolCallId, target)
         }
         const actor: Actor = { actorType: "agent", actorId: principal.agentId }
         const cause: Cause = {
@@ -166,7 +187,13 @@ const decided = (decision: GateDecision | null, result: Schema.Json): ToolEffect
   reads: []
 })
 
-const changesNothing = (target: GraphObject, patch: Schema.Json): boolean =>
+/** A suggested update of a relationship is of what the agent saw: approved later, it is refused if that has changed. */
+const atVersion = (change: Change, relationship: Relationship | null): Change =>
+  change.type === "updateRelationship" && relationship
+    ? { ...change, expectedVersion: relationship.version }
+    : change
+
+const changesNothing = (target: GraphObject | Relationship, patch: Schema.Json): boolean =>
   canonicalJson(mergePatch(target.properties, patch)) === canonicalJson(target.properties)
 
 /** An object as a model sees it. */

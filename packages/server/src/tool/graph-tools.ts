@@ -1,5 +1,5 @@
 /**
- * The eight tools of the `graph` server, as a model sees them.
+ * The tools of the `graph` server, as a model sees them.
  *
  * Flow: graph → outbox → dispatch → run → **tool** → task
  *
@@ -7,9 +7,10 @@
  * write takes reasoning and confidence, and may ask to be only suggested. No
  * schema has a field for who is calling.
  */
-import { ObjectKey, ObjectType } from "@tropism/domain/graph"
+import { Direction, neighborBounds, ObjectKey, ObjectType } from "@tropism/domain/graph"
 import { ObjectId, RelationshipId } from "@tropism/domain/ids"
 import { Properties } from "@tropism/domain/json"
+import { PropertyFilters } from "@tropism/domain/property-filter"
 import { Schema } from "effect"
 import { toolLimits } from "../limits.ts"
 
@@ -33,16 +34,27 @@ const intent = {
 export const SearchObjects = Schema.Struct({
   query: opt(
     Schema.String.check(Schema.isMaxLength(500)).annotate({
-      description: "Words that all occur in the object's key or properties"
+      description:
+        "Words, or beginnings of words, that all occur in the object's key, type or properties; best matches come first"
     })
   ),
   type: opt(ObjectType),
+  where: opt(
+    PropertyFilters.annotate({
+      description:
+        'Conditions on properties that all must hold, e.g. [{"property": "license", "op": "eq", "value": "MIT"}]'
+    })
+  ),
   limit: opt(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)))
 })
 export const GetObject = Schema.Struct({ objectId: ObjectId })
 export const Neighbors = Schema.Struct({
   objectId: ObjectId,
-  depth: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: toolLimits.neighborsMaxDepth })))
+  depth: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: neighborBounds.maxDepth }))),
+  direction: opt(
+    Direction.annotate({ description: "Follow relationships that begin here (out), end here (in), or both" })
+  ),
+  type: opt(ObjectType.annotate({ description: "Follow only relationships of this type" }))
 })
 export const CreateObjectArguments = Schema.Struct({
   type: ObjectType,
@@ -65,12 +77,19 @@ export const CreateRelationshipArguments = Schema.Struct({
   properties: opt(Properties),
   ...intent
 })
+export const UpdateRelationshipArguments = Schema.Struct({
+  relationshipId: RelationshipId,
+  properties: Properties.annotate({
+    description: "A JSON merge patch: the properties to set; null removes one"
+  }),
+  ...intent
+})
 export const DeleteRelationshipArguments = Schema.Struct({ relationshipId: RelationshipId, ...intent })
 
 /** Every tool of the server, by name. */
 export const graphTools = {
   search_objects: {
-    description: "Finds objects of the graph by words and type, newest first.",
+    description: "Finds objects of the graph by words, type and properties.",
     arguments: SearchObjects
   },
   get_object: { description: "Reads one object with all its properties.", arguments: GetObject },
@@ -90,6 +109,10 @@ export const graphTools = {
   create_relationship: {
     description: "Relates one object to another.",
     arguments: CreateRelationshipArguments
+  },
+  update_relationship: {
+    description: "Changes properties of a relationship; those you do not name stay.",
+    arguments: UpdateRelationshipArguments
   },
   delete_relationship: { description: "Deletes a relationship.", arguments: DeleteRelationshipArguments }
 } as const

@@ -99,6 +99,15 @@ export class Toolbox extends Context.Service<
                 id
               )
             }
+            case "update_relationship": {
+              const args = yield* read(Args.UpdateRelationshipArguments, call.arguments)
+              return yield* effects.change(
+                { type: "updateRelationship", relationshipId: args.relationshipId, data: args.properties },
+                args,
+                principal,
+                id
+              )
+            }
             case "delete_relationship": {
               const args = yield* read(Args.DeleteRelationshipArguments, call.arguments)
               return yield* effects.change(

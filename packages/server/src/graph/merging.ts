@@ -1,0 +1,94 @@
+/**
+ * Updates an object or relationship by a merge patch, in one statement.
+ *
+ * Flow: **graph** → outbox → dispatch → run → tool → task
+ *
+ * The database locks the row, merges the patch into what it finds and judges the
+ * result at that moment, so no update is made to a state that somebody has
+ * changed meanwhile. What changes nothing writes nothing.
+ */
+import type { GraphEventId, ObjectId, RelationshipId } from "@tropism/domain/ids"
+import { findPropertiesFault, type Properties } from "@tropism/domain/json"
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import { ProjectTransaction } from "../database/database.ts"
+import type { Ids } from "../ids.ts"
+import { graphLimits } from "../limits.ts"
+import { type Author, columnsOf, type EntityKind, kinds, recording } from "./recording.ts"
+import { refused } from "./refused.ts"
+
+/** How an update went. */
+interface Verdict {
+  /** `inspect`: nothing was written yet, because the result is large enough to break a bound; `properties` are the result. */
+  readonly verdict: "updated" | "unchanged" | "version" | "inspect"
+}
+
+/** The row as it is now, and whether it was changed; undefined when there is none. */
+export const makeMerging =
+  (sql: SqlClient.SqlClient, ids: Ids["Service"]) =>
+  <Row extends { readonly properties: Properties }>(kind: EntityKind) =>
+    Effect.fnUntraced(function* (
+      id: ObjectId | RelationshipId,
+      patch: Properties,
+      expectedVersion: number | undefined,
+      author: Author
+    ) {
+      const eventId = (yield* ids.next) as GraphEventId
+      const [row] = yield* merge<Row>(sql, kind, { id, patch, expectedVersion, author, eventId }, false)
+      if (row?.verdict !== "inspect") return row && { row, verdict: row.verdict, eventId }
+      // Merging deepens nothing; only size and the number of keys can break their bounds, and neither in a small text.
+      const fault = findPropertiesFault(row.properties)
+      if (fault) return yield* refused("invalid", fault.message, fault.pointer)
+      // The row has been locked since, so this is the result that was inspected.
+      const [again] = yield* merge<Row>(sql, kind, { id, patch, expectedVersion, author, eventId }, true)
+      return again && { row: again, verdict: again.verdict, eventId }
+    })
+
+interface Merge {
+  readonly id: ObjectId | RelationshipId
+  readonly patch: Properties
+  readonly expectedVersion: number | undefined
+  readonly author: Author
+  readonly eventId: GraphEventId
+}
+
+const merge = Effect.fnUntraced(function* <Row>(
+  sql: SqlClient.SqlClient,
+  kind: EntityKind,
+  { id, patch, expectedVersion, author, eventId }: Merge,
+  isInspected: boolean
+) {
+  const { projectId } = yield* ProjectTransaction
+  const { actor } = author
+  const table = sql.literal(kinds[kind].table)
+  const columns = sql.literal(kinds[kind].columns)
+  const shown = sql.literal(
+    kinds[kind].columns.replace(
+      "properties",
+      "case judged.verdict when 'inspect' then after else properties end"
+    )
+  )
+  return yield* sql<Row & Verdict>`
+    with found as materialized (
+      select ${columns} from ${table} where id = ${id} and project_id = ${projectId} and deleted_at is null for no key update
+    ), judged as materialized (
+      select id as judged_id, properties as before, after, case
+        when version <> coalesce(${expectedVersion ?? null}::bigint, version) then 'version'
+        when after = properties then 'unchanged'
+        when not ${isInspected}::boolean and octet_length(after::text) > ${graphLimits.uninspectedBytes}::int then 'inspect'
+        else 'updated' end as verdict
+      from found, kb.merge_patch(properties, ${JSON.stringify(patch)}::text::jsonb) after
+    ), changed as (
+      update ${table} one set properties = after, version = one.version + 1,
+        updated_at = greatest(now(), one.updated_at), actor_type = ${actor.actorType}, actor_id = ${actor.actorId}
+      from judged where one.id = judged_id and verdict = 'updated'
+      returning ${sql.literal(columnsOf("one", kinds[kind].columns))}, ${eventId}::uuid as event_id, array(
+        select name from unnest(${Object.keys(patch).toSorted()}::text[]) with ordinality as named(name, place)
+        where before -> name is distinct from after -> name order by place) as changed_properties
+    ), ${recording(sql, kind, "updated", author)}
+    select judged.verdict, now_is.* from judged, lateral (
+      select ${columns} from changed
+      union all
+      select ${shown} from found where verdict <> 'updated'
+    ) now_is`
+})

@@ -1,0 +1,50 @@
+/**
+ * The graph as it is, or as it was at an instant: what a read reads from.
+ *
+ * Flow: **graph** → outbox → dispatch → run → tool → task
+ *
+ * Both have the same columns, so a read is written once. What was deleted is in
+ * neither, unless it was there at that instant. Instants are compared in the
+ * milliseconds in which they are told, so what an answer says can be asked again.
+ */
+import type { ProjectId } from "@tropism/domain/ids"
+import type { SqlClient } from "effect/sql"
+import { relationshipColumns } from "./recording.ts"
+
+/** The instant as of which to read; undefined is now. */
+export type Moment = Date | undefined
+
+/** The versions up to an instant, the one that was in force first. */
+export const upTo = (sql: SqlClient.SqlClient, moment: Date) =>
+  sql`created_at < ${new Date(moment.getTime() + 1).toISOString()}::timestamptz order by version desc limit 1`
+
+/** The objects of the project, with `search` besides their columns. */
+export const objectsAt = (sql: SqlClient.SqlClient, moment: Moment, projectId: ProjectId) =>
+  moment === undefined
+    ? sql.literal("kb.project_objects")
+    : sql`(
+        select object.id, object.project_id, object.type, object.key, was.properties, was.version, was.actor_type, was.actor_id,
+          object.created_at, was.created_at as updated_at, kb.search_vector(object.type, object.key, was.properties) as search
+        from kb.graph_objects object cross join lateral (
+          select type, version, properties, actor_type, actor_id, created_at from kb.graph_object_versions
+          where object_id = object.id and ${upTo(sql, moment)}
+        ) was
+        where object.project_id = ${projectId} and was.type <> 'deleted')`
+
+/** The relationships of the project. */
+export const relationshipsAt = (sql: SqlClient.SqlClient, moment: Moment, projectId: ProjectId) =>
+  moment === undefined
+    ? sql`(select ${sql.literal(relationshipColumns)} from kb.graph_relationships where project_id = ${projectId} and deleted_at is null)`
+    : sql`(
+        select one.id, one.project_id, one.type, one.from_id, one.to_id, was.properties, was.version, was.actor_type, was.actor_id,
+          one.created_at, was.created_at as updated_at
+        from (
+          -- Two halves, each with an index of its own on either end.
+          select id, project_id, type, from_id, to_id, created_at from kb.graph_relationships where deleted_at is null
+          union all
+          select id, project_id, type, from_id, to_id, created_at from kb.graph_relationships where deleted_at is not null
+        ) one cross join lateral (
+          select type, version, properties, actor_type, actor_id, created_at from kb.graph_relationship_versions
+          where relationship_id = one.id and ${upTo(sql, moment)}
+        ) was
+        where one.project_id = ${projectId} and was.type <> 'deleted')`

@@ -1,0 +1,125 @@
+/**
+ * Finds what lies around an object, ring by ring, in two statements.
+ *
+ * Flow: **graph** → outbox → dispatch → run → tool → task
+ *
+ * A ring holds what the ring before is related to and no ring has had; each is
+ * bounded, so a hub with a million relationships costs no more than the answer.
+ */
+import type { Direction, Neighborhood } from "@tropism/domain/graph"
+import type { ObjectId } from "@tropism/domain/ids"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+import { graphLimits } from "../limits.ts"
+import { type Moment, objectsAt, relationshipsAt } from "./moments.ts"
+import { objectColumns, relationshipColumns } from "./recording.ts"
+import { type ObjectRow, type RelationshipRow, toObject, toRelationship } from "./rows.ts"
+
+export interface NeighborQuery {
+  readonly depth: number
+  readonly direction: Direction
+  /** Only relationships of this type are followed. */
+  readonly type?: string | undefined
+  readonly asOf?: Moment
+  /** Of the objects that are answered. */
+  readonly limit: number
+}
+
+export class Neighborhoods extends Context.Service<
+  Neighborhoods,
+  {
+    /** What lies around an object, the nearest first. */
+    readonly around: (
+      id: ObjectId,
+      query: NeighborQuery
+    ) => Effect.Effect<Neighborhood, never, ProjectTransaction>
+  }
+>()("@tropism/server/graph/Neighborhoods") {
+  static readonly layer = Layer.effect(
+    Neighborhoods,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const followed = {
+        out: [["from_id", "to_id"]],
+        in: [["to_id", "from_id"]],
+        both: [
+          ["from_id", "to_id"],
+          ["to_id", "from_id"]
+        ]
+      } as const satisfies Record<Direction, unknown>
+
+      const objectsAround = Effect.fnUntraced(function* (id: ObjectId, query: NeighborQuery) {
+        const { projectId } = yield* ProjectTransaction
+        const { depth, direction, type, asOf, limit } = query
+        const edges = relationshipsAt(sql, asOf, projectId)
+        const ofType = type === undefined ? sql`` : sql`and one.type = ${type}`
+        const steps = followed[direction].map(
+          ([here, there]) => sql`(
+            select one.${sql.literal(there)} as id from ${edges} one where one.${sql.literal(here)} = near.id ${ofType} limit ${limit + 1})`
+        )
+        const ringNames = Array.from({ length: depth + 1 }, (_, distance) => sql.literal(`ring${distance}`))
+        const rings = ringNames.slice(1).map((ring, index) => {
+          const had = sql.join(
+            " union all ",
+            false
+          )(ringNames.slice(0, index + 1).map((name) => sql`select id from ${name}`))
+          return sql`, ${ring} as materialized (
+            select distinct far.id from ${ringNames[index] ?? ring} near cross join lateral (${sql.join(" union all ", false)(steps)}) far
+            where far.id not in (${had}) limit ${limit + 1})`
+        })
+        const reached = sql.join(
+          " union all ",
+          false
+        )(ringNames.slice(1).map((ring, index) => sql`select id, ${index + 1}::int as distance from ${ring}`))
+        return yield* sql<ObjectRow & { readonly distance: number }>`
+          with ring0 as materialized (select ${id}::uuid as id) ${sql.join(" ", false)(rings)}
+          select ${sql.literal(objectColumns)}, distance from (
+            select * from (${reached}) reached order by distance, id limit ${limit + 1}
+          ) nearest join ${objectsAt(sql, asOf, projectId)} object using (id) order by distance, id`
+      })
+
+      /** The relationships that were followed between these. */
+      const relationshipsAmong = Effect.fnUntraced(function* (
+        nodes: ReadonlyArray<{ readonly id: ObjectId; readonly distance: number }>,
+        { depth, direction, type, asOf }: NeighborQuery
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const near = sql.literal(
+          { out: "start.distance", in: "finish.distance", both: "least(start.distance, finish.distance)" }[
+            direction
+          ]
+        )
+        return yield* sql<RelationshipRow>`
+          with node as materialized (
+            select * from jsonb_to_recordset(${JSON.stringify(nodes)}::text::jsonb) as node(id uuid, distance int)
+          )
+          select one.* from node start
+          cross join lateral (
+            select ${sql.literal(relationshipColumns)} from ${relationshipsAt(sql, asOf, projectId)} one where from_id = start.id
+          ) one
+          join node finish on finish.id = one.to_id
+          where ${near} < ${depth}::int ${type === undefined ? sql`` : sql`and one.type = ${type}`}
+          order by one.id limit ${graphLimits.neighborRelationships + 1}`
+      })
+
+      const around = Effect.fn("Neighborhoods.around")(function* (id: ObjectId, query: NeighborQuery) {
+        const found = yield* objectsAround(id, query)
+        const objects = found
+          .slice(0, query.limit)
+          .map((row) => ({ ...toObject(row), distance: row.distance }))
+        const relationships = yield* relationshipsAmong(
+          [{ id, distance: 0 }, ...objects.map(({ id, distance }) => ({ id, distance }))],
+          query
+        )
+        return {
+          objects,
+          relationships: relationships.slice(0, graphLimits.neighborRelationships).map(toRelationship),
+          truncated: found.length > query.limit || relationships.length > graphLimits.neighborRelationships
+        }
+      }, orDie)
+
+      return Neighborhoods.of({ around })
+    })
+  )
+}

@@ -1,0 +1,91 @@
+/**
+ * The statements that write objects: one verb, one statement.
+ *
+ * Flow: **graph** → outbox → dispatch → run → tool → task
+ *
+ * Each answers what it did, or nothing where there was nothing to do it to. May
+ * somebody do it, and is the content fit to be kept? That is asked by the
+ * gateway, which is the only one who calls these.
+ */
+import type { GraphEventId, ObjectId } from "@tropism/domain/ids"
+import type { Properties } from "@tropism/domain/json"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { onlyRow, ProjectTransaction } from "../database/database.ts"
+import { Ids } from "../ids.ts"
+import { makeMerging } from "./merging.ts"
+import { allProperties, type Author, objectColumns, recording } from "./recording.ts"
+import type { ObjectRow } from "./rows.ts"
+
+export const makeObjectWrites = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const ids = yield* Ids
+  const nextEventId = Effect.map(ids.next, (id) => id as GraphEventId)
+  const columns = sql.literal(objectColumns)
+
+  const create = Effect.fnUntraced(function* (
+    type: string,
+    key: string | null,
+    properties: Properties,
+    author: Author
+  ) {
+    const { projectId } = yield* ProjectTransaction
+    const { actor } = author
+    const eventId = yield* nextEventId
+    const [row] = yield* sql<ObjectRow>`
+      with changed as (
+        insert into kb.graph_objects (id, project_id, type, key, properties, version, actor_type, actor_id)
+        values (${yield* ids.next}, ${projectId}, ${type}, ${key}, ${JSON.stringify(properties)}::text::jsonb, 1, ${actor.actorType}, ${actor.actorId})
+        on conflict (project_id, type, key) where deleted_at is null do nothing
+        returning ${columns}, ${eventId}::uuid as event_id, ${Object.keys(properties).toSorted()}::text[] as changed_properties
+      ), ${recording(sql, "object", "created", author)}
+      select ${columns} from changed`
+    return row && { row, eventId }
+  })
+
+  /** The type of an object that is there; nothing is locked, and a type never changes. */
+  const typeOf = Effect.fnUntraced(function* (id: ObjectId) {
+    const { projectId } = yield* ProjectTransaction
+    const [row] = yield* sql<{ readonly type: string }>`
+      select type from kb.graph_objects where id = ${id} and project_id = ${projectId} and deleted_at is null`
+    return row?.type
+  })
+
+  const lock = Effect.fnUntraced(function* (id: ObjectId, isDeleted: boolean) {
+    const { projectId } = yield* ProjectTransaction
+    const [row] = yield* sql<ObjectRow & { readonly deletedAt: Date | null }>`
+      select ${columns}, deleted_at from kb.graph_objects
+      where id = ${id} and project_id = ${projectId} and purged_at is null and (deleted_at is not null) = ${isDeleted} for update`
+    return row
+  })
+
+  /** Deletes an object that is locked. */
+  const remove = Effect.fnUntraced(function* (id: ObjectId, author: Author) {
+    const { actor } = author
+    const eventId = yield* nextEventId
+    const rows = yield* sql<ObjectRow>`
+      with changed as (
+        update kb.graph_objects object set deleted_at = now(), updated_at = greatest(now(), updated_at), version = version + 1,
+          actor_type = ${actor.actorType}, actor_id = ${actor.actorId}
+        where id = ${id} returning ${columns}, ${eventId}::uuid as event_id, '{}'::text[] as changed_properties
+      ), ${recording(sql, "object", "deleted", author)}
+      select ${columns} from changed`
+    return { row: yield* onlyRow(rows), eventId }
+  })
+
+  /** Brings a locked object back as it was; breaks the unique key when another has taken its place. */
+  const restore = Effect.fnUntraced(function* (id: ObjectId, author: Author) {
+    const { actor } = author
+    const eventId = yield* nextEventId
+    const rows = yield* sql<ObjectRow>`
+      with changed as (
+        update kb.graph_objects object set deleted_at = null, updated_at = greatest(now(), updated_at), version = version + 1,
+          actor_type = ${actor.actorType}, actor_id = ${actor.actorId}
+        where id = ${id} returning ${columns}, ${eventId}::uuid as event_id, ${allProperties(sql)} as changed_properties
+      ), ${recording(sql, "object", "created", author)}
+      select ${columns} from changed`
+    return { row: yield* onlyRow(rows), eventId }
+  })
+
+  return { create, update: makeMerging(sql, ids)<ObjectRow>("object"), typeOf, lock, remove, restore }
+})

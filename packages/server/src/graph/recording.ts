@@ -1,0 +1,85 @@
+/**
+ * The part that every write of the graph ends with: its version and its event.
+ *
+ * Flow: **graph** → outbox → dispatch → run → tool → task
+ *
+ * A write is one statement. It names the rows it wrote `changed`, each with the
+ * id of its event and the properties that changed; these expressions write the
+ * version and the event of each from that, so none can be without the other.
+ */
+import type { Actor, Cause } from "@tropism/domain/actor"
+import type { ChangeType, GraphObject, Relationship } from "@tropism/domain/graph"
+import type { GraphEventId } from "@tropism/domain/ids"
+import type { SqlClient } from "effect/sql"
+
+/** Who makes a change and why. */
+export interface Author {
+  readonly actor: Actor
+  readonly cause: Cause
+}
+
+/** What a change did. `unchanged`: everything was so already. */
+export interface Applied {
+  readonly change: ChangeType | "unchanged"
+  readonly eventId: GraphEventId | null
+  readonly entity:
+    | { readonly kind: "object"; readonly object: GraphObject }
+    | { readonly kind: "relationship"; readonly relationship: Relationship }
+}
+
+/** The columns of an object or relationship; the words for its search are not read. */
+export const objectColumns =
+  "id, project_id, type, key, properties, version, actor_type, actor_id, created_at, updated_at"
+export const relationshipColumns =
+  "id, project_id, type, from_id, to_id, properties, version, actor_type, actor_id, created_at, updated_at"
+
+/** The same columns of a table that has another name in the statement. */
+export const columnsOf = (table: string, columns: string): string => columns.replaceAll(/\w+/g, `${table}.$&`)
+
+/** What distinguishes the writing of objects from that of relationships. */
+export const kinds = {
+  object: {
+    table: "kb.graph_objects",
+    columns: objectColumns,
+    versions: "kb.graph_object_versions (object_id",
+    entityType: "graphObject",
+    own: "'key', key"
+  },
+  relationship: {
+    table: "kb.graph_relationships",
+    columns: relationshipColumns,
+    versions: "kb.graph_relationship_versions (relationship_id",
+    entityType: "relationship",
+    own: "'fromId', from_id, 'toId', to_id"
+  }
+} as const
+
+export type EntityKind = keyof typeof kinds
+
+/** `version` and `event`, for a statement that has `changed (…columns, event_id, changed_properties)`. */
+export const recording = (
+  sql: SqlClient.SqlClient,
+  kind: EntityKind,
+  type: ChangeType,
+  { cause }: Author
+) => {
+  const { versions, entityType, own } = kinds[kind]
+  const by = sql`${cause.approvedBy}::text, ${cause.runId}::uuid, ${cause.toolCallId}::uuid, ${cause.taskId}::uuid`
+  return sql`
+    version as (
+      insert into ${sql.literal(versions)}, version, project_id, type, properties, actor_type, actor_id,
+        approved_by, run_id, tool_call_id, task_id, event_id, created_at)
+      select id, version, project_id, ${type}::text, properties, actor_type, actor_id, ${by}, event_id, updated_at from changed
+    ), event as (
+      insert into kb.graph_events (id, project_id, entity_type, object_type, entity_id, version, type, changed_properties, snapshot,
+        actor_type, actor_id, approved_by, run_id, tool_call_id, task_id, root_event_id, depth)
+      select event_id, project_id, ${entityType}::text, type, id, version, ${type}::text, changed_properties,
+        jsonb_build_object('id', id, 'type', type, ${sql.literal(own)}, 'properties', properties, 'version', version),
+        actor_type, actor_id, ${by}, coalesce(${cause.rootEventId}::uuid, event_id), ${cause.depth}::int
+      from changed
+    )`
+}
+
+/** Every name of the properties, sorted. */
+export const allProperties = (sql: SqlClient.SqlClient) =>
+  sql`array(select name from jsonb_object_keys(properties) name order by name collate "C")`

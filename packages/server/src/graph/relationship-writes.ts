@@ -1,0 +1,132 @@
+/**
+ * The statements that write relationships: one verb, one statement.
+ *
+ * Flow: **graph** → outbox → dispatch → run → tool → task
+ *
+ * Those that go or come back with their object are written together, however
+ * many they are. Asked nothing and called by the gateway alone, like the
+ * statements of objects.
+ */
+import type { ChangeType } from "@tropism/domain/graph"
+import type { GraphEventId, ObjectId, RelationshipId } from "@tropism/domain/ids"
+import type { Properties } from "@tropism/domain/json"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { ProjectTransaction } from "../database/database.ts"
+import { Ids } from "../ids.ts"
+import { makeMerging } from "./merging.ts"
+import { allProperties, type Author, columnsOf, recording, relationshipColumns } from "./recording.ts"
+import type { RelationshipRow } from "./rows.ts"
+
+export const makeRelationshipWrites = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const ids = yield* Ids
+  const nextEventId = Effect.map(ids.next, (id) => id as GraphEventId)
+  const columns = sql.literal(relationshipColumns)
+  const own = sql.literal(columnsOf("one", relationshipColumns))
+
+  /** The live objects among these, held so that nobody deletes them before the commit. */
+  const holdEnds = Effect.fnUntraced(function* (ends: ReadonlyArray<ObjectId>) {
+    const { projectId } = yield* ProjectTransaction
+    return yield* sql<{ readonly id: ObjectId; readonly type: string }>`
+      select id, type from kb.graph_objects where id = any(${ends}::uuid[]) and project_id = ${projectId} and deleted_at is null
+      order by id for key share`
+  })
+
+  const create = Effect.fnUntraced(function* (
+    relationship: { readonly fromId: ObjectId; readonly toId: ObjectId; readonly type: string },
+    properties: Properties,
+    author: Author
+  ) {
+    const { projectId } = yield* ProjectTransaction
+    const { fromId, toId, type } = relationship
+    const { actor } = author
+    const eventId = yield* nextEventId
+    const [row] = yield* sql<RelationshipRow>`
+      with changed as (
+        insert into kb.graph_relationships (id, project_id, type, from_id, to_id, properties, version, actor_type, actor_id)
+        values (${yield* ids.next}, ${projectId}, ${type}, ${fromId}, ${toId}, ${JSON.stringify(properties)}::text::jsonb, 1,
+          ${actor.actorType}, ${actor.actorId})
+        on conflict (project_id, type, from_id, to_id) where deleted_at is null do nothing
+        returning ${columns}, ${eventId}::uuid as event_id, ${Object.keys(properties).toSorted()}::text[] as changed_properties
+      ), ${recording(sql, "relationship", "created", author)}
+      select ${columns} from changed`
+    return row && { row, eventId }
+  })
+
+  /** The relationship with the types of its ends; nothing is locked, and neither ends nor types ever change. */
+  const find = Effect.fnUntraced(function* (id: RelationshipId, isDeleted: boolean) {
+    const { projectId } = yield* ProjectTransaction
+    const [row] = yield* sql<{
+      readonly type: string
+      readonly fromId: ObjectId
+      readonly toId: ObjectId
+      readonly fromType: string
+      readonly toType: string
+    }>`
+      select one.type, from_id, to_id, start.type as from_type, finish.type as to_type from kb.graph_relationships one
+      join kb.graph_objects start on start.id = from_id join kb.graph_objects finish on finish.id = to_id
+      where one.id = ${id} and one.project_id = ${projectId} and (one.deleted_at is not null) = ${isDeleted}`
+    return row
+  })
+
+  const lock = Effect.fnUntraced(function* (id: RelationshipId, isDeleted: boolean) {
+    const { projectId } = yield* ProjectTransaction
+    const [row] = yield* sql<{ readonly version: number }>`
+      select version from kb.graph_relationships
+      where id = ${id} and project_id = ${projectId} and (deleted_at is not null) = ${isDeleted} for update`
+    return row
+  })
+
+  /** Deletes or brings back relationships that are locked. */
+  const turn = Effect.fnUntraced(function* (
+    locked: ReadonlyArray<RelationshipId>,
+    type: Extract<ChangeType, "created" | "deleted">,
+    author: Author
+  ) {
+    if (locked.length === 0) return []
+    const { actor } = author
+    const turned = yield* Effect.forEach(locked, (id) =>
+      Effect.map(nextEventId, (eventId) => ({ id, eventId }))
+    )
+    const isDeleted = type === "deleted"
+    return yield* sql<RelationshipRow & { readonly eventId: GraphEventId }>`
+      with changed as (
+        update kb.graph_relationships one set deleted_at = case when ${isDeleted}::boolean then now() end,
+          updated_at = greatest(now(), one.updated_at), version = one.version + 1,
+          actor_type = ${actor.actorType}, actor_id = ${actor.actorId}
+        from jsonb_to_recordset(${JSON.stringify(turned)}::text::jsonb) as turned(id uuid, "eventId" uuid)
+        where one.id = turned.id
+        returning ${own}, turned."eventId" as event_id, ${isDeleted ? sql`'{}'::text[]` : allProperties(sql)} as changed_properties
+      ), ${recording(sql, "relationship", type, author)}
+      select ${columns}, event_id from changed`
+  })
+
+  /** What begins or ends at a locked object, locked. */
+  const lockAround = Effect.fnUntraced(function* (id: ObjectId) {
+    const rows = yield* sql<{ readonly id: RelationshipId }>`
+      select id from kb.graph_relationships where (from_id = ${id} or to_id = ${id}) and deleted_at is null order by id for update`
+    return rows.map((row) => row.id)
+  })
+
+  /** What was deleted together with a locked object and whose other end is there, locked. */
+  const lockFallen = Effect.fnUntraced(function* (id: ObjectId) {
+    const rows = yield* sql<{ readonly id: RelationshipId }>`
+      select one.id from kb.graph_objects fallen
+      join kb.graph_relationships one on (one.from_id = fallen.id or one.to_id = fallen.id) and one.deleted_at = fallen.deleted_at
+      join kb.graph_objects other on other.id in (one.from_id, one.to_id) and other.id <> fallen.id and other.deleted_at is null
+      where fallen.id = ${id} order by one.id for update of one for key share of other`
+    return rows.map((row) => row.id)
+  })
+
+  return {
+    holdEnds,
+    create,
+    update: makeMerging(sql, ids)<RelationshipRow>("relationship"),
+    find,
+    lock,
+    turn,
+    lockAround,
+    lockFallen
+  }
+})

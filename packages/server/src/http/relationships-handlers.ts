@@ -1,0 +1,82 @@
+/**
+ * The doors of relationships: what a person or program reads of them and does to them.
+ *
+ * Flow: **http** → graph → outbox → dispatch → run → tool → task
+ *
+ * They are as the doors of objects are, and write as little themselves.
+ */
+import { Api } from "@tropism/api/api"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Relationships } from "../graph/relationships.ts"
+import { reading } from "./access.ts"
+import { pageById, pageByNumber } from "./paging.ts"
+import { invalid, orNotFound } from "./refusals.ts"
+import { change, expectation, momentOf, readAt, relationshipOf, tagged, write } from "./user-change.ts"
+
+export const relationshipsHandlers = HttpApiBuilder.group(Api, "relationships", (handlers) =>
+  handlers.handleAll({
+    list: Effect.fn("http.relationships.list")(function* ({ params, query }) {
+      const relationships = yield* Relationships
+      const { type, fromId, toId, objectId } = query
+      const filter = { type, fromId, toId, objectId, asOf: momentOf(query.asOf) }
+      return yield* reading(
+        params.projectId,
+        pageById(query, (before, limit) => relationships.list(filter, before, limit))
+      )
+    }),
+    create: Effect.fn("http.relationships.create")(function* ({ params, payload }) {
+      const { type, fromId, toId, properties } = payload
+      if (fromId === toId) return yield* invalid("/toId", "An object is not related to itself")
+      const done = yield* change(params.projectId, {
+        type: "createRelationship",
+        relationship: { type, fromId, toId },
+        data: properties ?? {}
+      })
+      return yield* relationshipOf(done)
+    }),
+    get: Effect.fn("http.relationships.get")(function* ({ params: { projectId, relationshipId }, query }) {
+      const relationships = yield* Relationships
+      const read = readAt(query, {
+        now: relationships.get(relationshipId),
+        atVersion: (version) => relationships.atVersion(relationshipId, version),
+        asOf: (moment) => relationships.asOf(relationshipId, moment)
+      })
+      return yield* Effect.flatMap(orNotFound("relationship")(reading(projectId, read)), tagged)
+    }),
+    update: Effect.fn("http.relationships.update")(function* ({ params, headers, payload }) {
+      const { properties, expectedVersion } = payload
+      const done = yield* change(params.projectId, {
+        type: "updateRelationship",
+        relationshipId: params.relationshipId,
+        data: properties,
+        ...(yield* expectation(headers, expectedVersion))
+      })
+      return yield* relationshipOf(done)
+    }),
+    delete: Effect.fn("http.relationships.delete")(function* ({ params, headers, query }) {
+      const { projectId, relationshipId } = params
+      const expected = yield* expectation(headers)
+      yield* query.purge === "true"
+        ? write(projectId, "admin", (gateway, author, { userId }) =>
+            gateway.purgeRelationship(relationshipId, author, userId)
+          )
+        : change(projectId, { type: "deleteRelationship", relationshipId, ...expected })
+    }),
+    restore: Effect.fn("http.relationships.restore")(function* ({ params }) {
+      const done = yield* write(params.projectId, "editor", (gateway, author) =>
+        gateway.restoreRelationship(params.relationshipId, author)
+      ).pipe(Effect.catchTag("InvalidInput", Effect.die))
+      return yield* relationshipOf(done)
+    }),
+    history: Effect.fn("http.relationships.history")(function* ({ params, query }) {
+      const relationships = yield* Relationships
+      const read = (before: number | undefined, limit: number) =>
+        orNotFound("relationship")(relationships.history(params.relationshipId, before, limit))
+      return yield* reading(
+        params.projectId,
+        pageByNumber(query, (version) => version.version, read)
+      )
+    })
+  })
+)
