@@ -9,6 +9,7 @@ import { AgentsApi } from "./agents-api.ts"
 import { RequestProblems } from "./authorization.ts"
 import { ChainsApi } from "./chains-api.ts"
 import { ExplanationsApi } from "./explanations-api.ts"
+import { DefinitionsApi } from "./definitions-api.ts"
 import { FeedApi, ObjectsApi, RelationshipsApi } from "./graph-api.ts"
 import { KillSwitchApi } from "./kill-switch-api.ts"
 import { ProcessingApi } from "./processing-api.ts"
@@ -29,6 +30,7 @@ export class Api extends HttpApi.make("tropism")
   .add(ExplanationsApi)
   .add(AgentsApi)
   .add(ProcessingApi)
+  .add(DefinitionsApi)
   .add(RunsApi)
   .add(ContextsApi)
   .add(TasksApi)

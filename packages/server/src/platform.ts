@@ -11,6 +11,8 @@ import { Effect, Layer } from "effect"
 import { Agents } from "./agent/agents.ts"
 import { agentAuthority } from "./agent/authorities.ts"
 import { Contexts } from "./agent/contexts.ts"
+import { Declarations } from "./agent/declarations.ts"
+import { Versions } from "./agent/versions.ts"
 import { Sweeps } from "./cluster/sweeps.ts"
 import { Database } from "./database/database.ts"
 import { Projects } from "./database/projects.ts"
@@ -73,7 +75,10 @@ const ground = Layer.provideMerge(
   Layer.mergeAll(Projects.layer, Outbox.layer, Tokens.layer, KillSwitches.layer),
   database
 )
-const agents = Layer.provideMerge(Layer.mergeAll(Agents.layer, Contexts.layer, authorities), ground)
+const agents = Layer.provideMerge(
+  Layer.mergeAll(Versions.layer, Declarations.layer),
+  Layer.provideMerge(Layer.mergeAll(Agents.layer, Contexts.layer, authorities), ground)
+)
 const reads = Layer.provideMerge(Layer.mergeAll(Objects.layer, Relationships.layer), agents)
 const graph = Layer.provideMerge(
   Layer.mergeAll(Gateway.layer, Inspector.layer, Neighborhoods.layer, Provenances.layer, Purges.layer),

@@ -52,6 +52,8 @@ export class Agents extends Context.Service<
     ) => Effect.Effect<Agent | undefined, DefinitionRefused, ProjectTransaction>
     /** What definitions are judged against at this moment. */
     readonly measure: Read<Measure>
+    /** The agents of these names, by name. */
+    readonly named: (names: ReadonlyArray<string>) => Read<ReadonlyMap<string, Agent>>
     /** Deletes softly; its runs and log stay. False when there is no such agent. */
     readonly delete: (id: AgentId) => Read<boolean>
     readonly get: (id: AgentId) => Read<Agent | undefined>
@@ -92,6 +94,14 @@ export class Agents extends Context.Service<
             order by agent.id desc limit ${limit}`
         )
         return rows.map(toAgent)
+      }, orDie)
+
+      const named = Effect.fn("Agents.named")(function* (names: ReadonlyArray<string>) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* select(
+          sql`agent.project_id = ${projectId} and agent.deleted_at is null and agent.name = any(${names}::text[])`
+        )
+        return new Map(rows.map((row) => [row.name, toAgent(row)]))
       }, orDie)
 
       // A version never changes once it is kept; what is found is remembered, what is missing is asked for again.
@@ -197,7 +207,7 @@ export class Agents extends Context.Service<
         return true
       }, orDie)
 
-      return Agents.of({ create, update, revise, measure, delete: remove, get, list, version })
+      return Agents.of({ create, update, revise, measure, delete: remove, get, named, list, version })
     })
   )
 }

@@ -5,7 +5,6 @@
  */
 import { Api } from "@tropism/api/api"
 import { TriggerInput } from "@tropism/api/agents-api"
-import { findFault } from "@tropism/domain/json"
 import { isTerminal } from "@tropism/domain/run"
 import { Effect, Schema } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -16,15 +15,9 @@ import { Triggers } from "../dispatch/triggers.ts"
 import { inProject, reading } from "./access.ts"
 import { unfitBody } from "./input-faults.ts"
 import { pageById } from "./paging.ts"
-import { definitionProblem, invalid, orNotFound, triggerProblem } from "./refusals.ts"
+import { definitionProblem, keepable, orNotFound, triggerProblem } from "./refusals.ts"
 
 const known = orNotFound("agent")
-
-/** A definition holds text at any depth; what the database cannot keep is refused with its place. */
-const keepable = (definition: unknown) => {
-  const fault = findFault(definition)
-  return fault ? Effect.fail(invalid(fault.pointer, fault.message)) : Effect.void
-}
 
 export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
   handlers

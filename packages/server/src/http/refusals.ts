@@ -4,6 +4,7 @@
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  */
 import { Conflict, InvalidInput, NotFound, TooManyRequests } from "@tropism/api/problems"
+import { findFault } from "@tropism/domain/json"
 import { Effect } from "effect"
 import type { DefinitionRefused } from "../agent/checked-definition.ts"
 import { HttpEffect, type HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -26,6 +27,12 @@ export const orNotFound =
 
 export const invalid = (pointer: string, message: string): InvalidInput =>
   new InvalidInput({ detail: message, errors: [{ pointer, message }] })
+
+/** A definition holds text at any depth; what the database cannot keep is refused with its place. */
+export const keepable = (definition: unknown): Effect.Effect<void, InvalidInput> => {
+  const fault = findFault(definition)
+  return fault ? Effect.fail(invalid(fault.pointer, fault.message)) : Effect.void
+}
 
 /** A refused change: `target` names the pointers that the address, and not the body, gave. */
 export const changeProblem = (refusal: ChangeRefused): Conflict | InvalidInput | NotFound => {

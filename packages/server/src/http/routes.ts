@@ -12,6 +12,7 @@ import { agentsHandlers } from "./agents-handlers.ts"
 import { chainsHandlers } from "./chains-handlers.ts"
 import { layerAuthorization } from "./authorization.ts"
 import { explanationsHandlers } from "./explanations-handlers.ts"
+import { definitionsHandlers } from "./definitions-handlers.ts"
 import { feedHandlers } from "./feed-handlers.ts"
 import { objectsHandlers } from "./graph-handlers.ts"
 import { killSwitchHandlers } from "./kill-switch-handlers.ts"
@@ -37,6 +38,7 @@ const handlers = Layer.mergeAll(
   explanationsHandlers,
   agentsHandlers,
   processingHandlers,
+  definitionsHandlers,
   runsHandlers,
   contextsHandlers,
   tasksHandlers

@@ -1,0 +1,153 @@
+/**
+ * Makes agents what definitions say, by name: all of them or none.
+ *
+ * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
+ *
+ * Everything is judged before anything is written, and every fault is told. What
+ * is so already is left alone, so applying twice makes no second version. A field
+ * that a definition does not name is its default, except `enabled`: a switch that
+ * somebody threw is not thrown back by a file that says nothing of it.
+ */
+import { type Agent, type AgentDefinition, type AgentInput, defineAgent } from "@tropism/domain/agent"
+import { type AppliedAgent, type ApplyInput, leanAgent } from "@tropism/domain/agent-version"
+import type { AgentId, UserId } from "@tropism/domain/ids"
+import { pointerStep } from "@tropism/domain/json"
+import { diffJson } from "@tropism/domain/json-diff"
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+import { Agents } from "./agents.ts"
+import { checkDefinition, DefinitionRefused } from "./checked-definition.ts"
+import { definitionOf } from "./rows.ts"
+
+/** Definitions of which some cannot be right; each fault has its place in the request. */
+export class DeclarationsRefused extends Schema.TaggedError<DeclarationsRefused>()("DeclarationsRefused", {
+  faults: Schema.Array(Schema.Struct({ pointer: Schema.String, message: Schema.String }))
+}) {}
+
+/** One definition, with the agent that has its name. */
+interface Plan {
+  readonly definition: AgentDefinition
+  readonly agent: Agent | undefined
+  readonly told: AppliedAgent
+}
+
+interface Leftover {
+  readonly id: AgentId
+  readonly name: string
+  readonly version: number
+}
+
+export class Declarations extends Context.Service<
+  Declarations,
+  {
+    /** What became of each agent, in the order of the request, and then of those that were left out. */
+    readonly apply: (
+      input: ApplyInput,
+      by: UserId
+    ) => Effect.Effect<
+      ReadonlyArray<AppliedAgent>,
+      DeclarationsRefused | DefinitionRefused,
+      ProjectTransaction
+    >
+  }
+>()("@tropism/server/agent/Declarations") {
+  static readonly layer = Layer.effect(
+    Declarations,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const agents = yield* Agents
+
+      /** One apply at a time in a project: two that name the same agents would wait for each other. */
+      const alone = Effect.gen(function* () {
+        const { projectId } = yield* ProjectTransaction
+        yield* sql`select pg_advisory_xact_lock(hashtextextended(${`tropism.apply ${projectId}`}, 0))`
+      })
+
+      const plan = Effect.fnUntraced(function* (inputs: ReadonlyArray<AgentInput>) {
+        const measure = yield* agents.measure
+        const existing = yield* agents.named(inputs.map(({ name }) => name))
+        const faults = findTwice(inputs)
+        const plans: Array<Plan> = []
+        for (const [index, input] of inputs.entries()) {
+          const agent = existing.get(input.name)
+          const before = agent && definitionOf(agent)
+          const wanted = defineAgent({ ...input, enabled: input.enabled ?? before?.enabled })
+          yield* Effect.match(checkDefinition(wanted, before, measure), {
+            onFailure: ({ detail, pointer }) =>
+              faults.push({ pointer: `/agents${pointerStep(index)}${pointer}`, message: detail }),
+            onSuccess: (definition) => plans.push({ definition, agent, told: tell(definition, agent) })
+          })
+        }
+        if (faults.length > 0) return yield* new DeclarationsRefused({ faults })
+        return plans
+      })
+
+      /** Agents that were applied once and that these definitions leave out. */
+      const leftovers = Effect.fnUntraced(function* (inputs: ReadonlyArray<AgentInput>) {
+        const { projectId } = yield* ProjectTransaction
+        return yield* sql<Leftover>`
+          select id, name, version from kb.agents where project_id = ${projectId} and deleted_at is null and applied
+            and name <> all(${inputs.map(({ name }) => name)}::text[]) order by name`
+      })
+
+      const perform = Effect.fnUntraced(function* ({ agent, definition, told }: Plan, by: UserId) {
+        if (told.outcome === "unchanged") return told
+        const kept = agent
+          ? yield* agents.revise(agent.id, () => definition, by)
+          : yield* agents.create(definition, by)
+        return kept ? { ...told, id: kept.id, version: kept.version } : told
+      })
+
+      const apply = Effect.fn("Declarations.apply")(function* (input: ApplyInput, by: UserId) {
+        const { projectId } = yield* ProjectTransaction
+        if (input.dryRun !== true) yield* alone
+        const plans = yield* plan(input.agents)
+        const left = input.prune === true ? yield* leftovers(input.agents) : []
+        const deleted = left.map(({ id, name, version }): AppliedAgent => ({
+          name,
+          outcome: "deleted",
+          id,
+          version,
+          changes: []
+        }))
+        if (input.dryRun === true) return [...plans.map(({ told }) => told), ...deleted]
+        const applied = yield* Effect.forEach(plans, (each) => perform(each, by))
+        yield* Effect.forEach(left, ({ id }) => agents.delete(id))
+        yield* sql`
+          update kb.agents set applied = true where project_id = ${projectId} and not applied and deleted_at is null
+            and name = any(${input.agents.map(({ name }) => name)}::text[])`
+        return [...applied, ...deleted]
+      }, orDie)
+
+      return Declarations.of({ apply })
+    })
+  )
+}
+
+const findTwice = (inputs: ReadonlyArray<AgentInput>) => {
+  const seen = new Set<string>()
+  return inputs.flatMap(({ name }, index) => {
+    const isTwice = seen.has(name)
+    seen.add(name)
+    return isTwice
+      ? [
+          {
+            pointer: `/agents${pointerStep(index)}/name`,
+            message: `The agent "${name}" is defined twice here`
+          }
+        ]
+      : []
+  })
+}
+
+/** What would become of an agent; a new one is told by what is not the default. */
+const tell = (definition: AgentDefinition, agent: Agent | undefined): AppliedAgent => {
+  const { name } = definition
+  if (agent === undefined)
+    return { name, outcome: "created", id: null, version: 1, changes: diffJson({}, leanAgent(definition)) }
+  const changes = diffJson(definitionOf(agent), definition)
+  return changes.length === 0
+    ? { name, outcome: "unchanged", id: agent.id, version: agent.version, changes }
+    : { name, outcome: "updated", id: agent.id, version: agent.version + 1, changes }
+}
