@@ -6,9 +6,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Path, Result } from "effect"
 import { fakeServer } from "../testing/fake-server.ts"
 import { invoke, invokeWith } from "../testing/invoke.ts"
-import { agent } from "../testing/records.ts"
 import { parseDefinitions } from "./agent-files.ts"
-import { isSame } from "./apply-agents.ts"
 
 const watch = "name: watch\nprompt: |\n  Look.\ntriggerType: manual\n"
 
@@ -47,25 +45,6 @@ describe("parseDefinitions", () => {
 
   it("puts every mistake in one line", () => {
     expect(mistake("name: 1\nprompt: 2\n")).not.toContain("\n")
-  })
-})
-
-describe("isSame", () => {
-  it("fills in defaults and takes null for absent", () => {
-    const kept = agent(1, { name: "watch", capabilities: { canDeleteObjects: false } })
-    const input = { name: "watch", prompt: "Do it", triggerType: "manual" } as const
-    expect(
-      isSame(kept, {
-        ...input,
-        capabilities: { canDeleteObjects: false, canCreateObjects: null },
-        timezone: "UTC",
-        role: null
-      })
-    ).toBe(true)
-    expect(isSame(kept, input)).toBe(false)
-    expect(isSame({ ...kept, enabled: false }, { ...input, capabilities: { canDeleteObjects: false } })).toBe(
-      false
-    )
   })
 })
 

@@ -40,6 +40,8 @@ export const limits = {
   /** Agent files that one `agents apply` reads. */
   agentFiles: 1_000,
   agentFileBytes: 1024 * 1024,
+  /** Lines of a long text that are shown of what was, and of what is. */
+  differenceLines: 20,
   /** How long a clean stop may take before the process ends without it. */
   stopMs: 15_000
 } as const

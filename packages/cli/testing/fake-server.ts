@@ -6,8 +6,10 @@
  */
 import type { Project } from "@tropism/api/system-api"
 import { type Agent, AgentInput, defineAgent } from "@tropism/domain/agent"
+import { type AppliedAgent, type ApplyInput, definitionOf } from "@tropism/domain/agent-version"
 import type { GraphEvent } from "@tropism/domain/graph"
 import type { Stop } from "@tropism/domain/kill-switch"
+import { diffJson } from "@tropism/domain/json-diff"
 import type { Run } from "@tropism/domain/run"
 import type { Task } from "@tropism/domain/task"
 import { UserId } from "@tropism/domain/ids"
@@ -132,6 +134,8 @@ const route = (
       return page(state.agents, query)
     case "POST /agents":
       return createAgent(state, body)
+    case "POST /agents/apply":
+      return applyAgents(state, body)
     case "GET /runs":
       return page(
         state.runs.filter(
@@ -252,6 +256,25 @@ const createAgent = (state: FakeState, body: string): Response => {
   }
   state.agents.push(made)
   return Response.json(made, { status: 201 })
+}
+
+/** Creates and updates by name, as the server does when nothing is wrong; it prunes nothing. */
+const applyAgents = (state: FakeState, body: string): Response => {
+  const { agents, dryRun }: ApplyInput = JSON.parse(body)
+  const applied = agents.map((input): AppliedAgent => {
+    const agent = state.agents.find(({ name }) => name === input.name)
+    const definition = defineAgent(decodeAgent(input))
+    const changes = agent ? diffJson(definitionOf(agent), definition) : []
+    if (agent && changes.length === 0)
+      return { name: agent.name, outcome: "unchanged", id: agent.id, version: agent.version, changes }
+    const version = agent ? agent.version + 1 : 1
+    if (agent && dryRun !== true)
+      state.agents = state.agents.map((one) => (one === agent ? { ...agent, ...definition, version } : one))
+    if (agent === undefined && dryRun !== true) createAgent(state, JSON.stringify(input))
+    const id = agent?.id ?? state.agents.find(({ name }) => name === input.name)?.id ?? null
+    return { name: input.name, outcome: agent ? "updated" : "created", id, version, changes }
+  })
+  return Response.json({ dryRun: dryRun === true, agents: applied })
 }
 
 const matches = (query: URLSearchParams, name: string, value: string): boolean =>

@@ -6,7 +6,13 @@
  * `defineAgent` fills in.
  */
 import { Schema } from "effect"
-import { type AgentDefinition, AgentDefinition as Definition, AgentInput, defineAgent } from "./agent.ts"
+import {
+  type Agent,
+  type AgentDefinition,
+  AgentDefinition as Definition,
+  AgentInput,
+  defineAgent
+} from "./agent.ts"
 import { AgentId, Timestamp } from "./ids.ts"
 import { canonicalJson } from "./json.ts"
 import { JsonDifference } from "./json-diff.ts"
@@ -69,6 +75,20 @@ export const AppliedAgent = Schema.Struct({
   changes: Schema.Array(JsonDifference)
 }).annotate({ identifier: "AppliedAgent" })
 export type AppliedAgent = typeof AppliedAgent.Type
+
+/** The definition that an agent has at present. */
+export const definitionOf = (agent: Agent): AgentDefinition => {
+  const {
+    id: _id,
+    version: _version,
+    disabledReason: _reason,
+    nextFireAt: _next,
+    createdAt: _created,
+    updatedAt: _updated,
+    ...definition
+  } = agent
+  return definition
+}
 
 /** The least that says a definition: every field that is not the default. */
 export const leanAgent = (definition: AgentDefinition): AgentInput => {

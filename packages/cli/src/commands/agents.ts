@@ -1,18 +1,18 @@
 /**
- * `tropism agents`: which agents a project has, and `apply`, which makes them what files say.
+ * `tropism agents`: which agents a project has, and the commands about them.
  */
 import type { Agent } from "@tropism/domain/agent"
-import { Clock, Effect, Path } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Clock, Effect } from "effect"
+import { Command } from "effect/cli"
 import { inProject } from "../access.ts"
-import { readAgentFiles } from "../agent-files.ts"
 import { readAgents } from "../agents-by-name.ts"
-import { applyAgents } from "../apply-agents.ts"
-import { printOr, printRecords } from "../print-records.ts"
+import { printRecords } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
-import { paintState } from "../terminal/paint.ts"
-import { renderTable } from "../terminal/table.ts"
 import { formatAge } from "../terminal/time.ts"
+import { scheduleCommand } from "./agent-schedule.ts"
+import { diffCommand, restoreCommand, versionsCommand } from "./agent-versions.ts"
+import { applyCommand } from "./apply.ts"
+import { exportCommand } from "./export-agents.ts"
 
 const list = Command.make("agents", {}, () =>
   inProject((access) =>
@@ -50,49 +50,22 @@ const list = Command.make("agents", {}, () =>
     })
   )
 ).pipe(
-  Command.withDescription("List the agents, or apply definitions from files"),
+  Command.withDescription("List the agents; apply, export and compare definitions"),
   Command.withExamples([
     { command: "tropism agents apply -f agents/", description: "Create or update every agent of a folder" }
   ])
 )
 
-const apply = Command.make(
-  "apply",
-  {
-    file: Flag.String("file").pipe(
-      Flag.withAlias("f"),
-      Flag.withMetavar("<file or folder>"),
-      Flag.withDescription("Agent definitions in YAML or JSON, or a folder of them")
-    )
-  },
-  ({ file }) =>
-    Effect.gen(function* () {
-      // Files are read first: a mistake in one is told even when no server answers.
-      const definitions = yield* readAgentFiles((yield* Path.Path).resolve(file))
-      yield* inProject((access) =>
-        Effect.gen(function* () {
-          const screen = yield* Screen
-          const applied = yield* applyAgents(access, definitions)
-          const lines = renderTable(
-            applied,
-            [
-              { title: "AGENT", cell: (agent) => agent.name },
-              { title: "VERSION", align: "right", cell: (agent) => String(agent.version) },
-              {
-                title: "OUTCOME",
-                cell: (agent) => agent.outcome,
-                paint: (agent) => paintState(screen.paint, agent.outcome)
-              }
-            ],
-            { paint: screen.paint, width: yield* screen.width }
-          )
-          yield* printOr(applied, screen.print(...lines))
-        })
-      )
-    })
-).pipe(Command.withDescription("Create or update agents by name; what is so already is left alone"))
-
-export const agentsCommand = list.pipe(Command.withSubcommands([apply]))
+export const agentsCommand = list.pipe(
+  Command.withSubcommands([
+    applyCommand,
+    exportCommand,
+    versionsCommand,
+    diffCommand,
+    restoreCommand,
+    scheduleCommand
+  ])
+)
 
 const triggerText = (agent: Agent): string => {
   switch (agent.triggerType) {

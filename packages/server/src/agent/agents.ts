@@ -9,6 +9,7 @@
  */
 import type { Agent, AgentDefinition, AgentInput, AgentPatch } from "@tropism/domain/agent"
 import { defineAgent, patchAgent } from "@tropism/domain/agent"
+import { definitionOf } from "@tropism/domain/agent-version"
 import type { AgentId, UserId } from "@tropism/domain/ids"
 import { canonicalJson } from "@tropism/domain/json"
 import { Context, Effect, Layer } from "effect"
@@ -17,7 +18,7 @@ import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { agentLimits } from "../limits.ts"
 import { checkDefinition, DefinitionRefused, type Measure } from "./checked-definition.ts"
-import { type AgentRow, columnsOf, decodeDefinition, definitionOf, toAgent } from "./rows.ts"
+import { type AgentRow, columnsOf, decodeDefinition, toAgent } from "./rows.ts"
 import { MinScheduleSeconds } from "./schedule.ts"
 import { makeTriggerRows } from "./trigger-rows.ts"
 

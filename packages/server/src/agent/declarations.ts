@@ -9,7 +9,7 @@
  * somebody threw is not thrown back by a file that says nothing of it.
  */
 import { type Agent, type AgentDefinition, type AgentInput, defineAgent } from "@tropism/domain/agent"
-import { type AppliedAgent, type ApplyInput, leanAgent } from "@tropism/domain/agent-version"
+import { type AppliedAgent, type ApplyInput, definitionOf, leanAgent } from "@tropism/domain/agent-version"
 import type { AgentId, UserId } from "@tropism/domain/ids"
 import { pointerStep } from "@tropism/domain/json"
 import { diffJson } from "@tropism/domain/json-diff"
@@ -18,7 +18,6 @@ import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Agents } from "./agents.ts"
 import { checkDefinition, DefinitionRefused } from "./checked-definition.ts"
-import { definitionOf } from "./rows.ts"
 
 /** Definitions of which some cannot be right; each fault has its place in the request. */
 export class DeclarationsRefused extends Schema.TaggedError<DeclarationsRefused>()("DeclarationsRefused", {

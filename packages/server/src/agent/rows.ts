@@ -43,20 +43,6 @@ export const toAgent = (row: AgentRow): Agent => ({
   updatedAt: row.updatedAt.toISOString()
 })
 
-/** The definition that an agent's row says. */
-export const definitionOf = (agent: Agent): AgentDefinition => {
-  const {
-    id: _id,
-    version: _version,
-    disabledReason: _reason,
-    nextFireAt: _next,
-    createdAt: _created,
-    updatedAt: _updated,
-    ...definition
-  } = agent
-  return definition
-}
-
 /** The columns that say the definition. */
 export const columnsOf = (definition: AgentDefinition) => ({
   name: definition.name,

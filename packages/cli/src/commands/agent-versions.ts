@@ -1,0 +1,105 @@
+/**
+ * `tropism agents versions`, `diff` and `restore`: what an agent was, what changed, and the way back.
+ */
+import { Clock, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { inProject, readPages } from "../access.ts"
+import { findAgent } from "../agents-by-name.ts"
+import { differenceLines } from "../difference-lines.ts"
+import { printOr, printRecords } from "../print-records.ts"
+import { Screen } from "../terminal/screen.ts"
+import { formatAge } from "../terminal/time.ts"
+import { limitFlag } from "./limit-flag.ts"
+
+const agent = Argument.String("agent").pipe(Argument.withDescription("The agent's name or id"))
+
+const version = (name: string, description: string) =>
+  Flag.Int(name).pipe(Flag.withMetavar("<version>"), Flag.withDescription(description), Flag.optional)
+
+export const versionsCommand = Command.make("versions", { agent, limit: limitFlag }, ({ agent, limit }) =>
+  inProject((access) =>
+    Effect.gen(function* () {
+      const { paint } = yield* Screen
+      const now = yield* Clock.currentTimeMillis
+      const { id } = yield* findAgent(access, agent)
+      const params = { ...access.params, agentId: id }
+      const { hasMore, items } = yield* readPages(
+        (query) => access.client.definitions.versions({ params, query }),
+        limit
+      )
+      yield* printRecords({
+        records: items,
+        hasMore,
+        nothing: "The agent has no version.",
+        columns: [
+          { title: "VERSION", align: "right", cell: (one) => String(one.version) },
+          {
+            title: "AGE",
+            align: "right",
+            cell: (one) => formatAge(one.createdAt, now),
+            paint: () => paint.dim
+          },
+          { title: "BY", cell: (one) => one.createdBy },
+          {
+            title: "CHANGED",
+            shrinks: "end",
+            cell: (one) =>
+              [
+                ...(one.restoredFrom === null ? [] : [`restored from ${one.restoredFrom}`]),
+                ...one.changed.map((pointer) => pointer.slice(1).replaceAll("/", "."))
+              ].join(", ")
+          }
+        ]
+      })
+    })
+  )
+).pipe(Command.withDescription("List an agent's versions, with what each changed"))
+
+export const diffCommand = Command.make(
+  "diff",
+  {
+    agent,
+    from: version("from", "The version to compare with (default: the one before)"),
+    to: version("to", "The version that is compared (default: the present one)")
+  },
+  ({ agent, from, to }) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const screen = yield* Screen
+        const found = yield* findAgent(access, agent)
+        const diff = yield* access.client.definitions.diff({
+          params: { ...access.params, agentId: found.id, version: Option.getOrElse(to, () => found.version) },
+          query: Option.isSome(from) ? { from: from.value } : {}
+        })
+        const lines = differenceLines(diff.changes, screen.paint)
+        yield* printOr(
+          diff,
+          screen.print(
+            `${found.name}: version ${diff.from ?? 0} → ${diff.to}`,
+            ...(lines.length === 0 ? ["  They say the same."] : lines)
+          )
+        )
+      })
+    )
+).pipe(Command.withDescription("Show what lies between two versions of an agent"))
+
+export const restoreCommand = Command.make(
+  "restore",
+  { agent, version: Argument.Int("version").pipe(Argument.withDescription("The version to go back to")) },
+  ({ agent, version }) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const screen = yield* Screen
+        const { id } = yield* findAgent(access, agent)
+        const restored = yield* access.client.definitions.restore({
+          params: { ...access.params, agentId: id, version }
+        })
+        yield* printOr(
+          restored,
+          screen.print(
+            `${restored.name} has version ${restored.version}, which says what version ${version} said.`
+          )
+        )
+      })
+    )
+).pipe(Command.withDescription("Make a new version that says what an old one said"))
