@@ -64,6 +64,7 @@ const entry: ProcessingEntry = {
   reason: null,
   dueAt: null,
   errorMessage: null,
+  deadLetteredAt: null,
   startedAt: null,
   completedAt: null,
   createdAt: at(10)

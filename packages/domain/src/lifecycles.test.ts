@@ -97,7 +97,6 @@ describe("a run", () => {
 describe("a processing entry", () => {
   it("S001-R18 takes these steps and no others; what was skipped was never worked on", () => {
     expect(arrows(entryTransitions)).toEqual([
-      "pending → abandoned",
       "pending → failed",
       "pending → processing",
       "pending → skipped",

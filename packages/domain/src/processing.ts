@@ -9,6 +9,9 @@ import { Schema } from "effect"
 import { ChangeType, GraphEvent } from "./graph.ts"
 import { AgentId, EntryId, GraphEventId, ObjectId, RunId, Timestamp } from "./ids.ts"
 
+/** Dead letters, objects or events that one request may name. */
+export const batchMaxItems = 100
+
 export const EntryStatus = Schema.Literals([
   "pending",
   "processing",
@@ -21,7 +24,7 @@ export type EntryStatus = typeof EntryStatus.Type
 
 /** Every legal step of an entry, by the state that it leaves (S001-R18). */
 export const entryTransitions: Readonly<Record<EntryStatus, ReadonlyArray<EntryStatus>>> = {
-  pending: ["processing", "failed", "abandoned", "skipped"], // skipped: it waited for a run that may not begin any more
+  pending: ["processing", "failed", "skipped"], // skipped: it waited for a run that may not begin any more
   processing: ["completed", "failed", "abandoned", "processing"],
   completed: [],
   failed: [],
@@ -46,6 +49,8 @@ export const ProcessingEntry = Schema.Struct({
   /** Before this instant no run begins for it; null when it has a run, or waits for no instant. */
   dueAt: Schema.NullOr(Timestamp),
   errorMessage: Schema.NullOr(Schema.String),
+  /** Since when it is a dead letter: it failed or was abandoned and is tried again only when somebody says so. */
+  deadLetteredAt: Schema.NullOr(Timestamp),
   startedAt: Schema.NullOr(Timestamp),
   completedAt: Schema.NullOr(Timestamp),
   createdAt: Timestamp

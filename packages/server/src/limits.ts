@@ -95,7 +95,7 @@ export const dispatchLimits = {
   /** Events that one run handles. */
   runMaxEvents: 1_000,
   /** Tries of one processing entry in all. */
-  entryMaxAttempts: 5,
+  entryMaxAttempts: 20,
   /** Between two looks at the schedules. */
   scheduleIntervalMs: 1_000,
   /** Schedules fired in one transaction. */

@@ -192,7 +192,10 @@ layer(SharedServer.layer)((it) => {
           const { graphObjectId, objectVersion, eventType, eventId } = abandoned
           expect(made).toMatchObject({ graphObjectId, objectVersion, eventType, eventId, attempt: 2 })
           const after = yield* entriesWhen(story, agent, 2)
-          expect(after).toMatchObject([abandoned, { id: made.id, status: "completed", attempt: 2 }])
+          expect(after).toMatchObject([
+            { ...abandoned, deadLetteredAt: null },
+            { id: made.id, status: "completed", attempt: 2 }
+          ])
           expect(yield* runsOf(story, agent)).toMatchObject([
             { id: entry.runId, status: "failed" },
             { id: made.runId, status: "completed", summary: "Done at last." }

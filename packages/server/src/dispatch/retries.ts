@@ -4,12 +4,13 @@
  * Flow: graph → outbox → **dispatch** → run → tool → task
  *
  * A retry is a new entry with the next attempt and a new run; the old entry stays
- * as it is. The unique key over agent, object, version, event type and attempt
- * decides between two people who ask at once. Nothing is retried by itself.
+ * as it is, but is no dead letter any more. The unique key over agent, object,
+ * version, event type and attempt decides between two people who ask at once.
+ * What an agent's own policy tries again is opened where the attempt ends.
  */
 import type { Agent } from "@tropism/domain/agent"
 import type { EntryId, RunId, UserId } from "@tropism/domain/ids"
-import type { ProcessingEntry } from "@tropism/domain/processing"
+import { batchMaxItems, type ProcessingEntry } from "@tropism/domain/processing"
 import { isExclusive } from "@tropism/domain/waiting"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -18,8 +19,10 @@ import { Projects } from "../database/projects.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
+import { WakeUps } from "../outbox/wake-ups.ts"
 import { type NewEntry, ProcessingLog } from "../run/processing-log.ts"
 import { Runs } from "../run/runs.ts"
+import { Admission, type TriggerRefused } from "./admission.ts"
 import { takePlaces } from "./chains.ts"
 import { type HandledEvent, reactionRun } from "./reaction-run.ts"
 
@@ -27,6 +30,16 @@ import { type HandledEvent, reactionRun } from "./reaction-run.ts"
 export class RetryRefused extends Schema.TaggedError<RetryRefused>()("RetryRefused", {
   detail: Schema.String
 }) {}
+
+/** What became of dead letters that somebody wants tried again. */
+export interface Redriven {
+  readonly redriven: ReadonlyArray<{
+    readonly entryId: EntryId
+    readonly newEntryId: EntryId
+    readonly attempt: number
+  }>
+  readonly skipped: ReadonlyArray<{ readonly entryId: EntryId; readonly reason: string }>
+}
 
 export class Retries extends Context.Service<
   Retries,
@@ -36,7 +49,12 @@ export class Retries extends Context.Service<
       agent: Agent,
       entry: ProcessingEntry,
       by: UserId
-    ) => Effect.Effect<ProcessingEntry, RetryRefused, ProjectTransaction>
+    ) => Effect.Effect<ProcessingEntry, RetryRefused | TriggerRefused, ProjectTransaction>
+    /** Opens the next attempts of dead letters, the oldest or those named; they begin as the agent's limits allow. */
+    readonly redrive: (
+      agent: Agent,
+      ids: ReadonlyArray<EntryId> | undefined
+    ) => Effect.Effect<Redriven, TriggerRefused, ProjectTransaction>
   }
 >()("@tropism/server/dispatch/Retries") {
   static readonly layer = Layer.effect(
@@ -48,39 +66,27 @@ export class Retries extends Context.Service<
       const outbox = yield* Outbox
       const runs = yield* Runs
       const projects = yield* Projects
+      const admission = yield* Admission
+      const wakeUps = yield* WakeUps
 
       const retry = Effect.fn("Retries.retry")(function* (agent: Agent, entry: ProcessingEntry, by: UserId) {
         if (entry.status !== "abandoned" && entry.status !== "failed")
           return yield* refuse(
             `The entry is ${entry.status}: only what was abandoned or failed can be tried again`
           )
-        if (entry.attempt >= dispatchLimits.entryMaxAttempts)
-          return yield* refuse(`The entry was tried ${entry.attempt} times, which is as often as it may be`)
-        if (!agent.enabled) return yield* refuse(`The agent ${agent.name} is disabled: enable it first`)
+        if (entry.attempt >= dispatchLimits.entryMaxAttempts) return yield* refuse(triedOften(entry.attempt))
+        yield* admission.places(agent.id)
         const event = yield* outbox.get(entry.eventId)
         if (!event) return yield* refuse("The event of this entry is no longer kept")
         const runId = (yield* ids.next) as RunId
         const next: NewEntry = {
-          id: (yield* ids.next) as EntryId,
-          agentId: entry.agentId,
-          entityType: entry.entityType,
-          graphObjectId: entry.graphObjectId,
-          objectVersion: entry.objectVersion,
-          eventType: entry.eventType,
-          eventId: entry.eventId,
+          ...nextEntry(entry, (yield* ids.next) as EntryId),
           runId,
-          exclusive: agent.reactionConfig !== null && isExclusive(agent.reactionConfig),
-          attempt: entry.attempt + 1,
-          dueAt: null,
-          reason: null,
-          standsInLine: false,
-          skips: false
+          exclusive: agent.reactionConfig !== null && isExclusive(agent.reactionConfig)
         }
         const opened = yield* log.open([next])
-        if (!opened.has(next.id))
-          return yield* refuse(
-            "The agent is at work on this object, or the entry is being tried again already"
-          )
+        if (!opened.has(next.id)) return yield* refuse(alreadyTried)
+        yield* log.revive([entry.id])
         const [caps] = yield* takePlaces([[event.rootEventId]]).pipe(
           Effect.provideService(SqlClient.SqlClient, sql),
           Effect.provideService(Projects, projects)
@@ -104,9 +110,68 @@ export class Retries extends Context.Service<
         return found ?? (yield* Effect.die(new Error("The entry that was just opened is not there")))
       })
 
-      return Retries.of({ retry })
+      const redrive = Effect.fn("Retries.redrive")(function* (
+        agent: Agent,
+        wanted: ReadonlyArray<EntryId> | undefined
+      ) {
+        // What has no place now waits for one, so a full agent is no reason to refuse.
+        yield* Effect.catchIf(
+          admission.places(agent.id),
+          (refused) => refused.reason === "pendingRuns",
+          () => Effect.succeed(0)
+        )
+        const found = yield* log.takeDead(agent.id, wanted, batchMaxItems)
+        const spent = found.filter(({ attempt }) => attempt >= dispatchLimits.entryMaxAttempts)
+        const next = yield* Effect.forEach(
+          found.filter(({ attempt }) => attempt < dispatchLimits.entryMaxAttempts),
+          (entry) => Effect.map(ids.next, (id) => ({ entry, next: nextEntry(entry, id as EntryId) }))
+        )
+        const opened = yield* log.open(next.map((one) => one.next))
+        const isOpened = (one: (typeof next)[number]): boolean => opened.has(one.next.id)
+        yield* log.revive(next.filter(isOpened).map(({ entry }) => entry.id))
+        yield* sql.afterCommit(wakeUps.signal("releases"))
+        const known = new Set(found.map(({ id }) => id))
+        const redriven: Redriven = {
+          redriven: next
+            .filter(isOpened)
+            .map((one) => ({ entryId: one.entry.id, newEntryId: one.next.id, attempt: one.next.attempt })),
+          skipped: [
+            ...(wanted ?? []).filter((id) => !known.has(id)).map((entryId) => ({ entryId, reason: notDead })),
+            ...spent.map(({ id, attempt }) => ({ entryId: id, reason: triedOften(attempt) })),
+            ...next
+              .filter((one) => !isOpened(one))
+              .map(({ entry }) => ({ entryId: entry.id, reason: alreadyTried }))
+          ]
+        }
+        return redriven
+      })
+
+      return Retries.of({ retry, redrive })
     })
   )
 }
+
+const notDead = "It is not a dead letter of this agent, or not any more"
+const alreadyTried = "The agent is at work on this object, or the entry is being tried again already"
+const triedOften = (attempt: number): string =>
+  `The entry was tried ${attempt} times, which is as often as it may be`
+
+/** The next attempt of an entry, as one that waits. */
+const nextEntry = (entry: ProcessingEntry, id: EntryId): NewEntry => ({
+  id,
+  agentId: entry.agentId,
+  entityType: entry.entityType,
+  graphObjectId: entry.graphObjectId,
+  objectVersion: entry.objectVersion,
+  eventType: entry.eventType,
+  eventId: entry.eventId,
+  attempt: entry.attempt + 1,
+  runId: null,
+  exclusive: false,
+  dueAt: null,
+  reason: null,
+  standsInLine: false,
+  skips: false
+})
 
 const refuse = (detail: string) => Effect.fail(new RetryRefused({ detail }))

@@ -12,7 +12,7 @@ import { Retries } from "../dispatch/retries.ts"
 import { ProcessingLog } from "../run/processing-log.ts"
 import { inProject, reading } from "./access.ts"
 import { pageById } from "./paging.ts"
-import { orNotFound } from "./refusals.ts"
+import { orNotFound, triggerProblem } from "./refusals.ts"
 
 const known = orNotFound("agent")
 
@@ -46,8 +46,42 @@ export const processingHandlers = HttpApiBuilder.group(Api, "processing", (handl
             const agent = yield* known(agents.get(params.agentId))
             const entry = yield* orNotFound("entry")(log.get(params.entryId))
             if (entry.agentId !== agent.id) return yield* noEntry
-            return yield* Effect.catchTag(retries.retry(agent, entry, userId), "RetryRefused", ({ detail }) =>
-              Effect.fail(new Conflict({ reason: "state", detail }))
+            return yield* retries.retry(agent, entry, userId).pipe(
+              Effect.catchTag("RetryRefused", ({ detail }) =>
+                Effect.fail(new Conflict({ reason: "state", detail }))
+              ),
+              Effect.catchTag("TriggerRefused", triggerProblem)
+            )
+          })
+        )
+      })
+    )
+    .handle(
+      "deadLetters",
+      Effect.fn("http.processing.deadLetters")(function* ({ params, query }) {
+        const agents = yield* Agents
+        const log = yield* ProcessingLog
+        return yield* reading(
+          params.projectId,
+          Effect.andThen(
+            known(agents.version(params.agentId, 1)),
+            pageById(query, (before, limit) => log.listDead(params.agentId, before, limit))
+          )
+        )
+      })
+    )
+    .handle(
+      "redrive",
+      Effect.fn("http.processing.redrive")(function* ({ params, payload }) {
+        const agents = yield* Agents
+        const retries = yield* Retries
+        return yield* inProject(params.projectId, "editor", () =>
+          Effect.gen(function* () {
+            const agent = yield* known(agents.get(params.agentId))
+            return yield* Effect.catchTag(
+              retries.redrive(agent, payload.ids ?? undefined),
+              "TriggerRefused",
+              triggerProblem
             )
           })
         )

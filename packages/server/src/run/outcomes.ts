@@ -84,7 +84,7 @@ export const makeOutcomes = Effect.gen(function* () {
         where id = ${id} and project_id = ${projectId} and status in ('queued', 'running', 'paused') returning id`,
       found(id)
     )
-    yield* settleRuns([id], { status: "failed", message: because ?? "The run was cancelled" })
+    yield* settleRuns([id], { status: "failed", message: because ?? "The run was cancelled", isFinal: true })
     yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
   }, orDie)
 

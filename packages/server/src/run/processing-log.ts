@@ -60,6 +60,20 @@ export class ProcessingLog extends Context.Service<
       limit: number
     ) => Read<ReadonlyArray<ProcessingEntry>>
     readonly get: (id: EntryId) => Read<ProcessingEntry | undefined>
+    /** The dead letters of an agent, newest first. */
+    readonly listDead: (
+      agentId: AgentId,
+      before: string | undefined,
+      limit: number
+    ) => Read<ReadonlyArray<ProcessingEntry>>
+    /** Holds dead letters of an agent for this transaction, the oldest or those named. */
+    readonly takeDead: (
+      agentId: AgentId,
+      ids: ReadonlyArray<EntryId> | undefined,
+      limit: number
+    ) => Read<ReadonlyArray<ProcessingEntry>>
+    /** Takes the mark of a dead letter from entries that are tried again. */
+    readonly revive: (ids: ReadonlyArray<EntryId>) => Read<void>
     /** Abandons entries that are in processing for too long although their run has ended. */
     readonly abandonOrphans: Read<number>
     /** Removes one batch of ended entries of any project that are old, and answers how many. */
@@ -132,6 +146,39 @@ export class ProcessingLog extends Context.Service<
         return rows.map(toEntry)
       }, orDie)
 
+      const listDead = Effect.fn("ProcessingLog.listDead")(function* (
+        agentId: AgentId,
+        before: string | undefined,
+        limit: number
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<EntryRow>`
+          select * from kb.agent_processing_log
+          where project_id = ${projectId} and agent_id = ${agentId} and dead_lettered_at is not null
+            and id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"} order by id desc limit ${limit}`
+        return rows.map(toEntry)
+      }, orDie)
+
+      const takeDead = Effect.fn("ProcessingLog.takeDead")(function* (
+        agentId: AgentId,
+        ids: ReadonlyArray<EntryId> | undefined,
+        limit: number
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<EntryRow>`
+          select * from kb.agent_processing_log where ${sql.and([
+            sql`project_id = ${projectId} and agent_id = ${agentId} and dead_lettered_at is not null`,
+            ...(ids === undefined ? [] : [sql`id = any(${ids}::uuid[])`])
+          ])} order by id limit ${limit} for no key update`
+        return rows.map(toEntry)
+      }, orDie)
+
+      const revive = Effect.fn("ProcessingLog.revive")(function* (ids: ReadonlyArray<EntryId>) {
+        const { projectId } = yield* ProjectTransaction
+        yield* sql`
+          update kb.agent_processing_log set dead_lettered_at = null where project_id = ${projectId} and id = any(${ids}::uuid[])`
+      }, orDie)
+
       const get = Effect.fn("ProcessingLog.get")(function* (id: EntryId) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<EntryRow>`
@@ -154,7 +201,18 @@ export class ProcessingLog extends Context.Service<
         orDie
       )
 
-      return ProcessingLog.of({ open, skip, withdraw, list, get, abandonOrphans, forget })
+      return ProcessingLog.of({
+        open,
+        skip,
+        withdraw,
+        list,
+        get,
+        abandonOrphans,
+        forget,
+        listDead,
+        takeDead,
+        revive
+      })
     })
   )
 }

@@ -36,8 +36,12 @@ export const toRun = (row: RunRow): Run => ({
   durationMs: row.startedAt && row.completedAt ? row.completedAt.getTime() - row.startedAt.getTime() : null
 })
 
-export interface EntryRow extends Omit<ProcessingEntry, "dueAt" | "startedAt" | "completedAt" | "createdAt"> {
+export interface EntryRow extends Omit<
+  ProcessingEntry,
+  "dueAt" | "deadLetteredAt" | "startedAt" | "completedAt" | "createdAt"
+> {
   readonly dueAt: Date | null
+  readonly deadLetteredAt: Date | null
   readonly startedAt: Date | null
   readonly completedAt: Date | null
   readonly createdAt: Date
@@ -56,6 +60,7 @@ export const toEntry = (row: EntryRow): ProcessingEntry => ({
   runId: row.runId,
   reason: row.reason,
   dueAt: row.dueAt?.toISOString() ?? null,
+  deadLetteredAt: row.deadLetteredAt?.toISOString() ?? null,
   errorMessage: row.errorMessage,
   startedAt: row.startedAt?.toISOString() ?? null,
   completedAt: row.completedAt?.toISOString() ?? null,

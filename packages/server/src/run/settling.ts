@@ -9,31 +9,37 @@
  * it behind (`WaitingEntries.busy`); so either this sees the parked entry, or the
  * other sees that the run has ended.
  */
-import type { AgentId, RunId } from "@tropism/domain/ids"
+import type { AgentId, EntryId, RunId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
+import { makeNextAttempts } from "./next-attempts.ts"
 
 /** How entries end. */
 export interface Ending {
   readonly status: "completed" | "failed" | "abandoned"
   readonly message: string | null
   readonly reason?: string
+  /** A person ended it: no policy tries it again. */
+  readonly isFinal?: true
 }
 
 export const makeSettling = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
+  const { openNextAttempts } = yield* makeNextAttempts
 
   /** Ends the entries that a condition names, and answers how many there were. */
   const settle = Effect.fnUntraced(function* (which: Statement.Fragment, ending: Ending) {
     const { projectId } = yield* ProjectTransaction
-    const ended = yield* sql<Line>`
+    const ended = yield* sql<Line & { readonly id: EntryId }>`
       update kb.agent_processing_log set status = ${ending.status}, completed_at = now(), error_message = ${ending.message},
-        reason = coalesce(${ending.reason ?? null}, reason)
+        reason = coalesce(${ending.reason ?? null}, reason), dead_lettered_at = case when ${ending.status === "completed"} then null else now() end
       where id in (select id from kb.agent_processing_log entry where entry.project_id = ${projectId} and ${which} order by id for no key update)
-      returning agent_id, graph_object_id`
+      returning id, agent_id, graph_object_id`
+    if (ended.length > 0 && ending.status !== "completed" && ending.isFinal !== true)
+      yield* openNextAttempts(ended.map(({ id }) => id))
     if (ended.length > 0 && (yield* letGo(ended))) yield* sql.afterCommit(wakeUps.signal("releases"))
     return ended.length
   })
