@@ -9,6 +9,7 @@ import { type CliError, CliOutput, Command } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
 import { agentsCommand } from "./commands/agents.ts"
 import { explainCommand } from "./commands/explain.ts"
+import { exportCommand } from "./commands/export.ts"
 import { importCommand } from "./commands/import.ts"
 import { killSwitchCommand } from "./commands/kill-switch.ts"
 import { projectsCommand } from "./commands/projects.ts"
@@ -23,7 +24,7 @@ const tropism = Command.make("tropism").pipe(
   Command.withDescription("Agents that act on a shared knowledge graph when it changes."),
   Command.withSubcommands([
     { group: "Server", commands: [startCommand, demoCommand] },
-    { group: "Graph", commands: [projectsCommand, importCommand, tailCommand] },
+    { group: "Graph", commands: [projectsCommand, importCommand, exportCommand, tailCommand] },
     {
       group: "Agents",
       commands: [agentsCommand, runCommand, runsCommand, explainCommand, killSwitchCommand]

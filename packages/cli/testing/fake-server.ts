@@ -28,6 +28,8 @@ export interface FakeState {
   importAnswers: Array<Array<unknown>>
   /** What the kill switches stop, by the address of each. */
   stopped: Map<string, Stop>
+  /** What the export answers. */
+  exportText: string
   /** Statuses that these paths answer instead of doing anything. */
   failing: Map<string, { readonly status: number; readonly body: unknown }>
 }
@@ -75,6 +77,7 @@ const emptyState = (): FakeState => ({
   importLines: [],
   importAnswers: [],
   stopped: new Map(),
+  exportText: "",
   failing: new Map()
 })
 
@@ -163,6 +166,14 @@ const route = (
           headers: { "content-type": "application/x-ndjson" }
         }
       )
+    case "GET /export":
+      return new Response(state.exportText, {
+        headers: {
+          "content-type": "application/x-ndjson",
+          "tropism-objects": "2",
+          "tropism-relationships": "0"
+        }
+      })
     default:
       return routeById(state, line, query, body)
   }

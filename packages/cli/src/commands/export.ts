@@ -1,0 +1,51 @@
+/**
+ * `tropism export`: a project's objects and relationships, one JSON object per line.
+ */
+import { Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import { inProject } from "../access.ts"
+import { exportFile } from "../export-file.ts"
+import { printOr } from "../print-records.ts"
+import { Screen } from "../terminal/screen.ts"
+
+export const exportCommand = Command.make(
+  "export",
+  {
+    output: Flag.String("output").pipe(
+      Flag.withAlias("o"),
+      Flag.withMetavar("<file>"),
+      Flag.withDescription("The file to write (default: standard output)"),
+      Flag.optional
+    ),
+    types: Flag.String("types").pipe(
+      Flag.withMetavar("<types>"),
+      Flag.withDescription("Only these types, with a comma between them, and relationships between them"),
+      Flag.optional
+    ),
+    asOf: Flag.String("as-of").pipe(
+      Flag.withMetavar("<time>"),
+      Flag.withDescription("The graph as it was then, e.g. 2026-11-20T08:00:00Z"),
+      Flag.optional
+    )
+  },
+  ({ output, types, asOf }) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const file = Option.getOrUndefined(output)
+        const { lines } = yield* exportFile(access, {
+          file,
+          types: Option.getOrUndefined(types),
+          asOf: Option.getOrUndefined(asOf)
+        })
+        if (file === undefined) return
+        const screen = yield* Screen
+        yield* printOr({ file, lines }, screen.print(`${lines} lines were written to ${file}.`))
+      })
+    )
+).pipe(
+  Command.withDescription("Export objects and relationships as lines that import reads back"),
+  Command.withExamples([
+    { command: "tropism export -o graph.jsonl", description: "Write the whole project to a file" },
+    { command: "tropism export --types Person | jq .key", description: "Look at the keys of one type" }
+  ])
+)

@@ -1,0 +1,77 @@
+/**
+ * The export: a file that is whole or not there.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, FileSystem, Path } from "effect"
+import { fakeServer } from "../testing/fake-server.ts"
+import { invoke } from "../testing/invoke.ts"
+import { id } from "../testing/records.ts"
+
+const inFolder = Effect.gen(function* () {
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = yield* files.makeTempDirectoryScoped()
+  return { file: path.join(folder, "graph.jsonl"), entries: files.readDirectory(folder), files }
+})
+
+const text = '{"type":"Person","key":"ada"}\n{"type":"Person","key":"grace"}\n'
+
+describe("tropism export", () => {
+  it.live("writes the lines as they come, and says how many", () =>
+    Effect.gen(function* () {
+      const { file, files, entries } = yield* inFolder
+      const server = yield* fakeServer({ exportText: text })
+      const { exitCode, out } = yield* invoke(server, "export", "-o", file, "--types", "Person,Note")
+      expect([exitCode, out.at(-1)]).toEqual([0, `2 lines were written to ${file}.`])
+      expect(yield* files.readFileString(file)).toBe(text)
+      expect(yield* entries).toEqual(["graph.jsonl"])
+      expect(server.requests.at(-1)?.line).toMatch(/\/export\?types=Person%2CNote$/)
+      const json = yield* invoke(server, "export", "-o", file, "--json")
+      expect(JSON.parse(json.out.join("\n"))).toEqual({ file, lines: 2 })
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("leaves what was there when the export is not whole, and says why", () =>
+    Effect.gen(function* () {
+      const { file, files, entries } = yield* inFolder
+      yield* files.writeFileString(file, "before")
+      const server = yield* fakeServer({
+        exportText: `${text}{"error":"This export is not whole: it took too long."}\n`
+      })
+      const { error, exitCode } = yield* invoke(server, "export", "-o", file)
+      expect([exitCode, error]).toEqual([1, "This export is not whole: it took too long."])
+      expect(yield* files.readFileString(file)).toBe("before")
+      expect(yield* entries).toEqual(["graph.jsonl"])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("says what the server refuses", () =>
+    Effect.gen(function* () {
+      const { file, entries } = yield* inFolder
+      const body = {
+        status: 422,
+        title: "Wrong",
+        errors: [{ pointer: "asOf", message: "This must be a time" }]
+      }
+      const server = yield* fakeServer({
+        failing: new Map([[`/api/projects/${id("project", 1)}/export`, { status: 422, body }]])
+      })
+      const { error, exitCode } = yield* invoke(server, "export", "-o", file, "--as-of", "noon")
+      expect([exitCode, error]).toEqual([1, "asOf: This must be a time."])
+      expect(yield* entries).toEqual([])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("says which file cannot be written", () =>
+    Effect.gen(function* () {
+      const file = `${(yield* inFolder).file}/graph.jsonl`
+      const server = yield* fakeServer({ exportText: text })
+      const { error, exitCode } = yield* invoke(server, "export", "-o", file)
+      expect([exitCode, error]).toEqual([
+        1,
+        expect.stringContaining(`The file ${file} could not be written.`)
+      ])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})

@@ -1,0 +1,155 @@
+/**
+ * Writes a project's graph as lines, to a file or to standard output.
+ *
+ * A file appears only when it is whole: it is written beside its place and
+ * moved there at the end. An export that breaks off, or that says in its last
+ * line that it could not be finished, leaves nothing and is told.
+ */
+import { failureSentence } from "@tropism/client/failure-sentence"
+import { withCredential } from "@tropism/client/client"
+import { Effect, FileSystem, Option, Path, Schema, Stdio, Stream } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import type { Access } from "./access.ts"
+import { Failure, failure, requestFailure } from "./failure.ts"
+import { Screen } from "./terminal/screen.ts"
+import { transferProgress } from "./transfer-progress.ts"
+
+export interface ExportRequest {
+  /** A path; undefined for standard output. */
+  readonly file: string | undefined
+  /** Types with a comma between them; undefined for all. */
+  readonly types: string | undefined
+  readonly asOf: string | undefined
+}
+
+/** Exports and answers how many lines there were. */
+export const exportFile = (access: Access, request: ExportRequest) =>
+  Effect.gen(function* () {
+    const response = yield* ask(access, request)
+    const counter = makeLineCounter()
+    const counted = response.stream.pipe(
+      Stream.mapError(() => failure(brokenOff)),
+      Stream.tap((bytes) => Effect.sync(() => counter.count(bytes)))
+    )
+    if (request.file === undefined) {
+      const stdio = yield* Stdio.Stdio
+      yield* Stream.run(counted, stdio.stdout({ endOnDone: false })).pipe(
+        Effect.mapError((error) =>
+          error instanceof Failure ? error : failure("The export could not be written to standard output.")
+        )
+      )
+      yield* checkEnd(counter)
+    } else yield* writeFile(counted, counter, response, request.file)
+    return { lines: counter.lines() }
+  }).pipe(Effect.provide(FetchHttpClient.layer))
+
+const brokenOff = "The connection broke during the export, so it is not whole. Run the same command again."
+
+/** Writes beside the file and moves what is whole to its place. */
+const writeFile = <E>(
+  content: Stream.Stream<Uint8Array, E>,
+  counter: LineCounter,
+  response: HttpClientResponse.HttpClientResponse,
+  file: string
+) =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const screen = yield* Screen
+    const show = yield* transferProgress(`Exporting ${path.basename(file)}`)
+    const total = linesIn(response)
+    const part = `${file}.part`
+    const write = content.pipe(
+      Stream.tap(() =>
+        show({
+          done: Math.min(counter.lines(), total ?? Infinity),
+          total,
+          unit: "steps",
+          lines: counter.lines()
+        })
+      ),
+      Stream.run(files.sink(part))
+    )
+    yield* Effect.andThen(write, checkEnd(counter)).pipe(
+      Effect.andThen(files.rename(part, file)),
+      Effect.mapError((error) =>
+        error instanceof Failure
+          ? error
+          : failure(
+              `The file ${file} could not be written. Check its folder, the room on the disk and who may write there.`
+            )
+      ),
+      Effect.onError(() => Effect.ignore(files.remove(part))),
+      Effect.ensuring(screen.redraw(undefined))
+    )
+  })
+
+/** Asks for the export; whatever is no export is told as what it is. */
+const ask = ({ connection, project }: Access, { types, asOf }: ExportRequest) =>
+  Effect.gen(function* () {
+    const query = new URLSearchParams({
+      ...(types === undefined ? {} : { types }),
+      ...(asOf === undefined ? {} : { asOf })
+    })
+    const http = yield* HttpClient.HttpClient
+    const request = HttpClientRequest.get(`${connection.url}/api/projects/${project.id}/export?${query}`)
+    const response = yield* Effect.mapError(http.execute(withCredential(connection)(request)), (error) =>
+      requestFailure(error, connection.url)
+    )
+    if (response.status === 200) return response
+    const problem = yield* Effect.orElseSucceed(response.json, () => ({ status: response.status }))
+    return yield* failure(failureSentence(problem))
+  })
+
+/** How many lines the server expects to send. */
+const linesIn = ({ headers }: HttpClientResponse.HttpClientResponse): number | undefined => {
+  const total = Number(headers["tropism-objects"]) + Number(headers["tropism-relationships"])
+  return Number.isSafeInteger(total) ? total : undefined
+}
+
+interface LineCounter {
+  readonly count: (bytes: Uint8Array) => void
+  readonly lines: () => number
+  /** The beginning of the last line. */
+  readonly lastLine: () => string
+}
+
+/** Counts lines in bytes and keeps the beginning of the last one, which may say that the export is not whole. */
+const makeLineCounter = (): LineCounter => {
+  let lines = 0
+  let last = ""
+  let isOver = false
+  const keep = (bytes: Uint8Array) => {
+    if (last.length < keptChars) last += decoder.decode(bytes.subarray(0, keptChars))
+  }
+  return {
+    count: (bytes) => {
+      let from = 0
+      while (from < bytes.length) {
+        const end = bytes.indexOf(lineFeed, from)
+        if (isOver) last = ""
+        keep(bytes.subarray(from, end === -1 ? bytes.length : end))
+        isOver = end !== -1
+        if (end === -1) return
+        lines += 1
+        from = end + 1
+      }
+    },
+    lines: () => lines,
+    lastLine: () => last
+  }
+}
+
+const lineFeed = 10
+const keptChars = 2_000
+const decoder = new TextDecoder()
+
+const decodeError = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ error: Schema.String })))
+
+const checkEnd = (counter: LineCounter) =>
+  Effect.suspend(() =>
+    Option.match(decodeError(counter.lastLine()), {
+      onNone: () => Effect.void,
+      onSome: ({ error }) => Effect.fail(failure(error))
+    })
+  )
