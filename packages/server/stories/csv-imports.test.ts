@@ -1,0 +1,141 @@
+/**
+ * Tables: each row of a CSV file is an object, and each bad row is told by its line.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { allOf, importFile, importLines } from "../testing/import-words.ts"
+import type { Json, Story } from "../testing/platform.ts"
+import { countRows, expectProblem } from "../testing/problem-words.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+
+const objectsOf = (story: Story) =>
+  Effect.map(allOf(story, "/objects"), (objects) =>
+    objects.toReversed().map(({ type, key, properties }) => ({ type, key, properties }))
+  )
+
+const badLines = (told: ReadonlyArray<Json>) =>
+  told.filter((line) => line.type === "badLine").map(({ line, message }) => [line, message])
+
+layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+  describe("An import of a CSV file", () => {
+    it.effect(
+      "takes each row for an object: quotes, line breaks, kinds of values, and a mark at the beginning",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const file = [
+            "\ufefftype,key,name,age:number,alive:boolean,tags:json,note:at:noon",
+            'Person,ada,"Lovelace, ""Ada""",36,FALSE,"[""x"",{""n"":1}]",',
+            'Person,grace,"Hopper\r\nGrace",-8.5e1,true,,"a note"',
+            'Person,"",,,,null,""',
+            ""
+          ].join("\r\n")
+          const told = yield* importLines(story, file, "?format=csv")
+          expect(badLines(told)).toEqual([[5, "/key: This must have a length between 1 and 500"]])
+          expect(told.at(-1)).toMatchObject({ type: "finished", created: 2, failed: 1, lines: 5 })
+          expect(yield* objectsOf(story)).toEqual([
+            {
+              type: "Person",
+              key: "ada",
+              properties: { name: 'Lovelace, "Ada"', age: 36, alive: false, tags: ["x", { n: 1 }] }
+            },
+            {
+              type: "Person",
+              key: "grace",
+              properties: { name: "Hopper\r\nGrace", age: -85, alive: true, "note:at:noon": "a note" }
+            }
+          ])
+        })
+    )
+
+    it.effect(
+      "takes the type and the column of the keys from the request, and leaves alone what a row does not say",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* importLines(
+            story,
+            "email,name,team\na@x,Ada,Blue\ng@x,Grace,",
+            "?format=csv&type=Person&key=email"
+          )
+          const told = yield* importLines(
+            story,
+            "email,team\na@x,\ng@x,Red\n,Green\n",
+            "?format=csv&type=Person&key=email"
+          )
+          expect(told.at(-1)).toMatchObject({ created: 1, updated: 1, unchanged: 1, failed: 0 })
+          expect(yield* objectsOf(story)).toEqual([
+            { type: "Person", key: "a@x", properties: { email: "a@x", name: "Ada", team: "Blue" } },
+            { type: "Person", key: "g@x", properties: { email: "g@x", name: "Grace", team: "Red" } },
+            { type: "Person", key: null, properties: { team: "Green" } }
+          ])
+        })
+    )
+
+    it.effect("tells each bad row with the line on which it begins, and loses no good one", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const file = [
+          "key,size:number,is:boolean,more:json",
+          '"one\nkey",1,true,{}',
+          "two,1",
+          "three,1.,,",
+          "four,,yes,",
+          "five,,,{",
+          "six,9007199254740993,,",
+          '5" nail,,,',
+          '"seven"x,,,',
+          '"never closed,,,',
+          'eight,8,,"{""a"":1}"',
+          "",
+          "nine,9,,"
+        ].join("\n")
+        const told = yield* importLines(story, file, "?format=csv&type=Thing")
+        expect(badLines(told)).toEqual([
+          [4, "The row has 2 fields and the first line names 4 columns"],
+          [5, "size: This must be a number such as 12 or -1.5, and reads 1."],
+          [6, "is: This must be true or false, and reads yes"],
+          [7, "more: This must be JSON, and reads {"],
+          [8, expect.stringMatching(/^size: The integer 9007199254740993 is beyond/)],
+          [9, expect.stringContaining("A quote stands inside a field")],
+          [10, expect.stringContaining("Something follows the closing quote")],
+          [11, expect.stringContaining("closing quote")]
+        ])
+        expect((yield* objectsOf(story)).map(({ key }) => key)).toEqual(["one\nkey", "eight", "nine"])
+        expect(told.at(-1)).toMatchObject({ type: "finished", created: 3, failed: 8, lines: 14 })
+      })
+    )
+
+    it.effect.each<readonly [string, string, string, string]>([
+      ["is empty", "", "&type=Person", "its first line must name the columns"],
+      ["names no type", "key,name\n", "", "Nothing says of which type the rows are"],
+      ["names a column twice", "key,a,a:json\n", "&type=Person", "Two columns are called a"],
+      ["leaves a column without a name", "key,,a\n", "&type=Person", "Column 2 has no name"],
+      [
+        "has no such column of keys",
+        "id,a\n",
+        "&type=Person&key=email",
+        "There is no column email; there are id, a"
+      ],
+      ["begins with a broken line", 'a"b,c\n', "&type=Person", "Line 1: A quote stands inside"]
+    ])("that %s is refused before anything is written", ([, file, query, sentence]) =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const rows = yield* countRows(story)
+        const answer = yield* importFile(story, file, {}, `?format=csv${query}`)
+        expectProblem(answer, 422)
+        expect(answer.body.detail).toContain(sentence)
+        expect(yield* countRows(story)).toEqual(rows)
+        expect((yield* story.get("/imports")).items).toEqual([])
+      })
+    )
+
+    it.effect("is not told its type where its lines say it themselves", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        expectProblem(yield* importFile(story, "", {}, "?format=jsonl&type=Person"), 422, "type")
+        expectProblem(yield* importFile(story, "", {}, "?format=csv&type=not a type"), 422, "type")
+      })
+    )
+  })
+})
