@@ -34,6 +34,7 @@ import type { NewRun } from "../run/claimed-run.ts"
 import { Runs } from "../run/runs.ts"
 import { type Candidate, findCandidates } from "./candidates.ts"
 import { takePlaces } from "./chains.ts"
+import { findOscillations } from "./oscillations.ts"
 import { reactionRun } from "./reaction-run.ts"
 import { makeReleases } from "./releases.ts"
 import { allowanceOf, lockAgents, type Standing, standingsOf } from "./standing.ts"
@@ -91,8 +92,14 @@ export class Dispatcher extends Context.Service<
             else note(refusals, event, candidate, refusal)
           }
         }
+        const oscillations = yield* withSql(findOscillations([...new Set(matches.map(({ event }) => event))]))
+        for (const { event, candidate } of matches) {
+          const oscillation = oscillations.get(event.id)
+          if (oscillation) note(refusals, event, candidate, oscillation)
+        }
         const place = new Map(events.map(({ id }, index) => [id, index]))
-        return matches.toSorted((a, b) => (place.get(a.event.id) ?? 0) - (place.get(b.event.id) ?? 0))
+        const awake = matches.filter(({ event }) => !oscillations.has(event.id))
+        return awake.toSorted((a, b) => (place.get(a.event.id) ?? 0) - (place.get(b.event.id) ?? 0))
       })
 
       /** Opens entries with their runs, takes places in the chains and queues the runs that got both. */

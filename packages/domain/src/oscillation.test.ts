@@ -1,0 +1,26 @@
+/**
+ * When a value goes back and forth, and when it only changes.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { findOscillation, oscillationBounds } from "./oscillation.ts"
+
+const told = (values: string) => findOscillation([{ property: "x", values: Array.from(values) }])
+
+describe("a property goes back and forth", () => {
+  it.each(["ababa", "abababab", "abcabc", "abcdabc"])("in %s", (values) => {
+    expect(told(values)).toContain(`The property x goes back and forth: agents changed it ${values.length}`)
+  })
+
+  it.each(["", "a", "ab", "aba", "abab", "abcab", "abcdefghijkl", "abcdefga"])("and not in %j", (values) => {
+    expect(told(values)).toBeUndefined()
+  })
+
+  it("in whichever property it is", () => {
+    const still = { property: "y", values: ["a", "b", "c", "d", "e"] }
+    expect(findOscillation([still, { property: "z", values: Array.from("ababa") }])).toContain("property z")
+  })
+
+  it("within as many versions as are looked at", () => {
+    expect(oscillationBounds.versions).toBeGreaterThan(2 * oscillationBounds.returns)
+  })
+})
