@@ -17,14 +17,17 @@ export const chainOf = (story: Story, rootEventId: string): Effect.Effect<Json> 
 export const linksOf = (chain: Json, type: "event" | "run" | "task"): ReadonlyArray<Json> =>
   chain.items.flatMap((link: Json) => (link.type === type ? [link[type]] : []))
 
-/** The chain once nothing more comes of it: every event is dispatched and every run at rest. */
+/** The chain once nothing more comes of it: every event is dispatched, every run at rest, and none came meanwhile. */
 export const chainAtRest = (story: Story, rootEventId: string): Effect.Effect<Json> =>
-  eventually(
-    chainOf(story, rootEventId),
-    (chain) =>
-      linksOf(chain, "event").every((event) => event.position !== null) &&
-      linksOf(chain, "run").every((run) => run.completedAt !== null || run.status === "paused")
-  )
+  eventually(chainOf(story, rootEventId), (chain) => {
+    const [events, runs] = [linksOf(chain, "event"), linksOf(chain, "run")]
+    return (
+      events.length === chain.counts.events &&
+      runs.length === chain.counts.runs &&
+      events.every((event) => event.position !== null) &&
+      runs.every((run) => run.completedAt !== null || run.status === "paused")
+    )
+  })
 
 /** The event with which an object's creation began a chain. */
 export const rootOf = (story: Story, object: Json): Effect.Effect<string> =>

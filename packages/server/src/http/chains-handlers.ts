@@ -21,6 +21,10 @@ export const chainsHandlers = HttpApiBuilder.group(Api, "chains", (handlers) =>
       return yield* reading(
         params.projectId,
         Effect.gen(function* () {
+          // The links first: what the head counts is then at least as new as what the page shows.
+          const page = yield* pageById(query, (after, limit) =>
+            chains.links(params.rootEventId, after, limit)
+          )
           const head = yield* chains.find(params.rootEventId)
           if (!head) {
             const event = yield* outbox.get(params.rootEventId)
@@ -30,9 +34,6 @@ export const chainsHandlers = HttpApiBuilder.group(Api, "chains", (handlers) =>
                 : "There is no such chain"
             })
           }
-          const page = yield* pageById(query, (after, limit) =>
-            chains.links(params.rootEventId, after, limit)
-          )
           return { ...head, ...page }
         })
       )
