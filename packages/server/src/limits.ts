@@ -110,6 +110,8 @@ export const dispatchLimits = {
 export const runLimits = {
   /** Runs that one program works on at once. */
   concurrentRuns: 16,
+  /** Of those, kept free for a project that has none of its runs at work: nobody waits for another's slow models. */
+  spareHands: 2,
   /** Without a heartbeat for this long, another worker may take a run over. */
   leaseMs: 30_000,
   heartbeatIntervalMs: 10_000,

@@ -42,10 +42,19 @@ export class Worker extends Context.Service<
       const workerId = yield* (yield* Ids).next
       const hands = yield* FiberSet.make<void>()
       const claiming = yield* Semaphore.make(1)
+      /** Hands at work, by project; a project without any is not in it. */
+      const handsOf = new Map<ProjectId, number>()
+      let lastServed: ProjectId | undefined
+
+      const count = (projectId: ProjectId, by: 1 | -1): void => {
+        const atWork = (handsOf.get(projectId) ?? 0) + by
+        if (atWork === 0) handsOf.delete(projectId)
+        else handsOf.set(projectId, atWork)
+      }
 
       const projects = orDie(sql<{ projectId: ProjectId }>`
         select project_id from kb.projects_with_queued_runs() as project_id
-        union select project_id from kb.projects_with_lapsed_runs() as project_id`)
+        union select project_id from kb.projects_with_lapsed_runs() as project_id order by project_id`)
 
       const inProject = <A, E>(run: ClaimedRun, effect: Effect.Effect<A, E, ProjectTransaction>) =>
         database.inProject(run.projectId, effect)
@@ -83,22 +92,37 @@ export class Worker extends Context.Service<
             return [...lapsed, ...(yield* runs.claim(workerId, free - lapsed.length))]
           })
         )
-        for (const run of claimed) yield* FiberSet.run(hands, attend(run))
+        for (const run of claimed) {
+          count(projectId, 1)
+          yield* FiberSet.run(
+            hands,
+            Effect.ensuring(
+              attend(run),
+              Effect.sync(() => count(projectId, -1))
+            )
+          )
+        }
         return claimed.length
       })
 
-      /** One share for each project with work, so that all of them move. */
+      /** One share for each project with work, in turn, so that all of them move. */
       const round = Effect.gen(function* () {
-        const due = yield* projects
+        const due = inTurn(yield* projects, lastServed)
         let claimed = 0
         for (const [index, { projectId }] of due.entries()) {
           const free = runLimits.concurrentRuns - (yield* FiberSet.size(hands))
           if (free <= 0) break
-          const part = Math.max(1, Math.ceil(free / (due.length - index)))
+          const part = Math.min(Math.ceil(free / (due.length - index)), placesFor(projectId, free))
+          if (part <= 0) continue
+          lastServed = projectId
           claimed += yield* share("Worker", projectId, claimIn(projectId, part))
         }
         return claimed > 0
       }).pipe(claiming.withPermit)
+
+      /** The last free hands are for projects that have none at work. */
+      const placesFor = (projectId: ProjectId, free: number): number =>
+        Math.max(handsOf.has(projectId) ? 0 : 1, free - runLimits.spareHands)
 
       return Worker.of({
         run: drive("Worker", "runs", runLimits.sweepIntervalMs, round).pipe(
@@ -108,4 +132,13 @@ export class Worker extends Context.Service<
       })
     })
   )
+}
+
+/** The projects, beginning behind the one that was served last. */
+const inTurn = <A extends { readonly projectId: ProjectId }>(
+  projects: ReadonlyArray<A>,
+  lastServed: ProjectId | undefined
+): ReadonlyArray<A> => {
+  const first = projects.findIndex(({ projectId }) => lastServed !== undefined && projectId > lastServed)
+  return first <= 0 ? projects : [...projects.slice(first), ...projects.slice(0, first)]
 }
