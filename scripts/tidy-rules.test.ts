@@ -169,6 +169,7 @@ const proofs: Readonly<Record<keyof typeof rules, Proof>> = {
         "sql`UPDATE\n  kb.graph_relationships set x = 1`",
         "UPDATE kb.graph_relationships"
       ],
+      [`${server}/graph/importer.ts`, "sql`update kb.graph_objects set x = 1`", "update kb.graph_objects"],
       [`${server}/run/runs.ts`, 'sql`delete from ${sql("kb.graph_objects")}`', "delete from"],
       [`${server}/run/runs.ts`, 'sql`delete from "kb"."graph_object_versions"`', "delete from"],
       [`${server}/outbox/outbox.ts`, "sql`delete from kb.graph_events`", "delete from kb.graph_events"],
@@ -176,7 +177,7 @@ const proofs: Readonly<Record<keyof typeof rules, Proof>> = {
       ["packages/cli/src/import.ts", "`truncate kb.graph_events`", "truncate kb.graph_events"]
     ],
     good: [
-      [`${server}/graph/graph.ts`, "sql`insert into kb.graph_objects (id) values (1)`"],
+      [`${server}/graph/object-writes.ts`, "sql`insert into kb.graph_objects (id) values (1)`"],
       [`${server}/database/migrations/0001-graph.ts`, "sql`update kb.graph_events set x = 1`"],
       [`${server}/outbox/outbox.ts`, "sql`update kb.graph_events set dispatched_at = now()`"],
       [

@@ -30,9 +30,12 @@ export const entryPoints: ReadonlyArray<string> = ["packages/server/src/main.ts"
 /** The stages of an event's journey; each file in such a folder shows where on the way it stands. */
 export const journey: ReadonlyArray<string> = ["graph", "outbox", "dispatch", "run", "agent", "tool", "task"]
 
-/** Who may write the graph's tables, and which statement: the gateway and the migrations any, the outbox one. */
+/** Who may write the graph's tables, and which statement: the gateway's own files and the migrations any, the outbox one. */
 export const graphWriters: ReadonlyArray<{ readonly folder: string; readonly statement: RegExp }> = [
-  { folder: "packages/server/src/graph/", statement: /[\s\S]/ },
+  ...["object-writes", "relationship-writes", "merging", "recording"].map((name) => ({
+    folder: `packages/server/src/graph/${name}.ts`,
+    statement: /[\s\S]/
+  })),
   { folder: "packages/server/src/database/migrations", statement: /[\s\S]/ },
   { folder: "packages/server/src/outbox/", statement: /^update\s+kb\.graph_events$/i } // marks events dispatched
 ]
@@ -153,7 +156,7 @@ const findLongFunctions = inEach(
 
 /** A statement that writes one of the graph's tables, up to the table's name. */
 const graphWrite =
-  /\b(?:insert\s+into|update|delete\s+from|truncate(?:\s+table)?|merge\s+into|copy)\s+(?:only\s+)?(?:\$\{\s*sql\(\s*["'`])?"?(?:kb"?\s*\.\s*"?)?graph_(?:objects|object_versions|relationships|relationship_versions|events)\b/gi
+  /\b(?:insert\s+into|update|delete\s+from|truncate(?:\s+table)?|merge\s+into|copy)\s+(?:only\s+)?(?:\$\{\s*sql\(\s*["'`])?"?(?:kb"?\s*\.\s*"?)?graph_(?:objects|object_versions|relationships|relationship_versions|events|purges)\b/gi
 
 const findGraphWrites = inEach(
   (path) => path.startsWith("packages/") && (isCode(path) || path.endsWith(".sql")) && !isOutside(path),

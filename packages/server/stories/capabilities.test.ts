@@ -4,6 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Json, Story } from "../testing/platform.ts"
+import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   callsOf,
@@ -15,6 +16,7 @@ import {
   type ScriptedCall,
   watcher
 } from "../testing/story-words.ts"
+import { approve, suggested } from "../testing/suggestion-words.ts"
 
 /** Lets an agent with these capabilities make the calls, and answers its run and what was recorded of them. */
 const attempt = Effect.fnUntraced(function* (
@@ -59,6 +61,10 @@ const someOfEach = Effect.fnUntraced(function* (story: Story) {
     canCreateRelationships: {
       tool: "create_relationship",
       arguments: { type: "ADMIRES", fromId: ada.id, toId: grace.id }
+    },
+    canUpdateRelationships: {
+      tool: "update_relationship",
+      arguments: { relationshipId: related.id, properties: { seen: true } }
     },
     canDeleteRelationships: { tool: "delete_relationship", arguments: { relationshipId: related.id } }
   }
@@ -183,6 +189,7 @@ layer(SharedServer.layer)((it) => {
           ["update_object", "completed"],
           ["delete_object", "completed"],
           ["create_relationship", "completed"],
+          ["update_relationship", "completed"],
           ["delete_relationship", "completed"]
         ])
       })
@@ -195,14 +202,14 @@ layer(SharedServer.layer)((it) => {
           const wanted = yield* someOfEach(story)
           const { calls } = yield* attempt(story, capabilities, Object.values(wanted))
           expect(calls.map((call) => call.status)).toEqual(calls.map(() => "completed"))
-          expect(calls).toHaveLength(5)
+          expect(calls).toHaveLength(6)
         }
         const story = yield* newStoryHere
         const wanted = yield* someOfEach(story)
         const before = yield* stateOf(story)
         const { calls } = yield* attempt(story, { allowedObjectTypes: [] }, Object.values(wanted))
         expect(calls).toMatchObject(calls.map(() => refusedBy("allowedObjectTypes")))
-        expect(calls).toHaveLength(5)
+        expect(calls).toHaveLength(6)
         expect(yield* stateOf(story)).toEqual(before)
       })
     )
@@ -229,12 +236,16 @@ layer(SharedServer.layer)((it) => {
             { tool: "delete_object", arguments: { objectId: company.id } },
             relate(person.id, company.id),
             relate(company.id, person.id),
+            {
+              tool: "update_relationship",
+              arguments: { relationshipId: worksAt.id, properties: { seen: true } }
+            },
             { tool: "delete_relationship", arguments: { relationshipId: worksAt.id } },
             relate(person.id, other.id),
             { tool: "update_object", arguments: { objectId: person.id, properties: { seen: true } } }
           ])
           expect(calls).toMatchObject([
-            ...Array.from({ length: 5 }, () => refusedBy("Company")),
+            ...Array.from({ length: 6 }, () => refusedBy("Company")),
             { status: "completed", decision: "execute" },
             { status: "completed", decision: "execute" }
           ])
@@ -245,6 +256,57 @@ layer(SharedServer.layer)((it) => {
             { id: worksAt.id }
           ])
         })
+    )
+
+    it.effect("S001-R31, R33 an object is no way around to the relationships that would go with it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const person = yield* make(story, "Person")
+        const company = yield* make(story, "Company")
+        const worksAt = yield* story.post("/relationships", {
+          type: "WORKS_AT",
+          fromId: person.id,
+          toId: company.id
+        })
+        const deletion = [{ tool: "delete_object", arguments: { objectId: person.id } }]
+        const obstacle = "Its relationship WORKS_AT from Person to Company would be deleted with it."
+        for (const [capabilities, word] of [
+          [{ canDeleteRelationships: false }, "canDeleteRelationships is false"],
+          [{ allowedObjectTypes: ["Person"] }, "allowedObjectTypes does not include Company"]
+        ] as const)
+          for (const executionMode of ["execute", "suggest"]) {
+            const { calls } = yield* attempt(story, capabilities, deletion, { executionMode })
+            expect(calls).toMatchObject([refusedBy(obstacle)])
+            expect(calls[0].result.error).toContain(word)
+          }
+        expect(yield* story.get(`/objects/${person.id}`)).toEqual(person)
+        expect((yield* story.get("/tasks")).items).toEqual([])
+        yield* story.delete(`/relationships/${worksAt.id}`)
+        const { calls } = yield* attempt(story, { canDeleteRelationships: false }, deletion)
+        expect(calls).toMatchObject([{ status: "completed", decision: "execute" }])
+      })
+    )
+
+    it.effect("S001-R31 what would go with an object is judged again when its deletion is approved", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const person = yield* make(story, "Person")
+        const company = yield* make(story, "Company")
+        const { task } = yield* suggested(story, {
+          tool: "delete_object",
+          arguments: { objectId: person.id }
+        })
+        yield* story.post("/relationships", { type: "WORKS_AT", fromId: person.id, toId: company.id })
+        yield* story.patch(`/agents/${task.agentId}`, { capabilities: { canDeleteRelationships: false } })
+        const answer = yield* approve(story, task)
+        expectProblem(answer, 409)
+        expect(answer.body).toMatchObject({
+          reason: "notPermitted",
+          detail: expect.stringContaining("WORKS_AT from Person to Company")
+        })
+        expect((yield* story.get(`/tasks/${task.id}`)).status).toBe("pending")
+        expect(yield* story.get(`/objects/${person.id}`)).toEqual(person)
+      })
     )
   })
 })

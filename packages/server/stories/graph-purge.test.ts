@@ -1,0 +1,225 @@
+/**
+ * Removing for good: only when somebody says so, and with a record of who did.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { ask, refusalOf } from "../testing/owner-rows.ts"
+import { expectProblem } from "../testing/problem-words.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { endedRuns, entriesOf, feedOf, make, watcher } from "../testing/story-words.ts"
+import type { Json, Story } from "../testing/platform.ts"
+
+const secret = "a secret that must go"
+
+/** Every place of the project's graph, its events and its log in which a text occurs. */
+const placesOf = (story: Story, text: string) =>
+  Effect.map(
+    Effect.forEach(
+      [
+        "graph_objects",
+        "graph_object_versions",
+        "graph_relationships",
+        "graph_relationship_versions",
+        "graph_events",
+        "agent_processing_log",
+        "graph_purges"
+      ],
+      (table) =>
+        Effect.map(
+          ask(
+            story.access,
+            `select count(*)::int from kb.${table} one where project_id = $1 and to_jsonb(one)::text like $2`,
+            [story.projectId, `%${text}%`]
+          ),
+          ([row]) => (Number(row?.[0]) > 0 ? [table] : [])
+        )
+    ),
+    (found) => found.flat()
+  )
+
+const furnished = Effect.gen(function* () {
+  const story = yield* newStoryHere
+  const agent = yield* story.post(
+    "/agents",
+    watcher({ reactionConfig: { objectTypes: ["Person"], events: ["created", "updated", "deleted"] } })
+  )
+  const eve = yield* story.post("/objects", { type: "Person", key: secret, properties: { note: secret } })
+  const bob = yield* make(story, "Company", { name: "Acme" })
+  const works = yield* story.post("/relationships", {
+    type: "WORKS_AT",
+    fromId: eve.id,
+    toId: bob.id,
+    properties: { note: secret }
+  })
+  yield* story.patch(`/objects/${eve.id}`, { properties: { note: `${secret}, again` } })
+  yield* endedRuns(story, agent, 1)
+  return { story, agent, eve, bob, works }
+})
+
+layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+  describe("Purging an object", () => {
+    it.effect("removes it with its versions, relationships, log entries and what its events said", () =>
+      Effect.gen(function* () {
+        const { story, agent, eve, bob, works } = yield* furnished
+        expect(yield* placesOf(story, secret)).toHaveLength(5)
+        const before = yield* feedOf(story, 4)
+        expect((yield* story.delete(`/objects/${eve.id}?purge=true`)).status).toBe(204)
+        expect(yield* placesOf(story, secret)).toEqual([])
+        for (const path of [
+          `/objects/${eve.id}`,
+          `/objects/${eve.id}?version=1`,
+          `/objects/${eve.id}/history`,
+          `/objects/${eve.id}/provenance`,
+          `/relationships/${works.id}`,
+          `/relationships/${works.id}/history`
+        ])
+          expectProblem(yield* story.ask("GET", path), 404)
+        expectProblem(yield* story.ask("POST", `/objects/${eve.id}/restore`), 404)
+        expect((yield* story.get(`/objects?asOf=${before.at(-1).createdAt}`)).items).toEqual([bob])
+        expect((yield* story.get(`/objects/${bob.id}`)).version).toBe(1)
+
+        // The events stay in their places, and say that it was deleted, but not what it was.
+        const events = yield* feedOf(story, 6)
+        expect(events.slice(0, 4).map(({ id, position }) => [id, position])).toEqual(
+          before.map(({ id, position }) => [id, position])
+        )
+        const about = events.filter((event) => event.entityId !== bob.id)
+        expect(about).toHaveLength(5)
+        for (const { snapshot } of about) expect(snapshot).toMatchObject({ properties: {}, purged: true })
+        expect(about.slice(-2).map((event) => event.type)).toEqual(["deleted", "deleted"])
+
+        const { items } = yield* story.get("/purges")
+        expect(items).toMatchObject([
+          {
+            entityType: "graphObject",
+            entityId: eve.id,
+            objectType: "Person",
+            purgedBy: "admin",
+            versions: 3,
+            relationships: 1,
+            purgedAt: expect.any(String)
+          }
+        ])
+        // What was on its way when it was purged reaches its agent and finds nothing to read.
+        yield* endedRuns(story, agent, 1)
+        const entries = yield* entriesOf(story, agent)
+        expect(entries.filter((entry) => entry.eventType !== "deleted")).toEqual([])
+      })
+    )
+
+    it.effect("that is deleted already is possible, once", () =>
+      Effect.gen(function* () {
+        const { story, eve } = yield* furnished
+        yield* story.delete(`/objects/${eve.id}`)
+        expect((yield* story.delete(`/objects/${eve.id}?purge=true`)).status).toBe(204)
+        expectProblem(yield* story.ask("DELETE", `/objects/${eve.id}?purge=true`), 404)
+        expectProblem(yield* story.ask("DELETE", `/objects/${eve.id}?purge=yes`), 422, "purge")
+        expect((yield* story.get("/purges")).items).toHaveLength(1)
+        // Its key is free, and an object of that name is another one.
+        const other = yield* story.post("/objects", { type: "Person", key: secret })
+        expect(other).toMatchObject({ version: 1, properties: {} })
+        expect(other.id).not.toBe(eve.id)
+      })
+    )
+
+    it.effect("and of many at once that want to, one does", () =>
+      Effect.gen(function* () {
+        const { story, eve } = yield* furnished
+        const answers = yield* Effect.forEach(
+          Array.from({ length: 8 }),
+          () => story.ask("DELETE", `/objects/${eve.id}?purge=true`),
+          { concurrency: 8 }
+        )
+        expect(answers.map(({ status }) => status).toSorted()).toEqual([204, ...Array(7).fill(404)])
+        expect((yield* story.get("/purges")).items).toHaveLength(1)
+      })
+    )
+
+    it.effect("is for admins: an editor may delete, but not purge", () =>
+      Effect.gen(function* () {
+        const { story, eve, works } = yield* furnished
+        const editor = "an-editor-of-this-story"
+        yield* ask(
+          story.access,
+          `insert into kb.api_tokens (id, hash, user_id, role) values (gen_random_uuid(), encode(sha256($1::bytea), 'hex'), 'ed', 'editor')`,
+          [editor]
+        )
+        const send = (path: string) =>
+          story.send("DELETE", `/api/projects/${story.projectId}${path}`, undefined, {
+            authorization: `Bearer ${editor}`
+          })
+        for (const path of [`/objects/${eve.id}`, `/relationships/${works.id}`])
+          expectProblem(yield* send(`${path}?purge=true`), 403)
+        expect((yield* story.get("/purges")).items).toEqual([])
+        expect((yield* send(`/objects/${eve.id}`)).status).toBe(204)
+        expect((yield* story.get(`/objects/${eve.id}/history`)).items).toHaveLength(3)
+      })
+    )
+  })
+
+  describe("Purging a relationship", () => {
+    it.effect("removes it alone, and its objects stay", () =>
+      Effect.gen(function* () {
+        const { story, eve, works } = yield* furnished
+        yield* story.delete(`/relationships/${works.id}?purge=true`)
+        expectProblem(yield* story.ask("GET", `/relationships/${works.id}/history`), 404)
+        expect((yield* story.get(`/objects/${eve.id}`)).properties.note).toContain(secret)
+        expect((yield* story.get("/purges")).items).toMatchObject([
+          {
+            entityType: "relationship",
+            entityId: works.id,
+            objectType: "WORKS_AT",
+            versions: 2,
+            relationships: 0
+          }
+        ])
+        const told: ReadonlyArray<Json> = (yield* feedOf(story, 5)).filter(
+          (event) => event.entityType === "relationship"
+        )
+        expect(told.map((event) => event.snapshot.properties)).toEqual([{}, {}])
+      })
+    )
+  })
+
+  describe("The graph's tables", () => {
+    it.effect("lose nothing else: the server's own role can neither delete a row nor rewrite history", () =>
+      Effect.gen(function* () {
+        const { story } = yield* furnished
+        const tables = [
+          "graph_objects",
+          "graph_object_versions",
+          "graph_relationships",
+          "graph_relationship_versions",
+          "graph_events",
+          "graph_purges"
+        ]
+        const rights = yield* ask(
+          story.access,
+          `select name, has_table_privilege('tropism_server', 'kb.' || name, 'delete'), has_table_privilege('tropism_server', 'kb.' || name, 'truncate'),
+             has_table_privilege('tropism_server', 'kb.' || name, 'update'), has_table_privilege('tropism_server', 'kb.' || name, 'insert')
+           from unnest($1::text[]) name`,
+          [tables]
+        )
+        const isWritten = { graph_objects: true, graph_relationships: true, graph_events: true }
+        expect(rights).toEqual(
+          tables.map((table) => [table, false, false, table in isWritten, table !== "graph_purges"])
+        )
+        // And the purge's own way in is closed to everybody but the server.
+        const open = yield* ask(
+          story.access,
+          `select count(*)::int from pg_proc proc, aclexplode(proc.proacl) acl
+           where proname in ('purge_object', 'purge_relationship') and grantee = 0`
+        )
+        expect(open).toEqual([[0]])
+        const asServer = { ...story.access, ownerUrl: story.access.serverUrl }
+        for (const statement of [
+          "delete from kb.graph_objects",
+          "update kb.graph_object_versions set properties = '{}'",
+          "update kb.graph_relationship_versions set properties = '{}'",
+          "insert into kb.graph_purges select * from kb.graph_purges"
+        ])
+          expect([statement, yield* refusalOf(asServer, statement)]).toEqual([statement, "42501"])
+      })
+    )
+  })
+})
