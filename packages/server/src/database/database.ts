@@ -50,6 +50,12 @@ export class Database extends Context.Service<
       statement: Statement.Statement<A>
     ) => Effect.Effect<ReadonlyArray<A>>
 
+    /** Runs two effects of a transaction of which neither waits for the other's answer; the first statement of the first reaches PostgreSQL first. */
+    readonly together: <A, E, R, B, E2, R2>(
+      first: Effect.Effect<A, E, R>,
+      second: Effect.Effect<B, E2, R2>
+    ) => Effect.Effect<[A, B], E | E2, R | R2 | ProjectTransaction>
+
     /** Runs an effect so that its writes can be undone alone, when it fails, inside an open transaction. */
     readonly attempt: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | ProjectTransaction>
 
@@ -93,6 +99,8 @@ export class Database extends Context.Service<
             ),
             poolLimits.clashRetries
           ),
+        together: (first, second) =>
+          Effect.andThen(ProjectTransaction, Effect.all([first, second], { concurrency: together })),
         attempt: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
           Effect.andThen(ProjectTransaction, orDie(sql.withTransaction(effect))),
         ping: sql`select 1`.pipe(
