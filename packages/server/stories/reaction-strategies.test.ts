@@ -6,6 +6,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
@@ -113,6 +114,22 @@ layer(SharedServer.layer)((it) => {
         expect(entries.map((entry) => entry.status)).toEqual(Array.from({ length: 4 }, () => "completed"))
         for (const [index, run] of runs.slice(1).entries())
           expect(Date.parse(run.startedAt)).toBeGreaterThanOrEqual(Date.parse(runs[index].completedAt))
+      })
+    )
+
+    it.effect("S001-F02 goes on by itself, should an entry ever be parked behind nothing", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", slow({ concurrencyStrategy: "queue" }))
+        const person = yield* atWorkOn(story, agent)
+        yield* rename(story, person, "Ada")
+        const [first] = yield* entriesWhen(story, agent, 2, () => true)
+        // A fault that no code here makes: the entry ends and nobody lets the next one go.
+        yield* ask(story.access, "update kb.agent_processing_log set status = 'failed' where id = $1", [
+          first.id
+        ])
+        const { entries } = yield* untilOver(story, agent, 2)
+        expect(entries.map((entry) => entry.status)).toEqual(["failed", "completed"])
       })
     )
 

@@ -16,6 +16,7 @@ import { share } from "../outbox/wake-ups.ts"
 import { Endings } from "../run/endings.ts"
 import { KillSwitches } from "../run/kill-switches.ts"
 import { ProcessingLog } from "../run/processing-log.ts"
+import { WaitingEntries } from "../run/waiting-entries.ts"
 
 export class Sweeps extends Context.Service<
   Sweeps,
@@ -28,6 +29,8 @@ export class Sweeps extends Context.Service<
     readonly forgetOld: Effect.Effect<number>
     /** Lets runs follow the kill switches, should the program that turned one have died before they did. */
     readonly followSwitches: Effect.Effect<number>
+    /** Lets waiting entries go that are parked behind nothing; answers how many. */
+    readonly letGoParked: Effect.Effect<number>
   }
 >()("@tropism/server/cluster/Sweeps") {
   static readonly layer = Layer.effect(
@@ -38,6 +41,7 @@ export class Sweeps extends Context.Service<
       const endings = yield* Endings
       const log = yield* ProcessingLog
       const switches = yield* KillSwitches
+      const waiting = yield* WaitingEntries
 
       /** Runs an effect unless another server is doing the same. */
       const alone = <A>(name: string, effect: Effect.Effect<A>, otherwise: A) =>
@@ -79,6 +83,8 @@ export class Sweeps extends Context.Service<
 
       const followSwitches = alone("tropism.switches", switches.follow, 0)
 
+      const letGoParked = alone("tropism.parked", waiting.letGoParked, 0)
+
       /** Sweeps at an interval, for ever, and says when there was something to sweep. */
       const every = (
         name: string,
@@ -102,12 +108,15 @@ export class Sweeps extends Context.Service<
           ),
           every("The kill switches' sweep", runLimits.switchIntervalMs, followSwitches, (count) =>
             Effect.logWarning(`${count} runs had not followed a kill switch and do now`)
+          ),
+          every("The parked entries' sweep", runLimits.stuckIntervalMs, letGoParked, (count) =>
+            Effect.logWarning(`${count} waiting entries were parked behind nothing and go on now`)
           )
         ],
-        { concurrency: 3 }
+        { concurrency: 4 }
       ).pipe(Effect.andThen(Effect.never))
 
-      return Sweeps.of({ run, abandonStuck, forgetOld: forgetBatches, followSwitches })
+      return Sweeps.of({ run, abandonStuck, forgetOld: forgetBatches, followSwitches, letGoParked })
     })
   )
 }

@@ -235,15 +235,14 @@ const immediateEntry = (match: Immediate): NewEntry => ({
 const waitingEntry = (id: EntryId, match: Match, nowMs: number, isFirst: boolean): NewEntry => {
   const { config } = match.candidate
   const dueAtMs = firstDueMs(config, nowMs, isFirst)
-  const isAlone = isImmediate(config)
   return {
     ...entryOf(id, match),
     runId: null,
-    exclusive: isAlone && isExclusive(config),
+    exclusive: false,
     dueAt: dueAtMs === null ? null : new Date(dueAtMs).toISOString(),
     reason: waitSentences[firstWait(config)],
-    standsInLine: !isAlone && standsInLine(config) && config.batchSize === 1,
-    skips: !isAlone && config.concurrencyStrategy === "skip"
+    standsInLine: standsInLine(config) && config.batchSize === 1,
+    skips: config.concurrencyStrategy === "skip"
   }
 }
 

@@ -86,6 +86,8 @@ export class WaitingEntries extends Context.Service<
     ) => Read<void>
     /** Ends up to `limit` waiting entries of agents that react no more; answers how many. */
     readonly skipAllOf: (agents: ReadonlyArray<AgentId>, reason: string, limit: number) => Read<number>
+    /** Lets go, in all projects, what is parked behind nothing; answers how many. Nothing is, unless something here is wrong. */
+    readonly letGoParked: Effect.Effect<number>
   }
 >()("@tropism/server/run/WaitingEntries") {
   static readonly layer = Layer.effect(
@@ -184,7 +186,12 @@ export class WaitingEntries extends Context.Service<
         return rows.length
       }, orDie)
 
-      return WaitingEntries.of({ dueAgents, look, busy, link, postpone, skip, skipAllOf })
+      const letGoParked = Effect.gen(function* () {
+        const [row] = yield* sql<{ count: number }>`select kb.let_go_parked() as count`
+        return row?.count ?? 0
+      }).pipe(orDie)
+
+      return WaitingEntries.of({ dueAgents, look, busy, link, postpone, skip, skipAllOf, letGoParked })
     })
   )
 }

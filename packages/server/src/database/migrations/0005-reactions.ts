@@ -23,6 +23,23 @@ const projectsWithWaiting = `
     order by coalesce(entry.due_at, entry.created_at) limit 1
   ) first`
 
+/** Entries that are parked behind nothing: no run is at work on their object, and no other entry of their line is looked at. */
+const letGoParked = `
+  with freed as (
+    update kb.agent_processing_log entry set parked = false
+    where entry.status = 'pending' and entry.run_id is null and entry.parked
+      and not exists (
+        select 1 from kb.agent_processing_log head
+        where head.agent_id = entry.agent_id and head.graph_object_id = entry.graph_object_id
+          and head.status = 'pending' and head.run_id is null and not head.parked)
+      and not exists (
+        select 1 from kb.agent_processing_log live
+        where live.agent_id = entry.agent_id and live.graph_object_id = entry.graph_object_id
+          and live.exclusive and live.status in ('pending', 'processing') and live.run_id is not null)
+    returning 1
+  )
+  select count(*)::integer from freed`
+
 /** The statements of this migration, in order. */
 export const statements: ReadonlyArray<string> = [
   `alter table kb.agent_processing_log
@@ -47,5 +64,9 @@ export const statements: ReadonlyArray<string> = [
   `create function kb.projects_with_waiting_entries() returns table (project_id uuid, due_at timestamptz)
     language sql security definer set search_path = kb, pg_temp as $$ ${projectsWithWaiting} $$`,
   `revoke all on function kb.projects_with_waiting_entries() from public`,
+  `create function kb.let_go_parked() returns integer
+    language sql security definer set search_path = kb, pg_temp as $$ ${letGoParked} $$`,
+  `revoke all on function kb.let_go_parked() from public`,
+  `grant execute on function kb.let_go_parked() to tropism_server`,
   `grant execute on function kb.projects_with_waiting_entries() to tropism_server`
 ]
