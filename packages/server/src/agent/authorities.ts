@@ -3,8 +3,9 @@
  *
  * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
  *
- * Reads the agent's row in the caller's transaction, so that a change and the
- * right to make it are judged at one moment. It fills a port; it decides nothing.
+ * Reads the agent's row in the caller's transaction and holds it, so that a right
+ * that was taken away is taken away when that is answered: who takes it waits for
+ * the writes that are under way. It fills a port; it decides nothing.
  */
 import type { AgentId } from "@tropism/domain/ids"
 import { Effect } from "effect"
@@ -24,7 +25,7 @@ export const agentAuthority = Effect.gen(function* () {
       isActive: boolean
     }>`
       select name, execution_mode, hybrid_policy, capabilities, enabled and deleted_at is null as is_active
-      from kb.agents where id = ${agentId} and project_id = ${projectId}`
+      from kb.agents where id = ${agentId} and project_id = ${projectId} for share`
     return row && { agentId, ...row }
   }, orDie)
 })
