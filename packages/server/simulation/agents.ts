@@ -10,6 +10,7 @@
 import type { AgentInput } from "@tropism/domain/agent"
 import type { ScriptRule } from "@tropism/domain/script"
 import type { Chance } from "./chance.ts"
+import { drawReaction, note, prompt } from "./reacting.ts"
 
 /** What a person's object asks of the agents. */
 export const moods = [
@@ -29,41 +30,28 @@ export const moods = [
 
 export type Mood = (typeof moods)[number]
 
-const prompt =
-  '```json\n{"event": {% if event %}{{ event | json }}{% else %}null{% endif %}, "object": {% if object %}{{ object | json }}{% else %}null{% endif %}}\n```'
-
 const onMood = (mood: Mood, step: number): string =>
   `input.object.properties.mood == "${mood}" and step == ${step}`
 
 const read = { tool: "get_object", arguments: { objectId: "{{ input.object.id }}" } }
 const search = { tool: "search_objects", arguments: { type: "Note", limit: 5 } }
 
-const suggest = (property: string) => ({
-  tool: "update_object",
-  arguments: {
-    objectId: "{{ input.object.id }}",
-    properties: { [property]: "{{ input.event.version }}" },
-    reasoning: "It was not noted yet",
-    confidence: 0.9
-  }
-})
-
 const suggesterRules: ReadonlyArray<ScriptRule> = [
   { when: onMood("plain", 0), calls: [read] },
-  { when: onMood("plain", 1), say: "I have read it.", calls: [suggest("seen")] },
-  { when: onMood("double", 0), calls: [read, suggest("seen")] },
+  { when: onMood("plain", 1), say: "I have read it.", calls: [note("seen")] },
+  { when: onMood("double", 0), calls: [read, note("seen")] },
   {
     when: onMood("many", 0),
     calls: [
       search,
-      suggest("seen"),
+      note("seen"),
       { tool: "create_object", arguments: { type: "Note", properties: { about: "{{ input.object.id }}" } } },
       { tool: "neighbors", arguments: { objectId: "{{ input.object.id }}" } }
     ]
   },
   { when: onMood("refused", 0), calls: [{ tool: "delete_object", arguments: read.arguments }, read] },
   { when: onMood("unknown", 0), calls: [{ tool: "divine", arguments: {} }] },
-  { when: onMood("wrong", 0), calls: [{ tool: "get_object", arguments: { id: 1 } }, suggest("seen")] },
+  { when: onMood("wrong", 0), calls: [{ tool: "get_object", arguments: { id: 1 } }, note("seen")] },
   { when: onMood("faulty", 0), fault: { kind: "error", message: "The model is not there" } },
   { when: onMood("faultyLater", 0), calls: [read] },
   { when: onMood("faultyLater", 1), fault: { kind: "rateLimited", message: "Too many requests" } },
@@ -97,14 +85,16 @@ export const suggester = (chance: Chance): AgentInput => ({
   triggerType: "reaction",
   executionMode: "suggest",
   tools: ["graph.*"],
-  reactionConfig: {
-    objectTypes: chance.oneIn(2) ? ["Note"] : [],
+  reactionConfig: drawReaction(chance, {
+    objectTypes: chance.oneIn(2) ? ["Note"] : chance.oneIn(2) ? ["Note", "Person"] : [],
     events: chance.pick([["created", "updated"], ["created", "updated", "deleted"], ["updated"]]),
-    concurrencyStrategy: chance.pick(["skip", "parallel"]),
+    relationshipTypes: chance.oneIn(4) ? [] : null,
+    where: chance.oneIn(8) ? { changedProperties: ["mood"] } : null,
     ignoreAgentTriggered: chance.oneIn(4)
-  },
+  }),
   capabilities: { canDeleteObjects: false },
   ...(chance.oneIn(4) ? { maxSteps: 1 } : {}),
+  ...(chance.oneIn(8) ? { maxPendingRuns: chance.between(1, 2) } : {}),
   model: { provider: "scripted", name: "suggester", script: { rules: suggesterRules } }
 })
 
@@ -115,11 +105,7 @@ export const executor = (chance: Chance): AgentInput => ({
   triggerType: "reaction",
   executionMode: chance.pick(["execute", "hybrid"]),
   tools: ["graph.*"],
-  reactionConfig: {
-    objectTypes: ["Note"],
-    events: ["created", "updated"],
-    concurrencyStrategy: chance.pick(["skip", "parallel"])
-  },
+  reactionConfig: drawReaction(chance, { objectTypes: ["Note"], events: ["created", "updated"] }),
   model: {
     provider: "scripted",
     name: "executor",
@@ -127,7 +113,7 @@ export const executor = (chance: Chance): AgentInput => ({
       rules: [
         { when: `${onMood("silent", 0)}`, say: "Nothing to do." },
         { when: "step == 0", calls: [read] },
-        { when: "step == 1", calls: [suggest("echoed")] },
+        { when: "step == 1", calls: [note("echoed")] },
         { say: "I wrote it down." }
       ]
     }
@@ -153,17 +139,30 @@ export const talker = (): AgentInput => ({
   }
 })
 
-/** One that a schedule wakes. */
-export const riser = (): AgentInput => ({
+/** One that a schedule wakes, and that sometimes writes a note of its own. */
+export const riser = (chance: Chance): AgentInput => ({
   name: "riser",
   prompt: "Rise.",
   triggerType: "schedule",
   cronSchedule: "*/5 * * * *",
-  executionMode: "suggest",
+  executionMode: chance.pick(["suggest", "execute"]),
+  catchUp: chance.pick(["none", "one", "all"]),
+  overlapPolicy: chance.pick(["skip", "allow"]),
   tools: ["graph.*"],
   model: {
     provider: "scripted",
     name: "riser",
-    script: { rules: [{ when: "step == 0", calls: [search] }, { say: "Risen." }] }
+    script: {
+      rules: [
+        {
+          when: "step == 0",
+          calls: [
+            search,
+            { tool: "create_object", arguments: { type: "Note", properties: { mood: "silent" } } }
+          ]
+        },
+        { say: "Risen." }
+      ]
+    }
   }
 })

@@ -124,7 +124,11 @@ const isUnchanged = (result: unknown): boolean =>
 
 /** An agent in suggest mode has written nothing that no person approved. */
 const suggestedOnly: Checker = ({ agents, events, tasks }) => {
-  const bound = new Set(agents.filter((agent) => agent.executionMode === "suggest").map((agent) => agent.id))
+  const bound = new Set(
+    agents
+      .filter((agent) => agent.definitions.every(({ executionMode }) => executionMode === "suggest"))
+      .map((agent) => agent.id)
+  )
   const taskById = new Map(tasks.map((task) => [task.id, task]))
   return events
     .filter((event) => event.actorType === "agent" && bound.has(event.actorId ?? ""))
@@ -140,4 +144,28 @@ const suggestedOnly: Checker = ({ agents, events, tasks }) => {
     })
 }
 
-export const checkActs = { callsAnswered, callsRecorded, effectsRecorded, suggestedOnly }
+/** From whom a right was taken for good, whether by a switch, a change or a deletion, has written nothing by itself since. */
+const restraintsObeyed: Checker = ({ acknowledged, events }) => {
+  const written = Map.groupBy(
+    events.filter((event) => event.actorType === "agent" && event.taskId === null),
+    (event) => event.actorId ?? ""
+  )
+  return [
+    ...acknowledged.restrained.flatMap((restraint) =>
+      (written.get(restraint.agentId) ?? []).flatMap((event) =>
+        unless(
+          restraint.written.includes(event.id),
+          `event ${event.id} was written by agent ${restraint.agentId} after it was told that it may not`
+        )
+      )
+    ),
+    ...acknowledged.halted.flatMap(({ after, before }) =>
+      unless(
+        after.every((id) => before.includes(id)),
+        `agents wrote ${after.length - before.length} times while a kill switch was on`
+      )
+    )
+  ]
+}
+
+export const checkActs = { callsAnswered, callsRecorded, effectsRecorded, suggestedOnly, restraintsObeyed }

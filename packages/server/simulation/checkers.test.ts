@@ -3,49 +3,24 @@
  * that simulations left, and its checker finds it.
  *
  * A plant is undone with its transaction. It is tried on one simulation after
- * another until there is a row that it can spoil.
+ * another until there is one that it can spoil.
  */
 import { expect, layer } from "@effect/vitest"
-import type { PgConnection } from "@effect/sql-pg"
-import { Context, Effect, Layer } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
+import type { AgentId } from "@tropism/domain/ids"
+import { Effect } from "effect"
 import { check, checkerNames } from "./checkers.ts"
-import { simulationDatabase } from "./database-for-tests.ts"
+import type { Acknowledged } from "./people.ts"
 import type { Remains } from "./remains.ts"
 import { readRowsWith } from "./rows.ts"
-import { simulate } from "./simulate.ts"
-import { openSurroundings } from "./surroundings.ts"
-
-interface Project {
-  readonly id: string
-  readonly remains: Remains
-}
-
-class Simulated extends Context.Service<
-  Simulated,
-  { readonly owner: PgConnection.PgConnection; readonly projects: ReadonlyArray<Project> }
->()("@tropism/server/simulation/Simulated") {
-  /** The projects of some seeds, all without a complaint. */
-  static readonly layer = Layer.effect(
-    Simulated,
-    Effect.gen(function* () {
-      const access = yield* simulationDatabase
-      const surroundings = yield* openSurroundings(access)
-      const projects: Array<Project> = []
-      for (let seed = 1; seed <= 24; seed++) {
-        const { project, complaints } = yield* Effect.promise(() => simulate(surroundings, seed))
-        if (project !== undefined && complaints.length === 0) projects.push(project)
-      }
-      return Simulated.of({ owner: yield* connect(access.ownerUrl), projects })
-    })
-  )
-}
+import { type Project, Simulated } from "./simulated-for-tests.ts"
 
 interface Plant {
   readonly checker: string
   readonly fault: string
-  /** Statements; `$1` is the project. One of them must change a row. */
+  /** Statements; `$1` is the project. */
   readonly sql: ReadonlyArray<string>
+  /** What somebody would have noticed. */
+  readonly testimony?: (remains: Remains) => Partial<Acknowledged>
 }
 
 const agentsEvent = `select id from kb.graph_events where project_id = $1 and actor_type = 'agent' limit 1`
@@ -53,6 +28,7 @@ const logEvent = (type: string) =>
   `delete from kb.context_events where (project_id, context_name, number) in
     (select project_id, context_name, number from kb.context_events where project_id = $1 and type = '${type}' limit 1)`
 
+/** At least one for each checker. */
 const plants: ReadonlyArray<Plant> = [
   {
     checker: "eventPerChange",
@@ -148,6 +124,70 @@ const plants: ReadonlyArray<Plant> = [
     sql: [`update kb.budgets set runs = runs + 1 where project_id = $1`]
   },
   {
+    checker: "chainsEnd",
+    fault: "a chain went on below its cap",
+    sql: [`update kb.agent_runs set depth = 50 where project_id = $1`]
+  },
+  {
+    checker: "chainsEnd",
+    fault: "a chain led to more runs than it may",
+    sql: [`update kb.projects set settings = jsonb_set(settings, '{chainLimits,maxRuns}', '1') where id = $1`]
+  },
+  {
+    checker: "workedAlone",
+    fault: "two runs were at work on one object",
+    sql: [
+      `update kb.agent_runs set started_at = '2100-01-01', completed_at = '2100-02-01' where project_id = $1`
+    ]
+  },
+  {
+    checker: "workedInOrder",
+    fault: "an older version was handled after a newer one",
+    sql: [`update kb.agent_processing_log set object_version = 1000 - object_version where project_id = $1`]
+  },
+  {
+    checker: "waitedLongEnough",
+    fault: "a run began before its object was quiet",
+    sql: [`update kb.agent_runs set created_at = created_at - interval '1 hour' where project_id = $1`]
+  },
+  {
+    checker: "batchesBounded",
+    fault: "a run handled more events than a batch may have",
+    sql: [
+      `update kb.agent_processing_log entry set run_id =
+        (select min(other.run_id::text)::uuid from kb.agent_processing_log other where other.agent_id = entry.agent_id)
+        where project_id = $1 and run_id is not null`
+    ]
+  },
+  {
+    checker: "ratesKept",
+    fault: "more runs began at one instant than may begin",
+    sql: [`update kb.agent_runs set created_at = '2100-01-01' where project_id = $1`]
+  },
+  {
+    checker: "concurrencyKept",
+    fault: "all runs were at work at once",
+    sql: [
+      `update kb.agent_runs set created_at = '2100-01-01', completed_at = '2100-02-01' where project_id = $1 and completed_at is not null`
+    ]
+  },
+  {
+    checker: "restraintsObeyed",
+    fault: "an agent wrote after it was disabled",
+    sql: [],
+    testimony: ({ events }) => ({
+      restrained: events.flatMap(({ actorId, actorType }) =>
+        actorType === "agent" && actorId !== null ? [{ agentId: actorId as AgentId, written: [] }] : []
+      )
+    })
+  },
+  {
+    checker: "restraintsObeyed",
+    fault: "an agent wrote while a kill switch was on",
+    sql: [],
+    testimony: ({ events }) => ({ halted: [{ before: [], after: events.map(({ id }) => id) }] })
+  },
+  {
     checker: "chainsLead",
     fault: "a change of an agent is not deeper than its cause",
     sql: [`update kb.graph_events set depth = 0 where id in (${agentsEvent})`]
@@ -199,7 +239,7 @@ const plants: ReadonlyArray<Plant> = [
     fault: "an agent in suggest mode wrote without a task",
     sql: [
       `update kb.graph_events set task_id = null, approved_by = null where id in (${agentsEvent})`,
-      `update kb.agents set execution_mode = 'suggest' where project_id = $1`
+      `update kb.agent_versions set definition = jsonb_set(definition, '{executionMode}', '"suggest"') where project_id = $1`
     ]
   },
   {
@@ -293,38 +333,31 @@ const plants: ReadonlyArray<Plant> = [
   }
 ]
 
-/** Plants a fault and asks the checkers; undefined when there was nothing to spoil. */
-const complaintsAfter = ({ sql }: Plant, { id, remains }: Project, owner: PgConnection.PgConnection) =>
+/** Plants a fault and asks the checkers. */
+const complaintsAfter = ({ sql, testimony }: Plant, { id, owner, remains }: Project) =>
   Effect.gen(function* () {
     yield* owner.query("begin")
-    // The first statement that changes rows is the one that spoils; what follows only makes it a fault.
-    let spoiled: number | undefined
-    for (const statement of sql) {
-      const result = yield* owner.query(statement, statement.includes("$1") ? [id] : [])
-      if (/^\s*(?:update|insert|delete)\b/i.test(statement)) spoiled ??= result.rowCount ?? 0
-    }
-    return spoiled === 0 ? undefined : check({ ...remains, ...(yield* readRowsWith(owner, id)) })
+    for (const statement of sql) yield* owner.query(statement, statement.includes("$1") ? [id] : [])
+    const acknowledged = { ...remains.acknowledged, ...testimony?.(remains) }
+    return check({ ...remains, ...(yield* readRowsWith(owner, id)), acknowledged })
   }).pipe(Effect.ensuring(Effect.ignore(owner.query("rollback"))))
 
-layer(Simulated.layer, { excludeTestServices: true, timeout: 120_000 })("A checker", (it) => {
+layer(Simulated.layer, { excludeTestServices: true, timeout: 180_000 })("A checker", (it) => {
   for (const plant of plants) {
     it.effect(`${plant.checker} complains when ${plant.fault}`, () =>
       Effect.gen(function* () {
-        const { owner, projects } = yield* Simulated
-        for (const project of projects) {
-          const complaints = yield* complaintsAfter(plant, project, owner)
-          if (complaints === undefined) continue
-          expect(complaints.map(({ checker }) => checker)).toContain(plant.checker)
-          return
+        for (const project of yield* Simulated) {
+          const complaints = yield* complaintsAfter(plant, project)
+          if (complaints.some(({ checker }) => checker === plant.checker)) return
         }
-        expect.fail("no simulation left a row that could be spoiled")
+        expect.fail("no simulation left a row that could be spoiled, or its checker is blind")
       })
     )
   }
 
   it.effect("calm complains when a server logged an error and nothing was broken on purpose", () =>
     Effect.gen(function* () {
-      const [project] = (yield* Simulated).projects
+      const [project] = yield* Simulated
       const complaints =
         project && check({ ...project.remains, errors: ["deadlock detected"], hasBrokenLines: false })
       expect(complaints).toEqual([{ checker: "calm", detail: "deadlock detected" }])

@@ -5,15 +5,21 @@
  * nothing unapproved, and logs that say what happened.
  */
 import { checkActs } from "./check-acts.ts"
+import { checkChains } from "./check-chains.ts"
 import { checkGraph } from "./check-graph.ts"
 import { checkLogs } from "./check-logs.ts"
 import { checkReactions } from "./check-reactions.ts"
 import { checkReview } from "./check-review.ts"
+import { checkRules } from "./check-rules.ts"
+import { checkWaking } from "./check-waking.ts"
 import type { Checker, Complaint, Remains } from "./remains.ts"
 
 const checkers: Readonly<Record<string, Checker>> = {
   ...checkGraph,
+  ...checkWaking,
   ...checkReactions,
+  ...checkChains,
+  ...checkRules,
   ...checkActs,
   ...checkReview,
   ...checkLogs

@@ -1,10 +1,10 @@
 /**
  * Makes PostgreSQL live in the time of the simulation.
  *
- * In a database that was prepared so, `now()` is the instant that a connection was
+ * In a database that was prepared so, `now()` and `clock_timestamp()` are the instant that a connection was
  * last told: leases run out, schedules fall due and quiet times end when the
- * simulation's clock says so, and never because a machine was slow. Only the
- * name is hidden, by a schema that is searched before PostgreSQL's own; what
+ * simulation's clock says so, and never because a machine was slow. Only their
+ * names are hidden, by a schema that is searched before PostgreSQL's own; what
  * the server sends and what its functions say is not touched.
  */
 import type { PgConnection } from "@effect/sql-pg"
@@ -20,13 +20,15 @@ const preparation: ReadonlyArray<string> = [
   `grant usage on schema simulation to ${serverRole}`,
   `create or replace function simulation.now() returns timestamptz language sql stable parallel safe as $$
      select coalesce(nullif(current_setting('simulation.now', true), '')::timestamptz, pg_catalog.now()) $$`,
+  `create or replace function simulation.clock_timestamp() returns timestamptz language sql stable parallel safe as $$
+     select simulation.now() $$`,
   `do $$ declare it record; begin
      for it in select adrelid::regclass as place, attname from pg_attrdef
        join pg_attribute on attrelid = adrelid and attnum = adnum
        join pg_class on pg_class.oid = adrelid
        where relnamespace = 'kb'::regnamespace and pg_get_expr(adbin, adrelid) = 'now()'
      loop execute format('alter table %s alter %I set default simulation.now()', it.place, it.attname); end loop;
-     for it in select oid::regprocedure as place from pg_proc where pronamespace = 'kb'::regnamespace and prosrc ~ 'now\\(\\)'
+     for it in select oid::regprocedure as place from pg_proc where pronamespace = 'kb'::regnamespace and prosrc ~ '(now|clock_timestamp)\\(\\)'
      loop execute format('alter function %s set search_path = simulation, pg_catalog, kb, pg_temp', it.place); end loop;
    end $$`
 ]

@@ -9,7 +9,7 @@ import { type Actor, direct } from "@tropism/domain/actor"
 import type { Change } from "@tropism/domain/change"
 import type { Agent } from "@tropism/domain/agent"
 import { ContextName } from "@tropism/domain/context-event"
-import type { ObjectId, ProjectId, RelationshipId, TaskId, UserId } from "@tropism/domain/ids"
+import type { AgentId, ObjectId, ProjectId, RelationshipId, TaskId, UserId } from "@tropism/domain/ids"
 import { Cause, Effect, Exit } from "effect"
 import { Contexts } from "../src/agent/contexts.ts"
 import { CrashPoint } from "../src/crash-point.ts"
@@ -30,6 +30,9 @@ export type Told<A> =
   | { readonly type: "refused"; readonly why: string }
   | { readonly type: "unknown" }
 
+/** Asks some server that is up. */
+export type Request = <A, E>(effect: Effect.Effect<A, E, WholeServer>) => Effect.Effect<Told<A>>
+
 /** Asks some server that is up, in one transaction of the project. */
 export type Ask = <A, E>(
   effect: Effect.Effect<A, E, WholeServer | ProjectTransaction>,
@@ -42,34 +45,49 @@ export interface Acknowledged {
   readonly approved: Array<TaskId>
   readonly rejected: Array<TaskId>
   readonly said: Array<{ readonly context: string; readonly content: string }>
+  /** What agents had written by themselves when a right to write was taken from them for good. */
+  readonly restrained: Array<{ readonly agentId: AgentId; readonly written: ReadonlyArray<string> }>
+  /** What agents had written when a kill switch was on, and before it was turned off. */
+  readonly halted: Array<{ readonly before: ReadonlyArray<string>; readonly after: ReadonlyArray<string> }>
 }
+
+export const nothingAcknowledged = (): Acknowledged => ({
+  changes: [],
+  approved: [],
+  rejected: [],
+  said: [],
+  restrained: [],
+  halted: []
+})
 
 export interface Person {
   readonly chance: Chance
+  readonly request: Request
   readonly ask: Ask
   readonly acknowledged: Acknowledged
 }
 
-/** Makes an `Ask` out of a way to reach a server. */
-export const askInProject =
+/** Makes a `Request` out of a way to reach a server. */
+export const requestOf =
   (
-    projectId: ProjectId,
     askServer: <A, E>(effect: Effect.Effect<A, E, WholeServer>) => Effect.Effect<Exit.Exit<A, E> | "lost">
-  ): Ask =>
+  ): Request =>
+  (effect) =>
+    Effect.map(askServer(effect), (exit): Told<Effect.Success<typeof effect>> => {
+      if (exit === "lost" || (Exit.isFailure(exit) && !isRefusal(exit.cause))) return { type: "unknown" }
+      return Exit.isSuccess(exit)
+        ? { type: "done", value: exit.value }
+        : { type: "refused", why: String(Cause.squash(exit.cause)) }
+    })
+
+export const askInProject =
+  (projectId: ProjectId, request: Request): Ask =>
   (effect, afterCommit = Effect.void) =>
-    Effect.map(
-      askServer(
-        Effect.gen(function* () {
-          const database = yield* Database
-          return yield* Effect.tap(database.inProject(projectId, effect), () => afterCommit)
-        })
-      ),
-      (exit): Told<Effect.Success<typeof effect>> => {
-        if (exit === "lost" || (Exit.isFailure(exit) && !isRefusal(exit.cause))) return { type: "unknown" }
-        return Exit.isSuccess(exit)
-          ? { type: "done", value: exit.value }
-          : { type: "refused", why: String(Cause.squash(exit.cause)) }
-      }
+    request(
+      Effect.gen(function* () {
+        const database = yield* Database
+        return yield* Effect.tap(database.inProject(projectId, effect), () => afterCommit)
+      })
     )
 
 /** A refusal is an error that the server means; a broken connection is none. */
@@ -126,6 +144,19 @@ const drawChange = (
   const toId = chance.pick([first, ...rest])
   return { type: "createRelationship", relationship: { fromId: objectId, toId, type: "knows" }, data: { n } }
 }
+
+/** Throws something in that starts a game of agents. */
+export const throwIn = Effect.fnUntraced(function* (
+  { chance, ask, acknowledged }: Person,
+  objectType: string
+) {
+  yield* Effect.sleep(chance.between(1, 500))
+  const change: Change = { type: "create", objectType, key: null, data: {} }
+  const told = yield* ask(
+    Effect.flatMap(Gateway, (gateway) => gateway.apply(change, { actor: user, cause: direct }))
+  )
+  if (told.type === "done") acknowledged.changes.push({ change, applied: told.value })
+})
 
 /** Looks at what waits and decides, sometimes on something that it did not see. */
 export const review = Effect.fnUntraced(function* (name: string, { chance, ask, acknowledged }: Person) {

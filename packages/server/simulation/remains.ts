@@ -30,3 +30,6 @@ export const unless = (isSo: boolean, sentence: string): ReadonlyArray<string> =
 /** Whether numbers are 1, 2, 3 … in this order. */
 export const countsUp = (numbers: ReadonlyArray<number | null>): boolean =>
   numbers.every((number, index) => number === index + 1)
+
+/** One text for several values. */
+export const keyOf = (...parts: ReadonlyArray<string | number>): string => parts.join(" ")

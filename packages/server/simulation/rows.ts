@@ -5,10 +5,11 @@
  * at these values and at nothing else.
  */
 import type { PgConnection } from "@effect/sql-pg"
+import type { AgentDefinition } from "@tropism/domain/agent"
+import { type ChainLimits, defineChainLimits } from "@tropism/domain/chain"
 import { decodeEvent, type LoggedEvent } from "@tropism/domain/context-event"
 import type { NotedRefusal } from "@tropism/domain/graph"
 import type { Properties } from "@tropism/domain/json"
-import type { ReactionConfig } from "@tropism/domain/reaction"
 import { Effect, String as Text } from "effect"
 import type { Lender } from "./line.ts"
 
@@ -55,9 +56,11 @@ export interface EventRow extends Authored {
 
 export interface AgentRow {
   readonly id: string
-  readonly executionMode: "suggest" | "execute" | "hybrid"
-  readonly triggerType: string
-  readonly reactionConfig: ReactionConfig | null
+  readonly isDeleted: boolean
+  /** All that it ever was, the oldest first. */
+  readonly definitions: ReadonlyArray<
+    Pick<AgentDefinition, "enabled" | "executionMode" | "reactionConfig" | "triggerType">
+  >
 }
 
 export interface RunRow {
@@ -74,6 +77,9 @@ export interface RunRow {
   readonly usage: { readonly inputTokens: number; readonly outputTokens: number }
   readonly attempt: number
   readonly dueAt: Date | null
+  readonly createdAt: Date
+  readonly startedAt: Date | null
+  readonly completedAt: Date | null
 }
 
 export interface EntryRow {
@@ -87,6 +93,7 @@ export interface EntryRow {
   readonly status: string
   readonly runId: string | null
   readonly reason: string | null
+  readonly createdAt: Date
 }
 
 export interface ContextRow {
@@ -136,6 +143,7 @@ export interface Rows {
   readonly calls: ReadonlyArray<CallRow>
   readonly tasks: ReadonlyArray<TaskRow>
   readonly chains: ReadonlyArray<{ readonly scopeId: string; readonly runs: number }>
+  readonly chainLimits: ChainLimits
   readonly lastPosition: number
   readonly lastTaskNumber: number
 }
@@ -146,7 +154,9 @@ const queries = {
   relationships: `select id, type, properties, version, deleted_at is not null as is_deleted from kb.graph_relationships where project_id = $1`,
   versions: `select * from kb.graph_object_versions where project_id = $1 order by object_id, version`,
   events: `select *, position::int as place from kb.graph_events where project_id = $1 order by entity_id, version`,
-  agents: `select id, execution_mode, trigger_type, reaction_config from kb.agents where project_id = $1`,
+  agents: `select id, deleted_at is not null as is_deleted,
+      (select json_agg(definition order by version) from kb.agent_versions where agent_id = agent.id) as definitions
+    from kb.agents agent where project_id = $1 order by id`,
   runs: `select * from kb.agent_runs where project_id = $1 order by id`,
   entries: `select * from kb.agent_processing_log where project_id = $1 order by id`,
   contexts: `select name, last_event_number from kb.contexts where project_id = $1`,
@@ -154,8 +164,8 @@ const queries = {
   calls: `select * from kb.tool_calls where project_id = $1 order by id`,
   tasks: `select *, number::int as ordinal from kb.tasks where project_id = $1 order by kb.tasks.number`,
   chains: `select scope_id, runs from kb.budgets where project_id = $1 and scope = 'chain'`,
-  counters: `select last_position::int as last_position, last_number::int as last_task_number
-    from kb.feeds join kb.task_counters using (project_id) where project_id = $1`
+  counters: `select last_position::int as last_position, last_number::int as last_task_number, settings->'chainLimits' as chain_limits
+    from kb.feeds join kb.task_counters using (project_id) join kb.projects on id = project_id where project_id = $1`
 }
 
 /** Reads the rows of one project through a connection of the owner. */
@@ -165,7 +175,7 @@ export const readRowsWith = (connection: PgConnection.PgConnection, projectId: s
       Effect.map(connection.query(queries[name], [projectId]), (result): ReadonlyArray<A> =>
         result.rows.map((row) => inCamelCase(row) as A)
       )
-    const [counters] = yield* read<Pick<Rows, "lastPosition" | "lastTaskNumber">>("counters")
+    const [counters] = yield* read<Pick<Rows, "lastPosition" | "lastTaskNumber" | "chainLimits">>("counters")
     const contextEvents = yield* read<StoredEvent>("contextEvents")
     const rows: Rows = {
       objects: yield* read<EntityRow>("objects"),
@@ -180,6 +190,7 @@ export const readRowsWith = (connection: PgConnection.PgConnection, projectId: s
       calls: yield* read<CallRow>("calls"),
       tasks: yield* read<TaskRow>("tasks"),
       chains: yield* read<Rows["chains"][number]>("chains"),
+      chainLimits: defineChainLimits(counters?.chainLimits ?? {}),
       lastPosition: counters?.lastPosition ?? 0,
       lastTaskNumber: counters?.lastTaskNumber ?? 0
     }

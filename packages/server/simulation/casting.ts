@@ -1,0 +1,77 @@
+/**
+ * Who is there in a simulation: drawn from the seed.
+ *
+ * A simulation is small and there are many: each has a few of the agents, so
+ * that every two of them meet somewhere.
+ */
+import type { Agent, AgentInput } from "@tropism/domain/agent"
+import type { UserId } from "@tropism/domain/ids"
+import type { ProjectSettingsPatch } from "@tropism/domain/project-settings"
+import { Effect } from "effect"
+import { Agents } from "../src/agent/agents.ts"
+import { Database } from "../src/database/database.ts"
+import { Projects } from "../src/database/projects.ts"
+import * as agents from "./agents.ts"
+import type { Chance } from "./chance.ts"
+import { drawGame } from "./looping-agents.ts"
+import type { WholeServer } from "./server-life.ts"
+import type { Servers } from "./servers.ts"
+
+export interface Cast {
+  /** All that react, rise or play. */
+  readonly agents: ReadonlyArray<Agent>
+  readonly talker: Agent | undefined
+  /** Whether a schedule wakes one of them. */
+  readonly rises: boolean
+  /** The type of object that starts a loop, if there is one. */
+  readonly throws: string | undefined
+}
+
+/** Caps that a loop reaches soon, and caps that nothing else does. */
+const drawSettings = (chance: Chance): ProjectSettingsPatch => ({
+  chainLimits: {
+    maxDepth: chance.between(1, 6),
+    maxRuns: chance.between(3, 14),
+    ...(chance.oneIn(8) ? { maxTokens: chance.between(100, 2_000) } : {})
+  }
+})
+
+/** Makes the project and its agents, before anything goes wrong. */
+export const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chance) {
+  const done = <A, E>(effect: Effect.Effect<A, E, WholeServer>): Effect.Effect<A, E> =>
+    Effect.flatMap(servers.ask(effect), (exit) =>
+      exit === "lost" ? Effect.die(new Error("The server died while it was set up")) : exit
+    )
+  const project = yield* done(
+    Effect.flatMap(Projects, (projects) => projects.create("Simulation", "ada" as UserId))
+  )
+  yield* done(
+    Effect.gen(function* () {
+      const database = yield* Database
+      const projects = yield* Projects
+      yield* database.inProject(project.id, projects.changeSettings(drawSettings(chance.fork("settings"))))
+    })
+  )
+  const make = (input: AgentInput) =>
+    done(
+      Effect.gen(function* () {
+        const database = yield* Database
+        return yield* database.inProject(project.id, (yield* Agents).create(input, "ada" as UserId))
+      })
+    )
+  const game = chance.oneIn(3) ? drawGame(chance.fork("game")) : undefined
+  const rises = chance.oneIn(4)
+  const inputs = [
+    ...(game === undefined || chance.oneIn(3) ? [agents.suggester(chance)] : []),
+    ...(chance.oneIn(3) ? [agents.executor(chance)] : []),
+    ...(rises ? [agents.riser(chance)] : []),
+    ...(game?.agents ?? [])
+  ]
+  const cast: Cast = {
+    agents: yield* Effect.forEach(inputs, make),
+    talker: chance.oneIn(4) ? yield* make(agents.talker()) : undefined,
+    rises,
+    throws: game?.objectType
+  }
+  return { projectId: project.id, cast }
+})

@@ -1,0 +1,177 @@
+/**
+ * Checks that reactions kept their agents' rules about order, time and number.
+ *
+ * Only agents whose rule never changed are judged, and of their runs only the
+ * first tries: a person who has something tried again does not wait.
+ */
+import type { ReactionConfig } from "@tropism/domain/reaction"
+import { dueMs, isExclusive } from "@tropism/domain/waiting"
+import { canonicalJson } from "@tropism/domain/json"
+import type { AgentRow, EntryRow, RunRow } from "./rows.ts"
+import { type Checker, type Remains, unless } from "./remains.ts"
+
+/** A run with the entries that it handled. */
+interface Work {
+  readonly run: RunRow
+  readonly entries: ReadonlyArray<EntryRow>
+}
+
+interface Bound {
+  readonly agentId: string
+  readonly rule: ReactionConfig
+  /** Whether some of its events were let go while they waited: then a batch may have been larger than its run. */
+  readonly hasLetGo: boolean
+  /** Its runs in the order in which they began to be. */
+  readonly work: ReadonlyArray<Work>
+}
+
+/** The rule that an agent always had; undefined when it had several, or none. */
+const steadyRule = ({ definitions }: AgentRow): ReactionConfig | undefined => {
+  const [first, ...others] = definitions.map(({ reactionConfig }) => reactionConfig)
+  const isSteady = others.every((other) => canonicalJson(other) === canonicalJson(first))
+  return isSteady ? (first ?? undefined) : undefined
+}
+
+const boundOf = ({ agents, entries, runs }: Remains): ReadonlyArray<Bound> => {
+  const entriesOf = Map.groupBy(entries, (entry) => entry.runId)
+  const work = runs.flatMap((run): ReadonlyArray<Work> => {
+    const handled = entriesOf.get(run.id) ?? []
+    return handled.length > 0 && handled.every((entry) => entry.attempt === 1)
+      ? [{ run, entries: handled }]
+      : []
+  })
+  return agents.flatMap((agent) => {
+    const rule = steadyRule(agent)
+    return rule === undefined
+      ? []
+      : [
+          {
+            agentId: agent.id,
+            rule,
+            hasLetGo: entries.some(({ agentId, status }) => agentId === agent.id && status === "skipped"),
+            work: work.filter(({ run }) => run.agentId === agent.id)
+          }
+        ]
+  })
+}
+
+/** A checker of each agent's rule. */
+const ofEach =
+  (find: (bound: Bound, remains: Remains) => ReadonlyArray<string>): Checker =>
+  (remains) =>
+    boundOf(remains).flatMap((bound) => find(bound, remains))
+
+const timeOf = (date: Date | null): number => date?.getTime() ?? Number.POSITIVE_INFINITY
+
+/** What an agent did on one object, in order. */
+const onEachObject = ({
+  work
+}: Bound): ReadonlyArray<ReadonlyArray<Work & { readonly versions: ReadonlyArray<number> }>> => {
+  const ids = new Set(work.flatMap(({ entries }) => entries.map((entry) => entry.graphObjectId)))
+  return [...ids].map((id) =>
+    work.flatMap(({ run, entries }) => {
+      const versions = entries
+        .filter((entry) => entry.graphObjectId === id)
+        .map((entry) => entry.objectVersion)
+      return versions.length === 0 ? [] : [{ run, entries, versions }]
+    })
+  )
+}
+
+/** An agent that works on an object alone never has two runs at work on it. */
+const workedAlone = ofEach((bound) =>
+  isExclusive(bound.rule)
+    ? onEachObject(bound).flatMap((work) =>
+        work.slice(1).flatMap(({ run }, index) => {
+          const before = work[index]?.run
+          return unless(
+            run.startedAt === null ||
+              before === undefined ||
+              timeOf(before.completedAt) <= timeOf(run.startedAt) ||
+              before.status === "paused",
+            `run ${run.id} was at work on an object beside run ${before?.id}`
+          )
+        })
+      )
+    : []
+)
+
+/** Where events wait for each other, each run handles newer versions than the one before. */
+const workedInOrder = ofEach((bound) =>
+  bound.rule.concurrencyStrategy === "latest" || bound.rule.concurrencyStrategy === "queue"
+    ? onEachObject(bound).flatMap((work) =>
+        work
+          .slice(1)
+          .flatMap(({ run, versions }, index) =>
+            unless(
+              Math.max(...(work[index]?.versions ?? [])) < Math.min(...versions),
+              `run ${run.id} handles version ${Math.min(...versions)} after version ${Math.max(...(work[index]?.versions ?? []))}`
+            )
+          )
+      )
+    : []
+)
+
+/** A run for events that wait for quiet, or for each other, does not begin before its time. */
+const waitedLongEnough = ofEach(({ hasLetGo, rule, work }) =>
+  rule.debounceMs === 0 && rule.batchSize === 1
+    ? []
+    : work.flatMap(({ entries, run }) => {
+        const came = entries.map((entry) => entry.createdAt.getTime())
+        const isFull = rule.batchSize > 1 && (hasLetGo || entries.length >= rule.batchSize)
+        return unless(
+          isFull || run.createdAt.getTime() >= dueMs(rule, Math.min(...came), Math.max(...came)),
+          `run ${run.id} began ${run.createdAt.getTime() - Math.max(...came)} ms after the last of its ${entries.length} events: ${canonicalJson(rule)}`
+        )
+      })
+)
+
+/** No run handles more events than a batch may have. */
+const batchesBounded = ofEach(({ rule, work }) =>
+  rule.batchSize === 1
+    ? []
+    : work.flatMap(({ entries, run }) =>
+        unless(
+          entries.length <= rule.batchSize,
+          `run ${run.id} handles ${entries.length} events, at most ${rule.batchSize}`
+        )
+      )
+)
+
+/** In no window of time do more runs begin than the rate allows. */
+const ratesKept = ofEach(({ agentId, rule: { rateLimit }, work }) => {
+  if (rateLimit === null) return []
+  const begun = work.map(({ run }) => run.createdAt.getTime()).toSorted((a, b) => a - b)
+  return begun.flatMap((at, index) => {
+    const next = begun[index + rateLimit.maxRuns]
+    return unless(
+      next === undefined || next - at >= rateLimit.perSeconds * 1_000,
+      `agent ${agentId} began more than ${rateLimit.maxRuns} runs within ${rateLimit.perSeconds} s`
+    )
+  })
+})
+
+/** Never are more runs at work than may be at once. A switch lets runs rest, and others begin meanwhile. */
+const concurrencyKept = ofEach(({ agentId, rule: { maxConcurrency }, work }, { acknowledged }) => {
+  if (maxConcurrency === null || acknowledged.halted.length > 0) return []
+  const ended = work.filter(({ run }) => run.completedAt !== null)
+  return ended.flatMap(({ run }) => {
+    const at = run.createdAt.getTime()
+    const others = ended.filter(
+      (other) => timeOf(other.run.createdAt) <= at && timeOf(other.run.completedAt) > at
+    )
+    return unless(
+      others.length <= maxConcurrency,
+      `agent ${agentId} had ${others.length} runs at once, at most ${maxConcurrency}`
+    )
+  })
+})
+
+export const checkRules = {
+  workedAlone,
+  workedInOrder,
+  waitedLongEnough,
+  batchesBounded,
+  ratesKept,
+  concurrencyKept
+}

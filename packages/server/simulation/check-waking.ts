@@ -1,0 +1,81 @@
+/**
+ * Checks whom events woke: each agent that was meant has its entry, each that was refused its reason.
+ *
+ * An agent may change while events wait, and nobody can say afterwards which came
+ * first; so what was done must be right for one of the definitions that it had.
+ */
+import type { AgentId } from "@tropism/domain/ids"
+import { findRefusal, isOfNoConcern } from "@tropism/domain/refusal"
+import type { AgentRow, EntryRow, EventRow, Rows } from "./rows.ts"
+import { type Checker, keyOf, unless } from "./remains.ts"
+
+/** What should have become of an event and an agent. */
+type Due = "nothing" | "entry" | { readonly refusal: string }
+
+const dueUnder = (
+  agentId: AgentId,
+  { enabled, reactionConfig, triggerType }: AgentRow["definitions"][number],
+  event: EventRow,
+  chainLimits: Rows["chainLimits"]
+): Due => {
+  if (!enabled || triggerType !== "reaction" || reactionConfig === null) return "nothing"
+  const refusal = findRefusal(agentId, reactionConfig, event, chainLimits)
+  if (refusal === undefined) return "entry"
+  return isOfNoConcern(refusal.rule) ? "nothing" : { refusal: refusal.reason }
+}
+
+/** Rules that refuse an agent which an event was meant for. */
+const capRules: ReadonlyArray<string | undefined> = ["chainRuns", "chainTokens", "chainCost", "oscillation"]
+
+const isDone = (due: Due, entries: ReadonlyArray<EntryRow>, refusals: EventRow["refusals"]): boolean => {
+  if (due === "nothing") return entries.length === 0 && refusals.length === 0
+  if (due !== "entry")
+    return entries.length === 0 && refusals.length === 1 && refusals[0]?.reason === due.refusal
+  const [refusal] = refusals
+  const [entry] = entries
+  if (entries.length > 1 || refusals.length > 1) return false
+  if (refusal === undefined) return entry !== undefined
+  // What waited for its run when the chain came to its end was skipped for that reason.
+  return capRules.includes(refusal.rule) && (entry === undefined || entry.reason === refusal.reason)
+}
+
+/** Every event that an agent listens to has its entry, or a reason why not. */
+const everyEventAnswered: Checker = ({ agents, chainLimits, entries, events }) => {
+  const first = entries.filter((entry) => entry.attempt === 1)
+  const entriesOf = Map.groupBy(first, (entry) => keyOf(entry.agentId, entry.eventId))
+  return agents.flatMap((agent) =>
+    events.flatMap((event) => {
+      const found = entriesOf.get(keyOf(agent.id, event.id)) ?? []
+      const refusals = event.refusals.filter((refusal) => refusal.agentId === agent.id)
+      const dues = agent.definitions.map((definition) =>
+        dueUnder(agent.id as AgentId, definition, event, chainLimits)
+      )
+      return unless(
+        [...dues, ...(agent.isDeleted ? ["nothing" as const] : [])].some((due) =>
+          isDone(due, found, refusals)
+        ),
+        `event ${event.id} (${event.type} ${event.objectType}) and agent ${agent.id}: ${found.length} entries and ${refusals.length} refusals (${refusals.map(({ reason }) => reason).join(" ")}), due was ${JSON.stringify(dues)}`
+      )
+    })
+  )
+}
+
+/** No agent that ignores itself is woken by what it did. */
+const notWokenByItself: Checker = ({ agents, entries, events }) => {
+  const eventById = new Map(events.map((event) => [event.id, event]))
+  const ignoring = new Set(
+    agents
+      .filter(({ definitions }) =>
+        definitions.every(({ reactionConfig }) => reactionConfig?.ignoreSelfTriggered === true)
+      )
+      .map(({ id }) => id)
+  )
+  return entries.flatMap((entry) =>
+    unless(
+      !ignoring.has(entry.agentId) || eventById.get(entry.eventId)?.actorId !== entry.agentId,
+      `entry ${entry.id}: the agent was woken by its own change`
+    )
+  )
+}
+
+export const checkWaking = { everyEventAnswered, notWokenByItself }

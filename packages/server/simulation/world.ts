@@ -1,0 +1,114 @@
+/**
+ * Everything around the servers: the project, the people in it, the time that passes, the faults that strike.
+ *
+ * All of it happens at once. When the people are done, time passes until nothing
+ * is left to do.
+ */
+import type { ProjectId } from "@tropism/domain/ids"
+import { Effect, Queue } from "effect"
+import { type Cast, setUp } from "./casting.ts"
+import type { Chance } from "./chance.ts"
+import type { Conductor } from "./conductor.ts"
+import type { Deed } from "./faults.ts"
+import { halt, manage, retry, start } from "./agent-keepers.ts"
+import { drained, leaseLapseMs, nightMs, pass } from "./passing-time.ts"
+import {
+  type Acknowledged,
+  askInProject,
+  cancel,
+  nothingAcknowledged,
+  type Person,
+  requestOf,
+  review,
+  talk,
+  throwIn,
+  write
+} from "./people.ts"
+import type { Ground } from "./server-life.ts"
+import { keepServers, type Servers } from "./servers.ts"
+
+/** What became of a world. */
+export interface Played {
+  readonly projectId: ProjectId
+  readonly acknowledged: Acknowledged
+  readonly isDrained: boolean
+}
+
+const drainLooks = 500
+
+/** How often the schedule of a cast fires. */
+const scheduleMs = 300_000
+
+/** Everything but the servers' own work. */
+export const playWorld = (
+  ground: Ground,
+  deeds: Queue.Dequeue<Deed>,
+  beginFaults: () => void,
+  chance: Chance
+) =>
+  Effect.gen(function* () {
+    const { clock } = ground.conductor
+    const servers = yield* keepServers(ground, chance.pick([1, 2, 2, 2, 3]), chance.fork("restarts"))
+    const { projectId, cast } = yield* setUp(servers, chance.fork("cast"))
+    beginFaults()
+    yield* Effect.forkScoped(doDeeds(deeds, servers, ground.conductor, chance.fork("deeds")))
+    const acknowledged = nothingAcknowledged()
+    const request = requestOf((effect) => servers.ask(effect))
+    const ask = askInProject(projectId, request)
+    const person = (name: string): Person => ({ chance: chance.fork(name), request, ask, acknowledged })
+    const morning = Effect.andThen(Effect.sleep(chance.between(1, 1_000)), pass(clock, scheduleMs))
+    const busy = [
+      ...doings(person, projectId, cast, chance),
+      ...(cast.rises ? [Effect.replicateEffect(morning, chance.between(1, 2))] : [])
+    ]
+    yield* Effect.all(busy, { concurrency: busy.length, discard: true })
+    const isDrained = yield* drained(clock, projectId, drainLooks)
+    return { projectId, acknowledged, isDrained } satisfies Played
+  }).pipe(Effect.scoped, Effect.orDie)
+
+/** What people do; each of them by chance, but somebody always writes and decides. */
+const doings = (person: (name: string) => Person, projectId: ProjectId, cast: Cast, chance: Chance) => {
+  const sometimes = <A>(n: number, doing: () => A): ReadonlyArray<A> => (chance.oneIn(n) ? [doing()] : [])
+  return [
+    write(person("writer")),
+    ...sometimes(6, () => write(person("second writer"))),
+    review("bob", person("bob")),
+    ...sometimes(2, () => review("eve", person("eve"))),
+    ...(cast.throws === undefined ? [] : [throwIn(person("thrower"), cast.throws)]),
+    ...(cast.talker === undefined ? [] : [talk(cast.talker, person("talker"))]),
+    ...sometimes(5, () => cancel(person("canceller"))),
+    ...sometimes(3, () => manage(person("manager"), cast.agents)),
+    ...sometimes(4, () => retry(person("retrier"), cast.agents)),
+    ...sometimes(5, () => start(person("starter"), cast.agents)),
+    ...sometimes(8, () => halt(person("guard"), projectId, cast.agents))
+  ]
+}
+
+/** Does what the fault plan asks for, to a server that is up. */
+const doDeeds = Effect.fnUntraced(function* (
+  deeds: Queue.Dequeue<Deed>,
+  servers: Servers,
+  conductor: Conductor,
+  chance: Chance
+) {
+  while (true) {
+    const deed = yield* Queue.take(deeds)
+    const [first, ...rest] = servers.up()
+    const server = first && chance.pick([first, ...rest])
+    switch (deed.type) {
+      case "lapse":
+        conductor.clock.leap(leaseLapseMs)
+        break
+      case "night":
+        conductor.clock.leap(nightMs)
+        break
+      case "freeze":
+        if (server) server.program.sleepsUntilTurn = conductor.turns() + deed.turns
+        if (deed.leasesLapse) yield* pass(conductor.clock, leaseLapseMs)
+        break
+      case "stop":
+        if (server) yield* server.stop
+        break
+    }
+  }
+})
