@@ -6,6 +6,7 @@
  */
 import { type ChainCap, type ChainLimits, findDepthCap } from "./chain.ts"
 import type { AgentId } from "./ids.ts"
+import type { PropertyFilter } from "./property-filter.ts"
 import { type JudgedEvent, type ReactionConfig, type Refusal, refusalSentences, refuses } from "./reaction.ts"
 
 /** What keeps an event from waking an agent: a rule of the agent, a cap of the chain, or an oscillation. */
@@ -44,6 +45,8 @@ const tell = (rule: Exclude<Refusal, "chainDepth">, config: ReactionConfig, even
       return config.relationshipTypes === null
         ? withValues(sentence, "it names no relationshipTypes")
         : withValues(sentence, `${event.objectType} is not among ${config.relationshipTypes.join(", ")}`)
+    case "properties":
+      return withValues(sentence, (config.where?.properties ?? []).map(condition).join(" and "))
     case "changedProperties":
       return withValues(
         sentence,
@@ -56,5 +59,14 @@ const tell = (rule: Exclude<Refusal, "chainDepth">, config: ReactionConfig, even
   }
 }
 
+const condition = ({ op, property, value }: PropertyFilter): string =>
+  `${property} ${op} ${JSON.stringify(value)}`
+
+/** Of the values that were compared, in a sentence; a condition may name a thousand. */
+const valuesMaxChars = 500
+
 /** Puts what was compared before the end of a sentence. */
-const withValues = (sentence: string, values: string): string => `${sentence.replace(/\.$/, "")}: ${values}.`
+const withValues = (sentence: string, values: string): string => {
+  const shown = values.length > valuesMaxChars ? `${values.slice(0, valuesMaxChars)}…` : values
+  return `${sentence.replace(/\.$/, "")}: ${shown}.`
+}

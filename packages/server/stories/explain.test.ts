@@ -108,6 +108,114 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
+    it.effect("what waits is told with the rule that lets it wait, and until when", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const define = (name: string, reactionConfig: Record<string, unknown>) =>
+          story.post(
+            "/agents",
+            watcher({
+              name,
+              model: silentFor(60_000),
+              reactionConfig: { objectTypes: ["Person"], events: ["created", "updated"], ...reactionConfig }
+            })
+          )
+        yield* define("debounced", { debounceMs: 60_000 })
+        yield* define("batched", { batchSize: 10, maxWaitMs: 60_000 })
+        const queued = yield* define("queued", { concurrencyStrategy: "queue" })
+        yield* define("limited", {
+          rateLimit: { maxRuns: 1, perSeconds: 3_600 },
+          concurrencyStrategy: "parallel"
+        })
+        const single = yield* define("single", { maxConcurrency: 1, concurrencyStrategy: "parallel" })
+        const person = yield* make(story, "Person")
+        for (const agent of [queued, single])
+          yield* entriesWhen(story, agent, 1, (entry) => entry.status === "processing")
+        yield* story.patch(`/objects/${person.id}`, { properties: { name: "Ada" } })
+        const [, ofUpdate] = yield* feedOf(story, 2)
+        const waits = (part: string) => ({
+          outcome: "waiting",
+          rule: null,
+          reason: expect.stringContaining(part),
+          entry: { status: "pending" },
+          run: null
+        })
+        // The releaser says why after it has looked.
+        const told = yield* eventually(
+          explainAll(story, ofUpdate),
+          (all) => all.limited.reason.includes("rateLimit") && all.single.reason.includes("maxConcurrency")
+        )
+        expect(told).toMatchObject({
+          debounced: waits("debounceMs. No run begins before 20"),
+          batched: waits("batchSize"),
+          queued: waits("at work on this object"),
+          limited: waits("rateLimit"),
+          single: waits("maxConcurrency")
+        })
+      })
+    )
+
+    it.effect("where every agent of the project is stopped, that is told", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", watcher())
+        const stop = { stopped: true, reason: "Something is wrong" }
+        yield* story.ask("PUT", "/kill-switch", stop)
+        yield* make(story, "Person")
+        const [event] = yield* feedOf(story, 1)
+        expect(yield* explain(story, agent, event)).toMatchObject({
+          outcome: "waiting",
+          reason: expect.stringContaining("kill switch")
+        })
+        yield* story.ask("PUT", "/kill-switch", { stopped: false })
+        yield* endedRuns(story, agent, 1)
+        expect(yield* explain(story, agent, event)).toMatchObject({ outcome: "woke" })
+      })
+    )
+
+    it.effect("conditions that do not hold and relationships that nobody named are told", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const where = { properties: [{ property: "age", op: "gte", value: 18 }] }
+        const adults = yield* story.post(
+          "/agents",
+          watcher({ reactionConfig: { objectTypes: ["Person"], events: ["created"], where } })
+        )
+        const child = yield* make(story, "Person", { age: 7 })
+        const acme = yield* make(story, "Company")
+        yield* story.post("/relationships", { type: "WORKS_AT", fromId: child.id, toId: acme.id })
+        const [ofChild, , ofWork] = yield* feedOf(story, 3)
+        expect(yield* explain(story, adults, ofChild)).toMatchObject({
+          outcome: "refused",
+          rule: "properties",
+          reason: expect.stringContaining("age gte 18")
+        })
+        expect(yield* explain(story, adults, ofWork)).toMatchObject({
+          outcome: "refused",
+          rule: "relationshipType"
+        })
+      })
+    )
+
+    it.effect("an agent that was disabled after failures is told with what disabled it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post(
+          "/agents",
+          watcher({ model: { provider: "anthropic", name: "none" }, disableAfterFailures: 1 })
+        )
+        yield* make(story, "Person")
+        yield* entriesWhen(story, agent, 1)
+        yield* make(story, "Person")
+        const [, second] = yield* feedOf(story, 2)
+        expect(yield* explain(story, agent, second)).toMatchObject({
+          outcome: "refused",
+          rule: "disabled",
+          reason: expect.stringContaining("It failed once")
+        })
+      })
+    )
+
     it.effect("a failed run is told with its error", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
