@@ -16,6 +16,7 @@ import { ProcessingApi } from "./processing-api.ts"
 import { ContextsApi, RunsApi } from "./runs-api.ts"
 import { ProjectsApi, SystemApi } from "./system-api.ts"
 import { TasksApi } from "./tasks-api.ts"
+import { DeliveriesApi, WebhooksApi } from "./webhooks-api.ts"
 import { TransferApi } from "./transfer-api.ts"
 
 export class Api extends HttpApi.make("tropism")
@@ -34,6 +35,8 @@ export class Api extends HttpApi.make("tropism")
   .add(RunsApi)
   .add(ContextsApi)
   .add(TasksApi)
+  .add(WebhooksApi)
+  .add(DeliveriesApi)
   .middleware(RequestProblems)
   .annotate(HttpApi.ParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotate(HttpApi.HeadersParseOptions, {})

@@ -99,7 +99,7 @@ export class TooManyRequests extends HttpApiError.Problem<TooManyRequests>()(
     title: "There is too much of this already"
   },
   {
-    reason: Schema.Literals(["pendingRuns"]),
+    reason: Schema.Literals(["pendingRuns", "rate"]),
     retryAfterSeconds: Schema.Int
   }
 ) {}

@@ -46,6 +46,9 @@ export type ImportId = typeof ImportId.Type
 export const ToolCallId = Uuid.pipe(Schema.brand("ToolCallId"))
 export type ToolCallId = typeof ToolCallId.Type
 
+export const WebhookId = Uuid.pipe(Schema.brand("WebhookId"))
+export type WebhookId = typeof WebhookId.Type
+
 /** Proves that its holder is the one attempt that may write for a run. */
 export const AttemptToken = Uuid.pipe(Schema.brand("AttemptToken"))
 export type AttemptToken = typeof AttemptToken.Type

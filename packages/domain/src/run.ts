@@ -7,7 +7,7 @@
  */
 import { Schema } from "effect"
 import { GraphEvent } from "./graph.ts"
-import { AgentId, GraphEventId, RunId, Timestamp } from "./ids.ts"
+import { AgentId, GraphEventId, RunId, Timestamp, WebhookId } from "./ids.ts"
 
 export const RunStatus = Schema.Literals([
   "queued",
@@ -50,6 +50,8 @@ export const Trigger = Schema.Struct({
   /** The newest of the missed instants that the run makes up for, beside its own. */
   madeUpUntil: Schema.optionalKey(Timestamp),
   /** The events that the run handles, oldest first. */
+  /** What a webhook was given: its id, and the sender's own for the delivery. */
+  delivery: Schema.optionalKey(Schema.Struct({ webhookId: WebhookId, id: Schema.String })),
   events: Schema.optionalKey(
     Schema.Array(
       Schema.Struct({

@@ -102,6 +102,15 @@ export const dispatchLimits = {
   batchSchedules: 50,
   /** An instant that is found later than this was missed. Under a minute: then no two instants are on time at once. */
   scheduleGraceMs: 59_000,
+  /** Between a delivery's timestamp and this server's clock, either way. */
+  webhookToleranceMs: 300_000,
+  webhooksPerAgent: 20,
+  /** Signatures of one delivery that are looked at. */
+  webhookSignatures: 8,
+  /** A delivery's id is remembered for this long, and its timestamp is refused long before. */
+  deliveryKeptSeconds: 2_592_000,
+  /** Old deliveries that go with each new one. */
+  deliveriesForgotten: 10,
   /** Missed instants of one schedule that are made up for, the newest. */
   catchUpInstants: 100
 } as const

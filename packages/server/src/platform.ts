@@ -18,12 +18,14 @@ import { Database } from "./database/database.ts"
 import { Projects } from "./database/projects.ts"
 import { Chains } from "./dispatch/chain-reading.ts"
 import { Admission } from "./dispatch/admission.ts"
+import { Deliveries } from "./dispatch/deliveries.ts"
 import { Dispatcher } from "./dispatch/dispatcher.ts"
 import { Releaser } from "./dispatch/releaser.ts"
 import { Explanations } from "./dispatch/explanations.ts"
 import { Retries } from "./dispatch/retries.ts"
 import { Scheduler } from "./dispatch/scheduler.ts"
 import { Triggers } from "./dispatch/triggers.ts"
+import { Webhooks } from "./dispatch/webhooks.ts"
 import { Authorities } from "./graph/authority.ts"
 import { Exporter } from "./graph/exporter.ts"
 import { Gateway } from "./graph/gateway.ts"
@@ -106,6 +108,8 @@ const dispatch = Layer.mergeAll(
   Retries.layer,
   Chains.layer,
   Explanations.layer,
+  Webhooks.layer,
+  Deliveries.layer,
   Sweeps.layer
 ).pipe(Layer.provideMerge(Admission.layer))
 

@@ -257,6 +257,14 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const run = yield* other.post(`/agents/${agent.id}/trigger`)
         yield* other.post("/contexts", { name: "theirs", agentId: agent.id })
         const theirEvent = (yield* feedOf(other, 1))[0]
+        const theirImport = "00000000-0000-7000-8000-000000000001"
+        yield* other.send(
+          "POST",
+          `/api/projects/${other.projectId}/import?format=jsonl&id=${theirImport}`,
+          new TextEncoder().encode('{"kind":"object","type":"Thing","properties":{}}\n'),
+          { "content-type": "application/octet-stream" }
+        )
+        expect((yield* other.get(`/imports/${theirImport}`)).id).toBe(theirImport)
         const foreign = new Map<string, string>([
           ["objects", object.id],
           ["relationships", relationship.id],
@@ -265,10 +273,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           ["chains", run.id],
           ["events", theirEvent.id],
           ["contexts", "theirs"],
+          ["imports", theirImport],
           ["tasks", nobody]
         ])
+        // A webhook's own door answers 401 for all of it: webhooks.test.ts.
         const operations = (yield* operationsOf(story, story.projectId)).filter(({ contract }) =>
-          /\/\{(?!projectId)\w+\}/.test(contract)
+          /^\/api\/projects.*\/\{(?!projectId)\w+\}/.test(contract)
         )
         expect(operations.length).toBeGreaterThan(20)
         for (const { method, path, contract } of operations) {
@@ -329,6 +339,8 @@ const bodies = new Map<string, Json>([
   ["PATCH relationships/{relationshipId}", { properties: {} }],
   ["PATCH agents/{agentId}", {}],
   ["POST agents/{agentId}/trigger", {}],
+  ["POST agents/{agentId}/webhooks", {}],
+  ["POST agents/{agentId}/webhooks/{webhookId}/rotate", {}],
   ["POST contexts/{name}/events", { type: "UserMessageEvent", content: "Hello" }],
   ["POST tasks/{taskId}/approve", {}],
   ["POST tasks/{taskId}/reject", {}]

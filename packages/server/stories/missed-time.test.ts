@@ -121,6 +121,48 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     )
   })
 
+  describe("Requirement: Time that passes while a kill switch is on", () => {
+    it.effect("nothing fires; when the switch is off again, it is caught up with as missed time is", () =>
+      Effect.gen(function* () {
+        const [story, other] = [yield* newStoryHere, yield* newStoryHere]
+        const agent = yield* story.post("/agents", clerk("0 * * * *", { model: saying("Late.") }))
+        const witness = yield* other.post("/agents", clerk("0 * * * *", { model: saying("Seen.") }))
+        const due = hoursBefore(agent.nextFireAt, 2)
+        yield* story.ask("PUT", "/kill-switch", { stopped: true, reason: "Look first." })
+        yield* passUntil(story.access, agent, due)
+        yield* passUntil(story.access, witness, due)
+        // The scheduler has looked when it has fired the other project's.
+        yield* runDueAt(other, witness, due)
+        expect(yield* runsOf(story, agent)).toEqual([])
+        yield* story.ask("PUT", "/kill-switch", { stopped: false })
+        expect(yield* runDueAt(story, agent, due)).toMatchObject({ status: "completed", summary: "Late." })
+      })
+    )
+  })
+
+  describe("Requirement: An agent has no more runs than it may have", () => {
+    it.effect("a schedule that piles them up is skipped at the cap, with its reason", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const settings = {
+          catchUp: "all",
+          overlapPolicy: "allow",
+          maxPendingRuns: 2,
+          model: silentFor(60_000)
+        }
+        const agent = yield* story.post("/agents", clerk("0 * * * *", settings))
+        yield* passUntil(story.access, agent, hoursBefore(agent.nextFireAt, 4))
+        const runs = yield* eventually(
+          runsOf(story, agent),
+          (found) => statusesOf(found).filter((status) => status === "running").length === 2
+        )
+        const skipped = runs.filter(({ status }) => status === "skipped")
+        expect(skipped).toHaveLength(2)
+        for (const { summary } of skipped) expect(summary).toContain("as many as it may have")
+      })
+    )
+  })
+
   describe("Requirement: An instant that comes while the earlier run is at work", () => {
     it.effect("overlapPolicy skip: it is skipped with its reason; the next one runs", () =>
       Effect.gen(function* () {

@@ -35,7 +35,16 @@ interface DueSchedule {
   readonly backlogUntil: Date | null
   readonly catchUp: CatchUp
   readonly overlapPolicy: OverlapPolicy
+  readonly maxPendingRuns: number
   readonly now: Date
+}
+
+/** Runs of an agent that wait or work. */
+interface LiveRuns {
+  readonly agentId: AgentId
+  /** Whether one of them is its schedule's. */
+  readonly isScheduled: boolean
+  readonly count: number
 }
 
 /** A schedule with what becomes of its instants. */
@@ -62,27 +71,28 @@ export class Scheduler extends Context.Service<
       const ids = yield* Ids
       const wakeUps = yield* WakeUps
 
-      const openRun = sql`kb.agent_runs run where run.due_at is not null and run.status in ('queued', 'running')`
-
+      /** While a kill switch is on nothing is due; that time was missed, and is caught up with as the agent says. */
       const claim = Effect.gen(function* () {
         const { projectId } = yield* ProjectTransaction
         return yield* sql<DueSchedule>`
           select schedule.agent_id, agent.version as agent_version, schedule.cron, schedule.timezone, schedule.next_fire_at,
-            schedule.backlog_from, schedule.backlog_until, agent.catch_up, agent.overlap_policy, now() as now
+            schedule.backlog_from, schedule.backlog_until, agent.catch_up, agent.overlap_policy, agent.max_pending_runs, now() as now
           from kb.agent_schedules schedule join kb.agents agent on agent.id = schedule.agent_id
           where schedule.project_id = ${projectId} and agent.enabled and agent.deleted_at is null and not ${isStopped(sql)}
             and (schedule.next_fire_at <= now()
-            or (schedule.backlog_from is not null and not exists (select 1 from ${openRun} and run.agent_id = schedule.agent_id)))
+            or (schedule.backlog_from is not null and not exists (select 1 from kb.agent_runs run
+              where run.agent_id = schedule.agent_id and run.due_at is not null and run.status in ('queued', 'running'))))
           order by schedule.next_fire_at limit ${dispatchLimits.batchSchedules}
-          for update of schedule skip locked for key share of agent skip locked`
+          for update of schedule skip locked for no key update of agent skip locked`
       })
 
       /** Asked only once the schedules are held: whoever held them before may have queued a run. */
-      const findBusy = (due: ReadonlyArray<DueSchedule>) =>
+      const findLive = (due: ReadonlyArray<DueSchedule>) =>
         Effect.map(
-          sql<{ agentId: AgentId }>`
-            select distinct run.agent_id from ${openRun} and run.agent_id = any(${due.map((schedule) => schedule.agentId)}::uuid[])`,
-          (rows) => new Set(rows.map(({ agentId }) => agentId))
+          sql<LiveRuns>`
+            select agent_id, bool_or(due_at is not null) as is_scheduled, count(*)::int as count from kb.agent_runs
+            where agent_id = any(${due.map((schedule) => schedule.agentId)}::uuid[]) and status in ('queued', 'running') group by agent_id`,
+          (rows) => new Map(rows.map((row) => [row.agentId, row]))
         )
 
       const store = (settled: ReadonlyArray<Settled>) => {
@@ -103,8 +113,8 @@ export class Scheduler extends Context.Service<
       const batch = Effect.gen(function* () {
         const due = yield* claim
         if (due.length === 0) return 0
-        const busy = yield* findBusy(due)
-        const settled = due.flatMap((schedule) => settleSchedule(schedule, busy.has(schedule.agentId)) ?? [])
+        const live = yield* findLive(due)
+        const settled = due.flatMap((schedule) => settleSchedule(schedule, live.get(schedule.agentId)) ?? [])
         yield* store(settled)
         yield* runs.queue(
           yield* each(
@@ -157,15 +167,25 @@ export class Scheduler extends Context.Service<
 }
 
 /** What becomes of a schedule's instants; one that this server's calendar cannot read is left to another. */
-const settleSchedule = (schedule: DueSchedule, isBusy: boolean): Settled | undefined => {
+const settleSchedule = (schedule: DueSchedule, live: LiveRuns | undefined): Settled | undefined => {
   const { backlogFrom, backlogUntil, catchUp, nextFireAt, now, overlapPolicy } = schedule
   const rule = Result.getOrUndefined(readCron(schedule.cron, schedule.timezone))
   const later = rule && (nextFireAt > now ? nextFireAt : nextInstant(rule, now))
   if (rule === undefined || later === undefined) return undefined
   const backlog: Backlog | undefined =
     backlogFrom && backlogUntil ? { from: backlogFrom, until: backlogUntil } : undefined
+  const isBusy = live?.isScheduled === true
   const settled = settle({ rule, now, nextFireAt, backlog, catchUp, overlapPolicy, isBusy })
-  return { ...settled, schedule, nextFireAt: later }
+  return { ...withinPlaces(settled, schedule, live?.count ?? 0), schedule, nextFireAt: later }
+}
+
+/** An agent has no more runs than it may have, whatever its schedule says. */
+const withinPlaces = (settled: Settlement, { maxPendingRuns }: DueSchedule, count: number): Settlement => {
+  const places = Math.max(0, maxPendingRuns - count)
+  if (settled.fires.length <= places) return settled
+  const reason = `Skipped: the agent had ${maxPendingRuns} runs that waited or worked, as many as it may have`
+  const omitted = settled.fires.slice(places).map(({ dueAt }): Omission => ({ dueAt, reason }))
+  return { ...settled, fires: settled.fires.slice(0, places), omissions: [...settled.omissions, ...omitted] }
 }
 
 const newRun = (schedule: DueSchedule, { dueAt, until }: Fire, id: RunId): NewRun => ({

@@ -44,7 +44,7 @@ const judgeQuery = Effect.gen(function* () {
   }
 })
 
-const judgeEncoding = Effect.gen(function* () {
+export const judgeEncoding = Effect.gen(function* () {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const encoding = headers["content-encoding"] ?? "identity"
   if (encoding.toLowerCase() !== "identity")
@@ -64,7 +64,7 @@ const judgeFile = Effect.gen(function* () {
 })
 
 /** Reads the body once; the contract decodes the same bytes afterwards. */
-const judgeBody = Effect.gen(function* () {
+export const judgeBody = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (request.method === "GET" || request.method === "HEAD" || request.method === "DELETE") return
   const tooLargeHere = tooLarge(httpLimits.bodyMaxBytes)

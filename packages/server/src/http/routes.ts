@@ -24,6 +24,7 @@ import { processingHandlers } from "./processing-handlers.ts"
 import { contextsHandlers, runsHandlers } from "./runs-handlers.ts"
 import { projectsHandlers, systemHandlers } from "./system-handlers.ts"
 import { tasksHandlers } from "./tasks-handlers.ts"
+import { deliveriesHandlers, webhooksHandlers } from "./webhooks-handlers.ts"
 import { transferHandlers } from "./transfer-handlers.ts"
 
 const handlers = Layer.mergeAll(
@@ -41,7 +42,9 @@ const handlers = Layer.mergeAll(
   definitionsHandlers,
   runsHandlers,
   contextsHandlers,
-  tasksHandlers
+  tasksHandlers,
+  webhooksHandlers,
+  deliveriesHandlers
 )
 
 /** The routes; `consoleFolder` is where the built console lies. */

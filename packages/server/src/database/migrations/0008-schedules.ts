@@ -21,12 +21,15 @@ const schedules = [
   `create index agent_runs_scheduled_open on kb.agent_runs (agent_id) where due_at is not null and status in ('queued', 'running')`,
   `create or replace function kb.projects_with_due_schedules() returns setof uuid
    language sql security definer set search_path = kb, pg_temp as $$
-     select project_id from kb.agent_schedules where next_fire_at <= now()
-     union
-     select project_id from kb.agent_schedules schedule
-     where backlog_from is not null and not exists (
-       select 1 from kb.agent_runs run
-       where run.agent_id = schedule.agent_id and run.due_at is not null and run.status in ('queued', 'running'))
+     select project_id from (
+       select project_id from kb.agent_schedules where next_fire_at <= now()
+       union
+       select project_id from kb.agent_schedules schedule
+       where backlog_from is not null and not exists (
+         select 1 from kb.agent_runs run
+         where run.agent_id = schedule.agent_id and run.due_at is not null and run.status in ('queued', 'running'))
+     ) due
+     where not exists (select 1 from kb.kill_switches switch where switch.project_id is null or switch.project_id = due.project_id)
    $$`
 ]
 
