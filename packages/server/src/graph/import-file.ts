@@ -153,7 +153,11 @@ const openAt = Effect.fnUntraced(function* (
   const reader = makeReader({ bytes: place.bytes, lines: place.lines })
   const pieces = [...rest]
   const pieceReader = { reader, source, pieces }
-  if (file.format === "jsonl") return openReader(pieceReader, place.lines, readJsonRecord)
+  if (file.format === "jsonl") {
+    // A sender that waits for leave to send its body (Expect: 100-continue) has it before the answer begins.
+    if (pieces.length === 0) yield* feed(pieceReader)
+    return openReader(pieceReader, place.lines, readJsonRecord)
+  }
   if (place.bytes === 0) {
     const header = yield* headerOf(yield* nextRecord(pieceReader), file)
     return openReader(pieceReader, 0, (text) => readCsvRow(text, header))
