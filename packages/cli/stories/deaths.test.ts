@@ -1,13 +1,13 @@
 /**
  * The real server, killed in the middle of its work again and again.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
-import { invokeWith, until } from "../testing/invoke.ts"
-import { launch, type Launched, launcher } from "../testing/launch.ts"
+import { until } from "../testing/invoke.ts"
+import { launch, launcher } from "../testing/launch.ts"
+import { dataFolder, kill, start } from "../testing/real-server.ts"
 
 const packageCount = 30
 
@@ -30,51 +30,6 @@ const lockfile = {
     )
   }
 }
-
-const dataFolder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "tropism-deaths-"))),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-)
-
-/** Kills the program itself: the launcher would let it stop. */
-const kill = (server: Launched) =>
-  Effect.gen(function* () {
-    const launcherId = String(server.process.pid)
-    const children = readFileSync(`/proc/${launcherId}/task/${launcherId}/children`, "utf8").trim().split(" ")
-    for (const child of children) process.kill(Number(child), "SIGKILL")
-    yield* until(() => server.code() !== undefined)
-  })
-
-const start = (data: string) =>
-  Effect.gen(function* () {
-    const server = yield* launch(launcher, ["start", "--json"], { TROPISM_DATA: data, PORT: "0" })
-    yield* until(() => server.out().includes("\n") || server.code() !== undefined)
-    const ready: { readonly url: string } = JSON.parse(server.out())
-    const token = readFileSync(join(data, "token"), "utf8").trim()
-    const get = (path: string) =>
-      Effect.promise(() =>
-        fetch(ready.url + path, { headers: { authorization: `Bearer ${token}` } }).then((answer) =>
-          answer.json()
-        )
-      )
-    /** All items of a list, page by page. */
-    const all = (path: string) =>
-      Effect.gen(function* () {
-        const items: Array<Record<string, unknown>> = []
-        let cursor: string | null = null
-        do {
-          const page: { items: Array<Record<string, unknown>>; nextCursor: string | null } = yield* get(
-            `${path}${path.includes("?") ? "&" : "?"}limit=200${cursor === null ? "" : `&cursor=${cursor}`}`
-          )
-          items.push(...page.items)
-          cursor = page.nextCursor
-        } while (cursor !== null)
-        return items
-      })
-    const tropism = (...args: ReadonlyArray<string>) =>
-      invokeWith({ TROPISM_DATA: data }, ...args, "--url", ready.url)
-    return { server, all, tropism }
-  })
 
 const count = <A>(items: ReadonlyArray<A>, key: (item: A) => unknown): ReadonlyMap<unknown, number> => {
   const counts = new Map<unknown, number>()
@@ -106,7 +61,8 @@ describe("kill -9 of the server at any moment", () => {
             })
           )
           yield* kill(life.server)
-          yield* Fiber.join(importing)
+          // It would go on when the server is back, which comes back elsewhere.
+          yield* Fiber.interrupt(importing)
           life = yield* start(data)
         }
         yield* life.tropism("import", file)
