@@ -74,7 +74,7 @@ export const ImportLine = Schema.Union([
     deleted: Schema.Int,
     unchanged: Schema.Int,
     relationshipsCreated: Schema.Int,
-    relationshipsUpdated: Schema.optionalKey(Schema.Int),
+    relationshipsUpdated: Schema.Int,
     relationshipsUnchanged: Schema.optionalKey(Schema.Int),
     relationshipsDeleted: Schema.Int,
     failed: Schema.optionalKey(Schema.Int)

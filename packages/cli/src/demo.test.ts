@@ -22,6 +22,7 @@ const summary = {
   deleted: 0,
   unchanged: 0,
   relationshipsCreated: 2,
+  relationshipsUpdated: 0,
   relationshipsDeleted: 0
 }
 

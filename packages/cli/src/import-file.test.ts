@@ -18,6 +18,7 @@ const finished = {
   deleted: 0,
   unchanged: 3,
   relationshipsCreated: 4,
+  relationshipsUpdated: 0,
   relationshipsDeleted: 0
 }
 const progress = (done: number) => ({ type: "progress", done, total: 8 })

@@ -249,7 +249,7 @@ export const summarySentence = (summary: ImportSummary): string => {
   ])
   const relationships = counts([
     [summary.relationshipsCreated, "created"],
-    [summary.relationshipsUpdated ?? 0, "updated"],
+    [summary.relationshipsUpdated, "updated"],
     [summary.relationshipsDeleted, "deleted"],
     [summary.relationshipsUnchanged ?? 0, "unchanged"]
   ])

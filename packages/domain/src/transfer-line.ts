@@ -9,7 +9,7 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import { ObjectKey, ObjectType } from "./graph.ts"
 import { ObjectId } from "./ids.ts"
-import { isJsonObject, type JsonFault, Properties } from "./json.ts"
+import { findFault, findPropertiesFault, isJsonObject, type JsonFault, Properties } from "./json.ts"
 import { scanJson } from "./json-text.ts"
 import { schemaFaults } from "./schema-faults.ts"
 
@@ -64,7 +64,16 @@ export const toTransferLine = (value: unknown): Result.Result<TransferLine, Json
   const line: Result.Result<TransferLine, Schema.SchemaError> = Object.hasOwn(value, "relationship")
     ? decodeRelationship(value)
     : decodeObject(value)
-  return Result.mapError(line, ({ issue }) => firstFault(issue))
+  return Result.flatMap(
+    Result.mapError(line, ({ issue }) => firstFault(issue)),
+    keepable
+  )
+}
+
+/** Judges what the database could not keep here already, where it costs nobody else anything. */
+const keepable = (line: TransferLine): Result.Result<TransferLine, JsonFault> => {
+  const fault = findFault(line) ?? findPropertiesFault(line.properties ?? {})
+  return fault ? Result.fail(fault) : Result.succeed(line)
 }
 
 const firstFault = (issue: SchemaIssue.Issue): JsonFault =>

@@ -102,6 +102,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             deleted: 0,
             unchanged: 0,
             relationshipsCreated: relationships.length,
+            relationshipsUpdated: 0,
             relationshipsDeleted: 0
           })
           const effect = objects.find((object) => object.properties.path === "node_modules/effect")
@@ -120,6 +121,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             deleted: 0,
             unchanged: objects.length,
             relationshipsCreated: 0,
+            relationshipsUpdated: 0,
             relationshipsDeleted: 0
           })
           expect(yield* countRows(story)).toEqual(rows)
@@ -150,6 +152,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             deleted: 1,
             unchanged: 3,
             relationshipsCreated: 2,
+            relationshipsUpdated: 0,
             relationshipsDeleted: 1
           })
           expect(versionsOf(yield* allOf(story, "/objects"))).toEqual({
@@ -205,6 +208,29 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         )
         expect(versionsOf(others)).toEqual({ other: [undefined, 1], "other/rope": ["9.0.0", 1] })
       })
+    )
+
+    it.effect(
+      "of a lockfile that asks for another range updates the relationship, which stays the one it was",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* importLock(story, before)
+          const versions = Effect.map(
+            allOf(story, "/relationships"),
+            (all) => new Map(all.map(({ id, version, properties }) => [id, [version, properties.range]]))
+          )
+          const first = yield* versions
+          expect(yield* importLock(story, before.replace('"oil":"*"', '"oil":"^3.0.0"'))).toMatchObject({
+            updated: 0,
+            relationshipsCreated: 0,
+            relationshipsUpdated: 1,
+            relationshipsDeleted: 0
+          })
+          const second = yield* versions
+          expect([...second.keys()]).toEqual([...first.keys()])
+          expect([...second.values()].filter(([version]) => version !== 1)).toEqual([[2, "^3.0.0"]])
+        })
     )
 
     it.effect("twice at the same moment ends with each package once", () =>

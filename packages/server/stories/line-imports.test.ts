@@ -153,6 +153,30 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("undoes what the graph refuses, alone", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const large = (name: string) => ({ [name]: "x".repeat(200_000) })
+        yield* importLines(story, jsonl(person("ada", large("first")), knows(ada, ada, large("first"))))
+        const rows = yield* countRows(story)
+        const told = yield* importLines(
+          story,
+          jsonl(person("ada", large("second")), knows(ada, ada, large("second")), person("grace"))
+        )
+        expect(told.filter((line) => line.type === "badLine")).toEqual([
+          { type: "badLine", line: 1, message: expect.stringContaining("262144 bytes") },
+          { type: "badLine", line: 2, message: expect.stringContaining("262144 bytes") }
+        ])
+        expect(last(told)).toMatchObject({ created: 1, updated: 0, relationshipsUpdated: 0, failed: 2 })
+        const after = yield* countRows(story)
+        expect(Object.keys(after).filter((table) => after[table] !== rows[table])).toEqual([
+          "graph_objects",
+          "graph_object_versions",
+          "graph_events"
+        ])
+      })
+    )
+
     it.effect("tells the first hundred bad lines and counts the others", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

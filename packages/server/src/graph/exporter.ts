@@ -15,6 +15,7 @@ import { type Cause, Context, Effect, Layer, Queue, Semaphore, Stream } from "ef
 import { SqlClient } from "effect/sql"
 import { Database, onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { transferLimits } from "../limits.ts"
+import { upTo } from "./moments.ts"
 
 export interface ExportFilter {
   /** Only these types, and the relationships between them; undefined for all. */
@@ -79,12 +80,13 @@ export class Exporter extends Context.Service<
         )
       }, orDie)
 
-      /** What stood in an entity at a time, to the millisecond: the last event of it up to then has it as it was. */
-      const lastEvent = (asOf: Date) => sql`
+      /** What an entity was at a time. */
+      const past = (versions: string, entityId: string, asOf: Date) => sql`
         cross join lateral (
-          select event.type as change, event.snapshot from kb.graph_events event
-          where event.entity_id = one.id and event.created_at < ${asOf}::timestamptz + interval '1 millisecond' order by event.version desc limit 1
+          select type, properties from ${sql.literal(versions)} where ${sql.literal(entityId)} = one.id and ${upTo(sql, asOf)}
         ) past`
+      const pastObject = (asOf: Date) => past("kb.graph_object_versions", "object_id", asOf)
+      const pastRelationship = (asOf: Date) => past("kb.graph_relationship_versions", "relationship_id", asOf)
 
       const readObjects = ({ types, asOf }: ExportFilter) =>
         Effect.fnUntraced(function* (after: string, limit: number) {
@@ -94,12 +96,12 @@ export class Exporter extends Context.Service<
             ...(types === undefined ? [] : [sql`one.type = any(${types})`]),
             asOf === undefined
               ? sql`one.deleted_at is null`
-              : sql`past.change <> 'deleted' and one.purged_at is null`
+              : sql`past.type <> 'deleted' and one.purged_at is null`
           ]
-          const properties = asOf === undefined ? sql`one.properties` : sql`past.snapshot->'properties'`
+          const properties = asOf === undefined ? sql`one.properties` : sql`past.properties`
           return yield* sql<ObjectPart>`
             select one.id, one.type, one.key, ${properties} as properties
-            from kb.graph_objects one ${asOf === undefined ? sql`` : lastEvent(asOf)}
+            from kb.graph_objects one ${asOf === undefined ? sql`` : pastObject(asOf)}
             where ${sql.and(where)} order by one.id limit ${limit}`
         }, orDie)
 
@@ -109,15 +111,15 @@ export class Exporter extends Context.Service<
           const where = [
             sql`one.project_id = ${projectId} and one.id > ${after}`,
             ...(types === undefined ? [] : [sql`start.type = any(${types}) and finish.type = any(${types})`]),
-            asOf === undefined ? sql`one.deleted_at is null` : sql`past.change <> 'deleted'`
+            asOf === undefined ? sql`one.deleted_at is null` : sql`past.type <> 'deleted'`
           ]
-          const properties = asOf === undefined ? sql`one.properties` : sql`past.snapshot->'properties'`
+          const properties = asOf === undefined ? sql`one.properties` : sql`past.properties`
           return yield* sql<RelationshipPart>`
             select one.id, one.type, ${properties} as properties, start.id as from_id, start.type as from_type, start.key as from_key,
               finish.id as to_id, finish.type as to_type, finish.key as to_key
             from kb.graph_relationships one
             join kb.graph_objects start on start.id = one.from_id join kb.graph_objects finish on finish.id = one.to_id
-            ${asOf === undefined ? sql`` : lastEvent(asOf)}
+            ${asOf === undefined ? sql`` : pastRelationship(asOf)}
             where ${sql.and(where)} order by one.id limit ${limit}`
         }, orDie)
 

@@ -5,16 +5,17 @@
  *
  * What the lines speak of is read at once, objects under lock; then each change
  * goes through the gateway. Of a line that says what is so already nothing is
- * written. When somebody else was faster (a key or a relationship came or went
- * meanwhile) the batch fails as `Raced`, and its transaction is done again.
+ * written. Nearly always nothing is refused, so a batch is applied without
+ * savepoints first; when something is, or when somebody else was faster, its
+ * transaction is undone and done again with more care.
  */
 import type { LineCounts } from "@tropism/api/transfer-api"
 import type { Change } from "@tropism/domain/change"
 import type { ObjectId } from "@tropism/domain/ids"
-import { canonicalJson, isJsonObject, mergePatch, type Properties } from "@tropism/domain/json"
+import { canonicalJson, isJsonObject, type Properties } from "@tropism/domain/json"
 import type { LineEnd, ObjectLine, RelationshipLine } from "@tropism/domain/transfer-line"
 import { Context, Effect, Layer, Schema } from "effect"
-import type { ProjectTransaction } from "../database/database.ts"
+import { Database, type ProjectTransaction } from "../database/database.ts"
 import { Gateway } from "./gateway.ts"
 import { ImportLookup, type KnownRelationship, type Pair, pairOf } from "./import-lookup.ts"
 import { noCounts } from "./imports.ts"
@@ -33,30 +34,40 @@ export interface BatchOutcome {
   readonly badLines: ReadonlyArray<{ readonly line: number; readonly message: string }>
 }
 
-/** Somebody else changed what the batch had read: do its transaction again. */
-export class Raced extends Schema.TaggedError<Raced>()("Raced", {}) {}
+/** The batch met something that it had not expected: undo its transaction and do it again, with more care. */
+export class BatchUndone extends Schema.TaggedError<BatchUndone>()("BatchUndone", {}) {}
+
+/**
+ * How a batch is applied.
+ *
+ * - `quick`: without savepoints; the first refusal undoes it.
+ * - `careful`: each line can be undone alone; what somebody else's write explains undoes the batch.
+ * - `last`: like `careful`, and what was raced for is a bad line.
+ */
+export type BatchCare = "quick" | "careful" | "last"
 
 export class ImportBatch extends Context.Service<
   ImportBatch,
   {
-    /** Applies the lines; `mayRace` is false for the last try, where what was raced for is a bad line. */
+    /** Applies the lines in the caller's transaction. */
     readonly apply: (
       lines: ReadonlyArray<ReadLine>,
       author: Author,
-      mayRace: boolean
-    ) => Effect.Effect<BatchOutcome, Raced, ProjectTransaction>
+      care: BatchCare
+    ) => Effect.Effect<BatchOutcome, BatchUndone, ProjectTransaction>
   }
 >()("@tropism/server/graph/ImportBatch") {
   static readonly layer = Layer.effect(
     ImportBatch,
     Effect.gen(function* () {
+      const database = yield* Database
       const gateway = yield* Gateway
       const lookup = yield* ImportLookup
 
       const apply = Effect.fn("ImportBatch.apply")(function* (
         lines: ReadonlyArray<ReadLine>,
         author: Author,
-        mayRace: boolean
+        care: BatchCare
       ) {
         const objectLines = lines.filter(isObjectLine)
         const relationshipLines = lines.filter(isRelationshipLine)
@@ -74,14 +85,17 @@ export class ImportBatch extends Context.Service<
 
         const change = (wanted: Change) => gateway.apply(wanted, author)
 
-        /** Does what one line says; a refusal is told with its line, a race undoes the batch. */
+        /** Does what one line says. What is refused is undone: with the whole batch, or alone. */
         const each =
           <A extends ReadLine>(act: (line: A) => Effect.Effect<void, ChangeRefused, ProjectTransaction>) =>
           (line: A) =>
-            Effect.catchTag(act(line), "ChangeRefused", (refusal) =>
-              mayRace && raced.has(refusal.reason)
-                ? Effect.fail(new Raced())
-                : refuse(line.line, sentenceOf(refusal))
+            Effect.catchTag(
+              care === "quick" ? act(line) : database.attempt(act(line)),
+              "ChangeRefused",
+              (refusal) =>
+                care === "quick" || (care === "careful" && raced.has(refusal.reason))
+                  ? Effect.fail(new BatchUndone())
+                  : refuse(line.line, sentenceOf(refusal))
             )
 
         const putObject = Effect.fnUntraced(function* ({ line, value }: ObjectReadLine) {
@@ -130,19 +144,17 @@ export class ImportBatch extends Context.Service<
             const before = present.get(pairOf(pair))
             const patch = mergePatchTo(before?.properties ?? {}, one.value.properties ?? {})
             if (before && isEmpty(patch)) return void (counts.relationshipsUnchanged += 1)
-            if (before) yield* change({ type: "deleteRelationship", relationshipId: before.id })
-            const data = before ? mergePatch(before.properties, patch) : (one.value.properties ?? {})
-            const { entity } = yield* change({
-              type: "createRelationship",
-              relationship: pair,
-              data: isJsonObject(data) ? data : {}
-            })
+            const { entity } = yield* change(
+              before
+                ? { type: "updateRelationship", relationshipId: before.id, data: patch }
+                : { type: "createRelationship", relationship: pair, data: one.value.properties ?? {} }
+            )
             if (entity.kind === "relationship") present.set(pairOf(pair), entity.relationship)
             counts[before ? "relationshipsUpdated" : "relationshipsCreated"] += 1
           })
 
         yield* Effect.forEach(objectLines, each(putObject), { discard: true })
-        if (!(yield* lookup.remember(known.named()))) return yield* new Raced()
+        if (!(yield* lookup.remember(known.named()))) return yield* new BatchUndone()
         const present = yield* lookup.relationships(relationshipLines.flatMap((one) => pairFor(one) ?? []))
         yield* Effect.forEach(relationshipLines, each(putRelationship(present)), { discard: true })
         return { counts, badLines: badLines.toSorted((a, b) => a.line - b.line) }

@@ -26,7 +26,13 @@ export const dependencyType = "DEPENDS_ON"
 /** What an import of a lockfile has done so far. */
 type Counts = Pick<
   Extract<ImportLine, { readonly type: "finished" }>,
-  "created" | "updated" | "deleted" | "unchanged" | "relationshipsCreated" | "relationshipsDeleted"
+  | "created"
+  | "updated"
+  | "deleted"
+  | "unchanged"
+  | "relationshipsCreated"
+  | "relationshipsUpdated"
+  | "relationshipsDeleted"
 >
 
 export class Importer extends Context.Service<
@@ -69,6 +75,7 @@ export class Importer extends Context.Service<
               deleted: 0,
               unchanged: plan.unchangedPackages,
               relationshipsCreated: 0,
+              relationshipsUpdated: 0,
               relationshipsDeleted: 0
             }
 
@@ -129,17 +136,14 @@ const changesOf = (
     case "createDependency":
       return Effect.map(related(step, ids), (change) => [change])
     case "updateDependency":
-      return Effect.map(related(step, ids), (change) => [
-        { type: "deleteRelationship", relationshipId: step.id },
-        change
-      ])
+      return Effect.succeed([{ type: "updateRelationship", relationshipId: step.id, data: step.patch }])
     case "deleteDependency":
       return Effect.succeed([{ type: "deleteRelationship", relationshipId: step.id }])
   }
 }
 
 const related = (
-  step: Extract<ImportStep, { readonly type: "createDependency" | "updateDependency" }>,
+  step: Extract<ImportStep, { readonly type: "createDependency" }>,
   ids: ReadonlyMap<string, ObjectId>
 ): Effect.Effect<Change, ChangeRefused> => {
   const fromId = ids.get(step.fromKey)
@@ -161,6 +165,7 @@ const count = (counts: { -readonly [K in keyof Counts]: Counts[K] }, step: Impor
   else if (step.type === "deletePackage") counts.deleted += 1
   else if (step.type === "deleteDependency") counts.relationshipsDeleted += 1
   else if (step.type === "createDependency") counts.relationshipsCreated += 1
+  else if (step.type === "updateDependency") counts.relationshipsUpdated += 1
 }
 
 const batches = <A>(items: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>

@@ -55,9 +55,9 @@ export class LineImporter extends Context.Service<
       ): Effect.Effect<void, SendingLost> => {
         const { projectId, by } = session.request
         const author = { actor: { actorType: "user", actorId: by }, cause: direct } as const
-        const isLastTry = tries >= transferLimits.batchMaxTries
+        const care = tries === 1 ? "quick" : tries < transferLimits.batchMaxTries ? "careful" : "last"
         const transaction = Effect.gen(function* () {
-          const outcome = yield* batch.apply(lines, author, !isLastTry)
+          const outcome = yield* batch.apply(lines, author, care)
           const bad = [...badLines, ...outcome.badLines].toSorted((a, b) => a.line - b.line).map(shortened)
           const counts = addCounts(session.counts, outcome.counts, badLines.length)
           const shown = [...session.badLines, ...bad].slice(0, transferLimits.badLinesShown)
@@ -78,7 +78,7 @@ export class LineImporter extends Context.Service<
                 progressOf(session, place)
               )
             }),
-            Effect.catchTag("Raced", () => commit(session, { lines, badLines, place }, tries + 1))
+            Effect.catchTag("BatchUndone", () => commit(session, { lines, badLines, place }, tries + 1))
           )
       }
 
