@@ -121,5 +121,5 @@ export const allowanceOf = (standing: Standing): Allowance => {
 /** Places below the cap; a long queue is filled up in portions, since each portion costs a transaction. */
 const pendingPlaces = (maxPendingRuns: number, liveRuns: number): number => {
   const free = maxPendingRuns - liveRuns
-  return free >= Math.min(dispatchLimits.releaseRuns, Math.ceil(maxPendingRuns / 2)) ? free : 0
+  return free >= Math.max(1, Math.min(dispatchLimits.releaseRuns, Math.floor(maxPendingRuns / 10))) ? free : 0
 }

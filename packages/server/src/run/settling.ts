@@ -36,7 +36,8 @@ export const makeSettling = Effect.gen(function* () {
     const ended = yield* sql<Line & { readonly id: EntryId }>`
       update kb.agent_processing_log set status = ${ending.status}, completed_at = now(), error_message = ${ending.message},
         reason = coalesce(${ending.reason ?? null}, reason), dead_lettered_at = case when ${ending.status === "completed"} then null else now() end
-      where id in (select id from kb.agent_processing_log entry where entry.project_id = ${projectId} and ${which} order by id for no key update)
+      where id = any(array(
+        select id from kb.agent_processing_log entry where entry.project_id = ${projectId} and ${which} order by id for no key update))
       returning id, agent_id, graph_object_id`
     if (ended.length > 0 && ending.status !== "completed" && ending.isFinal !== true)
       yield* openNextAttempts(ended.map(({ id }) => id))
@@ -52,13 +53,15 @@ export const makeSettling = Effect.gen(function* () {
         select distinct line."agentId" as agent_id, line."graphObjectId" as graph_object_id
         from jsonb_to_recordset(${JSON.stringify(lines)}::text::jsonb) as line("agentId" uuid, "graphObjectId" uuid)
       ), freed as (
-        update kb.agent_processing_log entry set parked = false from line cross join lateral (
-          select next.id from kb.agent_processing_log next
-          where next.agent_id = line.agent_id and next.graph_object_id = line.graph_object_id
-            and next.status = 'pending' and next.run_id is null
-          order by next.object_version, next.attempt limit 1
-        ) first
-        where entry.id = first.id and entry.parked and entry.status = 'pending' and entry.run_id is null
+        update kb.agent_processing_log entry set parked = false
+        where entry.id = any(array(
+          select first.id from line cross join lateral (
+            select next.id, next.parked from kb.agent_processing_log next
+            where next.agent_id = line.agent_id and next.graph_object_id = line.graph_object_id
+              and next.status = 'pending' and next.run_id is null
+            order by next.object_version, next.attempt limit 1
+          ) first where first.parked order by first.id
+        )) and case when entry.run_id is null then entry.status = 'pending' else false end
       )
       select exists (
         select 1 from kb.agent_processing_log entry

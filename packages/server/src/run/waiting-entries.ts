@@ -96,6 +96,8 @@ export class WaitingEntries extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const { letGo } = yield* makeSettling
       const look = yield* makeLook
+      /** Says `pending without a run` so that PostgreSQL finds the rows by their keys and reads none of the indexes of all that waits. */
+      const stillWaits = sql`case when entry.run_id is null then entry.status = 'pending' else false end`
 
       const dueAgents = Effect.fn("WaitingEntries.dueAgents")(function* (
         after: AgentId | undefined,
@@ -106,11 +108,12 @@ export class WaitingEntries extends Context.Service<
           with recursive found(agent_id) as (
             (select agent_id from kb.agent_processing_log
               where project_id = ${projectId} and status = 'pending' and run_id is null and not parked
-                and agent_id > ${after ?? "00000000-0000-0000-0000-000000000000"} order by agent_id limit 1)
+                and agent_id > ${after ?? "00000000-0000-0000-0000-000000000000"}
+              order by agent_id, coalesce(due_at, created_at) limit 1)
             union all
             select (select next.agent_id from kb.agent_processing_log next
               where next.project_id = ${projectId} and next.status = 'pending' and next.run_id is null and not next.parked
-                and next.agent_id > found.agent_id order by next.agent_id limit 1)
+                and next.agent_id > found.agent_id order by next.agent_id, coalesce(next.due_at, next.created_at) limit 1)
             from found where found.agent_id is not null
           )
           select found.agent_id from found cross join lateral (
@@ -142,7 +145,7 @@ export class WaitingEntries extends Context.Service<
           update kb.agent_processing_log entry
           set run_id = row."runId", exclusive = row.exclusive, parked = false, due_at = null, reason = null
           from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as row(id uuid, "runId" uuid, exclusive boolean)
-          where entry.id = row.id and entry.status = 'pending' and entry.run_id is null`
+          where entry.id = row.id and ${stillWaits}`
       }, orDie)
 
       const postpone = Effect.fn("WaitingEntries.postpone")(function* (entries: ReadonlyArray<Postponed>) {
@@ -152,7 +155,7 @@ export class WaitingEntries extends Context.Service<
           set due_at = coalesce(row."dueAt", entry.due_at), parked = row."isParked", reason = row.reason
           from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb)
             as row(id uuid, "dueAt" timestamptz, "isParked" boolean, reason text)
-          where entry.id = row.id and entry.status = 'pending' and entry.run_id is null
+          where entry.id = row.id and ${stillWaits}
             and (coalesce(row."dueAt", entry.due_at), row."isParked", row.reason) is distinct from (entry.due_at, entry.parked, entry.reason)
           returning row."isParked" or row."dueAt" is not null as is_moved`
         return rows.filter((row) => row.isMoved).length
@@ -165,7 +168,7 @@ export class WaitingEntries extends Context.Service<
         yield* sql`
           update kb.agent_processing_log entry set status = 'skipped', parked = false, due_at = null, completed_at = now(), reason = row.reason
           from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as row(id uuid, reason text)
-          where entry.id = row.id and entry.status = 'pending' and entry.run_id is null`
+          where entry.id = row.id and ${stillWaits}`
         yield* letGo(entries)
       }, orDie)
 
@@ -178,11 +181,11 @@ export class WaitingEntries extends Context.Service<
         // The last of each line first: what is left when the limit cuts still begins with the head of its line.
         const rows = yield* sql`
           update kb.agent_processing_log set status = 'skipped', parked = false, due_at = null, completed_at = now(), reason = ${reason}
-          where id in (
+          where id = any(array(
             select id from kb.agent_processing_log
             where agent_id = any(${agents}::uuid[]) and status = 'pending' and run_id is null
             order by agent_id, graph_object_id, object_version desc limit ${limit}
-          ) returning 1`
+          )) returning 1`
         return rows.length
       }, orDie)
 
