@@ -1,20 +1,36 @@
 /**
  * What an agent has handled, has not handled, and should handle again.
  */
-import { AgentId, EntryId, ProjectId } from "@tropism/domain/ids"
-import { batchMaxItems, EntryStatus, ProcessingEntry } from "@tropism/domain/processing"
+import { AgentId, EntryId, GraphEventId, ObjectId, ProjectId } from "@tropism/domain/ids"
+import {
+  batchMaxItems,
+  BatchTriggered,
+  EntryStatus,
+  PendingEvent,
+  ProcessingEntry
+} from "@tropism/domain/processing"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { Page, PageQuery } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
 
+/** Ids of a request, each once. */
+const named = <S extends Schema.Top>(id: S) =>
+  Schema.optional(
+    Schema.NullOr(Schema.Array(id).check(Schema.isBetweenLength(1, batchMaxItems), Schema.isUnique()))
+  )
+
 /** Without `ids` the oldest dead letters, up to the bound. */
 export const RedriveInput = Schema.Struct({
-  ids: Schema.optional(
-    Schema.NullOr(Schema.Array(EntryId).check(Schema.isBetweenLength(1, batchMaxItems), Schema.isUnique()))
-  )
+  ids: named(EntryId)
 }).annotate({ identifier: "RedriveInput" })
+
+/** Either objects, each at its newest version, or events. */
+export const BatchTriggerInput = Schema.Struct({
+  objectIds: named(ObjectId),
+  eventIds: named(GraphEventId)
+}).annotate({ identifier: "BatchTriggerInput" })
 
 export const Redriven = Schema.Struct({
   redriven: Schema.Array(Schema.Struct({ entryId: EntryId, newEntryId: EntryId, attempt: Schema.Int })),
@@ -48,6 +64,20 @@ export class ProcessingApi extends HttpApiGroup.make("processing")
       params: agent,
       payload: RedriveInput,
       success: Redriven,
+      error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]
+    }),
+    /** Objects that the agent has not handled at their present version, newest first; a page may hold few and still have a next one. */
+    HttpApiEndpoint.get("pendingEvents", "/agents/:agentId/pending-events", {
+      params: agent,
+      query: PageQuery,
+      success: Page(PendingEvent),
+      error: [NotFound, InvalidInput]
+    }),
+    /** Queues a run for each object or event that is not handled; each is a chain of its own. */
+    HttpApiEndpoint.post("batchTrigger", "/agents/:agentId/batch-trigger", {
+      params: agent,
+      payload: BatchTriggerInput,
+      success: BatchTriggered,
       error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]
     })
   )

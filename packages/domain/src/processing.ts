@@ -56,3 +56,24 @@ export const ProcessingEntry = Schema.Struct({
   createdAt: Timestamp
 }).annotate({ identifier: "ProcessingEntry" })
 export type ProcessingEntry = typeof ProcessingEntry.Type
+
+/** An object that an agent has not handled, by the event that stands for it, and why. */
+export const PendingEvent = Schema.Struct({
+  objectId: ObjectId,
+  objectType: Schema.String,
+  /** The version that the event made: the newest of a kind that the agent reacts to. */
+  version: Schema.Int,
+  eventId: GraphEventId,
+  /** The newest attempt, when there was any. */
+  entryId: Schema.NullOr(EntryId),
+  why: Schema.Literals(["skipped", "failed", "abandoned", "refused", "notEnabled", "notConcerned"]),
+  reason: Schema.String
+}).annotate({ identifier: "PendingEvent" })
+export type PendingEvent = typeof PendingEvent.Type
+
+/** What became of objects or events that somebody wants handled; `id` is the one that was named. */
+export const BatchTriggered = Schema.Struct({
+  queued: Schema.Array(Schema.Struct({ id: Schema.String, entryId: EntryId, runId: RunId })),
+  skipped: Schema.Array(Schema.Struct({ id: Schema.String, reason: Schema.String }))
+}).annotate({ identifier: "BatchTriggered" })
+export type BatchTriggered = typeof BatchTriggered.Type

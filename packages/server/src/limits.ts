@@ -96,6 +96,8 @@ export const dispatchLimits = {
   runMaxEvents: 1_000,
   /** Tries of one processing entry in all. */
   entryMaxAttempts: 20,
+  /** Objects that one page of pending events looks at. */
+  pendingLookObjects: 1_000,
   /** Between two looks at the schedules. */
   scheduleIntervalMs: 1_000,
   /** Schedules fired in one transaction. */

@@ -19,7 +19,9 @@ import { Projects } from "./database/projects.ts"
 import { Chains } from "./dispatch/chain-reading.ts"
 import { Admission } from "./dispatch/admission.ts"
 import { Deliveries } from "./dispatch/deliveries.ts"
+import { BatchTriggers } from "./dispatch/batch-triggers.ts"
 import { Dispatcher } from "./dispatch/dispatcher.ts"
+import { PendingEvents } from "./dispatch/pending-events.ts"
 import { Releaser } from "./dispatch/releaser.ts"
 import { Explanations } from "./dispatch/explanations.ts"
 import { Retries } from "./dispatch/retries.ts"
@@ -106,6 +108,8 @@ const dispatch = Layer.mergeAll(
   Scheduler.layer,
   Triggers.layer,
   Retries.layer,
+  PendingEvents.layer,
+  BatchTriggers.layer,
   Chains.layer,
   Explanations.layer,
   Webhooks.layer,

@@ -14,7 +14,7 @@ import { KillSwitches } from "../run/kill-switches.ts"
 
 /** Why an agent is not triggered; nothing was queued. */
 export class TriggerRefused extends Schema.TaggedError<TriggerRefused>()("TriggerRefused", {
-  reason: Schema.Literals(["agentDisabled", "stopped", "pendingRuns"]),
+  reason: Schema.Literals(["agentDisabled", "stopped", "pendingRuns", "noReaction"]),
   detail: Schema.String
 }) {}
 

@@ -15,13 +15,17 @@ export const pageById = Effect.fn("pageById")(function* <A extends { readonly id
   request: PageRequest,
   read: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<A>, E, R>
 ) {
-  if (request.cursor !== undefined && !uuid.test(request.cursor)) return yield* badCursor
+  const before = yield* cursorId(request)
   return yield* paged(
     request,
-    (limit) => read(request.cursor, limit),
+    (limit) => read(before, limit),
     (item) => item.id
   )
 })
+
+/** The id that a cursor is, where ids are cursors. */
+export const cursorId = ({ cursor }: PageRequest): Effect.Effect<string | undefined, InvalidInput> =>
+  cursor === undefined || uuid.test(cursor) ? Effect.succeed(cursor) : badCursor
 
 /** A page of rows whose numbers are cursors. */
 export const pageByNumber = Effect.fn("pageByNumber")(function* <A, E, R>(

@@ -4,15 +4,19 @@
  * Flow: **http** → dispatch → run → tool → task
  */
 import { Api } from "@tropism/api/api"
-import { Conflict, NotFound } from "@tropism/api/problems"
+import { clampLimit } from "@tropism/api/page"
+import { Conflict, type InvalidInput, NotFound } from "@tropism/api/problems"
+import type { BatchTriggerInput } from "@tropism/api/processing-api"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
+import { BatchTriggers, type Wanted } from "../dispatch/batch-triggers.ts"
+import { PendingEvents } from "../dispatch/pending-events.ts"
 import { Retries } from "../dispatch/retries.ts"
 import { ProcessingLog } from "../run/processing-log.ts"
 import { inProject, reading } from "./access.ts"
-import { pageById } from "./paging.ts"
-import { orNotFound, triggerProblem } from "./refusals.ts"
+import { cursorId, pageById } from "./paging.ts"
+import { invalid, orNotFound, triggerProblem } from "./refusals.ts"
 
 const known = orNotFound("agent")
 
@@ -87,4 +91,43 @@ export const processingHandlers = HttpApiBuilder.group(Api, "processing", (handl
         )
       })
     )
+    .handle(
+      "pendingEvents",
+      Effect.fn("http.processing.pendingEvents")(function* ({ params, query }) {
+        const agents = yield* Agents
+        const pending = yield* PendingEvents
+        const before = yield* cursorId(query)
+        return yield* reading(
+          params.projectId,
+          Effect.flatMap(known(agents.get(params.agentId)), (agent) =>
+            pending.page(agent, before, clampLimit(query.limit))
+          )
+        )
+      })
+    )
+    .handle(
+      "batchTrigger",
+      Effect.fn("http.processing.batchTrigger")(function* ({ params, payload }) {
+        const agents = yield* Agents
+        const batches = yield* BatchTriggers
+        const wanted = yield* wantedOf(payload)
+        return yield* inProject(params.projectId, "editor", ({ userId }) =>
+          Effect.flatMap(known(agents.get(params.agentId)), (agent) =>
+            Effect.catchTag(batches.trigger(agent, wanted, userId), "TriggerRefused", triggerProblem)
+          )
+        )
+      })
+    )
 )
+
+/** Objects or events, and not both: an item would be asked for twice. */
+const wantedOf = ({
+  eventIds,
+  objectIds
+}: typeof BatchTriggerInput.Type): Effect.Effect<Wanted, InvalidInput> => {
+  if (objectIds && !eventIds) return Effect.succeed({ type: "objects", ids: objectIds })
+  if (eventIds && !objectIds) return Effect.succeed({ type: "events", ids: eventIds })
+  return Effect.fail(
+    invalid(objectIds ? "/eventIds" : "/objectIds", "Name either objectIds or eventIds, and not both")
+  )
+}

@@ -66,7 +66,7 @@ export const triggerProblem = ({
 }: TriggerRefused): Effect.Effect<never, Conflict | TooManyRequests, HttpServerRequest.HttpServerRequest> =>
   reason === "pendingRuns"
     ? tooMany(reason, detail, httpLimits.pendingRetryAfterSeconds)
-    : Effect.fail(new Conflict({ reason, detail }))
+    : Effect.fail(new Conflict({ reason: reason === "noReaction" ? "state" : reason, detail }))
 
 export const definitionProblem = (refusal: DefinitionRefused): Conflict | InvalidInput =>
   refusal.reason === "nameTaken"

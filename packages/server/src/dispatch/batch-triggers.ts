@@ -1,0 +1,208 @@
+/**
+ * Lets an agent handle objects or events that a person names.
+ *
+ * Flow: graph → outbox → **dispatch** → run → tool → task
+ *
+ * Each item is a run and a chain of its own. What was handled, is being handled
+ * or has no place is answered with the reason; the unique keys of the processing
+ * log decide between two who ask at once, as they do between two dispatchers.
+ */
+import type { Agent } from "@tropism/domain/agent"
+import type { EntryId, GraphEventId, ObjectId, RunId, UserId } from "@tropism/domain/ids"
+import type { BatchTriggered } from "@tropism/domain/processing"
+import { refusalSentences, type ReactionConfig, refuses } from "@tropism/domain/reaction"
+import { isExclusive, waitSentences } from "@tropism/domain/waiting"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { ProjectTransaction } from "../database/database.ts"
+import { Projects } from "../database/projects.ts"
+import { Ids } from "../ids.ts"
+import { dispatchLimits } from "../limits.ts"
+import { type NewEntry, ProcessingLog } from "../run/processing-log.ts"
+import { Runs } from "../run/runs.ts"
+import { Admission, TriggerRefused } from "./admission.ts"
+import { takePlaces } from "./chains.ts"
+import { reactionRun } from "./reaction-run.ts"
+import { standingsOf } from "./standing.ts"
+import { makeSubjects, type Subject } from "./subjects.ts"
+
+/** What somebody wants handled. */
+export type Wanted =
+  | { readonly type: "objects"; readonly ids: ReadonlyArray<ObjectId> }
+  | { readonly type: "events"; readonly ids: ReadonlyArray<GraphEventId> }
+
+/** A run to be, for one item. */
+interface Item {
+  readonly subject: Subject
+  readonly entry: NewEntry & { readonly runId: RunId }
+}
+
+export class BatchTriggers extends Context.Service<
+  BatchTriggers,
+  {
+    readonly trigger: (
+      agent: Agent,
+      wanted: Wanted,
+      by: UserId
+    ) => Effect.Effect<BatchTriggered, TriggerRefused, ProjectTransaction>
+  }
+>()("@tropism/server/dispatch/BatchTriggers") {
+  static readonly layer = Layer.effect(
+    BatchTriggers,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const projects = yield* Projects
+      const ids = yield* Ids
+      const log = yield* ProcessingLog
+      const runs = yield* Runs
+      const admission = yield* Admission
+      const subjects = yield* makeSubjects
+
+      /** How many runs may begin now; the agent's row is held. */
+      const placesOf = Effect.fnUntraced(function* (agent: Agent, config: ReactionConfig) {
+        const free = yield* admission.places(agent.id)
+        const [standing] = yield* Effect.provideService(standingsOf([agent.id]), SqlClient.SqlClient, sql)
+        if (!standing) return { count: 0, reason: waitSentences.turn }
+        const limits = [
+          { count: free, reason: waitSentences.pendingRuns },
+          ...(config.maxConcurrency === null
+            ? []
+            : [{ count: config.maxConcurrency - standing.liveReactions, reason: waitSentences.concurrency }]),
+          ...(config.rateLimit === null
+            ? []
+            : [{ count: config.rateLimit.maxRuns - standing.begunRuns, reason: waitSentences.rateLimit }])
+        ]
+        return limits.reduce((a, b) => (b.count < a.count ? b : a))
+      })
+
+      const itemOf = Effect.fnUntraced(function* (subject: Subject, config: ReactionConfig, agent: Agent) {
+        const item: Item = {
+          subject,
+          entry: {
+            id: (yield* ids.next) as EntryId,
+            agentId: agent.id,
+            entityType: subject.entityType,
+            graphObjectId: subject.entityId,
+            objectVersion: subject.version,
+            eventType: subject.type,
+            eventId: subject.eventId,
+            attempt: (subject.attempt ?? 0) + 1,
+            runId: (yield* ids.next) as RunId,
+            exclusive: isExclusive(config),
+            dueAt: null,
+            reason: null,
+            standsInLine: false,
+            skips: false
+          }
+        }
+        return item
+      })
+
+      /** Opens the entries, as far as the log lets them, with their runs, each the root of its own chain. */
+      const begin = Effect.fnUntraced(function* (items: ReadonlyArray<Item>, agent: Agent, by: UserId) {
+        const opened = yield* log.open(items.map(({ entry }) => entry))
+        const begun = items.filter(({ entry }) => opened.has(entry.id))
+        yield* takePlaces(begun.map(({ entry }) => [entry.runId as string as GraphEventId])).pipe(
+          Effect.provideService(SqlClient.SqlClient, sql),
+          Effect.provideService(Projects, projects)
+        )
+        yield* runs.queue(begun.map((item) => newRun(item, agent, by)))
+        yield* log.revive(begun.flatMap(({ subject }) => subject.entryId ?? []))
+        return opened
+      })
+
+      const trigger = Effect.fn("BatchTriggers.trigger")(function* (
+        agent: Agent,
+        wanted: Wanted,
+        by: UserId
+      ) {
+        const config = agent.reactionConfig
+        if (agent.triggerType !== "reaction" || config === null) return yield* noReaction(agent)
+        const places = yield* placesOf(agent, config)
+        const found = yield* wanted.type === "objects"
+          ? subjects.ofObjects(agent, wanted.ids)
+          : subjects.ofEvents(agent, wanted.ids)
+        const byId = new Map<string, Subject>(
+          found.map((subject) => [wanted.type === "objects" ? subject.entityId : subject.eventId, subject])
+        )
+        const skipped: Array<BatchTriggered["skipped"][number]> = []
+        const items: Array<Item> = []
+        for (const id of wanted.ids) {
+          const subject = byId.get(id)
+          const reason =
+            obstacleOf(subject, agent, config, by) ??
+            (items.length < places.count ? undefined : places.reason)
+          if (subject && reason === undefined) items.push(yield* itemOf(subject, config, agent))
+          else skipped.push({ id, reason: reason ?? nothing })
+        }
+        const opened = yield* begin(items, agent, by)
+        const idOf = ({ subject }: Item) => (wanted.type === "objects" ? subject.entityId : subject.eventId)
+        const isOpened = ({ entry }: Item): boolean => opened.has(entry.id)
+        const answer: BatchTriggered = {
+          queued: items
+            .filter(isOpened)
+            .map((item) => ({ id: idOf(item), entryId: item.entry.id, runId: item.entry.runId })),
+          skipped: [
+            ...skipped,
+            ...items.filter((item) => !isOpened(item)).map((item) => ({ id: idOf(item), reason: busy }))
+          ]
+        }
+        return answer
+      })
+
+      return BatchTriggers.of({ trigger })
+    })
+  )
+}
+
+const nothing =
+  "There is no such object or event, or none of its events is of a kind that the agent reacts to"
+const busy = "The agent is at work on this object, or the event is being handled already"
+
+const noReaction = (agent: Agent) =>
+  Effect.fail(
+    new TriggerRefused({
+      reason: "noReaction",
+      detail: `The agent ${agent.name} does not react to events: its trigger is ${agent.triggerType}`
+    })
+  )
+
+/** Why an item is not handled, whoever asks and whatever the agent is doing. */
+const obstacleOf = (
+  subject: Subject | undefined,
+  agent: Agent,
+  config: ReactionConfig,
+  by: UserId
+): string | undefined => {
+  if (!subject) return nothing
+  // A person wants it now: who caused the event, and how deep in a chain, is no matter any more.
+  const asked = { ...subject, actorType: "user" as const, actorId: by, depth: 0 }
+  const refusal = refuses(agent.id, config, asked, 1)
+  if (refusal !== undefined && refusal !== "chainDepth") return refusalSentences[refusal]
+  if (!subject.isDispatched) return "The event is on its way to the agents: it was not dispatched yet"
+  if (subject.entryStatus === "completed" || subject.wasHandled) return "The agent has handled this already"
+  if (subject.entryStatus === "pending" || subject.entryStatus === "processing") return busy
+  return (subject.attempt ?? 0) >= dispatchLimits.entryMaxAttempts
+    ? `It was tried ${subject.attempt} times, which is as often as it may be`
+    : undefined
+}
+
+/** The run of one item: the root of a chain of its own, as if a person had triggered it. */
+const newRun = ({ entry, subject }: Item, agent: Agent, by: UserId) =>
+  reactionRun(
+    entry.runId,
+    { agentId: agent.id, agentVersion: agent.version },
+    [
+      {
+        eventId: subject.eventId,
+        eventType: subject.type,
+        entityType: subject.entityType,
+        graphObjectId: subject.entityId,
+        objectType: subject.objectType,
+        objectVersion: subject.version,
+        rootEventId: entry.runId as string as GraphEventId,
+        depth: 0
+      }
+    ],
+    by
+  )
