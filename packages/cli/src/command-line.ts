@@ -8,6 +8,7 @@ import { Console, Effect } from "effect"
 import { type CliError, CliOutput, Command } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
 import { agentsCommand } from "./commands/agents.ts"
+import { chainCommand } from "./commands/chain.ts"
 import { explainCommand } from "./commands/explain.ts"
 import { exportCommand } from "./commands/export.ts"
 import { importCommand } from "./commands/import.ts"
@@ -27,7 +28,7 @@ const tropism = Command.make("tropism").pipe(
     { group: "Graph", commands: [projectsCommand, importCommand, exportCommand, tailCommand] },
     {
       group: "Agents",
-      commands: [agentsCommand, runCommand, runsCommand, explainCommand, killSwitchCommand]
+      commands: [agentsCommand, runCommand, runsCommand, explainCommand, chainCommand, killSwitchCommand]
     },
     { group: "Review", commands: [tasksCommand] }
   ]),

@@ -195,6 +195,7 @@ const routeById = (state: FakeState, line: string, query: URLSearchParams, body:
     if (!run) return problem(404, "Not found")
     return verb === undefined ? Response.json(run) : page([], query)
   }
+  if (kind === "chains") return Response.json(chainOf(state, key, query))
   if (kind === "events" && verb === "explanations")
     return page(
       state.agents.map((one) => explanation(one, key)),
@@ -214,6 +215,25 @@ const routeById = (state: FakeState, line: string, query: URLSearchParams, body:
   if (verb === "trigger") return Response.json(state.runs.at(-1), { status: 202 })
   if (verb === "explain") return Response.json(explanation(agent, query.get("eventId")))
   return problem(404, "Not found")
+}
+
+/** All events and runs are one chain, which its depth has stopped. */
+const chainOf = (state: FakeState, rootEventId: string | undefined, query: URLSearchParams) => {
+  const links = [
+    ...state.events.map((event) => ({ type: "event", id: event.id, event })),
+    ...state.runs.map((run) => ({ type: "run", id: run.id, run }))
+  ]
+  const [from, limit] = [Number(query.get("cursor") ?? 0), Number(query.get("limit"))]
+  return {
+    rootEventId,
+    rootEvent: state.events.find((event) => event.id === rootEventId) ?? null,
+    use: { depth: 1, runs: state.runs.length, inputTokens: 10, outputTokens: 2, costUsd: 0.0125 },
+    limits: { maxDepth: 1, maxRuns: 100, maxTokens: null, maxCostUsd: 0.5 },
+    counts: { events: state.events.length, runs: state.runs.length, tasks: 0, refusals: 1 },
+    stops: [{ eventId: rootEventId, agentId: id("agent", 1), rule: "chainDepth", reason: "1 of at most 1." }],
+    items: links.slice(from, from + limit),
+    nextCursor: from + limit < links.length ? String(from + limit) : null
+  }
 }
 
 /** Every agent ignores its own changes, except the one that is awake. */

@@ -6,17 +6,16 @@
  */
 import type { Explanation } from "@tropism/api/explanations-api"
 import type { GraphEvent } from "@tropism/domain/graph"
-import { AgentId, GraphEventId } from "@tropism/domain/ids"
+import { AgentId } from "@tropism/domain/ids"
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
 import { findAgent, readAgents } from "../agents-by-name.ts"
 import { type Access, inProject, readPages } from "../access.ts"
+import { type FoundEvent, findEvent } from "../events-by-place.ts"
 import { eventActor, eventSubject } from "../event-text.ts"
-import { failure } from "../failure.ts"
 import { type Fact, printFacts, printOr, printRecords } from "../print-records.ts"
 import { paintState } from "../terminal/paint.ts"
 import { Screen } from "../terminal/screen.ts"
-import { printable } from "../terminal/text.ts"
 import { limitFlag } from "./limit-flag.ts"
 
 const subjectColumns = 60
@@ -49,12 +48,6 @@ export const explainCommand = Command.make(
     { command: "tropism explain 41 license-review", description: "Ask about one agent" }
   ])
 )
-
-/** An event by its id, and what it says where it was found by its place. */
-interface FoundEvent {
-  readonly id: GraphEventId
-  readonly event: GraphEvent | undefined
-}
 
 const explainOne = (access: Access, { id: eventId }: FoundEvent, reference: string) =>
   Effect.gen(function* () {
@@ -127,23 +120,4 @@ const printEvent = (access: Access, event: GraphEvent) =>
     yield* screen.print(
       `${paintState(screen.paint, event.type)(event.type)} ${screen.paint.bold(eventSubject(event, subjectColumns))} ${screen.paint.dim(`by ${eventActor(event, (id) => names.get(id))}`)}`
     )
-  })
-
-const findEvent = (access: Access, reference: string) =>
-  Effect.gen(function* () {
-    const id = Schema.decodeUnknownOption(GraphEventId)(reference)
-    if (Option.isSome(id)) return { id: id.value, event: undefined }
-    if (!/^[1-9]\d{0,14}$/.test(reference)) {
-      return yield* failure(
-        `"${printable(reference)}" is neither an event's id nor its place in the feed. "tropism tail" shows both.`
-      )
-    }
-    const { items } = yield* access.client.feed.events({
-      params: access.params,
-      query: { after: Number(reference) - 1, limit: 1 }
-    })
-    const event = items.find(({ position }) => position === Number(reference))
-    return event
-      ? { id: event.id, event }
-      : yield* failure(`The feed of project "${access.project.name}" has no event ${reference}.`)
   })
