@@ -74,6 +74,17 @@ export const poolLimits = {
   clashPauseMs: 20
 } as const
 
+/** Of `outbox/`: wake-ups between servers. */
+export const outboxLimits = {
+  /** Between two letters: what is said meanwhile goes out together. */
+  tellIntervalMs: 10,
+  /** Topics kept for the next letter; when they are more, it says that anything may be due. */
+  untoldTopics: 1_000,
+  /** Topics of one letter: of at most 150 characters each, in less than the 8,000 bytes that NOTIFY takes. */
+  letterTopics: 50,
+  reconnectDelayMs: 500
+} as const
+
 /** Of `outbox/` and `dispatch/`: from a committed event to a queued run. */
 export const dispatchLimits = {
   /** Events dispatched in one transaction. */

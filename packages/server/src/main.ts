@@ -21,6 +21,7 @@ import { Tokens } from "./http/tokens.ts"
 import { Ids } from "./ids.ts"
 import { httpLimits } from "./limits.ts"
 import { Models } from "./model/models.ts"
+import { carryWakeUps } from "./outbox/courier.ts"
 import { loops, platformLayer } from "./platform.ts"
 import { Runs } from "./run/runs.ts"
 
@@ -87,6 +88,10 @@ export const serveOn = Effect.fn("serveOn")(
       const { file, token } = yield* adminToken(options)
       // Whoever holds the data folder is alone: what another program was at work on when it died is free.
       if (access.embedded) yield* (yield* Runs).lapseAll
+      else {
+        const { serverStartupParameters: startupParameters, serverUrl: url } = access
+        yield* Effect.forkScoped(carryWakeUps({ url, startupParameters }))
+      }
       yield* loops
       const { address } = Context.get(yield* Layer.build(doors), HttpServer.HttpServer)
       const port = "port" in address ? address.port : options.port

@@ -1,5 +1,5 @@
 /**
- * Tells the loops of this program that something is due.
+ * Tells whoever waits that something is due, here and through the courier at other servers.
  *
  * Flow: graph → **outbox** → dispatch → run → tool → task
  *
@@ -8,6 +8,7 @@
  * come while nobody looks are one.
  */
 import { Cause, Context, Effect, Layer, Queue, type Scope } from "effect"
+import { outboxLimits } from "../limits.ts"
 
 /** What may be due. `context:…` is said when that context's log has grown, `run:…` when that run has ended. */
 export type Topic =
@@ -18,30 +19,68 @@ export type Topic =
   | `feed:${string}`
   | `context:${string}`
   | `run:${string}`
+  /** Anything: what had to be told was too much, or nobody knows what was missed. */
+  | "*"
+
+/** What only the server that said it needs to know: it does the work itself at once. */
+const ownBusiness: ReadonlySet<Topic> = new Set<Topic>(["events", "releases", "schedules"])
 
 export class WakeUps extends Context.Service<
   WakeUps,
   {
-    /** Wakes whoever listens to the topic. */
+    /** Wakes whoever listens to the topic, here and at other servers. */
     readonly signal: (topic: Topic) => Effect.Effect<void>
     /** A mailbox that holds at most one wake-up of the topic, until the scope ends. */
     readonly listen: (topic: Topic) => Effect.Effect<Queue.Dequeue<void>, never, Scope.Scope>
+    /** Wakes whoever listens here to what another server has said. */
+    readonly hear: (topics: ReadonlyArray<string>) => Effect.Effect<void>
+    /** What was signalled here and no other server was told, each topic once; waits until there is any. */
+    readonly untold: Effect.Effect<ReadonlyArray<Topic>>
   }
 >()("@tropism/server/outbox/WakeUps") {
   static readonly layer = Layer.effect(
     WakeUps,
-    Effect.sync(() => {
-      const listeners = new Map<Topic, Set<Queue.Queue<void>>>()
+    Effect.gen(function* () {
+      const listeners = new Map<string, Set<Queue.Queue<void>>>()
+      const bell = yield* Queue.sliding<void>(1)
+      const toTell = new Set<Topic>()
+      let isTelling = false
+
+      const wake = (topic: string) => {
+        const woken = topic === "*" ? [...listeners.values()] : [listeners.get(topic) ?? []]
+        for (const queues of woken) for (const queue of queues) Queue.offerUnsafe(queue, undefined)
+      }
+
+      /** Nothing is noted where nobody tells it on: a server that is alone. */
+      const note = (topic: Topic) => {
+        if (!isTelling || ownBusiness.has(topic) || toTell.has("*")) return
+        if (toTell.size >= outboxLimits.untoldTopics) {
+          toTell.clear()
+          toTell.add("*")
+        } else toTell.add(topic)
+        Queue.offerUnsafe(bell, undefined)
+      }
+
       const leave = (topic: Topic, queue: Queue.Queue<void>) =>
         Effect.sync(() => {
           const queues = listeners.get(topic)
           queues?.delete(queue)
           if (queues?.size === 0) listeners.delete(topic)
         })
+
+      const untold = Effect.gen(function* () {
+        isTelling = true
+        while (toTell.size === 0) yield* Queue.take(bell)
+        const topics = [...toTell]
+        toTell.clear()
+        return topics
+      })
+
       return WakeUps.of({
         signal: (topic) =>
           Effect.sync(() => {
-            for (const queue of listeners.get(topic) ?? []) Queue.offerUnsafe(queue, undefined)
+            wake(topic)
+            note(topic)
           }),
         listen: (topic) =>
           Effect.acquireRelease(
@@ -51,7 +90,9 @@ export class WakeUps extends Context.Service<
               return queue
             }),
             (queue) => leave(topic, queue)
-          )
+          ),
+        hear: (topics) => Effect.sync(() => topics.forEach(wake)),
+        untold
       })
     })
   )

@@ -1,0 +1,103 @@
+/**
+ * Two servers on one database: what one of them does is heard at the other, with no sweep in between.
+ *
+ * The clock stands still unless a story moves it, so no loop looks by itself:
+ * whatever arrives at the other server was told to it.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Context, Effect, Layer, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import type { PostgresAccess } from "../src/database/postgres-access.ts"
+import { outboxLimits } from "../src/limits.ts"
+import { openStream } from "../testing/event-stream.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { type Doors, eventually, newProject, startServer, type Story, storyIn } from "../testing/platform.ts"
+import { feedOf, make, watcher } from "../testing/story-words.ts"
+
+class TwoServers extends Context.Service<
+  TwoServers,
+  { readonly here: Doors; readonly there: Doors; readonly access: PostgresAccess }
+>()("@tropism/server/stories/TwoServers") {
+  static readonly layer = Layer.effect(
+    TwoServers,
+    Effect.gen(function* () {
+      const fresh = yield* freshDatabase
+      const url = new URL(Redacted.value(fresh.serverUrl))
+      url.searchParams.set("connect_timeout", "0")
+      // A database that is not the program's own may have other programs on it.
+      const access = { ...fresh, serverUrl: Redacted.make(url.toString()), embedded: false }
+      return { here: yield* startServer(access), there: yield* startServer(access), access }
+    })
+  )
+}
+
+/** One project, through the doors of both servers, once both hear each other. */
+const bothDoors = Effect.gen(function* () {
+  const { access, here, there } = yield* TwoServers
+  yield* eventually(couriers(access), (pids) => pids.length === 2)
+  const story = yield* newProject(here, access)
+  return { access, story, other: storyIn(there, access, story.projectId) }
+})
+
+/** Asks as the servers do: only they see what their connections are. */
+const askAsServer = (access: PostgresAccess, statement: string) =>
+  ask({ ...access, ownerUrl: access.serverUrl }, statement)
+
+const isCourier = "datname = current_database() and application_name = 'tropism wake-ups'"
+
+/** The connections over which servers hear of each other, once they listen. */
+const couriers = (access: PostgresAccess) =>
+  askAsServer(
+    access,
+    `select pid from pg_stat_activity where ${isCourier} and query ~* 'listen|notify' and state = 'idle' order by pid`
+  )
+
+const feedPath = ({ projectId }: Story): string => `/api/projects/${projectId}/events`
+
+layer(TwoServers.layer)((it) => {
+  describe("Two servers on one database", () => {
+    it.effect("a stream at one server brings what was committed at the other", () =>
+      Effect.gen(function* () {
+        const { other, story } = yield* bothDoors
+        const live = yield* openStream(other, feedPath(story))
+        yield* make(story, "Thing", { number: 1 })
+        const heard = yield* live.until((events) => events.length >= 1)
+        expect(heard[0]?.json.snapshot.properties).toEqual({ number: 1 })
+      })
+    )
+
+    it.effect("a conversation at one server shows what was said at the other", () =>
+      Effect.gen(function* () {
+        const { other, story } = yield* bothDoors
+        const agent = yield* story.post("/agents", watcher({ triggerType: "manual", reactionConfig: null }))
+        yield* story.post("/contexts", { name: "talk", agentId: agent.id })
+        const live = yield* openStream(other, `/api/projects/${story.projectId}/contexts/talk/events`)
+        yield* TestClock.adjust(outboxLimits.tellIntervalMs)
+        yield* story.post("/contexts/talk/events", { type: "UserMessageEvent", content: "Hello" })
+        const heard = yield* live.until((events) => events.length >= 1)
+        expect(heard[0]?.json).toMatchObject({ type: "UserMessageEvent", content: "Hello" })
+      })
+    )
+
+    it.effect("a server that lost its connection reads what it missed as soon as it has another", () =>
+      Effect.gen(function* () {
+        const { access, other, story } = yield* bothDoors
+        const live = yield* openStream(other, feedPath(story))
+        const before = yield* couriers(access)
+        yield* askAsServer(
+          access,
+          `select pg_terminate_backend(pid) from pg_stat_activity where ${isCourier}`
+        )
+        yield* eventually(couriers(access), (pids) => pids.length === 0)
+        yield* make(story, "Thing", { number: 2 })
+        yield* feedOf(story, 1)
+        expect(live.heard).toEqual([])
+        yield* TestClock.adjust(outboxLimits.reconnectDelayMs)
+        yield* live.until((events) => events.length >= 1)
+        const after = yield* eventually(couriers(access), (pids) => pids.length === 2)
+        expect(after).not.toEqual(before)
+      })
+    )
+  })
+})
