@@ -88,7 +88,7 @@ export const ImportLine = Schema.Union([
 ]).annotate({ identifier: "ImportLine" })
 export type ImportLine = typeof ImportLine.Type
 
-export const ImportStatus = Schema.Literals(["running", "finished", "failed", "interrupted"])
+export const ImportStatus = Schema.Literals(["running", "finished", "interrupted"])
 export type ImportStatus = typeof ImportStatus.Type
 
 /** An import as it is kept: how far it has come and what it has done. */

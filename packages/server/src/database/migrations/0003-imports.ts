@@ -14,7 +14,7 @@ const tables = [
     format text not null check (format in ('jsonl', 'csv')),
     name text,
     settings jsonb not null,
-    status text not null check (status in ('running', 'finished', 'failed', 'interrupted')),
+    status text not null check (status in ('running', 'finished', 'interrupted')),
     attempt integer not null default 1,
     attempt_token uuid not null,
     lines bigint not null default 0,
