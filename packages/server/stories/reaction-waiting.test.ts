@@ -98,7 +98,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             const story = yield* newStoryHere
             const agent = yield* story.post(
               "/agents",
-              agentThat({ debounceMs: 50, concurrencyStrategy }, { model: silentFor(1_200) })
+              agentThat({ debounceMs: 500, concurrencyStrategy }, { model: silentFor(2_500) })
             )
             const person = yield* make(story, "Person")
             yield* entriesWhen(story, agent, 1, (entry) => entry.status === "processing")
@@ -191,7 +191,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const agent = yield* story.post(
           "/agents",
           agentThat(
-            { batchSize: 2, maxWaitMs: 100, ignoreSelfTriggered: false },
+            { batchSize: 2, maxWaitMs: 1_500, ignoreSelfTriggered: false },
             { model: calling(create, create), executionMode: "execute" }
           )
         )

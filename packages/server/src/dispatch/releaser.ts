@@ -4,7 +4,7 @@
  * Flow: graph → outbox → **dispatch** → run → tool → task
  *
  * Entries wait in rows, not here: a releaser that dies loses nothing, and two of
- * them are separated by the agents' rows. It is woken when a run ends and when
+ * them are separated by the agents' locks. It is woken when a run ends and when
  * work begins to wait, comes back when the next instant is due, and sweeps
  * besides. Each project has one bounded turn in a round.
  */

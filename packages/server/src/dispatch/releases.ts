@@ -3,7 +3,7 @@
  *
  * Flow: graph → outbox → **dispatch** → run → tool → task
  *
- * Decides under the agents' rows: what was counted cannot change before the
+ * Decides under the agents' locks: what was counted cannot change before the
  * commit. One run for the entries that belong together; each takes a place in
  * the chain of every root among its events. What may not begin waits on, with
  * the reason. Agents that react no more release nothing: their entries end.
@@ -112,7 +112,7 @@ export const makeReleases = Effect.gen(function* () {
     return stale + postponed + groups.reduce((sum, group) => sum + group.entries.length, 0)
   })
 
-  /** Releases what may begin now of the agents whose rows this transaction holds, and answers how many entries moved. */
+  /** Releases what may begin now of the agents that this transaction holds, and answers how many entries moved. */
   const release = Effect.fn("release")(function* (agentIds: ReadonlyArray<AgentId>) {
     const standings = yield* withSql(standingsOf(agentIds))
     const skipped = yield* waiting.skipAllOf(
@@ -123,7 +123,7 @@ export const makeReleases = Effect.gen(function* () {
     return skipped + (yield* releaseOf(standings.filter(isActive)))
   })
 
-  /** Holds the rows of agents that could begin something now, as far as nobody else does, and releases what may begin. */
+  /** Holds agents that could begin something now, as far as nobody else does, and releases what may begin. */
   const releaseDue = Effect.fn("releaseDue")(function* (agentIds: ReadonlyArray<AgentId>) {
     const locked = yield* withSql(lockAgents(agentIds, "pass"))
     return locked.length === 0 ? 0 : yield* release(locked)

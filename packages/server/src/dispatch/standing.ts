@@ -5,7 +5,7 @@
  *
  * Counted through partial indexes of live and recent runs, so the cost follows
  * the bound that is counted against and not an agent's history. A count is only
- * as true as the lock on the agent's row that its reader holds.
+ * as true as the lock that its reader holds.
  */
 import type { AgentId } from "@tropism/domain/ids"
 import type { ReactionConfig } from "@tropism/domain/reaction"
@@ -40,7 +40,12 @@ export interface Standing {
   readonly now: Date
 }
 
-/** Holds the rows of agents for this transaction, in the order of their ids, and answers which; passes over those that another holds, if told so. */
+/**
+ * Holds the waiting work of agents for this transaction, in the order of their ids, and answers of which; told so, passes over what another holds.
+ *
+ * **Details** One lock keeps those who release apart. The other is the agent's row, shared: whoever changes the agent or
+ * counts its runs waits, and a run of the agent that writes, which shares the row too, does not.
+ */
 export const lockAgents = Effect.fn("lockAgents")(function* (
   ids: ReadonlyArray<AgentId>,
   others: "wait" | "pass"
@@ -48,9 +53,15 @@ export const lockAgents = Effect.fn("lockAgents")(function* (
   if (ids.length === 0) return []
   const sql = yield* SqlClient.SqlClient
   const { projectId } = yield* ProjectTransaction
+  const ordered = sql`(select id from unnest(${ids}::uuid[]) as id order by id) as wanted`
+  const key = sql`hashtextextended('tropism.release.' || wanted.id, 0)`
+  const held =
+    others === "pass"
+      ? yield* sql<{ id: AgentId }>`select wanted.id from ${ordered} where pg_try_advisory_xact_lock(${key})`
+      : yield* sql<{ id: AgentId }>`select wanted.id, pg_advisory_xact_lock(${key}) from ${ordered}`
   const rows = yield* sql<{ id: AgentId }>`
-    select id from kb.agents where project_id = ${projectId} and id = any(${ids}::uuid[])
-    order by id for no key update ${others === "pass" ? sql`skip locked` : sql``}`
+    select id from kb.agents where project_id = ${projectId} and id = any(${held.map(({ id }) => id)}::uuid[])
+    order by id for share ${others === "pass" ? sql`skip locked` : sql``}`
   return rows.map((row) => row.id)
 }, orDie)
 

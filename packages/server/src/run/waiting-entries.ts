@@ -3,8 +3,8 @@
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  *
- * Whoever decides about the waiting entries of an agent holds the agent's row,
- * so two servers never decide at once. Entries of one agent and object are a
+ * Whoever decides about the waiting entries of an agent holds a lock of theirs
+ * (`dispatch/standing.ts`), so two servers never decide at once. Entries of one agent and object are a
  * line; those that are parked are passed over until the head of their line, or
  * the run at work on their object, is out of the way. What an entry may do is
  * the releaser's business, not this file's.
