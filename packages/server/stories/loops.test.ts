@@ -217,6 +217,65 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         })
     )
 
+    it.effect(
+      "S001-K01 tries that a policy repeats take places too, and end at the cap with the reason",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* limitChains(story, { maxRuns: 2 })
+          const agent = yield* story.post(
+            "/agents",
+            watcher({
+              model: { provider: "anthropic", name: "none" },
+              retryPolicy: { maxAttempts: 5, backoffMs: 0 }
+            })
+          )
+          const person = yield* make(story, "Person")
+          const root = yield* rootOf(story, person)
+          const chain = yield* eventually(chainAtRest(story, root), ({ stops }) => stops.length > 0)
+          expect(chain).toMatchObject({ use: { runs: 2 }, counts: { runs: 2 } })
+          expect(chain.stops).toMatchObject([
+            { agentId: agent.id, ...stoppedBy("chainRuns", "2 of at most 2") }
+          ])
+          const entries = yield* entriesWhen(story, agent, 3)
+          expect(entries.map((entry) => [entry.attempt, entry.status])).toEqual([
+            [1, "failed"],
+            [2, "failed"],
+            [3, "skipped"]
+          ])
+          expect(yield* story.get(`/agents/${agent.id}/explain?eventId=${root}`)).toMatchObject({
+            outcome: "refused",
+            rule: "chainRuns"
+          })
+        })
+    )
+
+    it.effect(
+      "S001-K01 each item of a batch that a person triggers begins a chain, and each chain ends",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* limitChains(story, { maxDepth: 3 })
+          const pings = [yield* make(story, "Ping"), yield* make(story, "Ping")]
+          yield* feedOf(story, 2)
+          const ping = yield* answering(story, "Ping", ["Pong"])
+          yield* answering(story, "Pong", ["Ping"])
+          const { queued } = yield* story.post(`/agents/${ping.id}/batch-trigger`, {
+            objectIds: pings.map((object) => object.id)
+          })
+          expect(queued).toHaveLength(2)
+          for (const { runId } of queued) {
+            const chain = yield* eventually(chainAtRest(story, runId), ({ stops }) => stops.length > 0)
+            expect(chain).toMatchObject({
+              rootEvent: null,
+              use: { depth: 3 },
+              counts: { events: 3, runs: 3 },
+              stops: [stoppedBy("chainDepth", "3 of at most 3")]
+            })
+          }
+        })
+    )
+
     it.effect("a chain that is stopped stops no other", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
