@@ -3,6 +3,7 @@
  */
 import { describe, expect, it as live, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, newStory, type Story } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
@@ -130,6 +131,26 @@ layer(SharedServer.layer)((it) => {
           yield* goOn(story)
           expect((yield* story.ask("POST", `/agents/${agent.id}/trigger`, {})).status).toBe(200)
         })
+    )
+
+    it.effect("is followed by the runs also when the program that turned it died at once", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", slowWriter())
+        yield* make(story, "Person")
+        yield* entriesWhen(story, agent, 1, (entry) => entry.status === "processing")
+        // Committed, and nothing done after it.
+        yield* ask(
+          story.access,
+          "insert into kb.kill_switches (project_id, reason, stopped_by) values ($1, 'Died here', 'ada')",
+          [story.projectId]
+        )
+        const [run] = yield* asTimePasses(1_000, runsOf(story, agent), (runs) => runs.every(isPaused))
+        expect(run).toMatchObject({ pauseReason: "killSwitch" })
+        yield* ask(story.access, "delete from kb.kill_switches where project_id = $1", [story.projectId])
+        yield* asTimePasses(minute / 4, runsOf(story, agent), ([found]) => found.completedAt !== null)
+        expect((yield* story.get("/objects?type=Note")).items).toHaveLength(1)
+      })
     )
 
     it.effect("needs a reason to stop, and says so", () =>

@@ -1,0 +1,67 @@
+/**
+ * The documents speak of what is there: a reader who follows a name finds it.
+ *
+ * What a document says cannot be proved here; that the verbs, states and files
+ * that it names exist can, and so can that each decision has a number of its own.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { entryTransitions } from "../packages/domain/src/processing.ts"
+import { transitions } from "../packages/domain/src/run.ts"
+import { taskTransitions } from "../packages/domain/src/task.ts"
+
+const root = join(import.meta.dirname, "..")
+
+const read = (path: string): string => readFileSync(join(root, path), "utf8")
+
+const documents = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+  .filter((path) => path.endsWith(".md"))
+  .map((path) => join("docs", path))
+
+const source = readdirSync(join(root, "packages"), { recursive: true, encoding: "utf8" })
+  .filter((path) => path.endsWith(".ts") && !path.includes("node_modules"))
+  .map((path) => ({ path: `packages/${path.replace("/src/", "/")}`, text: read(join("packages", path)) }))
+
+/** The verbs, as `Runs.claim`, whose service has no member of that name. */
+const findDeadVerbs = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(/`([A-Z]\w+)\.([a-z]\w+)`/g)]
+    .filter(([, service, member]) => {
+      const declared = source.filter((file) =>
+        new RegExp(`class ${service} extends Context\\.Service`).test(file.text)
+      )
+      return !declared.some((file) => new RegExp(`readonly ${member}\\b`).test(file.text))
+    })
+    .map(([name]) => name)
+
+/** The files of the server, as `run/closing.ts`, that are nowhere. */
+const findDeadFiles = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(/`((?:[\w.-]+\/)+[\w.-]+\.ts)`/g)]
+    .map(([, path = ""]) => path)
+    .filter((path) => !source.some((file) => file.path.endsWith(`/${path}`)) && !existsSync(join(root, path)))
+
+describe("Migration plan, phase 6: testing and documentation", () => {
+  it("S001-R57 the lifecycles name every state of runs, entries and tasks", () => {
+    const text = read("docs/lifecycles.md")
+    for (const table of [transitions, entryTransitions, taskTransitions])
+      for (const state of Object.keys(table).filter((name) => name !== "expired"))
+        expect(text).toContain(state)
+  })
+
+  it("S001-R57 every verb and every file that a document names is there", () => {
+    expect(findDeadVerbs(read("docs/lifecycles.md"))).toEqual([])
+    for (const path of documents.filter((name) => !name.includes("decisions/")))
+      expect([path, findDeadFiles(read(path))]).toEqual([path, []])
+    expect(findDeadVerbs("`Runs.forget` and `Runs.claim`")).toEqual(["`Runs.forget`"])
+    expect(findDeadFiles("`run/never.ts` and `run/closing.ts`")).toEqual(["run/never.ts"])
+  })
+
+  it("S001-R57 every decision has a number and a title of its own", () => {
+    const decisions = documents.filter((path) => path.includes("decisions/"))
+    const numbers = decisions.map((path) => /(\d{4})-[^/]*$/.exec(path)?.[1])
+    expect(decisions.length).toBeGreaterThan(10)
+    expect(new Set(numbers).size).toBe(decisions.length)
+    for (const path of decisions)
+      expect([path, read(path)]).toEqual([path, expect.stringMatching(/^# \d+\. \S/)])
+  })
+})
