@@ -5,7 +5,7 @@
  * take too long to live through, and measures the floor: what the same client and
  * the same database do when nothing is between them.
  */
-import { poolLayer } from "@tropism/server/database/database"
+import { poolLayer } from "@tropism/server/database/pool"
 import { Effect, ManagedRuntime, type Redacted } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 

@@ -9,6 +9,8 @@ import { PgClient, type PgConnection } from "@effect/sql-pg"
 import { Effect, Layer, Stream, String as Text } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { type SqlConnection, SqlClient, SqlError, Statement as Sql } from "effect/sql"
+import { checkCommit } from "../src/database/database.ts"
+import { beginningWithProject } from "../src/database/pool.ts"
 import type { Conductor } from "./conductor.ts"
 import type { Program } from "./program.ts"
 import type { Lender, Line } from "./line.ts"
@@ -44,16 +46,6 @@ export const sqlLayer = (conductor: Conductor, program: Program, lender: Lender)
     })
   ).pipe(Layer.provide(Reactivity.layer))
 
-/** PostgreSQL answers ROLLBACK when an aborted transaction is committed. */
-const checkCommit = (result: unknown) =>
-  (result as PgConnection.Result).command === "ROLLBACK"
-    ? Effect.fail(
-        new SqlError.SqlError({
-          reason: new SqlError.UnknownError({ cause: new Error("COMMIT rolled back"), operation: "commit" })
-        })
-      )
-    : Effect.void
-
 /** Statements that nobody else can notice and that lock nothing: they take no turn and go out with the next one. */
 const isQuiet = /^\s*(begin|savepoint|release savepoint|select set_config)\b/i
 
@@ -85,8 +77,11 @@ const connectionOf = (conductor: Conductor, program: Program, line: Line): SqlCo
   const values = (text: string, params: ReadonlyArray<unknown>, prepare: boolean) =>
     ask(text, (connection) => connection.queryValues(text, params, prepare), [])
   return {
-    execute: (text, params, transform) => rows(text, params, transform, true),
-    executeUnprepared: (text, params, transform) => rows(text, params, transform, false),
+    execute: beginningWithProject((text, params, transform) => rows(text, params, transform, true), 1),
+    executeUnprepared: beginningWithProject(
+      (text, params, transform) => rows(text, params, transform, false),
+      1
+    ),
     executeRaw: (text, params) => ask(text, (connection) => connection.query(text, params), nothing),
     executeValues: (text, params) => values(text, params, true),
     executeValuesUnprepared: (text, params) => values(text, params, false),

@@ -68,6 +68,10 @@ export const databaseLimits = {
 /** Of `database/`: the pool of this program. */
 export const poolLimits = {
   connections: 20,
+  /** Statements that a connection keeps prepared. */
+  preparedStatements: 400,
+  /** Statements that go to PostgreSQL in one write: those of the shortest transaction, begin and commit included. */
+  statementsTogether: 4,
   pingTimeoutMs: 2_000,
   /** Tries after PostgreSQL broke a transaction off for the sake of another. */
   clashRetries: 3,

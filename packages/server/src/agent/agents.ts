@@ -10,7 +10,7 @@
 import type { Agent, AgentDefinition, AgentInput, AgentPatch } from "@tropism/domain/agent"
 import { defineAgent, patchAgent } from "@tropism/domain/agent"
 import { definitionOf } from "@tropism/domain/agent-version"
-import type { AgentId, UserId } from "@tropism/domain/ids"
+import type { AgentId, ProjectId, UserId } from "@tropism/domain/ids"
 import { canonicalJson } from "@tropism/domain/json"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -60,6 +60,8 @@ export class Agents extends Context.Service<
     readonly get: (id: AgentId) => Read<Agent | undefined>
     readonly list: (before: string | undefined, limit: number) => Read<ReadonlyArray<Agent>>
     readonly version: (id: AgentId, version: number) => Read<AgentVersion | undefined>
+    /** A version that this program has read before, without a question. */
+    readonly remembered: (projectId: ProjectId, id: AgentId, version: number) => AgentVersion | undefined
   }
 >()("@tropism/server/agent/Agents") {
   static readonly layer = Layer.effect(
@@ -108,10 +110,12 @@ export class Agents extends Context.Service<
       // A version never changes once it is kept; what is found is remembered, what is missing is asked for again.
       const versions = new Map<string, AgentVersion>()
 
+      const remembered = (projectId: ProjectId, id: AgentId, number: number) =>
+        versions.get(versionKey(projectId, id, number))
+
       const version = Effect.fn("Agents.version")(function* (id: AgentId, number: number) {
         const { projectId } = yield* ProjectTransaction
-        const key = `${projectId}/${id}@${number}`
-        const known = versions.get(key)
+        const known = remembered(projectId, id, number)
         if (known) return known
         const [row] = yield* sql<{ definition: unknown }>`
           select definition from kb.agent_versions where agent_id = ${id} and version = ${number} and project_id = ${projectId}`
@@ -120,7 +124,7 @@ export class Agents extends Context.Service<
         const found: AgentVersion = { agentId: id, version: number, definition }
         const [oldest] = versions.keys()
         if (versions.size >= agentLimits.rememberedVersions && oldest !== undefined) versions.delete(oldest)
-        versions.set(key, found)
+        versions.set(versionKey(projectId, id, number), found)
         return found
       }, orDie)
 
@@ -208,10 +212,24 @@ export class Agents extends Context.Service<
         return true
       }, orDie)
 
-      return Agents.of({ create, update, revise, measure, delete: remove, get, named, list, version })
+      return Agents.of({
+        create,
+        update,
+        revise,
+        measure,
+        delete: remove,
+        get,
+        named,
+        list,
+        version,
+        remembered
+      })
     })
   )
 }
+
+const versionKey = (projectId: ProjectId, id: AgentId, version: number): string =>
+  `${projectId}/${id}@${version}`
 
 const nameTaken = (name: string) =>
   new DefinitionRefused({

@@ -3,9 +3,8 @@
  *
  * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
  *
- * The append transaction alone gives numbers, times and parents, under the lock
- * of the context's row: ids are contiguous whoever writes, on however many
- * servers. Order: append, commit, reduce, publish. Text deltas pass by here and
+ * Only an append gives numbers, times and parents (`appending.ts`), so ids are
+ * contiguous whoever writes. Order: append, commit, reduce, publish. Text deltas pass by here and
  * are never kept.
  */
 import {
@@ -18,12 +17,13 @@ import {
   type TextDeltaEvent
 } from "@tropism/domain/context-event"
 import { emptyContext, fold, type ReducedContext } from "@tropism/domain/context"
-import type { AgentId } from "@tropism/domain/ids"
-import { Clock, Context, Effect, Layer, Option, PubSub, Schema, type Scope } from "effect"
+import type { AgentId, ProjectId } from "@tropism/domain/ids"
+import { Context, Effect, Layer, PubSub, Schema, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { orDie, ProjectTransaction } from "../database/database.ts"
 import { agentLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
+import { type Append, type LogEnd, type LoggedJson, makeAppend, type Terms } from "./appending.ts"
 
 export class ContextExists extends Schema.TaggedError<ContextExists>()("ContextExists", {
   name: Schema.String
@@ -37,17 +37,6 @@ export interface ContextHead {
   readonly createdAt: string
 }
 
-/** An event as it stands in the log and on the wire. */
-export interface LoggedJson {
-  readonly type: string
-  readonly id: ContextEventId
-  readonly timestamp: string
-  readonly agentName: ContextName
-  readonly parentEventId: ContextEventId | null
-  readonly triggersAgentTurn: boolean
-  readonly [field: string]: unknown
-}
-
 type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
 
 export class Contexts extends Context.Service<
@@ -55,13 +44,26 @@ export class Contexts extends Context.Service<
   {
     readonly create: (name: ContextName, agentId: AgentId) => InProject<ContextHead, ContextExists>
     readonly get: (name: ContextName) => InProject<ContextHead | undefined>
-    /** Locks the log for the rest of the transaction and says its last number. */
-    readonly lock: (name: ContextName) => InProject<number>
-    /** Appends events in the order given; answers them as they are kept. */
+    /** Locks the log for the rest of the transaction and says where it ends. */
+    readonly lock: (name: ContextName) => InProject<LogEnd>
+    /** Appends events in the order given, under the log's lock; answers them as they are kept. */
     readonly append: (
       name: ContextName,
-      events: ReadonlyArray<NewEvent>
+      events: ReadonlyArray<NewEvent>,
+      alongside?: Terms["alongside"]
     ) => InProject<ReadonlyArray<LoggedEvent>>
+    /** Makes the one statement that appends events to a log that ends as the caller last saw it. */
+    readonly plan: (
+      projectId: ProjectId,
+      name: ContextName,
+      end: LogEnd,
+      events: ReadonlyArray<NewEvent>,
+      terms?: Terms
+    ) => Effect.Effect<Append>
+    /** Does what was planned; false when the log has grown meanwhile or the terms do not hold. */
+    readonly write: (name: ContextName, append: Append) => InProject<boolean>
+    /** Wakes those who read the log; for a plan that was done in a transaction of its own. */
+    readonly grown: (projectId: ProjectId, name: ContextName) => Effect.Effect<void>
     /** Events after a number, in order, as they are kept. */
     readonly read: (name: ContextName, after: number, limit: number) => InProject<ReadonlyArray<LoggedJson>>
     /** Folds what is new onto a state: everything there is to know of a context. */
@@ -102,50 +104,47 @@ export class Contexts extends Context.Service<
 
       const lock = Effect.fn("Contexts.lock")(function* (name: ContextName) {
         const { projectId } = yield* ProjectTransaction
-        const [row] = yield* sql<{ lastEventNumber: number }>`
-          select last_event_number from kb.contexts where project_id = ${projectId} and name = ${name} for no key update`
-        return row?.lastEventNumber ?? 0
+        const [row] = yield* sql<{ lastEventNumber: number; openTurnNumber: number | null }>`
+          select last_event_number, open_turn_number from kb.contexts where project_id = ${projectId} and name = ${name} for no key update`
+        const end: LogEnd = {
+          lastNumber: row?.lastEventNumber ?? 0,
+          openTurnNumber: row?.openTurnNumber ?? null
+        }
+        return end
       }, orDie)
 
-      /** Takes the next numbers of a log and notes which turn is open after them. */
-      const takeNumbers = Effect.fnUntraced(function* (name: ContextName, events: ReadonlyArray<NewEvent>) {
-        const { projectId } = yield* ProjectTransaction
-        const last = events.findLastIndex((event) => event.type.startsWith("AgentTurn"))
-        const opens = events[last]?.type === "AgentTurnStartedEvent"
-        return yield* Effect.flatMap(
-          sql<{ lastEventNumber: number; openTurnNumber: number | null }>`
-          update kb.contexts context set last_event_number = before.last_event_number + ${events.length},
-            open_turn_number = case when ${last}::int < 0 then before.open_turn_number
-              when ${opens} then before.last_event_number + ${last + 1} end
-          from (
-            select project_id, name, last_event_number, open_turn_number from kb.contexts
-            where project_id = ${projectId} and name = ${name} for no key update
-          ) before
-          where context.project_id = before.project_id and context.name = before.name
-          returning before.last_event_number, before.open_turn_number`,
-          onlyRow
-        )
+      const plan = Effect.fnUntraced(function* (
+        projectId: ProjectId,
+        name: ContextName,
+        end: LogEnd,
+        events: ReadonlyArray<NewEvent>,
+        terms?: Terms
+      ) {
+        return yield* makeAppend(sql, { projectId, name }, end, events, terms)
       })
+
+      const grown = (projectId: string, name: ContextName) => wakeUps.signal(`context:${projectId}/${name}`)
+
+      const write = Effect.fn("Contexts.write")(function* (name: ContextName, { statement }: Append) {
+        const { projectId } = yield* ProjectTransaction
+        const [written] = yield* statement
+        if (!written) return false
+        yield* sql.afterCommit(grown(projectId, name))
+        return true
+      }, orDie)
 
       const append = Effect.fn("Contexts.append")(function* (
         name: ContextName,
-        events: ReadonlyArray<NewEvent>
+        events: ReadonlyArray<NewEvent>,
+        alongside?: Terms["alongside"]
       ) {
         if (events.length === 0) return []
         const { projectId } = yield* ProjectTransaction
-        const timestamp = new Date(yield* Clock.currentTimeMillis).toISOString()
-        const before = yield* takeNumbers(name, events)
-        const logged = number(name, events, timestamp, before.lastEventNumber, before.openTurnNumber)
-        const rows = JSON.stringify(
-          logged.map((json, index) => toRow(json, before.lastEventNumber + index + 1))
-        )
-        yield* sql`
-          insert into kb.context_events (project_id, context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at)
-          select ${projectId}::uuid, ${name}, row.number, row.type, row.payload, row.parent, row.triggers, ${timestamp}::timestamptz
-          from jsonb_to_recordset(${rows}::text::jsonb) as row(number int, type text, payload jsonb, parent text, triggers boolean)`
-        yield* sql.afterCommit(wakeUps.signal(`context:${projectId}/${name}`))
-        return logged.map(decodeEvent)
-      }, orDie)
+        const planned = yield* plan(projectId, name, yield* lock(name), events, { alongside })
+        return (yield* write(name, planned))
+          ? planned.events
+          : yield* Effect.die(new Error(`The log of ${name} grew although it was locked`))
+      })
 
       const read = Effect.fn("Contexts.read")(function* (name: ContextName, after: number, limit: number) {
         const { projectId } = yield* ProjectTransaction
@@ -180,6 +179,9 @@ export class Contexts extends Context.Service<
         get,
         lock,
         append,
+        plan,
+        write,
+        grown,
         read,
         load,
         showDelta: (projectId, delta) => Effect.asVoid(PubSub.publish(hub, { projectId, delta })),
@@ -187,40 +189,6 @@ export class Contexts extends Context.Service<
       })
     })
   )
-}
-
-/**
- * Gives events their ids, their time and their parents.
- *
- * An event that names no parent has the open turn's start, else the last event;
- * the first event of a log has none (S004-R18…R20).
- */
-const number = (
-  name: ContextName,
-  events: ReadonlyArray<NewEvent>,
-  timestamp: string,
-  last: number,
-  openTurn: number | null
-): ReadonlyArray<LoggedJson> => {
-  let isOpen = openTurn !== null
-  let parent =
-    openTurn !== null ? contextEventId(name, openTurn) : last === 0 ? null : contextEventId(name, last)
-  return events.map((event, index) => {
-    const { triggersAgentTurn = false, parentEventId, ...payload } = event
-    const id = contextEventId(name, last + index + 1)
-    const json: LoggedJson = {
-      ...payload,
-      id,
-      timestamp,
-      agentName: name,
-      parentEventId: parentEventId ?? parent,
-      triggersAgentTurn
-    }
-    const isTurnEvent = event.type.startsWith("AgentTurn")
-    if (isTurnEvent) isOpen = event.type === "AgentTurnStartedEvent"
-    if (isTurnEvent || !isOpen) parent = id
-    return json
-  })
 }
 
 interface HeadRow {
@@ -245,21 +213,3 @@ const toHead = (row: HeadRow): ContextHead => ({
   eventCount: row.lastEventNumber,
   createdAt: row.createdAt.toISOString()
 })
-
-/** The row of an event: its base fields are columns, the rest is payload. */
-const toRow = (json: LoggedJson, number: number) => {
-  const {
-    type,
-    id: _id,
-    timestamp: _timestamp,
-    agentName: _name,
-    parentEventId,
-    triggersAgentTurn,
-    ...payload
-  } = json
-  return { number, type, payload, parent: parentEventId, triggers: triggersAgentTurn }
-}
-
-/** The open turn's id, when one is open. */
-export const openTurnOf = (context: ReducedContext): ContextEventId | undefined =>
-  Option.getOrUndefined(context.agentTurnStartedAtEventId)

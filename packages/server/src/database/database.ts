@@ -9,10 +9,10 @@
  * defect here and not an error that each caller handles; the loops that must
  * outlive it and the HTTP edge catch it there.
  */
-import { PgClient } from "@effect/sql-pg"
+import type { PgConnection } from "@effect/sql-pg"
 import type { ProjectId } from "@tropism/domain/ids"
-import { type Cause, Context, Effect, Layer, type Redacted, String as Text } from "effect"
-import { SqlClient, SqlError } from "effect/sql"
+import { type Cause, Context, Effect, Layer, Option } from "effect"
+import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { poolLimits } from "../limits.ts"
 
 /** The proof that a transaction is open and which project it sees. */
@@ -20,6 +20,14 @@ export class ProjectTransaction extends Context.Service<
   ProjectTransaction,
   { readonly projectId: ProjectId }
 >()("@tropism/server/database/ProjectTransaction") {}
+
+/** How many statements the connections of the pool take in one write. */
+export class StatementsTogether extends Context.Reference<number>(
+  "@tropism/server/database/StatementsTogether",
+  {
+    defaultValue: () => 1
+  }
+) {}
 
 export class Database extends Context.Service<
   Database,
@@ -36,6 +44,18 @@ export class Database extends Context.Service<
       effect: Effect.Effect<A, E, R>
     ) => Effect.Effect<A, E, Exclude<R, ProjectTransaction>>
 
+    /** Runs one statement in a transaction of its own that sees one project's rows, at the price of one question. */
+    readonly ask: <A>(
+      projectId: ProjectId,
+      statement: Statement.Statement<A>
+    ) => Effect.Effect<ReadonlyArray<A>>
+
+    /** Runs two effects of a transaction of which neither waits for the other's answer; the first statement of the first reaches PostgreSQL first. */
+    readonly together: <A, E, R, B, E2, R2>(
+      first: Effect.Effect<A, E, R>,
+      second: Effect.Effect<B, E2, R2>
+    ) => Effect.Effect<[A, B], E | E2, R | R2 | ProjectTransaction>
+
     /** Runs an effect so that its writes can be undone alone, when it fails, inside an open transaction. */
     readonly attempt: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | ProjectTransaction>
 
@@ -47,12 +67,18 @@ export class Database extends Context.Service<
     Database,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const together = yield* StatementsTogether
+      /** A transaction begins with its project; inside one that has begun already, it is set by hand. */
       const transaction = <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, E, R>) =>
-        orDie(
-          sql.withTransaction(
-            sql`select set_config('tropism.project', ${projectId}, true)`.pipe(
-              Effect.andThen(Effect.provideService(effect, ProjectTransaction, { projectId }))
-            )
+        Effect.flatMap(Effect.serviceOption(sql.transactionService), (outer) =>
+          Effect.provideService(
+            orDie(
+              sql.withTransaction(
+                Option.isNone(outer) ? effect : Effect.andThen(setProject(sql, projectId), effect)
+              )
+            ),
+            ProjectTransaction,
+            { projectId }
           )
         )
       return Database.of({
@@ -64,6 +90,17 @@ export class Database extends Context.Service<
             SqlClient.BeginTransaction,
             "begin isolation level repeatable read, read only"
           ),
+        ask: <A>(projectId: ProjectId, statement: Statement.Statement<A>) =>
+          againAfterClash(
+            Effect.provideService(
+              orDie(together === 1 ? sql.withTransaction(statement) : inOneGo(sql, statement, together)),
+              ProjectTransaction,
+              { projectId }
+            ),
+            poolLimits.clashRetries
+          ),
+        together: (first, second) =>
+          Effect.andThen(ProjectTransaction, Effect.all([first, second], { concurrency: together })),
         attempt: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
           Effect.andThen(ProjectTransaction, orDie(sql.withTransaction(effect))),
         ping: sql`select 1`.pipe(
@@ -75,6 +112,35 @@ export class Database extends Context.Service<
     })
   )
 }
+
+const setProject = (sql: SqlClient.SqlClient, projectId: ProjectId) =>
+  sql`select set_config('tropism.project', ${projectId}, true)`
+
+/** Sends a whole transaction before the first answer comes; one that PostgreSQL refuses commits nothing. */
+const inOneGo = <A>(sql: SqlClient.SqlClient, statement: Statement.Statement<A>, together: number) =>
+  Effect.scoped(
+    Effect.flatMap(sql.reserve, (connection) =>
+      Effect.flatMap(
+        Effect.uninterruptible(
+          Effect.all(
+            [
+              Effect.result(connection.execute("BEGIN", [], undefined)),
+              Effect.result(Effect.provideService(statement, sql.transactionService, [connection, 0])),
+              Effect.result(connection.executeRaw("COMMIT", []))
+            ],
+            { concurrency: together }
+          )
+        ),
+        ([begun, answered, committed]) =>
+          Effect.gen(function* () {
+            yield* Effect.fromResult(begun)
+            const rows = yield* Effect.fromResult(answered)
+            yield* Effect.flatMap(Effect.fromResult(committed), checkCommit)
+            return rows
+          })
+      )
+    )
+  )
 
 /**
  * Does a transaction again when PostgreSQL broke it off for the sake of another one.
@@ -97,6 +163,19 @@ const isClash = (reason: Cause.Reason<unknown>): boolean =>
   reason.defect instanceof SqlError.SqlError &&
   (reason.defect.reason._tag === "DeadlockError" || reason.defect.reason._tag === "SerializationError")
 
+/** PostgreSQL answers ROLLBACK when a transaction that it broke off is committed. */
+export const checkCommit = (result: unknown): Effect.Effect<void, SqlError.SqlError> =>
+  (result as PgConnection.Result).command === "ROLLBACK"
+    ? Effect.fail(
+        new SqlError.SqlError({
+          reason: new SqlError.UnknownError({
+            cause: new Error("The transaction was broken off and could not be committed"),
+            operation: "commit"
+          })
+        })
+      )
+    : Effect.void
+
 /** Turns a broken database into a defect and leaves every other failure alone. */
 export const orDie = <A, E, R>(
   effect: Effect.Effect<A, E, R>
@@ -118,17 +197,3 @@ export const onlyRow = <A>(rows: ReadonlyArray<A>): Effect.Effect<A> => {
 /** The constraint that a write broke, when it broke a unique one. */
 export const brokenUniqueKey = (error: SqlError.SqlError): string | undefined =>
   error.reason._tag === "UniqueViolation" ? error.reason.constraint : undefined
-
-/** A pool that logs in as the server's own role; column names arrive in camelCase, JSON untouched. */
-export const poolLayer = (options: {
-  readonly url: Redacted.Redacted
-  readonly startupParameters: Readonly<Record<string, string>>
-}) =>
-  PgClient.layer({
-    url: options.url,
-    startupParameters: options.startupParameters,
-    applicationName: "tropism",
-    maxConnections: poolLimits.connections,
-    transformResultNames: Text.snakeToCamel,
-    transformJson: false
-  })

@@ -10,7 +10,7 @@
  * the turn that it opened.
  */
 import type { NewEvent } from "@tropism/domain/context-event"
-import type { ReducedContext } from "@tropism/domain/context"
+import { emptyContext, type ReducedContext } from "@tropism/domain/context"
 import { decide, type Decision } from "@tropism/domain/decide"
 import { Context, Effect, Layer, type Scope } from "effect"
 import { type AgentVersion, Agents } from "../agent/agents.ts"
@@ -21,17 +21,16 @@ import { Database } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import type { ModelFailure, ModelUnavailable } from "../model/model-request.ts"
 import { Models } from "../model/models.ts"
-import { Outbox } from "../outbox/outbox.ts"
-import { Projects } from "../database/projects.ts"
 import type { AttemptLost, RunPrincipal } from "../tool/principal.ts"
 import { ToolServers } from "../tool/tool-servers.ts"
-import { type Bench, makeActs, makeWriting } from "./acts.ts"
+import { type Bench, makeActs } from "./acts.ts"
 import { closingEvents } from "./closing.ts"
 import { evidenceOf, type Occasion, opening } from "./opening.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Endings } from "./endings.ts"
 import type { RunHalted, RunNotInState } from "./holding.ts"
 import { Runs } from "./runs.ts"
+import { makeWriting } from "./writing.ts"
 
 /** Where an attempt begins. */
 interface Prepared {
@@ -58,23 +57,16 @@ export class Actor extends Context.Service<
       const runs = yield* Runs
       const agents = yield* Agents
       const contexts = yield* Contexts
-      const outbox = yield* Outbox
       const models = yield* Models
-      const projects = yield* Projects
       const toolServers = yield* ToolServers
       const endings = yield* Endings
       const { append, guarded } = yield* makeWriting
       const { act } = yield* makeActs
 
-      /** What woke the run, read back from its rows. */
-      const occasionOf = Effect.fnUntraced(function* (run: ClaimedRun) {
-        const events = yield* outbox.getAll((run.trigger.events ?? []).map(({ id }) => id))
-        const occasion: Occasion = {
-          trigger: run.trigger,
-          events,
-          project: (yield* projects.find) ?? { id: run.projectId, name: "" }
-        }
-        return occasion
+      const occasionOf = (run: ClaimedRun): Occasion => ({
+        trigger: run.trigger,
+        events: run.events,
+        project: { id: run.projectId, name: run.projectName }
       })
 
       const principalOf = (run: ClaimedRun, agent: AgentVersion, occasion: Occasion): RunPrincipal => ({
@@ -90,17 +82,23 @@ export class Actor extends Context.Service<
         evidence: evidenceOf(occasion)
       })
 
+      /** A version never changes, so what a run before had found need not be read again. */
+      const versionOf = Effect.fnUntraced(function* (run: ClaimedRun) {
+        const { agentId, agentVersion, projectId } = run
+        const agent =
+          agents.remembered(projectId, agentId, agentVersion) ??
+          (yield* database.inProject(projectId, agents.version(agentId, agentVersion)))
+        return agent ?? (yield* Effect.die(new Error(`Agent ${agentId} has no version ${agentVersion}`)))
+      })
+
       /** Finds agent, model and tools, and writes the first words of a run that has none. */
       const prepare = Effect.fn("Actor.prepare")(function* (run: ClaimedRun) {
-        const { agent, occasion, context } = yield* database.inProject(
-          run.projectId,
-          Effect.gen(function* () {
-            const agent = yield* agents.version(run.agentId, run.agentVersion)
-            if (!agent)
-              return yield* Effect.die(new Error(`Agent ${run.agentId} has no version ${run.agentVersion}`))
-            return { agent, occasion: yield* occasionOf(run), context: yield* contexts.load(run.contextName) }
-          })
-        )
+        const agent = yield* versionOf(run)
+        const occasion = occasionOf(run)
+        const context =
+          run.loggedEvents === 0
+            ? emptyContext
+            : yield* database.inProject(run.projectId, contexts.load(run.contextName))
         const model = yield* models.resolve({
           agentName: agent.definition.name,
           model: agent.definition.model
@@ -110,7 +108,8 @@ export class Actor extends Context.Service<
             ? yield* begin(run, context, yield* opening(agent, occasion, model))
             : yield* goOn(run, context)
         const tools = yield* toolServers.connect(principalOf(run, agent, occasion), agent.definition.tools)
-        const bench: Bench = { run, agent, model, tools }
+        const maxSteps = agent.definition.maxSteps ?? runLimits.maxSteps
+        const bench: Bench = { run, agent, model, tools, maxSteps }
         return { bench, ...opened }
       })
 
@@ -142,8 +141,7 @@ export class Actor extends Context.Service<
 
       /** Rounds of decide and act. Bounded: each round appends, and steps are bounded. */
       const loop = Effect.fn("Actor.loop")(function* ({ bench, ...start }: Prepared) {
-        const { run, agent } = bench
-        const maxSteps = agent.definition.maxSteps ?? runLimits.maxSteps
+        const { run, maxSteps } = bench
         let context: ReducedContext | undefined = start.context
         let ownTurnNumber = start.ownTurnNumber
         while (context !== undefined) {

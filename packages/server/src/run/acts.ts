@@ -5,25 +5,28 @@
  *
  * Every act appends to the log and answers the state after it; an act that ends
  * the run answers nothing. All writes carry the attempt's token. Nothing is
- * decided here, except that a run in which somebody spoke meanwhile goes on.
+ * decided here, except that a run in which somebody spoke meanwhile goes on, and
+ * that an answer after which nothing is left to do is the run's end.
  */
 import { costMicrosOf } from "@tropism/domain/chain"
-import { eventNumber, type LoggedEvent, type NewEvent } from "@tropism/domain/context-event"
+import type { NewEvent } from "@tropism/domain/context-event"
 import { fold, type ReducedContext } from "@tropism/domain/context"
-import type { Decision } from "@tropism/domain/decide"
+import { decide, type Decision } from "@tropism/domain/decide"
 import { Clock, Effect, Option } from "effect"
 import type { AgentVersion } from "../agent/agents.ts"
+import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
-import { Database, type ProjectTransaction } from "../database/database.ts"
+import type { ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import type { ResolvedModel } from "../model/model-request.ts"
 import type { ConnectedTools } from "../tool/tool-servers.ts"
-import { askModel } from "./answer.ts"
+import { type Answer, askModel } from "./answer.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { type Closing, closingEvents } from "./closing.ts"
 import type { RunNotInState } from "./holding.ts"
 import { Runs } from "./runs.ts"
+import { makeWriting } from "./writing.ts"
 
 /** What an attempt works with, found once at its beginning. */
 export interface Bench {
@@ -31,47 +34,22 @@ export interface Bench {
   readonly agent: AgentVersion
   readonly model: ResolvedModel
   readonly tools: ConnectedTools
+  readonly maxSteps: number
 }
-
-/** How an attempt writes to its log: guarded by its token, and folding what it wrote. */
-export const makeWriting = Effect.gen(function* () {
-  const database = yield* Database
-  const runs = yield* Runs
-  const contexts = yield* Contexts
-
-  /** A transaction in which only the attempt that holds the run may write. */
-  const guarded = <A, E>(run: ClaimedRun, effect: Effect.Effect<A, E, ProjectTransaction>) =>
-    database.inProject(run.projectId, Effect.andThen(runs.hold(run), effect))
-
-  /** Folds what was just appended; reads the log where somebody else wrote in between. */
-  const advance = (run: ClaimedRun, context: ReducedContext, appended: ReadonlyArray<LoggedEvent>) => {
-    const [first] = appended
-    return first && eventNumber(first.id) === context.nextEventNumber
-      ? Effect.succeed(fold(appended, context))
-      : database.inProject(run.projectId, contexts.load(run.contextName, context))
-  }
-
-  const append = (run: ClaimedRun, context: ReducedContext, events: ReadonlyArray<NewEvent>) =>
-    Effect.flatMap(guarded(run, contexts.append(run.contextName, events)), (appended) =>
-      advance(run, context, appended)
-    )
-
-  return { guarded, advance, append }
-})
 
 /** The acts, one for each decision. */
 export const makeActs = Effect.gen(function* () {
   const runs = yield* Runs
   const contexts = yield* Contexts
-  const { advance, append, guarded } = yield* makeWriting
+  const { advance, append, appendAndEnd, catchUp } = yield* makeWriting
 
   const requestModel = Effect.fn("Actor.requestModel")(function* (
-    { run, agent, model, tools }: Bench,
+    bench: Bench,
     context: ReducedContext,
     withTools: boolean
   ) {
-    // A model is asked only for an agent that may still act: each request costs money and leads to more.
-    const spent = yield* guarded(run, Effect.andThen(runs.mayGoOn(run), runs.findSpentBudget(run)))
+    const { run, model, tools } = bench
+    const spent = yield* runs.mayAsk(run)
     if (spent) {
       const end = runs.pause(run, "budget", summaryOf(context.lastText), spent.reason)
       return yield* finish(run, context, { type: "interrupted", reason: "budget" }, end)
@@ -85,31 +63,49 @@ export const makeActs = Effect.gen(function* () {
       withTools ? tools.offered : []
     ).pipe(Effect.provideService(Contexts, contexts))
     yield* CrashPoint.hit("run.afterModel")
-    const appended = yield* guarded(
+    return yield* keep(bench, context, answer)
+  })
+
+  /** Keeps an answer and counts its step; one that asks for no tool ends the run in the same transaction. */
+  const keep = Effect.fnUntraced(function* (
+    { run, agent, maxSteps }: Bench,
+    context: ReducedContext,
+    answer: Answer
+  ) {
+    const said: NewEvent = {
+      type: "AssistantMessageEvent",
+      content: answer.text,
+      toolCalls: answer.toolCalls,
+      runId: run.id,
+      model: answer.model,
+      usage: answer.usage
+    }
+    const counting = runs.counting(
       run,
-      // The log before the run's row: a message that comes now holds the log and looks for the run.
-      Effect.tap(
-        contexts.append(run.contextName, [
-          {
-            type: "AssistantMessageEvent",
-            content: answer.text,
-            toolCalls: answer.toolCalls,
-            runId: run.id,
-            model: answer.model,
-            usage: answer.usage
-          }
-        ]),
-        () =>
-          runs.countStep(
-            run,
-            answer.usage,
-            answer.model,
-            costMicrosOf(agent.definition.model, answer.model, answer.usage)
-          )
-      )
+      answer.usage,
+      answer.model,
+      costMicrosOf(agent.definition.model, answer.model, answer.usage)
     )
+    const { events } = yield* contexts.plan(run.projectId, run.contextName, endOf(context), [said])
+    const after = fold(events, context)
+    const next = decide({ context: after, runId: run.id, ownTurnNumber: context.currentTurnNumber, maxSteps })
+    if (next.type === "completeTurn" && !after.isTurnDue) {
+      yield* CrashPoint.hit("run.beforeComplete")
+      const closing: Closing = { type: "completed", durationMs: yield* durationMs(after) }
+      const end = runs.complete(run, summaryOf(next.text))
+      const isOver = yield* appendAndEnd(
+        run,
+        context,
+        [said, ...closingEvents(after, closing)],
+        end,
+        counting
+      )
+      yield* CrashPoint.hit("run.afterComplete")
+      if (isOver) return undefined
+    }
+    const kept = yield* append(run, context, [said], counting)
     yield* CrashPoint.hit("run.afterStep")
-    return yield* advance(run, context, appended)
+    return kept
   })
 
   const refuseTool = (
@@ -142,18 +138,9 @@ export const makeActs = Effect.gen(function* () {
     end: Effect.Effect<void, RunNotInState, ProjectTransaction>
   ) {
     yield* CrashPoint.hit("run.beforeComplete")
-    const isOver = yield* guarded(
-      run,
-      Effect.gen(function* () {
-        const last = yield* contexts.lock(run.contextName)
-        if (last !== context.nextEventNumber - 1) return false
-        yield* contexts.append(run.contextName, closingEvents(context, closing))
-        yield* end
-        return true
-      })
-    )
+    const isOver = yield* appendAndEnd(run, context, closingEvents(context, closing), end)
     yield* CrashPoint.hit("run.afterComplete")
-    return isOver ? undefined : yield* advance(run, context, [])
+    return isOver ? undefined : yield* catchUp(run, context)
   })
 
   const startTurn = Effect.fnUntraced(function* (
@@ -191,7 +178,9 @@ export const makeActs = Effect.gen(function* () {
       case "requestModel":
         return requestModel(bench, context, decision.withTools)
       case "callTool":
-        return Effect.flatMap(tools.call(decision.call), ({ appended }) => advance(run, context, appended))
+        return Effect.flatMap(tools.call(decision.call, endOf(context)), ({ appended }) =>
+          advance(run, context, appended)
+        )
       case "refuseTool":
         return refuseTool(run, context, decision)
       case "softStop":

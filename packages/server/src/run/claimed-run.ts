@@ -3,6 +3,7 @@
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  */
+import type { GraphEvent } from "@tropism/domain/graph"
 import type { ContextName } from "@tropism/domain/context-event"
 import type { AgentId, AttemptToken, GraphEventId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
 import type { Trigger } from "@tropism/domain/run"
@@ -25,7 +26,7 @@ export interface SkippedRun extends Pick<NewRun, "id" | "agentId" | "agentVersio
   readonly reason: string
 }
 
-/** A run that this worker holds, with the token that its writes must carry. */
+/** A run that this worker holds, with the token that its writes must carry and what it begins with. */
 export interface ClaimedRun {
   readonly id: RunId
   readonly projectId: ProjectId
@@ -38,4 +39,9 @@ export interface ClaimedRun {
   readonly userId: UserId | null
   readonly attempt: number
   readonly attemptToken: AttemptToken
+  readonly projectName: string
+  /** How many events its log had when it was claimed. */
+  readonly loggedEvents: number
+  /** The events that woke it, as the trigger names them. */
+  readonly events: ReadonlyArray<GraphEvent>
 }

@@ -13,6 +13,7 @@ import { SqlClient, type Statement } from "effect/sql"
 import { makeFailureStreaks } from "../agent/failure-streaks.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
+import { Outbox } from "../outbox/outbox.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { isStopped } from "./kill-switches.ts"
@@ -24,24 +25,39 @@ export const makeClaiming = Effect.gen(function* () {
   const wakeUps = yield* WakeUps
   const { countFailures } = yield* makeFailureStreaks
   const { settleRuns } = yield* makeSettling
+  const outbox = yield* Outbox
   const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
   const claimWhere = Effect.fnUntraced(function* (workerId: string, limit: number, due: Statement.Fragment) {
+    if (limit <= 0) return []
     const { projectId } = yield* ProjectTransaction
-    const rows = yield* sql<ClaimedRun>`
-      update kb.agent_runs run
-      set status = 'running', attempt = attempt + 1, attempt_token = gen_random_uuid(), worker_id = ${workerId},
-        lease_expires_at = ${lease}, started_at = coalesce(started_at, now())
-      where id = any(array(
-        select id from kb.agent_runs where project_id = ${projectId} and ${due} and not ${isStopped(sql)} order by id limit ${limit} for update skip locked
-      ))
-      returning id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token`
-    if (rows.length > 0) {
-      yield* sql`
-        update kb.agent_processing_log set status = 'processing', started_at = coalesce(started_at, now())
-        where run_id = any(${rows.map((row) => row.id)}::uuid[]) and status in ('pending', 'processing')`
-    }
-    return rows
+    const rows = yield* sql<Omit<ClaimedRun, "events">>`
+      with claimed as (
+        update kb.agent_runs
+        set status = 'running', attempt = attempt + 1, attempt_token = gen_random_uuid(), worker_id = ${workerId},
+          lease_expires_at = ${lease}, started_at = coalesce(started_at, now())
+        where id = any(array(
+          select id from kb.agent_runs where project_id = ${projectId} and ${due} and not ${isStopped(sql)} order by id limit ${limit} for update skip locked
+        ))
+        returning id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token
+      ),
+      entries as (
+        update kb.agent_processing_log entry set status = 'processing', started_at = coalesce(started_at, now())
+        from claimed where entry.run_id = claimed.id and entry.status in ('pending', 'processing')
+      )
+      select claimed.*, project.name as project_name, context.last_event_number as logged_events from claimed
+      join kb.projects project on project.id = claimed.project_id
+      join kb.contexts context on context.project_id = claimed.project_id and context.name = claimed.context_name
+      order by claimed.id`
+    const events = new Map(
+      (yield* outbox.getAll(rows.flatMap(({ trigger }) => (trigger.events ?? []).map(({ id }) => id)))).map(
+        (event) => [event.id, event]
+      )
+    )
+    return rows.map((row): ClaimedRun => ({
+      ...row,
+      events: (row.trigger.events ?? []).flatMap(({ id }) => events.get(id) ?? [])
+    }))
   })
 
   const claim = Effect.fn("Runs.claim")(

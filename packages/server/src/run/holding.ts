@@ -11,6 +11,7 @@ import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
+import { isStopped } from "./kill-switches.ts"
 
 /** A run that is not in a state in which this may happen to it. */
 export class RunNotInState extends Schema.TaggedError<RunNotInState>()("RunNotInState", {
@@ -30,6 +31,10 @@ export const makeHolding = Effect.gen(function* () {
   const held = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
     sql`id = ${run.id} and attempt_token = ${run.attemptToken} and status = 'running'`
 
+  /** Holds the run for the statement or transaction that it is part of; it answers a row when the attempt may write and no kill switch is on. */
+  const guard = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
+    sql`select id from kb.agent_runs where ${held(run)} and not ${isStopped(sql)} for no key update`
+
   const found = (id: RunId) => (rows: ReadonlyArray<unknown>) =>
     rows.length > 0 ? Effect.void : Effect.fail(new RunNotInState({ runId: id }))
 
@@ -43,14 +48,5 @@ export const makeHolding = Effect.gen(function* () {
     )
   }, orDie)
 
-  const mayGoOn = Effect.fn("Runs.mayGoOn")(function* (run: ClaimedRun) {
-    const [row] = yield* sql<{ name: string; isEnabled: boolean; isDeleted: boolean }>`
-      select agent.name, agent.enabled as is_enabled, agent.deleted_at is not null as is_deleted
-      from kb.agents agent where agent.id = ${run.agentId}`
-    if (row?.isEnabled === true && !row.isDeleted) return
-    const fate = row?.isDeleted === false ? "disabled" : "deleted"
-    return yield* new RunHalted({ runId: run.id, detail: `The agent ${row?.name} was ${fate}` })
-  }, orDie)
-
-  return { held, found, holdOpen, mayGoOn }
+  return { held, guard, found, holdOpen }
 })

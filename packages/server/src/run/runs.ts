@@ -12,15 +12,15 @@ import type { ReachedCap } from "@tropism/domain/chain"
 import type { GraphEventId, RunId } from "@tropism/domain/ids"
 import type { PauseReason, Run, Usage } from "@tropism/domain/run"
 import { Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
+import { makeAsking } from "./asking.ts"
 import { makeChainBudget } from "./chain-budget.ts"
 import type { ClaimedRun, NewRun, SkippedRun } from "./claimed-run.ts"
 import { makeClaiming } from "./claiming.ts"
 import { makeHolding, type RunHalted, type RunNotInState } from "./holding.ts"
-import { isStopped } from "./kill-switches.ts"
 import { makeOutcomes } from "./outcomes.ts"
 import { makeQueueing } from "./queueing.ts"
 import { makeReading, type RunFilter } from "./reading.ts"
@@ -49,24 +49,29 @@ export class Runs extends Context.Service<
     readonly heartbeat: (run: ClaimedRun) => Verb
     /** Holds the run for this transaction, if the attempt may still write and no kill switch is on. */
     readonly hold: (run: Pick<ClaimedRun, "id" | "attemptToken">) => Verb
+    /** The same as a part of a statement: it answers a row when the attempt may write. */
+    readonly guard: (run: Pick<ClaimedRun, "id" | "attemptToken">) => Statement.Fragment
     /** Gives a run back after its attempt broke, so that another worker may take it at once. */
     readonly release: (run: ClaimedRun) => Read<void>
     /** Gives a run back because this worker is stopping; the attempt does not count. */
     readonly handBack: (run: ClaimedRun) => Read<void>
     /** Lets every run be taken over at once: for a program that knows it is alone on its database. */
     readonly lapseAll: Effect.Effect<void>
-    /** Counts one model request, in the run and in its chain. */
-    readonly countStep: (run: ClaimedRun, usage: Usage, model: string, costMicros: number) => Verb
-    /** The budget of the run's chain that is spent, if one is: then its model is not asked any more. */
-    readonly findSpentBudget: (run: ClaimedRun) => Read<ReachedCap | undefined>
+    /** The parts of an append that count one model request: in the run, and in its chain. */
+    readonly counting: (
+      run: ClaimedRun,
+      usage: Usage,
+      model: string,
+      costMicros: number
+    ) => ReadonlyArray<Statement.Fragment>
+    /** Asked before each model request: fails when the run must not go on, and answers the budget of its chain that is spent, if one is. */
+    readonly mayAsk: (run: ClaimedRun) => Effect.Effect<ReachedCap | undefined, RunHalted | RunNotInState>
     readonly complete: (run: ClaimedRun, summary: string) => Verb
     readonly fail: (run: ClaimedRun, errorMessage: string) => Verb
     /** Lets a run rest; `detail` says in a sentence what the reason means here. */
     readonly pause: (run: ClaimedRun, reason: PauseReason, summary: string, detail?: string) => Verb
     /** Ends a run that has not ended, whatever it does. */
     readonly cancel: (id: RunId, summary: string, because: string | null) => Verb
-    /** Whether a run that is held may take its next step: its agent is still there and enabled. */
-    readonly mayGoOn: (run: ClaimedRun) => Effect.Effect<void, RunHalted, ProjectTransaction>
     /** Holds a run that has not ended for this transaction, whoever works on it. */
     readonly holdOpen: (id: RunId) => Verb
     readonly get: (id: RunId) => Read<Run | undefined>
@@ -86,10 +91,11 @@ export class Runs extends Context.Service<
       const wakeUps = yield* WakeUps
       const { queue, queueOn, skip } = yield* makeQueueing
       const { abandon, claim, giveUp, takeOver } = yield* makeClaiming
-      const { found, held, holdOpen, mayGoOn } = yield* makeHolding
+      const { found, guard, held, holdOpen } = yield* makeHolding
       const { complete, fail, pause, cancel } = yield* makeOutcomes
       const { chain, get, list } = yield* makeReading
-      const { findSpent, spend } = yield* makeChainBudget
+      const { spending } = yield* makeChainBudget
+      const { mayAsk } = yield* makeAsking
       const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
       const heartbeat = (run: ClaimedRun) =>
@@ -101,12 +107,7 @@ export class Runs extends Context.Service<
         )
 
       const hold = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
-        orDie(
-          Effect.flatMap(
-            sql`select id from kb.agent_runs where ${held(run)} and not ${isStopped(sql)} for no key update`,
-            found(run.id)
-          )
-        )
+        orDie(Effect.flatMap(guard(run), found(run.id)))
 
       const release = (run: ClaimedRun) =>
         sql`update kb.agent_runs set lease_expires_at = now() where ${held(run)}`.pipe(
@@ -121,17 +122,14 @@ export class Runs extends Context.Service<
           update kb.agent_runs set lease_expires_at = now(), attempt = attempt - 1, attempt_token = null
           where ${held(run)}`.pipe(Effect.asVoid, orDie)
 
-      const countStep = (run: ClaimedRun, usage: Usage, model: string, costMicros: number) =>
-        orDie(
-          Effect.flatMap(
-            sql`
-            update kb.agent_runs set step_count = step_count + 1, model = ${model}, usage = jsonb_build_object(
-              'inputTokens', (usage->>'inputTokens')::int + ${usage.inputTokens}::int,
-              'outputTokens', (usage->>'outputTokens')::int + ${usage.outputTokens}::int)
-            where ${held(run)} returning id`,
-            found(run.id)
-          ).pipe(Effect.andThen(spend(run, usage, costMicros)))
-        )
+      const counting = (run: ClaimedRun, usage: Usage, model: string, costMicros: number) => [
+        sql`counted as (
+          update kb.agent_runs set step_count = step_count + 1, model = ${model}, usage = jsonb_build_object(
+            'inputTokens', (usage->>'inputTokens')::int + ${usage.inputTokens}::int,
+            'outputTokens', (usage->>'outputTokens')::int + ${usage.outputTokens}::int)
+          from appended where ${held(run)})`,
+        spending(run, usage, costMicros)
+      ]
 
       return Runs.of({
         queue,
@@ -143,17 +141,17 @@ export class Runs extends Context.Service<
         abandon,
         heartbeat,
         hold,
+        guard,
         release,
         handBack,
         lapseAll,
-        countStep,
-        findSpentBudget: findSpent,
+        counting,
+        mayAsk,
         complete,
         fail,
         pause,
         cancel,
         holdOpen,
-        mayGoOn,
         get,
         list,
         chain

@@ -21,6 +21,13 @@ import { Endings } from "./endings.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Runs } from "./runs.ts"
 
+/** A project in which something is to be claimed. */
+interface DueProject {
+  readonly projectId: ProjectId
+  /** Whether workers of some of its runs have gone silent. */
+  readonly hasLapsed: boolean
+}
+
 export class Worker extends Context.Service<
   Worker,
   {
@@ -52,9 +59,11 @@ export class Worker extends Context.Service<
         else handsOf.set(projectId, atWork)
       }
 
-      const projects = orDie(sql<{ projectId: ProjectId }>`
-        select project_id from kb.projects_with_queued_runs() as project_id
-        union select project_id from kb.projects_with_lapsed_runs() as project_id order by project_id`)
+      const projects = orDie(sql<DueProject>`
+        select project_id, bool_or(lapsed) as has_lapsed from (
+          select project_id, false as lapsed from kb.projects_with_queued_runs() as project_id
+          union all select project_id, true from kb.projects_with_lapsed_runs() as project_id
+        ) due group by project_id order by project_id`)
 
       const inProject = <A, E>(run: ClaimedRun, effect: Effect.Effect<A, E, ProjectTransaction>) =>
         database.inProject(run.projectId, effect)
@@ -83,12 +92,12 @@ export class Worker extends Context.Service<
           Effect.ensuring(wakeUps.signal("runs"))
         )
 
-      const claimIn = Effect.fnUntraced(function* (projectId: ProjectId, free: number) {
+      const claimIn = Effect.fnUntraced(function* ({ projectId, hasLapsed }: DueProject, free: number) {
         const claimed = yield* database.inProject(
           projectId,
           Effect.gen(function* () {
-            yield* endings.giveUp
-            const lapsed = yield* runs.takeOver(workerId, free)
+            if (hasLapsed) yield* endings.giveUp
+            const lapsed = hasLapsed ? yield* runs.takeOver(workerId, free) : []
             return [...lapsed, ...(yield* runs.claim(workerId, free - lapsed.length))]
           })
         )
@@ -109,13 +118,13 @@ export class Worker extends Context.Service<
       const round = Effect.gen(function* () {
         const due = inTurn(yield* projects, lastServed)
         let claimed = 0
-        for (const [index, { projectId }] of due.entries()) {
+        for (const [index, project] of due.entries()) {
           const free = runLimits.concurrentRuns - (yield* FiberSet.size(hands))
           if (free <= 0) break
-          const part = Math.min(Math.ceil(free / (due.length - index)), placesFor(projectId, free))
+          const part = Math.min(Math.ceil(free / (due.length - index)), placesFor(project.projectId, free))
           if (part <= 0) continue
-          lastServed = projectId
-          claimed += yield* share("Worker", projectId, claimIn(projectId, part))
+          lastServed = project.projectId
+          claimed += yield* share("Worker", project.projectId, claimIn(project, part))
         }
         return claimed > 0
       }).pipe(claiming.withPermit)

@@ -12,6 +12,7 @@ import { Client } from "@modelcontextprotocol/client"
 import { InMemoryTransport, Server } from "@modelcontextprotocol/server"
 import type { ToolCall } from "@tropism/domain/message"
 import { Context, Effect, Exit, Layer, type Schema, Scope } from "effect"
+import type { LogEnd } from "../agent/appending.ts"
 import type { OfferedTool } from "../model/model-request.ts"
 import { graphTools, type GraphToolName, inputSchemaOf, isGraphTool } from "./graph-tools.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
@@ -21,7 +22,7 @@ import { type Outcome, Toolbox } from "./toolbox.ts"
 export interface ConnectedTools {
   readonly offered: ReadonlyArray<OfferedTool>
   /** Makes a call, or answers one of a tool that is not offered with what is. */
-  readonly call: (call: ToolCall) => Effect.Effect<Outcome, AttemptLost>
+  readonly call: (call: ToolCall, end: LogEnd) => Effect.Effect<Outcome, AttemptLost>
 }
 
 export class ToolServers extends Context.Service<
@@ -68,6 +69,7 @@ export class ToolServers extends Context.Service<
         principal: RunPrincipal,
         patterns: ReadonlyArray<string>
       ) {
+        const ends = new Map<string, LogEnd>()
         const outcomes = new Map<string, Exit.Exit<Outcome, AttemptLost>>()
         const run = Effect.runPromiseExitWith(yield* Effect.context<never>())
         const scope = yield* Effect.scope
@@ -77,18 +79,21 @@ export class ToolServers extends Context.Service<
           Scope.provide(
             open(
               graphServer((name, args, callId) =>
-                run(toolbox.call(principal, { id: callId, name, arguments: args })).then((exit) => {
-                  outcomes.set(callId, exit)
-                  return exit
-                })
+                run(toolbox.call(principal, { id: callId, name, arguments: args }, ends.get(callId))).then(
+                  (exit) => {
+                    outcomes.set(callId, exit)
+                    return exit
+                  }
+                )
               )
             ),
             scope
           )
         )
 
-        const throughClient = (call: ToolCall): Effect.Effect<Outcome, AttemptLost> =>
+        const throughClient = (call: ToolCall, end: LogEnd): Effect.Effect<Outcome, AttemptLost> =>
           Effect.suspend(() => {
+            ends.set(call.id, end)
             const request = {
               name: call.name,
               arguments: call.arguments as Record<string, unknown>,
@@ -102,12 +107,13 @@ export class ToolServers extends Context.Service<
               (answered): Effect.Effect<Outcome, AttemptLost> => {
                 const exit = outcomes.get(call.id)
                 outcomes.delete(call.id)
+                ends.delete(call.id)
                 return exit ?? (Exit.isFailure(answered) ? Effect.failCause(answered.cause) : noRecord)
               }
             )
           })
 
-        const call = (wanted: ToolCall): Effect.Effect<Outcome, AttemptLost> => {
+        const call = (wanted: ToolCall, end: LogEnd): Effect.Effect<Outcome, AttemptLost> => {
           if (!offered.some((tool) => tool.name === wanted.name)) {
             const names = offered.map((tool) => tool.name).join(", ")
             return toolbox.refuse(
@@ -123,9 +129,9 @@ export class ToolServers extends Context.Service<
           ) {
             return toolbox.refuse(principal, wanted, "The arguments of a tool must be one JSON object")
           }
-          return throughClient(wanted)
+          return throughClient(wanted, end)
         }
-        return { offered, call: (wanted: ToolCall) => Effect.uninterruptible(call(wanted)) }
+        return { offered, call: (wanted: ToolCall, end: LogEnd) => Effect.uninterruptible(call(wanted, end)) }
       })
 
       return ToolServers.of({ connect })

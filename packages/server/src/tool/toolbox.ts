@@ -14,6 +14,7 @@ import { findFault } from "@tropism/domain/json"
 import type { ToolCallId } from "@tropism/domain/ids"
 import type { ToolCall } from "@tropism/domain/message"
 import { Context, Effect, Layer, Schema } from "effect"
+import type { LogEnd } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
@@ -35,8 +36,12 @@ export interface Outcome {
 export class Toolbox extends Context.Service<
   Toolbox,
   {
-    /** Makes a call of a graph tool, once. */
-    readonly call: (principal: RunPrincipal, call: ToolCall) => Effect.Effect<Outcome, AttemptLost>
+    /** Makes a call of a graph tool, once; `end` is where the caller last saw its log end. */
+    readonly call: (
+      principal: RunPrincipal,
+      call: ToolCall,
+      end?: LogEnd
+    ) => Effect.Effect<Outcome, AttemptLost>
     /** Answers a call with a refusal, on record, without making it. */
     readonly refuse: (
       principal: RunPrincipal,
@@ -120,22 +125,38 @@ export class Toolbox extends Context.Service<
           }
         })
 
+      /** Appends in one question where the log is as the caller last saw it, else under its lock. */
+      const append = Effect.fnUntraced(function* (
+        { projectId, contextName }: RunPrincipal,
+        end: LogEnd | undefined,
+        events: ReadonlyArray<NewEvent>
+      ) {
+        if (end) {
+          const planned = yield* contexts.plan(projectId, contextName, end, events)
+          if (yield* contexts.write(contextName, planned)) return planned.events
+        }
+        return yield* contexts.append(contextName, events)
+      })
+
       /** The transaction that every call goes through. */
       const recorded = (
         principal: RunPrincipal,
         call: ToolCall,
-        effect: (id: ToolCallId) => Effect.Effect<ToolEffect, ChangeRefused, ProjectTransaction>
+        effect: (id: ToolCallId) => Effect.Effect<ToolEffect, ChangeRefused, ProjectTransaction>,
+        end?: LogEnd
       ) =>
         Effect.gen(function* () {
-          yield* guard.hold(principal)
-          const earlier = yield* toolCalls.find(principal.runId, call.id)
+          const [, earlier] = yield* database.together(
+            guard.hold(principal),
+            toolCalls.find(principal.runId, call.id)
+          )
           if (earlier) return { status: earlier.status, result: earlier.result, appended: [] }
           const id = (yield* ids.next) as ToolCallId
           const { status, result, decision, reads } = yield* database.attempt(effect(id)).pipe(
             Effect.map((done) => ({ ...done, status: "completed" as const })),
             Effect.catchTag("ChangeRefused", (refusal) => refusalEffect(principal, call, refusal))
           )
-          yield* toolCalls.keep({
+          const record = toolCalls.keep({
             id,
             runId: principal.runId,
             agentId: principal.agentId,
@@ -149,7 +170,10 @@ export class Toolbox extends Context.Service<
             result,
             reads
           })
-          const appended = yield* contexts.append(principal.contextName, eventsOf(call, status, result))
+          const [, appended] = yield* database.together(
+            record,
+            append(principal, end, eventsOf(call, status, result))
+          )
           yield* CrashPoint.hit("tool.beforeCommit")
           return { status, result, appended }
         }).pipe(
@@ -158,7 +182,7 @@ export class Toolbox extends Context.Service<
         )
 
       return Toolbox.of({
-        call: (principal, call) => recorded(principal, call, (id) => perform(principal, call, id)),
+        call: (principal, call, end) => recorded(principal, call, (id) => perform(principal, call, id), end),
         refuse: (principal, call, sentence) =>
           recorded(principal, call, () => Effect.fail(refused("notPermitted", sentence)))
       })

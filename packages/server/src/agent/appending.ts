@@ -1,0 +1,143 @@
+/**
+ * Events on their way into a log: numbered where the log is thought to end, written only if it still does.
+ *
+ * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
+ *
+ * One statement compares the end of the log, moves it and writes the events, so
+ * numbers are contiguous whoever writes and however many servers there are. It
+ * answers no row, and has written nothing, where the log has grown meanwhile or
+ * the guard does not hold. What an append brings along is part of the statement.
+ */
+import {
+  contextEventId,
+  type ContextEventId,
+  type ContextName,
+  decodeEvent,
+  eventNumber,
+  type LoggedEvent,
+  type NewEvent
+} from "@tropism/domain/context-event"
+import type { ReducedContext } from "@tropism/domain/context"
+import type { ProjectId } from "@tropism/domain/ids"
+import { Clock, Effect, Option } from "effect"
+import type { SqlClient, Statement } from "effect/sql"
+
+/** Where a log ends: its last number, and the number of the event that began the open turn. */
+export interface LogEnd {
+  readonly lastNumber: number
+  readonly openTurnNumber: number | null
+}
+
+/** Where the log ended when it was folded. */
+export const endOf = (context: ReducedContext): LogEnd => ({
+  lastNumber: context.nextEventNumber - 1,
+  openTurnNumber: Option.match(context.agentTurnStartedAtEventId, { onNone: () => null, onSome: eventNumber })
+})
+
+/** An event as it stands in the log and on the wire. */
+export interface LoggedJson {
+  readonly type: string
+  readonly id: ContextEventId
+  readonly timestamp: string
+  readonly agentName: ContextName
+  readonly parentEventId: ContextEventId | null
+  readonly triggersAgentTurn: boolean
+  readonly [field: string]: unknown
+}
+
+/** What must hold for an append, and what is written with it. */
+export interface Terms {
+  /** A select; nothing is written unless it answers a row. */
+  readonly guard?: Statement.Fragment | undefined
+  /** Further parts of the `with` list, each reading from `appended`, which has a row exactly when the events are written. */
+  readonly alongside?: ReadonlyArray<Statement.Fragment> | undefined
+}
+
+export interface Append {
+  /** Answers a row exactly when the events are written. */
+  readonly statement: Statement.Statement<{ readonly name: string }>
+  /** The events as they are kept then. */
+  readonly events: ReadonlyArray<LoggedEvent>
+}
+
+/** Makes the statement that appends events to a log that ends at `end`. */
+export const makeAppend = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  log: { readonly projectId: ProjectId; readonly name: ContextName },
+  end: LogEnd,
+  events: ReadonlyArray<NewEvent>,
+  { guard, alongside = [] }: Terms = {}
+) {
+  const timestamp = new Date(yield* Clock.currentTimeMillis).toISOString()
+  const logged = number(log.name, events, timestamp, end)
+  const rows = JSON.stringify(logged.map((json, index) => toRow(json, end.lastNumber + index + 1)))
+  const turn = events.findLastIndex((event) => event.type.startsWith("AgentTurn"))
+  const opens = events[turn]?.type === "AgentTurnStartedEvent"
+  const openTurn = turn < 0 ? end.openTurnNumber : opens ? end.lastNumber + turn + 1 : null
+  const statement = sql<{ readonly name: string }>`
+    with guard as (${guard ?? sql`select 1`}),
+    appended as (
+      update kb.contexts set last_event_number = ${end.lastNumber + events.length}, open_turn_number = ${openTurn}
+      from guard where project_id = ${log.projectId} and name = ${log.name} and last_event_number = ${end.lastNumber}
+      returning name
+    ),
+    written as (
+      insert into kb.context_events (project_id, context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at)
+      select ${log.projectId}::uuid, appended.name, row.number, row.type, row.payload, row.parent, row.triggers, ${timestamp}::timestamptz
+      from appended, jsonb_to_recordset(${rows}::text::jsonb) as row(number int, type text, payload jsonb, parent text, triggers boolean)
+    )${alongside.length === 0 ? sql.literal("") : sql`, ${sql.csv(alongside)}`}
+    select name from appended`
+  const append: Append = { statement, events: logged.map(decodeEvent) }
+  return append
+})
+
+/**
+ * Gives events their ids, their time and their parents.
+ *
+ * An event that names no parent has the open turn's start, else the last event;
+ * the first event of a log has none (S004-R18…R20).
+ */
+const number = (
+  name: ContextName,
+  events: ReadonlyArray<NewEvent>,
+  timestamp: string,
+  { lastNumber, openTurnNumber }: LogEnd
+): ReadonlyArray<LoggedJson> => {
+  let isOpen = openTurnNumber !== null
+  let parent =
+    openTurnNumber !== null
+      ? contextEventId(name, openTurnNumber)
+      : lastNumber === 0
+        ? null
+        : contextEventId(name, lastNumber)
+  return events.map((event, index) => {
+    const { triggersAgentTurn = false, parentEventId, ...payload } = event
+    const id = contextEventId(name, lastNumber + index + 1)
+    const json: LoggedJson = {
+      ...payload,
+      id,
+      timestamp,
+      agentName: name,
+      parentEventId: parentEventId ?? parent,
+      triggersAgentTurn
+    }
+    const isTurnEvent = event.type.startsWith("AgentTurn")
+    if (isTurnEvent) isOpen = event.type === "AgentTurnStartedEvent"
+    if (isTurnEvent || !isOpen) parent = id
+    return json
+  })
+}
+
+/** The row of an event: its base fields are columns, the rest is payload. */
+const toRow = (json: LoggedJson, number: number) => {
+  const {
+    type,
+    id: _id,
+    timestamp: _timestamp,
+    agentName: _name,
+    parentEventId,
+    triggersAgentTurn,
+    ...payload
+  } = json
+  return { number, type, payload, parent: parentEventId, triggers: triggersAgentTurn }
+}

@@ -1,0 +1,106 @@
+/**
+ * The pool of this program: connections that one has at a time, and that take several statements in one write.
+ *
+ * Flow: graph → outbox → dispatch → run → tool → task, all on **database**
+ *
+ * PostgreSQL answers statements in the order in which they were sent and breaks
+ * a transaction off at the first that fails, so what follows without a question
+ * in between need not wait for an answer. A transaction begins with its project
+ * in this way. The price: a statement under way is not called back when whoever
+ * asked goes away; its answer is awaited and dropped.
+ */
+import { PgClient, type PgConnection, PgPool } from "@effect/sql-pg"
+import { Context, Effect, Layer, Option, type Redacted, Stream, String as Text } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { SqlClient, type SqlConnection, Statement } from "effect/sql"
+import { poolLimits } from "../limits.ts"
+import { checkCommit, ProjectTransaction, StatementsTogether } from "./database.ts"
+
+/** A pool that logs in as the server's own role; column names arrive in camelCase, JSON untouched. */
+export const poolLayer = (options: {
+  readonly url: Redacted.Redacted
+  readonly startupParameters: Readonly<Record<string, string>>
+}) =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const pool = yield* PgPool.make({
+        url: options.url,
+        startupParameters: options.startupParameters,
+        applicationName: "tropism",
+        maxConnections: poolLimits.connections,
+        preparedStatementCacheSize: poolLimits.preparedStatements,
+        multiplex: true,
+        multiplexConcurrency: 1
+      })
+      const acquirer = Effect.map(pool.get, connectionOf)
+      const sql = yield* SqlClient.make({
+        acquirer,
+        transactionAcquirer: acquirer,
+        borrower: (f) => pool.use((connection) => f(connectionOf(connection))),
+        compiler: PgClient.makeCompiler(undefined, false),
+        driver: "pg",
+        prepareTransactionControls: true,
+        releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
+        commit: (connection) => Effect.flatMap(connection.executeRaw("COMMIT", []), checkCommit),
+        spanAttributes: [["db.system.name", "postgresql"]],
+        transformRows: Statement.defaultTransforms(Text.snakeToCamel, false).array
+      })
+      return Context.make(SqlClient.SqlClient, sql).pipe(
+        Context.add(StatementsTogether, poolLimits.statementsTogether)
+      )
+    })
+  ).pipe(Layer.provide(Reactivity.layer))
+
+type Execute = SqlConnection.Connection["execute"]
+
+/**
+ * Lets a connection's transactions begin with the project of whoever begins them.
+ *
+ * **Details** `together` is how many statements the connection takes in one write.
+ */
+export const beginningWithProject =
+  (execute: Execute, together: number): Execute =>
+  (text, params, transform) =>
+    /^begin\b/i.test(text)
+      ? Effect.flatMap(
+          Effect.serviceOption(ProjectTransaction),
+          Option.match({
+            onNone: () => execute(text, params, transform),
+            onSome: ({ projectId }) =>
+              Effect.as(
+                Effect.all([execute(text, params, undefined), execute(setProject, [projectId], undefined)], {
+                  concurrency: together
+                }),
+                []
+              )
+          })
+        )
+      : execute(text, params, transform)
+
+const setProject = "select set_config('tropism.project', $1, true)"
+
+const connections = new WeakMap<PgConnection.PgConnection, SqlConnection.Connection>()
+
+/** The same wrapping for the same connection each time it is lent. */
+const connectionOf = (connection: PgConnection.PgConnection): SqlConnection.Connection => {
+  const known = connections.get(connection) ?? wrap(connection)
+  connections.set(connection, known)
+  return known
+}
+
+const wrap = (connection: PgConnection.PgConnection): SqlConnection.Connection => {
+  const rows =
+    (prepare: boolean): Execute =>
+    (text, params, transform) =>
+      Effect.map(connection.query(text, params, prepare), (result) =>
+        transform === undefined ? result.rows : transform(result.rows)
+      )
+  return {
+    execute: beginningWithProject(rows(true), poolLimits.statementsTogether),
+    executeUnprepared: beginningWithProject(rows(false), poolLimits.statementsTogether),
+    executeRaw: (text, params) => connection.query(text, params),
+    executeValues: (text, params) => connection.queryValues(text, params),
+    executeValuesUnprepared: (text, params) => connection.queryValues(text, params, false),
+    executeStream: () => Stream.die(new Error("No stage of the server streams rows"))
+  }
+}

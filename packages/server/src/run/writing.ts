@@ -1,0 +1,93 @@
+/**
+ * How an attempt writes to its log: guarded by its token, and folding what it wrote.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * The actor knows where its log ended when it folded it, so an append is one
+ * question in a transaction of its own, and what is counted with it is part of
+ * the same statement. Where somebody else wrote in between, it is done again
+ * under the log's lock; where the attempt is lost, that says so.
+ */
+import { eventNumber, type LoggedEvent, type NewEvent } from "@tropism/domain/context-event"
+import { fold, type ReducedContext } from "@tropism/domain/context"
+import { Effect } from "effect"
+import type { Statement } from "effect/sql"
+import { endOf } from "../agent/appending.ts"
+import { Contexts } from "../agent/contexts.ts"
+import { Database, type ProjectTransaction } from "../database/database.ts"
+import type { ClaimedRun } from "./claimed-run.ts"
+import type { RunNotInState } from "./holding.ts"
+import { Runs } from "./runs.ts"
+
+type Alongside = ReadonlyArray<Statement.Fragment>
+
+export const makeWriting = Effect.gen(function* () {
+  const database = yield* Database
+  const runs = yield* Runs
+  const contexts = yield* Contexts
+
+  /** A transaction in which only the attempt that holds the run may write. */
+  const guarded = <A, E>(run: ClaimedRun, effect: Effect.Effect<A, E, ProjectTransaction>) =>
+    database.inProject(run.projectId, Effect.andThen(runs.hold(run), effect))
+
+  /** Folds what others wrote; fails when the attempt is lost. */
+  const catchUp = (run: ClaimedRun, context: ReducedContext) =>
+    guarded(run, contexts.load(run.contextName, context))
+
+  /** Folds what was just appended; reads the log where somebody else wrote in between. */
+  const advance = (run: ClaimedRun, context: ReducedContext, appended: ReadonlyArray<LoggedEvent>) => {
+    const [first] = appended
+    return first && eventNumber(first.id) === context.nextEventNumber
+      ? Effect.succeed(fold(appended, context))
+      : database.inProject(run.projectId, contexts.load(run.contextName, context))
+  }
+
+  const plan = (
+    run: ClaimedRun,
+    context: ReducedContext,
+    events: ReadonlyArray<NewEvent>,
+    alongside: Alongside
+  ) =>
+    contexts.plan(run.projectId, run.contextName, endOf(context), events, {
+      guard: runs.guard(run),
+      alongside
+    })
+
+  /** Appends events and answers the state after them. */
+  const append = Effect.fnUntraced(function* (
+    run: ClaimedRun,
+    context: ReducedContext,
+    events: ReadonlyArray<NewEvent>,
+    alongside: Alongside = []
+  ) {
+    const planned = yield* plan(run, context, events, alongside)
+    const [written] = yield* database.ask(run.projectId, planned.statement)
+    if (written) {
+      yield* contexts.grown(run.projectId, run.contextName)
+      return fold(planned.events, context)
+    }
+    const appended = yield* guarded(run, contexts.append(run.contextName, events, alongside))
+    return yield* advance(run, context, appended)
+  })
+
+  /** Appends the last events and ends the run; false, with nothing done, when somebody spoke since the log was read or the attempt is lost. */
+  const appendAndEnd = Effect.fnUntraced(function* (
+    run: ClaimedRun,
+    context: ReducedContext,
+    events: ReadonlyArray<NewEvent>,
+    end: Effect.Effect<void, RunNotInState, ProjectTransaction>,
+    alongside: Alongside = []
+  ) {
+    const planned = yield* plan(run, context, events, alongside)
+    return yield* database.inProject(
+      run.projectId,
+      Effect.gen(function* () {
+        if (!(yield* contexts.write(run.contextName, planned))) return false
+        yield* end
+        return true
+      })
+    )
+  })
+
+  return { guarded, catchUp, advance, append, appendAndEnd }
+})
