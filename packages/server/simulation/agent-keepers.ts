@@ -42,7 +42,7 @@ export const manage = Effect.fnUntraced(function* (
       acknowledged.restrained.push({ agentId: agent.id, written: yield* ownWrites([agent]) })
   })
   for (let n = chance.between(1, 3); n > 0; n--) {
-    yield* Effect.sleep(chance.between(1, 1_500))
+    yield* Effect.sleep(chance.between(1, 900))
     const [first, ...rest] = free
     if (first === undefined) return
     const agent = chance.pick([first, ...rest])
@@ -97,8 +97,8 @@ export const halt = Effect.fnUntraced(function* (
 
 /** Lets agents try again what failed or was abandoned. */
 export const retry = Effect.fnUntraced(function* ({ chance, ask }: Person, agents: ReadonlyArray<Agent>) {
-  for (let n = chance.between(2, 4); n > 0; n--) {
-    yield* Effect.sleep(chance.between(100, 1_500))
+  for (let n = chance.between(1, 3); n > 0; n--) {
+    yield* Effect.sleep(chance.between(100, 1_200))
     for (const { id } of agents) {
       yield* ask(
         Effect.gen(function* () {

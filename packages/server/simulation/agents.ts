@@ -144,7 +144,7 @@ export const riser = (chance: Chance): AgentInput => ({
   name: "riser",
   prompt: "Rise.",
   triggerType: "schedule",
-  cronSchedule: "*/5 * * * *",
+  cronSchedule: "* * * * *",
   executionMode: chance.pick(["suggest", "execute"]),
   catchUp: chance.pick(["none", "one", "all"]),
   overlapPolicy: chance.pick(["skip", "allow"]),
@@ -162,6 +162,28 @@ export const riser = (chance: Chance): AgentInput => ({
           ]
         },
         { say: "Risen." }
+      ]
+    }
+  }
+})
+
+/** One that another system wakes. */
+export const porter = (): AgentInput => ({
+  name: "porter",
+  prompt: "Bring in what was delivered.",
+  triggerType: "webhook",
+  executionMode: "execute",
+  tools: ["graph.*"],
+  model: {
+    provider: "scripted",
+    name: "porter",
+    script: {
+      rules: [
+        {
+          when: "step == 0",
+          calls: [{ tool: "create_object", arguments: { type: "Note", properties: { mood: "plain" } } }]
+        },
+        { say: "Brought in." }
       ]
     }
   }

@@ -5,12 +5,13 @@
  * that every two of them meet somewhere.
  */
 import type { Agent, AgentInput } from "@tropism/domain/agent"
-import type { UserId } from "@tropism/domain/ids"
+import type { UserId, WebhookId } from "@tropism/domain/ids"
 import type { ProjectSettingsPatch } from "@tropism/domain/project-settings"
 import { Effect } from "effect"
 import { Agents } from "../src/agent/agents.ts"
 import { Database } from "../src/database/database.ts"
 import { Projects } from "../src/database/projects.ts"
+import { Webhooks } from "../src/dispatch/webhooks.ts"
 import * as agents from "./agents.ts"
 import type { Chance } from "./chance.ts"
 import { drawGame } from "./looping-agents.ts"
@@ -21,6 +22,8 @@ export interface Cast {
   /** All that react, rise or play. */
   readonly agents: ReadonlyArray<Agent>
   readonly talker: Agent | undefined
+  /** Where another system delivers, if one does. */
+  readonly webhookId: WebhookId | undefined
   /** Whether a schedule wakes one of them. */
   readonly rises: boolean
   /** The type of object that starts a loop, if there is one. */
@@ -59,6 +62,17 @@ export const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chan
         return yield* database.inProject(project.id, (yield* Agents).create(input, "ada" as UserId))
       })
     )
+  /** An agent that another system wakes, with its webhook. */
+  const openWebhook = Effect.gen(function* () {
+    const agent = yield* make(agents.porter())
+    const { id } = yield* done(
+      Effect.gen(function* () {
+        const database = yield* Database
+        return yield* database.inProject(project.id, (yield* Webhooks).create(agent, {}, "ada" as UserId))
+      })
+    )
+    return { agent, id }
+  })
   const game = chance.oneIn(3) ? drawGame(chance.fork("game")) : undefined
   const rises = chance.oneIn(4)
   const inputs = [
@@ -67,8 +81,10 @@ export const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chan
     ...(rises ? [agents.riser(chance)] : []),
     ...(game?.agents ?? [])
   ]
+  const webhook = chance.oneIn(5) ? yield* openWebhook : undefined
   const cast: Cast = {
-    agents: yield* Effect.forEach(inputs, make),
+    agents: [...(yield* Effect.forEach(inputs, make)), ...(webhook === undefined ? [] : [webhook.agent])],
+    webhookId: webhook?.id,
     talker: chance.oneIn(4) ? yield* make(agents.talker()) : undefined,
     rises,
     throws: game?.objectType

@@ -76,4 +76,20 @@ const firedOnce: Checker = ({ runs }) => {
   return unless(instants.size === fired.length, "a schedule fired twice for one instant")
 }
 
-export const checkReactions = { handledOnce, runsAtRest, firedOnce }
+/** What another system delivered begins one run, however often it is delivered, and everybody is told the same. */
+const deliveredOnce: Checker = ({ acknowledged, runs }) => {
+  const begun = Map.groupBy(
+    runs.filter((run) => run.trigger.delivery !== undefined),
+    (run) => run.trigger.delivery?.id ?? ""
+  )
+  return [
+    ...[...begun].flatMap(([id, found]) =>
+      unless(found.length === 1, `"${id}" has begun ${found.length} runs`)
+    ),
+    ...acknowledged.delivered.flatMap(({ id, runId }) =>
+      unless(begun.get(id)?.[0]?.id === runId, `"${id}" was accepted as run ${runId}, which it did not begin`)
+    )
+  ]
+}
+
+export const checkReactions = { handledOnce, runsAtRest, firedOnce, deliveredOnce }

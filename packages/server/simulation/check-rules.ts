@@ -61,6 +61,10 @@ const ofEach =
   (remains) =>
     boundOf(remains).flatMap((bound) => find(bound, remains))
 
+/** A transaction's instant is that of its beginning, and it may have waited long: the later of both is nearer to when the work began. */
+const beganAt = ({ createdAt, startedAt }: RunRow): number =>
+  Math.max(createdAt.getTime(), startedAt?.getTime() ?? 0)
+
 const timeOf = (date: Date | null): number => date?.getTime() ?? Number.POSITIVE_INFINITY
 
 /** What an agent did on one object, in order. */
@@ -87,7 +91,7 @@ const workedAlone = ofEach((bound) =>
           return unless(
             run.startedAt === null ||
               before === undefined ||
-              timeOf(before.completedAt) <= timeOf(run.startedAt) ||
+              timeOf(before.completedAt) <= beganAt(run) ||
               before.status === "paused",
             `run ${run.id} was at work on an object beside run ${before?.id}`
           )
@@ -156,10 +160,8 @@ const concurrencyKept = ofEach(({ agentId, rule: { maxConcurrency }, work }, { a
   if (maxConcurrency === null || acknowledged.halted.length > 0) return []
   const ended = work.filter(({ run }) => run.completedAt !== null)
   return ended.flatMap(({ run }) => {
-    const at = run.createdAt.getTime()
-    const others = ended.filter(
-      (other) => timeOf(other.run.createdAt) <= at && timeOf(other.run.completedAt) > at
-    )
+    const at = beganAt(run)
+    const others = ended.filter((other) => beganAt(other.run) <= at && timeOf(other.run.completedAt) > at)
     return unless(
       others.length <= maxConcurrency,
       `agent ${agentId} had ${others.length} runs at once, at most ${maxConcurrency}`

@@ -24,6 +24,10 @@ interface Plant {
 }
 
 const agentsEvent = `select id from kb.graph_events where project_id = $1 and actor_type = 'agent' limit 1`
+/** Gives every agent that reacts another rule. */
+const ruled = (name: string, value: string) =>
+  `update kb.agent_versions set definition = jsonb_set(definition, '{reactionConfig,${name}}', '${value}')
+    where project_id = $1 and jsonb_typeof(definition->'reactionConfig') = 'object'`
 const logEvent = (type: string) =>
   `delete from kb.context_events where (project_id, context_name, number) in
     (select project_id, context_name, number from kb.context_events where project_id = $1 and type = '${type}' limit 1)`
@@ -41,6 +45,13 @@ const plants: ReadonlyArray<Plant> = [
     checker: "historyFolds",
     fault: "an object was written past its history",
     sql: [`update kb.graph_objects set properties = properties || '{"planted": 1}' where project_id = $1`]
+  },
+  {
+    checker: "historyFolds",
+    fault: "a relationship was written past its history",
+    sql: [
+      `update kb.graph_relationships set properties = properties || '{"planted": 1}' where project_id = $1`
+    ]
   },
   {
     checker: "changesTold",
@@ -154,6 +165,7 @@ const plants: ReadonlyArray<Plant> = [
     checker: "batchesBounded",
     fault: "a run handled more events than a batch may have",
     sql: [
+      ruled("batchSize", "2"),
       `update kb.agent_processing_log entry set run_id =
         (select min(other.run_id::text)::uuid from kb.agent_processing_log other where other.agent_id = entry.agent_id)
         where project_id = $1 and run_id is not null`
@@ -162,13 +174,17 @@ const plants: ReadonlyArray<Plant> = [
   {
     checker: "ratesKept",
     fault: "more runs began at one instant than may begin",
-    sql: [`update kb.agent_runs set created_at = '2100-01-01' where project_id = $1`]
+    sql: [
+      ruled("rateLimit", '{"maxRuns": 1, "perSeconds": 5}'),
+      `update kb.agent_runs set created_at = '2100-01-01' where project_id = $1`
+    ]
   },
   {
     checker: "concurrencyKept",
     fault: "all runs were at work at once",
     sql: [
-      `update kb.agent_runs set created_at = '2100-01-01', completed_at = '2100-02-01' where project_id = $1 and completed_at is not null`
+      ruled("maxConcurrency", "1"),
+      `update kb.agent_runs set created_at = '2100-01-01', started_at = '2100-01-01', completed_at = '2100-02-01' where project_id = $1 and completed_at is not null`
     ]
   },
   {
@@ -198,6 +214,13 @@ const plants: ReadonlyArray<Plant> = [
     sql: [
       `drop index kb.agent_runs_due`,
       `update kb.agent_runs set due_at = '2026-01-01' where agent_id = (select agent_id from kb.agent_runs where project_id = $1 group by agent_id having count(*) > 1 limit 1)`
+    ]
+  },
+  {
+    checker: "deliveredOnce",
+    fault: "a delivery is accepted as a run that it did not begin",
+    sql: [
+      `update kb.agent_runs set trigger = jsonb_set(trigger, '{delivery,id}', '"planted"') where project_id = $1 and trigger->>'type' = 'webhook'`
     ]
   },
   {

@@ -27,7 +27,7 @@ export const pass = Effect.fnUntraced(function* (clock: WorldClock, ms: number) 
 })
 
 /** Looks that are taken before time is made to pass faster. */
-const patientLooks = 4
+const patientLooks = 3
 
 /** Waits until the project has nothing left to do; false when that takes too long. */
 export const drained = Effect.fnUntraced(function* (

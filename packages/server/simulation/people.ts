@@ -9,11 +9,21 @@ import { type Actor, direct } from "@tropism/domain/actor"
 import type { Change } from "@tropism/domain/change"
 import type { Agent } from "@tropism/domain/agent"
 import { ContextName } from "@tropism/domain/context-event"
-import type { AgentId, ObjectId, ProjectId, RelationshipId, TaskId, UserId } from "@tropism/domain/ids"
+import type {
+  AgentId,
+  ObjectId,
+  ProjectId,
+  RelationshipId,
+  RunId,
+  TaskId,
+  UserId,
+  WebhookId
+} from "@tropism/domain/ids"
 import { Cause, Effect, Exit } from "effect"
 import { Contexts } from "../src/agent/contexts.ts"
 import { CrashPoint } from "../src/crash-point.ts"
 import { Database, type ProjectTransaction } from "../src/database/database.ts"
+import { Deliveries } from "../src/dispatch/deliveries.ts"
 import { Triggers } from "../src/dispatch/triggers.ts"
 import { Gateway } from "../src/graph/gateway.ts"
 import type { Applied } from "../src/graph/recording.ts"
@@ -45,6 +55,7 @@ export interface Acknowledged {
   readonly approved: Array<TaskId>
   readonly rejected: Array<TaskId>
   readonly said: Array<{ readonly context: string; readonly content: string }>
+  readonly delivered: Array<{ readonly id: string; readonly runId: RunId }>
   /** What agents had written by themselves when a right to write was taken from them for good. */
   readonly restrained: Array<{ readonly agentId: AgentId; readonly written: ReadonlyArray<string> }>
   /** What agents had written when a kill switch was on, and before it was turned off. */
@@ -56,6 +67,7 @@ export const nothingAcknowledged = (): Acknowledged => ({
   approved: [],
   rejected: [],
   said: [],
+  delivered: [],
   restrained: [],
   halted: []
 })
@@ -140,7 +152,10 @@ const drawChange = (
   }
   if (kind === 7) return { type: "delete", objectId }
   const [known] = relationships
-  if (kind === 8 && known !== undefined) return { type: "deleteRelationship", relationshipId: known }
+  if (kind === 8 && known !== undefined)
+    return chance.oneIn(2)
+      ? { type: "updateRelationship", relationshipId: known, data: { mood, n } }
+      : { type: "deleteRelationship", relationshipId: known }
   const toId = chance.pick([first, ...rest])
   return { type: "createRelationship", relationship: { fromId: objectId, toId, type: "knows" }, data: { n } }
 }
@@ -158,11 +173,26 @@ export const throwIn = Effect.fnUntraced(function* (
   if (told.type === "done") acknowledged.changes.push({ change, applied: told.value })
 })
 
+/** Delivers what others may be delivering too, and again when there was no answer. */
+export const deliver = Effect.fnUntraced(function* (
+  webhookId: WebhookId,
+  { chance, ask, acknowledged }: Person
+) {
+  for (let n = chance.between(1, 3); n > 0; n--) {
+    const id = `delivery ${chance.below(3)}`
+    const told = yield* ask(
+      Effect.flatMap(Deliveries, (deliveries) => deliveries.accept(webhookId, id, { n }))
+    )
+    if (told.type === "done") acknowledged.delivered.push({ id, runId: told.value.runId })
+    if (chance.oneIn(2)) yield* Effect.sleep(chance.between(1, 500))
+  }
+})
+
 /** Looks at what waits and decides, sometimes on something that it did not see. */
 export const review = Effect.fnUntraced(function* (name: string, { chance, ask, acknowledged }: Person) {
   const by = name as UserId
-  for (let round = chance.between(3, 6); round > 0; round--) {
-    yield* Effect.sleep(chance.between(50, 1_500))
+  for (let round = chance.between(2, 4); round > 0; round--) {
+    yield* Effect.sleep(chance.between(50, 1_100))
     const seen = yield* ask(
       Effect.flatMap(Tasks, (tasks) => tasks.list({ status: "pending" }, undefined, 50))
     )

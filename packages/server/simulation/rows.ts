@@ -67,7 +67,11 @@ export interface RunRow {
   readonly id: string
   readonly agentId: string
   readonly status: string
-  readonly trigger: { readonly type: string; readonly events?: ReadonlyArray<{ readonly id: string }> }
+  readonly trigger: {
+    readonly type: string
+    readonly events?: ReadonlyArray<{ readonly id: string }>
+    readonly delivery?: { readonly id: string }
+  }
   readonly contextName: string
   readonly rootEventId: string
   readonly depth: number
@@ -134,6 +138,7 @@ export interface Rows {
   readonly objects: ReadonlyArray<EntityRow>
   readonly relationships: ReadonlyArray<EntityRow>
   readonly versions: ReadonlyArray<VersionRow>
+  readonly relationshipVersions: ReadonlyArray<VersionRow>
   readonly events: ReadonlyArray<EventRow>
   readonly agents: ReadonlyArray<AgentRow>
   readonly runs: ReadonlyArray<RunRow>
@@ -153,6 +158,7 @@ const queries = {
   objects: `select id, type, properties, version, deleted_at is not null as is_deleted from kb.graph_objects where project_id = $1`,
   relationships: `select id, type, properties, version, deleted_at is not null as is_deleted from kb.graph_relationships where project_id = $1`,
   versions: `select * from kb.graph_object_versions where project_id = $1 order by object_id, version`,
+  relationshipVersions: `select *, relationship_id as object_id from kb.graph_relationship_versions where project_id = $1 order by relationship_id, version`,
   events: `select *, position::int as place from kb.graph_events where project_id = $1 order by entity_id, version`,
   agents: `select id, deleted_at is not null as is_deleted,
       (select json_agg(definition order by version) from kb.agent_versions where agent_id = agent.id) as definitions
@@ -181,6 +187,7 @@ export const readRowsWith = (connection: PgConnection.PgConnection, projectId: s
       objects: yield* read<EntityRow>("objects"),
       relationships: yield* read<EntityRow>("relationships"),
       versions: yield* read<VersionRow>("versions"),
+      relationshipVersions: yield* read<VersionRow>("relationshipVersions"),
       events: yield* read<EventRow>("events"),
       agents: yield* read<AgentRow>("agents"),
       runs: yield* read<RunRow>("runs"),

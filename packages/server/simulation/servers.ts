@@ -24,7 +24,7 @@ export const keepServers = Effect.fnUntraced(function* (ground: Ground, count: n
       yield* server.ended
       running[slot] = undefined
       yield* Effect.sleep(chance.between(1, restartWithinMs))
-      if (!chance.oneIn(4)) yield* pass(ground.conductor.clock, leaseLapseMs)
+      if (chance.oneIn(2)) yield* pass(ground.conductor.clock, leaseLapseMs)
     }
   })
   for (let slot = 0; slot < count; slot++) yield* Effect.forkScoped(keep(slot))

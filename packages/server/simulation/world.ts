@@ -16,6 +16,7 @@ import {
   type Acknowledged,
   askInProject,
   cancel,
+  deliver,
   nothingAcknowledged,
   type Person,
   requestOf,
@@ -37,7 +38,7 @@ export interface Played {
 const drainLooks = 500
 
 /** How often the schedule of a cast fires. */
-const scheduleMs = 300_000
+const scheduleMs = 60_000
 
 /** Everything but the servers' own work. */
 export const playWorld = (
@@ -48,7 +49,7 @@ export const playWorld = (
 ) =>
   Effect.gen(function* () {
     const { clock } = ground.conductor
-    const servers = yield* keepServers(ground, chance.pick([1, 2, 2, 2, 3]), chance.fork("restarts"))
+    const servers = yield* keepServers(ground, chance.pick([1, 1, 2, 2, 2, 2, 2, 3]), chance.fork("restarts"))
     const { projectId, cast } = yield* setUp(servers, chance.fork("cast"))
     beginFaults()
     yield* Effect.forkScoped(doDeeds(deeds, servers, ground.conductor, chance.fork("deeds")))
@@ -75,6 +76,9 @@ const doings = (person: (name: string) => Person, projectId: ProjectId, cast: Ca
     review("bob", person("bob")),
     ...sometimes(2, () => review("eve", person("eve"))),
     ...(cast.throws === undefined ? [] : [throwIn(person("thrower"), cast.throws)]),
+    ...(cast.webhookId === undefined
+      ? []
+      : [deliver(cast.webhookId, person("courier")), deliver(cast.webhookId, person("second courier"))]),
     ...(cast.talker === undefined ? [] : [talk(cast.talker, person("talker"))]),
     ...sometimes(5, () => cancel(person("canceller"))),
     ...sometimes(3, () => manage(person("manager"), cast.agents)),
