@@ -19,6 +19,7 @@ import { runsCommand } from "./commands/runs.ts"
 import { demoCommand, startCommand } from "./commands/start.ts"
 import { tailCommand } from "./commands/tail.ts"
 import { tasksCommand } from "./commands/tasks.ts"
+import { webhooksCommand } from "./commands/webhooks.ts"
 import { globalFlags } from "./settings.ts"
 
 const tropism = Command.make("tropism").pipe(
@@ -28,7 +29,15 @@ const tropism = Command.make("tropism").pipe(
     { group: "Graph", commands: [projectsCommand, importCommand, exportCommand, tailCommand] },
     {
       group: "Agents",
-      commands: [agentsCommand, runCommand, runsCommand, explainCommand, chainCommand, killSwitchCommand]
+      commands: [
+        agentsCommand,
+        runCommand,
+        runsCommand,
+        webhooksCommand,
+        explainCommand,
+        chainCommand,
+        killSwitchCommand
+      ]
     },
     { group: "Review", commands: [tasksCommand] }
   ]),

@@ -17,8 +17,6 @@ const schedules = [
   // Missed instants that wait for the earlier run to end: from the oldest until the newest, by the cron expression.
   `alter table kb.agent_schedules add column backlog_from timestamptz, add column backlog_until timestamptz`,
   `create index agent_schedules_backlog on kb.agent_schedules (project_id) where backlog_from is not null`,
-  // Whether an earlier run of a schedule is still at work.
-  `create index agent_runs_scheduled_open on kb.agent_runs (agent_id) where due_at is not null and status in ('queued', 'running')`,
   `create or replace function kb.projects_with_due_schedules() returns setof uuid
    language sql security definer set search_path = kb, pg_temp as $$
      select project_id from (
