@@ -2,10 +2,12 @@
  * Events that wait to be handled together: until their object is quiet, or
  * until there are enough of them. The server keeps real time here.
  */
-import { describe, expect, layer } from "@effect/vitest"
+import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { limitChains } from "../testing/chain-words.ts"
-import { eventually, type Json, scripted } from "../testing/platform.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { eventually, type Json, newProject, scripted, startServer } from "../testing/platform.ts"
+import { whileServing } from "../testing/restarts.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   calling,
@@ -42,17 +44,17 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       () =>
         Effect.gen(function* () {
           const story = yield* newStoryHere
-          const agent = yield* story.post("/agents", agentThat({ debounceMs: 500 }))
+          const agent = yield* story.post("/agents", agentThat({ debounceMs: 1_500 }))
           const person = yield* make(story, "Person", { name: "Ada" })
           yield* change(story, person, { name: "Grace" }, { name: "Edith" }, { name: "Joan" })
           const waiting = yield* entriesWhen(story, agent, 4, (entry) => entry.status === "pending")
           for (const entry of waiting) {
             expect(entry).toMatchObject({ runId: null, reason: expect.stringContaining("debounceMs") })
-            expect(msBetween(entry.createdAt, entry.dueAt)).toBeGreaterThanOrEqual(499)
+            expect(msBetween(entry.createdAt, entry.dueAt)).toBeGreaterThanOrEqual(1_499)
           }
           const [run] = yield* endedRuns(story, agent, 1)
           expect([versionsOf(run), run.summary]).toEqual([[1, 2, 3, 4], "1 2 3 4 newest 4 of Joan"])
-          expect(msBetween(waiting[3].createdAt, run.createdAt)).toBeGreaterThanOrEqual(500)
+          expect(msBetween(waiting[3].createdAt, run.createdAt)).toBeGreaterThanOrEqual(1_500)
           const entries = yield* entriesWhen(story, agent, 4)
           for (const entry of entries)
             expect(entry).toMatchObject({ status: "completed", runId: run.id, reason: null, dueAt: null })
@@ -241,4 +243,33 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
   })
+})
+
+describe("What waits when the server stops", () => {
+  it.live("S001-F01 waits on in its rows, and begins where a server runs when it is due", () =>
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      const { projectId } = yield* Effect.scoped(
+        Effect.flatMap(startServer(access), (doors) => newProject(doors, access))
+      )
+      const { agent, waiting } = yield* whileServing(access, projectId, (story) =>
+        Effect.gen(function* () {
+          const made = yield* story.post("/agents", agentThat({ debounceMs: 1_500, maxWaitMs: 60_000 }))
+          const person = yield* make(story, "Person", { name: "Ada" })
+          yield* change(story, person, { name: "Grace" })
+          return {
+            agent: made,
+            waiting: yield* entriesWhen(story, made, 2, (entry) => entry.status === "pending")
+          }
+        })
+      )
+      const [run] = yield* whileServing(access, projectId, (story) => endedRuns(story, agent, 1))
+      expect([versionsOf(run), run.status, run.summary]).toEqual([
+        [1, 2],
+        "completed",
+        "1 2 newest 2 of Grace"
+      ])
+      expect(msBetween(waiting[1].createdAt, run.createdAt)).toBeGreaterThanOrEqual(1_499)
+    })
+  )
 })
