@@ -36,14 +36,12 @@ layer(SharedServer.layer)((it) => {
         Effect.gen(function* () {
           const story = yield* newStoryHere
           const agent = yield* story.post("/agents", watcher({ model: silentFor(minute) }))
-          // One object more than the server works on at once: the last one waits.
-          const people = yield* Effect.forEach(Array.from({ length: runLimits.concurrentRuns + 1 }), () =>
-            make(story, "Person")
-          )
+          // One object more than the server works on at once for one project: the last one waits.
+          const hands = runLimits.concurrentRuns - runLimits.spareHands
+          const people = yield* Effect.forEach(Array.from({ length: hands + 1 }), () => make(story, "Person"))
           const entries = yield* eventually(
             entriesOf(story, agent),
-            (found) =>
-              found.filter(isProcessing).length === runLimits.concurrentRuns && found.length === people.length
+            (found) => found.filter(isProcessing).length === hands && found.length === people.length
           )
           const [waiting] = entries.filter((entry) => entry.status === "pending")
           expect(waiting).toMatchObject({
