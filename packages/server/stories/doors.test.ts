@@ -339,6 +339,7 @@ const bodies = new Map<string, Json>([
   ["PATCH relationships/{relationshipId}", { properties: {} }],
   ["PATCH agents/{agentId}", {}],
   ["POST agents/{agentId}/trigger", {}],
+  ["POST agents/{agentId}/batch-trigger", { objectIds: [nobody] }],
   ["POST agents/{agentId}/dead-letters/redrive", {}],
   ["POST agents/{agentId}/webhooks", {}],
   ["POST agents/{agentId}/webhooks/{webhookId}/rotate", {}],
