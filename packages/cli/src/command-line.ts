@@ -20,13 +20,14 @@ import { demoCommand, startCommand } from "./commands/start.ts"
 import { tailCommand } from "./commands/tail.ts"
 import { tasksCommand } from "./commands/tasks.ts"
 import { webhooksCommand } from "./commands/webhooks.ts"
+import { whyCommand } from "./commands/why.ts"
 import { globalFlags } from "./settings.ts"
 
 const tropism = Command.make("tropism").pipe(
   Command.withDescription("Agents that act on a shared knowledge graph when it changes."),
   Command.withSubcommands([
     { group: "Server", commands: [startCommand, demoCommand] },
-    { group: "Graph", commands: [projectsCommand, importCommand, exportCommand, tailCommand] },
+    { group: "Graph", commands: [projectsCommand, importCommand, exportCommand, tailCommand, whyCommand] },
     {
       group: "Agents",
       commands: [

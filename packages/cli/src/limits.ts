@@ -37,6 +37,10 @@ export const limits = {
   consoleBuildLines: 50,
   /** Files that are looked at to see whether the console is older than its sources. */
   consoleSourceFiles: 5_000,
+  /** Ways to tell the key from the property in one reference. */
+  readings: 12,
+  /** Requests that one command has under way at once. */
+  requestsAtOnce: 4,
   /** Agent files that one `agents apply` reads. */
   agentFiles: 1_000,
   agentFileBytes: 1024 * 1024,

@@ -8,7 +8,7 @@
  * milliseconds in which they are told, so what an answer says can be asked again.
  */
 import type { ProjectId } from "@tropism/domain/ids"
-import type { SqlClient } from "effect/sql"
+import type { SqlClient, Statement } from "effect/sql"
 import { relationshipColumns } from "./recording.ts"
 
 /** The instant as of which to read; undefined is now. */
@@ -48,3 +48,26 @@ export const relationshipsAt = (sql: SqlClient.SqlClient, moment: Moment, projec
           where relationship_id = one.id and ${upTo(sql, moment)}
         ) was
         where one.project_id = ${projectId} and was.type <> 'deleted')`
+
+/** One half of kb.graph_relationships, a row of which is called `one`. */
+interface RelationshipHalf {
+  /** Which rows it has; each half has indexes of its own. */
+  readonly rows: Statement.Fragment
+  /** Whether one of them was there; asked row by row, so that a bounded look reads an index in its order and stops. */
+  readonly wasThere: Statement.Fragment
+}
+
+/** The halves in which relationships may be found that were there. */
+export const relationshipHalves = (
+  sql: SqlClient.SqlClient,
+  moment: Moment
+): ReadonlyArray<RelationshipHalf> => {
+  const live = sql.literal("one.deleted_at is null")
+  if (moment === undefined) return [{ rows: live, wasThere: sql.literal("true") }]
+  const wasThere = sql`(
+    select type from kb.graph_relationship_versions where relationship_id = one.id and ${upTo(sql, moment)}) in ('created', 'updated')`
+  return [
+    { rows: live, wasThere },
+    { rows: sql.literal("one.deleted_at is not null"), wasThere }
+  ]
+}

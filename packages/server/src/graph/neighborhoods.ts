@@ -12,7 +12,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { graphLimits } from "../limits.ts"
-import { type Moment, objectsAt, relationshipsAt } from "./moments.ts"
+import { type Moment, objectsAt, relationshipHalves, relationshipsAt } from "./moments.ts"
 import { objectColumns, relationshipColumns } from "./recording.ts"
 import { type ObjectRow, type RelationshipRow, toObject, toRelationship } from "./rows.ts"
 
@@ -49,15 +49,24 @@ export class Neighborhoods extends Context.Service<
         ]
       } as const satisfies Record<Direction, unknown>
 
+      // Few are looked up by their ids; without this the planner may read all there are and join them.
+      const onePerRow = sql.literal("offset 0")
+
       const objectsAround = Effect.fnUntraced(function* (id: ObjectId, query: NeighborQuery) {
         const { projectId } = yield* ProjectTransaction
         const { depth, direction, type, asOf, limit } = query
-        const edges = relationshipsAt(sql, asOf, projectId)
         const ofType = type === undefined ? sql`` : sql`and one.type = ${type}`
-        const steps = followed[direction].map(
-          ([here, there]) => sql`(
-            select one.${sql.literal(there)} as id from ${edges} one where one.${sql.literal(here)} = near.id ${ofType} limit ${limit + 1})`
-        )
+        const steps = followed[direction].flatMap(([here, there]) => {
+          // A range of one value and not an equation: statistics full of hubs would let the planner look for the
+          // order in an index of another column, and read all of it for an end that is no hub.
+          const end = sql.literal(`one.${here}`)
+          return relationshipHalves(sql, asOf).map(
+            ({ rows, wasThere }) => sql`(
+            select one.${sql.literal(there)} as id from kb.graph_relationships one
+            where one.project_id = ${projectId} and ${end} >= near.id and ${end} <= near.id ${ofType} and ${rows} and ${wasThere}
+            order by ${end} desc, one.id desc limit ${limit + 1})`
+          )
+        })
         const ringNames = Array.from({ length: depth + 1 }, (_, distance) => sql.literal(`ring${distance}`))
         const rings = ringNames.slice(1).map((ring, index) => {
           const had = sql.join(
@@ -74,9 +83,11 @@ export class Neighborhoods extends Context.Service<
         )(ringNames.slice(1).map((ring, index) => sql`select id, ${index + 1}::int as distance from ${ring}`))
         return yield* sql<ObjectRow & { readonly distance: number }>`
           with ring0 as materialized (select ${id}::uuid as id) ${sql.join(" ", false)(rings)}
-          select ${sql.literal(objectColumns)}, distance from (
+          select found.*, distance from (
             select * from (${reached}) reached order by distance, id limit ${limit + 1}
-          ) nearest join ${objectsAt(sql, asOf, projectId)} object using (id) order by distance, id`
+          ) nearest cross join lateral (
+            select ${sql.literal(objectColumns)} from ${objectsAt(sql, asOf, projectId)} object where object.id = nearest.id ${onePerRow}
+          ) found order by distance, found.id`
       })
 
       /** The relationships that were followed between these. */
@@ -90,17 +101,26 @@ export class Neighborhoods extends Context.Service<
             direction
           ]
         )
+        const ofType = type === undefined ? sql`` : sql`and one.type = ${type}`
+        const halves = relationshipHalves(sql, asOf).map(
+          ({ rows, wasThere }) => sql`
+            select one.id from (
+              select one.id from node start
+              join kb.graph_relationships one on one.from_id = start.id and one.project_id = ${projectId} and ${rows} ${ofType}
+              join node finish on finish.id = one.to_id
+              where ${near} < ${depth}::int offset 0
+            ) one where ${wasThere}`
+        )
         return yield* sql<RelationshipRow>`
           with node as materialized (
             select * from jsonb_to_recordset(${JSON.stringify(nodes)}::text::jsonb) as node(id uuid, distance int)
           )
-          select one.* from node start
-          cross join lateral (
-            select ${sql.literal(relationshipColumns)} from ${relationshipsAt(sql, asOf, projectId)} one where from_id = start.id
-          ) one
-          join node finish on finish.id = one.to_id
-          where ${near} < ${depth}::int ${type === undefined ? sql`` : sql`and one.type = ${type}`}
-          order by one.id limit ${graphLimits.neighborRelationships + 1}`
+          select found.* from (
+            select id from (${sql.join(" union all ", false)(halves)}) one
+            order by id desc limit ${graphLimits.neighborRelationships + 1}
+          ) followed cross join lateral (
+            select ${sql.literal(relationshipColumns)} from ${relationshipsAt(sql, asOf, projectId)} one where one.id = followed.id ${onePerRow}
+          ) found order by found.id desc`
       })
 
       const around = Effect.fn("Neighborhoods.around")(function* (id: ObjectId, query: NeighborQuery) {
