@@ -27,7 +27,7 @@ export const whyLines = (
   return [
     `${name} ${value}`,
     `  since version ${property.version}, ${instant(property.createdAt)}, by ${actorText(property)}${approval(property)}`,
-    ...(toolCall?.reasoning == null
+    ...(toolCall === null || toolCall.reasoning === null
       ? []
       : [`  because "${cutEnd(printable(toolCall.reasoning), longestReason)}"${confidence}`]),
     ...(toolCall === null
