@@ -6,7 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { freshDatabase } from "../../testing/fresh-database.ts"
 import { ask } from "../../testing/owner-rows.ts"
-import { poolLayer } from "../database/database.ts"
+import { poolLayer } from "../database/pool.ts"
 import { filterConditions } from "./property-sql.ts"
 import { searchQuery } from "./search-words.ts"
 
