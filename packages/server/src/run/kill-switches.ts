@@ -14,6 +14,7 @@ import type { Stop } from "@tropism/domain/kill-switch"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
+import { poolLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 
 /** The condition, in a project's transaction, that a switch is on. */
@@ -61,7 +62,10 @@ export class KillSwitches extends Context.Service<
         projectId === null ? statement : database.inProject(projectId, statement)
 
       const follow = Effect.gen(function* () {
-        const rows = yield* sql<{ id: RunId }>`select id from kb.follow_kill_switches() as id`
+        // It takes many runs at once, and so may be broken off for the sake of another transaction.
+        const rows = yield* sql<{ id: RunId }>`select id from kb.follow_kill_switches() as id`.pipe(
+          Effect.retry({ times: poolLimits.clashRetries })
+        )
         for (const { id } of rows) yield* wakeUps.signal(`run:${id}`)
         if (rows.length > 0) yield* wakeUps.signal("runs")
         return rows.length
