@@ -341,6 +341,7 @@ const bodies = new Map<string, Json>([
   ["POST agents/{agentId}/trigger", {}],
   ["POST agents/{agentId}/batch-trigger", { objectIds: [nobody] }],
   ["POST agents/{agentId}/dead-letters/redrive", {}],
+  ["POST agents/{agentId}/batch-trigger", { objectIds: ["00000000-0000-7000-8000-000000000000"] }],
   ["POST agents/{agentId}/webhooks", {}],
   ["POST agents/{agentId}/webhooks/{webhookId}/rotate", {}],
   ["POST contexts/{name}/events", { type: "UserMessageEvent", content: "Hello" }],
