@@ -16,6 +16,7 @@ import {
   entriesOf,
   entriesWhen,
   feedOf,
+  isOver,
   make,
   runsOf,
   suggestionsOf,
@@ -316,6 +317,42 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
 })
 
 describe("Goal: no infinite loop arises, whatever else happens", () => {
+  alone.live(
+    "S001-R04 two servers that dispatch and release at once take no more places than there are",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const access = yield* freshDatabase
+          const story = yield* newProject(yield* startServer(access), access)
+          yield* startServer(access)
+          yield* limitChains(story, { maxRuns: 7 })
+          const heard = { objectTypes: ["Leaf"], events: ["created"] }
+          // Half of the readers are woken by a dispatcher, the others by a releaser.
+          const readers = yield* Effect.forEach([1, 2, 3, 4], (n) =>
+            answering(story, "Leaf", [], {
+              name: `reader-${n}`,
+              reactionConfig: n % 2 === 0 ? heard : { ...heard, maxConcurrency: 1 }
+            })
+          )
+          yield* answering(
+            story,
+            "Root",
+            Array.from({ length: 10 }, () => "Leaf")
+          )
+          const root = yield* rootOf(story, yield* make(story, "Root"))
+          const entries = Effect.map(
+            Effect.forEach(readers, (reader) => entriesOf(story, reader)),
+            (found) => found.flat()
+          )
+          yield* feedOf(story, 11)
+          yield* eventually(entries, (found) => found.every(isOver))
+          const chain = yield* eventually(chainAtRest(story, root), ({ counts }) => counts.events === 11)
+          // One run for the root, so six are left for forty that would begin.
+          expect(chain).toMatchObject({ use: { runs: 7 }, counts: { runs: 7, refusals: 34 } })
+        })
+      )
+  )
+
   alone.live("S001-R04 what a chain has used is there after a restart", () =>
     Effect.scoped(
       Effect.gen(function* () {
