@@ -124,6 +124,22 @@ describe("tropism import of lines", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.live("takes several files, and says of each what it did", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ importLines: [started, { ...finishedLines, failed: 0 }] })
+      const first = yield* fileOf(".jsonl", "a\n")
+      const second = yield* fileOf(".csv", "type\nPerson\n")
+      const { exitCode, out } = yield* invoke(server, "import", first, second)
+      expect([exitCode, out]).toEqual([
+        0,
+        [first, second].map((file) => `${file}: Objects: 1 created. Relationships: no change.`)
+      ])
+      const json = yield* invoke(server, "import", first, second, "--json")
+      expect(JSON.parse(json.out.join("\n"))).toMatchObject([{ file: first }, { file: second }])
+      expect(importsOf(server).map(({ format }) => format)).toEqual(["jsonl", "csv", "jsonl", "csv"])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live("goes on with the import that it is told", () =>
     Effect.gen(function* () {
       const server = yield* fakeServer({ importLines: [started, { ...finishedLines, failed: 0 }] })
