@@ -18,8 +18,10 @@ import {
   isExclusive,
   isImmediate,
   standsInLine,
+  type Wait,
   waitSentences
 } from "@tropism/domain/waiting"
+import type { ReactionConfig } from "@tropism/domain/reaction"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
@@ -144,7 +146,7 @@ export class Dispatcher extends Context.Service<
           const isFirst = !seen.has(agentId) && standing?.hasWaiting !== true
           seen.add(agentId)
           const id = (yield* ids.next) as EntryId
-          entries.push(waitingEntry(id, match, standing?.now.getTime() ?? 0, isFirst))
+          if (standing !== undefined) entries.push(waitingEntry(id, match, standing, isFirst))
         }
         const opened = yield* log.open(entries)
         yield* log.skip(entries.filter(({ id }) => !opened.has(id)))
@@ -232,18 +234,25 @@ const immediateEntry = (match: Immediate): NewEntry => ({
   skips: false
 })
 
-const waitingEntry = (id: EntryId, match: Match, nowMs: number, isFirst: boolean): NewEntry => {
+const waitingEntry = (id: EntryId, match: Match, standing: Standing, isFirst: boolean): NewEntry => {
   const { config } = match.candidate
-  const dueAtMs = firstDueMs(config, nowMs, isFirst)
+  const dueAtMs = firstDueMs(config, standing.now.getTime(), isFirst)
   return {
     ...entryOf(id, match),
     runId: null,
     exclusive: false,
     dueAt: dueAtMs === null ? null : new Date(dueAtMs).toISOString(),
-    reason: waitSentences[firstWait(config)],
+    reason: waitSentences[firstReasonOf(config, standing)],
     standsInLine: standsInLine(config) && config.batchSize === 1,
     skips: config.concurrencyStrategy === "skip"
   }
+}
+
+/** Why an event begins to wait: for others of its kind, else for what holds the agent back now. */
+const firstReasonOf = (config: ReactionConfig, standing: Standing): Wait => {
+  const first = firstWait(config)
+  const { runs, wait } = allowanceOf(standing)
+  return first === "debounce" || first === "batch" || runs > 0 ? first : wait
 }
 
 const newRun = ({ event, candidate, runId }: Immediate): NewRun =>

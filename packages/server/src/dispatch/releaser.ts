@@ -9,7 +9,6 @@
  * besides. Each project has one bounded turn in a round.
  */
 import type { AgentId, ProjectId } from "@tropism/domain/ids"
-import { waitSentences } from "@tropism/domain/waiting"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
@@ -18,7 +17,7 @@ import { dispatchLimits } from "../limits.ts"
 import { drive, share, WakeUps } from "../outbox/wake-ups.ts"
 import { WaitingEntries } from "../run/waiting-entries.ts"
 import { makeReleases } from "./releases.ts"
-import { allowanceOf, standingsOf } from "./standing.ts"
+import { allowanceOf, mayMove, standingsOf } from "./standing.ts"
 
 /** A project with waiting work, and how long until the first of it is due. */
 interface Waiting {
@@ -56,10 +55,9 @@ export class Releaser extends Context.Service<
         const standings = yield* Effect.provideService(standingsOf(agentIds), SqlClient.SqlClient, sql)
         return standings
           .filter((standing) => {
-            const { runs, wait, opensAtMs } = allowanceOf(standing)
-            if (!standing.isActive || runs > 0) return true
-            if (opensAtMs !== null) comeBackIn(opensAtMs - standing.now.getTime())
-            return standing.firstReason !== waitSentences[wait]
+            const { runs, opensAtMs } = allowanceOf(standing)
+            if (runs === 0 && opensAtMs !== null) comeBackIn(opensAtMs - standing.now.getTime())
+            return !standing.isActive || mayMove(standing)
           })
           .map(({ agentId }) => agentId)
       })

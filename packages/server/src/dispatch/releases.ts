@@ -23,7 +23,7 @@ import { type WaitingEntry, WaitingEntries } from "../run/waiting-entries.ts"
 import { takePlaces } from "./chains.ts"
 import { gather, lookOf } from "./gathering.ts"
 import { reactionRun } from "./reaction-run.ts"
-import { allowanceOf, lockAgents, type Standing, standingsOf } from "./standing.ts"
+import { allowanceOf, lockAgents, mayMove, type Standing, standingsOf } from "./standing.ts"
 
 const inactive = "The agent was disabled or deleted, or its trigger was changed, while this entry waited."
 const tooOld = "The agent was disabled while this entry waited; enabling it again replays nothing."
@@ -120,7 +120,7 @@ export const makeReleases = Effect.gen(function* () {
       inactive,
       dispatchLimits.releaseSkips
     )
-    return skipped + (yield* releaseOf(standings.filter(isActive)))
+    return skipped + (yield* releaseOf(standings.filter(isActive).filter(mayMove)))
   })
 
   /** Holds agents that could begin something now, as far as nobody else does, and releases what may begin. */

@@ -9,7 +9,7 @@
  */
 import type { AgentId } from "@tropism/domain/ids"
 import type { ReactionConfig } from "@tropism/domain/reaction"
-import type { Wait } from "@tropism/domain/waiting"
+import { type Wait, waitSentences } from "@tropism/domain/waiting"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
@@ -127,6 +127,12 @@ export const allowanceOf = (standing: Standing): Allowance => {
     })
   const least = limits.reduce((a, b) => (b.runs < a.runs ? b : a))
   return { ...least, runs: Math.max(0, least.runs) }
+}
+
+/** Whether there is anything to do for what waits: a run may begin, or the first entry does not say yet why none may. */
+export const mayMove = (standing: Standing): boolean => {
+  const { runs, wait } = allowanceOf(standing)
+  return runs > 0 || standing.firstReason !== waitSentences[wait]
 }
 
 /** Places below the cap; a long queue is filled up in portions, since each portion costs a transaction. */
