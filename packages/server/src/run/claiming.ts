@@ -16,7 +16,7 @@ import { runLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
-import { isStopped } from "./kill-switches.ts"
+import { announceClaim, isStopped } from "./kill-switches.ts"
 import { makeSettling } from "./settling.ts"
 
 /** The verbs of `Runs` by which a worker comes to hold a run. */
@@ -31,6 +31,7 @@ export const makeClaiming = Effect.gen(function* () {
   const claimWhere = Effect.fnUntraced(function* (workerId: string, limit: number, due: Statement.Fragment) {
     if (limit <= 0) return []
     const { projectId } = yield* ProjectTransaction
+    yield* announceClaim(sql)
     const rows = yield* sql<Omit<ClaimedRun, "events">>`
       with claimed as (
         update kb.agent_runs

@@ -20,6 +20,14 @@ import { WakeUps } from "../outbox/wake-ups.ts"
 /** The condition, in a project's transaction, that a switch is on. */
 export const isStopped = (sql: SqlClient.SqlClient) => sql`exists (select 1 from kb.kill_switches)`
 
+/** Held by a claim until it commits, so that a switch which was turned on meanwhile waits for the runs that it claims. */
+export const announceClaim = (sql: SqlClient.SqlClient) =>
+  sql`select pg_advisory_xact_lock_shared(hashtextextended('tropism.claims', 0))`
+
+/** Waits for the claims that may not have seen the switches as they are now. */
+const awaitClaims = (sql: SqlClient.SqlClient) =>
+  sql`select pg_advisory_xact_lock(hashtextextended('tropism.claims', 0))`
+
 export class KillSwitches extends Context.Service<
   KillSwitches,
   {
@@ -63,9 +71,14 @@ export class KillSwitches extends Context.Service<
 
       const follow = Effect.gen(function* () {
         // It takes many runs at once, and so may be broken off for the sake of another transaction.
-        const rows = yield* sql<{ id: RunId }>`select id from kb.follow_kill_switches() as id`.pipe(
-          Effect.retry({ times: poolLimits.clashRetries })
-        )
+        const rows = yield* sql
+          .withTransaction(
+            Effect.andThen(
+              awaitClaims(sql),
+              sql<{ id: RunId }>`select id from kb.follow_kill_switches() as id`
+            )
+          )
+          .pipe(Effect.retry({ times: poolLimits.clashRetries }))
         for (const { id } of rows) yield* wakeUps.signal(`run:${id}`)
         if (rows.length > 0) yield* wakeUps.signal("runs")
         return rows.length
