@@ -78,7 +78,7 @@ const only = (access: Access, type: string, readings: ReadonlyArray<Reading>) =>
     const [first, second] = referred
     if (first && second)
       return yield* failure(
-        `This may mean ${referred.map(meaning).join(", or ")}. Write the object's id, or name the property with --property.`
+        `This may mean ${referred.map(meaning).join(", or ")}. Write the whole key or the id, or name the property with --property.`
       )
     if (first) return first
     if (found.length > 0)

@@ -120,7 +120,7 @@ describe("tropism why", () => {
       const both = yield* why("Package/v1.2.3")
       expect(both.exitCode).toBe(1)
       expect(both.error).toMatch(
-        /^This may mean the whole of Package v1\.2\.3 \(\S+\), or "2\.3" of Package v1 \(\S+\), or "3" of Package v1\.2 \(\S+\)\. Write the object's id, or name the property with --property\.$/
+        /^This may mean the whole of Package v1\.2\.3 \(\S+\), or "2\.3" of Package v1 \(\S+\), or "3" of Package v1\.2 \(\S+\)\. Write the whole key or the id, or name the property with --property\.$/
       )
       expect(first(yield* why("Package/v1.2", "--property", "3"))).toBe('3 is "three"')
       yield* story.patch(`/objects/${a.id}`, { properties: { license: null } })
