@@ -7,7 +7,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, type Json, type Story } from "../testing/platform.ts"
+import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   entriesOf,
@@ -115,6 +115,38 @@ layer(SharedServer.layer)((it) => {
         for (const [index, run] of runs.slice(1).entries())
           expect(Date.parse(run.startedAt)).toBeGreaterThanOrEqual(Date.parse(runs[index].completedAt))
       })
+    )
+
+    it.effect(
+      "S001-F02, F05 an event that is tried again keeps its place: the later ones wait behind it",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const stumbling = scripted([
+            {
+              when: "input.event.version == 1",
+              latencyMs: thinkingMs,
+              fault: { kind: "error", message: "It stumbles over the first" }
+            },
+            { say: "Done." }
+          ])
+          const agent = yield* story.post(
+            "/agents",
+            slow(
+              { concurrencyStrategy: "queue" },
+              { model: stumbling, retryPolicy: { maxAttempts: 2, backoffMs: 1 } }
+            )
+          )
+          const person = yield* atWorkOn(story, agent)
+          yield* rename(story, person, "Ada")
+          const { entries, runs } = yield* untilOver(story, agent, 3)
+          expect(entries.map((entry) => [entry.objectVersion, entry.attempt, entry.status])).toEqual([
+            [1, 1, "failed"],
+            [2, 1, "completed"],
+            [1, 2, "failed"]
+          ])
+          expect(runs.map(versionsOf)).toEqual([[1], [1], [2]])
+        })
     )
 
     it.effect("S001-F02 goes on by itself, should an entry ever be parked behind nothing", () =>
