@@ -73,6 +73,14 @@ describe("agentYaml", () => {
     { arbitrary: { runs: 500 } }
   )
 
+  it.each([" \n", "\n", "  ", "\t\n\n", " \n x\n"])(
+    "keeps %j, which is nothing but white space or nearly",
+    (prompt) => {
+      const written = agent(1, { name: "a", prompt })
+      expect(readBack(agentYaml(written))).toEqual([definitionOf(written)])
+    }
+  )
+
   it("says nothing that is a default", () => {
     expect(agentYaml(agent(1, { name: "a", prompt: "One\ntwo\n", timezone: "UTC", enabled: true }))).toBe(
       "name: a\ntriggerType: manual\nprompt: |\n  One\n  two\n"
