@@ -10,8 +10,10 @@ import type { ProjectId, UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Agents } from "../src/agent/agents.ts"
+import { BatchTriggers } from "../src/dispatch/batch-triggers.ts"
 import { Retries } from "../src/dispatch/retries.ts"
 import { Triggers } from "../src/dispatch/triggers.ts"
+import { Objects } from "../src/graph/objects.ts"
 import { KillSwitches } from "../src/run/kill-switches.ts"
 import { ProcessingLog } from "../src/run/processing-log.ts"
 import type { Person, Told } from "./people.ts"
@@ -95,23 +97,35 @@ export const halt = Effect.fnUntraced(function* (
   }
 })
 
-/** Lets agents try again what failed or was abandoned. */
+/** Lets agents handle again what failed, or what they have not handled. */
 export const retry = Effect.fnUntraced(function* ({ chance, ask }: Person, agents: ReadonlyArray<Agent>) {
   for (let n = chance.between(1, 3); n > 0; n--) {
     yield* Effect.sleep(chance.between(100, 1_200))
     for (const { id } of agents) {
+      const kind = chance.below(3)
+      const status = chance.pick(["failed", "abandoned"] as const)
       yield* ask(
         Effect.gen(function* () {
-          const log = yield* ProcessingLog
           const agent = yield* (yield* Agents).get(id)
           if (agent === undefined) return
-          const status = chance.pick(["failed", "abandoned"] as const)
-          const [entry] = yield* log.list(id, status, undefined, 1)
-          if (entry !== undefined) yield* (yield* Retries).retry(agent, entry, by)
+          if (kind === 0) yield* retryOne(agent, status)
+          else if (kind === 1) yield* (yield* Retries).redrive(agent, undefined)
+          else yield* askFor(agent)
         })
       )
     }
   }
+})
+
+const retryOne = Effect.fnUntraced(function* (agent: Agent, status: "failed" | "abandoned") {
+  const [entry] = yield* (yield* ProcessingLog).list(agent.id, status, undefined, 1)
+  if (entry !== undefined) yield* (yield* Retries).retry(agent, entry, by)
+})
+
+const askFor = Effect.fnUntraced(function* (agent: Agent) {
+  const objects = yield* (yield* Objects).list({}, "createdAt", undefined, 2)
+  const wanted = { type: "objects" as const, ids: objects.map(({ object }) => object.id) }
+  yield* (yield* BatchTriggers).trigger(agent, wanted, by)
 })
 
 /** Starts agents by hand. */

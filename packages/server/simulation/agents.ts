@@ -10,7 +10,7 @@
 import type { AgentInput } from "@tropism/domain/agent"
 import type { ScriptRule } from "@tropism/domain/script"
 import type { Chance } from "./chance.ts"
-import { drawReaction, note, prompt } from "./reacting.ts"
+import { drawReaction, note, prompt, sometimes } from "./reacting.ts"
 
 /** What a person's object asks of the agents. */
 export const moods = [
@@ -94,7 +94,12 @@ export const suggester = (chance: Chance): AgentInput => ({
   }),
   capabilities: { canDeleteObjects: false },
   ...(chance.oneIn(4) ? { maxSteps: 1 } : {}),
-  ...(chance.oneIn(8) ? { maxPendingRuns: chance.between(1, 2) } : {}),
+  maxPendingRuns: sometimes(chance, 8, () => chance.between(1, 2)),
+  disableAfterFailures: sometimes(chance, 8, () => chance.between(1, 3)),
+  retryPolicy: sometimes(chance, 4, () => ({
+    maxAttempts: chance.between(2, 3),
+    backoffMs: chance.between(0, 1_500)
+  })),
   model: { provider: "scripted", name: "suggester", script: { rules: suggesterRules } }
 })
 

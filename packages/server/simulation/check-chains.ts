@@ -1,14 +1,18 @@
 /**
  * Checks chains: every event and run knows its own, and each ends at its caps.
  */
-import { type Checker, type Remains, unless } from "./remains.ts"
+import { type Checker, isAskedFor, type Remains, unless } from "./remains.ts"
 
 /** How many runs the events of each chain have led to; a run for events of several chains counts in each. */
 const countRuns = ({ events, runs }: Remains): ReadonlyMap<string, number> => {
   const rootOf = new Map(events.map((event) => [event.id, event.rootEventId]))
   const roots = runs
     .filter((run) => run.trigger.type === "reaction")
-    .flatMap((run) => [...new Set((run.trigger.events ?? []).map(({ id }) => rootOf.get(id) ?? "unknown"))])
+    .flatMap((run) =>
+      isAskedFor(run)
+        ? [run.id]
+        : [...new Set((run.trigger.events ?? []).map(({ id }) => rootOf.get(id) ?? "unknown"))]
+    )
   return new Map([...Map.groupBy(roots, (root) => root)].map(([root, found]) => [root, found.length]))
 }
 

@@ -1,17 +1,16 @@
 /**
  * Checks the work: nothing handled twice, a run for each entry, and every run at rest.
  */
+import type { EntryRow } from "./rows.ts"
 import { type Checker, countsUp, keyOf, unless } from "./remains.ts"
 
 /** An entry is tried again only when the try before it did not end well. */
-const mayBeTriedAgain = ["failed", "abandoned"]
+const mayBeTriedAgain = ["failed", "abandoned", "skipped"]
 
 /** Nothing is handled twice: one entry for each agent, object, version, kind and try, and one run for each entry. */
 const handledOnce: Checker = ({ entries, runs }) => {
   const runById = new Map(runs.map((run) => [run.id, run]))
-  const same = Map.groupBy(entries, (entry) =>
-    keyOf(entry.agentId, entry.graphObjectId, entry.objectVersion, entry.eventType)
-  )
+  const same = Map.groupBy(entries, (entry) => keyOf(...keysOf(entry)))
   const entriesOfRun = Map.groupBy(entries, (entry) => entry.runId)
   return [
     ...[...same].flatMap(([key, found]) => {
@@ -41,6 +40,29 @@ const handledOnce: Checker = ({ entries, runs }) => {
     })
   ]
 }
+
+/** What did not end well is tried again, or kept as a dead letter. */
+const deadLettersKept: Checker = ({ entries }) => {
+  const attempts = new Set(entries.map((entry) => keyOf(...keysOf(entry), entry.attempt)))
+  return entries.flatMap((entry) => {
+    const isTriedAgain = attempts.has(keyOf(...keysOf(entry), entry.attempt + 1))
+    const isDead = entry.deadLetteredAt !== null
+    return ["failed", "abandoned"].includes(entry.status)
+      ? unless(
+          isDead !== isTriedAgain,
+          `the ${entry.status} entry ${entry.id} is ${isDead ? "a dead letter and tried again" : "neither tried again nor a dead letter"}`
+        )
+      : unless(!isDead, `entry ${entry.id} is ${entry.status} and a dead letter`)
+  })
+}
+
+/** What an entry is about. */
+const keysOf = (entry: EntryRow): ReadonlyArray<string | number> => [
+  entry.agentId,
+  entry.graphObjectId,
+  entry.objectVersion,
+  entry.eventType
+]
 
 /** The states in which an entry may be when its run has come to rest. */
 const restOf: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -92,4 +114,4 @@ const deliveredOnce: Checker = ({ acknowledged, runs }) => {
   ]
 }
 
-export const checkReactions = { handledOnce, runsAtRest, firedOnce, deliveredOnce }
+export const checkReactions = { handledOnce, runsAtRest, firedOnce, deliveredOnce, deadLettersKept }

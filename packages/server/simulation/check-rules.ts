@@ -8,7 +8,7 @@ import type { ReactionConfig } from "@tropism/domain/reaction"
 import { dueMs, isExclusive } from "@tropism/domain/waiting"
 import { canonicalJson } from "@tropism/domain/json"
 import type { AgentRow, EntryRow, RunRow } from "./rows.ts"
-import { type Checker, type Remains, unless } from "./remains.ts"
+import { type Checker, isAskedFor, type Remains, unless } from "./remains.ts"
 
 /** A run with the entries that it handled. */
 interface Work {
@@ -36,7 +36,7 @@ const boundOf = ({ agents, entries, runs }: Remains): ReadonlyArray<Bound> => {
   const entriesOf = Map.groupBy(entries, (entry) => entry.runId)
   const work = runs.flatMap((run): ReadonlyArray<Work> => {
     const handled = entriesOf.get(run.id) ?? []
-    return handled.length > 0 && handled.every((entry) => entry.attempt === 1)
+    return handled.length > 0 && !isAskedFor(run) && handled.every((entry) => entry.attempt === 1)
       ? [{ run, entries: handled }]
       : []
   })

@@ -7,7 +7,7 @@
 import type { AgentId } from "@tropism/domain/ids"
 import { findRefusal, isOfNoConcern } from "@tropism/domain/refusal"
 import type { AgentRow, EntryRow, EventRow, Rows } from "./rows.ts"
-import { type Checker, keyOf, unless } from "./remains.ts"
+import { type Checker, isAskedFor, keyOf, unless } from "./remains.ts"
 
 /** What should have become of an event and an agent. */
 type Due = "nothing" | "entry" | { readonly refusal: string }
@@ -27,41 +27,43 @@ const dueUnder = (
 /** Rules that refuse an agent which an event was meant for. */
 const capRules: ReadonlyArray<string | undefined> = ["chainRuns", "chainTokens", "chainCost", "oscillation"]
 
-const isDone = (due: Due, entries: ReadonlyArray<EntryRow>, refusals: EventRow["refusals"]): boolean => {
-  if (due === "nothing") return entries.length === 0 && refusals.length === 0
+const isDone = (due: Due, tries: ReadonlyArray<EntryRow>, refusals: EventRow["refusals"]): boolean => {
+  if (due === "nothing") return tries.length === 0 && refusals.length === 0
   if (due !== "entry")
-    return entries.length === 0 && refusals.length === 1 && refusals[0]?.reason === due.refusal
-  const [refusal] = refusals
-  const [entry] = entries
-  if (entries.length > 1 || refusals.length > 1) return false
-  if (refusal === undefined) return entry !== undefined
-  // What waited for its run when the chain came to its end was skipped for that reason.
-  return capRules.includes(refusal.rule) && (entry === undefined || entry.reason === refusal.reason)
+    return tries.length === 0 && refusals.length === 1 && refusals[0]?.reason === due.refusal
+  const hasEntry = tries.filter((entry) => entry.attempt === 1).length === 1
+  if (refusals.length === 0) return hasEntry
+  if (!refusals.every(({ rule }) => capRules.includes(rule))) return false
+  // A try that waited for its run when the chain came to its end was skipped for that reason.
+  const ended = tries.filter((entry) => refusals.some(({ reason }) => reason === entry.reason))
+  return tries.length === 0 ? refusals.length === 1 : hasEntry && ended.length === refusals.length
 }
 
 /** Every event that an agent listens to has its entry, or a reason why not. */
-const everyEventAnswered: Checker = ({ agents, chainLimits, entries, events }) => {
-  const first = entries.filter((entry) => entry.attempt === 1)
-  const entriesOf = Map.groupBy(first, (entry) => keyOf(entry.agentId, entry.eventId))
+const everyEventAnswered: Checker = ({ agents, chainLimits, entries, events, runs }) => {
+  const asked = new Set(runs.filter(isAskedFor).map(({ id }) => id))
+  const own = entries.filter((entry) => !asked.has(entry.runId ?? ""))
+  const triesOf = Map.groupBy(own, (entry) => keyOf(entry.agentId, entry.eventId))
   return agents.flatMap((agent) =>
     events.flatMap((event) => {
-      const found = entriesOf.get(keyOf(agent.id, event.id)) ?? []
+      const tries = triesOf.get(keyOf(agent.id, event.id)) ?? []
       const refusals = event.refusals.filter((refusal) => refusal.agentId === agent.id)
       const dues = agent.definitions.map((definition) =>
         dueUnder(agent.id as AgentId, definition, event, chainLimits)
       )
       return unless(
         [...dues, ...(agent.isDeleted ? ["nothing" as const] : [])].some((due) =>
-          isDone(due, found, refusals)
+          isDone(due, tries, refusals)
         ),
-        `event ${event.id} (${event.type} ${event.objectType}) and agent ${agent.id}: ${found.length} entries and ${refusals.length} refusals (${refusals.map(({ reason }) => reason).join(" ")}), due was ${JSON.stringify(dues)}`
+        `event ${event.id} (${event.type} ${event.objectType}) and agent ${agent.id}: entries ${JSON.stringify(tries.map(({ attempt, reason, status }) => [attempt, status, reason]))} and refusals ${JSON.stringify(refusals.map(({ reason }) => reason))}, due was ${JSON.stringify(dues)}`
       )
     })
   )
 }
 
-/** No agent that ignores itself is woken by what it did. */
-const notWokenByItself: Checker = ({ agents, entries, events }) => {
+/** No agent that ignores itself is woken by what it did, unless a person asks for it. */
+const notWokenByItself: Checker = ({ agents, entries, events, runs }) => {
+  const asked = new Set(runs.filter(isAskedFor).map(({ id }) => id))
   const eventById = new Map(events.map((event) => [event.id, event]))
   const ignoring = new Set(
     agents
@@ -72,7 +74,9 @@ const notWokenByItself: Checker = ({ agents, entries, events }) => {
   )
   return entries.flatMap((entry) =>
     unless(
-      !ignoring.has(entry.agentId) || eventById.get(entry.eventId)?.actorId !== entry.agentId,
+      !ignoring.has(entry.agentId) ||
+        asked.has(entry.runId ?? "") ||
+        eventById.get(entry.eventId)?.actorId !== entry.agentId,
       `entry ${entry.id}: the agent was woken by its own change`
     )
   )

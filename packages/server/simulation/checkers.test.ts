@@ -217,6 +217,11 @@ const plants: ReadonlyArray<Plant> = [
     ]
   },
   {
+    checker: "deadLettersKept",
+    fault: "what failed is neither tried again nor a dead letter",
+    sql: [`update kb.agent_processing_log set dead_lettered_at = null where project_id = $1`]
+  },
+  {
     checker: "deliveredOnce",
     fault: "a delivery is accepted as a run that it did not begin",
     sql: [

@@ -19,7 +19,8 @@ export const note = (property: string, confidence = "0.9") => ({
   }
 })
 
-const sometimes = <A>(chance: Chance, n: number, draw: () => A): A | null => (chance.oneIn(n) ? draw() : null)
+export const sometimes = <A>(chance: Chance, n: number, draw: () => A): A | null =>
+  chance.oneIn(n) ? draw() : null
 
 /** How an agent reacts to objects of some types, what is left open drawn. */
 export const drawReaction = (

@@ -5,7 +5,7 @@
  * sentence for each thing that should not be.
  */
 import type { Acknowledged } from "./people.ts"
-import type { Rows } from "./rows.ts"
+import type { Rows, RunRow } from "./rows.ts"
 
 /** The rows, and what people and servers noticed while they came to be. */
 export interface Remains extends Rows {
@@ -33,3 +33,6 @@ export const countsUp = (numbers: ReadonlyArray<number | null>): boolean =>
 
 /** One text for several values. */
 export const keyOf = (...parts: ReadonlyArray<string | number>): string => parts.join(" ")
+
+/** Whether a person asked for the run: then it begins a chain of its own, whatever events it handles. */
+export const isAskedFor = (run: RunRow): boolean => run.rootEventId === run.id

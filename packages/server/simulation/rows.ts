@@ -97,6 +97,7 @@ export interface EntryRow {
   readonly status: string
   readonly runId: string | null
   readonly reason: string | null
+  readonly deadLetteredAt: Date | null
   readonly createdAt: Date
 }
 

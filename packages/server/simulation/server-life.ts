@@ -27,6 +27,7 @@ import { loops, platformLayer } from "../src/platform.ts"
 import type { Chance } from "./chance.ts"
 import type { Conductor } from "./conductor.ts"
 import type { FaultPlan } from "./faults.ts"
+import type { Post } from "./post.ts"
 import { makeProgram, type Program } from "./program.ts"
 import { sqlLayer } from "./sql-seam.ts"
 import type { Lender } from "./line.ts"
@@ -39,6 +40,8 @@ export interface Ground {
   readonly models: Context.Context<Models>
   readonly lender: Lender
   readonly chance: Chance
+  /** What carries wake-ups between the servers, if anything does. */
+  readonly post: Post | undefined
   /** Told of everything that a server logs as an error. */
   readonly hearError: (line: string) => void
 }
@@ -81,7 +84,7 @@ const schedulerOf = (conductor: Conductor, program: Program) =>
   })
 
 export const startServer = (ground: Ground, name: string): Server => {
-  const { conductor, plan, models, lender, chance } = ground
+  const { chance, conductor, lender, models, plan, post } = ground
   const program = makeProgram(name)
   let services: Context.Context<WholeServer> | undefined
   const crashPoint: (typeof CrashPoint)["Service"] = {
@@ -101,6 +104,7 @@ export const startServer = (ground: Ground, name: string): Server => {
   )
   const life = Effect.gen(function* () {
     yield* loops
+    if (post !== undefined) yield* post.serve(program)
     services = yield* Effect.context<WholeServer>()
     return yield* Effect.never
   }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(platformLayer, needs)))

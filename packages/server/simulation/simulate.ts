@@ -15,6 +15,7 @@ import { check } from "./checkers.ts"
 import { makeConductor } from "./conductor.ts"
 import { type Deed, drawFaults, type Fault, followFaults } from "./faults.ts"
 import type { Lender } from "./line.ts"
+import { makePost } from "./post.ts"
 import { makeProgram } from "./program.ts"
 import type { Complaint, Remains } from "./remains.ts"
 import { readRows } from "./rows.ts"
@@ -80,6 +81,7 @@ export const simulate = async (
     models: surroundings.models,
     lender: surroundings.serverLender,
     chance,
+    post: chance.fork("post").oneIn(3) ? undefined : makePost(chance.fork("letters")),
     hearError: (line) => {
       trace?.(`ERROR ${line}`)
       errors.push(line)

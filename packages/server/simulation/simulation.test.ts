@@ -8,12 +8,12 @@ import { simulateAll } from "./lanes.ts"
 import { reportText, simulate } from "./simulate.ts"
 import { openSurroundings } from "./surroundings.ts"
 
-const seeds = Array.from({ length: 100 }, (_, index) => index + 1)
+const seeds = Array.from({ length: 80 }, (_, index) => index + 1)
 const withinMs = 300_000
 
 describe("A simulation of the whole server on PostgreSQL", () => {
   it.live(
-    "keeps every promise whatever crashes, freezes, breaks or is decided at the same time: 100 seeds",
+    "keeps every promise whatever crashes, freezes, breaks or is decided at the same time: 80 seeds",
     () =>
       Effect.gen(function* () {
         const broken: Array<string> = []
