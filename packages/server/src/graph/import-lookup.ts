@@ -127,14 +127,27 @@ export class ImportLookup extends Context.Service<
       const remember = Effect.fn("ImportLookup.remember")(function* (named: ReadonlyArray<NamedObject>) {
         if (named.length === 0) return true
         const { projectId } = yield* ProjectTransaction
+        const rows = JSON.stringify(named)
+        const made = yield* sql<{ sourceId: ObjectId }>`
+          insert into kb.imported_objects (project_id, source_id, object_id)
+          select ${projectId}::uuid, row."sourceId", row."objectId"
+          from jsonb_to_recordset(${rows}::text::jsonb) as row("sourceId" uuid, "objectId" uuid) order by 2
+          on conflict (project_id, source_id) do nothing returning source_id`
+        if (made.length === named.length) return true
+        // A statement sees nothing that was committed after it began: the row is held first, and judged by the next.
+        const isMade = new Set(made.map(({ sourceId }) => sourceId))
+        const others = named.flatMap(({ sourceId }) => (isMade.has(sourceId) ? [] : sourceId))
+        yield* sql`
+          select 1 from kb.imported_objects where project_id = ${projectId} and source_id = any(${others}::uuid[])
+          order by source_id for update`
         // What an id stood for may be deleted; then, and only then, it stands for another object from now on.
-        const rows = yield* sql`
-          insert into kb.imported_objects as known (project_id, source_id, object_id)
-          select ${projectId}::uuid, * from unnest(${named.map(({ sourceId }) => sourceId)}::uuid[], ${named.map(({ objectId }) => objectId)}::uuid[])
-          on conflict (project_id, source_id) do update set object_id = excluded.object_id
-          where not exists (select 1 from kb.graph_objects object where object.id = known.object_id and object.deleted_at is null)
-          returning source_id`
-        return rows.length === named.length
+        const again = yield* sql`
+          update kb.imported_objects known set object_id = row."objectId"
+          from jsonb_to_recordset(${rows}::text::jsonb) as row("sourceId" uuid, "objectId" uuid)
+          where known.project_id = ${projectId} and known.source_id = row."sourceId" and known.source_id = any(${others}::uuid[])
+            and not exists (select 1 from kb.graph_objects object where object.id = known.object_id and object.deleted_at is null)
+          returning 1`
+        return again.length === others.length
       }, orDie)
 
       return ImportLookup.of({ objects, relationships, remember })
