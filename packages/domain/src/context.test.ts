@@ -202,11 +202,12 @@ describe("the cost of a fold", () => {
       Effect.map((rounds) => Math.min(...rounds.map(([elapsed]) => Duration.toMillis(elapsed))))
     )
 
-  it.live("folds 10,000 events in less than 100 ms, and ten times as many in about ten times as long", () =>
+  it.live("grows with the log and not with its square", () =>
     Effect.gen(function* () {
       expect(log).toHaveLength(10_000)
-      expect(yield* foldMs(log)).toBeLessThan(100)
-      expect(yield* foldMs(long)).toBeLessThan(1_500)
+      expect(long).toHaveLength(100_000)
+      // Ten times as many events: ten times as long when each costs the same, a hundred times when each looks at all before it.
+      expect((yield* foldMs(long)) / (yield* foldMs(log))).toBeLessThan(40)
     })
   )
 })
