@@ -1,9 +1,9 @@
 /**
- * The people of a simulation: one writes, some review, one talks, one cancels.
+ * The people of a simulation: they write, throw in, deliver, review, talk and cancel.
  *
  * They ask servers, as requests through the doors do, and note what they were
  * told. An answer that never came is no answer: the deed may be done or not. What
- * was acknowledged must be true for ever; `kept.ts` checks that at the end.
+ * was acknowledged must be true for ever; the checkers ask for it at the end.
  */
 import { type Actor, direct } from "@tropism/domain/actor"
 import type { Change } from "@tropism/domain/change"

@@ -2,8 +2,9 @@
  * The SQL of a simulated program: the server's own client over lines whose statements wait for their turn.
  *
  * Transactions, savepoints and `afterCommit` are effect's own, as in
- * production; only what a connection does is replaced. Rows come back as the
- * server's pool gives them: camelCase names, JSON untouched.
+ * production; only what a connection does is replaced. What nobody else could
+ * notice takes no turn. Rows come back as the server's pool gives them: camelCase
+ * names, JSON untouched.
  */
 import { PgClient, type PgConnection } from "@effect/sql-pg"
 import { Effect, Layer, Stream, String as Text } from "effect"
