@@ -117,10 +117,7 @@ const batches = (
   lines: ReadonlyArray<ReadonlyArray<WaitingEntry>>,
   nowMs: number
 ): Formed => {
-  const all = lines.flat()
-  const chunks = Array.from({ length: Math.ceil(all.length / config.batchSize) }, (_, index) =>
-    all.slice(index * config.batchSize, (index + 1) * config.batchSize)
-  )
+  const chunks = chunksOf(config, lines)
   const last = chunks.at(-1) ?? []
   if (last.length === 0 || last.length === config.batchSize) return { ready: chunks, later: new Map() }
   const came = last.map((entry) => entry.createdAt.getTime())
@@ -131,6 +128,23 @@ const batches = (
     ready: chunks.slice(0, -1),
     later: new Map(last.map((entry, index) => [entry.id, { atMs, isFirst: index === 0 }]))
   }
+}
+
+/** Lines cut to the size of a batch. An object that is worked on alone is in one of them: the rest of its line waits for that run. */
+const chunksOf = (
+  config: ReactionConfig,
+  lines: ReadonlyArray<ReadonlyArray<WaitingEntry>>
+): ReadonlyArray<ReadonlyArray<WaitingEntry>> => {
+  const chunks: Array<Array<WaitingEntry>> = []
+  for (const line of lines) {
+    for (const [index, entry] of line.entries()) {
+      const chunk = chunks.at(-1)
+      if (chunk !== undefined && chunk.length < config.batchSize) chunk.push(entry)
+      else if (index > 0 && isExclusive(config)) break
+      else chunks.push([entry])
+    }
+  }
+  return chunks
 }
 
 const inEventOrder = (entries: ReadonlyArray<WaitingEntry>): ReadonlyArray<WaitingEntry> =>
