@@ -34,6 +34,7 @@ const settings = {
   synchronous_commit: "off",
   full_page_writes: "off",
   autovacuum: "off",
+  max_connections: "400",
   jit: "off",
   plan_cache_mode: "force_generic_plan",
   deadlock_timeout: "1ms"
