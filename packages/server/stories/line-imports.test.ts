@@ -153,6 +153,35 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("tells what of a bad line cannot be kept by escapes, and keeps the good ones beside it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const bad: ReadonlyArray<readonly [string, string]> = [
+          ["a\u0000b", "The line is not JSON: column 1 reads a\\u0000b"],
+          ['{"type":"I","\\u0000":1}', "/\\u0000: There is no field of this name"],
+          ['{"type":"I","\\ud800":1}', "/\\ud800: There is no field of this name"],
+          ['{"type":"I","properties":{"a\\u0000":1}}', "/properties/a\\u0000: Text must not contain"],
+          [`${"a".repeat(39)}😀😀`, `The line is not JSON: column 1 reads ${"a".repeat(39)}`],
+          [`{"type":"I","${"k".repeat(498)}😀":1}`, `/${"k".repeat(498)}…`]
+        ]
+        const file = jsonl({ type: "I", key: "before" }, ...bad.map(([line]) => line), {
+          type: "I",
+          key: "after"
+        })
+        const told = yield* importLines(story, file)
+        expect(
+          told.filter((line) => line.type === "badLine").map(({ line, message }) => [line, message])
+        ).toEqual(bad.map(([, message], index) => [index + 2, expect.stringContaining(message)]))
+        expect(last(told)).toMatchObject({ type: "finished", created: 2, failed: bad.length })
+        expect(Object.keys(yield* propertiesByKey(story)).toSorted()).toEqual(["after", "before"])
+
+        const wide = yield* importLines(story, Buffer.from(jsonl({ type: "I", key: "wide" }), "utf16le"))
+        expect(last(wide)).toMatchObject({ type: "finished", created: 0, failed: 2 })
+        const table = yield* importLines(story, "type,key,a\u0000b\nI,row,1\nI,empty,\n", "?format=csv")
+        expect(last(table)).toMatchObject({ type: "finished", created: 1, failed: 1 })
+      })
+    )
+
     it.effect("undoes what the graph refuses, alone", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

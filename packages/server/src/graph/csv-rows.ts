@@ -12,6 +12,7 @@ import { scanJson } from "@tropism/domain/json-text"
 import { toTransferLine, type TransferLine } from "@tropism/domain/transfer-line"
 import { Result, Schema } from "effect"
 import { type CsvField, csvFields } from "./csv-records.ts"
+import { cutText } from "./keepable-text.ts"
 
 /** What was asked for beside the file. */
 export interface CsvSettings {
@@ -120,4 +121,4 @@ const json = (text: string): Result.Result<Schema.Json, string> => {
   return Result.mapError(decodeJson(text), () => `This must be JSON, and reads ${shorten(text)}`)
 }
 
-const shorten = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text)
+const shorten = (text: string): string => cutText(text, 40)

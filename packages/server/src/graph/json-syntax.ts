@@ -7,6 +7,7 @@
  * a file of ten thousand lines with a merge conflict in it is mended in a
  * moment by somebody who knows the line. It decodes nothing.
  */
+import { beginningOf } from "./keepable-text.ts"
 
 /** A place in a text, both counted from 1; the column in UTF-16 units. */
 export interface TextPlace {
@@ -28,7 +29,7 @@ const placeOf = (text: string, offset: number): TextPlace => {
   const lineStart = text.lastIndexOf("\n", offset - 1) + 1
   let line = 1
   for (let at = text.indexOf("\n"); at !== -1 && at < lineStart; at = text.indexOf("\n", at + 1)) line += 1
-  const rest = text.slice(offset, offset + excerptMaxChars).split("\n", 1)[0] ?? ""
+  const rest = beginningOf(text.slice(offset), excerptMaxChars).split("\n", 1)[0] ?? ""
   return { line, column: offset - lineStart + 1, excerpt: rest.trimEnd() }
 }
 

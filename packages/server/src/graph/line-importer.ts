@@ -20,6 +20,7 @@ import type { FilePlace } from "./import-records.ts"
 import type { ImportRefused } from "./import-refused.ts"
 import type { FileBrokeOff } from "./import-source.ts"
 import { Imports, noCounts, type Sending, type SendingLost } from "./imports.ts"
+import { keepableText } from "./keepable-text.ts"
 
 /** An import that somebody is sending a file for. */
 interface Session {
@@ -58,7 +59,7 @@ export class LineImporter extends Context.Service<
         const care = tries === 1 ? "quick" : tries < transferLimits.batchMaxTries ? "careful" : "last"
         const transaction = Effect.gen(function* () {
           const outcome = yield* batch.apply(lines, author, care)
-          const bad = [...badLines, ...outcome.badLines].toSorted((a, b) => a.line - b.line).map(shortened)
+          const bad = [...badLines, ...outcome.badLines].toSorted((a, b) => a.line - b.line).map(keepable)
           const counts = addCounts(session.counts, outcome.counts, badLines.length)
           const shown = [...session.badLines, ...bad].slice(0, transferLimits.badLinesShown)
           const hasNews = shown.length > session.badLines.length
@@ -170,12 +171,10 @@ export class LineImporter extends Context.Service<
 
 const isTagged = (error: unknown, tag: string): boolean => Predicate.isTagged(error, tag)
 
-const shortened = ({ line, message }: BadLine): BadLine => ({
+/** Whatever a line holds, what is wrong with it can be kept and told. */
+const keepable = ({ line, message }: BadLine): BadLine => ({
   line,
-  message:
-    message.length > transferLimits.badLineMaxChars
-      ? `${message.slice(0, transferLimits.badLineMaxChars)}…`
-      : message
+  message: keepableText(message, transferLimits.badLineMaxChars)
 })
 
 const addCounts = (before: LineCounts, more: LineCounts, unread: number): LineCounts => ({
