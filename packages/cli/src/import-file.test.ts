@@ -124,6 +124,20 @@ describe("tropism import of lines", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.effect("says each time why it tries again, and gives up soon on what the server says fails", () =>
+    Effect.gen(function* () {
+      const message = "The server failed; its log says why. Send the file again to go on."
+      const failed = { type: "failed", message, resume: importId }
+      const server = yield* fakeServer({ importLines: [started, failed] })
+      const file = yield* fileOf(".jsonl", "x\n")
+      const { error, exitCode, out } = yield* whileTimePasses(invoke(server, "import", file))
+      expect(exitCode).toBe(1)
+      expect(out).toEqual([0.25, 0.5, 1].map((seconds) => `${message} Trying again in ${seconds} s.`))
+      expect(error).toContain(`${message} It was tried 4 times and no line more was committed.`)
+      expect(importsOf(server)).toHaveLength(4)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live("takes several files, and says of each what it did", () =>
     Effect.gen(function* () {
       const server = yield* fakeServer({ importLines: [started, { ...finishedLines, failed: 0 }] })

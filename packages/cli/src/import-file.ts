@@ -16,7 +16,7 @@ import {
 } from "@tropism/api/transfer-api"
 import { isUnreachable, statusOf } from "@tropism/client/failure-sentence"
 import { ImportId } from "@tropism/domain/ids"
-import { Effect, FileSystem, Path, Schema, Stdio, Stream } from "effect"
+import { Console, Effect, FileSystem, Path, Schema, Stdio, Stream } from "effect"
 import type { Access } from "./access.ts"
 import { Failure, failure, requestFailure } from "./failure.ts"
 import { importFormat } from "./import-format.ts"
@@ -47,7 +47,11 @@ export interface ImportResult {
 }
 
 /** A sending that another one may go on with. */
-class BrokenOff extends Schema.TaggedError<BrokenOff>()("BrokenOff", { reason: Schema.String }) {}
+class BrokenOff extends Schema.TaggedError<BrokenOff>()("BrokenOff", {
+  reason: Schema.String,
+  /** Whether the server itself said so, and so was there. */
+  isTold: Schema.Boolean
+}) {}
 
 const standardInput = "-"
 
@@ -83,6 +87,8 @@ interface Sending {
   readonly badLines: ReadonlyArray<BadLine>
   /** How much was committed so far; grows while it goes well. */
   readonly progress: () => number
+  /** Says something while it works. */
+  readonly say: (sentence: string) => Effect.Effect<void>
 }
 
 /** Sends until the file is imported, as long as it goes forward now and then. */
@@ -90,6 +96,7 @@ const sendAll = (sending: Sending, isInput: boolean): Effect.Effect<ImportResult
   Effect.gen(function* () {
     let mode = sending.mode
     let broken = 0
+    let told = 0
     let reached = sending.progress()
     while (true) {
       const ending = yield* Effect.result(sending.once(mode))
@@ -102,18 +109,24 @@ const sendAll = (sending: Sending, isInput: boolean): Effect.Effect<ImportResult
         return yield* failure(
           `${reasonOf(error)} What came from standard input cannot be sent again: import it from a file.`
         )
-      broken = sending.progress() > reached ? 1 : broken + 1
+      const isFurther = sending.progress() > reached
+      broken = isFurther ? 1 : broken + 1
+      told = (isFurther ? 0 : told) + (error instanceof BrokenOff && error.isTold ? 1 : 0)
       reached = sending.progress()
-      if (broken > limits.brokenImportsInARow)
-        return yield* failure(
-          `${reasonOf(error)} ${sending.isLines ? `Go on with --resume ${sending.id}.` : "Run the same command again: what is already there is left as it is."}`
-        )
+      if (broken > limits.brokenImportsInARow || told > limits.failedImportsInARow)
+        return yield* failure(givenUp(sending, error))
       if (sending.isLines) mode = isUnknown ? "begin" : "resume"
-      yield* Effect.sleep(
-        Math.min(limits.importPauseFirstMs * 2 ** (broken - 1), limits.importPauseLongestMs)
-      )
+      const pauseMs = Math.min(limits.importPauseFirstMs * 2 ** (broken - 1), limits.importPauseLongestMs)
+      yield* sending.say(`${reasonOf(error)} Trying again in ${pauseMs / 1_000} s.`)
+      yield* Effect.sleep(pauseMs)
     }
   })
+
+/** Why an import is not tried again, and what a person may do. */
+const givenUp = ({ isLines, id }: Sending, error: unknown): string =>
+  error instanceof BrokenOff && error.isTold
+    ? `${error.reason} It was tried ${limits.failedImportsInARow + 1} times and no line more was committed.`
+    : `${reasonOf(error)} ${isLines ? `Go on with --resume ${id}.` : "Run the same command again: what is already there is left as it is."}`
 
 const busy: ReadonlySet<number | undefined> = new Set([408, 429, 502, 503, 504])
 
@@ -176,7 +189,7 @@ const makeSending = (
           payload: Stream.orDie(content)
         })
         const last = yield* lines.pipe(
-          Stream.mapError(() => new BrokenOff({ reason: brokenOff })),
+          Stream.mapError(() => new BrokenOff({ reason: brokenOff, isTold: false })),
           Stream.tap(tell),
           Stream.runFold(
             (): ImportLine | undefined => undefined,
@@ -186,7 +199,9 @@ const makeSending = (
         if (last?.type === "finished") return last
         if (last?.type === "failed" && last.resume === undefined)
           return yield* failure(`The import stopped: ${last.message}`)
-        return yield* new BrokenOff({ reason: last?.type === "failed" ? last.message : brokenOff })
+        return yield* last?.type === "failed"
+          ? new BrokenOff({ reason: last.message, isTold: true })
+          : new BrokenOff({ reason: brokenOff, isTold: false })
       }).pipe(Effect.ensuring(screen.redraw(undefined)))
 
     return {
@@ -195,7 +210,9 @@ const makeSending = (
       id,
       mode: request.resume === undefined ? "begin" : "resume",
       badLines,
-      progress: () => committed
+      progress: () => committed,
+      say: (sentence) =>
+        isJson ? Console.error(sentence) : screen.print(screen.paint.bad(printable(sentence)))
     } satisfies Sending
   })
 

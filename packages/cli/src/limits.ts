@@ -25,6 +25,8 @@ export const limits = {
   redrawMs: 50,
   /** Sendings of one file that break off in a row, without a line more being committed, before an import is given up: about two minutes. */
   brokenImportsInARow: 16,
+  /** Sendings of one file that the server itself says failed, without a line more being committed: what fails so often fails for ever. */
+  failedImportsInARow: 3,
   importPauseFirstMs: 250,
   importPauseLongestMs: 10_000,
   /** Of a file whose name does not say what it is. */

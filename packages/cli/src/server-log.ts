@@ -10,7 +10,7 @@ import { clockTime } from "./terminal/time.ts"
 
 const inDetail = new Set(["Debug", "Trace", "All"])
 
-const lineLogger = Logger.make<unknown, string>(({ cause, date, fiber, logLevel, message }) => {
+export const lineLogger = Logger.make<unknown, string>(({ cause, date, fiber, logLevel, message }) => {
   const text = (Array.isArray(message) ? message : [message]).map(asText).join(" ")
   const head = `${clockTime(date.toISOString())}  ${logLevel.toLowerCase()}  ${text}`
   if (cause.reasons.length === 0) return head
@@ -29,11 +29,17 @@ export const serverLogLines = Logger.layer([
 const asText = (value: unknown): string => {
   if (typeof value === "string") return value
   if (Cause.isCause(value)) return firstLine(asText(Cause.squash(value)))
-  if (value instanceof Error) return value.message
+  if (value instanceof Error) return messageOf(value)
   if (!Predicate.isObject(value)) return JSON.stringify(value) ?? ""
   return Object.entries(value)
     .map(([name, item]) => `${name}=${asText(item)}`)
     .join(" ")
+}
+
+/** An error's message and, behind it, what it says of its cause: the database's own words, and not only that a query failed. */
+const messageOf = ({ message, cause }: Error, depth = 1): string => {
+  const why = cause instanceof Error && depth < 8 ? messageOf(cause, depth + 1) : ""
+  return why === "" || message.includes(why) ? message : why.includes(message) ? why : `${message}: ${why}`
 }
 
 const firstLine = (text: string): string => text.split("\n", 1)[0] ?? ""
