@@ -4,11 +4,11 @@
  * What was recorded comes first: an entry, then a refusal kept with the event.
  * Only what nobody recorded is judged again, on the definition that the agent
  * had when the event was dispatched, so a later change does not falsify the
- * answer. The judgement is pure; the server finds what it judges.
+ * answer. What a purge took away is said to be gone, and not guessed. The judgement is pure; the server finds what it judges.
  */
 import type { AgentDefinition } from "./agent.ts"
 import { defineChainLimits } from "./chain.ts"
-import type { GraphEvent } from "./graph.ts"
+import { type GraphEvent, isPurged, type Purge } from "./graph.ts"
 import type { AgentId } from "./ids.ts"
 import type { ProcessingEntry } from "./processing.ts"
 import { findRefusal, type RefusalRule } from "./refusal.ts"
@@ -26,6 +26,7 @@ export type ExplanationRule =
   | "madeLater"
   | "deleted"
   | "forgotten"
+  | "purged"
   | "changed"
 
 /** An agent as it was when an event was dispatched, or is now where the event still waits. */
@@ -56,12 +57,13 @@ export interface Explained {
   readonly reason: string
 }
 
-/** Explains what one event was to one agent; `dispatchedAt` is null while the event waits. */
+/** Explains what one event was to one agent; `dispatchedAt` is null while the event waits, `purge` is the record of its object's. */
 export const explainEvent = (
   agent: ExplainedAgent,
   event: GraphEvent,
   dispatchedAt: string | null,
-  handling: Handling | undefined
+  handling: Handling | undefined,
+  purge?: Pick<Purge, "purgedAt" | "purgedBy">
 ): Explained => {
   const noted = event.refusals.find((refusal) => refusal.agentId === agent.id)
   // What waited and then met a cap is both: a skipped entry, and a refusal that names the cap.
@@ -69,7 +71,7 @@ export const explainEvent = (
   if (noted) return { outcome: "refused", rule: noted.rule ?? null, reason: noted.reason }
   if (dispatchedAt === null)
     return { outcome: "waiting", rule: null, reason: "The event is committed and not dispatched yet." }
-  const { rule, reason } = explainSilence(agent, event, dispatchedAt)
+  const { rule, reason } = explainSilence(agent, event, dispatchedAt, purge)
   return { outcome: "refused", rule, reason }
 }
 
@@ -99,11 +101,38 @@ interface Silence {
 }
 
 /** Why an agent was not even a candidate: nothing was recorded, because an index did not find it. */
-const explainSilence = (agent: ExplainedAgent, event: GraphEvent, dispatchedAt: string): Silence =>
-  findAbsence(agent, event, dispatchedAt) ??
-  findMismatch(agent.id, agent.definition, event) ??
-  findSleep(agent, event) ??
-  (dispatchedAt < agent.loggedSince ? forgotten : changed)
+const explainSilence = (
+  agent: ExplainedAgent,
+  event: GraphEvent,
+  dispatchedAt: string,
+  purge: Pick<Purge, "purgedAt" | "purgedBy"> | undefined
+): Silence => {
+  const gone = isPurged(event) ? purged(event, purge) : undefined
+  const mismatch = findMismatch(agent.id, agent.definition, event)
+  return (
+    findAbsence(agent, event, dispatchedAt) ??
+    // The properties that the conditions were about went with the purge.
+    (gone && mismatch?.rule === "properties" ? gone : mismatch) ??
+    findSleep(agent, event) ??
+    gone ??
+    (dispatchedAt < agent.loggedSince ? forgotten : changed)
+  )
+}
+
+/** A relationship that went with an object of its own has no record, only the object has. */
+const purged = (
+  { entityType }: GraphEvent,
+  purge: Pick<Purge, "purgedAt" | "purgedBy"> | undefined
+): Silence => {
+  const what = entityType === "relationship" ? "relationship" : "object"
+  const how = purge
+    ? `${purge.purgedBy === null ? "" : ` by ${purge.purgedBy}`} at ${purge.purgedAt}`
+    : " with an object at one of its ends"
+  return {
+    rule: "purged",
+    reason: `The ${what} was purged${how}: what the event said, and what the agent made of it, went with it.`
+  }
+}
 
 const forgotten: Silence = {
   rule: "forgotten",

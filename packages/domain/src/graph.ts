@@ -17,7 +17,7 @@ import {
   ToolCallId,
   UserId
 } from "./ids.ts"
-import { Properties } from "./json.ts"
+import { isJsonObject, Properties } from "./json.ts"
 
 /** The name of a kind of object, e.g. `Package`. */
 export const ObjectType = Schema.String.check(
@@ -154,3 +154,7 @@ export const Purge = Schema.Struct({
   purgedAt: Timestamp
 }).annotate({ identifier: "Purge" })
 export type Purge = typeof Purge.Type
+
+/** Whether the object or relationship of an event was purged; the event lost its content then. */
+export const isPurged = ({ snapshot }: Pick<GraphEvent, "snapshot">): boolean =>
+  isJsonObject(snapshot) && snapshot["purged"] === true

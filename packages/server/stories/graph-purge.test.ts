@@ -6,7 +6,16 @@ import { Effect } from "effect"
 import { ask, refusalOf } from "../testing/owner-rows.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { endedRuns, entriesOf, feedOf, make, watcher } from "../testing/story-words.ts"
+import {
+  endedRuns,
+  entriesOf,
+  entriesWhen,
+  explained,
+  feedOf,
+  make,
+  runsOf,
+  watcher
+} from "../testing/story-words.ts"
 import type { Json, Story } from "../testing/platform.ts"
 
 const secret = "a secret that must go"
@@ -153,6 +162,59 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect((yield* story.get("/purges")).items).toEqual([])
         expect((yield* send(`/objects/${eve.id}`)).status).toBe(204)
         expect((yield* story.get(`/objects/${eve.id}/history`)).items).toHaveLength(3)
+      })
+    )
+  })
+
+  describe("What agents made of a purged object", () => {
+    it.effect("is told as purged, by whom and when; nothing of it waits, and nothing is handled again", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const define = (name: string, overrides: Record<string, unknown> = {}) =>
+          story.post("/agents", watcher({ name, ...overrides }))
+        const on = (reactionConfig: Record<string, unknown>) => ({
+          reactionConfig: { objectTypes: ["Person"], events: ["created"], ...reactionConfig }
+        })
+        const handled = yield* define("handled")
+        const failed = yield* define("failed", { model: { provider: "anthropic", name: "none" } })
+        const waiting = yield* define("waiting", on({ debounceMs: 60_000 }))
+        const where = { properties: [{ property: "age", op: "gte", value: 18 }] }
+        const adults = yield* define("adults", on({ where }))
+        const others = yield* define("others", on({ objectTypes: ["Company"] }))
+        const related = yield* define("related", on({ objectTypes: [], relationshipTypes: ["KNOWS"] }))
+        const [eve, bob] = [yield* make(story, "Person", { age: 20 }), yield* make(story, "Company")]
+        yield* story.post("/relationships", { type: "KNOWS", fromId: eve.id, toId: bob.id })
+        const [ofEve, , ofKnows] = yield* feedOf(story, 3)
+        for (const agent of [handled, adults, related]) yield* endedRuns(story, agent, 1)
+        yield* entriesWhen(story, failed, 1)
+        expect(yield* explained(story, waiting, ofEve)).toMatchObject({ outcome: "waiting" })
+
+        yield* story.delete(`/objects/${eve.id}?purge=true`)
+        const { items } = yield* story.get("/purges")
+        const purged = (part: string) => ({
+          outcome: "refused",
+          rule: "purged",
+          reason: expect.stringContaining(part),
+          entry: null,
+          run: null
+        })
+        for (const agent of [handled, failed, waiting, adults]) {
+          expect(yield* explained(story, agent, ofEve)).toMatchObject(
+            purged(`The object was purged by admin at ${items[0].purgedAt}`)
+          )
+          expect(yield* story.post(`/agents/${agent.id}/batch-trigger`, { eventIds: [ofEve.id] })).toEqual({
+            queued: [],
+            skipped: [{ id: ofEve.id, reason: expect.stringContaining("purged") }]
+          })
+          expect(yield* entriesOf(story, agent)).toEqual([])
+        }
+        expect(yield* explained(story, others, ofEve)).toMatchObject({ rule: "objectType" })
+        expect(yield* explained(story, related, ofKnows)).toMatchObject(
+          purged("purged with an object at one of its ends")
+        )
+        expect((yield* story.get(`/agents/${failed.id}/dead-letters`)).items).toEqual([])
+        expect(yield* runsOf(story, handled)).toHaveLength(1)
+        expect(yield* runsOf(story, waiting)).toEqual([])
       })
     )
   })

@@ -8,6 +8,7 @@
  * log decide between two who ask at once, as they do between two dispatchers.
  */
 import type { Agent } from "@tropism/domain/agent"
+import { isPurged } from "@tropism/domain/graph"
 import type { EntryId, GraphEventId, ObjectId, RunId, UserId } from "@tropism/domain/ids"
 import type { BatchTriggered } from "@tropism/domain/processing"
 import { refusalSentences, type ReactionConfig, refuses } from "@tropism/domain/reaction"
@@ -157,6 +158,7 @@ export class BatchTriggers extends Context.Service<
 
 const nothing =
   "There is no such object or event, or none of its events is of a kind that the agent reacts to"
+const purged = "It was purged: what the event said is gone, and no agent handles it any more"
 const busy = "The agent is at work on this object, or the event is being handled already"
 
 const noReaction = (agent: Agent) =>
@@ -175,6 +177,8 @@ const obstacleOf = (
   by: UserId
 ): string | undefined => {
   if (!subject) return nothing
+  // Its entries went with it, so nobody knows any more what the agent has handled.
+  if (isPurged(subject)) return purged
   // A person wants it now: who caused the event, and how deep in a chain, is no matter any more.
   const asked = { ...subject, actorType: "user" as const, actorId: by, depth: 0 }
   const refusal = refuses(agent.id, config, asked, 1)

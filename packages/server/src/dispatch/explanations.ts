@@ -4,18 +4,19 @@
  *
  * Flow: graph → outbox → **dispatch** → run → tool → task
  *
- * One agent or a page of them is the same three queries. Definitions come from
+ * One agent or a page of them is the same three queries, and one more where the object was purged. Definitions come from
  * the versions, by the instant of the dispatch; nothing is judged here.
  */
 import type { Explanation } from "@tropism/api/explanations-api"
 import { type ExplainedAgent, explainEvent, type Handling } from "@tropism/domain/explanation"
-import type { GraphEvent } from "@tropism/domain/graph"
+import { type GraphEvent, isPurged } from "@tropism/domain/graph"
 import type { AgentId, GraphEventId } from "@tropism/domain/ids"
 import type { RunStatus } from "@tropism/domain/run"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { decodeDefinition } from "../agent/rows.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import { Purges } from "../graph/purges.ts"
 import { runLimits } from "../limits.ts"
 import { type EntryRow, toEntry } from "../run/rows.ts"
 
@@ -38,6 +39,7 @@ export class Explanations extends Context.Service<
     Explanations,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const purges = yield* Purges
 
       const dispatchOf = Effect.fnUntraced(function* (event: GraphEvent) {
         const { projectId } = yield* ProjectTransaction
@@ -94,6 +96,7 @@ export class Explanations extends Context.Service<
         limit: number
       ) {
         const dispatchedAt = yield* dispatchOf(event)
+        const purge = isPurged(event) ? yield* purges.of(event.entityId) : undefined
         const agents = yield* agentsWhere(where, dispatchedAt, limit)
         const handlings = yield* handlingsOf(
           event.id,
@@ -108,7 +111,7 @@ export class Explanations extends Context.Service<
               agentName: row.name,
               agentVersion: row.version,
               eventId: event.id,
-              ...explainEvent(agent, event, dispatchedAt?.toISOString() ?? null, handling),
+              ...explainEvent(agent, event, dispatchedAt?.toISOString() ?? null, handling, purge),
               entry: handling?.entry ?? null,
               run: runOf(handling)
             }

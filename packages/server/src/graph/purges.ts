@@ -16,6 +16,8 @@ export class Purges extends Context.Service<
       before: string | undefined,
       limit: number
     ) => Effect.Effect<ReadonlyArray<Purge>, never, ProjectTransaction>
+    /** The record of one object or relationship; a relationship that went with an object has none. */
+    readonly of: (entityId: string) => Effect.Effect<Purge | undefined, never, ProjectTransaction>
   }
 >()("@tropism/server/graph/Purges") {
   static readonly layer = Layer.effect(
@@ -29,7 +31,13 @@ export class Purges extends Context.Service<
             ${before === undefined ? sql`` : sql`and id < ${before}::uuid`} order by id desc limit ${limit}`
         return rows.map(toPurge)
       }, orDie)
-      return Purges.of({ list })
+      const of = Effect.fn("Purges.of")(function* (entityId: string) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<PurgeRow>`
+          select * from kb.graph_purges where project_id = ${projectId} and entity_id = ${entityId}`
+        return row && toPurge(row)
+      }, orDie)
+      return Purges.of({ list, of })
     })
   )
 }
