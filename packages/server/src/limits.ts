@@ -62,7 +62,9 @@ export const databaseLimits = {
   /** Of the embedded PostgreSQL itself. */
   connections: 100,
   sharedBuffersMegabytes: 128,
-  walMaxMegabytes: 512
+  walMaxMegabytes: 512,
+  /** Between two looks of the embedded PostgreSQL at which tables need new statistics. */
+  autovacuumIntervalSeconds: 5
 } as const
 
 /** Of `database/`: the pool of this program. */

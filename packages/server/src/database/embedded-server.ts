@@ -54,6 +54,8 @@ const settings = (options: ServerOptions, port: number): Readonly<Record<string,
   max_connections: String(databaseLimits.connections),
   shared_buffers: `${databaseLimits.sharedBuffersMegabytes}MB`,
   max_wal_size: `${databaseLimits.walMaxMegabytes}MB`,
+  // A young project grows from nothing to thousands of rows in a minute, and plans made for none are bad ones.
+  autovacuum_naptime: `${databaseLimits.autovacuumIntervalSeconds}s`,
   timezone: "UTC",
   log_timezone: "UTC",
   // Short statements only: compiling them costs more than it saves.

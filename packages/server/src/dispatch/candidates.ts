@@ -3,8 +3,8 @@
  *
  * Flow: graph → outbox → **dispatch** → run → tool → task
  *
- * Asked by type and kind of event through an index, so the cost follows the
- * agents that listen and not those that exist. The rules of each are judged
+ * Asked by type and kind of event through an index, once for each that occurs,
+ * so the cost follows the agents that listen and not those that exist. The rules of each are judged
  * afterwards, by the pure judgement of the domain.
  */
 import type { AgentId, GraphEventId } from "@tropism/domain/ids"
@@ -38,16 +38,27 @@ export const findCandidates = Effect.fn("findCandidates")(function* (events: Rea
     }))
   )
   return yield* sql<Candidate>`
-    select agent.id as agent_id, agent.version as agent_version, agent.reaction_config as config, heard.event_ids
-    from (
-      select reaction.agent_id, array_agg(distinct event.id) as event_ids
-      from jsonb_to_recordset(${rows}::text::jsonb) as event(id uuid, "entityType" text, "objectType" text, type text, "createdAt" timestamptz)
-      join kb.agent_reactions reaction on reaction.project_id = ${projectId} and reaction.entity_type = event."entityType"
-        and reaction.object_type in (event."objectType", '*') and reaction.event_type = event.type
-      join kb.agents listener on listener.id = reaction.agent_id
-        and date_trunc('milliseconds', listener.enabled_at) <= event."createdAt"
-      group by reaction.agent_id
-    ) heard
-    join kb.agents agent on agent.id = heard.agent_id and agent.enabled and agent.deleted_at is null
+    with event as materialized (
+      select * from jsonb_to_recordset(${rows}::text::jsonb)
+        as event(id uuid, "entityType" text, "objectType" text, type text, "createdAt" timestamptz)
+    ),
+    heard as materialized (
+      select kind.*, listener.agent_id
+      from (select distinct "entityType", "objectType", type from event) kind
+      cross join lateral (
+        select distinct agent_id from kb.agent_reactions
+        where project_id = ${projectId} and entity_type = kind."entityType"
+          and object_type = any(array[kind."objectType", '*']) and event_type = kind.type
+        offset 0
+      ) listener
+    )
+    select agent.id as agent_id, agent.version as agent_version, agent.reaction_config as config, array_agg(event.id) as event_ids
+    from heard
+    join event using ("entityType", "objectType", type)
+    cross join lateral (
+      select * from kb.agents where id = heard.agent_id and enabled and deleted_at is null offset 0
+    ) agent
+    where date_trunc('milliseconds', agent.enabled_at) <= event."createdAt"
+    group by agent.id, agent.version, agent.reaction_config
     order by agent.id`
 }, orDie)

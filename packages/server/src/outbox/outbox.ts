@@ -121,7 +121,9 @@ export class Outbox extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<EventRow>`
           select event.* from unnest(${ids}::uuid[]) with ordinality as wanted(id, place)
-          join kb.graph_events event on event.id = wanted.id and event.project_id = ${projectId} order by wanted.place`
+          cross join lateral (
+            select * from kb.graph_events where id = wanted.id and project_id = ${projectId} limit 1
+          ) event order by wanted.place`
         return rows.map(toEvent)
       }, orDie)
 

@@ -39,7 +39,9 @@ export const makeAsking = Effect.gen(function* () {
         from kb.agent_runs run
         join kb.agents agent on agent.id = run.agent_id
         join kb.projects project on project.id = run.project_id
-        left join kb.budgets budget on budget.project_id = run.project_id and budget.scope = 'chain' and budget.scope_id = run.root_event_id
+        left join lateral (
+          select * from kb.budgets where project_id = run.project_id and scope = 'chain' and scope_id = run.root_event_id limit 1
+        ) budget on true
         where run.id = ${run.id} and run.attempt_token = ${run.attemptToken} and run.status = 'running' and not ${isStopped(sql)}`
     )
     if (!outlook) return yield* new RunNotInState({ runId: run.id })

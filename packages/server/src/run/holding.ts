@@ -29,7 +29,8 @@ export const makeHolding = Effect.gen(function* () {
 
   /** The condition under which an attempt may write. */
   const held = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
-    sql`id = ${run.id} and attempt_token = ${run.attemptToken} and status = 'running'`
+    // coalesce keeps PostgreSQL from reading an index of all live runs, which looks short while its statistics are old.
+    sql`id = ${run.id} and attempt_token = ${run.attemptToken} and coalesce(status, '') = 'running'`
 
   /** Holds the run for the statement or transaction that it is part of; it answers a row when the attempt may write and no kill switch is on. */
   const guard = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
