@@ -6,8 +6,6 @@
  * one sentence that says what to do.
  */
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
-import { createServer } from "node:http"
-import { createServer as createSocket } from "node:net"
 import { Config, Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { MinScheduleSeconds } from "./agent/schedule.ts"
@@ -17,6 +15,7 @@ import type { PostgresAccess } from "./database/postgres-access.ts"
 import { migrate } from "./database/migrations.ts"
 import { poolLayer } from "./database/pool.ts"
 import { layerRoutes } from "./http/routes.ts"
+import { type ListenFault, newServer, tryListening } from "./http/listening.ts"
 import { Tokens } from "./http/tokens.ts"
 import { Ids } from "./ids.ts"
 import { httpLimits } from "./limits.ts"
@@ -74,7 +73,7 @@ export const serveOn = Effect.fn("serveOn")(
       Layer.provideMerge(Layer.mergeAll(pool, Ids.layer, Models.layer, floor))
     )
     // Node would end a request that is not here after five minutes: a large import takes longer, and other bodies have a bound of their own.
-    const http = NodeHttpServer.layer(() => createServer({ requestTimeout: 0 }), {
+    const http = NodeHttpServer.layer(newServer, {
       host: options.host,
       port: options.port,
       gracefulShutdownTimeout: httpLimits.drainTimeoutMs
@@ -116,19 +115,12 @@ export const serveOn = Effect.fn("serveOn")(
 
 /** Fails with a sentence when nobody can listen at the address. */
 const checkPort = ({ host, port }: ServeOptions) =>
-  Effect.callback<void, StartFailure>((resume) => {
-    const socket = createSocket()
-    socket.once("error", (error: Error & { readonly code?: string }) =>
-      resume(Effect.fail(new StartFailure({ message: portProblem(host, port, error) })))
-    )
-    socket.listen({ host, port }, () => socket.close(() => resume(Effect.void)))
-  })
+  Effect.mapError(
+    tryListening({ host, port }),
+    (fault) => new StartFailure({ message: portProblem(host, port, fault) })
+  )
 
-const portProblem = (
-  host: string,
-  port: number,
-  error: { readonly code?: string; readonly message: string }
-): string => {
+const portProblem = (host: string, port: number, error: ListenFault): string => {
   switch (error.code) {
     case "EADDRINUSE":
       return `Port ${port} on ${host} is in use: stop the program that holds it, or start with another PORT.`
