@@ -69,7 +69,7 @@ layer(SharedServer.layer)((it) => {
           expect(refused?.body).toMatchObject({
             type: "/problems/too-many-requests",
             reason: "pendingRuns",
-            detail: expect.stringContaining("3 runs"),
+            detail: expect.stringContaining("has 3 runs that wait or work,"),
             retryAfterSeconds: expect.any(Number)
           })
           expect(refused?.headers.get("retry-after")).toBe(String(refused?.body.retryAfterSeconds))

@@ -337,7 +337,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           yield* eventually(runsOf(story, agent), ([run]) => run?.status === "running")
           const full = yield* deliver(story, hook, "{}", { id: "two" })
           expectProblem(full, 429)
-          expect(full.body.reason).toBe("pendingRuns")
+          expect(full.body).toMatchObject({
+            reason: "pendingRuns",
+            detail: expect.stringContaining("has a run that waits or works, ")
+          })
         })
     )
   })

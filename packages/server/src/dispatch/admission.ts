@@ -54,7 +54,7 @@ export class Admission extends Context.Service<
         if (free > 0) return free
         return yield* refuse(
           "pendingRuns",
-          `The agent ${agent.name} has ${agent.maxPendingRuns} runs that wait or work, which is as many as it may have: try again when some have ended`
+          `The agent ${agent.name} has ${agent.maxPendingRuns === 1 ? "a run that waits or works" : `${agent.maxPendingRuns} runs that wait or work`}, which is as many as it may have: try again later`
         )
       }, orDie)
 

@@ -183,7 +183,7 @@ const settleSchedule = (schedule: DueSchedule, live: LiveRuns | undefined): Sett
 const withinPlaces = (settled: Settlement, { maxPendingRuns }: DueSchedule, count: number): Settlement => {
   const places = Math.max(0, maxPendingRuns - count)
   if (settled.fires.length <= places) return settled
-  const reason = `Skipped: the agent had ${maxPendingRuns} runs that waited or worked, as many as it may have`
+  const reason = `Skipped: the agent had ${maxPendingRuns === 1 ? "a run that waited or worked" : `${maxPendingRuns} runs that waited or worked`}, as many as it may have`
   const omitted = settled.fires.slice(places).map(({ dueAt }): Omission => ({ dueAt, reason }))
   return { ...settled, fires: settled.fires.slice(0, places), omissions: [...settled.omissions, ...omitted] }
 }
