@@ -8,10 +8,16 @@ import { SchedulePreview } from "@tropism/domain/schedule"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
+import { expectedVersion, ifMatch } from "./expected-version.ts"
 import { Page, PageQuery } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
 
 export const TriggerInput = Schema.Struct({ input: Schema.optional(Schema.Json) })
+
+/** The fields of an agent that change, and the version that the caller changes. */
+export const AgentChange = Schema.Struct({ ...AgentPatch.fields, ...expectedVersion }).annotate({
+  identifier: "AgentChange"
+})
 
 const project = { projectId: ProjectId }
 const agent = { projectId: ProjectId, agentId: AgentId }
@@ -33,7 +39,8 @@ export class AgentsApi extends HttpApiGroup.make("agents")
     HttpApiEndpoint.get("get", "/agents/:agentId", { params: agent, success: Agent, error: NotFound }),
     HttpApiEndpoint.patch("update", "/agents/:agentId", {
       params: agent,
-      payload: AgentPatch,
+      headers: ifMatch,
+      payload: AgentChange,
       success: Agent,
       error: [NotFound, Forbidden, Conflict, InvalidInput]
     }),

@@ -13,6 +13,7 @@ import { AgentId, ProjectId } from "@tropism/domain/ids"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
+import { ifMatch } from "./expected-version.ts"
 import { Page, PageQuery } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
 
@@ -48,9 +49,10 @@ export class DefinitionsApi extends HttpApiGroup.make("definitions")
       success: AgentVersionDiff,
       error: [NotFound, InvalidInput]
     }),
-    /** Makes a new version that says what an old one said; whether the agent is enabled stays as it is. */
+    /** Makes a new version that says what an old one said; whether the agent is enabled stays as it is. If-Match names the agent's present version. */
     HttpApiEndpoint.post("restore", "/agents/:agentId/versions/:version/restore", {
       params: version,
+      headers: ifMatch,
       success: Agent,
       error: [NotFound, Forbidden, Conflict, InvalidInput]
     })

@@ -22,6 +22,7 @@ import { Provenance } from "@tropism/domain/provenance"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
+import { expectedVersion, ifMatch } from "./expected-version.ts"
 import { Page, PageQuery } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
 
@@ -35,7 +36,7 @@ export const ObjectInput = Schema.Struct({
 }).annotate({ identifier: "ObjectInput" })
 export type ObjectInput = typeof ObjectInput.Type
 
-const patchFields = { properties: Properties, expectedVersion: opt(Schema.Int) }
+const patchFields = { properties: Properties, ...expectedVersion }
 
 /** `properties` is a JSON merge patch: null removes a property. */
 export const ObjectPatch = Schema.Struct(patchFields).annotate({ identifier: "ObjectPatch" })
@@ -71,9 +72,6 @@ const moment = {
   version: Schema.optional(Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(1))),
   ...asOf
 }
-
-/** The version that the caller knows, as an ETag: `"3"`. */
-const ifMatch = { "if-match": Schema.optional(Schema.String) }
 
 /** `purge=true` removes all that is kept of it, for good; for admins. */
 const deletion = { purge: Schema.optional(Schema.Literals(["true", "false"])) }

@@ -3,12 +3,16 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import type { Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { endedRuns, saying, watcher } from "../testing/story-words.ts"
 
 const changesOf = (diff: { readonly changes: ReadonlyArray<{ readonly pointer: string }> }) =>
   Object.fromEntries(diff.changes.map(({ pointer, ...values }) => [pointer, values]))
+
+const send = (story: Story, method: string, path: string, body: unknown, headers: Record<string, string>) =>
+  story.send(method, `/api/projects/${story.projectId}${path}`, body, headers)
 
 /** An agent with three versions: another prompt and other tools, then a filter. */
 const threeVersions = Effect.gen(function* () {
@@ -106,6 +110,38 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect((yield* story.get(`${path}/versions/3/diff?from=1`)).changes).toEqual([])
         // What is so already is not made again.
         expect(yield* story.post(`${path}/versions/1/restore`)).toMatchObject({ version: 3 })
+      })
+    )
+
+    it.effect("of two editors who read the same version the later is told so, by PATCH and going back", () =>
+      Effect.gen(function* () {
+        const { story, path } = yield* threeVersions
+        const restore = `${path}/versions/1/restore`
+        const before = yield* story.ask("GET", path)
+        expect(before.headers.get("etag")).toBe('"3"')
+        const [one, other] = yield* Effect.forEach(
+          ["Mine.", "No, mine."],
+          (prompt) => story.ask("PATCH", path, { prompt, expectedVersion: 3 }),
+          { concurrency: 2 }
+        )
+        expect([one?.status, other?.status].toSorted()).toEqual([200, 409])
+        const kept = yield* story.get(path)
+        for (const stale of [
+          yield* story.ask("PATCH", path, { prompt: "Late.", expectedVersion: 3 }),
+          yield* send(story, "PATCH", path, { prompt: kept.prompt }, { "if-match": '"3"' }),
+          yield* send(story, "POST", restore, undefined, { "if-match": '"3"' })
+        ]) {
+          expectProblem(stale, 409)
+          expect(stale.body).toMatchObject({
+            reason: "version",
+            detail: "The agent is at version 4, not 3: read it again"
+          })
+        }
+        expect(yield* story.get(path)).toEqual(kept)
+        expectProblem(yield* send(story, "POST", restore, undefined, { "if-match": "one" }), 422, "if-match")
+        const back = yield* send(story, "POST", restore, undefined, { "if-match": '"4"' })
+        expect([back.status, back.headers.get("etag")]).toEqual([200, '"5"'])
+        expect(yield* story.patch(path, { prompt: "Unasked." })).toMatchObject({ version: 6 })
       })
     )
 

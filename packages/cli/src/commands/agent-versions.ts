@@ -92,7 +92,8 @@ export const restoreCommand = Command.make(
         const screen = yield* Screen
         const { id } = yield* findAgent(access, agent)
         const restored = yield* access.client.definitions.restore({
-          params: { ...access.params, agentId: id, version }
+          params: { ...access.params, agentId: id, version },
+          headers: {}
         })
         yield* printOr(
           restored,

@@ -29,6 +29,14 @@ export interface AgentVersion {
   readonly definition: AgentDefinition
 }
 
+/** Where a change of an agent comes from. */
+export interface RevisionTerms {
+  /** The version that the author read; another present one is refused. */
+  readonly expectedVersion?: number
+  /** The version that the change goes back to. */
+  readonly restoredFrom?: number
+}
+
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 
 export class Agents extends Context.Service<
@@ -42,14 +50,15 @@ export class Agents extends Context.Service<
     readonly update: (
       id: AgentId,
       patch: AgentPatch,
-      by: UserId
+      by: UserId,
+      terms?: RevisionTerms
     ) => Effect.Effect<Agent | undefined, DefinitionRefused, ProjectTransaction>
-    /** Makes a new version of what a change makes of the definition; `restoredFrom` is the version it goes back to. */
+    /** Makes a new version of what a change makes of the definition. */
     readonly revise: (
       id: AgentId,
       change: (before: AgentDefinition) => AgentDefinition,
       by: UserId,
-      restoredFrom?: number
+      terms?: RevisionTerms
     ) => Effect.Effect<Agent | undefined, DefinitionRefused, ProjectTransaction>
     /** What definitions are judged against at this moment. */
     readonly measure: Read<Measure>
@@ -167,12 +176,14 @@ export class Agents extends Context.Service<
         id: AgentId,
         change: (before: AgentDefinition) => AgentDefinition,
         by: UserId,
-        restoredFrom?: number
+        { expectedVersion, restoredFrom }: RevisionTerms = {}
       ) {
         const { projectId } = yield* ProjectTransaction
         yield* sql`select 1 from kb.agents where id = ${id} and project_id = ${projectId} for update`
         const current = yield* get(id)
         if (!current) return undefined
+        if (expectedVersion !== undefined && expectedVersion !== current.version)
+          return yield* wrongVersion(expectedVersion, current.version)
         const before = definitionOf(current)
         const against = yield* measure
         const definition = yield* checkDefinition(change(before), before, against)
@@ -199,8 +210,8 @@ export class Agents extends Context.Service<
         return yield* get(id)
       }, orDie)
 
-      const update = (id: AgentId, patch: AgentPatch, by: UserId) =>
-        revise(id, (before) => patchAgent(before, patch), by)
+      const update = (id: AgentId, patch: AgentPatch, by: UserId, terms?: RevisionTerms) =>
+        revise(id, (before) => patchAgent(before, patch), by, terms)
 
       const remove = Effect.fn("Agents.delete")(function* (id: AgentId) {
         const { projectId } = yield* ProjectTransaction
@@ -236,4 +247,11 @@ const nameTaken = (name: string) =>
     reason: "nameTaken",
     pointer: "/name",
     detail: `There is already an agent named ${name}`
+  })
+
+const wrongVersion = (expected: number, current: number) =>
+  new DefinitionRefused({
+    reason: "version",
+    pointer: "/expectedVersion",
+    detail: `The agent is at version ${current}, not ${expected}: read it again`
   })

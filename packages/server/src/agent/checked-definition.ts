@@ -14,7 +14,7 @@ import { findPromptFault } from "./template.ts"
 
 /** Something in an agent's definition that cannot be right, with the place. */
 export class DefinitionRefused extends Schema.TaggedError<DefinitionRefused>()("DefinitionRefused", {
-  reason: Schema.Literals(["invalid", "nameTaken"]),
+  reason: Schema.Literals(["invalid", "nameTaken", "version"]),
   pointer: Schema.String,
   detail: Schema.String
 }) {}

@@ -35,7 +35,8 @@ export class Versions extends Context.Service<
     readonly restore: (
       id: AgentId,
       version: number,
-      by: UserId
+      by: UserId,
+      expectedVersion?: number
     ) => Effect.Effect<Agent | undefined, DefinitionRefused, ProjectTransaction>
   }
 >()("@tropism/server/agent/Versions") {
@@ -82,11 +83,19 @@ export class Versions extends Context.Service<
         return found
       })
 
-      const restore = Effect.fn("Versions.restore")(function* (id: AgentId, version: number, by: UserId) {
+      const restore = Effect.fn("Versions.restore")(function* (
+        id: AgentId,
+        version: number,
+        by: UserId,
+        expectedVersion?: number
+      ) {
         const record = yield* get(id, version)
         if (record === undefined) return undefined
         // Whether an agent may work is decided now and not by its past: going back never throws a switch.
-        return yield* agents.revise(id, ({ enabled }) => ({ ...record.definition, enabled }), by, version)
+        return yield* agents.revise(id, ({ enabled }) => ({ ...record.definition, enabled }), by, {
+          restoredFrom: version,
+          ...(expectedVersion === undefined ? {} : { expectedVersion })
+        })
       })
 
       return Versions.of({ list, get, diff, restore })

@@ -16,6 +16,7 @@ import { inProject, reading } from "./access.ts"
 import { unfitBody } from "./input-faults.ts"
 import { pageById } from "./paging.ts"
 import { definitionProblem, keepable, orNotFound, triggerProblem } from "./refusals.ts"
+import { expectation, tagged } from "./user-change.ts"
 
 const known = orNotFound("agent")
 
@@ -33,28 +34,31 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
       Effect.fn("http.agents.create")(function* ({ params, payload }) {
         yield* keepable(payload)
         const agents = yield* Agents
-        return yield* inProject(params.projectId, "admin", ({ userId }) =>
+        const created = inProject(params.projectId, "admin", ({ userId }) =>
           Effect.mapError(agents.create(payload, userId), definitionProblem)
         )
+        return yield* Effect.flatMap(created, tagged)
       })
     )
     .handle(
       "get",
       Effect.fn("http.agents.get")(function* ({ params }) {
         const agents = yield* Agents
-        return yield* known(reading(params.projectId, agents.get(params.agentId)))
+        const agent = known(reading(params.projectId, agents.get(params.agentId)))
+        return yield* Effect.flatMap(agent, tagged)
       })
     )
     .handle(
       "update",
-      Effect.fn("http.agents.update")(function* ({ params, payload }) {
+      Effect.fn("http.agents.update")(function* ({ params, headers, payload }) {
         yield* keepable(payload)
         const agents = yield* Agents
-        return yield* known(
-          inProject(params.projectId, "admin", ({ userId }) =>
-            Effect.mapError(agents.update(params.agentId, payload, userId), definitionProblem)
-          )
+        const { expectedVersion, ...patch } = payload
+        const terms = yield* expectation(headers, expectedVersion)
+        const updated = inProject(params.projectId, "admin", ({ userId }) =>
+          Effect.mapError(agents.update(params.agentId, patch, userId, terms), definitionProblem)
         )
+        return yield* Effect.flatMap(known(updated), tagged)
       })
     )
     .handle(

@@ -14,6 +14,7 @@ import { Versions } from "../agent/versions.ts"
 import { inProject, reading } from "./access.ts"
 import { pageByNumber } from "./paging.ts"
 import { definitionProblem, keepable, orNotFound } from "./refusals.ts"
+import { expectation, tagged } from "./user-change.ts"
 
 const known = orNotFound("agent")
 const knownVersion = orNotFound("version of this agent")
@@ -54,13 +55,16 @@ export const definitionsHandlers = HttpApiBuilder.group(Api, "definitions", (han
         reading(params.projectId, versions.diff(params.agentId, query.from, params.version))
       )
     }),
-    restore: Effect.fn("http.definitions.restore")(function* ({ params }) {
+    restore: Effect.fn("http.definitions.restore")(function* ({ params, headers }) {
       const versions = yield* Versions
-      return yield* knownVersion(
-        inProject(params.projectId, "admin", ({ userId }) =>
-          Effect.mapError(versions.restore(params.agentId, params.version, userId), definitionProblem)
+      const { expectedVersion } = yield* expectation(headers)
+      const restored = inProject(params.projectId, "admin", ({ userId }) =>
+        Effect.mapError(
+          versions.restore(params.agentId, params.version, userId, expectedVersion),
+          definitionProblem
         )
       )
+      return yield* Effect.flatMap(knownVersion(restored), tagged)
     })
   })
 )

@@ -69,9 +69,9 @@ export const triggerProblem = ({
     : Effect.fail(new Conflict({ reason: reason === "noReaction" ? "state" : reason, detail }))
 
 export const definitionProblem = (refusal: DefinitionRefused): Conflict | InvalidInput =>
-  refusal.reason === "nameTaken"
-    ? new Conflict({ reason: "nameTaken", detail: refusal.detail })
-    : invalid(refusal.pointer, refusal.detail)
+  refusal.reason === "invalid"
+    ? invalid(refusal.pointer, refusal.detail)
+    : new Conflict({ reason: refusal.reason, detail: refusal.detail })
 
 export const decisionProblem = (refusal: DecisionRefused): Conflict | InvalidInput =>
   refusal.reason === "notEditable"

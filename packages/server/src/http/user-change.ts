@@ -1,5 +1,5 @@
 /**
- * What the doors of objects and relationships have in common: a user's change,
+ * What the doors of what has versions have in common: a user's change,
  * the version that the caller knows, and the moment of which it asks.
  *
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
@@ -7,7 +7,6 @@
 import type { Principal, Role } from "@tropism/api/authorization"
 import { direct } from "@tropism/domain/actor"
 import type { Change } from "@tropism/domain/change"
-import type { GraphObject, Relationship } from "@tropism/domain/graph"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { HttpEffect, HttpServerResponse } from "effect/http"
@@ -50,8 +49,8 @@ export const relationshipOf = ({ entity }: Applied) =>
     ? tagged(entity.relationship)
     : Effect.die(new Error("A change of a relationship answered an object"))
 
-/** Answers an entity with its version as its ETag. */
-export const tagged = Effect.fnUntraced(function* <A extends GraphObject | Relationship>(entity: A) {
+/** Answers what has a version with it as its ETag. */
+export const tagged = Effect.fnUntraced(function* <A extends { readonly version: number }>(entity: A) {
   yield* HttpEffect.appendPreResponseHandler((_request, response) =>
     Effect.succeed(HttpServerResponse.setHeader(response, "etag", `"${entity.version}"`))
   )
