@@ -73,7 +73,7 @@ export class ProcessingApi extends HttpApiGroup.make("processing")
       success: Page(PendingEvent),
       error: [NotFound, InvalidInput]
     }),
-    /** Queues a run for each object or event that is not handled; each is a chain of its own. */
+    /** Queues a run for each object or event that is not handled, each a chain of its own; what the agent's limits hold back waits, in the chain of its event. */
     HttpApiEndpoint.post("batchTrigger", "/agents/:agentId/batch-trigger", {
       params: agent,
       payload: BatchTriggerInput,

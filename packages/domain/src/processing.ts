@@ -73,7 +73,15 @@ export type PendingEvent = typeof PendingEvent.Type
 
 /** What became of objects or events that somebody wants handled; `id` is the one that was named. */
 export const BatchTriggered = Schema.Struct({
-  queued: Schema.Array(Schema.Struct({ id: Schema.String, entryId: EntryId, runId: RunId })),
+  queued: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      entryId: EntryId,
+      /** Null while the entry waits for a run; then `reason` says for what. */
+      runId: Schema.NullOr(RunId),
+      reason: Schema.NullOr(Schema.String)
+    })
+  ),
   skipped: Schema.Array(Schema.Struct({ id: Schema.String, reason: Schema.String }))
 }).annotate({ identifier: "BatchTriggered" })
 export type BatchTriggered = typeof BatchTriggered.Type

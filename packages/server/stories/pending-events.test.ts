@@ -201,6 +201,49 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
+    it.effect(
+      "lets wait what maxConcurrency or rateLimit holds back, with the reason, and handles it in time",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          for (let made = 0; made < 4; made += 1) yield* make(story, "Person")
+          yield* feedOf(story, 4)
+          const held = (name: string, limits: Record<string, unknown>) =>
+            story.post("/agents", watcher({ name, reactionConfig: changes(limits) }))
+          const single = yield* held("single", { maxConcurrency: 1 })
+          const limited = yield* held("limited", { rateLimit: { maxRuns: 2, perSeconds: 1 } })
+          for (const [agent, runs, sentence] of [
+            [single, 1, "maxConcurrency"],
+            [limited, 2, "rateLimit"]
+          ] as const) {
+            const objectIds = (yield* pendingOf(story, agent)).map((item) => item.objectId)
+            const { queued, skipped } = (yield* batch(story, agent, { objectIds })).body
+            expect(skipped).toEqual([])
+            expect(queued).toEqual(
+              objectIds.map((id, index) => ({
+                id,
+                entryId: expect.any(String),
+                runId: index < runs ? expect.any(String) : null,
+                reason: index < runs ? null : expect.stringContaining(sentence)
+              }))
+            )
+            // Asked once more, nobody waits twice.
+            expect((yield* batch(story, agent, { objectIds })).body.queued).toEqual([])
+            const entries = yield* asTimePasses(
+              20_000,
+              entriesOf(story, agent),
+              (found) => found.length === 4 && found.every(isOver)
+            )
+            expect(entries.map((entry) => [entry.status, entry.attempt])).toEqual(
+              entries.map(() => ["completed", 1])
+            )
+            expect(entries.map((entry) => entry.id).toSorted()).toEqual(
+              queued.map((one: Json) => one.entryId).toSorted()
+            )
+          }
+        })
+    )
+
     it.effect("respects the strategy and the caps, and refuses what it cannot do with the place", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

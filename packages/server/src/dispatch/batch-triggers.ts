@@ -3,22 +3,24 @@
  *
  * Flow: graph → outbox → **dispatch** → run → tool → task
  *
- * Each item is a run and a chain of its own. What was handled, is being handled
- * or has no place is answered with the reason; the unique keys of the processing
- * log decide between two who ask at once, as they do between two dispatchers.
+ * Each item is a run and a chain of its own. What `maxConcurrency` or `rateLimit`
+ * holds back waits for the releaser, in the chain of its event. What was handled,
+ * is being handled or is beyond `maxPendingRuns` is answered with the reason; the
+ * unique keys of the processing log decide between two who ask at once.
  */
 import type { Agent } from "@tropism/domain/agent"
 import { isPurged } from "@tropism/domain/graph"
 import type { EntryId, GraphEventId, ObjectId, RunId, UserId } from "@tropism/domain/ids"
 import type { BatchTriggered } from "@tropism/domain/processing"
 import { refusalSentences, type ReactionConfig, refuses } from "@tropism/domain/reaction"
-import { isExclusive, waitSentences } from "@tropism/domain/waiting"
+import { isExclusive, type Wait, waitSentences } from "@tropism/domain/waiting"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ProjectTransaction } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
+import { WakeUps } from "../outbox/wake-ups.ts"
 import { type NewEntry, ProcessingLog } from "../run/processing-log.ts"
 import { Runs } from "../run/runs.ts"
 import { Admission, TriggerRefused } from "./admission.ts"
@@ -32,10 +34,16 @@ export type Wanted =
   | { readonly type: "objects"; readonly ids: ReadonlyArray<ObjectId> }
   | { readonly type: "events"; readonly ids: ReadonlyArray<GraphEventId> }
 
-/** A run to be, for one item. */
+/** An entry to be, for one item, with its run or waiting for one. */
 interface Item {
   readonly subject: Subject
-  readonly entry: NewEntry & { readonly runId: RunId }
+  readonly entry: NewEntry
+}
+
+/** How many runs may begin now, and what holds back the others. */
+interface Places {
+  readonly count: number
+  readonly wait: Wait
 }
 
 export class BatchTriggers extends Context.Service<
@@ -57,26 +65,36 @@ export class BatchTriggers extends Context.Service<
       const log = yield* ProcessingLog
       const runs = yield* Runs
       const admission = yield* Admission
+      const wakeUps = yield* WakeUps
       const subjects = yield* makeSubjects
 
-      /** How many runs may begin now; the agent's row is held. */
+      /** The agent's row is held. */
       const placesOf = Effect.fnUntraced(function* (agent: Agent, config: ReactionConfig) {
         const free = yield* admission.places(agent.id)
         const [standing] = yield* Effect.provideService(standingsOf([agent.id]), SqlClient.SqlClient, sql)
-        if (!standing) return { count: 0, reason: waitSentences.turn }
-        const limits = [
-          { count: free, reason: waitSentences.pendingRuns },
+        const limits: ReadonlyArray<Places> = [
+          { count: free, wait: "pendingRuns" },
           ...(config.maxConcurrency === null
             ? []
-            : [{ count: config.maxConcurrency - standing.liveReactions, reason: waitSentences.concurrency }]),
+            : [
+                {
+                  count: config.maxConcurrency - (standing?.liveReactions ?? 0),
+                  wait: "concurrency" as const
+                }
+              ]),
           ...(config.rateLimit === null
             ? []
-            : [{ count: config.rateLimit.maxRuns - standing.begunRuns, reason: waitSentences.rateLimit }])
+            : [{ count: config.rateLimit.maxRuns - (standing?.begunRuns ?? 0), wait: "rateLimit" as const }])
         ]
-        return limits.reduce((a, b) => (b.count < a.count ? b : a))
+        return limits.reduce((a, b) => (b.count <= a.count ? b : a))
       })
 
-      const itemOf = Effect.fnUntraced(function* (subject: Subject, config: ReactionConfig, agent: Agent) {
+      const itemOf = Effect.fnUntraced(function* (
+        subject: Subject,
+        config: ReactionConfig,
+        agent: Agent,
+        wait: Wait | undefined
+      ) {
         const item: Item = {
           subject,
           entry: {
@@ -88,27 +106,31 @@ export class BatchTriggers extends Context.Service<
             eventType: subject.type,
             eventId: subject.eventId,
             attempt: (subject.attempt ?? 0) + 1,
-            runId: (yield* ids.next) as RunId,
-            exclusive: isExclusive(config),
+            runId: wait === undefined ? ((yield* ids.next) as RunId) : null,
+            exclusive: wait === undefined && isExclusive(config),
             dueAt: null,
-            reason: null,
+            reason: wait === undefined ? null : waitSentences[wait],
             standsInLine: false,
-            skips: false
+            skips: wait !== undefined && config.concurrencyStrategy === "skip"
           }
         }
         return item
       })
 
-      /** Opens the entries, as far as the log lets them, with their runs, each the root of its own chain. */
+      /** Opens the entries, as far as the log lets them, and queues the runs of those that may begin, each the root of its own chain. */
       const begin = Effect.fnUntraced(function* (items: ReadonlyArray<Item>, agent: Agent, by: UserId) {
         const opened = yield* log.open(items.map(({ entry }) => entry))
-        const begun = items.filter(({ entry }) => opened.has(entry.id))
-        yield* takePlaces(begun.map(({ entry }) => [entry.runId as string as GraphEventId])).pipe(
+        const open = items.filter(({ entry }) => opened.has(entry.id))
+        const begun = open.flatMap(({ entry, subject }) =>
+          entry.runId === null ? [] : [{ runId: entry.runId, subject }]
+        )
+        yield* takePlaces(begun.map(({ runId }) => [rootOf(runId)])).pipe(
           Effect.provideService(SqlClient.SqlClient, sql),
           Effect.provideService(Projects, projects)
         )
-        yield* runs.queue(begun.map((item) => newRun(item, agent, by)))
-        yield* log.revive(begun.flatMap(({ subject }) => subject.entryId ?? []))
+        yield* runs.queue(begun.map(({ runId, subject }) => newRun(runId, subject, agent, by)))
+        yield* log.revive(open.flatMap(({ subject }) => subject.entryId ?? []))
+        if (begun.length < open.length) yield* sql.afterCommit(wakeUps.signal("releases"))
         return opened
       })
 
@@ -130,19 +152,23 @@ export class BatchTriggers extends Context.Service<
         const items: Array<Item> = []
         for (const id of wanted.ids) {
           const subject = byId.get(id)
+          const wait = items.length < places.count ? undefined : places.wait
           const reason =
             obstacleOf(subject, agent, config, by) ??
-            (items.length < places.count ? undefined : places.reason)
-          if (subject && reason === undefined) items.push(yield* itemOf(subject, config, agent))
+            (wait === "pendingRuns" ? waitSentences.pendingRuns : undefined)
+          if (subject && reason === undefined) items.push(yield* itemOf(subject, config, agent, wait))
           else skipped.push({ id, reason: reason ?? nothing })
         }
         const opened = yield* begin(items, agent, by)
         const idOf = ({ subject }: Item) => (wanted.type === "objects" ? subject.entityId : subject.eventId)
         const isOpened = ({ entry }: Item): boolean => opened.has(entry.id)
         const answer: BatchTriggered = {
-          queued: items
-            .filter(isOpened)
-            .map((item) => ({ id: idOf(item), entryId: item.entry.id, runId: item.entry.runId })),
+          queued: items.filter(isOpened).map((item) => ({
+            id: idOf(item),
+            entryId: item.entry.id,
+            runId: item.entry.runId,
+            reason: item.entry.reason
+          })),
           skipped: [
             ...skipped,
             ...items.filter((item) => !isOpened(item)).map((item) => ({ id: idOf(item), reason: busy }))
@@ -191,10 +217,13 @@ const obstacleOf = (
     : undefined
 }
 
+/** A run that nothing caused is its own root. */
+const rootOf = (runId: RunId): GraphEventId => runId as string as GraphEventId
+
 /** The run of one item: the root of a chain of its own, as if a person had triggered it. */
-const newRun = ({ entry, subject }: Item, agent: Agent, by: UserId) =>
+const newRun = (runId: RunId, subject: Subject, agent: Agent, by: UserId) =>
   reactionRun(
-    entry.runId,
+    runId,
     { agentId: agent.id, agentVersion: agent.version },
     [
       {
@@ -204,7 +233,7 @@ const newRun = ({ entry, subject }: Item, agent: Agent, by: UserId) =>
         graphObjectId: subject.entityId,
         objectType: subject.objectType,
         objectVersion: subject.version,
-        rootEventId: entry.runId as string as GraphEventId,
+        rootEventId: rootOf(runId),
         depth: 0
       }
     ],
