@@ -147,6 +147,41 @@ layer(SharedServer.layer)((it) => {
     )
   })
 
+  describe("Requirement: a run for events of several roots belongs to each of their chains", () => {
+    it.effect("S001-K01 the chain of each root shows it and counts it as it is used", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* answering(story, "Person", ["Note"], {
+          reactionConfig: { objectTypes: ["Person"], events: ["created"], batchSize: 3, maxWaitMs: 60_000 }
+        })
+        const people = yield* Effect.forEach([1, 2, 3], () => make(story, "Person"))
+        const roots = yield* Effect.forEach(people, (person) => rootOf(story, person))
+        const [run] = yield* eventually(runsOf(story, agent), ([first]) => first?.status === "completed")
+        expect(run.trigger.events).toHaveLength(3)
+        for (const root of roots) {
+          const chain = yield* chainAtRest(story, root)
+          expect(linksOf(chain, "run").map(({ id }) => id)).toEqual([run.id])
+          expect(chain).toMatchObject({ use: { runs: 1 }, counts: { runs: 1 } })
+        }
+        const shown = yield* Effect.forEach(roots, (root) => chainOf(story, root))
+        expect(shown.map((chain) => chain.counts.events).toSorted()).toEqual([1, 1, 2])
+      })
+    )
+
+    it.effect("a run that a person asks for begins a chain of its own and is not of its event's", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const root = yield* rootOf(story, yield* make(story, "Person"))
+        yield* eventually(chainOf(story, root), ({ rootEvent }) => rootEvent.position !== null)
+        const agent = yield* answering(story, "Person", [])
+        const { queued } = yield* story.post(`/agents/${agent.id}/batch-trigger`, { eventIds: [root] })
+        const [{ runId }] = queued
+        expect(yield* chainOf(story, root)).toMatchObject({ use: { runs: 0 }, counts: { runs: 0 } })
+        expect(yield* chainOf(story, runId)).toMatchObject({ use: { runs: 1 }, counts: { runs: 1 } })
+      })
+    )
+  })
+
   describe("Requirement: tokens and money of a chain have a cap", () => {
     it.effect("each model request adds its tokens, and its money where the model has a price", () =>
       Effect.gen(function* () {

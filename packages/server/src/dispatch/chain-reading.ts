@@ -17,6 +17,7 @@ import { Projects } from "../database/projects.ts"
 import { dispatchLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { type UseRow, toUse } from "../run/chain-budget.ts"
+import { runsOfChain } from "../run/reading.ts"
 import { Runs } from "../run/runs.ts"
 
 /** What began a chain, what it has used, what it may use and what stopped it. */
@@ -53,7 +54,7 @@ export class Chains extends Context.Service<
         return yield* Effect.flatMap(
           sql<Counts>`
             select events.events, events.refusals, events.depth,
-              (select count(*)::int from kb.agent_runs where ${ofChain}) as runs,
+              (select count(*)::int from (${runsOfChain(sql, projectId, root)}) run) as runs,
               (select count(*)::int from kb.tasks where ${ofChain}) as tasks
             from (
               select count(*)::int as events, coalesce(sum(jsonb_array_length(refusals)), 0)::int as refusals, coalesce(max(depth), 0) as depth

@@ -3,7 +3,7 @@
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  */
-import type { AgentId, GraphEventId, RunId } from "@tropism/domain/ids"
+import type { AgentId, GraphEventId, ProjectId, RunId } from "@tropism/domain/ids"
 import type { RunStatus } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -14,6 +14,21 @@ export interface RunFilter {
   readonly status?: RunStatus | undefined
   readonly agentId?: AgentId | undefined
 }
+
+/**
+ * The ids of the runs that a chain's events led to, and of the run with which it began.
+ *
+ * **Details** A run for events of several roots stands in the chain of each, as
+ * each has counted it; it is found by the log entries of the chain's events. One
+ * that a person asked for begins a chain of its own.
+ */
+export const runsOfChain = (sql: SqlClient.SqlClient, projectId: ProjectId, root: GraphEventId) => sql`
+  select id from kb.agent_runs where project_id = ${projectId} and root_event_id = ${root}
+  union
+  select run.id from kb.graph_events event
+  join kb.agent_processing_log entry on entry.event_id = event.id
+  join kb.agent_runs run on run.id = entry.run_id and run.root_event_id <> run.id
+  where event.project_id = ${projectId} and event.root_event_id = ${root}`
 
 /** The parts of `Runs` that only read. */
 export const makeReading = Effect.gen(function* () {
@@ -56,7 +71,7 @@ export const makeReading = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     const rows = yield* sql<RunRow>`
       select run.*, agent.name as agent_name from kb.agent_runs run join kb.agents agent on agent.id = run.agent_id
-      where run.project_id = ${projectId} and run.root_event_id = ${rootEventId}
+      where run.project_id = ${projectId} and run.id in (${runsOfChain(sql, projectId, rootEventId)})
         and run.id > ${after ?? "00000000-0000-0000-0000-000000000000"}::uuid
       order by run.id limit ${limit}`
     return rows.map(toRun)
