@@ -145,6 +145,19 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("the versions of a deleted agent stay readable, since its runs name them", () =>
+      Effect.gen(function* () {
+        const { story, agent, path } = yield* threeVersions
+        const paths = ["versions", "versions/2", "versions/3/diff?from=1"].map((rest) => `${path}/${rest}`)
+        const before = yield* Effect.forEach(paths, (one) => story.get(one))
+        expect((yield* story.delete(path)).status).toBe(204)
+        expect(yield* Effect.forEach(paths, (one) => story.get(one))).toEqual(before)
+        expectProblem(yield* story.ask("POST", `${path}/versions/1/restore`), 404)
+        const nobody = agent.id.replace(/.{12}$/, "000000000000")
+        expectProblem(yield* story.ask("GET", `/agents/${nobody}/versions`), 404)
+      })
+    )
+
     it.effect("going back throws no switch: a disabled agent stays disabled", () =>
       Effect.gen(function* () {
         const { story, path } = yield* threeVersions

@@ -36,7 +36,8 @@ export const definitionsHandlers = HttpApiBuilder.group(Api, "definitions", (han
       return yield* reading(
         params.projectId,
         Effect.andThen(
-          known(agents.get(params.agentId)),
+          // Runs outlive their agent and name its versions: a deleted one is known by them.
+          known(agents.version(params.agentId, 1)),
           pageByNumber(
             query,
             ({ version }: AgentVersionSummary) => version,
