@@ -132,6 +132,35 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     )
   })
 
+  describe("Work that waits behind other work of its object, when the rule changes", () => {
+    const runsThen = [
+      ["skip", [[1, 2, 3]]],
+      ["parallel", [[1], [2], [3]]],
+      ["latest", [[1, 2, 3]]],
+      ["queue", [[1], [2], [3]]]
+    ] as const
+    for (const [concurrencyStrategy, versions] of runsThen) {
+      it.effect(`S001-F01 follows the changed rule too: ${concurrencyStrategy}`, () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* story.post(
+            "/agents",
+            agentThat({ debounceMs: 3_600_000, concurrencyStrategy })
+          )
+          const person = yield* make(story, "Person")
+          yield* change(story, person, { name: "Grace" }, { name: "Edith" })
+          yield* entriesWhen(story, agent, 3, (entry) => entry.status === "pending")
+          yield* story.patch(`/agents/${agent.id}`, {
+            reactionConfig: { ...everything, concurrencyStrategy }
+          })
+          const entries = yield* entriesWhen(story, agent, 3)
+          expect(entries.map((entry) => entry.status)).toEqual(["completed", "completed", "completed"])
+          expect((yield* runsOf(story, agent)).map(versionsOf).toSorted()).toEqual(versions)
+        })
+      )
+    }
+  })
+
   describe("Future: optional batching of high-frequency events", () => {
     it.effect(
       "S001-F01 a run gets a full batch at once; fewer events wait, and no longer than maxWaitMs",

@@ -10,6 +10,7 @@
 import type { AgentDefinition } from "@tropism/domain/agent"
 import type { GraphEvent } from "@tropism/domain/graph"
 import type { AgentId } from "@tropism/domain/ids"
+import { standsInLine } from "@tropism/domain/waiting"
 import { Effect, Option, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { ProjectTransaction } from "../database/database.ts"
@@ -29,7 +30,7 @@ export const makeTriggerRows = Effect.gen(function* () {
 
   const keepReaction = Effect.fnUntraced(function* (id: AgentId, definition: AgentDefinition) {
     const { projectId } = yield* ProjectTransaction
-    yield* clearReaction(id)
+    yield* clearReaction(id, definition.reactionConfig === null || standsInLine(definition.reactionConfig))
     if (!definition.enabled || definition.triggerType !== "reaction" || !definition.reactionConfig) return
     const { objectTypes, relationshipTypes, events } = definition.reactionConfig
     const heard = JSON.stringify([
@@ -42,12 +43,14 @@ export const makeTriggerRows = Effect.gen(function* () {
       from jsonb_to_recordset(${heard}::text::jsonb) as heard("entityType" text, type text), unnest(${events}::text[]) event_type`
   })
 
-  /** Forgets what the agent listens to. What waits for it is looked at anew, by the rule as it is from now on; the pause before a retry is not the rule's. */
-  const clearReaction = Effect.fnUntraced(function* (id: AgentId) {
+  /** Forgets what the agent listens to. What waits for it is looked at anew, by the rule as it is from now on, also behind the head of its line; the pause before a retry is not the rule's. */
+  const clearReaction = Effect.fnUntraced(function* (id: AgentId, isInLine: boolean) {
     yield* sql`delete from kb.agent_reactions where agent_id = ${id}`
     yield* sql`
-      update kb.agent_processing_log set due_at = null
-      where agent_id = ${id} and status = 'pending' and run_id is null and not parked and attempt = 1 and due_at is not null`
+      update kb.agent_processing_log
+      set due_at = case when attempt > 1 then due_at end, parked = parked and ${isInLine}
+      where agent_id = ${id} and status = 'pending' and run_id is null
+        and ((attempt = 1 and due_at is not null) or (parked and not ${isInLine}))`
     yield* sql.afterCommit(wakeUps.signal("releases"))
   })
 
@@ -65,7 +68,7 @@ export const makeTriggerRows = Effect.gen(function* () {
 
   /** Lets nothing wake the agent any more. */
   const clear = Effect.fnUntraced(function* (id: AgentId) {
-    yield* clearReaction(id)
+    yield* clearReaction(id, true)
     yield* sql`delete from kb.agent_schedules where agent_id = ${id}`
   })
 
