@@ -8,12 +8,15 @@ import { eventually, type Json, newProject, newStory, type Story } from "../test
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   calling,
+  change,
   endedRuns,
   entriesOf,
   entriesWhen,
   feedOf,
+  isOver,
   make,
   runsOf,
+  versionsOf,
   watcher
 } from "../testing/story-words.ts"
 
@@ -80,6 +83,33 @@ layer(SharedServer.layer)((it) => {
         expect(run).toMatchObject({ status: "completed", summary: "Written.", pauseReason: null, attempt: 1 })
         expect((yield* story.get("/objects?type=Note")).items).toHaveLength(1)
         expect(yield* entriesOf(story, agent)).toMatchObject([{ status: "completed", attempt: 1 }])
+      })
+    )
+
+    it.effect("keeps what comes of the object of a paused run, also for an agent that skips", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post(
+          "/agents",
+          slowWriter({ reactionConfig: { objectTypes: ["Person"], events: ["created", "updated"] } })
+        )
+        const person = yield* make(story, "Person")
+        yield* entriesWhen(story, agent, 1, (entry) => entry.status === "processing")
+        yield* stop(story)
+        yield* change(story, person, { name: "Ada" }, { name: "Grace" })
+        yield* feedOf(story, 3)
+        const waiting = yield* entriesOf(story, agent)
+        expect(waiting.map((entry) => entry.status)).toEqual(["processing", "pending", "pending"])
+        expect(waiting[1]?.reason).toContain("kill switch")
+
+        yield* goOn(story)
+        const entries = yield* asTimePasses(
+          minute / 4,
+          entriesOf(story, agent),
+          (found) => found.length === 3 && found.every(isOver)
+        )
+        expect(entries.map((entry) => entry.status)).toEqual(["completed", "completed", "completed"])
+        expect((yield* runsOf(story, agent)).map(versionsOf)).toEqual([[1], [2, 3]])
       })
     )
 

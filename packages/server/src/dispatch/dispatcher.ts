@@ -244,7 +244,8 @@ const waitingEntry = (id: EntryId, match: Match, standing: Standing, isFirst: bo
     dueAt: dueAtMs === null ? null : new Date(dueAtMs).toISOString(),
     reason: waitSentences[firstReasonOf(config, standing)],
     standsInLine: standsInLine(config) && config.batchSize === 1,
-    skips: config.concurrencyStrategy === "skip"
+    // A run that a kill switch paused is not at work: what comes meanwhile is kept until it is released.
+    skips: config.concurrencyStrategy === "skip" && !standing.isStopped
   }
 }
 
