@@ -48,6 +48,19 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         })
     )
 
+    it.effect.each([
+      { what: "", file: "type,key\rI,a\rI,b\r" },
+      { what: ", in quotes", file: '"type","key"\r"I","a"\r' },
+      { what: ", and some in LF", file: "type,key\rI,a\nI,b\n" }
+    ])("refuses a file whose lines end in CR alone$what", ({ file }) =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const [told] = yield* importLines(story, file, "?format=csv")
+        expect(told).toMatchObject({ status: 422 })
+        expect(told.detail).toMatch(/^Line 1: The lines of this file end in CR alone.*LF or CRLF/)
+      })
+    )
+
     it.effect(
       "takes the type and the column of the keys from the request, and leaves alone what a row does not say",
       () =>

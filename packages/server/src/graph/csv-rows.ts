@@ -37,9 +37,15 @@ export interface CsvHeader {
 const kinds: ReadonlySet<string> = new Set<Kind>(["string", "number", "boolean", "json"])
 const isKind = (text: string): text is Kind => kinds.has(text)
 
+/** What is wrong with a file whose lines end as no line ends in RFC 4180. */
+export const loneReturns =
+  "The lines of this file end in CR alone, as old programs write them: save it with line ends LF or CRLF"
+
 /** Reads the first record, or says why the file cannot be understood. */
 export const readCsvHeader = (record: string, settings: CsvSettings): Result.Result<CsvHeader, string> => {
-  const columns = csvFields(record).map(({ text }) => columnOf(text.trim()))
+  const fields = csvFields(record)
+  if (fields.some(({ text, isQuoted }) => !isQuoted && text.includes("\r"))) return Result.fail(loneReturns)
+  const columns = fields.map(({ text }) => columnOf(text.trim()))
   const names = columns.map(({ name }) => name)
   const nameless = names.indexOf("")
   if (nameless !== -1)
@@ -47,7 +53,9 @@ export const readCsvHeader = (record: string, settings: CsvSettings): Result.Res
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined) return Result.fail(`Two columns are called ${twice}: give each its own name`)
   if (settings.type === undefined && !names.includes("type"))
-    return Result.fail("Nothing says of which type the rows are: name a column type, or ask with ?type=")
+    return Result.fail(
+      "Nothing says of which type the rows are: name a column type, or give the type beside the file (--type, ?type=)"
+    )
   if (settings.key !== undefined && !names.includes(settings.key))
     return Result.fail(`There is no column ${settings.key}; there are ${names.join(", ").slice(0, 200)}`)
   return Result.succeed({ columns, settings })

@@ -16,7 +16,7 @@ import { Effect, Result, type Stream } from "effect"
 import type { Database } from "../database/database.ts"
 import { transferLimits } from "../limits.ts"
 import { csvScanner } from "./csv-records.ts"
-import { type CsvHeader, readCsvHeader, readCsvRow } from "./csv-rows.ts"
+import { type CsvHeader, loneReturns, readCsvHeader, readCsvRow } from "./csv-rows.ts"
 import type { ReadLine } from "./import-batch.ts"
 import {
   type FilePlace,
@@ -202,7 +202,9 @@ const nextRecord = Effect.fnUntraced(function* (pieceReader: PieceReader) {
 const headerOf = Effect.fnUntraced(function* (record: FileRecord | undefined, file: ImportedFile) {
   if (!record)
     return yield* importRefused("invalid", "The file is empty: its first line must name the columns")
-  const text = textOf(record)
+  const hasLoneReturns =
+    !record.bytes.includes(lineFeed) && record.bytes.subarray(0, -1).includes(carriageReturn)
+  const text = hasLoneReturns ? Result.fail(loneReturns) : textOf(record)
   const header: Result.Result<CsvHeader, string> = Result.isFailure(text)
     ? Result.fail(text.failure)
     : readCsvHeader(text.success, file.settings)
@@ -210,6 +212,9 @@ const headerOf = Effect.fnUntraced(function* (record: FileRecord | undefined, fi
     ? yield* importRefused("invalid", `Line 1: ${header.failure}`)
     : header.success
 })
+
+const lineFeed = 10
+const carriageReturn = 13
 
 type ReadRecord = (text: string) => ReturnType<typeof readCsvRow>
 
