@@ -182,6 +182,17 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("calls an object of another type by the id that the line gives it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const id = "0190a000-0000-7000-8000-000000000001"
+        const told = yield* importLines(story, jsonl({ type: "I", id }, { type: "J", id }))
+        expect(told.filter((line) => line.type === "badLine")).toEqual([
+          { type: "badLine", line: 2, message: `/type: The object with the id ${id} is a I here and no J` }
+        ])
+      })
+    )
+
     it.effect("undoes what the graph refuses, alone", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

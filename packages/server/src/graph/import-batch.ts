@@ -111,7 +111,10 @@ export class ImportBatch extends Context.Service<
             if (entity.kind === "object") known.made(value, entity.object, line)
             counts.created += 1
           } else if (found.type !== value.type) {
-            yield* refuse(line, `The object ${found.id} is a ${found.type} and no ${value.type}`)
+            yield* refuse(
+              line,
+              `/type: The object with the id ${value.id} is a ${found.type} here and no ${value.type}`
+            )
           } else {
             const patch = mergePatchTo(found.properties, properties)
             if (isEmpty(patch)) return void (counts.unchanged += 1)
