@@ -126,7 +126,7 @@ export class TransferApi extends HttpApiGroup.make("transfer")
       params: project,
       query: {
         format: ImportFormat,
-        /** The file's name; for a lockfile the project's name where the file says none. */
+        /** The file's name; for a lockfile the project's name, which it must have where the file says none. */
         name: Schema.optional(text(200)),
         /** An id for this import, so that the sender knows it whatever happens to the answer. */
         id: Schema.optional(ImportId),

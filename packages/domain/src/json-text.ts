@@ -21,8 +21,11 @@ const numberPattern = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y
 /** The depth a whole request body may have: its own braces around an object of the deepest kind. */
 const maxTextDepth = jsonBounds.maxDepth + 4
 
+/** What is said of a key that a decoder would silently drop. */
+export const keyTwice = "The key stands twice in one JSON object: keep one of the two"
+
 /** Finds the first number, key or nesting of a JSON text that would not be read back equal. */
-export const scanJson = (text: string): JsonFault | undefined => {
+export const scanJson = (text: string, maxKeys: number = jsonBounds.maxKeys): JsonFault | undefined => {
   const frames: Array<Frame> = []
   const pointer = () =>
     frames.map((frame) => pointerStep(frame.kind === "array" ? frame.index : frame.key)).join("")
@@ -39,13 +42,13 @@ export const scanJson = (text: string): JsonFault | undefined => {
         if (top.keys.has(key))
           return {
             pointer: pointer(),
-            message: "The key stands twice in one JSON object: keep one of the two"
+            message: keyTwice
           }
         top.keys.add(key)
-        if (top.keys.size > jsonBounds.maxKeys * 2)
+        if (top.keys.size > maxKeys * 2)
           return {
             pointer: pointer(),
-            message: `A JSON object must not have more than ${jsonBounds.maxKeys} keys`
+            message: `A JSON object must not have more than ${maxKeys} keys`
           }
       }
       position = end

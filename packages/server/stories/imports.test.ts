@@ -285,6 +285,16 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         ],
         ["is of version 1", fileOf({}, { lockfileVersion: 1 }), "npm install --package-lock-only"],
         ["has a merge conflict", `{\n<<<<<<< HEAD\n}`, "resolve the merge conflict first"],
+        [
+          "says no name, with none beside it",
+          JSON.stringify({ lockfileVersion: 3, packages: { "": {} } }),
+          "does not say the name of its project: write it there, or give it beside the file (?name=)"
+        ],
+        [
+          "says one thing twice",
+          `{"name":"shop","lockfileVersion":3,"packages":{"":{},"node_modules/a":{},"node_modules/a":{}}}`,
+          "The key stands twice in one JSON object: keep one of the two (at /packages/node_modules~1a)"
+        ],
         ["breaks off", before.slice(0, -10), "breaks off"],
         ["has a package that is none", fileOf({ "node_modules/a": 1, "node_modules/b": 2 }), "and 1 more"],
         ["has NUL in a name", fileOf({ "node_modules/a": { version: "1\u0000" } }), "U+0000"],

@@ -130,7 +130,7 @@ describe("what is refused", () => {
       { length: 500 },
       (_, index) => `"node_modules/p${index}":{"dependencies":{${ranges}}}`
     )
-    expect(refusal(`{"lockfileVersion":3,"packages":{${eager.join(",")}}}`).message).toContain(
+    expect(refusal(`{"name":"shop","lockfileVersion":3,"packages":{${eager.join(",")}}}`).message).toContain(
       "more than 500000 dependencies"
     )
   })

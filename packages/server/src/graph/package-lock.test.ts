@@ -95,14 +95,13 @@ describe("packages", () => {
     expect(packages.map((each) => each.properties.name)).toEqual(["shop", "a"])
   })
 
-  it("of a project without a name are keyed by the file's, or by package-lock", () => {
+  it("of a project without a name are keyed by the file's, or by the one beside it", () => {
     expect(read({ "": { version: "1.0.0" } }).name).toBe("shop")
-    expect(read({ "": {} }, { name: "" }).packages).toEqual([
-      {
-        key: "package-lock",
-        properties: { name: "package-lock", path: "", lockfile: "package-lock", source: "root" }
-      }
+    const nameless = fileOf({ "": {} }, { name: "" })
+    expect(Effect.runSync(readPackageLock(nameless, "folder")).packages).toEqual([
+      { key: "folder", properties: { name: "folder", path: "", lockfile: "folder", source: "root" } }
     ])
+    expect(refusal(nameless).faults).toEqual([{ pointer: "name", message: expect.any(String) }])
   })
 
   it("a folder of the project and an installed package of the same path are two objects", () => {
@@ -172,7 +171,7 @@ describe("a hostile file", () => {
     expect(refusal("[".repeat(100_000)).message).toContain("breaks off")
     const graph = Effect.runSync(
       readPackageLock(
-        `{"lockfileVersion":3,"packages":{"node_modules/a":{"license":${deep},"engines":${deep},"funding":${deep}}}}`
+        `{"name":"shop","lockfileVersion":3,"packages":{"node_modules/a":{"license":${deep},"engines":${deep},"funding":${deep}}}}`
       )
     )
     expect(graph.packages).toHaveLength(1)

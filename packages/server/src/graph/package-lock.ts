@@ -14,6 +14,7 @@ import {
   type Properties,
   textFault
 } from "@tropism/domain/json"
+import { keyTwice, scanJson } from "@tropism/domain/json-text"
 import { Effect, Schema } from "effect"
 import { graphLimits } from "../limits.ts"
 import { findSyntaxFault } from "./json-syntax.ts"
@@ -56,10 +57,10 @@ export class InvalidLockfile extends Schema.TaggedError<InvalidLockfile>()("Inva
   }
 }
 
-/** Reads lockfileVersion 2 and 3; `nameless` is the project's name where the file says none. */
+/** Reads lockfileVersion 2 and 3; `nameless` is the name of the project where the file says none, since two without a name would be one to the graph. */
 export const readPackageLock = Effect.fn("readPackageLock")(function* (
   text: string,
-  nameless = "package-lock"
+  nameless?: string
 ): Effect.fn.Return<LockGraph, InvalidLockfile> {
   if (text.length > graphLimits.lockfileMaxChars)
     return yield* invalid(`The file has more than ${graphLimits.lockfileMaxChars} characters`)
@@ -74,6 +75,9 @@ export const readPackageLock = Effect.fn("readPackageLock")(function* (
       "/packages"
     )
   }
+  // Whatever else the scan minds (depth, large numbers) is in fields that are not read here.
+  const dropped = scanJson(json, graphLimits.lockfileDependencies)
+  if (dropped?.message === keyTwice) return yield* invalid(dropped.message, dropped.pointer)
   const packages = entries.map(({ path, key, entry }): LockPackage => ({
     key,
     properties: propertiesOf(file, path, entry, faults)
@@ -100,7 +104,7 @@ const syntaxMessage = (text: string): string => {
 /** Judges the outermost level. */
 const checkFile = Effect.fnUntraced(function* (
   root: unknown,
-  nameless: string
+  nameless: string | undefined
 ): Effect.fn.Return<LockFile, InvalidLockfile> {
   if (!isJsonObject(root)) return yield* invalid("The file is not a JSON object")
   const { lockfileVersion, packages } = root
@@ -121,11 +125,16 @@ const checkFile = Effect.fnUntraced(function* (
     { pointer: "/packages//name", name: own.name },
     { pointer: "/name", name: root.name }
   ].flatMap(({ pointer, name }) => (typeof name === "string" && name !== "" ? [{ pointer, name }] : []))
-  for (const { pointer, name } of [...names, { pointer: "/name", name: nameless }]) {
+  for (const { pointer, name } of [...names, { pointer: "name", name: nameless ?? "" }]) {
     const fault = textFault(name)
     if (fault !== undefined) return yield* invalid(fault, pointer)
   }
   const name = names[0]?.name ?? nameless
+  if (name === undefined)
+    return yield* invalid(
+      "The file does not say the name of its project: write it there, or give it beside the file (?name=)",
+      "name"
+    )
   return { name, packages, hasWorkspaces: (own.workspaces ?? null) !== null }
 })
 
