@@ -20,7 +20,7 @@ import { Properties } from "@tropism/domain/json"
 import { PropertyFilters } from "@tropism/domain/property-filter"
 import { Provenance } from "@tropism/domain/provenance"
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { expectedVersion, ifMatch } from "./expected-version.ts"
 import { Page, PageQuery } from "./page.ts"
@@ -73,8 +73,16 @@ const moment = {
   ...asOf
 }
 
-/** `purge=true` removes all that is kept of it, for good; for admins. */
-const deletion = { purge: Schema.optional(Schema.Literals(["true", "false"])) }
+const deletion = {
+  purge: Schema.optional(
+    Schema.Literals(["true", "false"]).annotate({
+      description: "true removes all that the graph keeps of it, for good; for admins"
+    })
+  )
+}
+
+const deletionText =
+  "Deletes it as a last version; its history stays and it can be restored. With `purge=true` (for admins) its versions, its relationships and what its events said are removed for good. A purge does not reach into what agents did: what they read of it or wrote about it stays in the contexts and events of their runs, in tool calls and in tasks. `If-Match` names the version that the caller knows; at another version nothing happens and the answer is 409."
 
 const project = { projectId: ProjectId }
 const object = { projectId: ProjectId, objectId: ObjectId }
@@ -124,7 +132,7 @@ export class ObjectsApi extends HttpApiGroup.make("objects")
       query: deletion,
       success: HttpApiSchema.NoContent,
       error: [NotFound, Forbidden, Conflict, InvalidInput]
-    }),
+    }).annotate(OpenApi.Description, deletionText),
     /** Brings a deleted object back as a new version, with the relationships that were deleted with it. */
     HttpApiEndpoint.post("restore", "/objects/:objectId/restore", {
       params: object,
@@ -216,7 +224,7 @@ export class RelationshipsApi extends HttpApiGroup.make("relationships")
       query: deletion,
       success: HttpApiSchema.NoContent,
       error: [NotFound, Forbidden, Conflict, InvalidInput]
-    }),
+    }).annotate(OpenApi.Description, deletionText),
     /** Brings a deleted relationship back as a new version. */
     HttpApiEndpoint.post("restore", "/relationships/:relationshipId/restore", {
       params: relationship,

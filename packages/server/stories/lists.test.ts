@@ -221,6 +221,17 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("says at the deletion that a purge leaves what agents read", () =>
+      Effect.gen(function* () {
+        const { doors } = yield* SharedServer
+        const document: Json = (yield* doors.send("GET", "/openapi.json")).body
+        for (const path of ["objects/{objectId}", "relationships/{relationshipId}"])
+          expect(document.paths[`/api/projects/{projectId}/${path}`].delete.description).toContain(
+            "stays in the contexts and events of their runs, in tool calls and in tasks"
+          )
+      })
+    )
+
     it.effect("has no reference that leads nowhere", () =>
       Effect.gen(function* () {
         const { doors } = yield* SharedServer
