@@ -131,6 +131,25 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("is refused at another version than the one expected, also when it is deleted already", () =>
+      Effect.gen(function* () {
+        const { story, eve } = yield* furnished
+        const purge = (version: number) =>
+          story.send("DELETE", `/api/projects/${story.projectId}/objects/${eve.id}?purge=true`, undefined, {
+            "if-match": `"${version}"`
+          })
+        for (const stale of [1, 3, 99])
+          expect(yield* purge(stale)).toMatchObject({ status: 409, body: { reason: "version" } })
+        expect((yield* story.get(`/objects/${eve.id}`)).version).toBe(2)
+        yield* story.delete(`/objects/${eve.id}`)
+        expect(yield* purge(2)).toMatchObject({ status: 409, body: { reason: "version" } })
+        expect((yield* story.get(`/objects/${eve.id}/history`)).items).toHaveLength(3)
+        expect((yield* story.get("/purges")).items).toEqual([])
+        expect((yield* purge(3)).status).toBe(204)
+        expect((yield* story.get("/purges")).items).toHaveLength(1)
+      })
+    )
+
     it.effect("and of many at once that want to, one does", () =>
       Effect.gen(function* () {
         const { story, eve } = yield* furnished
@@ -239,6 +258,43 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           (event) => event.entityType === "relationship"
         )
         expect(told.map((event) => event.snapshot.properties)).toEqual([{}, {}])
+      })
+    )
+  })
+
+  describe("Purging a relationship at a version", () => {
+    it.effect("is refused at another version than the one expected, also when it is deleted already", () =>
+      Effect.gen(function* () {
+        const { story, works } = yield* furnished
+        const purge = (version: number) =>
+          story.send(
+            "DELETE",
+            `/api/projects/${story.projectId}/relationships/${works.id}?purge=true`,
+            undefined,
+            { "if-match": `"${version}"` }
+          )
+        for (const stale of [2, 99])
+          expect(yield* purge(stale)).toMatchObject({ status: 409, body: { reason: "version" } })
+        expect((yield* story.get(`/relationships/${works.id}`)).version).toBe(1)
+        yield* story.delete(`/relationships/${works.id}`)
+        expect(yield* purge(1)).toMatchObject({ status: 409, body: { reason: "version" } })
+        expect((yield* story.get("/purges")).items).toEqual([])
+        expect((yield* purge(2)).status).toBe(204)
+        expect((yield* story.get("/purges")).items).toHaveLength(1)
+      })
+    )
+
+    it.effect("takes it at the version expected where it is there", () =>
+      Effect.gen(function* () {
+        const { story, works } = yield* furnished
+        const answer = yield* story.send(
+          "DELETE",
+          `/api/projects/${story.projectId}/relationships/${works.id}?purge=true`,
+          undefined,
+          { "if-match": '"1"' }
+        )
+        expect(answer.status).toBe(204)
+        expect((yield* story.get("/purges")).items).toHaveLength(1)
       })
     )
   })

@@ -31,7 +31,14 @@ import { Authorities, type Authority } from "./authority.ts"
 import { makeObjectWrites } from "./object-writes.ts"
 import { makePurging } from "./purging.ts"
 import type { Applied, Author } from "./recording.ts"
-import { type ChangeRefused, noObject, noRelationship, refused } from "./refused.ts"
+import {
+  type ChangeRefused,
+  expectVersion,
+  noObject,
+  noRelationship,
+  refused,
+  wrongVersion
+} from "./refused.ts"
 import { makeRelationshipWrites } from "./relationship-writes.ts"
 import { Relationships } from "./relationships.ts"
 import { makeRestoring } from "./restoring.ts"
@@ -48,8 +55,8 @@ export class Gateway extends Context.Service<
     readonly restoreObject: (id: ObjectId, author: Author) => Write<Applied>
     readonly restoreRelationship: (id: RelationshipId, author: Author) => Write<Applied>
     /** Removes an object for good, with all that was kept of it; deletes it first when it is there. */
-    readonly purgeObject: (id: ObjectId, author: Author, by: UserId) => Write<void>
-    readonly purgeRelationship: (id: RelationshipId, author: Author, by: UserId) => Write<void>
+    readonly purgeObject: (deletion: DeleteObject, author: Author, by: UserId) => Write<void>
+    readonly purgeRelationship: (deletion: DeleteRelationship, author: Author, by: UserId) => Write<void>
   }
 >()("@tropism/server/graph/Gateway") {
   static readonly layer = Layer.effect(
@@ -209,7 +216,7 @@ export class Gateway extends Context.Service<
         written(change(wanted, author) as Effect.Effect<Applied, ChangeRefused, ProjectTransaction>)
       )
       const restoring = makeRestoring(objectWrites, relationshipWrites)
-      const purging = yield* makePurging
+      const purging = yield* makePurging(objectWrites, relationshipWrites)
 
       return Gateway.of({
         apply,
@@ -219,13 +226,11 @@ export class Gateway extends Context.Service<
         restoreRelationship: Effect.fn("Gateway.restoreRelationship")((id, author) =>
           written(Effect.map(restoring.relationship(id, author), (done) => relationshipIs("created", done)))
         ),
-        purgeObject: Effect.fn("Gateway.purgeObject")((id, author, by) =>
-          written(purging.object(id, by, apply({ type: "delete", objectId: id }, author)))
+        purgeObject: Effect.fn("Gateway.purgeObject")((deletion, author, by) =>
+          written(purging.object(deletion, by, apply(deletion, author)))
         ),
-        purgeRelationship: Effect.fn("Gateway.purgeRelationship")((id, author, by) =>
-          written(
-            purging.relationship(id, by, apply({ type: "deleteRelationship", relationshipId: id }, author))
-          )
+        purgeRelationship: Effect.fn("Gateway.purgeRelationship")((deletion, author, by) =>
+          written(purging.relationship(deletion, by, apply(deletion, author)))
         )
       })
     })
@@ -261,18 +266,6 @@ const validPatch = (patch: Properties) => {
   const fault = findFault(patch, "/properties")
   return fault ? Effect.fail(refused("invalid", fault.message, fault.pointer)) : Effect.void
 }
-
-const wrongVersion = (what: string, expected: number | undefined, current: number) =>
-  refused(
-    "version",
-    `The ${what} is at version ${current}, not ${expected}: read it again`,
-    "/expectedVersion"
-  )
-
-const expectVersion = (what: string, expected: number | undefined, current: number) =>
-  expected === undefined || expected === current
-    ? Effect.void
-    : Effect.fail(wrongVersion(what, expected, current))
 
 /** What was done to an object; an event only where something was. */
 const objectIs = (

@@ -4,33 +4,37 @@
  * Flow: **graph** → outbox → dispatch → run → tool → task
  *
  * The server has no right to delete a row of the graph. The migration's functions
- * have, for what is deleted already, and they leave a record of who did it.
+ * have, for what is deleted already, and they leave a record of who did it. The
+ * version that the caller expects is compared under the lock that the purge needs.
  */
-import type { ObjectId, RelationshipId, UserId } from "@tropism/domain/ids"
+import type { DeleteObject, DeleteRelationship } from "@tropism/domain/change"
+import type { UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { onlyRow } from "../database/database.ts"
 import { Ids } from "../ids.ts"
-import { type ChangeRefused, noObject, noRelationship } from "./refused.ts"
+import type { makeObjectWrites } from "./object-writes.ts"
+import { type ChangeRefused, expectVersion, noObject, noRelationship } from "./refused.ts"
+import type { makeRelationshipWrites } from "./relationship-writes.ts"
 
-export const makePurging = Effect.gen(function* () {
+export const makePurging = Effect.fnUntraced(function* (
+  objects: Effect.Success<typeof makeObjectWrites>,
+  relationships: Effect.Success<typeof makeRelationshipWrites>
+) {
   const sql = yield* SqlClient.SqlClient
   const ids = yield* Ids
 
-  /** Deletes what is not deleted yet; that it is gone already is no obstacle. */
-  const deletedFirst = <A, R>(deletion: Effect.Effect<A, ChangeRefused, R>) =>
-    Effect.catchIf(
-      Effect.asVoid(deletion),
-      (refusal) => refusal.reason === "notFound",
-      () => Effect.void
-    )
-
   const object = Effect.fnUntraced(function* <A, R>(
-    id: ObjectId,
+    { objectId: id, expectedVersion }: DeleteObject,
     by: UserId,
     deletion: Effect.Effect<A, ChangeRefused, R>
   ) {
-    yield* deletedFirst(deletion)
+    const isGone = yield* wasGone(deletion)
+    if (isGone) {
+      const row = yield* objects.lock(id, true)
+      if (!row) return yield* noObject(id)
+      yield* expectVersion("object", expectedVersion, row.version)
+    }
     const { purged } = yield* Effect.flatMap(
       sql<{
         readonly purged: boolean
@@ -41,11 +45,16 @@ export const makePurging = Effect.gen(function* () {
   })
 
   const relationship = Effect.fnUntraced(function* <A, R>(
-    id: RelationshipId,
+    { relationshipId: id, expectedVersion }: DeleteRelationship,
     by: UserId,
     deletion: Effect.Effect<A, ChangeRefused, R>
   ) {
-    yield* deletedFirst(deletion)
+    const isGone = yield* wasGone(deletion)
+    if (isGone) {
+      const row = yield* relationships.lock(id, true)
+      if (!row) return yield* noRelationship(id)
+      yield* expectVersion("relationship", expectedVersion, row.version)
+    }
     const { purged } = yield* Effect.flatMap(
       sql<{
         readonly purged: boolean
@@ -57,3 +66,11 @@ export const makePurging = Effect.gen(function* () {
 
   return { object, relationship }
 })
+
+/** Deletes what is there, at the version that the caller expects; true where nothing is there any more. */
+const wasGone = <A, R>(deletion: Effect.Effect<A, ChangeRefused, R>) =>
+  Effect.catchIf(
+    Effect.map(deletion, () => false),
+    (refusal: ChangeRefused) => refusal.reason === "notFound",
+    () => Effect.succeed(true)
+  )

@@ -6,7 +6,7 @@
  * Every refusal has a reason for programs and a sentence for people and models;
  * nothing was written when one is raised.
  */
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 
 export const RefusalReason = Schema.Literals([
   "notFound",
@@ -38,6 +38,23 @@ export const noObject = (id: string): ChangeRefused =>
 
 export const noRelationship = (id: string): ChangeRefused =>
   refused("notFound", `There is no relationship ${id}`, "/relationshipId")
+
+/** The caller knows another version than the one that is there. */
+export const wrongVersion = (what: string, expected: number | undefined, current: number): ChangeRefused =>
+  refused(
+    "version",
+    `The ${what} is at version ${current}, not ${expected}: read it again`,
+    "/expectedVersion"
+  )
+
+export const expectVersion = (
+  what: string,
+  expected: number | undefined,
+  current: number
+): Effect.Effect<void, ChangeRefused> =>
+  expected === undefined || expected === current
+    ? Effect.void
+    : Effect.fail(wrongVersion(what, expected, current))
 
 /** There is nothing to restore: it was purged, is there, or never was. */
 export const notDeleted = (what: string, id: string, pointer: string): ChangeRefused =>

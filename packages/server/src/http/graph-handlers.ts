@@ -75,12 +75,12 @@ export const objectsHandlers = HttpApiBuilder.group(Api, "objects", (handlers) =
     }),
     delete: Effect.fn("http.objects.delete")(function* ({ params, headers, query }) {
       const { projectId, objectId } = params
-      const expected = yield* expectation(headers)
+      const deletion = { type: "delete", objectId, ...(yield* expectation(headers)) } as const
       yield* query.purge === "true"
         ? write(projectId, "admin", (gateway, author, { userId }) =>
-            gateway.purgeObject(objectId, author, userId)
+            gateway.purgeObject(deletion, author, userId)
           )
-        : change(projectId, { type: "delete", objectId, ...expected })
+        : change(projectId, deletion)
     }),
     restore: Effect.fn("http.objects.restore")(function* ({ params }) {
       const done = yield* write(params.projectId, "editor", (gateway, author) =>

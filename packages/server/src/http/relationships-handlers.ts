@@ -56,12 +56,16 @@ export const relationshipsHandlers = HttpApiBuilder.group(Api, "relationships", 
     }),
     delete: Effect.fn("http.relationships.delete")(function* ({ params, headers, query }) {
       const { projectId, relationshipId } = params
-      const expected = yield* expectation(headers)
+      const deletion = {
+        type: "deleteRelationship",
+        relationshipId,
+        ...(yield* expectation(headers))
+      } as const
       yield* query.purge === "true"
         ? write(projectId, "admin", (gateway, author, { userId }) =>
-            gateway.purgeRelationship(relationshipId, author, userId)
+            gateway.purgeRelationship(deletion, author, userId)
           )
-        : change(projectId, { type: "deleteRelationship", relationshipId, ...expected })
+        : change(projectId, deletion)
     }),
     restore: Effect.fn("http.relationships.restore")(function* ({ params }) {
       const done = yield* write(params.projectId, "editor", (gateway, author) =>
