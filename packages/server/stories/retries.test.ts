@@ -5,7 +5,7 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ask } from "../testing/owner-rows.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { entriesOf, entriesWhen, make, saying, watcher } from "../testing/story-words.ts"
+import { entriesOf, entriesWhen, make, saying, silentFor, watcher } from "../testing/story-words.ts"
 
 layer(SharedServer.layer)((it) => {
   describe("Decision: Stuck Job Handling", () => {
@@ -39,8 +39,36 @@ layer(SharedServer.layer)((it) => {
           objectVersion: 1,
           eventId: failed.eventId
         })
+        const superseded = "The entry was tried again already: see attempt 2"
+        for (const answer of [
+          ...answers.filter(({ status }) => status === 409),
+          yield* story.ask("POST", path)
+        ])
+          expect(answer.body).toMatchObject({ reason: "state", detail: superseded })
         const run = yield* story.get(`/runs/${done.runId}`)
         expect(run).toMatchObject({ status: "completed", agentVersion: 2, trigger: { type: "reaction" } })
+      })
+    )
+
+    it.effect("S001-R43 while the agent is at work on the object nothing is tried again beside it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const reactionConfig = { objectTypes: ["Person"], events: ["created", "updated"] }
+        const agent = yield* story.post(
+          "/agents",
+          watcher({ reactionConfig, model: { provider: "anthropic", name: "none" } })
+        )
+        const person = yield* make(story, "Person")
+        const [failed] = yield* entriesWhen(story, agent, 1)
+        yield* story.patch(`/agents/${agent.id}`, { model: silentFor(600_000) })
+        yield* story.patch(`/objects/${person.id}`, { properties: { age: 1 } })
+        const [, working] = yield* entriesWhen(story, agent, 2, ({ status }) => status !== "pending")
+        const answer = yield* story.ask("POST", `/agents/${agent.id}/processing-log/${failed.id}/retry`)
+        expect(answer).toMatchObject({
+          status: 409,
+          body: { detail: "The agent is at work on this object: try again when its run has ended" }
+        })
+        yield* story.post(`/runs/${working.runId}/cancel`)
       })
     )
 

@@ -85,7 +85,8 @@ export class Retries extends Context.Service<
           exclusive: agent.reactionConfig !== null && isExclusive(agent.reactionConfig)
         }
         const opened = yield* log.open([next])
-        if (!opened.has(next.id)) return yield* refuse(alreadyTried)
+        if (!opened.has(next.id))
+          return yield* refuse((yield* log.hasNext(entry)) ? triedAgain(entry) : atWork)
         yield* log.revive([entry.id])
         const [caps] = yield* takePlaces([[event.rootEventId]]).pipe(
           Effect.provideService(SqlClient.SqlClient, sql),
@@ -140,7 +141,7 @@ export class Retries extends Context.Service<
             ...spent.map(({ id, attempt }) => ({ entryId: id, reason: triedOften(attempt) })),
             ...next
               .filter((one) => !isOpened(one))
-              .map(({ entry }) => ({ entryId: entry.id, reason: alreadyTried }))
+              .map(({ entry }) => ({ entryId: entry.id, reason: triedAgain(entry) }))
           ]
         }
         return redriven
@@ -152,7 +153,9 @@ export class Retries extends Context.Service<
 }
 
 const notDead = "It is not a dead letter of this agent, or not any more"
-const alreadyTried = "The agent is at work on this object, or the entry is being tried again already"
+const atWork = "The agent is at work on this object: try again when its run has ended"
+const triedAgain = ({ attempt }: ProcessingEntry): string =>
+  `The entry was tried again already: see attempt ${attempt + 1}`
 const triedOften = (attempt: number): string =>
   `The entry was tried ${attempt} times, which is as often as it may be`
 

@@ -147,8 +147,11 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
         return yield* inProject(params.projectId, "editor", () =>
           Effect.gen(function* () {
             const run = yield* knownRun(runs.get(params.runId))
+            // Read again: it ended after it was read, or before.
             yield* Effect.catchTag(endings.cancel(run), "RunNotInState", () =>
-              Effect.fail(new Conflict({ reason: "state", detail: `The run is ${run.status} already` }))
+              Effect.flatMap(knownRun(runs.get(run.id)), ({ status }) =>
+                Effect.fail(new Conflict({ reason: "state", detail: `The run is ${status} already` }))
+              )
             )
             return yield* knownRun(runs.get(run.id))
           })

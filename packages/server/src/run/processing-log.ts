@@ -60,6 +60,8 @@ export class ProcessingLog extends Context.Service<
       limit: number
     ) => Read<ReadonlyArray<ProcessingEntry>>
     readonly get: (id: EntryId) => Read<ProcessingEntry | undefined>
+    /** Whether there is a next attempt of an entry. */
+    readonly hasNext: (entry: ProcessingEntry) => Read<boolean>
     /** The dead letters of an agent, newest first. */
     readonly listDead: (
       agentId: AgentId,
@@ -186,6 +188,15 @@ export class ProcessingLog extends Context.Service<
         return row && toEntry(row)
       }, orDie)
 
+      const hasNext = Effect.fn("ProcessingLog.hasNext")(function* (entry: ProcessingEntry) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql`
+          select 1 from kb.agent_processing_log
+          where project_id = ${projectId} and agent_id = ${entry.agentId} and graph_object_id = ${entry.graphObjectId}
+            and object_version = ${entry.objectVersion} and event_type = ${entry.eventType} and attempt = ${entry.attempt + 1}`
+        return rows.length > 0
+      }, orDie)
+
       const abandonOrphans = settle(
         sql`entry.status = 'processing'
           and entry.started_at < now() - make_interval(secs => ${runLimits.stuckAfterMs / 1_000}::float8)
@@ -207,6 +218,7 @@ export class ProcessingLog extends Context.Service<
         withdraw,
         list,
         get,
+        hasNext,
         abandonOrphans,
         forget,
         listDead,
