@@ -216,6 +216,35 @@ describe("S000-R02 a definition that contradicts itself", () => {
     ).toBeUndefined()
   })
 
+  it("what an agent was once allowed to say stands in the way of no other change", () => {
+    const kept = defineAgent({
+      ...reacting,
+      tools: ["graph.*", "graph.*"],
+      reactionConfig: { objectTypes: [], events: ["created"], debounceMs: 1_000, maxWaitMs: 10 }
+    })
+    expect(findDefinitionFault(kept)?.pointer).toBe("/reactionConfig/maxWaitMs")
+    const disabled = patchAgent(kept, { enabled: false })
+    expect(findDefinitionFault(disabled, kept)).toBeUndefined()
+    const calmer = { objectTypes: [], events: ["created"] as const, debounceMs: 2_000, maxWaitMs: 10 }
+    expect(findDefinitionFault(patchAgent(kept, { reactionConfig: calmer }), kept)?.pointer).toBe(
+      "/reactionConfig/maxWaitMs"
+    )
+    expect(findDefinitionFault(patchAgent(kept, { tools: ["a.b", "a.b"] }), kept)?.pointer).toBe("/tools/1")
+  })
+
+  it("a wait as long as the debounce, and changed properties of more than deletions, are right", () => {
+    const where = { changedProperties: ["a"], properties: [{ property: "a", op: "in" as const, value: [1] }] }
+    const events = ["deleted", "updated"] as const
+    const reactionConfig = { objectTypes: [], events, where, debounceMs: 10, maxWaitMs: 10 }
+    expect(fault({ ...reacting, reactionConfig })).toBeUndefined()
+    expect(fault({ ...reacting, reactionConfig: { ...reactionConfig, where: null } })).toBeUndefined()
+  })
+
+  it("a schedule is kept with single spaces, however it was written", () => {
+    const cronSchedule = " 0 9\n* *\t  1-5\n"
+    expect(defineAgent({ ...least, cronSchedule }).cronSchedule).toBe("0 9 * * 1-5")
+  })
+
   it("an agent with a schedule needs one", () => {
     expect(fault({ ...least, triggerType: "schedule" })).toBe("/cronSchedule")
     expect(fault({ ...least, triggerType: "schedule", cronSchedule: "0 9 * * *" })).toBeUndefined()

@@ -9,7 +9,9 @@ import { Schema } from "effect"
 import { Capabilities, ExecutionMode, HybridPolicy } from "./capability.ts"
 import { AgentId, Timestamp } from "./ids.ts"
 import { ModelConfig } from "./model-config.ts"
+import { canonicalJson } from "./json.ts"
 import { defineReaction, ReactionConfig, ReactionInput } from "./reaction.ts"
+import { findReactionFault } from "./reaction-faults.ts"
 import { CatchUp, OverlapPolicy } from "./schedule.ts"
 
 export const TriggerType = Schema.Literals(["reaction", "schedule", "manual", "webhook"])
@@ -136,7 +138,7 @@ export const defineAgent = (input: AgentInput): AgentDefinition => ({
   flowType: input.flowType ?? "single",
   tools: input.tools ?? [],
   triggerType: input.triggerType,
-  cronSchedule: input.cronSchedule ?? null,
+  cronSchedule: input.cronSchedule?.trim().replace(/\s+/g, " ") ?? null,
   timezone: input.timezone ?? "UTC",
   reactionConfig: input.reactionConfig ? defineReaction(input.reactionConfig) : null,
   executionMode: input.executionMode ?? "suggest",
@@ -161,8 +163,18 @@ export interface DefinitionFault {
   readonly message: string
 }
 
-/** Finds what one field demands of another (S000-R02). */
-export const findDefinitionFault = (definition: AgentDefinition): DefinitionFault | undefined => {
+/** Whether a save is the one that says this of the agent: what was taken once never stands in the way of another change. */
+export const isNew = (
+  field: keyof AgentDefinition,
+  definition: AgentDefinition,
+  before: AgentDefinition | undefined
+): boolean => before === undefined || canonicalJson(before[field]) !== canonicalJson(definition[field])
+
+/** Finds what one field demands of another, and what the save of a new rule or new tools gets wrong (S000-R02). */
+export const findDefinitionFault = (
+  definition: AgentDefinition,
+  before?: AgentDefinition
+): DefinitionFault | undefined => {
   if (definition.triggerType === "reaction" && definition.reactionConfig === null) {
     return {
       pointer: "/reactionConfig",
@@ -175,5 +187,17 @@ export const findDefinitionFault = (definition: AgentDefinition): DefinitionFaul
       message: "An agent with triggerType schedule needs a cronSchedule, e.g. 0 9 * * 1-5"
     }
   }
-  return undefined
+  const { reactionConfig, tools } = definition
+  const inRule =
+    reactionConfig && isNew("reactionConfig", definition, before)
+      ? findReactionFault(reactionConfig)
+      : undefined
+  return inRule ?? (isNew("tools", definition, before) ? findTwice(tools) : undefined)
+}
+
+const findTwice = (tools: ReadonlyArray<string>): DefinitionFault | undefined => {
+  const index = tools.findIndex((tool, place) => tools.indexOf(tool) < place)
+  return index === -1
+    ? undefined
+    : { pointer: `/tools/${index}`, message: `The tool ${tools[index]} is named twice: name it once` }
 }

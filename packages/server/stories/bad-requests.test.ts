@@ -7,6 +7,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { gzipSync } from "node:zlib"
+import { scripted } from "../testing/platform.ts"
 import { countRows, expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 
@@ -27,7 +28,7 @@ const agent = (overrides: Record<string, unknown> = {}) => ({
 const reactionConfig = { objectTypes: ["Person"], events: ["created"] }
 
 /** Definitions of agents that are refused, with the place that is wrong. */
-const badAgents: ReadonlyArray<readonly [string, Record<string, unknown>, string]> = [
+const badAgents: ReadonlyArray<readonly [string, Record<string, unknown>, string, string?]> = [
   ["reaction and no reactionConfig", { triggerType: "reaction" }, "/reactionConfig"],
   ["a reactionConfig without events", { reactionConfig: { objectTypes: [] } }, "/reactionConfig/events"],
   ["an empty list of events", { reactionConfig: { objectTypes: [], events: [] } }, "/reactionConfig/events"],
@@ -62,7 +63,68 @@ const badAgents: ReadonlyArray<readonly [string, Record<string, unknown>, string
   ["a tag that is not closed", { prompt: "{% if event %}yes" }, "/prompt"],
   ["a tag that does not exist", { prompt: "{% wheel %}" }, "/prompt"],
   ["a filter that does not exist", { prompt: "{{ event | jsn }}" }, "/prompt"],
-  ["a template that includes a file", { prompt: "{% include '/etc/hostname' %}" }, "/prompt"],
+  [
+    "a template that includes a file",
+    { prompt: "{% include '/etc/hostname' %}" },
+    "/prompt",
+    "write its text"
+  ],
+  [
+    "a template that includes what it computes",
+    { prompt: "{% include input.file %}" },
+    "/prompt",
+    "write its text"
+  ],
+  ["a template that renders another", { prompt: "{% render input.file %}" }, "/prompt", "write its text"],
+  ["a system prompt with a layout", { systemPrompt: "{% layout 'x' %}" }, "/systemPrompt", "write its text"],
+  [
+    "a condition that breaks off",
+    { model: scripted([{ when: "step ==" }]) },
+    "/model/script/rules/0/when",
+    "rule 1 of the script"
+  ],
+  [
+    "an answer with a filter that does not exist",
+    { model: scripted([{ when: "step == 0" }, { say: "{{ message | shout }}" }]) },
+    "/model/script/rules/1/say",
+    "undefined filter: shout"
+  ],
+  [
+    "an answer that includes a file",
+    { model: scripted([{ say: "{% include message %}" }]) },
+    "/model/script/rules/0/say",
+    "write its text"
+  ],
+  [
+    "an argument that is not understood",
+    { model: scripted([{ calls: [{ tool: "t", arguments: { a: "{{ message message }}" } }] }]) },
+    "/model/script/rules/0/calls/0/arguments",
+    "too many"
+  ],
+  ["a tool that stands twice", { tools: ["graph.*", "github.*", "graph.*"] }, "/tools/2", "named twice"],
+  [
+    "a choice of nothing",
+    {
+      reactionConfig: {
+        ...reactionConfig,
+        where: { properties: [{ property: "a", op: "in", value: [] }] }
+      }
+    },
+    "/reactionConfig/where/properties/0/value",
+    "at least one value"
+  ],
+  [
+    "what a deletion changed",
+    { reactionConfig: { ...reactionConfig, events: ["deleted"], where: { changedProperties: ["a"] } } },
+    "/reactionConfig/where/changedProperties",
+    "A deletion changes no property"
+  ],
+  [
+    "a longest wait that is shorter than the shortest",
+    { reactionConfig: { ...reactionConfig, debounceMs: 1_000, maxWaitMs: 10 } },
+    "/reactionConfig/maxWaitMs",
+    "at least as long"
+  ],
   ["a prompt that names an unknown root", { prompt: "{{ evnt.id }}" }, "/prompt"],
   ["a system prompt that names an unknown root", { systemPrompt: "{{ user.name }}" }, "/systemPrompt"],
   ["an empty prompt", { prompt: "" }, "/prompt"],
@@ -263,14 +325,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   })
 
   describe("An agent that could not work is refused when it is saved", () => {
-    it.effect.each(badAgents)("%s", ([, overrides, pointer]) =>
+    it.effect.each(badAgents)("%s", ([, overrides, pointer, sentence = ""]) =>
       Effect.gen(function* () {
         const { story, someone, before } = yield* furnished
-        expectProblem(
-          yield* story.ask("POST", "/agents", agent({ name: "other", ...overrides })),
-          422,
-          pointer
-        )
+        const refused = yield* story.ask("POST", "/agents", agent({ name: "other", ...overrides }))
+        expectProblem(refused, 422, pointer)
+        expect(refused.body.detail).toContain(sentence)
         const patch = yield* story.ask("PATCH", `/agents/${someone.id}`, overrides)
         if (overrides.name !== undefined || !("name" in overrides)) expectProblem(patch, 422, pointer)
         expect(yield* countRows(story)).toEqual(before)

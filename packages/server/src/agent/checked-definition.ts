@@ -1,5 +1,5 @@
 /**
- * Refuses a definition that contradicts itself, can never fire, or whose prompt is no template.
+ * Refuses a definition that contradicts itself, can never fire, or whose prompt or script cannot be read.
  *
  * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
  *
@@ -7,8 +7,9 @@
  * that an agent whose schedule was taken once can always be changed otherwise,
  * and above all be disabled.
  */
-import { type AgentDefinition, findDefinitionFault } from "@tropism/domain/agent"
+import { type AgentDefinition, findDefinitionFault, isNew } from "@tropism/domain/agent"
 import { Effect, Schema } from "effect"
+import { findScriptFault } from "../model/script.ts"
 import { checkFloor, checkTimezone, readSchedule } from "./schedule.ts"
 import { findPromptFault } from "./template.ts"
 
@@ -31,7 +32,12 @@ export const checkDefinition = Effect.fnUntraced(function* (
   before: AgentDefinition | undefined,
   measure: Measure
 ) {
-  const fault = findDefinitionFault(definition) ?? findPromptFault(definition)
+  const fault =
+    findDefinitionFault(definition, before) ??
+    findPromptFault(definition, before) ??
+    (isNew("model", definition, before) && definition.model?.script
+      ? findScriptFault(definition.model.script)
+      : undefined)
   if (fault)
     return yield* new DefinitionRefused({ reason: "invalid", pointer: fault.pointer, detail: fault.message })
   yield* Effect.mapError(

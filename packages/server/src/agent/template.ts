@@ -7,10 +7,11 @@
  * refused at save, with the place, because it is a misspelling. Templates read
  * no file, run no code and are bounded in time and size.
  */
-import type { AgentDefinition, DefinitionFault } from "@tropism/domain/agent"
+import { type AgentDefinition, type DefinitionFault, isNew } from "@tropism/domain/agent"
 import { Effect, Schema } from "effect"
 import { Liquid } from "liquidjs"
 import { runLimits } from "../limits.ts"
+import { standingAlone } from "../model/lone-templates.ts"
 
 /** What a prompt may speak of. */
 export const rootNames = [
@@ -41,15 +42,17 @@ const noFiles = {
   containsSync: () => false
 }
 
-const engine = new Liquid({
-  fs: noFiles,
-  relativeReference: false,
-  ownPropertyOnly: true,
-  strictFilters: true,
-  renderLimit: 1_000,
-  memoryLimit: 20_000_000,
-  parseLimit: 400_000
-})
+const engine = standingAlone(
+  new Liquid({
+    fs: noFiles,
+    relativeReference: false,
+    ownPropertyOnly: true,
+    strictFilters: true,
+    renderLimit: 1_000,
+    memoryLimit: 20_000_000,
+    parseLimit: 400_000
+  })
+)
 
 /** Renders a template; fails when it is no template or grows beyond its bounds. */
 export const renderPrompt = (template: string, scope: PromptScope): Effect.Effect<string, PromptFailed> =>
@@ -67,9 +70,18 @@ export const renderPrompt = (template: string, scope: PromptScope): Effect.Effec
   )
 
 /** Finds the place of a prompt that is no template or names something that no prompt can know. */
-export const findPromptFault = (definition: AgentDefinition): DefinitionFault | undefined =>
-  findTemplateFault("/prompt", definition.prompt) ??
-  (definition.systemPrompt === null ? undefined : findTemplateFault("/systemPrompt", definition.systemPrompt))
+export const findPromptFault = (
+  definition: AgentDefinition,
+  before?: AgentDefinition
+): DefinitionFault | undefined => {
+  const findIn = (field: "prompt" | "systemPrompt") => {
+    const template = definition[field]
+    return template !== null && isNew(field, definition, before)
+      ? findTemplateFault(`/${field}`, template)
+      : undefined
+  }
+  return findIn("prompt") ?? findIn("systemPrompt")
+}
 
 const findTemplateFault = (pointer: string, template: string): DefinitionFault | undefined => {
   const found = Effect.runSyncExit(
@@ -79,7 +91,7 @@ const findTemplateFault = (pointer: string, template: string): DefinitionFault |
     const fault = found.cause.reasons[0]
     return {
       pointer,
-      message: `This is no Liquid template: ${fault?._tag === "Fail" ? fault.error : "it cannot be read"}`
+      message: `The template cannot be read: ${fault?._tag === "Fail" ? fault.error : "it cannot be read"}`
     }
   }
   const unknown = found.value.find((name) => !rootNames.some((known) => known === name))

@@ -10,16 +10,19 @@
 import { Schema } from "effect"
 import { Context, Liquid, Tokenizer, TokenKind, toValueSync, Value } from "liquidjs"
 import { modelLimits } from "../limits.ts"
+import { standingAlone } from "./lone-templates.ts"
 
-const engine = new Liquid({
-  templates: {},
-  ownPropertyOnly: true,
-  strictFilters: true,
-  groupedExpressions: true,
-  parseLimit: modelLimits.scriptParseMaxChars,
-  renderLimit: modelLimits.scriptRenderTimeoutMs,
-  memoryLimit: modelLimits.scriptMemoryMaxUnits
-})
+const engine = standingAlone(
+  new Liquid({
+    templates: {},
+    ownPropertyOnly: true,
+    strictFilters: true,
+    groupedExpressions: true,
+    parseLimit: modelLimits.scriptParseMaxChars,
+    renderLimit: modelLimits.scriptRenderTimeoutMs,
+    memoryLimit: modelLimits.scriptMemoryMaxUnits
+  })
+)
 
 /** Something parsed that is evaluated against a scope. */
 export type Evaluate<A> = (scope: object) => A

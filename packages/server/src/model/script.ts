@@ -40,6 +40,27 @@ export const compileScript = (script: Script): Result.Result<CompiledScript, str
   return Result.succeed({ values: script.values ?? {}, answer: (scope) => answerWith(rules, scope) })
 }
 
+/** Finds the place in an agent's definition of a script's text that cannot be parsed. */
+export const findScriptFault = (
+  script: Script
+): { readonly pointer: string; readonly message: string } | undefined => {
+  for (const [index, rule] of script.rules.entries())
+    for (const [place, parse] of textsOf(rule)) {
+      const parsed = tryRule(index, parse)
+      if (Result.isFailure(parsed))
+        return { pointer: `/model/script/rules/${index}/${place}`, message: parsed.failure }
+    }
+  return undefined
+}
+
+const textsOf = ({ calls, say, when }: ScriptRule): ReadonlyArray<readonly [string, () => unknown]> => [
+  ["when", () => (when === undefined || when === null ? undefined : parseCondition(when))],
+  ["say", () => parseTemplate(say ?? "")],
+  ...(calls ?? []).map(
+    (call, index) => [`calls/${index}/arguments`, () => parseValue(call.arguments)] as const
+  )
+]
+
 interface CompiledRule {
   readonly holds: Evaluate<boolean>
   readonly answer: (scope: ScriptScope) => ScriptAnswer
