@@ -43,6 +43,27 @@ describe("parseDefinitions", () => {
     )
   })
 
+  it("says of each field what is wrong, and in which document", () => {
+    expect(mistake("name: x\ntriggerType: 5\n")).toMatch(
+      /^a\.yaml does not define an agent: \/prompt: This is required; \/triggerType: This must be .*\.$/
+    )
+    expect(mistake(`${watch}---\n${watch.replace("watch", "other")}capabilites: {}\n`)).toBe(
+      "a.yaml, document 2 does not define an agent: /capabilites: There is no field of this name: leave it out or correct its spelling."
+    )
+  })
+
+  it("refuses aliases of aliases, which stand for more than a memory holds", () => {
+    const levels = ["a", "b", "c", "d"].map(
+      (name, index, all) =>
+        `${name}: &${name} [${Array(9)
+          .fill(index === 0 ? "x" : `*${all[index - 1]}`)
+          .join(",")}]`
+    )
+    expect(mistake(`${watch}${levels.join("\n")}\n`)).toBe(
+      "a.yaml repeats parts of itself by aliases (*name) too often: write out what they stand for."
+    )
+  })
+
   it("puts every mistake in one line", () => {
     expect(mistake("name: 1\nprompt: 2\n")).not.toContain("\n")
   })
@@ -106,7 +127,7 @@ describe("tropism agents apply", () => {
       )
       yield* write("a.yaml", `${watch}---\n${watch}`)
       expect((yield* invokeWith({}, "agents", "apply", "-f", path)).error).toContain(
-        'The agent "watch" is defined twice'
+        `The agent "watch" is defined twice: in ${path}/a.yaml, document 1 and in ${path}/a.yaml, document 2.`
       )
     }).pipe(Effect.provide(NodeServices.layer))
   )

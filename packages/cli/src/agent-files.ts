@@ -6,13 +6,17 @@
  * mistake: a misspelt safety setting must not be silently without effect.
  */
 import { AgentInput, defineAgent, findDefinitionFault } from "@tropism/domain/agent"
+import type { JsonFault } from "@tropism/domain/json"
+import { schemaFaults } from "@tropism/domain/schema-faults"
 import { Effect, FileSystem, Path, Result, Schema } from "effect"
-import { parseAllDocuments } from "yaml"
+import { type Document, parseAllDocuments } from "yaml"
 import { type Failure, failure } from "./failure.ts"
 import { limits } from "./limits.ts"
 
 export interface AgentFile {
   readonly file: string
+  /** The file, and which of its documents when it has several. */
+  readonly place: string
   readonly input: AgentInput
 }
 
@@ -25,11 +29,11 @@ export const readAgentFiles = (
     const definitions = (yield* Effect.forEach(files, readDefinitions)).flat()
     if (definitions.length === 0) return yield* failure(`${location} defines no agent.`)
     const names = new Map<string, string>()
-    for (const { file, input } of definitions) {
+    for (const { place, input } of definitions) {
       const earlier = names.get(input.name)
       if (earlier !== undefined)
-        return yield* failure(`The agent "${input.name}" is defined twice: in ${earlier} and in ${file}.`)
-      names.set(input.name, file)
+        return yield* failure(`The agent "${input.name}" is defined twice: in ${earlier} and in ${place}.`)
+      names.set(input.name, place)
     }
     return definitions
   })
@@ -87,23 +91,33 @@ export const parseDefinitions = (
 ): Result.Result<ReadonlyArray<AgentFile>, Failure> => {
   const documents = parseAllDocuments(text, { prettyErrors: true })
   const definitions: Array<AgentFile> = []
-  for (const document of Array.isArray(documents) ? documents : []) {
+  for (const [index, document] of (Array.isArray(documents) ? documents : []).entries()) {
     const [error] = document.errors
     if (error)
       return Result.fail(
         failure(`${file} is not YAML: ${error.message.split("\n", 1)[0]?.replace(/:$/, "")}.`)
       )
-    const value: unknown = document.toJS({ maxAliasCount: 100 })
-    if (value === null || value === undefined) continue
-    const decoded = decodeInput(value)
-    if (Result.isFailure(decoded))
-      return Result.fail(failure(`${file} does not define an agent: ${schemaText(decoded.failure)}`))
-    const fault = findDefinitionFault(defineAgent(decoded.success))
-    if (fault)
-      return Result.fail(failure(`${file} does not define an agent: ${fault.pointer}: ${fault.message}.`))
-    definitions.push({ file, input: decoded.success })
+    const place = documents.length > 1 ? `${file}, document ${index + 1}` : file
+    const value = valueOf(document)
+    if (Result.isFailure(value)) return Result.fail(failure(`${place} ${value.failure}.`))
+    if (value.success === null || value.success === undefined) continue
+    const decoded = decodeInput(value.success)
+    const faults = Result.isFailure(decoded)
+      ? schemaFaults(decoded.failure.issue)
+      : [findDefinitionFault(defineAgent(decoded.success)) ?? []].flat()
+    if (faults.length > 0)
+      return Result.fail(failure(`${place} does not define an agent: ${faults.map(faultText).join("; ")}.`))
+    if (Result.isSuccess(decoded)) definitions.push({ file, place, input: decoded.success })
   }
   return Result.succeed(definitions)
 }
 
-const schemaText = (error: Schema.SchemaError): string => `${error.message.replace(/\s*\n\s*/g, " ").trim()}.`
+/** What a document says. A file of a few lines can stand for gigabytes by aliases of aliases, so these are counted. */
+const valueOf = (document: Document): Result.Result<unknown, string> =>
+  Result.try({
+    try: (): unknown => document.toJS({ maxAliasCount: 100 }),
+    catch: () => "repeats parts of itself by aliases (*name) too often: write out what they stand for"
+  })
+
+const faultText = ({ pointer, message }: JsonFault): string =>
+  pointer === "" ? message : `${pointer}: ${message}`

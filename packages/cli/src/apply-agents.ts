@@ -39,8 +39,8 @@ const inFiles = (error: unknown, definitions: ReadonlyArray<AgentFile>): Failure
   if (!Predicate.hasProperty(error, "errors") || !Array.isArray(error.errors)) return undefined
   const sentences = error.errors.flatMap((fault: { readonly pointer: string; readonly message: string }) => {
     const [, index, place = ""] = /^\/agents\/(\d+)(\/.*)?$/.exec(fault.pointer) ?? []
-    const file = definitions[Number(index)]?.file
-    return file === undefined ? [] : [`${file}: ${place}: ${fault.message}`.replace(": :", ":")]
+    const at = definitions[Number(index)]?.place
+    return at === undefined ? [] : [`${at}: ${place}: ${fault.message}`.replace(": :", ":")]
   })
   return sentences.length === 0 ? undefined : failure(`Nothing was applied. ${sentences.join("; ")}.`)
 }
