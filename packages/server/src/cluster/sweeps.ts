@@ -8,7 +8,7 @@
  * the lock saves work and guards nothing.
  */
 import type { ProjectId } from "@tropism/domain/ids"
-import { Context, Effect, Layer } from "effect"
+import { Cause, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orDie } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
@@ -85,19 +85,6 @@ export class Sweeps extends Context.Service<
 
       const letGoParked = alone("tropism.parked", waiting.letGoParked, 0)
 
-      /** Sweeps at an interval, for ever, and says when there was something to sweep. */
-      const every = (
-        name: string,
-        intervalMs: number,
-        sweep: Effect.Effect<number>,
-        said: (count: number) => Effect.Effect<void>
-      ) =>
-        Effect.tap(sweep, (count) => (count === 0 ? Effect.void : said(count))).pipe(
-          Effect.catchCause((cause) => Effect.logError(`${name} failed and will try again`, cause)),
-          Effect.andThen(Effect.sleep(intervalMs)),
-          Effect.forever
-        )
-
       const run = Effect.all(
         [
           every("The stuck detector", runLimits.stuckIntervalMs, abandonStuck, (count) =>
@@ -120,3 +107,20 @@ export class Sweeps extends Context.Service<
     })
   )
 }
+
+/** Sweeps at an interval, for ever, and says when there was something to sweep; at the end of the program it says nothing. */
+export const every = (
+  name: string,
+  intervalMs: number,
+  sweep: Effect.Effect<number>,
+  said: (count: number) => Effect.Effect<void>
+): Effect.Effect<never> =>
+  Effect.tap(sweep, (count) => (count === 0 ? Effect.void : said(count))).pipe(
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.void
+        : Effect.logError(`${name} failed and will try again`, cause)
+    ),
+    Effect.andThen(Effect.sleep(intervalMs)),
+    Effect.forever
+  )
