@@ -220,6 +220,28 @@ layer(SharedServer.layer)((it) => {
 
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Open question: rate limiting per agent", () => {
+    it.effect("S001-F03 a run counts from when it began, however long it was queued before", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post(
+          "/agents",
+          slow({ rateLimit: { maxRuns: 1, perSeconds: 3_600 } }, { model: saying("Seen.") })
+        )
+        yield* make(story, "Person")
+        yield* entriesWhen(story, agent, 1)
+        yield* ask(
+          story.access,
+          "update kb.agent_runs set created_at = created_at - interval '2 hours' where agent_id = $1",
+          [agent.id]
+        )
+        yield* make(story, "Person")
+        yield* feedOf(story, 2)
+        const [, second] = yield* entriesOf(story, agent)
+        expect(second).toMatchObject({ status: "pending", runId: null })
+        expect(second?.reason).toContain("rateLimit")
+      })
+    )
+
     it.effect(
       "S001-F03 within any window, no more runs begin than the rate limit says; the others wait",
       () =>
@@ -235,11 +257,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(waiting.length).toBeGreaterThan(0)
           for (const entry of waiting) expect(entry.reason).toContain("rateLimit")
           yield* entriesWhen(story, agent, 8)
-          const began = (yield* runsOf(story, agent)).map((run) => Date.parse(run.createdAt)).toSorted()
+          const began = (yield* runsOf(story, agent)).map((run) => Date.parse(run.startedAt)).toSorted()
           expect(began).toHaveLength(8)
           for (const [index, at] of began.slice(3).entries())
             expect(at - (began[index] ?? at)).toBeGreaterThanOrEqual(1_000)
-          // Each as soon as the window allows: three, three and two begin within little more than two windows.
+          // Each soon after the window allows it: three, three and two within little more than two windows.
           expect((began.at(-1) ?? 0) - (began[0] ?? 0)).toBeLessThan(4_000)
         })
     )

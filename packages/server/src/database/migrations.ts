@@ -18,6 +18,7 @@ import { statements as reactions } from "./migrations/0005-reactions.ts"
 import { statements as chains } from "./migrations/0006-chains.ts"
 import { statements as safeguards } from "./migrations/0007-safeguards.ts"
 import { statements as schedules } from "./migrations/0008-schedules.ts"
+import { statements as beginnings } from "./migrations/0009-beginnings.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -39,7 +40,8 @@ const migrations = {
   "0005_reactions": run(reactions),
   "0006_chains": run(chains),
   "0007_safeguards": run(safeguards),
-  "0008_schedules": run(schedules)
+  "0008_schedules": run(schedules),
+  "0009_beginnings": run(beginnings)
 }
 
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

@@ -31,7 +31,7 @@ export interface Standing {
   /** Queued and running runs, whatever began them; counted no further than a bound that matters. */
   readonly liveRuns: number
   readonly liveReactions: number
-  /** Runs that events began within the window of the rate limit, and the first of them. */
+  /** Runs of events that began within the window of the rate limit or are yet to, as if now; and the first of them. */
   readonly begunRuns: number
   readonly begunFirstAt: Date | null
   readonly hasWaiting: boolean
@@ -90,11 +90,15 @@ export const standingsOf = Effect.fn("standingsOf")(function* (ids: ReadonlyArra
       ) run
     ) live
     cross join lateral (
-      select count(*)::int as runs, min(run.created_at) as first_at from (
-        select run.created_at from kb.agent_runs run
+      select count(*)::int as runs, min(run.began_at) as first_at from (
+        (select now() as began_at from kb.agent_runs run
+        where run.agent_id = agent.id and run.status = 'queued' and run.started_at is null and run.trigger ->> 'type' = 'reaction'
+        limit (agent.reaction_config #>> '{rateLimit,maxRuns}')::int)
+        union all
+        (select run.started_at from kb.agent_runs run
         where run.agent_id = agent.id and run.trigger ->> 'type' = 'reaction'
-          and run.created_at > now() - make_interval(secs => (agent.reaction_config #>> '{rateLimit,perSeconds}')::int)
-        order by run.created_at desc limit (agent.reaction_config #>> '{rateLimit,maxRuns}')::int
+          and run.started_at > now() - make_interval(secs => (agent.reaction_config #>> '{rateLimit,perSeconds}')::int)
+        order by run.started_at desc limit (agent.reaction_config #>> '{rateLimit,maxRuns}')::int)
       ) run
       where agent.reaction_config #> '{rateLimit,maxRuns}' is not null
     ) begun
