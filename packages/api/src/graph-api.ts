@@ -23,6 +23,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { expectedVersion, ifMatch } from "./expected-version.ts"
+import { Instant } from "./instant.ts"
 import { Page, PageQuery } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
 
@@ -53,16 +54,6 @@ export type RelationshipInput = typeof RelationshipInput.Type
 /** `properties` is a JSON merge patch; a relationship's type and ends never change. */
 export const RelationshipPatch = Schema.Struct(patchFields).annotate({ identifier: "RelationshipPatch" })
 export type RelationshipPatch = typeof RelationshipPatch.Type
-
-/** An instant in a query; in an address the + of an offset is written %2B. */
-const Instant = Schema.String.check(
-  Schema.isPattern(/^[12]\d{3}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/, {
-    message: "Expected an instant like 2026-11-20T23:30:00Z"
-  }),
-  Schema.makeFilter((text: string) =>
-    Number.isFinite(Date.parse(text)) ? undefined : "Expected an instant that the calendar has"
-  )
-)
 
 /** Reads as it was at an instant. */
 const asOf = { asOf: Schema.optional(Instant) }

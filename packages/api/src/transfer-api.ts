@@ -11,6 +11,7 @@ import { TransferLine } from "@tropism/domain/transfer-line"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
+import { Instant } from "./instant.ts"
 import { Page, PageQuery } from "./page.ts"
 import { BodyTooLarge, Conflict, Forbidden, InvalidInput, NotFound, Unavailable } from "./problems.ts"
 
@@ -167,7 +168,7 @@ export class TransferApi extends HttpApiGroup.make("transfer")
         /** Only objects of these types, separated by commas, and relationships between them. */
         types: Schema.optional(text(10_000)),
         /** The graph as it was at this time. */
-        asOf: Schema.optional(Timestamp)
+        asOf: Schema.optional(Instant)
       },
       success: HttpApiSchema.StreamNdjson({ schema: TransferLine }),
       error: [NotFound, InvalidInput, Unavailable]

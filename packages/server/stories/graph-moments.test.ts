@@ -150,6 +150,13 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         for (const path of [
           `/objects/${ada.id}?asOf=yesterday`,
           `/objects/${ada.id}?asOf=2026-13-01T00:00:00Z`,
+          `/objects/${ada.id}?asOf=2026-02-30T00:00:00Z`,
+          `/objects/${ada.id}?asOf=2026-02-29T00:00:00Z`,
+          `/objects/${ada.id}?asOf=2026-01-01T24:00:00Z`,
+          `/objects/${ada.id}?asOf=2026-01-01T23:59:60Z`,
+          `/objects/${ada.id}?asOf=2026-01-01t00:00:00z`,
+          `/objects/${ada.id}?asOf=9999-12-31T23:59:59-01:00`,
+          `/export?asOf=2026-02-30T00:00:00Z`,
           `/objects/${ada.id}?asOf=2026-01-01`,
           `/objects/${ada.id}?asOf=0000-01-01T00:00:00Z`,
           `/objects?asOf=2026-01-01T00:00:00`,
@@ -158,6 +165,9 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           `/objects/${ada.id}?asOf=${after(1)}&version=1`
         ])
           expectProblem(yield* story.ask("GET", path), 422, "asOf")
+        for (const far of ["9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999Z", "2096-02-29T12:00:00%2B02:00"])
+          expect((yield* story.get(`/objects/${ada.id}?asOf=${far}`)).version).toBe(3)
+        expectProblem(yield* story.ask("GET", `/objects/${ada.id}?asOf=0001-01-01T00:00:00Z`), 404)
         for (const version of ["0", "-1", "1.5", "x", "1e99"])
           expectProblem(yield* story.ask("GET", `/objects/${ada.id}?version=${version}`), 422, "version")
       })

@@ -131,6 +131,22 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("is listed newest first, whatever its id", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const ids = ["c", "a", "d", "b"].map((letter) => crypto.randomUUID().replace(/^./, letter))
+        for (const id of ids) yield* importLines(story, notes(0, 1), `?format=jsonl&id=${id}`)
+        const newest = ids.toReversed()
+        const idsOf = (page: Json) => page.items.map((item: Json) => item.id)
+        expect(idsOf(yield* story.get("/imports"))).toEqual(newest)
+        const first = yield* story.get("/imports?limit=3")
+        const second = yield* story.get(`/imports?limit=3&cursor=${first.nextCursor}`)
+        expect([idsOf(first), idsOf(second)]).toEqual([newest.slice(0, 3), newest.slice(3)])
+        for (const cursor of ["nonsense", ids[0]])
+          expectProblem(yield* story.ask("GET", `/imports?cursor=${cursor}`), 422, "cursor")
+      })
+    )
+
     it.effect("belongs to its project, and ends once", () =>
       Effect.gen(function* () {
         const { doors, access } = yield* SharedServer

@@ -94,8 +94,11 @@ export class Imports extends Context.Service<
       by: UserId
     ) => InProject<Sending | undefined>
     readonly get: (id: ImportId) => InProject<KeptImport | undefined>
-    /** Newest first. */
-    readonly list: (before: string | undefined, limit: number) => InProject<ReadonlyArray<Import>>
+    /** Newest first, after a place; a command makes its import's id itself, so ids tell no order. */
+    readonly list: (
+      after: string | undefined,
+      limit: number
+    ) => InProject<ReadonlyArray<{ readonly item: Import; readonly place: string }>>
     /** Goes on with an import that stands at this place; undefined when it has moved or is over. */
     readonly resume: (id: ImportId, bytes: number) => InProject<Sending | undefined>
     /** Says what is committed with this transaction. */
@@ -142,12 +145,21 @@ export class Imports extends Context.Service<
         return row && { record: toImport(row), settings: row.settings }
       }, orDie)
 
-      const list = Effect.fn("Imports.list")(function* (before: string | undefined, limit: number) {
+      const list = Effect.fn("Imports.list")(function* (after: string | undefined, limit: number) {
         const { projectId } = yield* ProjectTransaction
-        const where = [sql`project_id = ${projectId}`, ...(before === undefined ? [] : [sql`id < ${before}`])]
-        const rows = yield* sql<ImportRow>`
-          select ${columns} from kb.imports where ${sql.and(where)} order by id desc limit ${limit}`
-        return rows.map(toImport)
+        const [instant, id] = after?.split("~") ?? []
+        const where = [
+          sql`project_id = ${projectId}`,
+          ...(instant === undefined
+            ? []
+            : [
+                sql`(created_at, id) < ('epoch'::timestamptz + ${instant}::bigint * interval '1 microsecond', ${id}::uuid)`
+              ])
+        ]
+        const rows = yield* sql<ImportRow & { readonly place: string }>`
+          select ${columns}, (extract(epoch from created_at) * 1000000)::bigint || '~' || id as place
+          from kb.imports where ${sql.and(where)} order by created_at desc, id desc limit ${limit}`
+        return rows.map((row) => ({ item: toImport(row), place: row.place }))
       }, orDie)
 
       const resume = Effect.fn("Imports.resume")(function* (id: ImportId, bytes: number) {

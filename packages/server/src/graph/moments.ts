@@ -16,7 +16,7 @@ export type Moment = Date | undefined
 
 /** The versions up to an instant, the one that was in force first. */
 export const upTo = (sql: SqlClient.SqlClient, moment: Date) =>
-  sql`created_at < ${new Date(moment.getTime() + 1).toISOString()}::timestamptz order by version desc limit 1`
+  sql`created_at < ${moment.toISOString()}::timestamptz + interval '1 millisecond' order by version desc limit 1`
 
 /** The objects of the project, with `search` besides their columns. */
 export const objectsAt = (sql: SqlClient.SqlClient, moment: Moment, projectId: ProjectId) =>

@@ -37,10 +37,13 @@ export interface Listed {
   readonly place: string
 }
 
+/** How a place looks that is an instant in microseconds and an id. */
+export const instantPlace = /^\d{1,17}~[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
 /** How the places of each order look. */
 export const placePatterns: Readonly<Record<ObjectOrder, RegExp>> = {
   createdAt: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
-  updatedAt: /^\d{1,17}~[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+  updatedAt: instantPlace,
   relevance: /^\d\.?\d{0,12}(e-\d{1,2})?~[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 }
 

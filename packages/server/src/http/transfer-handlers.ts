@@ -14,12 +14,14 @@ import { Exporter } from "../graph/exporter.ts"
 import { Importer } from "../graph/importer.ts"
 import { Imports } from "../graph/imports.ts"
 import { LineImporter } from "../graph/line-importer.ts"
+import { instantPlace } from "../graph/objects.ts"
 import { readPackageLock } from "../graph/package-lock.ts"
 import { transferLimits } from "../limits.ts"
 import { inProject, reading } from "./access.ts"
-import { pageById } from "./paging.ts"
+import { pageByPlace } from "./paging.ts"
 import { importProblem, invalid, invalidLockfile, orNotFound } from "./refusals.ts"
 import { readText, tooLarge } from "./request-judgement.ts"
+import { momentOf } from "./user-change.ts"
 
 export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers) =>
   handlers
@@ -56,7 +58,7 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
       "listImports",
       Effect.fn("http.imports.list")(function* ({ params, query }) {
         const imports = yield* Imports
-        return yield* reading(params.projectId, pageById(query, imports.list))
+        return yield* reading(params.projectId, pageByPlace(query, instantPlace, imports.list))
       })
     )
     .handle(
@@ -127,8 +129,5 @@ const exportFilter = Effect.fnUntraced(function* ({
       `Name from 1 to ${transferLimits.exportTypes} types with a comma between them, such as Person,Package`
     )
   }
-  const at = asOf === undefined ? undefined : Date.parse(asOf)
-  if (at !== undefined && Number.isNaN(at))
-    return yield* invalid("asOf", "This must be a time such as 2026-11-20T23:30:00.000Z")
-  return { types: listed, asOf: at === undefined ? undefined : new Date(at) }
+  return { types: listed, asOf: momentOf(asOf) }
 })
