@@ -25,15 +25,23 @@ export type FilterOperator = typeof FilterOperator.Type
 /** Bounds of a filter, so that none is dearer than the rows it reads. */
 export const filterBounds = { maxConditions: 20, maxSteps: 8, maxChoices: 100 } as const
 
-/** A property's name (`license`), or a JSON pointer through objects (`/author/name`). */
+/** A property's name (`license`), or a JSON pointer (`/author/name`) that walks objects and never lists. */
 const PropertyPath = Schema.String.check(
   Schema.isBetweenLength(1, 500),
   Schema.makeFilter((path: string) =>
     pathSteps(path).length <= filterBounds.maxSteps
       ? undefined
       : `at most ${filterBounds.maxSteps} steps deep`
+  ),
+  Schema.makeFilter((path: string) =>
+    path.startsWith("/") && /~(?![01])/.test(path)
+      ? "In a pointer ~ is written ~0 and / within a name ~1"
+      : undefined
   )
-)
+).annotate({
+  description:
+    "A property's name (license), or a JSON pointer (/author/name). A pointer walks through objects and never into lists; whether a list has an element is asked with contains"
+})
 
 /**
  * One condition.

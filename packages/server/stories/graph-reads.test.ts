@@ -100,10 +100,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         for (const [where, pointer] of [
           ["license=MIT", "where"],
           ["{}", "where"],
-          ['[{"property":"a","op":"regex","value":"(a+)+"}]', "where.0.op"],
-          ['[{"property":"a","op":"in","value":"MIT"}]', "where.0"],
-          ['[{"property":"","op":"eq","value":1}]', "where.0.property"],
-          ['[{"property":"a","op":"eq"}]', "where.0.value"],
+          ['[{"property":"a","op":"regex","value":"(a+)+"}]', "where/0/op"],
+          ['[{"property":"a","op":"in","value":"MIT"}]', "where/0"],
+          ['[{"property":"","op":"eq","value":1}]', "where/0/property"],
+          ['[{"property":"a","op":"eq"}]', "where/0/value"],
+          ['[{"property":"/~2","op":"eq","value":1}]', "where/0/property"],
+          ['[{"property":"/~","op":"eq","value":1}]', "where/0/property"],
           ['[{"property":"a","op":"eq","value":"\\u0000"}]', "where"],
           ['[{"property":"\\ud800","op":"eq","value":1}]', "where"],
           ['[{"property":"a","op":"gt","value":1e999}]', "where"],
@@ -111,13 +113,13 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             JSON.stringify(Array.from({ length: 21 }, () => ({ property: "a", op: "eq", value: 1 }))),
             "where"
           ],
-          [JSON.stringify([{ property: "/a/b/c/d/e/f/g/h/i", op: "eq", value: 1 }]), "where.0.property"]
+          [JSON.stringify([{ property: "/a/b/c/d/e/f/g/h/i", op: "eq", value: 1 }]), "where/0/property"]
         ] as const) {
           const answer = yield* story.ask("GET", `/objects?${query({ where })}`)
           expectProblem(answer, 422)
           expect([where, answer.body.errors[0].pointer]).toEqual([
             where,
-            expect.stringMatching(new RegExp(`^${pointer.replaceAll(".", "\\.")}`))
+            expect.stringMatching(new RegExp(`^${pointer}`))
           ])
         }
         // Names and values that mean something to SQL or JSON paths mean nothing here.

@@ -4,11 +4,11 @@
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  *
  * A fault is placed by a JSON pointer into the body or by the name of the
- * parameter; what it says comes from the schema.
+ * parameter, and a pointer into it; what it says comes from the schema.
  */
 import { InvalidInput } from "@tropism/api/problems"
 import { schemaFaults } from "@tropism/domain/schema-faults"
-import type { JsonFault } from "@tropism/domain/json"
+import { type JsonFault, pointerStep } from "@tropism/domain/json"
 import type { SchemaIssue } from "effect"
 
 /** A body that does not fit. */
@@ -16,7 +16,12 @@ export const unfitBody = (issue: SchemaIssue.Issue): InvalidInput => unfit(schem
 
 /** Parameters that do not fit. */
 export const unfitParameters = (issue: SchemaIssue.Issue): InvalidInput =>
-  unfit(schemaFaults(issue, (path) => path.map(String).join(".")))
+  unfit(
+    schemaFaults(
+      issue,
+      ([name = "", ...rest]) => String(name) + rest.map((step) => pointerStep(String(step))).join("")
+    )
+  )
 
 const unfit = (errors: ReadonlyArray<JsonFault>): InvalidInput => {
   const [first] = errors
