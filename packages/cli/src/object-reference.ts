@@ -21,9 +21,12 @@ interface Reading {
   readonly property: string | undefined
 }
 
+/** An object that is there, or what is left of a deleted one. */
+type Known = Pick<GraphObject, "id" | "type" | "key" | "version" | "properties">
+
 /** An object, and why it is what it is: one property of it or all. */
 export interface Referred {
-  readonly object: GraphObject
+  readonly object: Known
   readonly property: string | undefined
   readonly provenance: Provenance
 }
@@ -58,10 +61,14 @@ const readingsOf = (rest: string): ReadonlyArray<Reading> => [
 
 const ofId = (access: Access, objectId: ObjectId, property: string | undefined) =>
   Effect.gen(function* () {
-    const object = yield* access.client.objects.get({
+    const provenance = yield* access.client.objects.provenance({
       params: { ...access.params, objectId },
       query: {}
     })
+    const { type, key, version } = provenance
+    const properties = Object.fromEntries(provenance.properties.map((one) => [one.property, one.value]))
+    const object: Known = { id: objectId, type, key, version, properties }
+    if (property === undefined) return { object, property, provenance }
     return (yield* provenanceOf(access, object, property)) ?? (yield* noProperty([object], property))
   })
 
@@ -88,7 +95,7 @@ const only = (access: Access, type: string, readings: ReadonlyArray<Reading>) =>
       )
     const keys = readings.map(({ key }) => `"${printable(key)}"`)
     return yield* failure(
-      `There is no ${type} with the key ${keys.length === 1 ? keys[0] : `${keys.slice(0, -1).join(", ")} or ${keys.at(-1)}`}.`
+      `There is no ${type} with the key ${keys.length === 1 ? keys[0] : `${keys.slice(0, -1).join(", ")} or ${keys.at(-1)}`}. A deleted object is asked for by its id.`
     )
   })
 
@@ -122,7 +129,7 @@ const findByEnd = (access: Access, type: string, key: string) =>
   )
 
 /** The provenance, or nothing where the object never had the property. */
-const provenanceOf = (access: Access, object: GraphObject, property: string | undefined) =>
+const provenanceOf = (access: Access, object: Known, property: string | undefined) =>
   access.client.objects
     .provenance({
       params: { ...access.params, objectId: object.id },
@@ -136,14 +143,14 @@ const provenanceOf = (access: Access, object: GraphObject, property: string | un
       )
     )
 
-const nameOf = ({ type, key, id }: GraphObject): string => `${type} ${printable(key ?? id)}`
+const nameOf = ({ type, key, id }: Known): string => `${type} ${printable(key ?? id)}`
 
 const meaning = ({ object, property }: Referred): string =>
   property === undefined
     ? `the whole of ${nameOf(object)} (${object.id})`
     : `"${printable(property)}" of ${nameOf(object)} (${object.id})`
 
-const noProperty = (objects: ReadonlyArray<GraphObject>, property: string | undefined) =>
+const noProperty = (objects: ReadonlyArray<Known>, property: string | undefined) =>
   failure(
     objects
       .map((object) => {

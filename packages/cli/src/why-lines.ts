@@ -38,6 +38,14 @@ export const whyLines = (
   ]
 }
 
+/** Who deleted the object, where somebody did. */
+export const deletionLines = ({ deleted }: Provenance): ReadonlyArray<string> =>
+  deleted === null
+    ? []
+    : [
+        `It was deleted ${instant(deleted.createdAt)} by ${actorText(deleted)}${approval(deleted)}; this is what it was.`
+      ]
+
 const hopLines = (
   hop: ProvenanceHop,
   place: number,
@@ -86,7 +94,7 @@ const actorText = ({
   return `${actorType} ${printable(name)}`
 }
 
-const approval = ({ approvedBy }: PropertyProvenance): string =>
+const approval = ({ approvedBy }: Pick<PropertyProvenance, "approvedBy">): string =>
   approvedBy === null ? "" : `, approved by ${printable(approvedBy)}`
 
 const instant = (timestamp: string): string => timestamp.replace("T", " ").replace(/\.\d+Z$/, " UTC")

@@ -84,6 +84,24 @@ describe("tropism why", () => {
     })
   )
 
+  it.live("tells of a deleted object, asked for by its id, who deleted it and what it was", () =>
+    Effect.gen(function* () {
+      const { story, why } = yield* scene
+      const thing = yield* story.post("/objects", { type: "Thing", key: "lamp", properties: { size: 1 } })
+      yield* story.delete(`/objects/${thing.id}`)
+      for (const reference of [thing.id, `${thing.id}.size`]) {
+        const { out, exitCode } = yield* why(reference)
+        expect(exitCode).toBe(0)
+        expect(out[0]).toBe("Thing lamp, version 2")
+        expect(out[1]).toMatch(/^It was deleted .* UTC by user admin; this is what it was\.$/)
+        expect(out).toContain("size is 1")
+      }
+      const byKey = yield* why("Thing/lamp")
+      expect(byKey.exitCode).toBe(1)
+      expect(byKey.error).toContain("A deleted object is asked for by its id.")
+    })
+  )
+
   it.live("tells that a person started the run where no event did", () =>
     Effect.gen(function* () {
       const { story, why } = yield* scene
@@ -140,7 +158,7 @@ describe("tropism why", () => {
       ])
       expect(yield* told("Package/nothing.at.all")).toEqual([
         1,
-        'There is no Package with the key "nothing.at.all", "nothing" or "nothing.at".'
+        'There is no Package with the key "nothing.at.all", "nothing" or "nothing.at". A deleted object is asked for by its id.'
       ])
       expect(yield* told("left-pad")).toEqual([
         1,

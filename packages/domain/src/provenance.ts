@@ -80,6 +80,16 @@ export const Provenance = Schema.Struct({
   type: Schema.String,
   key: Schema.NullOr(Schema.String),
   version: Schema.Int,
+  /** Who deleted the object, whose last values these are; null for one that is there. */
+  deleted: Schema.NullOr(
+    Schema.Struct({
+      eventId: GraphEventId,
+      ...actorFields,
+      approvedBy: Schema.NullOr(UserId),
+      runId: Schema.NullOr(RunId),
+      createdAt: Timestamp
+    })
+  ),
   properties: Schema.Array(PropertyProvenance)
 }).annotate({ identifier: "Provenance" })
 export type Provenance = typeof Provenance.Type

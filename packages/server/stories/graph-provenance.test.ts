@@ -198,8 +198,17 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const agent = yield* story.post("/agents", patching("tagger", "Thing", { tag: "blue" }))
         const thing = yield* make(story, "Thing", { size: 1 })
         yield* endedRuns(story, agent, 1)
+        expect((yield* story.get(`/objects/${thing.id}/provenance`)).deleted).toBeNull()
         yield* story.delete(`/objects/${thing.id}`)
-        expectProblem(yield* story.ask("GET", `/objects/${thing.id}/provenance`), 404)
+        const [deletion] = (yield* story.get(`/objects/${thing.id}/history`)).items
+        expect(yield* story.get(`/objects/${thing.id}/provenance`)).toMatchObject({
+          version: 3,
+          deleted: { eventId: deletion.eventId, ...me, runId: null, createdAt: deletion.createdAt },
+          properties: [
+            { property: "size", value: 1, version: 1 },
+            { property: "tag", value: "blue", version: 2 }
+          ]
+        })
         yield* story.post(`/objects/${thing.id}/restore`)
         yield* endedRuns(story, agent, 2)
         const { version, properties } = yield* story.get(`/objects/${thing.id}/provenance`)

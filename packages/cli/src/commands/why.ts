@@ -8,7 +8,7 @@ import { findReferred } from "../object-reference.ts"
 import { printOr } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
 import { printable } from "../terminal/text.ts"
-import { whyLines } from "../why-lines.ts"
+import { deletionLines, whyLines } from "../why-lines.ts"
 
 export const whyCommand = Command.make(
   "why",
@@ -34,6 +34,7 @@ export const whyCommand = Command.make(
           provenance,
           screen.print(
             title,
+            ...deletionLines(provenance),
             ...(stories.length === 0 ? ["It has no properties."] : stories.flatMap((lines) => ["", ...lines]))
           )
         )

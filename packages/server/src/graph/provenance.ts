@@ -14,7 +14,7 @@ import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { graphLimits } from "../limits.ts"
-import { Objects } from "./objects.ts"
+import type { ObjectRow } from "./rows.ts"
 
 export class Provenances extends Context.Service<
   Provenances,
@@ -22,7 +22,7 @@ export class Provenances extends Context.Service<
     /**
      * Why the properties of an object have their values, or one of them, also when it was removed.
      *
-     * **Details** Undefined when there is no such object; no property where it never had the one that is asked for.
+     * **Details** Of a deleted object the last values. Undefined when there is no such object; no property where it never had the one that is asked for.
      */
     readonly of: (
       id: ObjectId,
@@ -34,7 +34,20 @@ export class Provenances extends Context.Service<
     Provenances,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const objects = yield* Objects
+
+      /** The object as it is or as its deletion found it, and who deleted it. */
+      const lastOf = Effect.fnUntraced(function* (id: ObjectId) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<LastRow>`
+          select object.id, object.type, object.key, object.properties, object.version, deletion.event_id, deletion.actor_type,
+            deletion.actor_id, agent.name as agent_name, deletion.approved_by, deletion.run_id, deletion.created_at as deleted_at
+          from kb.graph_objects object
+          left join kb.graph_object_versions deletion
+            on object.deleted_at is not null and deletion.object_id = object.id and deletion.version = object.version
+          left join kb.agents agent on agent.id = case deletion.actor_type when 'agent' then deletion.actor_id::uuid end
+          where object.id = ${id} and object.project_id = ${projectId} and object.purged_at is null`
+        return row
+      })
 
       /** The newest event that changed each property; a restoration set none. */
       const originsOf = Effect.fnUntraced(function* (id: ObjectId, property: string | undefined) {
@@ -83,7 +96,7 @@ export class Provenances extends Context.Service<
       })
 
       const of = Effect.fn("Provenances.of")(function* (id: ObjectId, property: string | undefined) {
-        const object = yield* objects.get(id)
+        const object = yield* lastOf(id)
         if (!object) return undefined
         const origins = (yield* originsOf(id, property)).filter(
           (origin) => property !== undefined || Object.hasOwn(object.properties, origin.property)
@@ -95,6 +108,7 @@ export class Provenances extends Context.Service<
           type: object.type,
           key: object.key,
           version: object.version,
+          deleted: toDeletion(object),
           properties: origins.map((origin) =>
             toProperty(origin, object.properties[origin.property], chains.get(origin.eventId) ?? [])
           )
@@ -105,6 +119,28 @@ export class Provenances extends Context.Service<
     })
   )
 }
+
+/** An object, and the version that deleted it where one did. */
+type LastRow = Pick<ObjectRow, "id" | "type" | "key" | "properties" | "version"> &
+  Omit<Deletion, "eventId" | "createdAt"> & {
+    readonly eventId: GraphEventId | null
+    readonly deletedAt: Date | null
+  }
+
+type Deletion = NonNullable<Provenance["deleted"]>
+
+const toDeletion = (row: LastRow): Deletion | null =>
+  row.eventId === null || row.deletedAt === null
+    ? null
+    : {
+        eventId: row.eventId,
+        actorType: row.actorType,
+        actorId: row.actorId,
+        agentName: row.agentName,
+        approvedBy: row.approvedBy,
+        runId: row.runId,
+        createdAt: row.deletedAt.toISOString()
+      }
 
 interface OriginRow {
   readonly property: string
