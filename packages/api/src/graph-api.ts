@@ -17,14 +17,14 @@ import {
 } from "@tropism/domain/graph"
 import { ObjectId, ProjectId, RelationshipId } from "@tropism/domain/ids"
 import { Properties } from "@tropism/domain/json"
-import { PropertyFilters } from "@tropism/domain/property-filter"
+import { filterBounds, PropertyFilters } from "@tropism/domain/property-filter"
 import { Provenance } from "@tropism/domain/provenance"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { expectedVersion, ifMatch } from "./expected-version.ts"
 import { Instant } from "./instant.ts"
-import { Page, PageQuery } from "./page.ts"
+import { Page, PageQuery, told } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
 
 /** Accepts null as absent. */
@@ -56,11 +56,19 @@ export const RelationshipPatch = Schema.Struct(patchFields).annotate({ identifie
 export type RelationshipPatch = typeof RelationshipPatch.Type
 
 /** Reads as it was at an instant. */
-const asOf = { asOf: Schema.optional(Instant) }
+const asOf = {
+  asOf: told(
+    Instant,
+    "Reads as it was at this instant, to the millisecond, e.g. 2026-11-20T23:30:00Z; the + of an offset is written %2B"
+  )
+}
 
 /** Reads as one version left it, or as it was at an instant. */
 const moment = {
-  version: Schema.optional(Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(1))),
+  version: told(
+    Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(1)),
+    "Reads as this version left it, from 1; not together with asOf"
+  ),
   ...asOf
 }
 
@@ -75,6 +83,8 @@ const deletion = {
 const deletionText =
   "Deletes it as a last version; its history stays and it can be restored. With `purge=true` (for admins) its versions, its relationships and what its events said are removed for good. A purge does not reach into what agents did: what they read of it or wrote about it stays in the contexts and events of their runs, in tool calls and in tasks. `If-Match` names the version that the caller knows; at another version nothing happens and the answer is 409."
 
+const whereText = `A JSON list of at most ${filterBounds.maxConditions} conditions that all must hold, e.g. [{"property":"license","op":"eq","value":"MIT"}]. A property is a name, or a JSON pointer of at most ${filterBounds.maxSteps} steps (/author/name); a pointer walks through objects and never into lists. eq, ne, in (a list of at most ${filterBounds.maxChoices}), gt, gte, lt, lte (numbers, or texts by code point), contains (a text in a text, an element in a list), startsWith, exists (true or false).`
+
 const project = { projectId: ProjectId }
 const object = { projectId: ProjectId, objectId: ObjectId }
 const relationship = { projectId: ProjectId, relationshipId: RelationshipId }
@@ -86,37 +96,52 @@ export class ObjectsApi extends HttpApiGroup.make("objects")
       query: {
         ...PageQuery,
         ...asOf,
-        type: Schema.optional(Schema.String),
-        key: Schema.optional(Schema.String),
-        /** Words, or beginnings of words, that all occur in key, type or properties. */
-        query: Schema.optional(Schema.String.check(Schema.isMaxLength(500))),
-        /** A JSON list of conditions on properties that all must hold. */
-        where: Schema.optional(Schema.fromJsonString(PropertyFilters)),
-        /** `relevance` where words are searched, else `createdAt`; the newest come first. */
-        sort: Schema.optional(Schema.Literals(["createdAt", "updatedAt", "relevance"]))
+        type: told(Schema.String, "Only objects of this type, e.g. Package"),
+        key: told(Schema.String, "Only objects with exactly this key"),
+        query: told(
+          Schema.String.check(Schema.isMaxLength(500)),
+          "Words, or beginnings of words, that all occur in key, type or properties; at most 500 characters"
+        ),
+        where: told(Schema.fromJsonString(PropertyFilters), whereText),
+        sort: told(
+          Schema.Literals(["createdAt", "updatedAt", "relevance"]),
+          "What comes first: the newest, the last changed, or what fits query best; relevance where query is given, else createdAt"
+        )
       },
       success: Page(GraphObject),
       error: [NotFound, InvalidInput]
-    }),
+    }).annotate(
+      OpenApi.Description,
+      "Objects, found by type, key, words and conditions on their properties; now or as they were at an instant."
+    ),
     HttpApiEndpoint.post("create", "/objects", {
       params: project,
       payload: ObjectInput,
       success: GraphObject.pipe(HttpApiSchema.status(201)),
       error: [NotFound, Forbidden, Conflict, InvalidInput]
-    }),
+    }).annotate(
+      OpenApi.Description,
+      "Makes an object. `key` is a name that finds it again, unique for its type; where it is taken the answer is 409."
+    ),
     HttpApiEndpoint.get("get", "/objects/:objectId", {
       params: object,
       query: moment,
       success: GraphObject,
       error: [NotFound, InvalidInput]
-    }),
+    }).annotate(
+      OpenApi.Description,
+      "One object, now, as a version left it, or as it was at an instant. Its ETag is its version."
+    ),
     HttpApiEndpoint.patch("update", "/objects/:objectId", {
       params: object,
       headers: ifMatch,
       payload: ObjectPatch,
       success: GraphObject,
       error: [NotFound, Forbidden, Conflict, InvalidInput]
-    }),
+    }).annotate(
+      OpenApi.Description,
+      "Changes properties by a JSON merge patch: null removes one, what is not named stays. `If-Match` or `expectedVersion` names the version that the caller knows; at another the answer is 409."
+    ),
     HttpApiEndpoint.delete("delete", "/objects/:objectId", {
       params: object,
       headers: ifMatch,
@@ -124,51 +149,59 @@ export class ObjectsApi extends HttpApiGroup.make("objects")
       success: HttpApiSchema.NoContent,
       error: [NotFound, Forbidden, Conflict, InvalidInput]
     }).annotate(OpenApi.Description, deletionText),
-    /** Brings a deleted object back as a new version, with the relationships that were deleted with it. */
     HttpApiEndpoint.post("restore", "/objects/:objectId/restore", {
       params: object,
       success: GraphObject,
       error: [NotFound, Forbidden, Conflict]
-    }),
+    }).annotate(
+      OpenApi.Description,
+      "Brings a deleted object back as a new version, with the relationships that were deleted with it."
+    ),
     HttpApiEndpoint.get("history", "/objects/:objectId/history", {
       params: object,
       query: PageQuery,
       success: Page(ObjectVersion),
       error: [NotFound, InvalidInput]
-    }),
-    /** What the object is related to, nearest first. */
+    }).annotate(
+      OpenApi.Description,
+      "Every version, newest first, with who made it and why; also of a deleted object."
+    ),
     HttpApiEndpoint.get("neighbors", "/objects/:objectId/neighbors", {
       params: object,
       query: {
         ...asOf,
-        depth: Schema.optional(
+        depth: told(
           Schema.FiniteFromString.check(
             Schema.isInt(),
             Schema.isBetween({ minimum: 1, maximum: neighborBounds.maxDepth })
-          )
+          ),
+          `How many relationships to go, from 1 to ${neighborBounds.maxDepth}; 1 by itself`
         ),
-        direction: Schema.optional(Direction),
-        /** Follows relationships of this type only. */
-        type: Schema.optional(Schema.String),
+        direction: told(
+          Direction,
+          "Follows relationships that begin at the object (out), end at it (in), or both, which is the default"
+        ),
+        type: told(Schema.String, "Follows relationships of this type only"),
         limit: PageQuery.limit
       },
       success: Neighborhood,
       error: [NotFound, InvalidInput]
-    }),
-    /** Why each property has its value: event, actor, run, tool call, approver, back to the root event. */
+    }).annotate(OpenApi.Description, "What the object is related to, nearest first, itself left out."),
     HttpApiEndpoint.get("provenance", "/objects/:objectId/provenance", {
       params: object,
-      query: { property: Schema.optional(Schema.String) },
+      query: { property: told(Schema.String, "Only this property, also where it was removed") },
       success: Provenance,
       error: [NotFound, InvalidInput]
-    }),
-    /** What was removed for good, by whom and when. */
+    }).annotate(
+      OpenApi.Description,
+      "Why each property has its value: event, actor, run, tool call, approver, back to the root event. Of a deleted object the last values, with who deleted it."
+    ),
     HttpApiEndpoint.get("purges", "/purges", {
       params: project,
       query: PageQuery,
       success: Page(Purge),
       error: [NotFound, InvalidInput]
-    })
+    }).annotate(OpenApi.Description, "What was removed for good, by whom and when, newest first.")
   )
   .prefix("/api/projects/:projectId")
   .middleware(RequestJudgement)
@@ -181,34 +214,45 @@ export class RelationshipsApi extends HttpApiGroup.make("relationships")
       query: {
         ...PageQuery,
         ...asOf,
-        type: Schema.optional(Schema.String),
-        fromId: Schema.optional(ObjectId),
-        toId: Schema.optional(ObjectId),
-        /** Either end. */
-        objectId: Schema.optional(ObjectId)
+        type: told(Schema.String, "Only relationships of this type, e.g. DEPENDS_ON"),
+        fromId: told(ObjectId, "Only those that begin at this object"),
+        toId: told(ObjectId, "Only those that end at this object"),
+        objectId: told(ObjectId, "Only those that begin or end at this object")
       },
       success: Page(Relationship),
       error: [NotFound, InvalidInput]
-    }),
+    }).annotate(
+      OpenApi.Description,
+      "Relationships, found by type and ends; now or as they were at an instant. Newest first."
+    ),
     HttpApiEndpoint.post("create", "/relationships", {
       params: project,
       payload: RelationshipInput,
       success: Relationship.pipe(HttpApiSchema.status(201)),
       error: [NotFound, Forbidden, Conflict, InvalidInput]
-    }),
+    }).annotate(
+      OpenApi.Description,
+      "Relates two objects. There is one relationship of a type from one object to another; where it is there already the answer is 409."
+    ),
     HttpApiEndpoint.get("get", "/relationships/:relationshipId", {
       params: relationship,
       query: moment,
       success: Relationship,
       error: [NotFound, InvalidInput]
-    }),
+    }).annotate(
+      OpenApi.Description,
+      "One relationship, now, as a version left it, or as it was at an instant. Its ETag is its version."
+    ),
     HttpApiEndpoint.patch("update", "/relationships/:relationshipId", {
       params: relationship,
       headers: ifMatch,
       payload: RelationshipPatch,
       success: Relationship,
       error: [NotFound, Forbidden, Conflict, InvalidInput]
-    }),
+    }).annotate(
+      OpenApi.Description,
+      "Changes properties by a JSON merge patch; type and ends never change. `If-Match` or `expectedVersion` names the version that the caller knows; at another the answer is 409."
+    ),
     HttpApiEndpoint.delete("delete", "/relationships/:relationshipId", {
       params: relationship,
       headers: ifMatch,
@@ -216,18 +260,23 @@ export class RelationshipsApi extends HttpApiGroup.make("relationships")
       success: HttpApiSchema.NoContent,
       error: [NotFound, Forbidden, Conflict, InvalidInput]
     }).annotate(OpenApi.Description, deletionText),
-    /** Brings a deleted relationship back as a new version. */
     HttpApiEndpoint.post("restore", "/relationships/:relationshipId/restore", {
       params: relationship,
       success: Relationship,
       error: [NotFound, Forbidden, Conflict]
-    }),
+    }).annotate(
+      OpenApi.Description,
+      "Brings a deleted relationship back as a new version; both its objects must be there."
+    ),
     HttpApiEndpoint.get("history", "/relationships/:relationshipId/history", {
       params: relationship,
       query: PageQuery,
       success: Page(RelationshipVersion),
       error: [NotFound, InvalidInput]
-    })
+    }).annotate(
+      OpenApi.Description,
+      "Every version, newest first, with who made it and why; also of a deleted relationship."
+    )
   )
   .prefix("/api/projects/:projectId")
   .middleware(RequestJudgement)
@@ -235,18 +284,21 @@ export class RelationshipsApi extends HttpApiGroup.make("relationships")
 
 export class FeedApi extends HttpApiGroup.make("feed")
   .add(
-    /** A JSON page in feed order; with `Accept: text/event-stream` the live feed, ids being positions. */
     HttpApiEndpoint.get("events", "/events", {
       params: project,
       query: {
         ...PageQuery,
-        after: Schema.optional(
-          Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0))
+        after: told(
+          Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0)),
+          "Only events behind this position of the feed, from 0"
         )
       },
       success: Page(GraphEvent),
       error: [NotFound, InvalidInput]
-    })
+    }).annotate(
+      OpenApi.Description,
+      "A JSON page of what happened to the graph, in feed order; with `Accept: text/event-stream` the live feed, whose ids are positions."
+    )
   )
   .prefix("/api/projects/:projectId")
   .middleware(RequestJudgement)

@@ -5,10 +5,20 @@ import { Schema } from "effect"
 
 export const pageBounds = { defaultLimit: 50, maxLimit: 200 } as const
 
+/** A parameter that may be left out, with what the contract says of it. */
+export const told = <S extends Schema.Top>(schema: S, description: string) =>
+  Schema.optional(schema).pipe(Schema.annotateKey({ description }))
+
 /** The query of every list. `cursor` is what the page before gave as `nextCursor`. */
 export const PageQuery = {
-  cursor: Schema.optional(Schema.String.check(Schema.isBetweenLength(1, 200))),
-  limit: Schema.optional(Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(1)))
+  cursor: told(
+    Schema.String.check(Schema.isBetweenLength(1, 200)),
+    "Goes on behind the page that gave this as nextCursor; the other parameters stay the same"
+  ),
+  limit: told(
+    Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(1)),
+    `At most so many, from 1; ${pageBounds.defaultLimit} by itself, and more than ${pageBounds.maxLimit} is taken as ${pageBounds.maxLimit}`
+  )
 }
 
 export interface PageRequest {

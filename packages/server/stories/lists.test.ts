@@ -221,6 +221,27 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("says what every operation and every query parameter of the graph is", () =>
+      Effect.gen(function* () {
+        const { doors } = yield* SharedServer
+        const document: Json = (yield* doors.send("GET", "/openapi.json")).body
+        const operations = Object.values<Json>(document.paths)
+          .flatMap((item) => Object.values<Json>(item))
+          .filter((operation) => ["objects", "relationships", "feed"].includes(operation.tags[0]))
+        expect(operations.length).toBeGreaterThan(15)
+        for (const { operationId, description, parameters } of operations) {
+          const untold = parameters
+            .filter((parameter: Json) => parameter.in === "query")
+            .filter(({ schema }: Json) => !JSON.stringify(schema).includes('"description"'))
+            .map((parameter: Json) => parameter.name)
+          expect([operationId, description, untold]).toEqual([operationId, expect.any(String), []])
+        }
+        const list = document.paths["/api/projects/{projectId}/objects"].get
+        const where = list.parameters.find((parameter: Json) => parameter.name === "where")
+        expect(JSON.stringify(where)).toContain("never into lists")
+      })
+    )
+
     it.effect("says at the deletion that a purge leaves what agents read", () =>
       Effect.gen(function* () {
         const { doors } = yield* SharedServer
