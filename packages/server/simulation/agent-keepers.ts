@@ -16,7 +16,7 @@ import { Triggers } from "../src/dispatch/triggers.ts"
 import { Objects } from "../src/graph/objects.ts"
 import { KillSwitches } from "../src/run/kill-switches.ts"
 import { ProcessingLog } from "../src/run/processing-log.ts"
-import type { Person, Told } from "./people.ts"
+import type { Acknowledged, Person, Told } from "./people.ts"
 
 const by = "ada" as UserId
 
@@ -98,7 +98,10 @@ export const halt = Effect.fnUntraced(function* (
 })
 
 /** Lets agents handle again what failed, or what they have not handled. */
-export const retry = Effect.fnUntraced(function* ({ chance, ask }: Person, agents: ReadonlyArray<Agent>) {
+export const retry = Effect.fnUntraced(function* (
+  { acknowledged, chance, ask }: Person,
+  agents: ReadonlyArray<Agent>
+) {
   for (let n = chance.between(1, 3); n > 0; n--) {
     yield* Effect.sleep(chance.between(100, 1_200))
     for (const { id } of agents) {
@@ -110,7 +113,7 @@ export const retry = Effect.fnUntraced(function* ({ chance, ask }: Person, agent
           if (agent === undefined) return
           if (kind === 0) yield* retryOne(agent, status)
           else if (kind === 1) yield* (yield* Retries).redrive(agent, undefined)
-          else yield* askFor(agent)
+          else yield* askFor(agent, acknowledged)
         })
       )
     }
@@ -122,9 +125,10 @@ const retryOne = Effect.fnUntraced(function* (agent: Agent, status: "failed" | "
   if (entry !== undefined) yield* (yield* Retries).retry(agent, entry, by)
 })
 
-const askFor = Effect.fnUntraced(function* (agent: Agent) {
+const askFor = Effect.fnUntraced(function* (agent: Agent, { named }: Acknowledged) {
   const objects = yield* (yield* Objects).list({}, "createdAt", undefined, 2)
   const wanted = { type: "objects" as const, ids: objects.map(({ object }) => object.id) }
+  for (const objectId of wanted.ids) named.push({ agentId: agent.id, objectId })
   yield* (yield* BatchTriggers).trigger(agent, wanted, by)
 })
 

@@ -7,7 +7,7 @@
 import type { AgentId } from "@tropism/domain/ids"
 import { findRefusal, isOfNoConcern } from "@tropism/domain/refusal"
 import type { AgentRow, EntryRow, EventRow, Rows } from "./rows.ts"
-import { type Checker, isAskedFor, keyOf, unless } from "./remains.ts"
+import { askedFor, type Checker, keyOf, unless } from "./remains.ts"
 
 /** What should have become of an event and an agent. */
 type Due = "nothing" | "entry" | { readonly refusal: string }
@@ -40,9 +40,10 @@ const isDone = (due: Due, tries: ReadonlyArray<EntryRow>, refusals: EventRow["re
 }
 
 /** Every event that an agent listens to has its entry, or a reason why not. */
-const everyEventAnswered: Checker = ({ agents, chainLimits, entries, events, runs }) => {
-  const asked = new Set(runs.filter(isAskedFor).map(({ id }) => id))
-  const own = entries.filter((entry) => !asked.has(entry.runId ?? ""))
+const everyEventAnswered: Checker = (remains) => {
+  const { agents, chainLimits, entries, events } = remains
+  const isAsked = askedFor(remains)
+  const own = entries.filter((entry) => !isAsked(entry))
   const triesOf = Map.groupBy(own, (entry) => keyOf(entry.agentId, entry.eventId))
   return agents.flatMap((agent) =>
     events.flatMap((event) => {
@@ -62,8 +63,9 @@ const everyEventAnswered: Checker = ({ agents, chainLimits, entries, events, run
 }
 
 /** No agent that ignores itself is woken by what it did, unless a person asks for it. */
-const notWokenByItself: Checker = ({ agents, entries, events, runs }) => {
-  const asked = new Set(runs.filter(isAskedFor).map(({ id }) => id))
+const notWokenByItself: Checker = (remains) => {
+  const { agents, entries, events } = remains
+  const isAsked = askedFor(remains)
   const eventById = new Map(events.map((event) => [event.id, event]))
   const ignoring = new Set(
     agents
@@ -75,7 +77,7 @@ const notWokenByItself: Checker = ({ agents, entries, events, runs }) => {
   return entries.flatMap((entry) =>
     unless(
       !ignoring.has(entry.agentId) ||
-        asked.has(entry.runId ?? "") ||
+        isAsked(entry) ||
         eventById.get(entry.eventId)?.actorId !== entry.agentId,
       `entry ${entry.id}: the agent was woken by its own change`
     )

@@ -56,6 +56,8 @@ export interface Acknowledged {
   readonly rejected: Array<TaskId>
   readonly said: Array<{ readonly context: string; readonly content: string }>
   readonly delivered: Array<{ readonly id: string; readonly runId: RunId }>
+  /** Agents and objects that a person named in a batch, acknowledged or not: what waits for its run does not say who asked. */
+  readonly named: Array<{ readonly agentId: AgentId; readonly objectId: string }>
   /** What agents had written by themselves when a right to write was taken from them for good. */
   readonly restrained: Array<{ readonly agentId: AgentId; readonly written: ReadonlyArray<string> }>
   /** What agents had written when a kill switch was on, and before it was turned off. */
@@ -68,6 +70,7 @@ export const nothingAcknowledged = (): Acknowledged => ({
   rejected: [],
   said: [],
   delivered: [],
+  named: [],
   restrained: [],
   halted: []
 })

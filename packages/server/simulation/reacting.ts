@@ -29,7 +29,8 @@ export const drawReaction = (
 ): ReactionInput => ({
   concurrencyStrategy: chance.pick(["skip", "parallel", "latest", "queue"]),
   debounceMs: sometimes(chance, 5, () => chance.between(100, 1_200)),
-  maxWaitMs: sometimes(chance, 4, () => chance.between(300, 2_500)),
+  // Never shorter than a debounce, which the definition refuses.
+  maxWaitMs: sometimes(chance, 4, () => chance.between(1_200, 3_500)),
   batchSize: sometimes(chance, 6, () => chance.between(2, 3)),
   rateLimit: sometimes(chance, 8, () => ({
     maxRuns: chance.between(1, 2),

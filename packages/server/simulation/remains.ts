@@ -5,7 +5,7 @@
  * sentence for each thing that should not be.
  */
 import type { Acknowledged } from "./people.ts"
-import type { Rows, RunRow } from "./rows.ts"
+import type { EntryRow, Rows, RunRow } from "./rows.ts"
 
 /** The rows, and what people and servers noticed while they came to be. */
 export interface Remains extends Rows {
@@ -36,3 +36,15 @@ export const keyOf = (...parts: ReadonlyArray<string | number>): string => parts
 
 /** Whether a person asked for the run: then it begins a chain of its own, whatever events it handles. */
 export const isAskedFor = (run: RunRow): boolean => run.rootEventId === run.id
+
+/** Answers whether a person asked for an entry: by its run, or by naming its object where a rule had refused the event. */
+export const askedFor = ({ acknowledged, events, runs }: Remains): ((entry: EntryRow) => boolean) => {
+  const asked = new Set(runs.filter(isAskedFor).map(({ id }) => id))
+  const named = new Set(acknowledged.named.map(({ agentId, objectId }) => keyOf(agentId, objectId)))
+  const refused = new Set(
+    events.flatMap(({ id, refusals }) => refusals.map(({ agentId }) => keyOf(agentId, id)))
+  )
+  return ({ agentId, eventId, graphObjectId, runId }) =>
+    asked.has(runId ?? "") ||
+    (named.has(keyOf(agentId, graphObjectId)) && refused.has(keyOf(agentId, eventId)))
+}
