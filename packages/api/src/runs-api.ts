@@ -20,7 +20,8 @@ export const ToolCallRecord = Schema.Struct({
   callId: Schema.String,
   tool: Schema.String,
   arguments: Schema.Json,
-  status: Schema.Literals(["completed", "failed", "refused"]),
+  /** `started`: its outcome is still to come; `unknown`: nobody knows it; `abandoned`: nobody wants it any more. */
+  status: Schema.Literals(["started", "completed", "failed", "refused", "unknown", "abandoned"]),
   /** What the gate decided for a change; null for a tool that changes nothing. */
   decision: Schema.NullOr(Schema.Literals(["execute", "suggest", "refuse"])),
   result: Schema.Json,

@@ -6,13 +6,16 @@
  * it started with. There is one agent entity: no definition row beside it.
  */
 import { Schema } from "effect"
+import { Budget } from "./budget.ts"
 import { Capabilities, ExecutionMode, HybridPolicy } from "./capability.ts"
+import { defineFlowStep, flowBounds, FlowStep, FlowStepInput, FlowType } from "./flow.ts"
 import { AgentId, Timestamp } from "./ids.ts"
 import { ModelConfig } from "./model-config.ts"
 import { canonicalJson } from "./json.ts"
 import { defineReaction, ReactionConfig, ReactionInput } from "./reaction.ts"
 import { findReactionFault } from "./reaction-faults.ts"
 import { CatchUp, OverlapPolicy } from "./schedule.ts"
+import { ToolPatterns } from "./tool-pattern.ts"
 
 export const TriggerType = Schema.Literals(["reaction", "schedule", "manual", "webhook"])
 export type TriggerType = typeof TriggerType.Type
@@ -28,9 +31,10 @@ export const AgentName = Schema.String.check(
   })
 )
 
-const ToolPattern = Schema.String.check(
-  Schema.isPattern(/^[A-Za-z0-9_*-]+\.[A-Za-z0-9_*-]+$/, {
-    message: "A tool is named server.tool, with * as a wildcard: graph.* or graph.get_object"
+/** An agent that may be spawned: its name, with * as a wildcard. */
+const AgentPattern = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9_.*-]{1,100}$/, {
+    message: "A sub-agent is named by its name, with * as a wildcard: researcher or research-*"
   })
 )
 
@@ -46,6 +50,9 @@ export type RetryPolicy = typeof RetryPolicy.Type
 /** What an agent's safeguards are when its definition says nothing of them. */
 export const safeguardDefaults = { maxPendingRuns: 1_000, disableAfterFailures: 10 } as const
 
+/** How long a run may take, in milliseconds: up to a week. */
+export const TimeoutMs = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 604_800_000 }))
+
 const PromptText = Schema.String.check(Schema.isBetweenLength(1, 100_000))
 
 const fields = {
@@ -54,8 +61,10 @@ const fields = {
   prompt: PromptText,
   systemPrompt: opt(Schema.String.check(Schema.isMaxLength(100_000))),
   model: opt(ModelConfig),
-  flowType: opt(Schema.Literals(["single"])),
-  tools: opt(Schema.Array(ToolPattern).check(Schema.isMaxLength(100))),
+  flowType: opt(FlowType),
+  steps: opt(Schema.Array(FlowStepInput).check(Schema.isMaxLength(flowBounds.maxSteps))),
+  maxIterations: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: flowBounds.maxIterations }))),
+  tools: opt(ToolPatterns),
   triggerType: TriggerType,
   cronSchedule: opt(Schema.String.check(Schema.isBetweenLength(1, 200))),
   timezone: opt(Schema.String.check(Schema.isBetweenLength(1, 100))),
@@ -64,6 +73,10 @@ const fields = {
   hybridPolicy: opt(HybridPolicy),
   capabilities: opt(Capabilities),
   maxSteps: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))),
+  defaultTimeoutMs: opt(TimeoutMs),
+  budget: opt(Budget),
+  subAgents: opt(Schema.Array(AgentPattern).check(Schema.isMaxLength(100))),
+  repeatableTools: opt(ToolPatterns),
   catchUp: opt(CatchUp),
   overlapPolicy: opt(OverlapPolicy),
   retryPolicy: opt(RetryPolicy),
@@ -92,7 +105,11 @@ export const AgentDefinition = Schema.Struct({
   prompt: Schema.String,
   systemPrompt: Schema.NullOr(Schema.String),
   model: Schema.NullOr(ModelConfig),
-  flowType: Schema.Literals(["single"]),
+  flowType: FlowType,
+  /** The steps of a sequential flow, or of each iteration of a loop. */
+  steps: Schema.Array(FlowStep),
+  /** Of a loop; null for the other flows. */
+  maxIterations: Schema.NullOr(Schema.Int),
   tools: Schema.Array(Schema.String),
   triggerType: TriggerType,
   cronSchedule: Schema.NullOr(Schema.String),
@@ -101,7 +118,15 @@ export const AgentDefinition = Schema.Struct({
   executionMode: ExecutionMode,
   hybridPolicy: Schema.NullOr(HybridPolicy),
   capabilities: Schema.NullOr(Capabilities),
+  /** Model requests of one run; null is unbounded, and 50 for a run that another spawned (S002-R18, R19). */
   maxSteps: Schema.NullOr(Schema.Int),
+  /** How long a run may take before it is asked to stop; null is unbounded (S002-R26). */
+  defaultTimeoutMs: Schema.NullOr(Schema.Int),
+  budget: Schema.NullOr(Budget),
+  /** Names of the agents that it may spawn, with * as a wildcard; [] is none. */
+  subAgents: Schema.Array(Schema.String),
+  /** Tools that may be called again and again with the same arguments, such as one that polls. */
+  repeatableTools: Schema.Array(Schema.String),
   /** Which missed instants of a schedule are made up for after downtime. */
   catchUp: CatchUp,
   /** What a schedule does when its earlier run has not ended. */
@@ -136,6 +161,8 @@ export const defineAgent = (input: AgentInput): AgentDefinition => ({
   systemPrompt: input.systemPrompt ?? null,
   model: input.model ?? null,
   flowType: input.flowType ?? "single",
+  steps: (input.steps ?? []).map(defineFlowStep),
+  maxIterations: input.maxIterations ?? (input.flowType === "loop" ? flowBounds.defaultIterations : null),
   tools: input.tools ?? [],
   triggerType: input.triggerType,
   cronSchedule: input.cronSchedule?.trim().replace(/\s+/g, " ") ?? null,
@@ -145,6 +172,10 @@ export const defineAgent = (input: AgentInput): AgentDefinition => ({
   hybridPolicy: input.hybridPolicy ?? null,
   capabilities: input.capabilities ?? null,
   maxSteps: input.maxSteps ?? null,
+  defaultTimeoutMs: input.defaultTimeoutMs ?? null,
+  budget: input.budget ?? null,
+  subAgents: input.subAgents ?? [],
+  repeatableTools: input.repeatableTools ?? [],
   catchUp: input.catchUp ?? "one",
   overlapPolicy: input.overlapPolicy ?? "skip",
   retryPolicy: input.retryPolicy ?? null,
@@ -155,7 +186,13 @@ export const defineAgent = (input: AgentInput): AgentDefinition => ({
 
 /** Changes a definition by a patch: absent fields stay, null goes back to the default. */
 export const patchAgent = (definition: AgentDefinition, patch: AgentPatch): AgentDefinition =>
-  defineAgent({ ...definition, ...patch })
+  defineAgent({ ...definition, ...withoutIterations(definition, patch), ...patch })
+
+/** A loop that becomes another flow takes its iterations along with it only where the patch says so. */
+const withoutIterations = ({ flowType }: AgentDefinition, patch: AgentPatch): AgentPatch =>
+  flowType === "loop" && patch.flowType !== undefined && patch.flowType !== "loop"
+    ? { maxIterations: null }
+    : {}
 
 /** A definition that contradicts itself, with a JSON pointer to the wrong place. */
 export interface DefinitionFault {
@@ -187,17 +224,41 @@ export const findDefinitionFault = (
       message: "An agent with triggerType schedule needs a cronSchedule, e.g. 0 9 * * 1-5"
     }
   }
+  const inFlow =
+    isNew("flowType", definition, before) ||
+    isNew("steps", definition, before) ||
+    isNew("maxIterations", definition, before)
+      ? findFlowFault(definition)
+      : undefined
+  if (inFlow) return inFlow
   const { reactionConfig, tools } = definition
   const inRule =
     reactionConfig && isNew("reactionConfig", definition, before)
       ? findReactionFault(reactionConfig)
       : undefined
-  return inRule ?? (isNew("tools", definition, before) ? findTwice(tools) : undefined)
+  return inRule ?? (isNew("tools", definition, before) ? findTwice("/tools", tools) : undefined)
 }
 
-const findTwice = (tools: ReadonlyArray<string>): DefinitionFault | undefined => {
+/** What a flow's type demands of its steps and iterations. */
+const findFlowFault = ({ flowType, maxIterations, steps }: AgentDefinition): DefinitionFault | undefined => {
+  if (flowType === "sequential" && steps.length === 0)
+    return { pointer: "/steps", message: "A sequential flow needs at least one step: {name, prompt}" }
+  if (flowType === "single" && steps.length > 0)
+    return { pointer: "/steps", message: "A single flow has no steps: set flowType to sequential or loop" }
+  if (flowType !== "loop" && maxIterations !== null)
+    return { pointer: "/maxIterations", message: "Only a loop has iterations: set flowType to loop" }
+  for (const [index, { name, tools }] of steps.entries()) {
+    if (steps.findIndex((step) => step.name === name) < index)
+      return { pointer: `/steps/${index}/name`, message: `There are two steps named ${name}` }
+    const twice = findTwice(`/steps/${index}/tools`, tools ?? [])
+    if (twice) return twice
+  }
+  return undefined
+}
+
+const findTwice = (pointer: string, tools: ReadonlyArray<string>): DefinitionFault | undefined => {
   const index = tools.findIndex((tool, place) => tools.indexOf(tool) < place)
   return index === -1
     ? undefined
-    : { pointer: `/tools/${index}`, message: `The tool ${tools[index]} is named twice: name it once` }
+    : { pointer: `${pointer}/${index}`, message: `The tool ${tools[index]} is named twice: name it once` }
 }

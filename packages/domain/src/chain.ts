@@ -66,8 +66,16 @@ export interface ChainUse {
 
 export const nothingUsed: ChainUse = { runs: 0, inputTokens: 0, outputTokens: 0, costMicros: 0 }
 
-/** A cap that a chain has reached. */
-export type ChainCap = "chainDepth" | "chainRuns" | "chainTokens" | "chainCost"
+/** A cap that a chain, a run or an agent has reached. */
+export type ChainCap =
+  | "chainDepth"
+  | "chainRuns"
+  | "chainTokens"
+  | "chainCost"
+  | "runTokens"
+  | "runCost"
+  | "agentTokens"
+  | "agentCost"
 
 /** A cap that is reached, with the sentence that tells it. */
 export interface ReachedCap {
@@ -98,7 +106,7 @@ export const findSpentBudget = (
   if (maxCostUsd !== null && use.costMicros >= maxCostUsd * microsPerDollar)
     return {
       rule: "chainCost",
-      reason: `The chain that began with the same root event has spent its money: ${dollars(use.costMicros)} of ${dollars(maxCostUsd * microsPerDollar)}.`
+      reason: `The chain that began with the same root event has spent its money: ${tellDollars(use.costMicros)} of ${tellDollars(maxCostUsd * microsPerDollar)}.`
     }
   return undefined
 }
@@ -114,7 +122,9 @@ export const findReachedCap = (use: ChainUse, limits: ChainLimits): ReachedCap |
 
 export const microsPerDollar = 1_000_000
 
-const dollars = (micros: number): string => `$${(micros / microsPerDollar).toFixed(6).replace(/0{1,4}$/, "")}`
+/** Millionths of a dollar as a person reads them. */
+export const tellDollars = (micros: number): string =>
+  `$${(micros / microsPerDollar).toFixed(6).replace(/0{1,4}$/, "")}`
 
 /**
  * What a model request costs, in millionths of a dollar, rounded up; 0 without a price.

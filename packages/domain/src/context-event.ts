@@ -95,11 +95,47 @@ export class SetTimeoutEvent extends Schema.Class<SetTimeoutEvent>("SetTimeoutEv
   timeoutMs: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_600_000 }))
 }) {}
 
-/** The run has used its steps: one last request follows, with no tools. */
+/** Why a run is asked to come to an end by itself. */
+export const SoftStopReason = Schema.Literals(["stepLimit", "timeout"])
+export type SoftStopReason = typeof SoftStopReason.Type
+
+/** The run has used its steps or its time: one last request follows, with no tools (S002-R20, R26). */
 export class SoftStopEvent extends Schema.Class<SoftStopEvent>("SoftStopEvent")({
   type: Schema.tag("SoftStopEvent"),
   ...base,
-  reason: Schema.Literals(["stepLimit"]),
+  reason: SoftStopReason,
+  content: Text,
+  /** The run that is stopped; absent in logs of an earlier version. */
+  runId: Schema.optionalKey(RunId),
+  /** What the model had said of the answer that was broken off. */
+  partialText: Schema.optionalKey(Text)
+}) {}
+
+/** A step of a flow begins; its rendered prompt is what the model reads. */
+export class FlowStepStartedEvent extends Schema.Class<FlowStepStartedEvent>("FlowStepStartedEvent")({
+  type: Schema.tag("FlowStepStartedEvent"),
+  ...base,
+  step: Text,
+  /** The step's place in its iteration, from 0. */
+  index: Schema.Int,
+  /** From 1. */
+  iteration: Schema.Int,
+  content: Text
+}) {}
+
+/** The agent goes round in circles: the model is told so. */
+export class LoopWarningEvent extends Schema.Class<LoopWarningEvent>("LoopWarningEvent")({
+  type: Schema.tag("LoopWarningEvent"),
+  ...base,
+  reason: Schema.Literals(["cycle", "errorStreak"]),
+  content: Text
+}) {}
+
+/** Somebody let a paused run go on; `content` is what the model reads. */
+export class RunResumedEvent extends Schema.Class<RunResumedEvent>("RunResumedEvent")({
+  type: Schema.tag("RunResumedEvent"),
+  ...base,
+  by: Text,
   content: Text
 }) {}
 
@@ -124,7 +160,9 @@ export class AgentTurnInterruptedEvent extends Schema.Class<AgentTurnInterrupted
   type: Schema.tag("AgentTurnInterruptedEvent"),
   ...base,
   turnNumber: Schema.Int,
-  reason: Schema.Literals(["crash", "message", "cancelled", "stepLimit", "budget"])
+  reason: Schema.Literals(["crash", "message", "cancelled", "stepLimit", "timeout", "budget"]),
+  /** What the model had said of the answer that was broken off. */
+  partialText: Schema.optionalKey(Text)
 }) {}
 
 export class AgentTurnFailedEvent extends Schema.Class<AgentTurnFailedEvent>("AgentTurnFailedEvent")({
@@ -139,7 +177,9 @@ export class ToolCallStartedEvent extends Schema.Class<ToolCallStartedEvent>("To
   ...base,
   callId: Schema.String,
   tool: Schema.String,
-  arguments: Schema.Json
+  arguments: Schema.Json,
+  /** Who brings the outcome, where it comes later: a run that was spawned, or a person who was asked. */
+  waitsFor: Schema.optionalKey(Schema.Literals(["run", "person"]))
 }) {}
 
 export class ToolCallCompletedEvent extends Schema.Class<ToolCallCompletedEvent>("ToolCallCompletedEvent")({
@@ -168,6 +208,9 @@ export const ContextEvent = Schema.Union([
   SetLlmConfigEvent,
   SetTimeoutEvent,
   SoftStopEvent,
+  FlowStepStartedEvent,
+  LoopWarningEvent,
+  RunResumedEvent,
   AgentTurnStartedEvent,
   AgentTurnCompletedEvent,
   AgentTurnInterruptedEvent,

@@ -302,7 +302,7 @@ describe("the run's progress", () => {
     expect(fold(append(log, asks("More"), turnStarts(2), answers("", [], runB))).run).toMatchObject({
       id: runB,
       steps: 1,
-      isSoftStopped: false
+      softStop: Option.none()
     })
   })
 
@@ -329,7 +329,11 @@ describe("the run's progress", () => {
       turnBreaks(1, "crash"),
       turnStarts(2)
     )
-    expect(fold(log).run).toMatchObject({ steps: 1, isSoftStopped: true, isPaused: false })
+    expect(fold(log).run).toMatchObject({
+      steps: 1,
+      softStop: Option.some({ reason: "stepLimit", steps: 1 }),
+      pausedFor: Option.none()
+    })
   })
 
   it("S002-R45 forgives the steps before a pause when a turn begins after it", () => {
@@ -342,12 +346,16 @@ describe("the run's progress", () => {
       answers("So far"),
       turnBreaks(1, "stepLimit")
     )
-    expect(fold(paused).run).toMatchObject({ steps: 2, isPaused: true, isSoftStopped: true })
+    expect(fold(paused).run).toMatchObject({
+      steps: 2,
+      pausedFor: Option.some("stepLimit"),
+      softStop: Option.some({ reason: "stepLimit" })
+    })
     expect(fold(append(paused, asks("Go on"), turnStarts(2))).run).toMatchObject({
       steps: 2,
       stepsBeforeResume: 2,
-      isPaused: false,
-      isSoftStopped: false
+      pausedFor: Option.none(),
+      softStop: Option.none()
     })
   })
 })

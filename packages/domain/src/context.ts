@@ -9,13 +9,20 @@
  */
 import { Option, type Schema } from "effect"
 import {
+  type AgentTurnInterruptedEvent,
   type ContextEvent,
   type ContextEventId,
   eventNumber,
+  type FlowStepStartedEvent,
   type LoggedEvent,
+  type SoftStopEvent,
+  type SoftStopReason,
+  type ToolCallCompletedEvent,
   UnknownEvent
 } from "./context-event.ts"
+import { exitLoopTool, type FlowProgress } from "./flow.ts"
 import type { Message, ToolCall } from "./message.ts"
+import { noRepetition, type Repetition, warned, withCall, withError } from "./repetition.ts"
 import { addUsage, noUsage, type Usage } from "./run.ts"
 
 export interface LlmConfig {
@@ -30,9 +37,17 @@ export interface RunProgress {
   /** Steps that no longer count towards the limit: those before the run was paused and resumed. */
   readonly stepsBeforeResume: number
   readonly usage: Usage
-  readonly isSoftStopped: boolean
-  /** The step limit has ended its turn, and no turn has begun since. */
-  readonly isPaused: boolean
+  /** It was asked to stop, and no turn has begun since it was paused for that. */
+  readonly softStop: Option.Option<SoftStop>
+  /** A limit has ended its turn, and no turn has begun since. */
+  readonly pausedFor: Option.Option<"stepLimit" | "timeout" | "budget">
+}
+
+/** A run was asked to stop: why, when, and after how many steps. */
+export interface SoftStop {
+  readonly reason: SoftStopReason
+  readonly at: string
+  readonly steps: number
 }
 
 export interface ReducedContext {
@@ -58,6 +73,12 @@ export interface ReducedContext {
   readonly pendingCalls: ReadonlyArray<ToolCall>
   /** The turn that asked for the pending calls has ended, and not by a crash: they are no longer wanted. */
   readonly areCallsAbandoned: boolean
+  /** Of the pending calls those that were made and whose outcome somebody else brings, by their ids. */
+  readonly waitingCalls: Readonly<Record<string, "run" | "person">>
+  /** Whether the calls go round in circles. */
+  readonly repetition: Repetition
+  /** How far the flow has come; none before its first step, and in a single flow. */
+  readonly flow: Option.Option<FlowProgress>
   /** The last answer asked for no tool, and no turn has begun since because somebody asked for one. */
   readonly isAnswered: boolean
   /** What the last run has said last. */
@@ -71,8 +92,8 @@ const newRun = (id: string): RunProgress => ({
   steps: 0,
   stepsBeforeResume: 0,
   usage: noUsage,
-  isSoftStopped: false,
-  isPaused: false
+  softStop: Option.none(),
+  pausedFor: Option.none()
 })
 
 export const emptyContext: ReducedContext = {
@@ -88,6 +109,9 @@ export const emptyContext: ReducedContext = {
   isTurnDue: false,
   pendingCalls: [],
   areCallsAbandoned: false,
+  waitingCalls: {},
+  repetition: noRepetition,
+  flow: Option.none(),
   isAnswered: false,
   lastText: "",
   run: newRun(""),
@@ -145,11 +169,17 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
         ...state,
         heldMessages: [...state.heldMessages, { role: "user", content: event.content }]
       })
+    case "FlowStepStartedEvent":
+      return silently(beginStep(state, event))
+    case "RunResumedEvent":
+      return silently({
+        ...state,
+        heldMessages: [...state.heldMessages, { role: "user", content: event.content }]
+      })
     case "SoftStopEvent":
-      return instruct(
-        { ...state, run: { ...state.run, isSoftStopped: true }, isAnswered: false },
-        event.content
-      )
+      return softStop(state, event)
+    case "LoopWarningEvent":
+      return instruct({ ...state, repetition: warned(state.repetition) }, event.content)
     case "SetLlmConfigEvent":
       return silently({
         ...state,
@@ -160,20 +190,22 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
     case "AgentTurnStartedEvent":
       return silently(openTurn(state, event.turnNumber, event.id, event.timestamp))
     case "AgentTurnCompletedEvent":
+      return silently(closeTurn({ ...state, flow: Option.map(state.flow, withOutput) }))
     case "AgentTurnFailedEvent":
       return silently(closeTurn(state))
     case "AgentTurnInterruptedEvent":
-      if (event.reason === "crash")
-        return silently({ ...closeTurn(state), areCallsAbandoned: state.areCallsAbandoned, isTurnDue: true })
-      return silently({ ...closeTurn(state), run: { ...state.run, isPaused: event.reason === "stepLimit" } })
+      return interrupt(state, event)
     case "AssistantMessageEvent":
       return answer(state, event.runId, event.content, event.toolCalls, event.usage)
     case "ToolCallStartedEvent":
-      return silently(state)
+      return silently(startCall(state, event.callId, event.waitsFor))
     case "ToolCallCompletedEvent":
-      return withOutcome(state, event.callId, false, event.result)
-    case "ToolCallFailedEvent":
-      return withOutcome(state, event.callId, true, event.error)
+      return withOutcome(endLoop(state, event), event.callId, false, event.result)
+    case "ToolCallFailedEvent": {
+      const made = startCall(state, event.callId, undefined)
+      const repetition = withError(made.repetition, event.callId, event.error)
+      return withOutcome({ ...made, repetition }, event.callId, true, event.error)
+    }
   }
 }
 
@@ -206,10 +238,99 @@ const openTurn = (state: State, turnNumber: number, startedBy: ContextEventId, s
   isAnswered: state.isAnswered && !state.isTriggered,
   isTriggered: false,
   isTurnDue: false,
-  run: state.run.isPaused
-    ? { ...state.run, stepsBeforeResume: state.run.steps, isSoftStopped: false, isPaused: false }
+  repetition: state.isTriggered ? noRepetition : state.repetition,
+  run: Option.isSome(state.run.pausedFor)
+    ? {
+        ...state.run,
+        stepsBeforeResume: state.run.steps,
+        softStop: Option.none(),
+        pausedFor: Option.none()
+      }
     : state.run
 })
+
+/** A crash is nobody's wish: the next turn goes on where the log ends. A limit lets the run rest. */
+const interrupt = (state: State, { partialText, reason }: AgentTurnInterruptedEvent): Step => {
+  const { areCallsAbandoned } = state
+  if (reason === "crash") return silently({ ...closeTurn(state), areCallsAbandoned, isTurnDue: true })
+  const pausedFor =
+    reason === "stepLimit" || reason === "timeout" || reason === "budget"
+      ? Option.some(reason)
+      : Option.none()
+  const closed = closeTurn(state)
+  return silently({
+    ...closed,
+    lastText: partialText ? partialText : closed.lastText,
+    run: { ...closed.run, pausedFor }
+  })
+}
+
+/** The model is told to come to an end, after what it had said of an answer that was broken off. */
+const softStop = (state: State, event: SoftStopEvent): Step => {
+  const { content, partialText = "", reason, runId = state.run.id, timestamp } = event
+  const run = state.run.id === runId ? state.run : newRun(runId)
+  const stopped: State = {
+    ...state,
+    run: { ...run, softStop: Option.some({ reason, at: timestamp, steps: run.steps }) },
+    isAnswered: false,
+    lastText: partialText === "" ? state.lastText : partialText
+  }
+  const step = instruct(stopped, content)
+  // A request is broken off only while no call is pending, so the words stand where they belong.
+  return partialText === "" || state.pendingCalls.length > 0
+    ? step
+    : {
+        ...step,
+        said: [{ role: "assistant", content: [{ type: "text", text: partialText }] }, ...step.said]
+      }
+}
+
+const beginStep = (state: State, { content, index, iteration, step }: FlowStepStartedEvent): State => ({
+  ...state,
+  heldMessages: [...state.heldMessages, { role: "user", content }],
+  flow: Option.some({
+    step,
+    index,
+    iteration,
+    outputs: Option.match(state.flow, { onNone: () => ({}), onSome: ({ outputs }) => outputs }),
+    text: "",
+    isExited: false
+  })
+})
+
+/** A turn of a step is through: what the step said last is its output. */
+const withOutput = (flow: FlowProgress): FlowProgress => ({
+  ...flow,
+  outputs: { ...flow.outputs, [flow.step]: flow.text }
+})
+
+/** A call is counted when it is made, or refused, once. */
+const startCall = (state: State, callId: string, waitsFor: "run" | "person" | undefined): State => {
+  const call = state.pendingCalls.find(({ id }) => id === callId)
+  if (!call) return state
+  return {
+    ...state,
+    repetition: state.repetition.recent.some(({ id }) => id === callId)
+      ? state.repetition
+      : withCall(state.repetition, call),
+    waitingCalls: waitsFor === undefined ? state.waitingCalls : { ...state.waitingCalls, [callId]: waitsFor }
+  }
+}
+
+/** The agent has ended its loop, and may have said with what. */
+const endLoop = (state: State, { result, tool }: ToolCallCompletedEvent): State => {
+  if (tool !== exitLoopTool) return state
+  const output =
+    typeof result === "object" && result !== null && "output" in result && typeof result.output === "string"
+      ? result.output
+      : undefined
+  return {
+    ...state,
+    isAnswered: true,
+    lastText: output ?? state.lastText,
+    flow: Option.map(state.flow, (flow) => ({ ...flow, isExited: true, text: output ?? flow.text }))
+  }
+}
 
 const closeTurn = (state: State): State => ({
   ...state,
@@ -233,7 +354,9 @@ const answer = (
       pendingCalls: calls,
       areCallsAbandoned: false,
       isAnswered: calls.length === 0,
+      waitingCalls: {},
       lastText: text === "" && isSameRun ? state.lastText : text,
+      flow: text === "" ? state.flow : Option.map(state.flow, (flow) => ({ ...flow, text })),
       run: { ...run, steps: run.steps + 1, usage: addUsage(run.usage, usage) }
     },
     said: [
@@ -259,11 +382,21 @@ const unknownOutcome = "The outcome of this call is unknown."
 
 /** A second outcome of a call, or one of a call that nobody made, says nothing to the model. */
 const withOutcome = (state: State, callId: string, isFailure: boolean, result: Schema.Json): Step => ({
-  state: { ...state, pendingCalls: state.pendingCalls.filter((call) => call.id !== callId) },
+  state: {
+    ...state,
+    pendingCalls: state.pendingCalls.filter((call) => call.id !== callId),
+    waitingCalls: without(state.waitingCalls, callId)
+  },
   said: state.pendingCalls
     .filter((call) => call.id === callId)
     .map((call) => toolMessage(call, isFailure, result))
 })
+
+const without = <A>(calls: Readonly<Record<string, A>>, callId: string): Readonly<Record<string, A>> => {
+  if (!Object.hasOwn(calls, callId)) return calls
+  const { [callId]: _outcome, ...rest } = calls
+  return rest
+}
 
 const toolMessage = (call: ToolCall, isFailure: boolean, result: Schema.Json): Message => ({
   role: "tool",

@@ -156,7 +156,7 @@ describe("decide", () => {
 
   it("S002-R20 stops softly when the steps are used and the model still wants tools", () => {
     expect(next(twice, 1, 3)).toEqual({ type: "requestModel", withTools: true })
-    expect(next(twice, 1, 2)).toEqual({ type: "softStop" })
+    expect(next(twice, 1, 2)).toEqual({ type: "softStop", reason: "stepLimit" })
   })
 
   it("the calls of the last step are still made before the soft stop", () => {
@@ -170,14 +170,17 @@ describe("decide", () => {
   it("S002-R21 S002-R22 after the soft stop asks once more, without tools, and then pauses", () => {
     const stopped = append(twice, softStops)
     expect(next(stopped, 1, 2)).toEqual({ type: "requestModel", withTools: false })
-    expect(next(append(stopped, answers("So far: …")), 1, 2)).toEqual({ type: "pause" })
+    expect(next(append(stopped, answers("So far: …")), 1, 2)).toEqual({ type: "pause", reason: "stepLimit" })
   })
 
   it("S002-R23 S002-R24 refuses a tool after the soft stop and pauses", () => {
     const log = append(twice, softStops, answers("", ["c3", "c4"]))
     expect(next(log, 1, 2)).toMatchObject({ type: "refuseTool", call: { id: "c3" }, reason: "softStop" })
     expect(next(append(log, toolFails("c3")), 1, 2)).toMatchObject({ type: "refuseTool", call: { id: "c4" } })
-    expect(next(append(log, toolFails("c3"), toolFails("c4")), 1, 2)).toEqual({ type: "pause" })
+    expect(next(append(log, toolFails("c3"), toolFails("c4")), 1, 2)).toEqual({
+      type: "pause",
+      reason: "stepLimit"
+    })
   })
 
   it("a crash after the soft stop does not give the run new steps", () => {
@@ -187,7 +190,7 @@ describe("decide", () => {
 
   it("a crash between the turn's end and the run's pause leads to the pause and not to completion", () => {
     const paused = append(twice, softStops, answers("So far"), turnBreaks(1, "stepLimit"))
-    expect(next(paused, noTurn, 2)).toEqual({ type: "pause" })
+    expect(next(paused, noTurn, 2)).toEqual({ type: "pause", reason: "stepLimit" })
   })
 
   it("S002-R45 a run that is resumed has all its steps again", () => {
@@ -205,7 +208,7 @@ describe("decide", () => {
         2,
         2
       )
-    ).toEqual({ type: "softStop" })
+    ).toEqual({ type: "softStop", reason: "stepLimit" })
   })
 
   it("another run in the same context has steps of its own", () => {

@@ -2,25 +2,45 @@
  * The decider: what an actor does next, given what its log says.
  *
  * `decide` is pure, so a run that is taken over by another worker goes on
- * exactly where the log ends. It performs nothing; `server/run` does.
+ * exactly where the log ends. Steps, time, repetitions and flows are judged
+ * here, before anything is asked or called; `server/run` performs.
  */
 import { Option } from "effect"
 import type { ReducedContext } from "./context.ts"
+import type { SoftStopReason } from "./context-event.ts"
+import { type FlowPlace, type FlowPlan, nextPlace } from "./flow.ts"
 import type { ToolCall } from "./message.ts"
+import { findLoopWarning, type LoopWarning, repetitionBounds, timesInARow } from "./repetition.ts"
+
+/** Why a call is not made. */
+export type RefusalReason =
+  /** The run was asked to stop. */
+  | "softStop"
+  /** Its turn or its run has ended since. */
+  | "abandoned"
+  /** It was made too often in a row (S002-R33). */
+  | "doomLoop"
 
 export type Decision =
   /** A trigger waits and no turn is open. */
   | { readonly type: "startTurn"; readonly turnNumber: number }
+  /** The flow goes on with a step. */
+  | { readonly type: "startStep"; readonly place: FlowPlace }
   /** A turn is open that this attempt did not open: its worker died. */
   | { readonly type: "interruptTurn"; readonly turnNumber: number }
   | { readonly type: "requestModel"; readonly withTools: boolean }
   | { readonly type: "callTool"; readonly call: ToolCall }
-  /** The run has used its steps: say so to the model before its last request. */
-  | { readonly type: "softStop" }
-  /** The model asked for a tool after the soft stop, or for one whose turn or run has ended since. */
-  | { readonly type: "refuseTool"; readonly call: ToolCall; readonly reason: "softStop" | "abandoned" }
-  /** The last request after a soft stop is answered. */
-  | { readonly type: "pause" }
+  | { readonly type: "refuseTool"; readonly call: ToolCall; readonly reason: RefusalReason }
+  /** Every pending call was made, and somebody else brings its outcome: runs, or else people. */
+  | { readonly type: "wait"; readonly for: "run" | "person" }
+  /** The run has used its steps or its time: say so to the model before its last request. */
+  | { readonly type: "softStop"; readonly reason: SoftStopReason }
+  /** The agent goes round in circles: say so to the model before it is asked again. */
+  | { readonly type: "warn"; readonly reason: LoopWarning }
+  /** The last request after a soft stop is answered, or its grace is over. */
+  | { readonly type: "pause"; readonly reason: "stepLimit" | "timeout" | "budget" }
+  /** The agent did not stop to repeat itself (S002-R35). */
+  | { readonly type: "fail"; readonly reason: "doomLoop"; readonly call: ToolCall; readonly times: number }
   | { readonly type: "completeTurn"; readonly text: string }
   /** Nothing is left to do. */
   | { readonly type: "finish"; readonly text: string }
@@ -30,27 +50,73 @@ export interface DecisionInput {
   readonly runId: string
   /** The turn that this attempt opened, if it opened one. */
   readonly ownTurnNumber: number | undefined
-  readonly maxSteps: number
+  /** Null is unbounded (S002-R19). */
+  readonly maxSteps: number | null
+  /** The run has used its time (S002-R26). */
+  readonly isTimeUp?: boolean
+  /** The time that the last request after a soft stop may take is over (S002-R29). */
+  readonly isGraceOver?: boolean
+  /** What the run has to go through; absent for a single flow and for a conversation. */
+  readonly flow?: FlowPlan | undefined
+  /** Whether a tool may be called again and again with the same arguments. */
+  readonly mayRepeat?: (tool: string) => boolean
 }
 
-export const decide = ({ context, runId, ownTurnNumber, maxSteps }: DecisionInput): Decision => {
+export const decide = (input: DecisionInput): Decision => {
+  const { context, flow, isGraceOver = false, isTimeUp = false, maxSteps, ownTurnNumber, runId } = input
   const isOwnRun = context.run.id === runId
   const text = isOwnRun ? context.lastText : ""
-  if (Option.isNone(context.agentTurnStartedAtEventId)) {
-    if (context.isTurnDue) return { type: "startTurn", turnNumber: context.currentTurnNumber + 1 }
-    return isOwnRun && context.run.isPaused ? { type: "pause" } : { type: "finish", text }
-  }
+  if (Option.isNone(context.agentTurnStartedAtEventId)) return betweenTurns(context, isOwnRun, text, flow)
   if (ownTurnNumber !== context.currentTurnNumber)
     return { type: "interruptTurn", turnNumber: context.currentTurnNumber }
-  const isSoftStopped = isOwnRun && context.run.isSoftStopped
-  const steps = isOwnRun ? context.run.steps - context.run.stepsBeforeResume : 0
-  const [call] = context.pendingCalls
-  if (call) {
-    if (context.areCallsAbandoned || !isOwnRun) return { type: "refuseTool", call, reason: "abandoned" }
-    return isSoftStopped ? { type: "refuseTool", call, reason: "softStop" } : { type: "callTool", call }
+  const stopped = isOwnRun ? Option.getOrUndefined(context.run.softStop) : undefined
+  if (isTimeUp && stopped === undefined) return { type: "softStop", reason: "timeout" }
+  if (context.pendingCalls.length > 0) return withCalls(input, isOwnRun, stopped !== undefined)
+  if (stopped) {
+    const isAnswered = context.run.steps > stopped.steps
+    return isAnswered || isGraceOver
+      ? { type: "pause", reason: stopped.reason }
+      : { type: "requestModel", withTools: false }
   }
-  if (isSoftStopped) return steps > maxSteps ? { type: "pause" } : { type: "requestModel", withTools: false }
   if (context.isAnswered) return { type: "completeTurn", text }
-  if (steps >= maxSteps) return { type: "softStop" }
-  return { type: "requestModel", withTools: true }
+  const steps = isOwnRun ? context.run.steps - context.run.stepsBeforeResume : 0
+  if (maxSteps !== null && steps >= maxSteps) return { type: "softStop", reason: "stepLimit" }
+  const reason = findLoopWarning(context.repetition, input.mayRepeat ?? never)
+  return reason ? { type: "warn", reason } : { type: "requestModel", withTools: true }
+}
+
+const never = () => false
+
+/** No turn is open: a trigger, the next step of the flow, or the end. */
+const betweenTurns = (
+  context: ReducedContext,
+  isOwnRun: boolean,
+  text: string,
+  flow: FlowPlan | undefined
+): Decision => {
+  if (context.isTurnDue) return { type: "startTurn", turnNumber: context.currentTurnNumber + 1 }
+  const paused = isOwnRun ? Option.getOrUndefined(context.run.pausedFor) : undefined
+  if (paused) return { type: "pause", reason: paused }
+  const place = flow && nextPlace(flow, context.flow)
+  return place ? { type: "startStep", place } : { type: "finish", text }
+}
+
+/** The first pending call that nobody has made yet; where all were made, the run waits. */
+const withCalls = (
+  { context, mayRepeat = never }: DecisionInput,
+  isOwnRun: boolean,
+  isStopped: boolean
+): Decision => {
+  const reason = context.areCallsAbandoned || !isOwnRun ? "abandoned" : isStopped ? "softStop" : undefined
+  const isWaiting = (call: ToolCall) => Object.hasOwn(context.waitingCalls, call.id)
+  const call = context.pendingCalls.find((pending) => reason !== undefined || !isWaiting(pending))
+  if (!call)
+    return { type: "wait", for: Object.values(context.waitingCalls).includes("run") ? "run" : "person" }
+  if (reason) return { type: "refuseTool", call, reason }
+  const times = mayRepeat(call.name) ? 1 : timesInARow(context.repetition, call)
+  const isMade = context.repetition.recent.some(({ id }) => id === call.id)
+  if (isMade || times < repetitionBounds.warnAt) return { type: "callTool", call }
+  return times < repetitionBounds.failAt
+    ? { type: "refuseTool", call, reason: "doomLoop" }
+    : { type: "fail", reason: "doomLoop", call, times }
 }

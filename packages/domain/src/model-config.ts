@@ -11,14 +11,15 @@ import { Script } from "./script.ts"
 /** Accepts null as absent. */
 const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
 
-/** Who answers. `scripted` needs no network and says of itself that it is a script. */
+/** Who answers. `scripted` needs no network and says of itself that it is a script; so does `replay`, which answers as a recorded run was answered. */
 export const ModelProvider = Schema.Literals([
   "openai",
   "anthropic",
   "google",
   "google-vertex",
   "openai-compatible",
-  "scripted"
+  "scripted",
+  "replay"
 ])
 export type ModelProvider = typeof ModelProvider.Type
 
@@ -32,7 +33,7 @@ export const ModelPrice = Schema.Struct({ inputPerMillion: Dollars, outputPerMil
 })
 export type ModelPrice = typeof ModelPrice.Type
 
-/** A provider and one of its models. */
+/** A provider and one of its models; for `replay` the id of the recorded run. */
 export const ModelRef = Schema.Struct({ provider: ModelProvider, name: ModelName, price: opt(ModelPrice) })
 export type ModelRef = typeof ModelRef.Type
 

@@ -37,13 +37,30 @@ export const isTerminal = (status: RunStatus): boolean => transitions[status].le
 export const statesBefore = (status: RunStatus): ReadonlyArray<RunStatus> =>
   RunStatus.literals.filter((before) => transitions[before].includes(status))
 
-/** `stepLimit`: the steps are used up; `budget`: the tokens or the money of the chain are; `killSwitch`: somebody stopped all agents. */
-export const PauseReason = Schema.Literals(["stepLimit", "budget", "killSwitch"])
+/**
+ * Why a run rests.
+ *
+ * **Details** `stepLimit`, `timeout`, `budget`: it has used its steps, its time, or the tokens or money of the run, the
+ * agent or the chain, and goes on when somebody resumes it. `question`: it waits for a person's answer. `subAgents`: it
+ * waits for runs that it spawned. `killSwitch`: somebody stopped all agents.
+ */
+export const PauseReason = Schema.Literals([
+  "stepLimit",
+  "timeout",
+  "budget",
+  "question",
+  "subAgents",
+  "killSwitch"
+])
 export type PauseReason = typeof PauseReason.Type
+
+/** Whether a person may let a run go on that rests for this reason; the others go on by themselves. */
+export const isResumable = (reason: PauseReason): boolean =>
+  reason === "stepLimit" || reason === "timeout" || reason === "budget"
 
 /** What woke the agent; templates see it as `event`, `events` and `input`. */
 export const Trigger = Schema.Struct({
-  type: Schema.Literals(["reaction", "schedule", "manual", "webhook", "context"]),
+  type: Schema.Literals(["reaction", "schedule", "manual", "webhook", "context", "agent"]),
   input: Schema.optionalKey(Schema.Json),
   /** The instant a schedule was due. */
   dueAt: Schema.optionalKey(Timestamp),
@@ -79,6 +96,19 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   outputTokens: a.outputTokens + b.outputTokens
 })
 
+/** What one run may use. Null is unbounded. */
+export const RunLimits = Schema.Struct({
+  maxSteps: Schema.NullOr(Schema.Int),
+  timeoutMs: Schema.NullOr(Schema.Int),
+  /** Tokens read and written, sub-agents included. */
+  maxTokens: Schema.NullOr(Schema.Int),
+  maxCostUsd: Schema.NullOr(Schema.Finite)
+}).annotate({ identifier: "RunLimits" })
+export type RunLimits = typeof RunLimits.Type
+
+/** Limits that were set for one run and take precedence over its agent's (S002-R32); absent is the agent's. */
+export type LimitOverrides = Partial<RunLimits>
+
 export const Run = Schema.Struct({
   id: RunId,
   agentId: AgentId,
@@ -92,6 +122,15 @@ export const Run = Schema.Struct({
   stepCount: Schema.Int,
   attempt: Schema.Int,
   usage: Usage,
+  /** Dollars of its own model requests whose price is known. */
+  costUsd: Schema.Finite,
+  /** Tokens and dollars of the run and of every run below it. */
+  total: Schema.Struct({ usage: Usage, costUsd: Schema.Finite }),
+  limits: RunLimits,
+  /** The run that spawned this one; null for one that began by itself. */
+  parentRunId: Schema.NullOr(RunId),
+  /** How many runs spawned one another above this one. */
+  spawnDepth: Schema.Int,
   model: Schema.NullOr(Schema.String),
   rootEventId: Schema.NullOr(GraphEventId),
   depth: Schema.Int,

@@ -146,8 +146,8 @@ export const runLimits = {
   /** Claims of one run in all; after the last the run fails. */
   maxAttempts: 3,
   sweepIntervalMs: 1_000,
-  /** Steps of a run whose agent sets no bound: a wall, not a plan. */
-  maxSteps: 1_000,
+  /** The last request of a run whose time is up may take this long (S002-R27). */
+  graceMs: 30_000,
   /** A processing entry without a live run for this long is abandoned. */
   stuckAfterMs: 300_000,
   stuckIntervalMs: 30_000,

@@ -46,9 +46,11 @@ import { Tokens } from "./http/tokens.ts"
 import { Outbox } from "./outbox/outbox.ts"
 import { WakeUps } from "./outbox/wake-ups.ts"
 import { Actor } from "./run/actor.ts"
+import { childRuns } from "./run/children.ts"
 import { Endings } from "./run/endings.ts"
 import { KillSwitches } from "./run/kill-switches.ts"
 import { ProcessingLog } from "./run/processing-log.ts"
+import { questions } from "./run/questions.ts"
 import { Runs } from "./run/runs.ts"
 import { WaitingEntries } from "./run/waiting-entries.ts"
 import { Worker } from "./run/worker.ts"
@@ -99,7 +101,10 @@ const records = Layer.provideMerge(
   Layer.mergeAll(Tasks.layer, ToolCalls.layer, Runs.layer, ProcessingLog.layer, WaitingEntries.layer),
   transfer
 )
-const tools = Layer.provideMerge(Layer.mergeAll(GraphEffects.layer, runGuard, Endings.layer), records)
+const tools = Layer.provideMerge(
+  Layer.mergeAll(GraphEffects.layer, runGuard, childRuns, questions, Endings.layer),
+  records
+)
 const toolServers = Layer.provideMerge(ToolServers.layer, Layer.provideMerge(Toolbox.layer, tools))
 const runs = Layer.provideMerge(Worker.layer, Layer.provideMerge(Actor.layer, toolServers))
 const dispatch = Layer.mergeAll(

@@ -160,12 +160,14 @@ export class Agents extends Context.Service<
         const [row] = yield* sql`
           insert into kb.agents (id, project_id, name, version, role, prompt, system_prompt, model, flow_type, tools, trigger_type, cron_schedule,
             timezone, reaction_config, execution_mode, hybrid_policy, capabilities, max_steps, catch_up, overlap_policy, retry_policy,
-            max_pending_runs, disable_after_failures, enabled, enabled_at)
+            max_pending_runs, disable_after_failures, enabled, steps, max_iterations, default_timeout_ms, budget, sub_agents,
+            repeatable_tools, enabled_at)
           values (${id}, ${projectId}, ${c.name}, 1, ${c.role}, ${c.prompt}, ${c.systemPrompt}, ${c.model}::text::jsonb, ${c.flowType},
             ${definition.tools}::text[], ${c.triggerType}, ${c.cronSchedule}, ${c.timezone}, ${c.reactionConfig}::text::jsonb, ${c.executionMode},
             ${c.hybridPolicy}::text::jsonb, ${c.capabilities}::text::jsonb, ${c.maxSteps}, ${definition.catchUp}, ${definition.overlapPolicy},
             ${c.retryPolicy}::text::jsonb, ${definition.maxPendingRuns}, ${definition.disableAfterFailures}, ${definition.enabled},
-            case when ${definition.enabled} then now() end)
+            ${c.steps}::text::jsonb, ${c.maxIterations}, ${c.defaultTimeoutMs}, ${c.budget}::text::jsonb, ${definition.subAgents}::text[],
+            ${definition.repeatableTools}::text[], case when ${definition.enabled} then now() end)
           on conflict (project_id, name) where deleted_at is null do nothing returning id`
         if (!row) return yield* nameTaken(c.name)
         yield* keepVersion(id, 1, definition, { by, now: against.now })
@@ -199,6 +201,8 @@ export class Agents extends Context.Service<
             model = ${c.model}::text::jsonb, flow_type = ${c.flowType}, tools = ${definition.tools}::text[], trigger_type = ${c.triggerType},
             cron_schedule = ${c.cronSchedule}, timezone = ${c.timezone}, reaction_config = ${c.reactionConfig}::text::jsonb,
             execution_mode = ${c.executionMode}, hybrid_policy = ${c.hybridPolicy}::text::jsonb, capabilities = ${c.capabilities}::text::jsonb,
+            steps = ${c.steps}::text::jsonb, max_iterations = ${c.maxIterations}, default_timeout_ms = ${c.defaultTimeoutMs},
+            budget = ${c.budget}::text::jsonb, sub_agents = ${definition.subAgents}::text[], repeatable_tools = ${definition.repeatableTools}::text[],
             max_steps = ${c.maxSteps}, catch_up = ${definition.catchUp}, overlap_policy = ${definition.overlapPolicy},
             retry_policy = ${c.retryPolicy}::text::jsonb, max_pending_runs = ${definition.maxPendingRuns},
             disable_after_failures = ${definition.disableAfterFailures}, disabled_reason = case when ${definition.enabled} then null else disabled_reason end,

@@ -21,6 +21,7 @@ export const rootNames = [
   "relationship",
   "input",
   "steps",
+  "iteration",
   "agent",
   "project"
 ] as const

@@ -105,6 +105,7 @@ export class Triggers extends Context.Service<
           relationship: null,
           input: null,
           steps: {},
+          iteration: 1,
           agent,
           project
         }

@@ -17,7 +17,7 @@ import { fromAiSdk } from "./ai-sdk-model.ts"
 import type { AskedModel } from "./attempt.ts"
 import { loadBuiltInScripts } from "./built-in-scripts.ts"
 import { ModelUnavailable, type ResolvedModel } from "./model-request.ts"
-import { loadProviders, remoteProviders } from "./providers.ts"
+import { isRemote, loadProviders, remoteProviders } from "./providers.ts"
 import { askWithRetries, type Fallback } from "./retry.ts"
 import { type CompiledScript, compileScript } from "./script.ts"
 import { fromScript } from "./scripted-model.ts"
@@ -59,7 +59,7 @@ export class Models extends Context.Service<
         if (choice.model !== null) return choice.model
         if (preset !== null) {
           const ref = parseModelRef(preset, (provider) =>
-            provider === "scripted" ? choice.agentName : byName[provider].defaultModel
+            isRemote(provider) ? byName[provider].defaultModel : choice.agentName
           )
           if (ref !== null) return ref
           return yield* unavailable(
@@ -98,6 +98,8 @@ export class Models extends Context.Service<
         ref: ModelRef
       ): Effect.fn.Return<AskedModel, ModelUnavailable> {
         if (ref.provider === "scripted") return yield* openScript(choice, ref)
+        if (!isRemote(ref.provider))
+          return yield* unavailable(choice, `There is no recorded run ${ref.name} to replay`)
         const provider = byName[ref.provider]
         if (provider.missing !== null) {
           return yield* unavailable(

@@ -18,7 +18,7 @@ import { Config, Effect, Option, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 
 /** A provider that is reached over the network. */
-export type RemoteProvider = Exclude<ModelProvider, "scripted">
+export type RemoteProvider = Exclude<ModelProvider, "scripted" | "replay">
 
 /** In the order in which a server without `TROPISM_MODEL` looks for one it can use. */
 export const remoteProviders: ReadonlyArray<RemoteProvider> = [
@@ -28,6 +28,9 @@ export const remoteProviders: ReadonlyArray<RemoteProvider> = [
   "google-vertex",
   "openai-compatible"
 ]
+
+export const isRemote = (provider: ModelProvider): provider is RemoteProvider =>
+  remoteProviders.some((remote) => remote === provider)
 
 export interface Provider {
   /** The model that is asked where nobody named one. */

@@ -11,8 +11,11 @@
  */
 import type { NewEvent } from "@tropism/domain/context-event"
 import { emptyContext, type ReducedContext } from "@tropism/domain/context"
-import { decide, type Decision } from "@tropism/domain/decide"
-import { Context, Effect, Layer, type Scope } from "effect"
+import type { Decision } from "@tropism/domain/decide"
+import { planOf } from "@tropism/domain/flow"
+import { limitsOf } from "@tropism/domain/run-limits"
+import { allowsOffered } from "@tropism/domain/tool-pattern"
+import { Clock, Context, Effect, Layer, Option, Scope } from "effect"
 import { type AgentVersion, Agents } from "../agent/agents.ts"
 import { Contexts } from "../agent/contexts.ts"
 import type { PromptFailed } from "../agent/template.ts"
@@ -23,7 +26,7 @@ import type { ModelFailure, ModelUnavailable } from "../model/model-request.ts"
 import { Models } from "../model/models.ts"
 import type { AttemptLost, RunPrincipal } from "../tool/principal.ts"
 import { ToolServers } from "../tool/tool-servers.ts"
-import { type Bench, makeActs } from "./acts.ts"
+import { type Bench, decideNow, type Equipment, makeActs } from "./acts.ts"
 import { closingEvents } from "./closing.ts"
 import { evidenceOf, type Occasion, opening } from "./opening.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
@@ -99,18 +102,59 @@ export class Actor extends Context.Service<
           run.loggedEvents === 0
             ? emptyContext
             : yield* database.inProject(run.projectId, contexts.load(run.contextName))
-        const model = yield* models.resolve({
-          agentName: agent.definition.name,
-          model: agent.definition.model
-        })
+        const bench = yield* benchOf(run, agent, occasion)
+        const { model } = yield* bench.equipment(context)
         const opened =
           context.messages.length === 0
             ? yield* begin(run, context, yield* opening(agent, occasion, model))
             : yield* goOn(run, context)
-        const tools = yield* toolServers.connect(principalOf(run, agent, occasion), agent.definition.tools)
-        const maxSteps = agent.definition.maxSteps ?? runLimits.maxSteps
-        const bench: Bench = { run, agent, model, tools, maxSteps }
         return { bench, ...opened }
+      })
+
+      const benchOf = Effect.fnUntraced(function* (run: ClaimedRun, agent: AgentVersion, occasion: Occasion) {
+        const { definition } = agent
+        const now = yield* Clock.currentTimeMillis
+        const { maxSteps } = limitsOf(definition, run.ancestors.length > 0, run.limits)
+        const bench: Bench = {
+          run,
+          agent,
+          occasion,
+          flow: run.trigger.type === "context" ? undefined : planOf(definition),
+          maxSteps,
+          deadlineMs: run.timeLeftMs === null ? null : now + run.timeLeftMs,
+          mayRepeat: (tool) => allowsOffered(definition.repeatableTools, tool),
+          equipment: yield* makeEquipment(run, agent, occasion)
+        }
+        return bench
+      })
+
+      /** Finds the model and connects the tools of each step of a flow once. */
+      const makeEquipment = Effect.fnUntraced(function* (
+        run: ClaimedRun,
+        { agentId, definition, version }: AgentVersion,
+        occasion: Occasion
+      ) {
+        const scope = yield* Effect.scope
+        const principal = principalOf(run, { agentId, definition, version }, occasion)
+        const known = new Map<string, Equipment>()
+        return Effect.fnUntraced(function* (context: ReducedContext) {
+          const name = Option.match(context.flow, { onNone: () => "", onSome: ({ step }) => step })
+          const found = known.get(name)
+          if (found) return found
+          const step = definition.steps.find((each) => each.name === name)
+          const config = step?.model ?? definition.model
+          const model = yield* models.resolve({ agentName: definition.name, model: config })
+          const tools = yield* Scope.provide(
+            toolServers.connect(principal, step?.tools ?? definition.tools, {
+              isLoop: definition.flowType === "loop" && run.trigger.type !== "context",
+              maySpawn: definition.subAgents.length > 0
+            }),
+            scope
+          )
+          const equipment: Equipment = { config, model, tools }
+          known.set(name, equipment)
+          return equipment
+        })
       })
 
       /** The first words of a run, and its first turn with them. */
@@ -135,17 +179,19 @@ export class Actor extends Context.Service<
           : [{ type: "SessionStartedEvent" }]
         return {
           context: session.length === 0 ? context : yield* append(run, context, session),
-          ownTurnNumber: undefined
+          ownTurnNumber:
+            run.wasQueued && Option.isSome(context.agentTurnStartedAtEventId)
+              ? context.currentTurnNumber
+              : undefined
         }
       })
 
       /** Rounds of decide and act. Bounded: each round appends, and steps are bounded. */
       const loop = Effect.fn("Actor.loop")(function* ({ bench, ...start }: Prepared) {
-        const { run, maxSteps } = bench
         let context: ReducedContext | undefined = start.context
         let ownTurnNumber = start.ownTurnNumber
         while (context !== undefined) {
-          const decision: Decision = decide({ context, runId: run.id, ownTurnNumber, maxSteps })
+          const decision: Decision = yield* decideNow(bench, context, ownTurnNumber)
           if (decision.type === "startTurn") ownTurnNumber = decision.turnNumber
           context = yield* act(bench, context, decision)
         }

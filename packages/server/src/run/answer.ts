@@ -30,7 +30,9 @@ export const askModel = Effect.fn("askModel")(function* (
   projectId: string,
   name: ContextName,
   context: ReducedContext,
-  tools: ReadonlyArray<OfferedTool>
+  tools: ReadonlyArray<OfferedTool>,
+  /** Told the whole text so far whenever it has grown. */
+  heard: (text: string) => void
 ): Effect.fn.Return<Answer, ModelFailure, Contexts> {
   const contexts = yield* Contexts
   const timeoutMs = Option.getOrUndefined(context.config.timeoutMs)
@@ -59,7 +61,11 @@ export const askModel = Effect.fn("askModel")(function* (
     Stream.tap((part) => (part.type === "text" ? showDelta(part.delta) : Effect.void)),
     Stream.runFold(
       () => start,
-      (answer, part) => gather(answer, part, context)
+      (answer, part) => {
+        const next = gather(answer, part, context)
+        if (part.type === "text") heard(next.text)
+        return next
+      }
     )
   )
 })

@@ -23,7 +23,7 @@ export const makeChainBudget = Effect.gen(function* () {
       insert into kb.budgets as budget (project_id, scope, scope_id, input_tokens, output_tokens, cost_micros)
       select ${run.projectId}::uuid, 'chain', ${run.rootEventId}::uuid, ${usage.inputTokens}::bigint, ${usage.outputTokens}::bigint, ${costMicros}::bigint
       from appended
-      on conflict (project_id, scope, scope_id) do update set
+      on conflict (project_id, scope, scope_id, period) do update set
         input_tokens = budget.input_tokens + excluded.input_tokens,
         output_tokens = budget.output_tokens + excluded.output_tokens,
         cost_micros = budget.cost_micros + excluded.cost_micros)`

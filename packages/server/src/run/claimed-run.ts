@@ -6,7 +6,7 @@
 import type { GraphEvent } from "@tropism/domain/graph"
 import type { ContextName } from "@tropism/domain/context-event"
 import type { AgentId, AttemptToken, GraphEventId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
-import type { Trigger } from "@tropism/domain/run"
+import type { LimitOverrides, Trigger } from "@tropism/domain/run"
 
 /** A run to be queued, with the context that it will work on. */
 export interface NewRun {
@@ -37,6 +37,14 @@ export interface ClaimedRun {
   readonly rootEventId: GraphEventId
   readonly depth: number
   readonly userId: UserId | null
+  /** The runs above it, from the first to the one that spawned it. */
+  readonly ancestors: ReadonlyArray<RunId>
+  /** What was set for this run alone. */
+  readonly limits: LimitOverrides | null
+  /** How long it may still work, in milliseconds, when it was claimed; null is unbounded. */
+  readonly timeLeftMs: number | null
+  /** It came from the queue, so nobody has died over it: a turn that is open was left open for it. */
+  readonly wasQueued: boolean
   readonly attempt: number
   readonly attemptToken: AttemptToken
   readonly projectName: string

@@ -33,14 +33,23 @@ export const makeClaiming = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     yield* announceClaim(sql)
     const rows = yield* sql<Omit<ClaimedRun, "events">>`
-      with claimed as (
-        update kb.agent_runs
-        set status = 'running', attempt = attempt + 1, attempt_token = gen_random_uuid(), worker_id = ${workerId},
-          lease_expires_at = ${lease}, started_at = coalesce(started_at, now())
-        where id = any(array(
+      with due as (
+        select run.id, run.status = 'queued' as was_queued,
+          coalesce(run.time_left_ms, case when run.limits ? 'timeoutMs' then (run.limits ->> 'timeoutMs')::bigint
+            else (version.definition ->> 'defaultTimeoutMs')::bigint end) as time_left_ms
+        from kb.agent_runs run join kb.agent_versions version on version.agent_id = run.agent_id and version.version = run.agent_version
+        where run.id = any(array(
           select id from kb.agent_runs where project_id = ${projectId} and ${due} and not ${isStopped(sql)} order by id limit ${limit} for update skip locked
         ))
-        returning id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token
+      ),
+      claimed as (
+        update kb.agent_runs run
+        set status = 'running', attempt = attempt + 1, attempt_token = gen_random_uuid(), worker_id = ${workerId},
+          lease_expires_at = ${lease}, started_at = coalesce(started_at, now()), time_left_ms = null,
+          deadline_at = coalesce(deadline_at, now() + make_interval(secs => due.time_left_ms::float8 / 1000))
+        from due where run.id = due.id
+        returning run.id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token,
+          ancestors, limits, due.was_queued, (extract(epoch from deadline_at - now()) * 1000)::float8 as time_left_ms
       ),
       entries as (
         update kb.agent_processing_log entry set status = 'processing', started_at = coalesce(started_at, now())

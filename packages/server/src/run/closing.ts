@@ -13,7 +13,12 @@ import { Option } from "effect"
 
 /** How a run ends. */
 export type Closing =
-  | { readonly type: "interrupted"; readonly reason: "crash" | "cancelled" | "stepLimit" | "budget" }
+  | {
+      readonly type: "interrupted"
+      readonly reason: "crash" | "cancelled" | "stepLimit" | "timeout" | "budget"
+      /** What the model had said of an answer that was broken off. */
+      readonly partialText?: string | undefined
+    }
   | { readonly type: "failed"; readonly error: string }
   | { readonly type: "completed"; readonly durationMs: number }
 
@@ -39,6 +44,11 @@ const turnEnd = (turnNumber: number, closing: Closing): NewEvent => {
     case "failed":
       return { type: "AgentTurnFailedEvent", turnNumber, error: closing.error }
     case "interrupted":
-      return { type: "AgentTurnInterruptedEvent", turnNumber, reason: closing.reason }
+      return {
+        type: "AgentTurnInterruptedEvent",
+        turnNumber,
+        reason: closing.reason,
+        ...(closing.partialText ? { partialText: closing.partialText } : {})
+      }
   }
 }

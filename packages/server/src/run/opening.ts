@@ -11,7 +11,8 @@ import type { NewEvent } from "@tropism/domain/context-event"
 import type { GraphEvent } from "@tropism/domain/graph"
 import type { Trigger } from "@tropism/domain/run"
 import type { Evidence } from "@tropism/domain/task"
-import { Effect } from "effect"
+import { type FlowPlace, type FlowProgress, nextPlace, planOf } from "@tropism/domain/flow"
+import { Effect, Option } from "effect"
 import type { AgentVersion } from "../agent/agents.ts"
 import { type PromptScope, renderPrompt } from "../agent/template.ts"
 import type { ResolvedModel } from "../model/model-request.ts"
@@ -24,28 +25,53 @@ export interface Occasion {
   readonly project: { readonly id: string; readonly name: string }
 }
 
-/** The events that open a run on its own context: session, model, system prompt, prompt. */
+/** The events that open a run on its own context: session, model, system prompt, prompt, and the first step of a flow. */
 export const opening = Effect.fn("opening")(function* (
   agent: AgentVersion,
   occasion: Occasion,
   model: ResolvedModel
 ) {
-  const scope = scopeOf(agent, occasion)
-  const { prompt, systemPrompt } = agent.definition
+  const scope = scopeOf(agent, occasion, Option.none(), 1)
+  const { flowType, prompt, steps, systemPrompt } = agent.definition
+  const plan = planOf(agent.definition)
   const events: Array<NewEvent> = [{ type: "SessionStartedEvent" }]
   events.push({ type: "SetLlmConfigEvent", role: "primary", provider: model.provider, name: model.name })
   if (systemPrompt !== null)
     events.push({ type: "SystemPromptEvent", content: yield* renderPrompt(systemPrompt, scope) })
-  events.push({
-    type: "UserMessageEvent",
-    content: yield* renderPrompt(prompt, scope),
-    triggersAgentTurn: true
-  })
+  // A loop without steps says its prompt in each iteration; every other run begins with it.
+  if (flowType !== "loop" || steps.length > 0)
+    events.push({
+      type: "UserMessageEvent",
+      content: yield* renderPrompt(prompt, scope),
+      triggersAgentTurn: plan === undefined
+    })
+  const first = plan && nextPlace(plan, Option.none())
+  if (first) events.push(yield* stepStart(agent, occasion, Option.none(), first))
   return events
 })
 
+/** The event that begins a step of a flow, its prompt rendered over what the steps before it said. */
+export const stepStart = Effect.fnUntraced(function* (
+  agent: AgentVersion,
+  occasion: Occasion,
+  progress: Option.Option<FlowProgress>,
+  place: FlowPlace
+) {
+  const { prompt, steps } = agent.definition
+  const template = steps.find(({ name }) => name === place.step)?.prompt ?? prompt
+  const content = yield* renderPrompt(template, scopeOf(agent, occasion, progress, place.iteration))
+  const event: NewEvent = { type: "FlowStepStartedEvent", ...place, content, triggersAgentTurn: true }
+  return event
+})
+
 /** What a template may speak of. */
-const scopeOf = (agent: AgentVersion, { trigger, events, project }: Occasion): PromptScope => {
+const scopeOf = (
+  agent: AgentVersion,
+  { trigger, events, project }: Occasion,
+  progress: Option.Option<FlowProgress>,
+  iteration: number
+): PromptScope => {
+  const outputs = Option.match(progress, { onNone: () => ({}), onSome: ({ outputs }) => outputs })
   const newest = events.at(-1)
   return {
     event: newest ? shownEvent(newest) : null,
@@ -53,7 +79,8 @@ const scopeOf = (agent: AgentVersion, { trigger, events, project }: Occasion): P
     object: newest?.entityType === "graphObject" ? newest.snapshot : null,
     relationship: newest?.entityType === "relationship" ? newest.snapshot : null,
     input: trigger.input ?? null,
-    steps: {},
+    steps: Object.fromEntries(Object.entries(outputs).map(([name, output]) => [name, { output }])),
+    iteration,
     agent: { id: agent.agentId, name: agent.definition.name, role: agent.definition.role },
     project
   }

@@ -63,7 +63,8 @@ export const makeOutcomes = Effect.gen(function* () {
   ) {
     yield* Effect.flatMap(
       sql`
-        update kb.agent_runs set status = 'paused', pause_reason = ${reason}, summary = ${summary}, error_message = ${detail}, attempt_token = null
+        update kb.agent_runs set status = 'paused', pause_reason = ${reason}, summary = ${summary}, error_message = ${detail}, attempt_token = null,
+          partial_text = null, deadline_at = null
         where ${held(run)} returning id`,
       found(run.id)
     )
@@ -72,6 +73,18 @@ export const makeOutcomes = Effect.gen(function* () {
       message: null,
       reason: detail ?? `The run paused: ${reason}`
     })
+    yield* ended(run)
+  }, orDie)
+
+  const wait = Effect.fn("Runs.wait")(function* (run: ClaimedRun, reason: "question" | "subAgents") {
+    yield* Effect.flatMap(
+      sql`
+        update kb.agent_runs set status = 'paused', pause_reason = ${reason}, attempt_token = null, attempt = 0,
+          time_left_ms = case when ${reason === "question"} then greatest(0, extract(epoch from deadline_at - now()) * 1000)::bigint end,
+          deadline_at = case when ${reason === "question"} then null else deadline_at end
+        where ${held(run)} returning id`,
+      found(run.id)
+    )
     yield* ended(run)
   }, orDie)
 
@@ -88,5 +101,5 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
   }, orDie)
 
-  return { complete, fail, pause, cancel }
+  return { complete, fail, pause, wait, cancel }
 })

@@ -30,14 +30,23 @@ export const runsOfChain = (sql: SqlClient.SqlClient, projectId: ProjectId, root
   join kb.agent_runs run on run.id = entry.run_id and run.root_event_id <> run.id
   where event.project_id = ${projectId} and event.root_event_id = ${root}`
 
+/** Runs with the names of their agents, what their versions allow them, and what they and all below them have used. */
+const told = (sql: SqlClient.SqlClient) => sql`
+  select run.*, agent.name as agent_name, (version.definition ->> 'maxSteps')::int as max_steps,
+    (version.definition ->> 'defaultTimeoutMs')::int as default_timeout_ms, nullif(version.definition -> 'budget', 'null') as budget,
+    spent.input_tokens as spent_input_tokens, spent.output_tokens as spent_output_tokens, spent.cost_micros as spent_micros
+  from kb.agent_runs run
+  join kb.agents agent on agent.id = run.agent_id
+  join kb.agent_versions version on version.agent_id = run.agent_id and version.version = run.agent_version
+  left join kb.budgets spent on spent.project_id = run.project_id and spent.scope = 'run' and spent.scope_id = run.id and spent.period = ''`
+
 /** The parts of `Runs` that only read. */
 export const makeReading = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   const select = (where: Statement.Fragment, limit: number) =>
     sql<RunRow>`
-      select run.*, agent.name as agent_name from kb.agent_runs run join kb.agents agent on agent.id = run.agent_id
-      where ${where} order by run.id desc limit ${limit}`
+      ${told(sql)} where ${where} order by run.id desc limit ${limit}`
 
   const get = Effect.fn("Runs.get")(function* (id: RunId) {
     const { projectId } = yield* ProjectTransaction
@@ -70,7 +79,7 @@ export const makeReading = Effect.gen(function* () {
   ) {
     const { projectId } = yield* ProjectTransaction
     const rows = yield* sql<RunRow>`
-      select run.*, agent.name as agent_name from kb.agent_runs run join kb.agents agent on agent.id = run.agent_id
+      ${told(sql)}
       where run.project_id = ${projectId} and run.id in (${runsOfChain(sql, projectId, rootEventId)})
         and run.id > ${after ?? "00000000-0000-0000-0000-000000000000"}::uuid
       order by run.id limit ${limit}`

@@ -4,9 +4,25 @@
  * Flow: graph → outbox → dispatch → **run** → tool → task
  */
 import type { ProcessingEntry } from "@tropism/domain/processing"
-import type { Run } from "@tropism/domain/run"
+import type { Budget } from "@tropism/domain/budget"
+import { microsPerDollar } from "@tropism/domain/chain"
+import type { LimitOverrides, Run } from "@tropism/domain/run"
+import { limitsOf } from "@tropism/domain/run-limits"
 
-export interface RunRow extends Omit<Run, "createdAt" | "startedAt" | "completedAt" | "durationMs"> {
+export interface RunRow extends Omit<
+  Run,
+  "createdAt" | "startedAt" | "completedAt" | "durationMs" | "costUsd" | "total" | "limits"
+> {
+  readonly costMicros: bigint
+  /** What the run and all below it have used; null before the first of them did. */
+  readonly spentInputTokens: bigint | null
+  readonly spentOutputTokens: bigint | null
+  readonly spentMicros: bigint | null
+  /** What was set for this run, and what its agent's version says. */
+  readonly limits: LimitOverrides | null
+  readonly maxSteps: number | null
+  readonly defaultTimeoutMs: number | null
+  readonly budget: Budget | null
   readonly createdAt: Date
   readonly startedAt: Date | null
   readonly completedAt: Date | null
@@ -26,6 +42,17 @@ export const toRun = (row: RunRow): Run => ({
   stepCount: row.stepCount,
   attempt: row.attempt,
   usage: row.usage,
+  costUsd: Number(row.costMicros) / microsPerDollar,
+  total: {
+    usage: {
+      inputTokens: Number(row.spentInputTokens ?? row.usage.inputTokens),
+      outputTokens: Number(row.spentOutputTokens ?? row.usage.outputTokens)
+    },
+    costUsd: Number(row.spentMicros ?? row.costMicros) / microsPerDollar
+  },
+  limits: limitsOf(row, row.parentRunId !== null, row.limits),
+  parentRunId: row.parentRunId,
+  spawnDepth: row.spawnDepth,
   model: row.model,
   rootEventId: row.rootEventId,
   depth: row.depth,

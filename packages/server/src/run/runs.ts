@@ -70,6 +70,8 @@ export class Runs extends Context.Service<
     readonly fail: (run: ClaimedRun, errorMessage: string) => Verb
     /** Lets a run rest; `detail` says in a sentence what the reason means here. */
     readonly pause: (run: ClaimedRun, reason: PauseReason, summary: string, detail?: string) => Verb
+    /** Lets a run rest until a person answers or the runs that it spawned end; its entries stay in processing. */
+    readonly wait: (run: ClaimedRun, reason: "question" | "subAgents") => Verb
     /** Ends a run that has not ended, whatever it does. */
     readonly cancel: (id: RunId, summary: string, because: string | null) => Verb
     /** Holds a run that has not ended for this transaction, whoever works on it. */
@@ -92,7 +94,7 @@ export class Runs extends Context.Service<
       const { queue, queueOn, skip } = yield* makeQueueing
       const { abandon, claim, giveUp, takeOver } = yield* makeClaiming
       const { found, guard, held, holdOpen } = yield* makeHolding
-      const { complete, fail, pause, cancel } = yield* makeOutcomes
+      const { complete, fail, pause, wait, cancel } = yield* makeOutcomes
       const { chain, get, list } = yield* makeReading
       const { spending } = yield* makeChainBudget
       const { mayAsk } = yield* makeAsking
@@ -124,7 +126,8 @@ export class Runs extends Context.Service<
 
       const counting = (run: ClaimedRun, usage: Usage, model: string, costMicros: number) => [
         sql`counted as (
-          update kb.agent_runs set step_count = step_count + 1, model = ${model}, usage = jsonb_build_object(
+          update kb.agent_runs set step_count = step_count + 1, model = ${model}, cost_micros = cost_micros + ${costMicros}::bigint,
+            partial_text = null, usage = jsonb_build_object(
             'inputTokens', (usage->>'inputTokens')::int + ${usage.inputTokens}::int,
             'outputTokens', (usage->>'outputTokens')::int + ${usage.outputTokens}::int)
           from appended where ${held(run)})`,
@@ -150,6 +153,7 @@ export class Runs extends Context.Service<
         complete,
         fail,
         pause,
+        wait,
         cancel,
         holdOpen,
         get,

@@ -25,14 +25,8 @@ import { toolLimits } from "../limits.ts"
 import { Tasks } from "../task/tasks.ts"
 import type * as Args from "./graph-tools.ts"
 import type { RunPrincipal } from "./principal.ts"
-import { type GateDecision, ToolCalls } from "./tool-calls.ts"
-
-/** What a tool answers, and what it let the model see. */
-export interface ToolEffect {
-  readonly result: Schema.Json
-  readonly decision: GateDecision | null
-  readonly reads: ReadonlyArray<Evidence>
-}
+import { ToolCalls } from "./tool-calls.ts"
+import type { GateDecision, ToolEffect } from "./tool-effect.ts"
 
 /** Why and how surely the model wants a change. */
 interface Intent {

@@ -116,20 +116,3 @@ export const graphTools = {
   },
   delete_relationship: { description: "Deletes a relationship.", arguments: DeleteRelationshipArguments }
 } as const
-
-export type GraphToolName = keyof typeof graphTools
-
-export const isGraphTool = (name: string): name is GraphToolName => Object.hasOwn(graphTools, name)
-
-/** The JSON Schema of a tool's arguments, as MCP lists it. */
-export const inputSchemaOf = (
-  name: GraphToolName
-): { readonly type: "object"; readonly [key: string]: unknown } => {
-  const { schema, definitions } = Schema.toJsonSchemaDocument(graphTools[name].arguments)
-  return {
-    ...schema,
-    type: "object",
-    additionalProperties: false,
-    ...(Object.keys(definitions).length === 0 ? {} : { $defs: definitions })
-  }
-}

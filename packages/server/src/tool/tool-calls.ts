@@ -12,9 +12,15 @@ import type { Evidence } from "@tropism/domain/task"
 import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import type { GateDecision } from "./tool-effect.ts"
 
-export type CallStatus = "completed" | "failed" | "refused"
-export type GateDecision = "execute" | "suggest" | "refuse"
+/**
+ * How far a call has come.
+ *
+ * **Details** `started`: it was made, and its outcome is not there yet. `unknown`: it was made, and nobody knows its
+ * outcome. `abandoned`: the run that waited for its outcome does not want it any more.
+ */
+export type CallStatus = "started" | "completed" | "failed" | "refused" | "unknown" | "abandoned"
 
 export interface ToolCallRow {
   readonly id: ToolCallId
@@ -42,6 +48,13 @@ export class ToolCalls extends Context.Service<
   ToolCalls,
   {
     readonly keep: (call: ToolCallRow) => Read<void>
+    /** Records the outcome of a call that was started; false when it has one already. */
+    readonly end: (
+      runId: RunId,
+      callId: string,
+      status: Exclude<CallStatus, "started">,
+      result: Schema.Json
+    ) => Read<boolean>
     readonly find: (runId: RunId, callId: string) => Read<RecordedCall | undefined>
     /** The calls of a run, newest first. */
     readonly list: (
@@ -61,10 +74,24 @@ export class ToolCalls extends Context.Service<
       const keep = Effect.fn("ToolCalls.keep")(function* (call: ToolCallRow) {
         const { projectId } = yield* ProjectTransaction
         yield* sql`
-          insert into kb.tool_calls (id, project_id, run_id, agent_id, user_id, context_name, call_id, tool, arguments, status, decision, result, reads)
+          insert into kb.tool_calls (id, project_id, run_id, agent_id, user_id, context_name, call_id, tool, arguments, status, decision, result, reads,
+            completed_at)
           values (${call.id}, ${projectId}, ${call.runId}, ${call.agentId}, ${call.userId}, ${call.contextName}, ${call.callId}, ${call.tool},
             ${JSON.stringify(call.arguments)}::text::jsonb, ${call.status}, ${call.decision}, ${JSON.stringify(call.result)}::text::jsonb,
-            ${JSON.stringify(call.reads)}::text::jsonb)`
+            ${JSON.stringify(call.reads)}::text::jsonb, case when ${call.status === "started"} then null else now() end)`
+      }, orDie)
+
+      const end = Effect.fn("ToolCalls.end")(function* (
+        runId: RunId,
+        callId: string,
+        status: Exclude<CallStatus, "started">,
+        result: Schema.Json
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const ended = yield* sql`
+          update kb.tool_calls set status = ${status}, result = ${JSON.stringify(result)}::text::jsonb, completed_at = now()
+          where project_id = ${projectId} and run_id = ${runId} and call_id = ${callId} and status = 'started' returning id`
+        return ended.length > 0
       }, orDie)
 
       const find = Effect.fn("ToolCalls.find")(function* (runId: RunId, callId: string) {
@@ -94,7 +121,7 @@ export class ToolCalls extends Context.Service<
         return rows.map(({ objectId, type, version }) => ({ objectId, type, version }))
       }, orDie)
 
-      return ToolCalls.of({ keep, find, list, evidence })
+      return ToolCalls.of({ keep, end, find, list, evidence })
     })
   )
 }

@@ -11,10 +11,18 @@
 import { Client } from "@modelcontextprotocol/client"
 import { InMemoryTransport, Server } from "@modelcontextprotocol/server"
 import type { ToolCall } from "@tropism/domain/message"
+import { exitLoopTool } from "@tropism/domain/flow"
+import { allows } from "@tropism/domain/tool-pattern"
 import { Context, Effect, Exit, Layer, type Schema, Scope } from "effect"
 import type { LogEnd } from "../agent/appending.ts"
 import type { OfferedTool } from "../model/model-request.ts"
-import { graphTools, type GraphToolName, inputSchemaOf, isGraphTool } from "./graph-tools.ts"
+import {
+  type BuiltInServer,
+  builtInServerNames,
+  type BuiltInToolName,
+  isBuiltInTool,
+  toolsOf
+} from "./built-in-tools.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
 import { type Outcome, Toolbox } from "./toolbox.ts"
 
@@ -25,13 +33,22 @@ export interface ConnectedTools {
   readonly call: (call: ToolCall, end: LogEnd) => Effect.Effect<Outcome, AttemptLost>
 }
 
+/** What decides about the tools of the `run` server beside an agent's patterns. */
+export interface ToolTerms {
+  /** Whether the run goes round in a loop that it may end. */
+  readonly isLoop: boolean
+  /** Whether the agent may spawn any other. */
+  readonly maySpawn: boolean
+}
+
 export class ToolServers extends Context.Service<
   ToolServers,
   {
-    /** Connects a principal to the tools that its agent's patterns name. */
+    /** Connects a principal to the tools that its agent's patterns name, and to those that its run brings along. */
     readonly connect: (
       principal: RunPrincipal,
-      patterns: ReadonlyArray<string>
+      patterns: ReadonlyArray<string>,
+      terms: ToolTerms
     ) => Effect.Effect<ConnectedTools, never, Scope.Scope>
   }
 >()("@tropism/server/tool/ToolServers") {
@@ -40,56 +57,71 @@ export class ToolServers extends Context.Service<
     Effect.gen(function* () {
       const toolbox = yield* Toolbox
 
-      /** What the server lists; it lists the same for everybody, so it is asked once. */
-      const listing = yield* Effect.scoped(
-        Effect.flatMap(
-          open(graphServer(() => Promise.reject(new Error("Nobody calls through this connection")))),
-          (client) => Effect.promise(() => client.listTools())
+      /** What the servers list; they list the same for everybody, so they are asked once. */
+      const listings = yield* Effect.forEach(builtInServerNames, (name) =>
+        Effect.scoped(
+          Effect.flatMap(
+            open(
+              builtInServer(name, () => Promise.reject(new Error("Nobody calls through this connection")))
+            ),
+            (client) =>
+              Effect.map(
+                Effect.promise(() => client.listTools()),
+                ({ tools }) => ({ name, tools })
+              )
+          )
         )
       )
 
       /** By the patterns of an agent's version, so that all of its runs offer one and the same list. */
-      const offers = new WeakMap<ReadonlyArray<string>, ReadonlyArray<OfferedTool>>()
+      const offers = new WeakMap<ReadonlyArray<string>, Map<string, ReadonlyArray<OfferedTool>>>()
 
-      const offeredTo = (patterns: ReadonlyArray<string>): ReadonlyArray<OfferedTool> => {
-        const known = offers.get(patterns)
+      const offeredTo = (patterns: ReadonlyArray<string>, terms: ToolTerms): ReadonlyArray<OfferedTool> => {
+        const lists = offers.get(patterns) ?? new Map<string, ReadonlyArray<OfferedTool>>()
+        offers.set(patterns, lists)
+        const key = `${terms.isLoop} ${terms.maySpawn}`
+        const known = lists.get(key)
         if (known) return known
-        const offered = listing.tools
-          .filter((tool) => allows(patterns, `graph.${tool.name}`))
-          .map(({ name, description, inputSchema }): OfferedTool => ({
-            name,
-            ...(description === undefined ? {} : { description }),
-            inputSchema
-          }))
-        offers.set(patterns, offered)
+        const offered = listings.flatMap(({ name: server, tools }) =>
+          tools
+            .filter(({ name }) => isOffered(patterns, terms, server, name))
+            .map(({ name, description, inputSchema }): OfferedTool => ({
+              name,
+              ...(description === undefined ? {} : { description }),
+              inputSchema
+            }))
+        )
+        lists.set(key, offered)
         return offered
       }
 
       const connect = Effect.fn("ToolServers.connect")(function* (
         principal: RunPrincipal,
-        patterns: ReadonlyArray<string>
+        patterns: ReadonlyArray<string>,
+        terms: ToolTerms
       ) {
         const ends = new Map<string, LogEnd>()
         const outcomes = new Map<string, Exit.Exit<Outcome, AttemptLost>>()
         const run = Effect.runPromiseExitWith(yield* Effect.context<never>())
         const scope = yield* Effect.scope
-        const offered = offeredTo(patterns)
-        // Many runs call no tool: the first call connects.
-        const connected = yield* Effect.cached(
-          Scope.provide(
-            open(
-              graphServer((name, args, callId) =>
-                run(toolbox.call(principal, { id: callId, name, arguments: args }, ends.get(callId))).then(
-                  (exit) => {
-                    outcomes.set(callId, exit)
-                    return exit
-                  }
-                )
-              )
-            ),
-            scope
+        const offered = offeredTo(patterns, terms)
+        const handle: Handler = (name, args, callId) =>
+          run(toolbox.call(principal, { id: callId, name, arguments: args }, ends.get(callId))).then(
+            (exit) => {
+              outcomes.set(callId, exit)
+              return exit
+            }
           )
-        )
+        // Many runs call no tool: the first call of a server connects.
+        const connections = new Map<BuiltInServer, Effect.Effect<Client>>()
+        for (const { name } of listings)
+          connections.set(name, yield* Effect.cached(Scope.provide(open(builtInServer(name, handle)), scope)))
+
+        const connectionFor = (tool: string): Effect.Effect<Client> => {
+          const server = listings.find(({ tools }) => tools.some(({ name }) => name === tool))
+          const connection = server && connections.get(server.name)
+          return connection ?? Effect.die(new Error(`No server has the tool ${tool}`))
+        }
 
         const throughClient = (call: ToolCall, end: LogEnd): Effect.Effect<Outcome, AttemptLost> =>
           Effect.suspend(() => {
@@ -102,7 +134,9 @@ export class ToolServers extends Context.Service<
             const noRecord = Effect.die(new Error("The tool server answered without a record"))
             return Effect.flatMap(
               Effect.exit(
-                Effect.flatMap(connected, (client) => Effect.promise(() => client.callTool(request)))
+                Effect.flatMap(connectionFor(call.name), (client) =>
+                  Effect.promise(() => client.callTool(request))
+                )
               ),
               (answered): Effect.Effect<Outcome, AttemptLost> => {
                 const exit = outcomes.get(call.id)
@@ -143,22 +177,30 @@ export class ToolServers extends Context.Service<
 const callIdKey = "tropism/callId"
 
 type Handler = (
-  name: GraphToolName,
+  name: BuiltInToolName,
   args: Schema.Json,
   callId: string
 ) => Promise<Exit.Exit<Outcome, AttemptLost>>
 
-/** The tools as MCP lists them; they are the same for everybody. */
-const listed = Object.keys(graphTools)
-  .filter(isGraphTool)
-  .map((name) => ({ name, description: graphTools[name].description, inputSchema: inputSchemaOf(name) }))
+/** A tool of an allow-list; ending a loop comes with the loop, and spawning with somebody to spawn. */
+const isOffered = (
+  patterns: ReadonlyArray<string>,
+  { isLoop, maySpawn }: ToolTerms,
+  server: BuiltInServer,
+  tool: string
+): boolean => {
+  if (tool === exitLoopTool) return isLoop
+  if ((tool === "spawn_agent" || tool === "list_agents") && !maySpawn) return false
+  return allows(patterns, `${server}.${tool}`)
+}
 
-/** The `graph` server, bound to whoever `handle` acts for. */
-const graphServer = (handle: Handler): Server => {
-  const server = new Server({ name: "graph", version: "1" }, { capabilities: { tools: {} } })
+/** One of our own servers, bound to whoever `handle` acts for. */
+const builtInServer = (name: BuiltInServer, handle: Handler): Server => {
+  const server = new Server({ name, version: "1" }, { capabilities: { tools: {} } })
+  const listed = listedBy[name]
   server.setRequestHandler("tools/list", () => Promise.resolve({ tools: [...listed] }))
   server.setRequestHandler("tools/call", ({ params }) =>
-    isGraphTool(params.name)
+    isBuiltInTool(params.name)
       ? handle(
           params.name,
           (params.arguments ?? {}) as Schema.Json,
@@ -168,6 +210,8 @@ const graphServer = (handle: Handler): Server => {
   )
   return server
 }
+
+const listedBy = { graph: toolsOf("graph"), run: toolsOf("run") }
 
 /** An outcome in MCP's words; a call that could not be made at all is a protocol error. */
 const toolResult = (exit: Exit.Exit<Outcome, AttemptLost>) => {
@@ -188,13 +232,3 @@ const open = (server: Server): Effect.Effect<Client, never, Scope.Scope> =>
     }),
     (client) => Effect.promise(() => client.close())
   )
-
-/** Whether a list of names and globs (`graph.*`, `graph.get_object`) has a tool. */
-export const allows = (patterns: ReadonlyArray<string>, tool: string): boolean =>
-  patterns.some((pattern) => {
-    const source = pattern
-      .split("*")
-      .map((part) => part.replace(/[.\\+?^${}()|[\]]/g, "\\$&"))
-      .join(".*")
-    return new RegExp(`^${source}$`).test(tool)
-  })

@@ -20,10 +20,13 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { Ids } from "../ids.ts"
-import { GraphEffects, type ToolEffect } from "./graph-effects.ts"
+import type { BuiltInToolName } from "./built-in-tools.ts"
+import { GraphEffects } from "./graph-effects.ts"
 import * as Args from "./graph-tools.ts"
 import { AttemptLost, RunGuard, type RunPrincipal } from "./principal.ts"
+import { AskUser, ChildRuns, ExitLoop, ListAgents, Questions, SpawnAgent } from "./run-tools.ts"
 import { type CallStatus, ToolCalls } from "./tool-calls.ts"
+import type { ToolEffect } from "./tool-effect.ts"
 
 /** What a call came to, as the model reads it. */
 export interface Outcome {
@@ -36,7 +39,7 @@ export interface Outcome {
 export class Toolbox extends Context.Service<
   Toolbox,
   {
-    /** Makes a call of a graph tool, once; `end` is where the caller last saw its log end. */
+    /** Makes a call of a built-in tool, once; `end` is where the caller last saw its log end. */
     readonly call: (
       principal: RunPrincipal,
       call: ToolCall,
@@ -55,6 +58,8 @@ export class Toolbox extends Context.Service<
     Effect.gen(function* () {
       const database = yield* Database
       const effects = yield* GraphEffects
+      const children = yield* ChildRuns
+      const questions = yield* Questions
       const guard = yield* RunGuard
       const toolCalls = yield* ToolCalls
       const contexts = yield* Contexts
@@ -65,7 +70,17 @@ export class Toolbox extends Context.Service<
         Effect.gen(function* () {
           const fault = findFault(call.arguments)
           if (fault) return yield* refused("invalid", fault.message, fault.pointer)
-          switch (call.name as Args.GraphToolName) {
+          switch (call.name as BuiltInToolName) {
+            case "spawn_agent":
+              return yield* children.spawn(yield* read(SpawnAgent, call.arguments), principal, id)
+            case "list_agents":
+              return yield* Effect.andThen(read(ListAgents, call.arguments), children.list(principal))
+            case "ask_user":
+              return yield* questions.ask(yield* read(AskUser, call.arguments), principal, id)
+            case "exit_loop": {
+              const { output } = yield* read(ExitLoop, call.arguments)
+              return answered({ status: "ended", ...(typeof output === "string" ? { output } : {}) })
+            }
             case "search_objects":
               return yield* effects.searchObjects(yield* read(Args.SearchObjects, call.arguments))
             case "get_object":
@@ -152,8 +167,11 @@ export class Toolbox extends Context.Service<
           )
           if (earlier) return { status: earlier.status, result: earlier.result, appended: [] }
           const id = (yield* ids.next) as ToolCallId
-          const { status, result, decision, reads } = yield* database.attempt(effect(id)).pipe(
-            Effect.map((done) => ({ ...done, status: "completed" as const })),
+          const { status, result, decision, reads, waitsFor } = yield* database.attempt(effect(id)).pipe(
+            Effect.map((done) => ({
+              ...done,
+              status: done.waitsFor === undefined ? ("completed" as const) : ("started" as const)
+            })),
             Effect.catchTag("ChangeRefused", (refusal) => refusalEffect(principal, call, refusal))
           )
           const record = toolCalls.keep({
@@ -172,7 +190,7 @@ export class Toolbox extends Context.Service<
           })
           const [, appended] = yield* database.together(
             record,
-            append(principal, end, eventsOf(call, status, result))
+            append(principal, end, eventsOf(call, status, result, waitsFor))
           )
           yield* CrashPoint.hit("tool.beforeCommit")
           return { status, result, appended }
@@ -205,7 +223,13 @@ const refusalEffect = (principal: RunPrincipal, call: ToolCall, refusal: ChangeR
     ...(refusal.pointer === undefined ? {} : { pointer: refusal.pointer })
   }
   const status: CallStatus = isDenied ? "refused" : "failed"
-  const effect = { status, result, decision: isDenied ? ("refuse" as const) : null, reads: [] }
+  const effect = {
+    status,
+    result,
+    decision: isDenied ? ("refuse" as const) : null,
+    reads: [],
+    waitsFor: undefined
+  }
   return isDenied
     ? Effect.as(
         Effect.logError("An agent's change was refused", {
@@ -220,9 +244,21 @@ const refusalEffect = (principal: RunPrincipal, call: ToolCall, refusal: ChangeR
     : Effect.succeed(effect)
 }
 
-const eventsOf = (call: ToolCall, status: CallStatus, result: Schema.Json): ReadonlyArray<NewEvent> => [
-  { type: "ToolCallStartedEvent", callId: call.id, tool: call.name, arguments: call.arguments },
-  status === "completed"
-    ? { type: "ToolCallCompletedEvent", callId: call.id, tool: call.name, result }
-    : { type: "ToolCallFailedEvent", callId: call.id, tool: call.name, error: result }
-]
+const answered = (result: Schema.Json): ToolEffect => ({ result, decision: null, reads: [] })
+
+const eventsOf = (
+  call: ToolCall,
+  status: CallStatus,
+  result: Schema.Json,
+  waitsFor: ToolEffect["waitsFor"]
+): ReadonlyArray<NewEvent> => {
+  const { arguments: args, id: callId, name: tool } = call
+  const started: NewEvent = { type: "ToolCallStartedEvent", callId, tool, arguments: args }
+  if (waitsFor) return [{ ...started, waitsFor }]
+  return [
+    started,
+    status === "completed"
+      ? { type: "ToolCallCompletedEvent", callId, tool, result }
+      : { type: "ToolCallFailedEvent", callId, tool, error: result }
+  ]
+}

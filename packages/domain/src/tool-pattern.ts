@@ -1,0 +1,34 @@
+/**
+ * Which tools an agent may use: names and globs, `server.tool`.
+ *
+ * An empty list means no tools. A model sees a built-in tool by its bare name
+ * and one of a foreign server as `server__tool`.
+ */
+import { Schema } from "effect"
+
+export const ToolPattern = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9_*-]+\.[A-Za-z0-9_*-]+$/, {
+    message: "A tool is named server.tool, with * as a wildcard: graph.* or graph.get_object"
+  })
+)
+
+export const ToolPatterns = Schema.Array(ToolPattern).check(Schema.isMaxLength(100))
+
+/** Whether a list of names and globs has a name. */
+export const allows = (patterns: ReadonlyArray<string>, name: string): boolean =>
+  patterns.some((pattern) => {
+    const source = pattern
+      .split("*")
+      .map((part) => part.replace(/[.\\+?^${}()|[\]]/g, "\\$&"))
+      .join(".*")
+    return new RegExp(`^${source}$`).test(name)
+  })
+
+/** The servers of this program; a foreign server has another name. */
+export const builtInServers = ["graph", "tasks", "agents", "run"] as const
+
+/** Whether a list has a tool by the name that the model sees. */
+export const allowsOffered = (patterns: ReadonlyArray<string>, offered: string): boolean =>
+  offered.includes("__")
+    ? allows(patterns, offered.replace("__", "."))
+    : builtInServers.some((server) => allows(patterns, `${server}.${offered}`))

@@ -1,0 +1,123 @@
+/**
+ * The run engine gets its rows: flows and limits of agents, runs that spawn
+ * runs, calls whose outcome comes later, what each model was asked and what it
+ * cost, and the foreign servers that tools come from.
+ */
+
+const currentProject = `(select nullif(current_setting('tropism.project', true), '')::uuid)`
+
+const tables = [
+  `alter table kb.agents
+    add column steps jsonb not null default '[]',
+    add column max_iterations integer,
+    add column default_timeout_ms integer,
+    add column budget jsonb,
+    add column sub_agents text[] not null default '{}',
+    add column repeatable_tools text[] not null default '{}'`,
+  `alter table kb.agent_runs
+    add column parent_run_id uuid references kb.agent_runs,
+    -- The tool call that spawned the run and waits for its end.
+    add column spawned_by uuid,
+    add column spawn_depth integer not null default 0,
+    -- The runs above this one, from the first to its parent.
+    add column ancestors uuid[] not null default '{}',
+    -- What was set for this run alone; what is absent is the agent's.
+    add column limits jsonb,
+    -- Set by the claim; the time that is left while a run rests is kept instead.
+    add column deadline_at timestamptz,
+    add column time_left_ms bigint,
+    -- What the model has said of an answer that is not complete.
+    add column partial_text text,
+    add column cost_micros bigint not null default 0`,
+  `create index agent_runs_children on kb.agent_runs (parent_run_id, id) where parent_run_id is not null`,
+  `create index agent_runs_children_live on kb.agent_runs (parent_run_id)
+    where parent_run_id is not null and status in ('queued', 'running', 'paused')`,
+  `create index agent_runs_waits on kb.agent_runs (deadline_at)
+    where status = 'paused' and pause_reason = 'subAgents' and deadline_at is not null`,
+  `alter table kb.tool_calls
+    drop constraint tool_calls_status_check,
+    add constraint tool_calls_status_check
+      check (status in ('started', 'completed', 'failed', 'refused', 'unknown', 'abandoned')),
+    add column completed_at timestamptz`,
+  // Spending is counted for a chain, for a run with all below it, and for an agent on each day.
+  `alter table kb.budgets
+    add column period text not null default '',
+    drop constraint budgets_pkey,
+    add primary key (project_id, scope, scope_id, period)`,
+  // The tools that models were shown, each list once.
+  `create table kb.tool_lists (
+    project_id uuid not null references kb.projects,
+    digest text not null,
+    tools jsonb not null,
+    primary key (project_id, digest)
+  )`,
+  // What was asked of a model: the log up to an event, a list of tools and a few parameters say it exactly.
+  `create table kb.model_calls (
+    id uuid primary key,
+    project_id uuid not null references kb.projects,
+    run_id uuid not null references kb.agent_runs,
+    agent_id uuid not null references kb.agents,
+    context_name text not null,
+    -- From 1 in each run; tries of one step share it.
+    step integer not null,
+    -- From 1: the tries that went before were answered with an error.
+    try integer not null,
+    provider text not null,
+    model text not null,
+    -- The last event whose words the model was shown.
+    after_event integer not null,
+    -- The event that has the answer; null when there was none.
+    answer_event integer,
+    tools_digest text,
+    parameters jsonb not null,
+    finish_reason text,
+    error text,
+    input_tokens integer not null default 0,
+    output_tokens integer not null default 0,
+    cost_micros bigint,
+    started_at timestamptz not null,
+    first_output_ms integer,
+    duration_ms integer not null
+  )`,
+  `create index model_calls_run on kb.model_calls (run_id, id)`,
+  `create table kb.mcp_servers (
+    id uuid primary key,
+    project_id uuid not null references kb.projects,
+    name text not null,
+    config jsonb not null,
+    enabled boolean not null default true,
+    -- What the server listed when its tools were pinned: names, descriptions, schemas and their hashes.
+    tools jsonb not null default '[]',
+    pinned_at timestamptz,
+    last_error text,
+    created_by text not null,
+    created_at timestamptz not null default now(),
+    updated_at timestamptz not null default now()
+  )`,
+  `create unique index mcp_servers_name on kb.mcp_servers (project_id, name)`
+]
+
+const rights = ["tool_lists", "model_calls", "mcp_servers"].flatMap((table) => [
+  `alter table kb.${table} enable row level security`,
+  `create policy project on kb.${table} using (project_id = ${currentProject}) with check (project_id = ${currentProject})`,
+  `grant select, insert, update, delete on kb.${table} to tropism_server`
+])
+
+/** Functions with the owner's rights; each answers ids. */
+const crossing = [
+  // Projects in which a waiting run has used its time, or a run is alive that nobody above it wants any more.
+  `create function kb.projects_with_due_waits() returns setof uuid language sql security definer set search_path = kb, pg_temp as $$
+    select project_id from kb.agent_runs
+    where status = 'paused' and pause_reason = 'subAgents' and deadline_at is not null and deadline_at < now()
+    union
+    select child.project_id from kb.agent_runs child
+    join kb.agent_runs parent on parent.id = child.parent_run_id
+    left join kb.tool_calls call on call.id = child.spawned_by
+    where child.parent_run_id is not null and child.status in ('queued', 'running', 'paused')
+      and (parent.status in ('cancelled', 'failed') or call.status = 'abandoned') $$`,
+  `revoke all on function kb.projects_with_due_waits() from public`,
+  `grant execute on function kb.projects_with_due_waits() to tropism_server`
+]
+
+/** The statements of this migration, in order. */
+export const statements: ReadonlyArray<string> = [...tables, ...rights, ...crossing]

@@ -1,0 +1,41 @@
+/**
+ * Every tool of this program's own servers, as MCP lists it.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ *
+ * A built-in tool has one name among all built-in servers: the model sees it by
+ * that name alone.
+ */
+import { Schema } from "effect"
+import { graphTools } from "./graph-tools.ts"
+import { runTools } from "./run-tools.ts"
+
+const servers = { graph: graphTools, run: runTools } as const
+
+export type BuiltInServer = keyof typeof servers
+export type BuiltInToolName = keyof typeof graphTools | keyof typeof runTools
+
+const all = { ...graphTools, ...runTools }
+
+export const isBuiltInTool = (name: string): name is BuiltInToolName => Object.hasOwn(all, name)
+
+/** The JSON Schema of a tool's arguments. */
+const inputSchemaOf = (
+  name: BuiltInToolName
+): { readonly type: "object"; readonly [key: string]: unknown } => {
+  const { schema, definitions } = Schema.toJsonSchemaDocument(all[name].arguments)
+  return {
+    ...schema,
+    type: "object",
+    additionalProperties: false,
+    ...(Object.keys(definitions).length === 0 ? {} : { $defs: definitions })
+  }
+}
+
+/** The tools of a server as MCP lists them; they are the same for everybody. */
+export const toolsOf = (server: BuiltInServer) =>
+  Object.keys(servers[server])
+    .filter(isBuiltInTool)
+    .map((name) => ({ name, description: all[name].description, inputSchema: inputSchemaOf(name) }))
+
+export const builtInServerNames: ReadonlyArray<BuiltInServer> = ["graph", "run"]
