@@ -16,38 +16,18 @@ import {
   type FlowStepStartedEvent,
   type LoggedEvent,
   type SoftStopEvent,
-  type SoftStopReason,
   type ToolCallCompletedEvent,
   UnknownEvent
 } from "./context-event.ts"
 import { exitLoopTool, type FlowProgress } from "./flow.ts"
 import type { Message, ToolCall } from "./message.ts"
 import { noRepetition, type Repetition, warned, withCall, withError } from "./repetition.ts"
-import { addUsage, noUsage, type Usage } from "./run.ts"
+import { addUsage, type Usage } from "./run.ts"
+import { newRun, type RunProgress } from "./run-progress.ts"
 
 export interface LlmConfig {
   readonly provider: string
   readonly name: string
-}
-
-/** What the run that wrote last has done and used. */
-export interface RunProgress {
-  readonly id: string
-  readonly steps: number
-  /** Steps that no longer count towards the limit: those before the run was paused and resumed. */
-  readonly stepsBeforeResume: number
-  readonly usage: Usage
-  /** It was asked to stop, and no turn has begun since it was paused for that. */
-  readonly softStop: Option.Option<SoftStop>
-  /** A limit has ended its turn, and no turn has begun since. */
-  readonly pausedFor: Option.Option<"stepLimit" | "timeout" | "budget">
-}
-
-/** A run was asked to stop: why, when, and after how many steps. */
-export interface SoftStop {
-  readonly reason: SoftStopReason
-  readonly at: string
-  readonly steps: number
 }
 
 export interface ReducedContext {
@@ -86,15 +66,6 @@ export interface ReducedContext {
   readonly run: RunProgress
   readonly isSessionOpen: boolean
 }
-
-const newRun = (id: string): RunProgress => ({
-  id,
-  steps: 0,
-  stepsBeforeResume: 0,
-  usage: noUsage,
-  softStop: Option.none(),
-  pausedFor: Option.none()
-})
 
 export const emptyContext: ReducedContext = {
   messages: [],

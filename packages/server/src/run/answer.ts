@@ -6,7 +6,6 @@
  * Text is shown while it comes and kept only when it is complete (S004-R26). No
  * transaction is open here, and nothing is written.
  */
-import type { ContextName } from "@tropism/domain/context-event"
 import { contextEventId, eventNumber } from "@tropism/domain/context-event"
 import type { ReducedContext } from "@tropism/domain/context"
 import type { ToolCall } from "@tropism/domain/message"
@@ -14,6 +13,7 @@ import type { Usage } from "@tropism/domain/run"
 import { noUsage } from "@tropism/domain/run"
 import { Clock, Effect, Option, Stream } from "effect"
 import { Contexts } from "../agent/contexts.ts"
+import type { ClaimedRun } from "./claimed-run.ts"
 import type { ModelFailure, ModelPart, OfferedTool, ResolvedModel } from "../model/model-request.ts"
 
 export interface Answer {
@@ -27,8 +27,7 @@ export interface Answer {
 /** One model request with the messages of a context. */
 export const askModel = Effect.fn("askModel")(function* (
   model: ResolvedModel,
-  projectId: string,
-  name: ContextName,
+  { contextName: name, projectId }: Pick<ClaimedRun, "projectId" | "contextName">,
   context: ReducedContext,
   tools: ReadonlyArray<OfferedTool>,
   /** Told the whole text so far whenever it has grown. */

@@ -1,0 +1,61 @@
+/**
+ * What an attempt works with, and what should happen now.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * The decider is pure; here it is told the time, the limits and the flow of the
+ * run at hand. Nothing is written and nobody is asked.
+ */
+import type { ReducedContext } from "@tropism/domain/context"
+import { decide } from "@tropism/domain/decide"
+import type { FlowPlan } from "@tropism/domain/flow"
+import type { ModelConfig } from "@tropism/domain/model-config"
+import { Clock, Effect, Option } from "effect"
+import type { AgentVersion } from "../agent/agents.ts"
+import { runLimits } from "../limits.ts"
+import type { ModelUnavailable, ResolvedModel } from "../model/model-request.ts"
+import type { ConnectedTools } from "../tool/tool-servers.ts"
+import type { ClaimedRun } from "./claimed-run.ts"
+import type { Occasion } from "./opening.ts"
+
+/** What an attempt works with, found once at its beginning. */
+export interface Bench {
+  readonly run: ClaimedRun
+  readonly agent: AgentVersion
+  readonly occasion: Occasion
+  readonly flow: FlowPlan | undefined
+  readonly maxSteps: number | null
+  /** When the run has used its time, by this program's clock, in milliseconds; null is never. */
+  readonly deadlineMs: number | null
+  readonly mayRepeat: (tool: string) => boolean
+  /** What the present step of the flow asks and offers; the agent's own where there is no flow. */
+  readonly equipment: (context: ReducedContext) => Effect.Effect<Equipment, ModelUnavailable>
+}
+
+/** The model that is asked and the tools that it is shown. */
+export interface Equipment {
+  readonly config: ModelConfig | null
+  readonly model: ResolvedModel
+  readonly tools: ConnectedTools
+}
+
+/** What the log and the clock say should happen now. */
+export const decideNow = Effect.fnUntraced(function* (
+  { deadlineMs, flow, maxSteps, mayRepeat, run }: Bench,
+  context: ReducedContext,
+  ownTurnNumber: number | undefined
+) {
+  const now = yield* Clock.currentTimeMillis
+  const isTimeUp = deadlineMs !== null && now >= deadlineMs
+  const graceEnd = graceEndOf(context, deadlineMs)
+  const isGraceOver = graceEnd !== null && now >= graceEnd
+  return decide({ context, runId: run.id, ownTurnNumber, maxSteps, flow, mayRepeat, isTimeUp, isGraceOver })
+})
+
+/** Until when the last request of a stopped run may take; null is as long as it takes. */
+export const graceEndOf = ({ run }: ReducedContext, deadlineMs: number | null): number | null => {
+  const stop = Option.getOrUndefined(run.softStop)
+  if (stop === undefined) return null
+  const from = stop.reason === "timeout" ? new Date(stop.at).getTime() : deadlineMs
+  return from === null ? null : from + runLimits.graceMs
+}

@@ -1,0 +1,85 @@
+/**
+ * The acts by which a run comes to rest, or is told that it should.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * The last events of a run and the change of its state are one transaction. A
+ * run in which somebody spoke since the log was read goes on instead: then the
+ * answer is the state after what was said.
+ */
+import type { ReducedContext } from "@tropism/domain/context"
+import type { SoftStopReason } from "@tropism/domain/context-event"
+import { Clock, Effect, Option } from "effect"
+import { CrashPoint } from "../crash-point.ts"
+import type { ProjectTransaction } from "../database/database.ts"
+import type { ClaimedRun } from "./claimed-run.ts"
+import { type Closing, closingEvents } from "./closing.ts"
+import type { RunNotInState } from "./holding.ts"
+import { Runs } from "./runs.ts"
+import { softStopSentences, summaryOf } from "./sentences.ts"
+import { makeWriting } from "./writing.ts"
+
+export const makeRests = Effect.gen(function* () {
+  const runs = yield* Runs
+  const { append, appendAndEnd, catchUp } = yield* makeWriting
+
+  /** Ends the run, unless somebody spoke since the log was read: then the answer is how it goes on. */
+  const finish = Effect.fn("Actor.finish")(function* (
+    run: ClaimedRun,
+    context: ReducedContext,
+    closing: Closing,
+    end: Effect.Effect<void, RunNotInState, ProjectTransaction>
+  ) {
+    yield* CrashPoint.hit("run.beforeComplete")
+    const isOver = yield* appendAndEnd(run, context, closingEvents(context, closing), end)
+    yield* CrashPoint.hit("run.afterComplete")
+    return isOver ? undefined : yield* catchUp(run, context)
+  })
+
+  const softStop = (run: ClaimedRun, context: ReducedContext, reason: SoftStopReason, partialText: string) =>
+    append(run, context, [
+      {
+        type: "SoftStopEvent",
+        reason,
+        runId: run.id,
+        content: softStopSentences[reason],
+        ...(partialText === "" ? {} : { partialText })
+      }
+    ])
+
+  const pause = (
+    run: ClaimedRun,
+    context: ReducedContext,
+    reason: "stepLimit" | "timeout" | "budget",
+    partialText = ""
+  ) => {
+    const end = runs.pause(run, reason, summaryOf(partialText === "" ? context.lastText : partialText))
+    return finish(run, context, { type: "interrupted", reason, partialText }, end)
+  }
+
+  /** Lets the run rest until others bring the outcomes that it waits for, unless one has come since the log was read. */
+  const wait = Effect.fnUntraced(function* (
+    run: ClaimedRun,
+    context: ReducedContext,
+    what: "run" | "person"
+  ) {
+    const end = runs.wait(run, what === "run" ? "subAgents" : "question")
+    const isOver = yield* appendAndEnd(run, context, [], end)
+    yield* CrashPoint.hit("run.afterWait")
+    return isOver ? undefined : yield* catchUp(run, context)
+  })
+
+  const fail = (run: ClaimedRun, context: ReducedContext, error: string) =>
+    finish(run, context, { type: "failed", error }, runs.fail(run, error))
+
+  return { finish, softStop, pause, wait, fail }
+})
+
+/** How long the open turn has taken. */
+export const durationMs = Effect.fnUntraced(function* (context: ReducedContext) {
+  const now = yield* Clock.currentTimeMillis
+  return Option.match(context.agentTurnStartedAt, {
+    onNone: () => 0,
+    onSome: (start) => Math.max(0, now - new Date(start).getTime())
+  })
+})

@@ -1,0 +1,37 @@
+/**
+ * What the engine says to a model, and to people about a run.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ */
+import type { SoftStopReason } from "@tropism/domain/context-event"
+import type { RefusalReason } from "@tropism/domain/decide"
+import type { ToolCall } from "@tropism/domain/message"
+import type { LoopWarning } from "@tropism/domain/repetition"
+import { runLimits } from "../limits.ts"
+
+export const softStopSentences: Readonly<Record<SoftStopReason, string>> = {
+  stepLimit:
+    "You have used all the steps of this run. Call no tool any more: say in a few sentences what you have done and what is left.",
+  timeout:
+    "Time's up. Call no tool any more: summarize in a few sentences what you have done and what is left."
+}
+
+export const refusalSentences: Readonly<Record<RefusalReason, string>> = {
+  softStop: "The run was asked to stop: no tool is called any more",
+  abandoned: "The turn that asked for this call has ended: it was not made",
+  doomLoop:
+    "You have called this tool with the same arguments several times in a row, so it was not called again. The answer would be the same: try a different approach, or say why you cannot go on."
+}
+
+export const warningSentences: Readonly<Record<LoopWarning, string>> = {
+  cycle:
+    "You are repeating the same few tool calls in a circle. They will answer the same again: try a different approach, or say why you cannot go on.",
+  errorStreak:
+    "Your last tool calls all failed with the same error. Read it, and try a different approach, or say why you cannot go on."
+}
+
+export const summaryOf = (text: string): string => text.slice(0, runLimits.summaryMaxChars)
+
+/** Why a run was ended that did not stop to repeat itself (S002-R37). */
+export const doomLoopSentence = ({ name }: ToolCall, times: number): string =>
+  `Doom loop: the agent asked for ${name} with the same arguments ${times} times in a row and was stopped`
