@@ -1,6 +1,7 @@
 /**
  * Proves that what the database computes is what the domain means: filters, merge patches, words of a search.
  */
+import { mergePatchExamples } from "@tropism/domain/json-for-tests"
 import { describe, expect, layer } from "@effect/vitest"
 import { mergePatch, type Properties } from "@tropism/domain/json"
 import {
@@ -135,34 +136,11 @@ layer(serverSql)((it) => {
       return row?.result
     })
 
-    // The appendix of the RFC, line by line.
-    it.effect.each([
-      [{ a: "b" }, { a: "c" }, { a: "c" }],
-      [{ a: "b" }, { b: "c" }, { a: "b", b: "c" }],
-      [{ a: "b" }, { a: null }, {}],
-      [{ a: "b", b: "c" }, { a: null }, { b: "c" }],
-      [{ a: ["b"] }, { a: "c" }, { a: "c" }],
-      [{ a: "c" }, { a: ["b"] }, { a: ["b"] }],
-      [{ a: { b: "c" } }, { a: { b: "d", c: null } }, { a: { b: "d" } }],
-      [{ a: [{ b: "c" }] }, { a: [1] }, { a: [1] }],
-      [
-        ["a", "b"],
-        ["c", "d"],
-        ["c", "d"]
-      ],
-      [{ a: "b" }, ["c"], ["c"]],
-      [{ a: "foo" }, null, null],
-      [{ a: "foo" }, "bar", "bar"],
-      [{ e: null }, { a: 1 }, { e: null, a: 1 }],
-      [[1, 2], { a: "b", c: null }, { a: "b" }],
-      [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }]
-    ] as ReadonlyArray<readonly [Schema.Json, Schema.Json, Schema.Json]>)(
-      "%j patched by %j is %j",
-      ([target, patch, result]) =>
-        Effect.gen(function* () {
-          expect(yield* merged(target, patch)).toEqual(result)
-          expect(mergePatch(target, patch)).toEqual(result)
-        })
+    it.effect.each(mergePatchExamples)("%j patched by %j is %j", ([target, patch, result]) =>
+      Effect.gen(function* () {
+        expect(yield* merged(target, patch)).toEqual(result)
+        expect(mergePatch(target, patch)).toEqual(result)
+      })
     )
 
     it.effect.prop(

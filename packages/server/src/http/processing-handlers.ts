@@ -7,9 +7,12 @@ import { Api } from "@tropism/api/api"
 import { clampLimit } from "@tropism/api/page"
 import { Conflict, type InvalidInput, NotFound } from "@tropism/api/problems"
 import type { BatchTriggerInput } from "@tropism/api/processing-api"
+import type { AgentId, ProjectId } from "@tropism/domain/ids"
+import type { ProcessingEntry } from "@tropism/domain/processing"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
+import type { ProjectTransaction } from "../database/database.ts"
 import { BatchTriggers, type Wanted } from "../dispatch/batch-triggers.ts"
 import { PendingEvents } from "../dispatch/pending-events.ts"
 import { Retries } from "../dispatch/retries.ts"
@@ -22,20 +25,27 @@ const known = orNotFound("agent")
 
 const noEntry = new NotFound({ detail: "There is no such entry" })
 
+/** A page of an agent's entries. The log outlives its agent: a deleted one keeps its versions and is known by them (S001-R20). */
+const entriesOf = <A extends ProcessingEntry>(
+  { agentId, projectId }: { readonly agentId: AgentId; readonly projectId: ProjectId },
+  query: Parameters<typeof pageById>[0],
+  read: (
+    before: string | undefined,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<A>, never, ProjectTransaction>
+) =>
+  Effect.flatMap(Agents, (agents) =>
+    reading(projectId, Effect.andThen(known(agents.version(agentId, 1)), pageById(query, read)))
+  )
+
 export const processingHandlers = HttpApiBuilder.group(Api, "processing", (handlers) =>
   handlers
     .handle(
       "log",
       Effect.fn("http.processing.log")(function* ({ params, query }) {
-        const agents = yield* Agents
         const log = yield* ProcessingLog
-        return yield* reading(
-          params.projectId,
-          Effect.andThen(
-            // The log outlives its agent: a deleted one keeps its versions and is known by them (S001-R20).
-            known(agents.version(params.agentId, 1)),
-            pageById(query, (before, limit) => log.list(params.agentId, query.status, before, limit))
-          )
+        return yield* entriesOf(params, query, (before, limit) =>
+          log.list(params.agentId, query.status, before, limit)
         )
       })
     )
@@ -63,15 +73,8 @@ export const processingHandlers = HttpApiBuilder.group(Api, "processing", (handl
     .handle(
       "deadLetters",
       Effect.fn("http.processing.deadLetters")(function* ({ params, query }) {
-        const agents = yield* Agents
         const log = yield* ProcessingLog
-        return yield* reading(
-          params.projectId,
-          Effect.andThen(
-            known(agents.version(params.agentId, 1)),
-            pageById(query, (before, limit) => log.listDead(params.agentId, before, limit))
-          )
-        )
+        return yield* entriesOf(params, query, (before, limit) => log.listDead(params.agentId, before, limit))
       })
     )
     .handle(
