@@ -18,6 +18,7 @@ import { ProjectsApi, SystemApi } from "./system-api.ts"
 import { TasksApi } from "./tasks-api.ts"
 import { DeliveriesApi, WebhooksApi } from "./webhooks-api.ts"
 import { TransferApi } from "./transfer-api.ts"
+import { VerificationApi } from "./verification-api.ts"
 
 export class Api extends HttpApi.make("tropism")
   .add(SystemApi)
@@ -37,6 +38,7 @@ export class Api extends HttpApi.make("tropism")
   .add(TasksApi)
   .add(WebhooksApi)
   .add(DeliveriesApi)
+  .add(VerificationApi)
   .middleware(RequestProblems)
   .annotate(HttpApi.ParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotate(HttpApi.HeadersParseOptions, {})

@@ -19,6 +19,7 @@ import { runsCommand } from "./commands/runs.ts"
 import { demoCommand, startCommand } from "./commands/start.ts"
 import { tailCommand } from "./commands/tail.ts"
 import { tasksCommand } from "./commands/tasks.ts"
+import { verifyCommand } from "./commands/verify.ts"
 import { webhooksCommand } from "./commands/webhooks.ts"
 import { whyCommand } from "./commands/why.ts"
 import { globalFlags } from "./settings.ts"
@@ -27,7 +28,10 @@ const tropism = Command.make("tropism").pipe(
   Command.withDescription("Agents that act on a shared knowledge graph when it changes."),
   Command.withSubcommands([
     { group: "Server", commands: [startCommand, demoCommand] },
-    { group: "Graph", commands: [projectsCommand, importCommand, exportCommand, tailCommand, whyCommand] },
+    {
+      group: "Graph",
+      commands: [projectsCommand, importCommand, exportCommand, tailCommand, whyCommand, verifyCommand]
+    },
     {
       group: "Agents",
       commands: [

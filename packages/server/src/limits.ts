@@ -159,6 +159,9 @@ export const runLimits = {
   forgetBatchEntries: 1_000,
   forgetMaxBatches: 1_000,
   switchIntervalMs: 5_000,
+  /** Contexts whose heads a verification reads at once, and differences that it tells; the others are counted. */
+  verifyPageContexts: 200,
+  differencesShown: 200,
   /** What a run's prompt may hold of one rendered template. */
   promptMaxChars: 400_000,
   summaryMaxChars: 20_000,
@@ -220,6 +223,8 @@ export const graphLimits = {
   rankedObjects: 10_000,
   /** How far a list is counted. */
   countedObjects: 100_000,
+  /** Entities that a verification compares in one question. */
+  verifyPageEntities: 500,
   /** Of the relationships between an object's neighbours. */
   neighborRelationships: 1_000,
   /** Events on the way from a value to its root: more than a chain may be deep. */

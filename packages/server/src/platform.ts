@@ -52,6 +52,7 @@ import { KillSwitches } from "./run/kill-switches.ts"
 import { ProcessingLog } from "./run/processing-log.ts"
 import { questions } from "./run/questions.ts"
 import { Runs } from "./run/runs.ts"
+import { Verifier } from "./run/verifier.ts"
 import { WaitingEntries } from "./run/waiting-entries.ts"
 import { Worker } from "./run/worker.ts"
 import { Tasks } from "./task/tasks.ts"
@@ -98,7 +99,14 @@ const transfer = Layer.mergeAll(Importer.layer, LineImporter.layer, Exporter.lay
   Layer.provideMerge(imports)
 )
 const records = Layer.provideMerge(
-  Layer.mergeAll(Tasks.layer, ToolCalls.layer, Runs.layer, ProcessingLog.layer, WaitingEntries.layer),
+  Layer.mergeAll(
+    Tasks.layer,
+    ToolCalls.layer,
+    Runs.layer,
+    ProcessingLog.layer,
+    WaitingEntries.layer,
+    Verifier.layer
+  ),
   transfer
 )
 const tools = Layer.provideMerge(

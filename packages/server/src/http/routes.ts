@@ -26,6 +26,7 @@ import { projectsHandlers, systemHandlers } from "./system-handlers.ts"
 import { tasksHandlers } from "./tasks-handlers.ts"
 import { deliveriesHandlers, webhooksHandlers } from "./webhooks-handlers.ts"
 import { transferHandlers } from "./transfer-handlers.ts"
+import { verificationHandlers } from "./verification-handlers.ts"
 
 const handlers = Layer.mergeAll(
   systemHandlers,
@@ -44,7 +45,8 @@ const handlers = Layer.mergeAll(
   contextsHandlers,
   tasksHandlers,
   webhooksHandlers,
-  deliveriesHandlers
+  deliveriesHandlers,
+  verificationHandlers
 )
 
 /** The routes; `consoleFolder` is where the built console lies. */
