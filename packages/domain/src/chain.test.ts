@@ -4,7 +4,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import {
   chainBounds,
-  costMicrosOf,
   defineChainLimits,
   findDepthCap,
   findReachedCap,
@@ -72,30 +71,5 @@ describe("a project's settings", () => {
     )
     expect(patchSettings(kept, {})).toEqual(kept)
     expect(defineSettings(patchSettings(kept, { chainLimits: null }))).toEqual(defineSettings({}))
-  })
-})
-
-describe("what a model request costs", () => {
-  const usage = { inputTokens: 1_000, outputTokens: 10 }
-  const price = { inputPerMillion: 0.15, outputPerMillion: 0.6 }
-  const model = {
-    provider: "openai",
-    name: "gpt-4o-mini",
-    price,
-    fallback: { provider: "anthropic", name: "claude", price: { inputPerMillion: 3, outputPerMillion: 15 } }
-  } as const
-
-  it("is its tokens at their price, in millionths of a dollar, rounded up", () => {
-    expect(costMicrosOf(model, "openai:gpt-4o-mini", usage)).toBe(156)
-    expect(costMicrosOf(model, "openai:gpt-4o-mini", { inputTokens: 1, outputTokens: 0 })).toBe(1)
-  })
-
-  it("is the fallback's own where that one answered", () => {
-    expect(costMicrosOf(model, "anthropic:claude", usage)).toBe(3_150)
-  })
-
-  it("is nothing where no price is said", () => {
-    expect(costMicrosOf({ provider: "openai", name: "gpt-4o" }, "openai:gpt-4o", usage)).toBe(0)
-    expect(costMicrosOf(null, "openai:gpt-4o", usage)).toBe(0)
   })
 })

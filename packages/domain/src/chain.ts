@@ -7,8 +7,6 @@
  * cap that is reached is told with its numbers.
  */
 import { Schema } from "effect"
-import type { ModelConfig } from "./model-config.ts"
-import type { Usage } from "./run.ts"
 
 /** Accepts null as absent. */
 const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
@@ -125,18 +123,3 @@ export const microsPerDollar = 1_000_000
 /** Millionths of a dollar as a person reads them. */
 export const tellDollars = (micros: number): string =>
   `$${(micros / microsPerDollar).toFixed(6).replace(/0{1,4}$/, "")}`
-
-/**
- * What a model request costs, in millionths of a dollar, rounded up; 0 without a price.
- *
- * **Details** `answeredBy` is the model that answered, `provider:name`: the fallback has a price of its own.
- */
-export const costMicrosOf = (model: ModelConfig | null, answeredBy: string, usage: Usage): number => {
-  if (model === null) return 0
-  const { fallback } = model
-  const price =
-    fallback && answeredBy === `${fallback.provider}:${fallback.name}` ? fallback.price : model.price
-  return price
-    ? Math.ceil(usage.inputTokens * price.inputPerMillion + usage.outputTokens * price.outputPerMillion)
-    : 0
-}

@@ -6,6 +6,7 @@
  * an agent can send its prompts elsewhere.
  */
 import { Schema } from "effect"
+import { ModelPrice } from "./model-price.ts"
 import { Script } from "./script.ts"
 
 /** Accepts null as absent. */
@@ -24,14 +25,6 @@ export const ModelProvider = Schema.Literals([
 export type ModelProvider = typeof ModelProvider.Type
 
 const ModelName = Schema.String.check(Schema.isBetweenLength(1, 200))
-
-const Dollars = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
-
-/** What a million tokens cost, in dollars; without a price a request counts tokens and no money. */
-export const ModelPrice = Schema.Struct({ inputPerMillion: Dollars, outputPerMillion: Dollars }).annotate({
-  identifier: "ModelPrice"
-})
-export type ModelPrice = typeof ModelPrice.Type
 
 /** A provider and one of its models; for `replay` the id of the recorded run. */
 export const ModelRef = Schema.Struct({ provider: ModelProvider, name: ModelName, price: opt(ModelPrice) })

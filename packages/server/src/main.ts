@@ -105,7 +105,10 @@ export const serveOn = Effect.fn("serveOn")(
         }) ?? Effect.void
       )
       return yield* Effect.never
-    }).pipe(Effect.provide(platform))
+    }).pipe(
+      Effect.provide(platform),
+      Effect.catchTag("PricesUnusable", ({ message }) => Effect.fail(new StartFailure({ message })))
+    )
   },
   // Nobody listens to spans yet, and making one for each statement costs as much as some of them.
   Effect.withTracerEnabled(false),

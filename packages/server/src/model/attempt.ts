@@ -9,6 +9,7 @@
  * wait for the finish, so a broken answer delivers none. No retry here.
  */
 import type { ModelProvider } from "@tropism/domain/model-config"
+import { costMicrosOf, type ModelPrice } from "@tropism/domain/model-price"
 import { Duration, Effect, Schema, Stream } from "effect"
 import { AiError, type LanguageModel, Prompt, type Response, Tool, Toolkit } from "effect/ai"
 import { modelLimits } from "../limits.ts"
@@ -25,6 +26,7 @@ import {
 export interface AskedModel {
   readonly provider: ModelProvider
   readonly name: string
+  readonly price: ModelPrice | null
   readonly languageModel: LanguageModel.LanguageModel
 }
 
@@ -147,15 +149,15 @@ const makeDelivery = (model: AskedModel) => {
       if (part.type !== "finish") return []
       outputBegan = true
       isFinished = true
+      const { inputTokens, outputTokens } = part.usage
+      const usage = { inputTokens: inputTokens.total ?? 0, outputTokens: outputTokens.total ?? 0 }
       return [
         ...held.splice(0),
         {
           type: "finish",
           reason: part.reason,
-          usage: {
-            inputTokens: part.usage.inputTokens.total ?? 0,
-            outputTokens: part.usage.outputTokens.total ?? 0
-          },
+          usage,
+          costMicros: costMicrosOf(model.price, { ...usage, cachedInputTokens: inputTokens.cacheRead ?? 0 }),
           provider: model.provider,
           name: model.name
         }

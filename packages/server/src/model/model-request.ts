@@ -9,6 +9,7 @@
  * words only; nothing here talks to a model.
  */
 import type { ModelProvider } from "@tropism/domain/model-config"
+import type { ModelPrice } from "@tropism/domain/model-price"
 import type { Usage } from "@tropism/domain/run"
 import { Schema, type Stream } from "effect"
 import type { Prompt, Response } from "effect/ai"
@@ -49,6 +50,8 @@ export interface ModelFinish {
   readonly type: "finish"
   readonly reason: Response.FinishReason
   readonly usage: Usage
+  /** In millionths of a dollar; null where the price of whoever answered is not known. */
+  readonly costMicros: number | null
   /** Who answered: the fallback, where it had to. */
   readonly provider: ModelProvider
   readonly name: string
@@ -58,6 +61,8 @@ export interface ModelFinish {
 export interface ResolvedModel {
   readonly provider: ModelProvider
   readonly name: string
+  /** What it charges; null where nobody knows. The fallback has a price of its own, and each finish says what was spent. */
+  readonly price: ModelPrice | null
   /** Asks once; each part is delivered as it comes, the finish last. */
   readonly request: (request: ModelRequest) => Stream.Stream<ModelPart, ModelFailure>
 }

@@ -10,6 +10,7 @@
  * definition says. No prompt is made here and no tool is run.
  */
 import { type ModelConfig, ModelProvider, type ModelRef } from "@tropism/domain/model-config"
+import { free } from "@tropism/domain/model-price"
 import type { Script } from "@tropism/domain/script"
 import { Config, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import type { LanguageModel } from "effect/ai"
@@ -17,6 +18,7 @@ import { fromAiSdk } from "./ai-sdk-model.ts"
 import type { AskedModel } from "./attempt.ts"
 import { loadBuiltInScripts } from "./built-in-scripts.ts"
 import { ModelUnavailable, type ResolvedModel } from "./model-request.ts"
+import { loadPrices } from "./prices.ts"
 import { isRemote, loadProviders, remoteProviders } from "./providers.ts"
 import { askWithRetries, type Fallback } from "./retry.ts"
 import { type CompiledScript, compileScript } from "./script.ts"
@@ -50,6 +52,7 @@ export class Models extends Context.Service<
     Models,
     Effect.gen(function* () {
       const { byName, scrub } = yield* loadProviders
+      const { priceOf } = yield* loadPrices
       const scripts = yield* loadBuiltInScripts
       const preset = Option.getOrNull(yield* Config.option(Config.String("TROPISM_MODEL")))
 
@@ -90,7 +93,8 @@ export class Models extends Context.Service<
           )
         if (Result.isFailure(script))
           return yield* unavailable(choice, `The agent's script cannot be followed: ${script.failure}`)
-        return { provider: "scripted", name, languageModel: yield* openedOnce(script.success) }
+        const languageModel = yield* openedOnce(script.success)
+        return { provider: "scripted", name, price: ref.price ?? free, languageModel }
       })
 
       const open = Effect.fnUntraced(function* (
@@ -122,7 +126,8 @@ export class Models extends Context.Service<
           maxOutputTokens: choice.model?.maxOutputTokens ?? undefined,
           scrub
         })
-        return { provider: ref.provider, name: ref.name, languageModel }
+        const price = ref.price ?? priceOf(ref.provider, ref.name)
+        return { provider: ref.provider, name: ref.name, price, languageModel }
       })
 
       const openFallback = (choice: ModelChoice): Effect.Effect<Fallback | null> =>
@@ -140,6 +145,7 @@ export class Models extends Context.Service<
         return {
           provider: model.provider,
           name: model.name,
+          price: model.price,
           request: (request) => askWithRetries(model, fallback, request)
         }
       })

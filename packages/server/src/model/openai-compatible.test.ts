@@ -94,6 +94,7 @@ describe("an answer", () => {
           type: "finish",
           reason: "stop",
           usage: { inputTokens: 11, outputTokens: 7 },
+          costMicros: null,
           provider: "openai-compatible",
           name: "m"
         }

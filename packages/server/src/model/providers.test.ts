@@ -231,7 +231,7 @@ describe("a provider over the wire", () => {
             arguments: { objectId: "y" },
             fault: null
           },
-          { type: "finish", reason: "tool-calls", usage, provider, name: "m" }
+          { type: "finish", reason: "tool-calls", usage, costMicros: null, provider, name: "m" }
         ])
         const asked = server.requests[0]
         expect(asked?.path).toBe(path)

@@ -122,7 +122,7 @@ const anthropic = (env: Environment["anthropic"], fetch: typeof globalThis.fetch
 })
 
 const google = (env: Environment["google"], fetch: typeof globalThis.fetch): Provider => ({
-  defaultModel: "gemini-flash-latest",
+  defaultModel: "gemini-3.5-flash",
   missing: env.key === null ? "set GOOGLE_GENERATIVE_AI_API_KEY" : null,
   makeModel: (name) =>
     createGoogle({

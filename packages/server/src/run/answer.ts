@@ -20,6 +20,8 @@ export interface Answer {
   readonly text: string
   readonly toolCalls: ReadonlyArray<ToolCall>
   readonly usage: Usage
+  /** In millionths of a dollar; null where nobody knows the price. */
+  readonly costMicros: number | null
   /** provider:name of whoever answered. */
   readonly model: string
 }
@@ -55,7 +57,13 @@ export const askModel = Effect.fn("askModel")(function* (
     tools,
     ...(timeoutMs === undefined ? {} : { timeoutMs })
   })
-  const start: Answer = { text: "", toolCalls: [], usage: noUsage, model: `${model.provider}:${model.name}` }
+  const start: Answer = {
+    text: "",
+    toolCalls: [],
+    usage: noUsage,
+    costMicros: null,
+    model: `${model.provider}:${model.name}`
+  }
   return yield* parts.pipe(
     Stream.tap((part) => (part.type === "text" ? showDelta(part.delta) : Effect.void)),
     Stream.runFold(
@@ -81,7 +89,12 @@ const gather = (answer: Answer, part: ModelPart, context: ReducedContext): Answe
       }
     }
     case "finish":
-      return { ...answer, usage: part.usage, model: `${part.provider}:${part.name}` }
+      return {
+        ...answer,
+        usage: part.usage,
+        costMicros: part.costMicros,
+        model: `${part.provider}:${part.name}`
+      }
   }
 }
 

@@ -7,11 +7,9 @@
  * is left to do ends the run in the transaction that keeps it; a request that
  * takes longer than the run may is aborted.
  */
-import { costMicrosOf } from "@tropism/domain/chain"
 import { fold, type ReducedContext } from "@tropism/domain/context"
 import type { NewEvent } from "@tropism/domain/context-event"
 import { nextPlace } from "@tropism/domain/flow"
-import type { ModelConfig } from "@tropism/domain/model-config"
 import { Clock, Effect, Option } from "effect"
 import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
@@ -36,7 +34,7 @@ export const makeModelStep = Effect.gen(function* () {
     withTools: boolean
   ) {
     const { deadlineMs, run } = bench
-    const { config, model, tools } = yield* bench.equipment(context)
+    const { model, tools } = yield* bench.equipment(context)
     const spent = yield* runs.mayAsk(run)
     if (spent) {
       const end = runs.pause(run, "budget", summaryOf(context.lastText), spent.reason)
@@ -51,19 +49,14 @@ export const makeModelStep = Effect.gen(function* () {
     const endMs = isStopped ? graceEndOf(context, deadlineMs) : deadlineMs
     const answer = yield* within(asked, endMs)
     yield* CrashPoint.hit("run.afterModel")
-    if (Option.isSome(answer)) return yield* keep(bench, config, context, answer.value)
+    if (Option.isSome(answer)) return yield* keep(bench, context, answer.value)
     return isStopped
       ? yield* pause(run, context, "timeout", partialText)
       : yield* softStop(run, context, "timeout", partialText)
   })
 
   /** Keeps an answer and counts its step; one that asks for no tool ends the run in the same transaction. */
-  const keep = Effect.fnUntraced(function* (
-    bench: Bench,
-    config: ModelConfig | null,
-    context: ReducedContext,
-    answer: Answer
-  ) {
+  const keep = Effect.fnUntraced(function* (bench: Bench, context: ReducedContext, answer: Answer) {
     const { run } = bench
     const said: NewEvent = {
       type: "AssistantMessageEvent",
@@ -73,12 +66,7 @@ export const makeModelStep = Effect.gen(function* () {
       model: answer.model,
       usage: answer.usage
     }
-    const counting = runs.counting(
-      run,
-      answer.usage,
-      answer.model,
-      costMicrosOf(config, answer.model, answer.usage)
-    )
+    const counting = runs.counting(run, answer.usage, answer.model, answer.costMicros ?? 0)
     const { events } = yield* contexts.plan(run.projectId, run.contextName, endOf(context), [said])
     const after = fold(events, context)
     const next = yield* decideNow(bench, after, context.currentTurnNumber)

@@ -1,0 +1,58 @@
+/**
+ * What a model request costs.
+ *
+ * A price is dollars for a million tokens; money is counted in millionths of a
+ * dollar, so both are the same number. A price that nobody knows is null, and so
+ * is the cost then: "free" and "unknown" are not the same. Where the figures
+ * come from is the server's business.
+ */
+import { Schema } from "effect"
+import type { Usage } from "./run.ts"
+
+/** Accepts null as absent. */
+const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
+
+const Dollars = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
+
+const Rates = {
+  inputPerMillion: Dollars,
+  outputPerMillion: Dollars,
+  /** Of input that the provider still had from an earlier request; without it, that costs what other input does. */
+  cachedInputPerMillion: opt(Dollars)
+}
+
+/** What a million tokens cost, in dollars; without a price a request counts tokens and no money. */
+export const ModelPrice = Schema.Struct({
+  ...Rates,
+  /** What holds for the whole request when its input is longer than so many tokens. */
+  longPrompts: opt(
+    Schema.Struct({ overTokens: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)), ...Rates })
+  )
+}).annotate({ identifier: "ModelPrice" })
+export type ModelPrice = typeof ModelPrice.Type
+
+/** Nothing is charged: a script, a recorded run. */
+export const free: ModelPrice = { inputPerMillion: 0, outputPerMillion: 0 }
+
+/** The tokens of one request; of the input, those that the provider still had are counted too. */
+export interface BilledUsage extends Usage {
+  readonly cachedInputTokens?: number
+}
+
+/** What a request costs, in millionths of a dollar, rounded up; null where no price is known. */
+export const costMicrosOf = (
+  price: ModelPrice | null,
+  { cachedInputTokens = 0, inputTokens, outputTokens }: BilledUsage
+): number | null => {
+  if (price === null) return null
+  const long = price.longPrompts
+  const { cachedInputPerMillion, inputPerMillion, outputPerMillion } =
+    long && inputTokens > long.overTokens ? long : price
+  const cached = Math.min(cachedInputTokens, inputTokens)
+  const micros =
+    (inputTokens - cached) * inputPerMillion +
+    cached * (cachedInputPerMillion ?? inputPerMillion) +
+    outputTokens * outputPerMillion
+  // Sums of fractions miss a whole number by less than this.
+  return Math.max(0, Math.ceil(micros - 1e-6))
+}

@@ -1,0 +1,115 @@
+/**
+ * What well-known models cost: dollars per million tokens, with where each figure was read and when.
+ *
+ * These are list prices of the plain, synchronous service. None was read in the
+ * provider's own console, and prices change: an operator's file
+ * (`TROPISM_PRICES`) or an agent's definition goes before this table. Where a
+ * reduced price for cached input could not be confirmed it is left out, so that
+ * such input counts in full and a budget ends early, not late. A model that is
+ * missing here has no known price, which is better than a wrong one.
+ */
+import type { ModelPrice } from "@tropism/domain/model-price"
+
+/** Models of one provider whose prices were read in one place. */
+interface PriceSheet {
+  readonly providers: ReadonlyArray<"openai" | "anthropic" | "google" | "google-vertex">
+  /** Where the figures stand, and whether that is the provider's own page. */
+  readonly source: string
+  /** When the source was written. */
+  readonly asOf: string
+  readonly models: Readonly<Record<string, ModelPrice>>
+}
+
+const price = (input: number, output: number, cachedInput?: number): ModelPrice => ({
+  inputPerMillion: input,
+  outputPerMillion: output,
+  ...(cachedInput === undefined ? {} : { cachedInputPerMillion: cachedInput })
+})
+
+const over = (overTokens: number, short: ModelPrice, long: ModelPrice): ModelPrice => {
+  const { longPrompts: _none, ...rates } = long
+  return { ...short, longPrompts: { overTokens, ...rates } }
+}
+
+export const priceSheets: ReadonlyArray<PriceSheet> = [
+  {
+    providers: ["openai"],
+    source:
+      "docs.rs/crate/adk-model/0.6.0 and openai-models/0.1.1, which cite openai.com; not OpenAI's own page",
+    asOf: "2026-03",
+    models: {
+      "gpt-4o": price(2.5, 10, 1.25),
+      "gpt-4o-2024-05-13": price(5, 15),
+      "gpt-4o-mini": price(0.15, 0.6, 0.075),
+      "gpt-4.1": price(2, 8, 0.5),
+      "gpt-4.1-mini": price(0.4, 1.6, 0.1),
+      "gpt-4.1-nano": price(0.1, 0.4, 0.025),
+      "gpt-5": price(1.25, 10, 0.125),
+      "gpt-5-mini": price(0.25, 2, 0.025),
+      "gpt-5-nano": price(0.05, 0.4, 0.005),
+      "gpt-5.1": price(1.25, 10, 0.125),
+      "gpt-5.2": price(1.75, 14, 0.175)
+    }
+  },
+  {
+    providers: ["openai"],
+    source: "morphllm.com/openai-api-pricing, which cites OpenAI's price page; not OpenAI's own page",
+    asOf: "2026-06",
+    models: {
+      "gpt-5.4": price(2.5, 15, 0.25),
+      "gpt-5.4-mini": price(0.75, 4.5, 0.075),
+      "gpt-5.4-nano": price(0.2, 1.25, 0.02),
+      "gpt-5.5": price(5, 30, 0.5)
+    }
+  },
+  {
+    providers: ["anthropic"],
+    source: "platform.claude.com/docs/about-claude/models/whats-new-opus-5 (Anthropic's own page)",
+    asOf: "2026-10",
+    models: {
+      "claude-fable-5-1": price(10, 50),
+      "claude-opus-5-5": price(4, 20),
+      "claude-opus-5": price(5, 25, 0.5),
+      "claude-sonnet-5-5": price(2, 10),
+      "claude-haiku-5-5": over(100_000, price(0.1, 0.5), price(0.5, 2.5))
+    }
+  },
+  {
+    providers: ["anthropic"],
+    source: "platform.claude.com/docs/zh-CN/models/sonnet-5/overview (Anthropic's own page)",
+    asOf: "2026-07",
+    models: {
+      "claude-sonnet-5": price(2, 10, 0.2),
+      "claude-haiku-4-5": price(1, 5)
+    }
+  },
+  {
+    providers: ["anthropic"],
+    source:
+      "docs.rs/crate/tokr and docs.rs/synaps/0.10.2, which cite Anthropic's price page; not Anthropic's own page",
+    asOf: "2026-10",
+    models: {
+      "claude-opus-4-5": price(5, 25, 0.5),
+      "claude-opus-4-6": price(5, 25, 0.5),
+      "claude-opus-4-7": price(5, 25, 0.5),
+      "claude-opus-4-8": price(5, 25, 0.5),
+      "claude-sonnet-4-5": price(3, 15),
+      "claude-sonnet-4-6": price(3, 15)
+    }
+  },
+  {
+    // Vertex AI's list prices are taken to be the same; its regional endpoints may cost more.
+    providers: ["google", "google-vertex"],
+    source:
+      "geotoolbox.ai/blog/gemini-api-pricing and morphllm.com/gemini-api-pricing, which cite ai.google.dev; not Google's own page",
+    asOf: "2026-07",
+    models: {
+      "gemini-3.5-flash": price(1.5, 9),
+      "gemini-3.1-pro-preview": over(200_000, price(2, 12), price(4, 18)),
+      "gemini-3.1-flash-lite": price(0.25, 1.5),
+      "gemini-2.5-pro": over(200_000, price(1.25, 10), price(2.5, 15)),
+      "gemini-2.5-flash": price(0.3, 2.5),
+      "gemini-2.5-flash-lite": price(0.1, 0.4)
+    }
+  }
+]

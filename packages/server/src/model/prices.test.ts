@@ -1,0 +1,185 @@
+/** Where a model's price comes from, and what an answer then cost. */
+import { describe, expect, it } from "@effect/vitest"
+import { NodeServices } from "@effect/platform-node"
+import type { ModelConfig } from "@tropism/domain/model-config"
+import { Effect, FileSystem } from "effect"
+import { chatChunk, events, serveAnswers } from "./fake-model-server.ts"
+import { Models } from "./models.ts"
+import { ask, asking, modelsIn } from "./models-for-tests.ts"
+
+const env = { OPENAI_API_KEY: "sk-openai-0001", OPENAI_COMPATIBLE_BASE_URL: "http://127.0.0.1:1/v1" }
+
+const priceOf = (model: ModelConfig, more: Record<string, string> = {}) =>
+  Effect.gen(function* () {
+    return (yield* (yield* Models).resolve({ agentName: "tester", model })).price
+  }).pipe(Effect.provide(modelsIn({ ...env, ...more })))
+
+/** A file with this text, until the scope ends. */
+const fileWith = (text: string) =>
+  Effect.gen(function* () {
+    const fileSystem = yield* FileSystem.FileSystem
+    const file = yield* fileSystem.makeTempFileScoped({ suffix: ".json" })
+    yield* fileSystem.writeFileString(file, text)
+    return file
+  }).pipe(Effect.provide(NodeServices.layer))
+
+const own = { inputPerMillion: 1, outputPerMillion: 2 }
+
+describe("a model's price", () => {
+  it.effect("is the table's, also for a dated snapshot of a model", () =>
+    Effect.gen(function* () {
+      const listed = { inputPerMillion: 2.5, outputPerMillion: 10, cachedInputPerMillion: 1.25 }
+      expect(yield* priceOf({ provider: "openai", name: "gpt-4o" })).toEqual(listed)
+      expect(yield* priceOf({ provider: "openai", name: "gpt-4o-2024-08-06" })).toEqual(listed)
+      expect(yield* priceOf({ provider: "openai", name: "gpt-4o-2024-05-13" })).toEqual({
+        inputPerMillion: 5,
+        outputPerMillion: 15
+      })
+    })
+  )
+
+  it.effect("is unknown for a model that nobody listed, and nothing for a script", () =>
+    Effect.gen(function* () {
+      expect(yield* priceOf({ provider: "openai", name: "gpt-4o-of-tomorrow" })).toBeNull()
+      expect(yield* priceOf({ provider: "openai-compatible", name: "gpt-4o" })).toBeNull()
+      const script = { rules: [{ say: "x" }] }
+      expect(yield* priceOf({ provider: "scripted", name: "s", script })).toEqual({
+        inputPerMillion: 0,
+        outputPerMillion: 0
+      })
+    })
+  )
+
+  it.effect("is the operator's before the table's, and the definition's before both", () =>
+    Effect.gen(function* () {
+      const file = yield* fileWith(
+        JSON.stringify({
+          "openai:gpt-4o": own,
+          "openai-compatible:llama3.1:8b": { ...own, cachedInputPerMillion: 0 }
+        })
+      )
+      const more = { TROPISM_PRICES: file }
+      expect(yield* priceOf({ provider: "openai", name: "gpt-4o" }, more)).toEqual(own)
+      expect(yield* priceOf({ provider: "openai-compatible", name: "llama3.1:8b" }, more)).toEqual({
+        ...own,
+        cachedInputPerMillion: 0
+      })
+      expect(yield* priceOf({ provider: "openai", name: "gpt-4o-mini" }, more)).toMatchObject({
+        inputPerMillion: 0.15
+      })
+      const price = { inputPerMillion: 7, outputPerMillion: 7 }
+      expect(yield* priceOf({ provider: "openai", name: "gpt-4o", price }, more)).toEqual(price)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("an operator's file that is wrong", () => {
+  for (const [what, text, says] of [
+    ["is no JSON", "{", "TROPISM_PRICES names, is wrong"],
+    [
+      "names no provider",
+      '{"gpt-4o": {"inputPerMillion": 1, "outputPerMillion": 1}}',
+      "expected provider:name"
+    ],
+    [
+      "names a provider that there is not",
+      '{"opnai:gpt-4o": {"inputPerMillion": 1, "outputPerMillion": 1}}',
+      "expected provider:name"
+    ],
+    ["leaves a price out", '{"openai:gpt-4o": {"inputPerMillion": 1}}', "outputPerMillion"],
+    [
+      "has a price below zero",
+      '{"openai:gpt-4o": {"inputPerMillion": -1, "outputPerMillion": 1}}',
+      "inputPerMillion"
+    ],
+    [
+      "misspells a field",
+      '{"openai:gpt-4o": {"inputPerMillion": 1, "outputPerMillion": 1, "cachedInput": 1}}',
+      "cachedInput"
+    ]
+  ] as const) {
+    it.effect(`because it ${what} is told so at the start`, () =>
+      Effect.gen(function* () {
+        const file = yield* fileWith(text)
+        const error = yield* Effect.flip(
+          priceOf({ provider: "openai", name: "gpt-4o" }, { TROPISM_PRICES: file })
+        )
+        expect(error).toMatchObject({ _tag: "PricesUnusable", message: expect.stringContaining(says) })
+        expect(error.message).toContain(file)
+      }).pipe(Effect.scoped)
+    )
+  }
+
+  it.effect("because it is not there is told so at the start", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(
+        priceOf({ provider: "openai", name: "gpt-4o" }, { TROPISM_PRICES: "/nowhere/prices.json" })
+      )
+      expect(error.message).toContain(
+        "The file /nowhere/prices.json, which TROPISM_PRICES names, cannot be read"
+      )
+    })
+  )
+})
+
+describe("what an answer cost", () => {
+  const answer = (promptTokens: number, cachedTokens: number) =>
+    events(
+      chatChunk({ role: "assistant", content: "One" }, "stop"),
+      {
+        id: "chatcmpl-1",
+        object: "chat.completion.chunk",
+        created: 1,
+        model: "m",
+        choices: [],
+        usage: {
+          prompt_tokens: promptTokens,
+          completion_tokens: 10,
+          total_tokens: promptTokens + 10,
+          prompt_tokens_details: { cached_tokens: cachedTokens }
+        }
+      },
+      "[DONE]"
+    )
+
+  const costOf = (model: ModelConfig, cachedTokens = 0) =>
+    Effect.gen(function* () {
+      const server = yield* serveAnswers(answer(1_000, cachedTokens))
+      const parts = yield* Effect.provide(
+        ask(model, asking("hi")),
+        modelsIn({ OPENAI_API_KEY: "sk-openai-0001", OPENAI_BASE_URL: `${server.url}/v1` })
+      )
+      const finish = parts.at(-1)
+      return finish?.type === "finish" ? finish.costMicros : undefined
+    }).pipe(Effect.scoped)
+
+  it.live("is told with it, cached input at its own price", () =>
+    Effect.gen(function* () {
+      expect(yield* costOf({ provider: "openai", name: "gpt-4o" })).toBe(2_600)
+      expect(yield* costOf({ provider: "openai", name: "gpt-4o" }, 800)).toBe(200 * 2.5 + 800 * 1.25 + 100)
+    })
+  )
+
+  it.live("is told to be unknown where the price is", () =>
+    Effect.gen(function* () {
+      expect(yield* costOf({ provider: "openai", name: "gpt-4o-of-tomorrow" })).toBeNull()
+    })
+  )
+
+  it.live("is the fallback's where that one answered, and not the first model's", () =>
+    Effect.gen(function* () {
+      const script = { rules: [{ fault: { kind: "error" as const } }] }
+      const broken: ModelConfig = {
+        provider: "scripted",
+        name: "broken",
+        script,
+        price: { inputPerMillion: 1_000, outputPerMillion: 1_000 },
+        fallback: { provider: "openai", name: "gpt-4o" }
+      }
+      expect(yield* costOf(broken)).toBe(2_600)
+      expect(yield* costOf({ ...broken, fallback: { provider: "openai", name: "gpt-4o", price: own } })).toBe(
+        1_020
+      )
+    })
+  )
+})
