@@ -2,7 +2,7 @@
  * Runs and contexts: what agents did, step by step, and the log it is told in.
  */
 import { AgentId, ProjectId, RunId, Timestamp, ToolCallId, UserId } from "@tropism/domain/ids"
-import { ContextEvent, ContextName, UserMessageEvent } from "@tropism/domain/context-event"
+import { ContextEvent, ContextName, RequestedToolCall, UserMessageEvent } from "@tropism/domain/context-event"
 import { Run, RunStatus } from "@tropism/domain/run"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
@@ -74,11 +74,44 @@ export const Context = Schema.Struct({
   name: ContextName,
   agentId: AgentId,
   eventCount: Schema.Int,
+  /** The context whose log it shares, and the number of the last event that it does; null for one that began by itself. */
+  forkedFrom: Schema.NullOr(Schema.Struct({ name: ContextName, at: Schema.Int })),
   createdAt: Timestamp
 }).annotate({
   identifier: "Context"
 })
 export type Context = typeof Context.Type
+
+/** The state that the log folds to: what the agent knows, and how far it is (S004-R06…R11). */
+export const ContextState = Schema.Struct({
+  name: ContextName,
+  nextEventNumber: Schema.Int,
+  lastEventId: Schema.NullOr(Schema.String),
+  currentTurnNumber: Schema.Int,
+  /** The event that began the open turn; null while the agent is idle. */
+  agentTurnStartedAtEventId: Schema.NullOr(Schema.String),
+  isTurnDue: Schema.Boolean,
+  isSessionOpen: Schema.Boolean,
+  /** Which models answer from here on, and how long one request may take. */
+  config: Schema.Struct({
+    primary: Schema.NullOr(Schema.Struct({ provider: Schema.String, name: Schema.String })),
+    fallback: Schema.NullOr(Schema.Struct({ provider: Schema.String, name: Schema.String })),
+    timeoutMs: Schema.NullOr(Schema.Int)
+  }),
+  /** The messages that the model is shown next, in the form of a prompt. */
+  messages: Schema.Array(Schema.Json),
+  pendingCalls: Schema.Array(RequestedToolCall)
+}).annotate({ identifier: "ContextState" })
+export type ContextState = typeof ContextState.Type
+
+/** Where a fork begins and who goes on with it. */
+export const ForkInput = Schema.Struct({
+  name: ContextName,
+  /** The number of the last shared event; the last one where absent. */
+  at: Schema.optional(Schema.NullOr(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)))),
+  /** The agent of the same context where absent. */
+  agentId: Schema.optional(Schema.NullOr(AgentId))
+})
 
 export const ContextInput = Schema.Struct({ name: ContextName, agentId: AgentId })
 
@@ -99,6 +132,18 @@ export class ContextsApi extends HttpApiGroup.make("contexts")
       error: [NotFound, Forbidden, Conflict, InvalidInput]
     }),
     HttpApiEndpoint.get("get", "/contexts/:name", { params: context, success: Context, error: NotFound }),
+    HttpApiEndpoint.get("state", "/contexts/:name/state", {
+      params: context,
+      success: ContextState,
+      error: NotFound
+    }),
+    /** A context whose log is this one's up to an event; nothing is copied, and each goes on by itself (S004-F11…F13). */
+    HttpApiEndpoint.post("fork", "/contexts/:name/fork", {
+      params: context,
+      payload: ForkInput,
+      success: Context.pipe(HttpApiSchema.status(201)),
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
     /** Answers as soon as the event is kept; what the agent does comes through the log (S004-R03). */
     HttpApiEndpoint.post("addEvent", "/contexts/:name/events", {
       params: context,

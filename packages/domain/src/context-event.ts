@@ -49,6 +49,15 @@ export class SessionEndedEvent extends Schema.Class<SessionEndedEvent>("SessionE
   ...base
 }) {}
 
+/** The context shares the log of another up to an event; its own begins here (S004-F11, F12). */
+export class ContextForkedEvent extends Schema.Class<ContextForkedEvent>("ContextForkedEvent")({
+  type: Schema.tag("ContextForkedEvent"),
+  ...base,
+  from: ContextName,
+  /** The number of the last shared event. */
+  at: Schema.Int
+}) {}
+
 /** Sets the behaviour of the model. */
 export class SystemPromptEvent extends Schema.Class<SystemPromptEvent>("SystemPromptEvent")({
   type: Schema.tag("SystemPromptEvent"),
@@ -160,7 +169,7 @@ export class AgentTurnInterruptedEvent extends Schema.Class<AgentTurnInterrupted
   type: Schema.tag("AgentTurnInterruptedEvent"),
   ...base,
   turnNumber: Schema.Int,
-  reason: Schema.Literals(["crash", "message", "cancelled", "stepLimit", "timeout", "budget"]),
+  reason: Schema.Literals(["crash", "message", "cancelled", "stepLimit", "timeout", "budget", "forked"]),
   /** What the model had said of the answer that was broken off. */
   partialText: Schema.optionalKey(Text)
 }) {}
@@ -202,6 +211,7 @@ export class ToolCallFailedEvent extends Schema.Class<ToolCallFailedEvent>("Tool
 export const ContextEvent = Schema.Union([
   SessionStartedEvent,
   SessionEndedEvent,
+  ContextForkedEvent,
   SystemPromptEvent,
   UserMessageEvent,
   AssistantMessageEvent,

@@ -133,6 +133,8 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
       return silently({ ...state, isSessionOpen: true })
     case "SessionEndedEvent":
       return silently({ ...state, isSessionOpen: false })
+    case "ContextForkedEvent":
+      return silently(state)
     case "SystemPromptEvent":
       return instruct(state, event.content)
     case "UserMessageEvent":

@@ -17,6 +17,7 @@ import { Sweeps } from "./cluster/sweeps.ts"
 import { Database } from "./database/database.ts"
 import { Projects } from "./database/projects.ts"
 import { Chains } from "./dispatch/chain-reading.ts"
+import { Conversations } from "./dispatch/conversations.ts"
 import { Admission } from "./dispatch/admission.ts"
 import { Deliveries } from "./dispatch/deliveries.ts"
 import { BatchTriggers } from "./dispatch/batch-triggers.ts"
@@ -120,6 +121,7 @@ const dispatch = Layer.mergeAll(
   Releaser.layer,
   Scheduler.layer,
   Triggers.layer,
+  Conversations.layer,
   Retries.layer,
   PendingEvents.layer,
   BatchTriggers.layer,

@@ -34,7 +34,15 @@ export interface ContextHead {
   readonly name: ContextName
   readonly agentId: AgentId
   readonly eventCount: number
+  /** The context whose log it shares, and the last event that it does. */
+  readonly forkedFrom: ForkPoint | null
   readonly createdAt: string
+}
+
+/** An event of a context at which another begins. */
+export interface ForkPoint {
+  readonly name: ContextName
+  readonly at: number
 }
 
 type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
@@ -42,7 +50,12 @@ type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
 export class Contexts extends Context.Service<
   Contexts,
   {
-    readonly create: (name: ContextName, agentId: AgentId) => InProject<ContextHead, ContextExists>
+    /** Makes a context; one that is forked begins with the log of another. */
+    readonly create: (
+      name: ContextName,
+      agentId: AgentId,
+      forkedFrom?: ForkPoint
+    ) => InProject<ContextHead, ContextExists>
     readonly get: (name: ContextName) => InProject<ContextHead | undefined>
     /** Locks the log for the rest of the transaction and says where it ends. */
     readonly lock: (name: ContextName) => InProject<LogEnd>
@@ -68,6 +81,8 @@ export class Contexts extends Context.Service<
     readonly read: (name: ContextName, after: number, limit: number) => InProject<ReadonlyArray<LoggedJson>>
     /** Folds what is new onto a state: everything there is to know of a context. */
     readonly load: (name: ContextName, from?: ReducedContext) => InProject<ReducedContext>
+    /** Folds a log up to an event. */
+    readonly loadUpTo: (name: ContextName, last: number) => InProject<ReducedContext>
     /** Shows a piece of an answer to those who watch the context now. */
     readonly showDelta: (projectId: string, delta: TextDeltaEvent) => Effect.Effect<void>
     /** The pieces shown from now on, for all contexts of all projects of this program. */
@@ -87,10 +102,15 @@ export class Contexts extends Context.Service<
         agentLimits.subscriberBuffer
       )
 
-      const create = Effect.fn("Contexts.create")(function* (name: ContextName, agentId: AgentId) {
+      const create = Effect.fn("Contexts.create")(function* (
+        name: ContextName,
+        agentId: AgentId,
+        forkedFrom?: ForkPoint
+      ) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<HeadRow>`
-          insert into kb.contexts (project_id, name, agent_id) values (${projectId}, ${name}, ${agentId})
+          insert into kb.contexts (project_id, name, agent_id, forked_from, forked_at, last_event_number)
+          values (${projectId}, ${name}, ${agentId}, ${forkedFrom?.name ?? null}, ${forkedFrom?.at ?? null}, ${forkedFrom?.at ?? 0})
           on conflict do nothing returning *`
         return row ? toHead(row) : yield* new ContextExists({ name })
       }, orDie)
@@ -149,14 +169,24 @@ export class Contexts extends Context.Service<
       const read = Effect.fn("Contexts.read")(function* (name: ContextName, after: number, limit: number) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<EventRow>`
-          select number, type, payload, parent_event_id, triggers_agent_turn, created_at from kb.context_events
-          where project_id = ${projectId} and context_name = ${name} and number > ${after} order by number limit ${limit}`
+          with recursive line as (
+            select name, forked_from, coalesce(forked_at, 0) as forked_at, last_event_number as until from kb.contexts
+            where project_id = ${projectId} and name = ${name}
+            union all
+            select origin.name, origin.forked_from, coalesce(origin.forked_at, 0), least(line.forked_at, line.until)
+            from line join kb.contexts origin on origin.project_id = ${projectId} and origin.name = line.forked_from
+            where line.forked_at > ${after}
+          )
+          select event.context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at
+          from line join kb.context_events event on event.project_id = ${projectId} and event.context_name = line.name
+            and event.number > greatest(line.forked_at, ${after}::int) and event.number <= line.until
+          order by number limit ${limit}`
         return rows.map((row): LoggedJson => ({
           ...row.payload,
           type: row.type,
-          id: contextEventId(name, row.number),
+          id: contextEventId(row.contextName, row.number),
           timestamp: row.createdAt.toISOString(),
-          agentName: name,
+          agentName: row.contextName,
           parentEventId: row.parentEventId,
           triggersAgentTurn: row.triggersAgentTurn
         }))
@@ -174,6 +204,17 @@ export class Contexts extends Context.Service<
         }
       })
 
+      const loadUpTo = Effect.fn("Contexts.loadUpTo")(function* (name: ContextName, last: number) {
+        let context = emptyContext
+        while (context.nextEventNumber <= last) {
+          const wanted = Math.min(agentLimits.logPageEvents, last - context.nextEventNumber + 1)
+          const page = yield* read(name, context.nextEventNumber - 1, wanted)
+          if (page.length === 0) return context
+          context = fold(page.map(decodeEvent), context)
+        }
+        return context
+      })
+
       return Contexts.of({
         create,
         get,
@@ -184,6 +225,7 @@ export class Contexts extends Context.Service<
         grown,
         read,
         load,
+        loadUpTo,
         showDelta: (projectId, delta) => Effect.asVoid(PubSub.publish(hub, { projectId, delta })),
         deltas: PubSub.subscribe(hub)
       })
@@ -195,10 +237,13 @@ interface HeadRow {
   readonly name: ContextName
   readonly agentId: AgentId
   readonly lastEventNumber: number
+  readonly forkedFrom: ContextName | null
+  readonly forkedAt: number | null
   readonly createdAt: Date
 }
 
 interface EventRow {
+  readonly contextName: ContextName
   readonly number: number
   readonly type: string
   readonly payload: Record<string, unknown>
@@ -211,5 +256,7 @@ const toHead = (row: HeadRow): ContextHead => ({
   name: row.name,
   agentId: row.agentId,
   eventCount: row.lastEventNumber,
+  forkedFrom:
+    row.forkedFrom === null || row.forkedAt === null ? null : { name: row.forkedFrom, at: row.forkedAt },
   createdAt: row.createdAt.toISOString()
 })

@@ -20,6 +20,7 @@ import { statements as safeguards } from "./migrations/0007-safeguards.ts"
 import { statements as schedules } from "./migrations/0008-schedules.ts"
 import { statements as beginnings } from "./migrations/0009-beginnings.ts"
 import { statements as runEngine } from "./migrations/0010-run-engine.ts"
+import { statements as contexts } from "./migrations/0011-contexts.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -43,7 +44,8 @@ const migrations = {
   "0007_safeguards": run(safeguards),
   "0008_schedules": run(schedules),
   "0009_beginnings": run(beginnings),
-  "0010_run_engine": run(runEngine)
+  "0010_run_engine": run(runEngine),
+  "0011_contexts": run(contexts)
 }
 
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

@@ -14,9 +14,7 @@ import type { Run, Trigger } from "@tropism/domain/run"
 import { isTerminal } from "@tropism/domain/run"
 import { Context, Effect, Layer, Option, Result, type Schema } from "effect"
 import { Agents } from "../agent/agents.ts"
-import { type ContextExists, type ContextHead, Contexts } from "../agent/contexts.ts"
-import { type PromptFailed, renderPrompt } from "../agent/template.ts"
-import { Projects } from "../database/projects.ts"
+import { type ContextHead, Contexts } from "../agent/contexts.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { runLimits } from "../limits.ts"
@@ -34,11 +32,6 @@ export class Triggers extends Context.Service<
       input: Schema.Json | undefined,
       by: UserId
     ) => Effect.Effect<RunId, TriggerRefused, ProjectTransaction>
-    /** Makes a context in which people speak with an agent; its log begins with the agent's system prompt. */
-    readonly openContext: (
-      name: ContextName,
-      agent: Agent
-    ) => Effect.Effect<ContextHead, ContextExists | PromptFailed, ProjectTransaction>
     /** Keeps an event in a context; one that triggers has a run that will answer it, or is refused with nothing kept. */
     readonly byEvent: (
       context: ContextHead,
@@ -59,7 +52,6 @@ export class Triggers extends Context.Service<
       const admission = yield* Admission
       const agents = yield* Agents
       const contexts = yield* Contexts
-      const projects = yield* Projects
       const ids = yield* Ids
       const wakeUps = yield* WakeUps
 
@@ -92,26 +84,6 @@ export class Triggers extends Context.Service<
         const trigger: Trigger = { type: "manual", ...(input === undefined ? {} : { input }) }
         yield* runs.queue([newRun(id, agent, trigger, ContextName.make(`run-${id}`), by)])
         return id
-      })
-
-      const openContext = Effect.fn("Triggers.openContext")(function* (name: ContextName, agent: Agent) {
-        const context = yield* contexts.create(name, agent.id)
-        if (agent.systemPrompt === null) return context
-        const project = yield* projects.find
-        const scope = {
-          event: null,
-          events: [],
-          object: null,
-          relationship: null,
-          input: null,
-          steps: {},
-          iteration: 1,
-          agent,
-          project
-        }
-        const content = yield* renderPrompt(agent.systemPrompt, scope)
-        const logged = yield* contexts.append(name, [{ type: "SystemPromptEvent", content }])
-        return { ...context, eventCount: logged.length }
       })
 
       const byEvent = Effect.fn("Triggers.byEvent")(function* (
@@ -147,7 +119,7 @@ export class Triggers extends Context.Service<
         return Option.isSome(seen) ? seen.value : yield* look(projectId, id)
       }, Effect.scoped)
 
-      return Triggers.of({ byHand, openContext, byEvent, look, settled })
+      return Triggers.of({ byHand, byEvent, look, settled })
     })
   )
 }

@@ -1,90 +1,28 @@
 /**
- * Runs and contexts: read them, watch them live, speak to them, stop them.
+ * Runs: read them, watch them live, stop them.
  *
  * Flow: **http** → dispatch → run → tool → task
  */
 import { Api } from "@tropism/api/api"
 import { Conflict } from "@tropism/api/problems"
 import type { ToolCallRecord } from "@tropism/api/runs-api"
-import { type ContextName, eventNumber, type NewEvent } from "@tropism/domain/context-event"
-import type { ProjectId, RunId } from "@tropism/domain/ids"
-import { findFault } from "@tropism/domain/json"
-import { isTerminal } from "@tropism/domain/run"
-import { Effect, Stream } from "effect"
+import type { ContextName } from "@tropism/domain/context-event"
+import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Agents } from "../agent/agents.ts"
-import type { LoggedJson } from "../agent/appending.ts"
-import { Contexts } from "../agent/contexts.ts"
-import { Database } from "../database/database.ts"
-import { Triggers } from "../dispatch/triggers.ts"
 import { Endings } from "../run/endings.ts"
 import { Runs } from "../run/runs.ts"
 import { type RecordedCall, ToolCalls } from "../tool/tool-calls.ts"
 import { inProject, reading } from "./access.ts"
-import { pageById, pageByNumber } from "./paging.ts"
-import { invalid, orNotFound, triggerProblem } from "./refusals.ts"
-import { type SseEvent, sseResponse, startAfter, wantsStream } from "./sse.ts"
+import { liveLog, logPage } from "./context-log.ts"
+import { pageById } from "./paging.ts"
+import { orNotFound } from "./refusals.ts"
+import { startAfter, wantsStream } from "./sse.ts"
 
 const knownRun = orNotFound("run")
-const knownContext = orNotFound("context")
 
 /** A call as the API shows it: what it read is evidence, not part of the answer. */
 const shownCall = ({ reads: _reads, ...call }: RecordedCall): ToolCallRecord => call
-
-const numberOf = (event: LoggedJson): number => eventNumber(event.id)
-
-/** A page of a context's log, in order. */
-const logPage = (
-  name: ContextName,
-  query: {
-    readonly cursor?: string | undefined
-    readonly limit?: number | undefined
-    readonly after?: number | undefined
-  }
-) =>
-  Effect.flatMap(Contexts, (contexts) =>
-    pageByNumber(query, numberOf, (cursor, limit) => contexts.read(name, cursor ?? query.after ?? 0, limit))
-  )
-
-/** A context's log, live: kept events with their numbers, pieces of text without. */
-const liveLog = Effect.fnUntraced(function* (
-  projectId: ProjectId,
-  name: ContextName,
-  after: number,
-  runId: RunId | undefined
-) {
-  const database = yield* Database
-  const contexts = yield* Contexts
-  const runs = yield* Runs
-  const ephemeral = Stream.unwrap(
-    Effect.map(contexts.deltas, (deltas) =>
-      Stream.fromSubscription(deltas).pipe(
-        Stream.filter((shown) => shown.projectId === projectId && shown.delta.agentName === name),
-        Stream.map(({ delta }): SseEvent => ({ number: undefined, name: delta.type, json: delta }))
-      )
-    )
-  )
-  const isOver =
-    runId === undefined
-      ? Effect.succeed(false)
-      : Effect.map(
-          database.inProject(projectId, runs.get(runId)),
-          (run) => run === undefined || isTerminal(run.status)
-        )
-  return yield* sseResponse(
-    {
-      topic: `context:${projectId}/${name}`,
-      read: (from, limit) =>
-        Effect.map(database.inProject(projectId, contexts.read(name, from, limit)), (events) =>
-          events.map((event) => ({ number: numberOf(event), name: event.type, json: event }))
-        ),
-      isOver,
-      ephemeral
-    },
-    after
-  )
-})
 
 export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
   handlers
@@ -155,69 +93,6 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
             )
             return yield* knownRun(runs.get(run.id))
           })
-        )
-      })
-    )
-)
-
-export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers) =>
-  handlers
-    .handle(
-      "create",
-      Effect.fn("http.contexts.create")(function* ({ params, payload }) {
-        const agents = yield* Agents
-        const triggers = yield* Triggers
-        return yield* inProject(params.projectId, "editor", () =>
-          Effect.gen(function* () {
-            const agent = yield* agents.get(payload.agentId)
-            if (!agent) return yield* invalid("/agentId", `There is no agent ${payload.agentId}`)
-            return yield* Effect.catchTags(triggers.openContext(payload.name, agent), {
-              ContextExists: () =>
-                new Conflict({
-                  reason: "nameTaken",
-                  detail: `There is already a context named ${payload.name}`
-                }),
-              PromptFailed: ({ detail }) => invalid("/agentId", detail)
-            })
-          })
-        )
-      })
-    )
-    .handle(
-      "get",
-      Effect.fn("http.contexts.get")(function* ({ params }) {
-        const contexts = yield* Contexts
-        return yield* knownContext(reading(params.projectId, contexts.get(params.name)))
-      })
-    )
-    .handle(
-      "addEvent",
-      Effect.fn("http.contexts.addEvent")(function* ({ params, payload }) {
-        const fault = findFault(payload)
-        if (fault) return yield* invalid(fault.pointer, fault.message)
-        const contexts = yield* Contexts
-        const triggers = yield* Triggers
-        const event: NewEvent = {
-          type: "UserMessageEvent",
-          content: payload.content,
-          triggersAgentTurn: payload.triggersAgentTurn ?? true
-        }
-        yield* inProject(params.projectId, "editor", ({ userId }) =>
-          Effect.flatMap(knownContext(contexts.get(params.name)), (context) =>
-            Effect.catchTag(triggers.byEvent(context, event, userId), "TriggerRefused", triggerProblem)
-          )
-        )
-      })
-    )
-    .handleRaw(
-      "events",
-      Effect.fn("http.contexts.events")(function* ({ params, query }) {
-        const contexts = yield* Contexts
-        yield* knownContext(reading(params.projectId, contexts.get(params.name)))
-        if (yield* wantsStream)
-          return yield* liveLog(params.projectId, params.name, yield* startAfter(query.after), undefined)
-        return yield* Effect.orDie(
-          HttpServerResponse.json(yield* reading(params.projectId, logPage(params.name, query)))
         )
       })
     )

@@ -15,7 +15,7 @@ import { Option } from "effect"
 export type Closing =
   | {
       readonly type: "interrupted"
-      readonly reason: "crash" | "cancelled" | "stepLimit" | "timeout" | "budget"
+      readonly reason: "crash" | "cancelled" | "stepLimit" | "timeout" | "budget" | "forked"
       /** What the model had said of an answer that was broken off. */
       readonly partialText?: string | undefined
     }

@@ -1,0 +1,118 @@
+/**
+ * Contexts in which people speak with an agent: begun anew, or at an event of another.
+ *
+ * Flow: graph → outbox → **dispatch** → run → tool → task
+ *
+ * A fork copies nothing: it reads the events before it from where they lie. What
+ * was open at that event is closed in the fork's own log, so both go on each by
+ * itself.
+ */
+import type { Agent } from "@tropism/domain/agent"
+import type { ReducedContext } from "@tropism/domain/context"
+import type { ContextName, NewEvent } from "@tropism/domain/context-event"
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { type ContextExists, type ContextHead, Contexts } from "../agent/contexts.ts"
+import { type PromptFailed, renderPrompt } from "../agent/template.ts"
+import { Projects } from "../database/projects.ts"
+import type { ProjectTransaction } from "../database/database.ts"
+import { closingEvents } from "../run/closing.ts"
+
+/** An event at which no fork can begin. */
+export class ForkRefused extends Schema.TaggedError<ForkRefused>()("ForkRefused", {
+  detail: Schema.String
+}) {}
+
+/** Of which context what is forked. */
+export interface ForkTerms {
+  readonly from: ContextHead
+  /** The number of the last shared event; the last one where absent. */
+  readonly at: number | undefined
+}
+
+type InProject<A, E> = Effect.Effect<A, E, ProjectTransaction>
+
+export class Conversations extends Context.Service<
+  Conversations,
+  {
+    /** Makes a context in which people speak with an agent; its log begins with the agent's system prompt. */
+    readonly open: (name: ContextName, agent: Agent) => InProject<ContextHead, ContextExists | PromptFailed>
+    /** Makes a context whose log is that of another up to an event; another agent brings its own system prompt (S004-F11…F13). */
+    readonly fork: (
+      name: ContextName,
+      agent: Agent,
+      terms: ForkTerms
+    ) => InProject<ContextHead, ContextExists | PromptFailed | ForkRefused>
+  }
+>()("@tropism/server/dispatch/Conversations") {
+  static readonly layer = Layer.effect(
+    Conversations,
+    Effect.gen(function* () {
+      const contexts = yield* Contexts
+      const projects = yield* Projects
+
+      const systemPromptOf = Effect.fnUntraced(function* (agent: Agent) {
+        if (agent.systemPrompt === null) return []
+        const scope = {
+          event: null,
+          events: [],
+          object: null,
+          relationship: null,
+          input: null,
+          steps: {},
+          iteration: 1,
+          agent,
+          project: yield* projects.find
+        }
+        const event: NewEvent = {
+          type: "SystemPromptEvent",
+          content: yield* renderPrompt(agent.systemPrompt, scope)
+        }
+        return [event]
+      })
+
+      const begin = Effect.fnUntraced(function* (head: ContextHead, events: ReadonlyArray<NewEvent>) {
+        const logged = yield* contexts.append(head.name, events)
+        return { ...head, eventCount: head.eventCount + logged.length }
+      })
+
+      const open = Effect.fn("Conversations.open")(function* (name: ContextName, agent: Agent) {
+        return yield* begin(yield* contexts.create(name, agent.id), yield* systemPromptOf(agent))
+      })
+
+      const fork = Effect.fn("Conversations.fork")(function* (
+        name: ContextName,
+        agent: Agent,
+        { at, from }: ForkTerms
+      ) {
+        const last = at ?? from.eventCount
+        if (last < 1 || last > from.eventCount)
+          return yield* new ForkRefused({
+            detail:
+              from.eventCount === 0
+                ? `The context ${from.name} has no event yet`
+                : `The context ${from.name} has the events 1 to ${from.eventCount}, and no ${last}`
+          })
+        const shared = yield* contexts.loadUpTo(from.name, last)
+        const head = yield* contexts.create(name, agent.id, { name: from.name, at: last })
+        const prompt = agent.id === from.agentId ? [] : yield* systemPromptOf(agent)
+        return yield* begin(head, [...forkEvents(from.name, last, shared), ...prompt])
+      })
+
+      return Conversations.of({ open, fork })
+    })
+  )
+}
+
+/** The first events of a fork's own: where it comes from, and the end of whatever was open there. */
+const forkEvents = (from: ContextName, at: number, shared: ReducedContext): ReadonlyArray<NewEvent> => {
+  const below = (id: typeof shared.lastEventId) =>
+    Option.match(id, { onNone: () => ({}), onSome: (parentEventId) => ({ parentEventId }) })
+  const turn = below(shared.agentTurnStartedAtEventId)
+  return [
+    { type: "ContextForkedEvent", from, at, ...below(shared.lastEventId) },
+    ...closingEvents(shared, { type: "interrupted", reason: "forked" }).map((event): NewEvent => ({
+      ...event,
+      ...turn
+    }))
+  ]
+}

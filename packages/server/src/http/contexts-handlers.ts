@@ -1,0 +1,139 @@
+/**
+ * Contexts: begin a conversation, speak in it, fork it, read it and watch it live.
+ *
+ * Flow: **http** → dispatch → run → tool → task
+ */
+import { Api } from "@tropism/api/api"
+import { Conflict } from "@tropism/api/problems"
+import type { ContextState } from "@tropism/api/runs-api"
+import type { ReducedContext } from "@tropism/domain/context"
+import type { ContextName, NewEvent } from "@tropism/domain/context-event"
+import { findFault } from "@tropism/domain/json"
+import { Effect, Option } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Agents } from "../agent/agents.ts"
+import { Contexts } from "../agent/contexts.ts"
+import { Conversations } from "../dispatch/conversations.ts"
+import { Triggers } from "../dispatch/triggers.ts"
+import { inProject, reading } from "./access.ts"
+import { liveLog, logPage } from "./context-log.ts"
+import { invalid, orNotFound, triggerProblem } from "./refusals.ts"
+import { startAfter, wantsStream } from "./sse.ts"
+
+const knownContext = orNotFound("context")
+
+const noAgent = (id: string) => invalid("/agentId", `There is no agent ${id}`)
+
+/** Why a context was not begun. */
+const notBegun = {
+  ContextExists: ({ name }: { readonly name: string }) =>
+    new Conflict({ reason: "nameTaken", detail: `There is already a context named ${name}` }),
+  PromptFailed: ({ detail }: { readonly detail: string }) => invalid("/agentId", detail)
+}
+
+const shownState = (name: ContextName, context: ReducedContext): ContextState => ({
+  name,
+  nextEventNumber: context.nextEventNumber,
+  lastEventId: Option.getOrNull(context.lastEventId),
+  currentTurnNumber: context.currentTurnNumber,
+  agentTurnStartedAtEventId: Option.getOrNull(context.agentTurnStartedAtEventId),
+  isTurnDue: context.isTurnDue,
+  isSessionOpen: context.isSessionOpen,
+  config: {
+    primary: Option.getOrNull(context.config.primary),
+    fallback: Option.getOrNull(context.config.fallback),
+    timeoutMs: Option.getOrNull(context.config.timeoutMs)
+  },
+  messages: context.messages as ContextState["messages"],
+  pendingCalls: context.pendingCalls
+})
+
+export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers) =>
+  handlers
+    .handle(
+      "create",
+      Effect.fn("http.contexts.create")(function* ({ params, payload }) {
+        const agents = yield* Agents
+        const conversations = yield* Conversations
+        return yield* inProject(params.projectId, "editor", () =>
+          Effect.gen(function* () {
+            const agent = yield* agents.get(payload.agentId)
+            if (!agent) return yield* noAgent(payload.agentId)
+            return yield* Effect.catchTags(conversations.open(payload.name, agent), notBegun)
+          })
+        )
+      })
+    )
+    .handle(
+      "get",
+      Effect.fn("http.contexts.get")(function* ({ params }) {
+        const contexts = yield* Contexts
+        return yield* knownContext(reading(params.projectId, contexts.get(params.name)))
+      })
+    )
+    .handle(
+      "state",
+      Effect.fn("http.contexts.state")(function* ({ params }) {
+        const contexts = yield* Contexts
+        return yield* reading(
+          params.projectId,
+          Effect.andThen(
+            knownContext(contexts.get(params.name)),
+            Effect.map(contexts.load(params.name), (context) => shownState(params.name, context))
+          )
+        )
+      })
+    )
+    .handle(
+      "fork",
+      Effect.fn("http.contexts.fork")(function* ({ params, payload }) {
+        const agents = yield* Agents
+        const contexts = yield* Contexts
+        const conversations = yield* Conversations
+        return yield* inProject(params.projectId, "editor", () =>
+          Effect.gen(function* () {
+            const from = yield* knownContext(contexts.get(params.name))
+            const agentId = payload.agentId ?? from.agentId
+            const agent = yield* agents.get(agentId)
+            if (!agent) return yield* noAgent(agentId)
+            return yield* Effect.catchTags(
+              conversations.fork(payload.name, agent, { from, at: payload.at ?? undefined }),
+              { ...notBegun, ForkRefused: ({ detail }) => invalid("/at", detail) }
+            )
+          })
+        )
+      })
+    )
+    .handle(
+      "addEvent",
+      Effect.fn("http.contexts.addEvent")(function* ({ params, payload }) {
+        const fault = findFault(payload)
+        if (fault) return yield* invalid(fault.pointer, fault.message)
+        const contexts = yield* Contexts
+        const triggers = yield* Triggers
+        const event: NewEvent = {
+          type: "UserMessageEvent",
+          content: payload.content,
+          triggersAgentTurn: payload.triggersAgentTurn ?? true
+        }
+        yield* inProject(params.projectId, "editor", ({ userId }) =>
+          Effect.flatMap(knownContext(contexts.get(params.name)), (context) =>
+            Effect.catchTag(triggers.byEvent(context, event, userId), "TriggerRefused", triggerProblem)
+          )
+        )
+      })
+    )
+    .handleRaw(
+      "events",
+      Effect.fn("http.contexts.events")(function* ({ params, query }) {
+        const contexts = yield* Contexts
+        yield* knownContext(reading(params.projectId, contexts.get(params.name)))
+        if (yield* wantsStream)
+          return yield* liveLog(params.projectId, params.name, yield* startAfter(query.after), undefined)
+        return yield* Effect.orDie(
+          HttpServerResponse.json(yield* reading(params.projectId, logPage(params.name, query)))
+        )
+      })
+    )
+)
