@@ -14,6 +14,7 @@ import {
   defineAgent
 } from "./agent.ts"
 import { AgentId, Timestamp } from "./ids.ts"
+import { defineFlowStep, type FlowStep, type FlowStepInput } from "./flow.ts"
 import { canonicalJson } from "./json.ts"
 import { JsonDifference } from "./json-diff.ts"
 import { defineReaction, type ReactionConfig, type ReactionInput } from "./reaction.ts"
@@ -92,10 +93,23 @@ export const definitionOf = (agent: Agent): AgentDefinition => {
 
 /** The least that says a definition: every field that is not the default. */
 export const leanAgent = (definition: AgentDefinition): AgentInput => {
-  const { name, prompt, triggerType, reactionConfig } = definition
+  const { flowType, name, prompt, steps, triggerType, reactionConfig } = definition
   const needed = { name, triggerType, prompt }
-  const lean = withoutDefaults(definition, defineAgent(needed))
-  return { ...needed, ...lean, ...(reactionConfig ? { reactionConfig: leanReaction(reactionConfig) } : {}) }
+  const defaults = defineAgent(needed)
+  // How often a loop goes round has a default of its own.
+  const { maxIterations } = defineAgent({ ...needed, flowType })
+  const lean = withoutDefaults(definition, { ...defaults, maxIterations })
+  return {
+    ...needed,
+    ...lean,
+    ...(steps.length === 0 ? {} : { steps: steps.map(leanStep) }),
+    ...(reactionConfig ? { reactionConfig: leanReaction(reactionConfig) } : {})
+  }
+}
+
+const leanStep = (step: FlowStep): FlowStepInput => {
+  const needed = { name: step.name, prompt: step.prompt }
+  return { ...needed, ...withoutDefaults(step, defineFlowStep(needed)) }
 }
 
 const leanReaction = (config: ReactionConfig): ReactionInput => {

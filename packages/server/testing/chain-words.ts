@@ -51,6 +51,8 @@ export const answering = (
       name: `${heard}-to-${made.join("-")}`,
       reactionConfig: { objectTypes: [heard], events: ["created"], ignoreSelfTriggered: false },
       model: calling(...made.map((type) => ({ tool: "create_object", arguments: { type, properties: {} } }))),
+      // What it makes may be the same several times over.
+      repeatableTools: ["graph.create_object"],
       ...overrides
     })
   )

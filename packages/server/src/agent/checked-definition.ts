@@ -35,9 +35,7 @@ export const checkDefinition = Effect.fnUntraced(function* (
   const fault =
     findDefinitionFault(definition, before) ??
     findPromptFault(definition, before) ??
-    (isNew("model", definition, before) && definition.model?.script
-      ? findScriptFault(definition.model.script)
-      : undefined)
+    findModelFault(definition, before)
   if (fault)
     return yield* new DefinitionRefused({ reason: "invalid", pointer: fault.pointer, detail: fault.message })
   yield* Effect.mapError(
@@ -46,6 +44,19 @@ export const checkDefinition = Effect.fnUntraced(function* (
   )
   return definition
 })
+
+/** What is wrong with the script of the agent's own model, or of the model of a step. */
+const findModelFault = (definition: AgentDefinition, before: AgentDefinition | undefined) => {
+  const own = isNew("model", definition, before) ? [{ pointer: "", model: definition.model }] : []
+  const ofSteps = isNew("steps", definition, before)
+    ? definition.steps.map(({ model }, index) => ({ pointer: `/steps/${index}`, model }))
+    : []
+  for (const { model, pointer } of [...own, ...ofSteps]) {
+    const fault = model?.script ? findScriptFault(model.script, `${pointer}/model/script`) : undefined
+    if (fault) return fault
+  }
+  return undefined
+}
 
 const checkSchedule = Effect.fnUntraced(function* (
   { cronSchedule, enabled, timezone }: AgentDefinition,

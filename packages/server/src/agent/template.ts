@@ -4,11 +4,12 @@
  * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
  *
  * An unknown variable renders empty at run time; an unknown root name is
- * refused at save, with the place, because it is a misspelling. Templates read
- * no file, run no code and are bounded in time and size.
+ * refused at save, with the place, because it is a misspelling, and so is the
+ * output of a step that has said nothing yet. Templates read no file, run no code and are bounded in time and size.
  */
 import { type AgentDefinition, type DefinitionFault, isNew } from "@tropism/domain/agent"
-import { Effect, Schema } from "effect"
+import { promptStep } from "@tropism/domain/flow"
+import { Effect, Result, Schema } from "effect"
 import { Liquid } from "liquidjs"
 import { runLimits } from "../limits.ts"
 import { standingAlone } from "../model/lone-templates.ts"
@@ -75,30 +76,77 @@ export const findPromptFault = (
   definition: AgentDefinition,
   before?: AgentDefinition
 ): DefinitionFault | undefined => {
-  const findIn = (field: "prompt" | "systemPrompt") => {
-    const template = definition[field]
-    return template !== null && isNew(field, definition, before)
-      ? findTemplateFault(`/${field}`, template)
-      : undefined
+  const { flowType, prompt, steps, systemPrompt } = definition
+  const isNewFlow = isNew("steps", definition, before) || isNew("flowType", definition, before)
+  const names = steps.map(({ name }) => name)
+  // What is said before the first step can tell of none; a loop without steps says its prompt again and again.
+  const inPrompt = flowType === "loop" && names.length === 0 ? [promptStep] : []
+  const spoken: ReadonlyArray<Spoken> = [
+    {
+      pointer: "/prompt",
+      template: prompt,
+      outputs: inPrompt,
+      isJudged: isNewFlow || isNew("prompt", definition, before)
+    },
+    {
+      pointer: "/systemPrompt",
+      template: systemPrompt ?? "",
+      outputs: [],
+      isJudged: isNewFlow || isNew("systemPrompt", definition, before)
+    },
+    ...steps.map((step, index) => ({
+      pointer: `/steps/${index}/prompt`,
+      template: step.prompt,
+      outputs: flowType === "loop" ? names : names.slice(0, index),
+      isJudged: isNewFlow
+    }))
+  ]
+  for (const each of spoken) {
+    const fault = each.isJudged ? findTemplateFault(each, names) : undefined
+    if (fault) return { pointer: each.pointer, message: fault }
   }
-  return findIn("prompt") ?? findIn("systemPrompt")
+  return undefined
 }
 
-const findTemplateFault = (pointer: string, template: string): DefinitionFault | undefined => {
-  const found = Effect.runSyncExit(
-    Effect.try({ try: () => engine.globalVariablesSync(template), catch: messageOf })
-  )
-  if (found._tag === "Failure") {
-    const fault = found.cause.reasons[0]
-    return {
-      pointer,
-      message: `The template cannot be read: ${fault?._tag === "Fail" ? fault.error : "it cannot be read"}`
-    }
-  }
-  const unknown = found.value.find((name) => !rootNames.some((known) => known === name))
-  return unknown === undefined
-    ? undefined
-    : { pointer, message: `The template speaks of "${unknown}"; it may speak of ${rootNames.join(", ")}` }
+/** A template of a definition, and the steps whose outputs are there when it is said. */
+interface Spoken {
+  readonly pointer: string
+  readonly template: string
+  readonly outputs: ReadonlyArray<string>
+  readonly isJudged: boolean
 }
+
+const findTemplateFault = (
+  { outputs, template }: Spoken,
+  steps: ReadonlyArray<string>
+): string | undefined => {
+  const paths = pathsOf(template)
+  if (Result.isFailure(paths)) return `The template cannot be read: ${paths.failure}`
+  const unknown = paths.success.find(([root]) => !rootNames.some((known) => known === root))
+  if (unknown) return `The template speaks of "${unknown[0]}"; it may speak of ${rootNames.join(", ")}`
+  const early = paths.success.find(
+    ([root, step]) => root === "steps" && typeof step === "string" && !outputs.includes(step)
+  )?.[1]
+  if (typeof early !== "string") return undefined
+  const known = outputs.length === 0 ? "of no step here" : `here of ${outputs.join(", ")}`
+  return steps.includes(early)
+    ? `The template speaks of steps.${early}, which has said nothing yet when this is said; it may speak ${known}`
+    : `The template speaks of steps.${early}, and there is no step of that name; it may speak ${known}`
+}
+
+/** Whether any template of an agent speaks of a name. */
+export const speaksOf = (definition: AgentDefinition, name: (typeof rootNames)[number]): boolean => {
+  const { prompt, steps, systemPrompt } = definition
+  return [prompt, systemPrompt ?? "", ...steps.map((step) => step.prompt)].some((template) =>
+    Result.match(pathsOf(template), {
+      onFailure: () => false,
+      onSuccess: (paths) => paths.some(([root]) => root === name)
+    })
+  )
+}
+
+/** The names that a template speaks of, each with what it asks of it; what is only known at run time is no text. */
+const pathsOf = (template: string): Result.Result<ReadonlyArray<ReadonlyArray<unknown>>, string> =>
+  Result.try({ try: () => engine.globalVariableSegmentsSync(template), catch: messageOf })
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

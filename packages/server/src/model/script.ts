@@ -40,15 +40,16 @@ export const compileScript = (script: Script): Result.Result<CompiledScript, str
   return Result.succeed({ values: script.values ?? {}, answer: (scope) => answerWith(rules, scope) })
 }
 
-/** Finds the place in an agent's definition of a script's text that cannot be parsed. */
+/** Finds the place of a script's text that cannot be parsed; `pointer` is the script's own place. */
 export const findScriptFault = (
-  script: Script
+  script: Script,
+  pointer: string
 ): { readonly pointer: string; readonly message: string } | undefined => {
   for (const [index, rule] of script.rules.entries())
     for (const [place, parse] of textsOf(rule)) {
       const parsed = tryRule(index, parse)
       if (Result.isFailure(parsed))
-        return { pointer: `/model/script/rules/${index}/${place}`, message: parsed.failure }
+        return { pointer: `${pointer}/rules/${index}/${place}`, message: parsed.failure }
     }
   return undefined
 }

@@ -26,6 +26,7 @@ import type { ModelFailure, ModelUnavailable } from "../model/model-request.ts"
 import { Models } from "../model/models.ts"
 import type { AttemptLost, RunPrincipal } from "../tool/principal.ts"
 import { ToolServers } from "../tool/tool-servers.ts"
+import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import { makeActs } from "./acts.ts"
 import { type Bench, decideNow, type Equipment } from "./bench.ts"
 import { closingEvents } from "./closing.ts"
@@ -65,6 +66,7 @@ export class Actor extends Context.Service<
       const toolServers = yield* ToolServers
       const endings = yield* Endings
       const { append, guarded } = yield* makeWriting
+      const { recording } = yield* makeUnmadeCalls
       const { act } = yield* makeActs
 
       const occasionOf = (run: ClaimedRun): Occasion => ({
@@ -104,6 +106,7 @@ export class Actor extends Context.Service<
             ? emptyContext
             : yield* database.inProject(run.projectId, contexts.load(run.contextName))
         const bench = yield* benchOf(run, agent, occasion)
+        // A model that cannot be used ends a run before it says its first word.
         const { model } = yield* bench.equipment(context)
         const opened =
           context.messages.length === 0
@@ -116,15 +119,19 @@ export class Actor extends Context.Service<
         const { definition } = agent
         const now = yield* Clock.currentTimeMillis
         const { maxSteps } = limitsOf(definition, run.ancestors.length > 0, run.limits)
+        const flow = run.trigger.type === "context" ? undefined : planOf(definition)
+        const equipmentOf = yield* makeEquipment(run, agent, occasion)
         const bench: Bench = {
           run,
           agent,
           occasion,
-          flow: run.trigger.type === "context" ? undefined : planOf(definition),
+          flow,
           maxSteps,
           deadlineMs: run.timeLeftMs === null ? null : now + run.timeLeftMs,
           mayRepeat: (tool) => allowsOffered(definition.repeatableTools, tool),
-          equipment: yield* makeEquipment(run, agent, occasion)
+          equipmentOf,
+          equipment: ({ flow: progress }) =>
+            equipmentOf(Option.match(progress, { onNone: () => flow?.steps[0], onSome: ({ step }) => step }))
         }
         return bench
       })
@@ -137,9 +144,8 @@ export class Actor extends Context.Service<
       ) {
         const scope = yield* Effect.scope
         const principal = principalOf(run, { agentId, definition, version }, occasion)
-        const known = new Map<string, Equipment>()
-        return Effect.fnUntraced(function* (context: ReducedContext) {
-          const name = Option.match(context.flow, { onNone: () => "", onSome: ({ step }) => step })
+        const known = new Map<string | undefined, Equipment>()
+        return Effect.fnUntraced(function* (name: string | undefined) {
           const found = known.get(name)
           if (found) return found
           const step = definition.steps.find((each) => each.name === name)
@@ -207,10 +213,10 @@ export class Actor extends Context.Service<
               : failure._tag
         const close = Effect.gen(function* () {
           const context = yield* contexts.load(run.contextName)
-          yield* contexts.append(
-            run.contextName,
-            closingEvents(context, { type: "failed", error: message.slice(0, runLimits.errorMaxChars) })
-          )
+          const error = message.slice(0, runLimits.errorMaxChars)
+          const events = closingEvents(context, { type: "failed", error })
+          const records = yield* recording(run.id, context.pendingCalls, events)
+          yield* contexts.append(run.contextName, events, records)
           yield* runs.fail(run, message)
         })
         yield* guarded(run, close)

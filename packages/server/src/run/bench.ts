@@ -28,7 +28,9 @@ export interface Bench {
   /** When the run has used its time, by this program's clock, in milliseconds; null is never. */
   readonly deadlineMs: number | null
   readonly mayRepeat: (tool: string) => boolean
-  /** What the present step of the flow asks and offers; the agent's own where there is no flow. */
+  /** What a step asks and offers; the agent's own where there is no step, or the step has none. */
+  readonly equipmentOf: (step: string | undefined) => Effect.Effect<Equipment, ModelUnavailable>
+  /** What the present step of the flow asks and offers, or the first before it has begun. */
   readonly equipment: (context: ReducedContext) => Effect.Effect<Equipment, ModelUnavailable>
 }
 

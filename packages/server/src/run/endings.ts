@@ -12,6 +12,7 @@ import { Context, Effect, Layer } from "effect"
 import { Contexts } from "../agent/contexts.ts"
 import type { ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
+import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import { type Closing, closingEvents } from "./closing.ts"
 import type { RunNotInState } from "./holding.ts"
 import { ProcessingLog } from "./processing-log.ts"
@@ -37,11 +38,12 @@ export class Endings extends Context.Service<
       const runs = yield* Runs
       const contexts = yield* Contexts
       const log = yield* ProcessingLog
+      const { recording } = yield* makeUnmadeCalls
 
-      const close = Effect.fnUntraced(function* (name: ContextName, closing: Closing) {
+      const close = Effect.fnUntraced(function* (id: RunId, name: ContextName, closing: Closing) {
         const context = yield* contexts.load(name)
-        yield* contexts.append(name, closingEvents(context, closing))
-        return context
+        const events = closingEvents(context, closing)
+        yield* contexts.append(name, events, yield* recording(id, context.pendingCalls, events))
       })
 
       const cancel = Effect.fn("Endings.cancel")(function* (
@@ -54,18 +56,18 @@ export class Endings extends Context.Service<
         yield* contexts.lock(name)
         const { lastText } = yield* contexts.load(name)
         yield* runs.cancel(run.id, lastText.slice(0, runLimits.summaryMaxChars), because ?? null)
-        yield* close(name, { type: "interrupted", reason: "cancelled" })
+        yield* close(run.id, name, { type: "interrupted", reason: "cancelled" })
       })
 
       const giveUp = Effect.gen(function* () {
-        for (const { contextName } of yield* runs.giveUp)
-          yield* close(contextName, { type: "interrupted", reason: "crash" })
+        for (const { id, contextName } of yield* runs.giveUp)
+          yield* close(id, contextName, { type: "interrupted", reason: "crash" })
       })
 
       const abandonStuck = Effect.gen(function* () {
         const abandoned = yield* runs.abandon
-        for (const { contextName } of abandoned)
-          yield* close(contextName, { type: "interrupted", reason: "crash" })
+        for (const { id, contextName } of abandoned)
+          yield* close(id, contextName, { type: "interrupted", reason: "crash" })
         return abandoned.length + (yield* log.abandonOrphans)
       })
 

@@ -14,7 +14,8 @@ import type { Evidence } from "@tropism/domain/task"
 import { type FlowPlace, type FlowProgress, nextPlace, planOf } from "@tropism/domain/flow"
 import { Effect, Option } from "effect"
 import type { AgentVersion } from "../agent/agents.ts"
-import { type PromptScope, renderPrompt } from "../agent/template.ts"
+import { PromptFailed, type PromptScope, renderPrompt, speaksOf } from "../agent/template.ts"
+import { runLimits } from "../limits.ts"
 import type { ResolvedModel } from "../model/model-request.ts"
 
 /** What woke a run, read back in full. */
@@ -25,26 +26,28 @@ export interface Occasion {
   readonly project: { readonly id: string; readonly name: string }
 }
 
-/** The events that open a run on its own context: session, model, system prompt, prompt, and the first step of a flow. */
+/** The events that open a run on its own context: session, model, system prompt, prompt, input, and the first step of a flow. */
 export const opening = Effect.fn("opening")(function* (
   agent: AgentVersion,
   occasion: Occasion,
   model: ResolvedModel
 ) {
   const scope = scopeOf(agent, occasion, Option.none(), 1)
-  const { flowType, prompt, steps, systemPrompt } = agent.definition
+  const { prompt, steps, systemPrompt } = agent.definition
   const plan = planOf(agent.definition)
   const events: Array<NewEvent> = [{ type: "SessionStartedEvent" }]
   events.push({ type: "SetLlmConfigEvent", role: "primary", provider: model.provider, name: model.name })
   if (systemPrompt !== null)
     events.push({ type: "SystemPromptEvent", content: yield* renderPrompt(systemPrompt, scope) })
-  // A loop without steps says its prompt in each iteration; every other run begins with it.
-  if (flowType !== "loop" || steps.length > 0)
+  // A flow without steps says its prompt as its one step; every other run begins with it.
+  if (plan === undefined || steps.length > 0)
     events.push({
       type: "UserMessageEvent",
       content: yield* renderPrompt(prompt, scope),
       triggersAgentTurn: plan === undefined
     })
+  const input = yield* unspokenInput(agent, occasion)
+  if (input !== "") events.push({ type: "UserMessageEvent", content: input })
   const first = plan && nextPlace(plan, Option.none())
   if (first) events.push(yield* stepStart(agent, occasion, Option.none(), first))
   return events
@@ -62,6 +65,17 @@ export const stepStart = Effect.fnUntraced(function* (
   const content = yield* renderPrompt(template, scopeOf(agent, occasion, progress, place.iteration))
   const event: NewEvent = { type: "FlowStepStartedEvent", ...place, content, triggersAgentTurn: true }
   return event
+})
+
+/** The trigger's input where no template of the agent speaks of it, so that the model sees it all the same (S002-R41). */
+const unspokenInput = Effect.fnUntraced(function* ({ definition }: AgentVersion, { trigger }: Occasion) {
+  const { input = null } = trigger
+  if (input === null || speaksOf(definition, "input")) return ""
+  const text = typeof input === "string" ? input : JSON.stringify(input, null, 2)
+  if (text.length <= runLimits.promptMaxChars) return text
+  return yield* new PromptFailed({
+    detail: `The input has ${text.length} characters, more than ${runLimits.promptMaxChars}`
+  })
 })
 
 /** What a template may speak of. */

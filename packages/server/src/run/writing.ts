@@ -5,7 +5,8 @@
  *
  * The actor knows where its log ended when it folded it, so an append is one
  * question in a transaction of its own, and what is counted with it is part of
- * the same statement. Where somebody else wrote in between, it is done again
+ * the same statement, as is the record of each call that it answers without
+ * making it. Where somebody else wrote in between, it is done again
  * under the log's lock; where the attempt is lost, that says so.
  */
 import { eventNumber, type LoggedEvent, type NewEvent } from "@tropism/domain/context-event"
@@ -15,6 +16,7 @@ import type { Statement } from "effect/sql"
 import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
+import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import type { RunNotInState } from "./holding.ts"
 import { Runs } from "./runs.ts"
@@ -25,6 +27,7 @@ export const makeWriting = Effect.gen(function* () {
   const database = yield* Database
   const runs = yield* Runs
   const contexts = yield* Contexts
+  const { recording } = yield* makeUnmadeCalls
 
   /** A transaction in which only the attempt that holds the run may write. */
   const guarded = <A, E>(run: ClaimedRun, effect: Effect.Effect<A, E, ProjectTransaction>) =>
@@ -58,8 +61,9 @@ export const makeWriting = Effect.gen(function* () {
     run: ClaimedRun,
     context: ReducedContext,
     events: ReadonlyArray<NewEvent>,
-    alongside: Alongside = []
+    more: Alongside = []
   ) {
+    const alongside = [...more, ...(yield* recording(run.id, context.pendingCalls, events))]
     const planned = yield* plan(run, context, events, alongside)
     const [written] = yield* database.ask(run.projectId, planned.statement)
     if (written) {
@@ -78,7 +82,8 @@ export const makeWriting = Effect.gen(function* () {
     end: Effect.Effect<void, RunNotInState, ProjectTransaction>,
     alongside: Alongside = []
   ) {
-    const planned = yield* plan(run, context, events, alongside)
+    const calls = yield* recording(run.id, context.pendingCalls, events)
+    const planned = yield* plan(run, context, events, [...alongside, ...calls])
     return yield* database.inProject(
       run.projectId,
       Effect.gen(function* () {

@@ -1,0 +1,55 @@
+/**
+ * The records of calls that are answered without being made.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ *
+ * The decider refuses a call, or a run ends while a call is pending: then the
+ * event that tells the model so and the record are one statement. A call that
+ * was made and whose outcome nobody waits for any more keeps its record, which
+ * says so.
+ */
+import type { NewEvent } from "@tropism/domain/context-event"
+import type { RunId } from "@tropism/domain/ids"
+import type { ToolCall } from "@tropism/domain/message"
+import { Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { Ids } from "../ids.ts"
+
+type FailedCall = Extract<NewEvent, { readonly type: "ToolCallFailedEvent" }>
+
+export const makeUnmadeCalls = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const ids = yield* Ids
+
+  /** The parts of an append that record the pending calls which these events answer with a failure. */
+  const recording = Effect.fnUntraced(function* (
+    runId: RunId,
+    pending: ReadonlyArray<ToolCall>,
+    events: ReadonlyArray<NewEvent>
+  ): Effect.fn.Return<ReadonlyArray<Statement.Fragment>> {
+    const answers = events.filter((event): event is FailedCall => event.type === "ToolCallFailedEvent")
+    const calls = yield* Effect.forEach(answers, ({ callId, error, tool }) =>
+      Effect.map(ids.next, (id) => ({
+        id,
+        call: callId,
+        tool,
+        arguments: pending.find((call) => call.id === callId)?.arguments ?? {},
+        result: error
+      }))
+    )
+    if (calls.length === 0) return []
+    return [
+      sql`recorded as (
+        insert into kb.tool_calls (id, project_id, run_id, agent_id, user_id, context_name, call_id, tool, arguments, status, decision, result, completed_at)
+        select call.id, run.project_id, run.id, run.agent_id, run.user_id, run.context_name, call.call, call.tool, call.arguments, 'refused', 'refuse',
+          call.result, now()
+        from appended, kb.agent_runs run,
+          jsonb_to_recordset(${JSON.stringify(calls)}::text::jsonb) as call(id uuid, call text, tool text, arguments jsonb, result jsonb)
+        where run.id = ${runId}
+        on conflict (run_id, call_id) do update set status = 'abandoned', result = excluded.result, completed_at = now()
+          where tool_calls.status = 'started')`
+    ]
+  })
+
+  return { recording }
+})
