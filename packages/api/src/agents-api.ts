@@ -2,6 +2,7 @@
  * Agents, their versions, and the manual trigger; what they have handled stands in `processing-api.ts`.
  */
 import { Agent, AgentInput, AgentPatch } from "@tropism/domain/agent"
+import { AgentDay } from "@tropism/domain/budget"
 import { AgentId, ProjectId } from "@tropism/domain/ids"
 import { Run } from "@tropism/domain/run"
 import { SchedulePreview } from "@tropism/domain/schedule"
@@ -9,7 +10,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { expectedVersion, ifMatch } from "./expected-version.ts"
-import { Page, PageQuery } from "./page.ts"
+import { Page, PageQuery, told } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
 
 export const TriggerInput = Schema.Struct({ input: Schema.optional(Schema.Json) })
@@ -54,6 +55,18 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       params: agent,
       success: SchedulePreview,
       error: NotFound
+    }),
+    /** What the agent's own model requests used, on each of the last `days` on which there were any, today (UTC) first. */
+    HttpApiEndpoint.get("usage", "/agents/:agentId/usage", {
+      params: agent,
+      query: {
+        days: told(
+          Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: 366 })),
+          "How many days back, from 1 to 366; 30 by itself"
+        )
+      },
+      success: Schema.Struct({ items: Schema.Array(AgentDay) }),
+      error: [NotFound, InvalidInput]
     }),
     /** Waits for the run up to a bound; `wait=false`, or the bound passed: 202 with the run as it is. */
     HttpApiEndpoint.post("trigger", "/agents/:agentId/trigger", {

@@ -7,6 +7,7 @@
  */
 import { Schema } from "effect"
 import { type ChainUse, microsPerDollar, type ReachedCap, tellDollars } from "./chain.ts"
+import { Usage } from "./run.ts"
 
 /** Accepts null as absent. */
 const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
@@ -21,31 +22,62 @@ export type SpendingLimit = typeof SpendingLimit.Type
 export const Budget = Schema.Struct({
   /** Of one run, with all the runs that it spawns. */
   perRun: opt(SpendingLimit),
-  /** Of all runs of the agent in one day, UTC. */
+  /** Of the agent's own requests of one day, UTC, in all its runs. */
   perDay: opt(SpendingLimit)
 }).annotate({ identifier: "Budget" })
 export type Budget = typeof Budget.Type
 
+/** What an agent has used in one day, UTC. */
+export const AgentDay = Schema.Struct({
+  /** `2026-11-22`. */
+  date: Schema.String,
+  /** Runs whose first model request was on this day. */
+  runs: Schema.Int,
+  usage: Usage,
+  /** Dollars of the requests whose price is known. */
+  costUsd: Schema.Finite
+}).annotate({ identifier: "AgentDay" })
+export type AgentDay = typeof AgentDay.Type
+
 /** Tokens and money, in millionths of a dollar. */
 export type Spent = Pick<ChainUse, "inputTokens" | "outputTokens" | "costMicros">
 
+/** Whose bound it is: of the run, of one that it works for, or of the agent. */
+export type Spender =
+  | { readonly type: "run" }
+  | { readonly type: "runAbove"; readonly runId: string; readonly agentName: string }
+  | { readonly type: "agent"; readonly name: string }
+
 /** The bound that is reached, if one is: then no model is asked. */
 export const findSpent = (
-  whose: "run" | "agent",
+  spender: Spender,
   use: Spent,
   { maxCostUsd, maxTokens }: SpendingLimit
 ): ReachedCap | undefined => {
   const tokens = use.inputTokens + use.outputTokens
-  const [name, when] = whose === "run" ? ["The run", ""] : ["The agent", " of today"]
+  const isAgent = spender.type === "agent"
+  const who = nameOf(spender)
+  const when = isAgent ? " of today (UTC)" : ""
   if (typeof maxTokens === "number" && tokens >= maxTokens)
     return {
-      rule: `${whose}Tokens`,
-      reason: `${name} has spent its token budget${when}: ${tokens} of ${maxTokens} tokens.`
+      rule: isAgent ? "agentTokens" : "runTokens",
+      reason: `${who} has spent its token budget${when}: ${tokens} of ${maxTokens} tokens.`
     }
   if (typeof maxCostUsd === "number" && use.costMicros >= maxCostUsd * microsPerDollar)
     return {
-      rule: `${whose}Cost`,
-      reason: `${name} has spent its money${when}: ${tellDollars(use.costMicros)} of ${tellDollars(maxCostUsd * microsPerDollar)}.`
+      rule: isAgent ? "agentCost" : "runCost",
+      reason: `${who} has spent its money${when}: ${tellDollars(use.costMicros)} of ${tellDollars(maxCostUsd * microsPerDollar)}.`
     }
   return undefined
+}
+
+const nameOf = (spender: Spender): string => {
+  switch (spender.type) {
+    case "run":
+      return "The run"
+    case "runAbove":
+      return `The run ${spender.runId} of ${spender.agentName}, for which this one works,`
+    case "agent":
+      return `The agent ${spender.name}`
+  }
 }

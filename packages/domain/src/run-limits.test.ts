@@ -55,15 +55,22 @@ describe("a budget", () => {
     ["its money is spent", { maxCostUsd: 2.5 }, "runCost"],
     ["nothing may be spent", { maxTokens: 0 }, "runTokens"]
   ] as const)("where %s", (_, limit, rule) => {
-    expect(findSpent("run", spent, limit)?.rule).toBe(rule)
+    expect(findSpent({ type: "run" }, spent, limit)?.rule).toBe(rule)
   })
   it("is told with what was spent, and of whom", () => {
-    expect(findSpent("run", spent, { maxTokens: 900 })?.reason).toBe(
+    expect(findSpent({ type: "run" }, spent, { maxTokens: 900 })?.reason).toBe(
       "The run has spent its token budget: 1000 of 900 tokens."
     )
-    expect(findSpent("agent", spent, { maxCostUsd: 2 })).toEqual({
+    expect(findSpent({ type: "agent", name: "clerk" }, spent, { maxCostUsd: 2 })).toEqual({
       rule: "agentCost",
-      reason: expect.stringMatching(/^The agent has spent its money of today: .*2\.5.* of .*2.*\.$/)
+      reason: expect.stringMatching(
+        /^The agent clerk has spent its money of today \(UTC\): .*2\.5.* of .*2.*\.$/
+      )
+    })
+    const above = { type: "runAbove", runId: "1", agentName: "lead" } as const
+    expect(findSpent(above, spent, { maxTokens: 5 })).toEqual({
+      rule: "runTokens",
+      reason: "The run 1 of lead, for which this one works, has spent its token budget: 1000 of 5 tokens."
     })
   })
 })

@@ -167,7 +167,9 @@ export const runLimits = {
   summaryMaxChars: 20_000,
   errorMaxChars: 2_000,
   /** How long a manual trigger waits for its run. */
-  triggerWaitMs: 60_000
+  triggerWaitMs: 60_000,
+  /** Rows in which an agent's spending of one day is counted, each locked by one commit at a time. */
+  agentDayRows: 4
 } as const
 
 /** Of `tool/`: one tool call. */

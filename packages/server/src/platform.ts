@@ -47,6 +47,7 @@ import { Tokens } from "./http/tokens.ts"
 import { Outbox } from "./outbox/outbox.ts"
 import { WakeUps } from "./outbox/wake-ups.ts"
 import { Actor } from "./run/actor.ts"
+import { AgentDays } from "./run/agent-days.ts"
 import { childRuns } from "./run/children.ts"
 import { Endings } from "./run/endings.ts"
 import { KillSwitches } from "./run/kill-switches.ts"
@@ -104,6 +105,7 @@ const records = Layer.provideMerge(
     Tasks.layer,
     ToolCalls.layer,
     Runs.layer,
+    AgentDays.layer,
     ProcessingLog.layer,
     WaitingEntries.layer,
     Verifier.layer

@@ -16,7 +16,7 @@ import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
 import { dispatchLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
-import { type UseRow, toUse } from "../run/chain-budget.ts"
+import { type UseRow, toUse } from "../run/spending.ts"
 import { runsOfChain } from "../run/reading.ts"
 import { Runs } from "../run/runs.ts"
 

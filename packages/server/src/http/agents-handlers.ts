@@ -12,6 +12,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
 import { previewSchedule } from "../agent/schedule-preview.ts"
 import { Triggers } from "../dispatch/triggers.ts"
+import { AgentDays } from "../run/agent-days.ts"
 import { inProject, reading } from "./access.ts"
 import { unfitBody } from "./input-faults.ts"
 import { pageById } from "./paging.ts"
@@ -76,6 +77,18 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         return yield* orNotFound("schedule: the agent has no cronSchedule")(
           reading(params.projectId, Effect.flatMap(known(agents.get(params.agentId)), previewSchedule))
         )
+      })
+    )
+    .handle(
+      "usage",
+      Effect.fn("http.agents.usage")(function* ({ params, query }) {
+        const agents = yield* Agents
+        const agentDays = yield* AgentDays
+        const items = Effect.andThen(
+          known(agents.get(params.agentId)),
+          agentDays.last(params.agentId, query.days ?? 30)
+        )
+        return { items: yield* reading(params.projectId, items) }
       })
     )
     .handleRaw(

@@ -5,52 +5,108 @@
  *
  * Each request costs money and leads to more, so before each it is asked whether
  * the attempt still holds the run, whether its agent may still act, and whether
- * its chain has anything left to spend. Nothing is locked: whoever takes the run
- * away a moment later is found out when the answer is written.
+ * anything is left to spend: in its chain, in its run, in each run that it works
+ * for, and in its agent's day. Nothing is locked: whoever takes the run away a
+ * moment later is found out when the answer is written.
  */
-import { findSpentBudget } from "@tropism/domain/chain"
+import { type Budget, findSpent, type Spent, type SpendingLimit } from "@tropism/domain/budget"
+import { findSpentBudget, type ReachedCap } from "@tropism/domain/chain"
 import { defineSettings, type ProjectSettingsPatch } from "@tropism/domain/project-settings"
+import type { LimitOverrides } from "@tropism/domain/run"
+import { limitsOf } from "@tropism/domain/run-limits"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database } from "../database/database.ts"
-import { toUse, type UseRow } from "./chain-budget.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { RunHalted, RunNotInState } from "./holding.ts"
 import { isStopped } from "./kill-switches.ts"
+import { rowsOfDay, today, toUse, type UseRow } from "./spending.ts"
+
+/** What a run may spend that has a bound, with what it has spent; sums come as numbers in JSON. */
+interface Purse extends Spent {
+  readonly id: string
+  readonly agentName: string
+  readonly limits: LimitOverrides | null
+  readonly budget: Budget | null
+}
 
 interface Outlook extends UseRow {
   readonly agentName: string
   readonly isEnabled: boolean
   readonly isDeleted: boolean
   readonly settings: ProjectSettingsPatch
+  readonly perDay: SpendingLimit | null
+  readonly day: Spent | null
+  /** The run's own and those of the runs above it, the topmost first; null where none has a bound. */
+  readonly purses: ReadonlyArray<Purse> | null
 }
 
 export const makeAsking = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
 
+  /** What is spent, as an object in JSON. */
+  const sums = sql`jsonb_build_object('inputTokens', coalesce(sum(input_tokens), 0), 'outputTokens', coalesce(sum(output_tokens), 0),
+    'costMicros', coalesce(sum(cost_micros), 0))`
+
+  const ask = (run: ClaimedRun) =>
+    sql<Outlook>`
+      select agent.name as agent_name, agent.enabled as is_enabled, agent.deleted_at is not null as is_deleted, project.settings,
+        coalesce(budget.runs, 0) as runs, coalesce(budget.input_tokens, 0) as input_tokens,
+        coalesce(budget.output_tokens, 0) as output_tokens, coalesce(budget.cost_micros, 0) as cost_micros,
+        agent.budget -> 'perDay' as per_day,
+        case when jsonb_typeof(agent.budget -> 'perDay') = 'object' then (
+          select ${sums} from kb.budgets
+          where project_id = run.project_id and scope = 'agent' and scope_id = run.agent_id and ${rowsOfDay(sql, today(sql))}
+        ) end as day,
+        (
+          select jsonb_agg(jsonb_build_object('id', payer.id, 'agentName', holder.name, 'limits', payer.limits,
+            'budget', version.definition -> 'budget', 'inputTokens', coalesce(spent.input_tokens, 0),
+            'outputTokens', coalesce(spent.output_tokens, 0), 'costMicros', coalesce(spent.cost_micros, 0)) order by payer.spawn_depth)
+          from kb.agent_runs payer
+          join kb.agents holder on holder.id = payer.agent_id
+          join kb.agent_versions version on version.agent_id = payer.agent_id and version.version = payer.agent_version
+          left join kb.budgets spent on spent.project_id = payer.project_id and spent.scope = 'run' and spent.scope_id = payer.id and spent.period = ''
+          where payer.id = any(run.ancestors || run.id)
+            and (payer.limits is not null or jsonb_typeof(version.definition -> 'budget' -> 'perRun') = 'object')
+        ) as purses
+      from kb.agent_runs run
+      join kb.agents agent on agent.id = run.agent_id
+      join kb.projects project on project.id = run.project_id
+      left join lateral (
+        select * from kb.budgets where project_id = run.project_id and scope = 'chain' and scope_id = run.root_event_id limit 1
+      ) budget on true
+      where run.id = ${run.id} and run.attempt_token = ${run.attemptToken} and run.status = 'running' and not ${isStopped(sql)}`
+
   const mayAsk = Effect.fn("Runs.mayAsk")(function* (run: ClaimedRun) {
-    const [outlook] = yield* database.ask(
-      run.projectId,
-      sql<Outlook>`
-        select agent.name as agent_name, agent.enabled as is_enabled, agent.deleted_at is not null as is_deleted, project.settings,
-          coalesce(budget.runs, 0) as runs, coalesce(budget.input_tokens, 0) as input_tokens,
-          coalesce(budget.output_tokens, 0) as output_tokens, coalesce(budget.cost_micros, 0) as cost_micros
-        from kb.agent_runs run
-        join kb.agents agent on agent.id = run.agent_id
-        join kb.projects project on project.id = run.project_id
-        left join lateral (
-          select * from kb.budgets where project_id = run.project_id and scope = 'chain' and scope_id = run.root_event_id limit 1
-        ) budget on true
-        where run.id = ${run.id} and run.attempt_token = ${run.attemptToken} and run.status = 'running' and not ${isStopped(sql)}`
-    )
+    const [outlook] = yield* database.ask(run.projectId, ask(run))
     if (!outlook) return yield* new RunNotInState({ runId: run.id })
     if (!outlook.isEnabled || outlook.isDeleted) {
       const fate = outlook.isDeleted ? "deleted" : "disabled"
       return yield* new RunHalted({ runId: run.id, detail: `The agent ${outlook.agentName} was ${fate}` })
     }
-    return findSpentBudget(toUse(outlook), defineSettings(outlook.settings).chainLimits)
+    return (
+      findSpentBudget(toUse(outlook), defineSettings(outlook.settings).chainLimits) ??
+      spentPurse(run, outlook.purses ?? []) ??
+      spentDay(outlook)
+    )
   })
 
   return { mayAsk }
 })
+
+/** The budget of a run that is spent: the topmost first, for it stops the most. */
+const spentPurse = (run: ClaimedRun, purses: ReadonlyArray<Purse>): ReachedCap | undefined => {
+  for (const { agentName, budget, id, limits, ...use } of purses) {
+    const limit = limitsOf({ maxSteps: null, defaultTimeoutMs: null, budget }, false, limits)
+    const spender =
+      id === run.id ? ({ type: "run" } as const) : { type: "runAbove" as const, runId: id, agentName }
+    const cap = findSpent(spender, use, limit)
+    if (cap) return cap
+  }
+  return undefined
+}
+
+/** An agent's day counts as it is decided now, whatever version the run began with. */
+const spentDay = ({ agentName, day, perDay }: Outlook): ReachedCap | undefined =>
+  day && perDay ? findSpent({ type: "agent", name: agentName }, day, perDay) : undefined

@@ -17,13 +17,13 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { makeAsking } from "./asking.ts"
-import { makeChainBudget } from "./chain-budget.ts"
 import type { ClaimedRun, NewRun, SkippedRun } from "./claimed-run.ts"
 import { makeClaiming } from "./claiming.ts"
 import { makeHolding, type RunHalted, type RunNotInState } from "./holding.ts"
 import { makeOutcomes } from "./outcomes.ts"
 import { makeQueueing } from "./queueing.ts"
 import { makeReading, type RunFilter } from "./reading.ts"
+import { makeSpending } from "./spending.ts"
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 type Verb = Effect.Effect<void, RunNotInState, ProjectTransaction>
@@ -57,14 +57,14 @@ export class Runs extends Context.Service<
     readonly handBack: (run: ClaimedRun) => Read<void>
     /** Lets every run be taken over at once: for a program that knows it is alone on its database. */
     readonly lapseAll: Effect.Effect<void>
-    /** The parts of an append that count one model request: in the run, and in its chain. */
+    /** The parts of an append that count one model request: in the run, and in every budget that it spends. */
     readonly counting: (
       run: ClaimedRun,
       usage: Usage,
       model: string,
       costMicros: number
     ) => ReadonlyArray<Statement.Fragment>
-    /** Asked before each model request: fails when the run must not go on, and answers the budget of its chain that is spent, if one is. */
+    /** Asked before each model request: fails when the run must not go on, and answers the budget that is spent, if one is. */
     readonly mayAsk: (run: ClaimedRun) => Effect.Effect<ReachedCap | undefined, RunHalted | RunNotInState>
     readonly complete: (run: ClaimedRun, summary: string) => Verb
     readonly fail: (run: ClaimedRun, errorMessage: string) => Verb
@@ -96,7 +96,7 @@ export class Runs extends Context.Service<
       const { found, guard, held, holdOpen } = yield* makeHolding
       const { complete, fail, pause, wait, cancel } = yield* makeOutcomes
       const { chain, get, list } = yield* makeReading
-      const { spending } = yield* makeChainBudget
+      const { spending } = yield* makeSpending
       const { mayAsk } = yield* makeAsking
       const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
@@ -128,8 +128,8 @@ export class Runs extends Context.Service<
         sql`counted as (
           update kb.agent_runs set step_count = step_count + 1, model = ${model}, cost_micros = cost_micros + ${costMicros}::bigint,
             partial_text = null, usage = jsonb_build_object(
-            'inputTokens', (usage->>'inputTokens')::int + ${usage.inputTokens}::int,
-            'outputTokens', (usage->>'outputTokens')::int + ${usage.outputTokens}::int)
+            'inputTokens', (usage->>'inputTokens')::bigint + ${usage.inputTokens}::bigint,
+            'outputTokens', (usage->>'outputTokens')::bigint + ${usage.outputTokens}::bigint)
           from appended where ${held(run)})`,
         spending(run, usage, costMicros)
       ]

@@ -41,7 +41,8 @@ const tables = [
     add column completed_at timestamptz`,
   // Spending is counted for a chain, for a run with all below it, and for an agent on each day.
   `alter table kb.budgets
-    add column period text not null default '',
+    -- Of an agent: the day and, so that its runs do not wait for each other, one of its rows: 2026-11-22/0. Else ''.
+    add column period text collate "C" not null default '',
     drop constraint budgets_pkey,
     add primary key (project_id, scope, scope_id, period)`,
   // The tools that models were shown, each list once.

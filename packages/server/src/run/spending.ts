@@ -1,0 +1,76 @@
+/**
+ * What is spent on models, counted where a step is kept.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * A step adds its tokens and its money to its chain, to its agent's day, to its
+ * run and to every run above it, in the statement that keeps the step: nothing
+ * is spent twice and nothing is forgotten. Whether there is anything left is
+ * asked before each model request (`asking.ts`): runs that are at work at the
+ * same time overrun a budget by at most one request each.
+ */
+import type { ChainUse } from "@tropism/domain/chain"
+import type { Usage } from "@tropism/domain/run"
+import { Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { runLimits } from "../limits.ts"
+import type { ClaimedRun } from "./claimed-run.ts"
+
+/** The day that it is for a budget, on the database's clock: UTC, whatever the session speaks. */
+export const today = (sql: SqlClient.SqlClient) => sql`to_char(now() at time zone 'UTC', 'YYYY-MM-DD')`
+
+/** The rows of an agent's day, of which `day` is a date: a day has several, so that its runs do not wait for one another. */
+export const rowsOfDay = (sql: SqlClient.SqlClient, day: Statement.Fragment) =>
+  sql`period >= ${day} and period < ${day} || '~'`
+
+export const makeSpending = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  /** Which of its agent's rows of a day a run adds to. */
+  const dayRowOf = ({ id }: ClaimedRun): string =>
+    `/${Number.parseInt(id.slice(-1), 16) % runLimits.agentDayRows}`
+
+  /**
+   * Part of an append: adds what a model request used.
+   *
+   * **Details** All rows are taken in one order, so runs that add to the same ones never wait for each other in a circle. A
+   * run counts itself with its first request, in its agent's day and in every run above it; the runs of a chain are counted
+   * where they get their place.
+   */
+  const spending = (run: ClaimedRun, usage: Usage, costMicros: number) =>
+    sql`spent as (
+      insert into kb.budgets as budget (project_id, scope, scope_id, period, runs, input_tokens, output_tokens, cost_micros)
+      select ${run.projectId}::uuid, share.scope, share.id, share.period,
+        case when share.scope <> 'chain' and asker.step_count = 0 then 1 else 0 end,
+        ${usage.inputTokens}::bigint, ${usage.outputTokens}::bigint, ${costMicros}::bigint
+      from appended
+      cross join (select step_count from kb.agent_runs where id = ${run.id}) asker
+      cross join (
+        select 'chain' as scope, ${run.rootEventId}::uuid as id, '' as period
+        union all select 'agent', ${run.agentId}::uuid, ${today(sql)} || ${dayRowOf(run)}::text
+        union all select 'run', id, '' from unnest(${[...run.ancestors, run.id]}::uuid[]) id
+      ) share
+      order by share.scope, share.id
+      on conflict (project_id, scope, scope_id, period) do update set
+        runs = budget.runs + excluded.runs,
+        input_tokens = budget.input_tokens + excluded.input_tokens,
+        output_tokens = budget.output_tokens + excluded.output_tokens,
+        cost_micros = budget.cost_micros + excluded.cost_micros)`
+
+  return { spending }
+})
+
+/** The counting columns of a budget's row. */
+export interface UseRow {
+  readonly runs: number
+  readonly inputTokens: bigint
+  readonly outputTokens: bigint
+  readonly costMicros: bigint
+}
+
+export const toUse = (row: UseRow): ChainUse => ({
+  runs: row.runs,
+  inputTokens: Number(row.inputTokens),
+  outputTokens: Number(row.outputTokens),
+  costMicros: Number(row.costMicros)
+})
