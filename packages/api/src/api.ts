@@ -13,6 +13,7 @@ import { DefinitionsApi } from "./definitions-api.ts"
 import { FeedApi, ObjectsApi, RelationshipsApi } from "./graph-api.ts"
 import { KillSwitchApi } from "./kill-switch-api.ts"
 import { ProcessingApi } from "./processing-api.ts"
+import { RunRecordsApi } from "./run-records-api.ts"
 import { ContextsApi, RunsApi } from "./runs-api.ts"
 import { ProjectsApi, SystemApi } from "./system-api.ts"
 import { TasksApi } from "./tasks-api.ts"
@@ -34,6 +35,7 @@ export class Api extends HttpApi.make("tropism")
   .add(ProcessingApi)
   .add(DefinitionsApi)
   .add(RunsApi)
+  .add(RunRecordsApi)
   .add(ContextsApi)
   .add(TasksApi)
   .add(WebhooksApi)

@@ -25,7 +25,10 @@ export const ToolCallRecord = Schema.Struct({
   /** What the gate decided for a change; null for a tool that changes nothing. */
   decision: Schema.NullOr(Schema.Literals(["execute", "suggest", "refuse"])),
   result: Schema.Json,
-  createdAt: Timestamp
+  createdAt: Timestamp,
+  /** When its outcome was there; null before that, and of a call of an earlier version. */
+  completedAt: Schema.NullOr(Timestamp),
+  durationMs: Schema.NullOr(Schema.Int)
 }).annotate({ identifier: "ToolCallRecord" })
 export type ToolCallRecord = typeof ToolCallRecord.Type
 

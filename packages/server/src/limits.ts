@@ -165,6 +165,10 @@ export const runLimits = {
   /** What a run's prompt may hold of one rendered template. */
   promptMaxChars: 400_000,
   summaryMaxChars: 20_000,
+  /** Lists of tools that are known to be on record. */
+  rememberedToolLists: 1_000,
+  /** Of what a step said, as the list of steps tells it. */
+  stepTextMaxChars: 500,
   errorMaxChars: 2_000,
   /** How long a manual trigger waits for its run. */
   triggerWaitMs: 60_000,

@@ -51,9 +51,12 @@ import { AgentDays } from "./run/agent-days.ts"
 import { childRuns } from "./run/children.ts"
 import { Endings } from "./run/endings.ts"
 import { KillSwitches } from "./run/kill-switches.ts"
+import { ModelCallReading } from "./run/model-call-reading.ts"
+import { ModelCalls } from "./run/model-calls.ts"
 import { ProcessingLog } from "./run/processing-log.ts"
 import { questions } from "./run/questions.ts"
 import { Runs } from "./run/runs.ts"
+import { StepReading } from "./run/step-reading.ts"
 import { Verifier } from "./run/verifier.ts"
 import { WaitingEntries } from "./run/waiting-entries.ts"
 import { Worker } from "./run/worker.ts"
@@ -106,6 +109,9 @@ const records = Layer.provideMerge(
     ToolCalls.layer,
     Runs.layer,
     AgentDays.layer,
+    ModelCalls.layer,
+    ModelCallReading.layer,
+    StepReading.layer,
     ProcessingLog.layer,
     WaitingEntries.layer,
     Verifier.layer

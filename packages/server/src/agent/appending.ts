@@ -49,7 +49,7 @@ export interface LoggedJson {
 export interface Terms {
   /** A select; nothing is written unless it answers a row. */
   readonly guard?: Statement.Fragment | undefined
-  /** Further parts of the `with` list, each reading from `appended`, which has a row exactly when the events are written. */
+  /** Further parts of the `with` list, each reading from `appended`, which has a row, with the `last_event_number`, exactly when the events are written. */
   readonly alongside?: ReadonlyArray<Statement.Fragment> | undefined
 }
 
@@ -79,7 +79,7 @@ export const makeAppend = Effect.fnUntraced(function* (
     appended as (
       update kb.contexts set last_event_number = ${end.lastNumber + events.length}, open_turn_number = ${openTurn}
       from guard where project_id = ${log.projectId} and name = ${log.name} and last_event_number = ${end.lastNumber}
-      returning name
+      returning name, last_event_number
     ),
     written as (
       insert into kb.context_events (project_id, context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at)

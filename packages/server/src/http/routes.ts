@@ -21,6 +21,7 @@ import { relationshipsHandlers } from "./relationships-handlers.ts"
 import { layerRequestJudgement } from "./request-judgement.ts"
 import { layerRequestProblems } from "./request-problems.ts"
 import { processingHandlers } from "./processing-handlers.ts"
+import { runRecordsHandlers } from "./run-records-handlers.ts"
 import { contextsHandlers } from "./contexts-handlers.ts"
 import { runsHandlers } from "./runs-handlers.ts"
 import { projectsHandlers, systemHandlers } from "./system-handlers.ts"
@@ -43,6 +44,7 @@ const handlers = Layer.mergeAll(
   processingHandlers,
   definitionsHandlers,
   runsHandlers,
+  runRecordsHandlers,
   contextsHandlers,
   tasksHandlers,
   webhooksHandlers,

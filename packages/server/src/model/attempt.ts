@@ -17,6 +17,7 @@ import { argumentsFault } from "./ai-sdk-parts.ts"
 import {
   ModelFailure,
   type ModelFailureReason,
+  type ModelParameters,
   type ModelPart,
   type ModelRequest,
   type ModelToolCall
@@ -28,6 +29,8 @@ export interface AskedModel {
   readonly name: string
   readonly price: ModelPrice | null
   readonly languageModel: LanguageModel.LanguageModel
+  /** What it is asked with each time. */
+  readonly parameters?: Partial<Omit<ModelParameters, "toolChoice">>
 }
 
 /** Asks a model once. */

@@ -30,6 +30,30 @@ export interface ModelRequest {
   readonly toolChoice?: "auto" | "none" | undefined
   /** How long one attempt may take, where the context says so. */
   readonly timeoutMs?: number | undefined
+  /** Told of each try when it is over, however it ended. */
+  readonly tried?: ((each: ModelTry) => void) | undefined
+}
+
+/** What a model is asked with, beside words and tools. */
+export interface ModelParameters {
+  readonly temperature: number | null
+  readonly maxOutputTokens: number | null
+  readonly toolChoice: "auto" | "none"
+}
+
+/** One try of a request: whom it asked, how it ended, and how long it took. */
+export interface ModelTry {
+  readonly provider: ModelProvider
+  readonly name: string
+  readonly parameters: ModelParameters
+  readonly startedAtMs: number
+  /** From the start to the first part; null when none came. */
+  readonly firstOutputMs: number | null
+  readonly durationMs: number
+  /** The last part of an answer that is complete; null when there is none. */
+  readonly finish: ModelFinish | null
+  /** Why there is no answer; `aborted` when nobody wanted it any more. */
+  readonly failure: { readonly reason: ModelFailureReason | "aborted"; readonly message: string } | null
 }
 
 export type ModelPart = { readonly type: "text"; readonly delta: string } | ModelToolCall | ModelFinish

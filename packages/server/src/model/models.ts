@@ -119,15 +119,17 @@ export class Models extends Context.Service<
               `The model ${ref.provider}:${ref.name} cannot be used here: ${scrub(error instanceof Error ? error.message : String(error))}`
             )
         })
+        const { maxOutputTokens = null, temperature = null } = choice.model ?? {}
         const languageModel = yield* fromAiSdk({
           model,
           lateSystemMessages: ref.provider === "openai",
-          temperature: choice.model?.temperature ?? undefined,
-          maxOutputTokens: choice.model?.maxOutputTokens ?? undefined,
+          temperature: temperature ?? undefined,
+          maxOutputTokens: maxOutputTokens ?? undefined,
           scrub
         })
         const price = ref.price ?? priceOf(ref.provider, ref.name)
-        return { provider: ref.provider, name: ref.name, price, languageModel }
+        const parameters = { temperature, maxOutputTokens }
+        return { provider: ref.provider, name: ref.name, price, languageModel, parameters }
       })
 
       const openFallback = (choice: ModelChoice): Effect.Effect<Fallback | null> =>

@@ -8,8 +8,9 @@
  */
 import { Duration, Effect, Schedule, Stream } from "effect"
 import { modelLimits } from "../limits.ts"
-import { type AskedModel, attempt } from "./attempt.ts"
+import type { AskedModel } from "./attempt.ts"
 import { ModelFailure, type ModelPart, type ModelRequest } from "./model-request.ts"
+import { observed } from "./observed.ts"
 
 /** The model that stands in for another, or why there is none after all. */
 export type Fallback = AskedModel | { readonly unavailable: string }
@@ -52,7 +53,7 @@ export const askWithRetries = (
 }
 
 const patiently = (model: AskedModel, request: ModelRequest): Stream.Stream<ModelPart, ModelFailure> =>
-  Stream.retry(attempt(model, request), backoff)
+  Stream.retry(observed(model, request), backoff)
 
 const backoff = Schedule.exponential(modelLimits.retryBaseMs).pipe(
   Schedule.jittered,

@@ -14,7 +14,7 @@ import { noUsage } from "@tropism/domain/run"
 import { Clock, Effect, Option, Stream } from "effect"
 import { Contexts } from "../agent/contexts.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
-import type { ModelFailure, ModelPart, OfferedTool, ResolvedModel } from "../model/model-request.ts"
+import type { ModelFailure, ModelPart, ModelTry, OfferedTool, ResolvedModel } from "../model/model-request.ts"
 
 export interface Answer {
   readonly text: string
@@ -26,14 +26,21 @@ export interface Answer {
   readonly model: string
 }
 
+/** Who is told how a request goes, while it does. */
+export interface Listener {
+  /** Told the whole text so far whenever it has grown. */
+  readonly heard: (text: string) => void
+  /** Told of each try when it is over. */
+  readonly tried: (each: ModelTry) => void
+}
+
 /** One model request with the messages of a context. */
 export const askModel = Effect.fn("askModel")(function* (
   model: ResolvedModel,
   { contextName: name, projectId }: Pick<ClaimedRun, "projectId" | "contextName">,
   context: ReducedContext,
   tools: ReadonlyArray<OfferedTool>,
-  /** Told the whole text so far whenever it has grown. */
-  heard: (text: string) => void
+  { heard, tried }: Listener
 ): Effect.fn.Return<Answer, ModelFailure, Contexts> {
   const contexts = yield* Contexts
   const timeoutMs = Option.getOrUndefined(context.config.timeoutMs)
@@ -55,6 +62,7 @@ export const askModel = Effect.fn("askModel")(function* (
   const parts = model.request({
     messages: context.messages,
     tools,
+    tried,
     ...(timeoutMs === undefined ? {} : { timeoutMs })
   })
   const start: Answer = {

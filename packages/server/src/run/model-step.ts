@@ -14,9 +14,12 @@ import { Clock, Effect, Option } from "effect"
 import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
-import { type Answer, askModel } from "./answer.ts"
+import type { ModelTry, OfferedTool } from "../model/model-request.ts"
+import { type Answer, askModel, type Listener } from "./answer.ts"
 import { type Bench, decideNow, graceEndOf } from "./bench.ts"
+import type { ClaimedRun } from "./claimed-run.ts"
 import { type Closing, closingEvents } from "./closing.ts"
+import { type AskedStep, ModelCalls } from "./model-calls.ts"
 import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
 import { summaryOf } from "./sentences.ts"
@@ -25,6 +28,7 @@ import { makeWriting } from "./writing.ts"
 export const makeModelStep = Effect.gen(function* () {
   const runs = yield* Runs
   const contexts = yield* Contexts
+  const modelCalls = yield* ModelCalls
   const { append, appendAndEnd } = yield* makeWriting
   const { finish, pause, softStop } = yield* makeRests
 
@@ -42,21 +46,37 @@ export const makeModelStep = Effect.gen(function* () {
     }
     yield* CrashPoint.hit("run.beforeModel")
     let partialText = ""
-    const asked = askModel(model, run, context, withTools ? tools.offered : [], (text) => {
-      partialText = text
-    }).pipe(Effect.provideService(Contexts, contexts))
+    const offered = withTools ? tools.offered : noTools
+    const tries: Array<ModelTry> = []
+    const step = stepOf(run, context, offered, tries)
+    const listener: Listener = {
+      heard: (text) => {
+        partialText = text
+      },
+      tried: (each) => tries.push(each)
+    }
+    const asked = askModel(model, run, context, offered, listener).pipe(
+      Effect.provideService(Contexts, contexts),
+      Effect.tapError(() => modelCalls.keepUnanswered(step))
+    )
     const isStopped = Option.isSome(context.run.softStop) && context.run.id === run.id
     const endMs = isStopped ? graceEndOf(context, deadlineMs) : deadlineMs
     const answer = yield* within(asked, endMs)
     yield* CrashPoint.hit("run.afterModel")
-    if (Option.isSome(answer)) return yield* keep(bench, context, answer.value)
+    if (Option.isSome(answer)) return yield* keep(bench, context, step, answer.value)
+    yield* modelCalls.keepUnanswered(step)
     return isStopped
       ? yield* pause(run, context, "timeout", partialText)
       : yield* softStop(run, context, "timeout", partialText)
   })
 
   /** Keeps an answer and counts its step; one that asks for no tool ends the run in the same transaction. */
-  const keep = Effect.fnUntraced(function* (bench: Bench, context: ReducedContext, answer: Answer) {
+  const keep = Effect.fnUntraced(function* (
+    bench: Bench,
+    context: ReducedContext,
+    step: AskedStep,
+    answer: Answer
+  ) {
     const { run } = bench
     const said: NewEvent = {
       type: "AssistantMessageEvent",
@@ -66,7 +86,8 @@ export const makeModelStep = Effect.gen(function* () {
       model: answer.model,
       usage: answer.usage
     }
-    const counting = runs.counting(run, answer.usage, answer.model, answer.costMicros ?? 0)
+    const { costMicros } = answer
+    const counting = runs.counting(run, answer.usage, answer.model, costMicros ?? 0)
     const { events } = yield* contexts.plan(run.projectId, run.contextName, endOf(context), [said])
     const after = fold(events, context)
     const next = yield* decideNow(bench, after, context.currentTurnNumber)
@@ -74,22 +95,46 @@ export const makeModelStep = Effect.gen(function* () {
       yield* CrashPoint.hit("run.beforeComplete")
       const closing: Closing = { type: "completed", durationMs: yield* durationMs(after) }
       const end = runs.complete(run, summaryOf(next.text))
-      const isOver = yield* appendAndEnd(
-        run,
-        context,
-        [said, ...closingEvents(after, closing)],
-        end,
-        counting
-      )
+      const last = closingEvents(after, closing)
+      const isOver = yield* appendAndEnd(run, context, [said, ...last], end, [
+        ...counting,
+        ...modelCalls.recording(step, { costMicros, eventsBehind: last.length })
+      ])
       yield* CrashPoint.hit("run.afterComplete")
-      if (isOver) return undefined
+      if (isOver) {
+        modelCalls.recorded(step)
+        return undefined
+      }
     }
-    const kept = yield* append(run, context, [said], counting)
+    const kept = yield* append(
+      run,
+      context,
+      [said],
+      [...counting, ...modelCalls.recording(step, { costMicros, eventsBehind: 0 })]
+    )
+    modelCalls.recorded(step)
     yield* CrashPoint.hit("run.afterStep")
     return kept
   })
 
   return { requestModel }
+})
+
+/** One and the same list, so that it is known again. */
+const noTools: ReadonlyArray<OfferedTool> = []
+
+/** The request that is about to be made; its tries join while it is. */
+const stepOf = (
+  run: ClaimedRun,
+  context: ReducedContext,
+  tools: ReadonlyArray<OfferedTool>,
+  tries: ReadonlyArray<ModelTry>
+): AskedStep => ({
+  run,
+  step: (context.run.id === run.id ? context.run.steps : 0) + 1,
+  afterEvent: context.nextEventNumber - 1,
+  tools,
+  tries
 })
 
 /** Aborts what is not through by an instant. */

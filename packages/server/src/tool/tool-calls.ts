@@ -40,6 +40,9 @@ export interface ToolCallRow {
 
 export interface RecordedCall extends ToolCallRow {
   readonly createdAt: string
+  /** When its outcome was there. */
+  readonly completedAt: string | null
+  readonly durationMs: number | null
 }
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -78,7 +81,7 @@ export class ToolCalls extends Context.Service<
             completed_at)
           values (${call.id}, ${projectId}, ${call.runId}, ${call.agentId}, ${call.userId}, ${call.contextName}, ${call.callId}, ${call.tool},
             ${JSON.stringify(call.arguments)}::text::jsonb, ${call.status}, ${call.decision}, ${JSON.stringify(call.result)}::text::jsonb,
-            ${JSON.stringify(call.reads)}::text::jsonb, case when ${call.status === "started"} then null else now() end)`
+            ${JSON.stringify(call.reads)}::text::jsonb, case when ${call.status === "started"} then null else clock_timestamp() end)`
       }, orDie)
 
       const end = Effect.fn("ToolCalls.end")(function* (
@@ -128,6 +131,7 @@ export class ToolCalls extends Context.Service<
 
 interface StoredRow extends ToolCallRow {
   readonly createdAt: Date
+  readonly completedAt: Date | null
 }
 
 const toRecord = (row: StoredRow): RecordedCall => ({
@@ -143,5 +147,7 @@ const toRecord = (row: StoredRow): RecordedCall => ({
   decision: row.decision,
   result: row.result,
   reads: row.reads,
-  createdAt: row.createdAt.toISOString()
+  createdAt: row.createdAt.toISOString(),
+  completedAt: row.completedAt?.toISOString() ?? null,
+  durationMs: row.completedAt ? row.completedAt.getTime() - row.createdAt.getTime() : null
 })

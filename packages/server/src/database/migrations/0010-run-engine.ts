@@ -54,14 +54,15 @@ const tables = [
   )`,
   // What was asked of a model: the log up to an event, a list of tools and a few parameters say it exactly.
   `create table kb.model_calls (
-    id uuid primary key,
     project_id uuid not null references kb.projects,
     run_id uuid not null references kb.agent_runs,
+    -- From 1 in each run, in the order in which the model was asked.
+    number integer not null,
     agent_id uuid not null references kb.agents,
     context_name text not null,
     -- From 1 in each run; tries of one step share it.
     step integer not null,
-    -- From 1: the tries that went before were answered with an error.
+    -- From 1: the tries that went before brought no answer.
     try integer not null,
     provider text not null,
     model text not null,
@@ -78,9 +79,9 @@ const tables = [
     cost_micros bigint,
     started_at timestamptz not null,
     first_output_ms integer,
-    duration_ms integer not null
+    duration_ms integer not null,
+    primary key (run_id, number)
   )`,
-  `create index model_calls_run on kb.model_calls (run_id, id)`,
   `create table kb.mcp_servers (
     id uuid primary key,
     project_id uuid not null references kb.projects,

@@ -1,0 +1,44 @@
+/**
+ * A run looked at closely: its steps, and what each model was shown and answered.
+ */
+import { ProjectId, RunId } from "@tropism/domain/ids"
+import { ModelCall, ModelExchange, RunStep } from "@tropism/domain/model-call"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { Authorization, RequestJudgement } from "./authorization.ts"
+import { Page, PageQuery } from "./page.ts"
+import { InvalidInput, NotFound } from "./problems.ts"
+
+const run = { projectId: ProjectId, runId: RunId }
+
+const CallNumber = Schema.FiniteFromString.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: 1, maximum: 2_147_483_647 })
+)
+
+export class RunRecordsApi extends HttpApiGroup.make("runRecords")
+  .add(
+    /** One row for each step, the first step first. */
+    HttpApiEndpoint.get("steps", "/runs/:runId/steps", {
+      params: run,
+      query: PageQuery,
+      success: Page(RunStep),
+      error: [NotFound, InvalidInput]
+    }),
+    /** Every try of every request, in the order in which the models were asked. */
+    HttpApiEndpoint.get("modelCalls", "/runs/:runId/model-calls", {
+      params: run,
+      query: PageQuery,
+      success: Page(ModelCall),
+      error: [NotFound, InvalidInput]
+    }),
+    /** One try with the exact request, and the answer or the error. */
+    HttpApiEndpoint.get("modelCall", "/runs/:runId/model-calls/:number", {
+      params: { ...run, number: CallNumber },
+      success: ModelExchange,
+      error: [NotFound, InvalidInput]
+    })
+  )
+  .prefix("/api/projects/:projectId")
+  .middleware(RequestJudgement)
+  .middleware(Authorization) {}

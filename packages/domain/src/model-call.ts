@@ -1,0 +1,98 @@
+/**
+ * What a model was asked in a run, what it answered, and what came of each step.
+ *
+ * A step is one request to a model with the tool calls that it asked for; a
+ * request may take several tries. The exact words of a request are not kept
+ * with it: they are the fold of the log up to the event that it names.
+ */
+import { Schema } from "effect"
+import { RequestedToolCall } from "./context-event.ts"
+import { Timestamp } from "./ids.ts"
+import { Usage } from "./run.ts"
+
+/** One try of a request to a model. */
+export const ModelCall = Schema.Struct({
+  /** From 1 in each run, in the order in which the model was asked. */
+  number: Schema.Int,
+  /** The step that it was for, from 1; tries of one request share it, and so does a request that was made again. */
+  step: Schema.Int,
+  /** From 1 in each request: the tries that went before brought no answer. */
+  try: Schema.Int,
+  provider: Schema.String,
+  model: Schema.String,
+  status: Schema.Literals(["answered", "failed"]),
+  finishReason: Schema.NullOr(Schema.String),
+  /** Why there is no answer, as `reason: sentence`. */
+  error: Schema.NullOr(Schema.String),
+  usage: Usage,
+  /** Dollars; null when there was no answer or its price is not known. */
+  costUsd: Schema.NullOr(Schema.Finite),
+  startedAt: Timestamp,
+  /** From the start to the first part of the answer. */
+  firstOutputMs: Schema.NullOr(Schema.Int),
+  durationMs: Schema.Int,
+  /** The number of the last event of the run's context that the model was shown. */
+  afterEvent: Schema.Int,
+  /** The number of the event that has the answer. */
+  answerEvent: Schema.NullOr(Schema.Int)
+}).annotate({ identifier: "ModelCall" })
+export type ModelCall = typeof ModelCall.Type
+
+export const ShownTool = Schema.Struct({
+  name: Schema.String,
+  description: Schema.optionalKey(Schema.String),
+  /** JSON Schema of the arguments. */
+  inputSchema: Schema.Json
+}).annotate({ identifier: "ShownTool" })
+
+/** A try with exactly what the model was shown and what it answered. */
+export const ModelExchange = Schema.Struct({
+  ...ModelCall.fields,
+  request: Schema.Struct({
+    /** In the order in which the model read them; a tool's result follows its call. */
+    messages: Schema.Array(Schema.Json),
+    tools: Schema.Array(ShownTool),
+    parameters: Schema.Struct({
+      temperature: Schema.NullOr(Schema.Finite),
+      maxOutputTokens: Schema.NullOr(Schema.Int),
+      toolChoice: Schema.Literals(["auto", "none"])
+    })
+  }),
+  /** Null when there was no answer. */
+  response: Schema.NullOr(Schema.Struct({ text: Schema.String, toolCalls: Schema.Array(RequestedToolCall) }))
+}).annotate({ identifier: "ModelExchange" })
+export type ModelExchange = typeof ModelExchange.Type
+
+/** A tool call of a step and how far it has come. */
+export const StepCall = Schema.Struct({
+  callId: Schema.String,
+  tool: Schema.String,
+  /** `pending`: not made yet, or under way; the others as in the record of a tool call. */
+  status: Schema.Literals(["pending", "started", "completed", "failed", "refused", "unknown", "abandoned"]),
+  startedAt: Schema.NullOr(Timestamp),
+  completedAt: Schema.NullOr(Timestamp),
+  durationMs: Schema.NullOr(Schema.Int)
+}).annotate({ identifier: "StepCall" })
+export type StepCall = typeof StepCall.Type
+
+/** One step of a run: who was asked, what it cost, and what came of the calls. */
+export const RunStep = Schema.Struct({
+  number: Schema.Int,
+  /** provider:name of whoever was asked last. */
+  model: Schema.String,
+  /** The numbers of its model calls. */
+  modelCalls: Schema.Array(Schema.Int),
+  status: Schema.Literals(["answered", "failed"]),
+  /** Why the last try brought no answer. */
+  error: Schema.NullOr(Schema.String),
+  /** The beginning of what the model said. */
+  text: Schema.String,
+  usage: Usage,
+  /** Dollars; null when the price is not known. */
+  costUsd: Schema.NullOr(Schema.Finite),
+  startedAt: Timestamp,
+  /** How long the model took, all tries together. */
+  modelMs: Schema.Int,
+  toolCalls: Schema.Array(StepCall)
+}).annotate({ identifier: "RunStep" })
+export type RunStep = typeof RunStep.Type

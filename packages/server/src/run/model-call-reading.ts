@@ -1,0 +1,97 @@
+/**
+ * Reads what models were asked, and makes the exact request again from the log.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * The reducer is pure and the log is never changed, so the fold up to the event
+ * that a call names is the context that the model was shown, word for word.
+ */
+import { decodeEvent } from "@tropism/domain/context-event"
+import { fold } from "@tropism/domain/context"
+import type { ProjectId, RunId } from "@tropism/domain/ids"
+import type { ModelCall, ModelExchange } from "@tropism/domain/model-call"
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { Contexts } from "../agent/contexts.ts"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+import { agentLimits } from "../limits.ts"
+import { type ModelCallRow, toModelCall } from "./model-call-rows.ts"
+
+type Read<A> = Effect.Effect<A, never, ProjectTransaction>
+
+export class ModelCallReading extends Context.Service<
+  ModelCallReading,
+  {
+    /** The calls of a run behind a number, in the order in which they were made. */
+    readonly list: (runId: RunId, after: number, limit: number) => Read<ReadonlyArray<ModelCall>>
+    /** One call with what the model was shown and what it answered. */
+    readonly exchange: (runId: RunId, number: number) => Read<ModelExchange | undefined>
+  }
+>()("@tropism/server/run/ModelCallReading") {
+  static readonly layer = Layer.effect(
+    ModelCallReading,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const contexts = yield* Contexts
+
+      const rows = (projectId: ProjectId, runId: RunId, after: number, limit: number) =>
+        sql<ModelCallRow>`
+          select * from kb.model_calls where project_id = ${projectId} and run_id = ${runId} and number > ${after}
+          order by number limit ${limit}`
+
+      const list = Effect.fn("ModelCallReading.list")(function* (runId: RunId, after: number, limit: number) {
+        const { projectId } = yield* ProjectTransaction
+        return (yield* rows(projectId, runId, after, limit)).map(toModelCall)
+      }, orDie)
+
+      /** The messages that the log up to an event folds to. */
+      const messagesOf = Effect.fnUntraced(function* ({ afterEvent, contextName }: ModelCallRow) {
+        let context = fold([])
+        while (context.nextEventNumber <= afterEvent) {
+          const last = context.nextEventNumber - 1
+          const limit = Math.min(agentLimits.logPageEvents, afterEvent - last)
+          const page = yield* contexts.read(contextName, last, limit)
+          if (page.length === 0) break
+          context = fold(page.map(decodeEvent), context)
+        }
+        return context.messages
+      })
+
+      const toolsOf = Effect.fnUntraced(function* (projectId: ProjectId, digest: string | null) {
+        if (digest === null) return []
+        const [row] = yield* sql<{ tools: ModelExchange["request"]["tools"] }>`
+          select tools from kb.tool_lists where project_id = ${projectId} and digest = ${digest}`
+        return row?.tools ?? []
+      })
+
+      const responseOf = Effect.fnUntraced(function* ({ answerEvent, contextName }: ModelCallRow) {
+        if (answerEvent === null) return null
+        const [event] = yield* contexts.read(contextName, answerEvent - 1, 1)
+        return event === undefined
+          ? null
+          : { text: String(event["content"]), toolCalls: decodeCalls(event["toolCalls"]) }
+      })
+
+      const exchange = Effect.fn("ModelCallReading.exchange")(function* (runId: RunId, number: number) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* rows(projectId, runId, number - 1, 1)
+        if (row?.number !== number) return undefined
+        const messages = decodeMessages(yield* messagesOf(row))
+        const tools = yield* toolsOf(projectId, row.toolsDigest)
+        const exchanged: ModelExchange = {
+          ...toModelCall(row),
+          request: { messages, tools, parameters: row.parameters },
+          response: yield* responseOf(row)
+        }
+        return exchanged
+      }, orDie)
+
+      return ModelCallReading.of({ list, exchange })
+    })
+  )
+}
+
+const decodeMessages = Schema.decodeUnknownSync(Schema.Array(Schema.Json))
+const decodeCalls = Schema.decodeUnknownSync(
+  Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String, arguments: Schema.Json }))
+)

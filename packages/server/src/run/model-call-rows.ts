@@ -1,0 +1,50 @@
+/**
+ * The rows of model calls as the database gives them, turned into the domain's words.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ */
+import { microsPerDollar } from "@tropism/domain/chain"
+import type { ContextName } from "@tropism/domain/context-event"
+import type { ModelCall, ModelExchange } from "@tropism/domain/model-call"
+
+export interface ModelCallRow {
+  readonly number: number
+  readonly step: number
+  readonly try: number
+  readonly provider: string
+  readonly model: string
+  readonly contextName: ContextName
+  readonly afterEvent: number
+  readonly answerEvent: number | null
+  readonly toolsDigest: string | null
+  readonly parameters: ModelExchange["request"]["parameters"]
+  readonly finishReason: string | null
+  readonly error: string | null
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly costMicros: bigint | null
+  readonly startedAt: Date
+  readonly firstOutputMs: number | null
+  readonly durationMs: number
+}
+
+export const toModelCall = (row: ModelCallRow): ModelCall => ({
+  number: row.number,
+  step: row.step,
+  try: row.try,
+  provider: row.provider,
+  model: row.model,
+  status: row.answerEvent === null ? "failed" : "answered",
+  finishReason: row.finishReason,
+  error: row.error,
+  usage: { inputTokens: row.inputTokens, outputTokens: row.outputTokens },
+  costUsd: toDollars(row.costMicros),
+  startedAt: row.startedAt.toISOString(),
+  firstOutputMs: row.firstOutputMs,
+  durationMs: row.durationMs,
+  afterEvent: row.afterEvent,
+  answerEvent: row.answerEvent
+})
+
+export const toDollars = (micros: bigint | null): number | null =>
+  micros === null ? null : Number(micros) / microsPerDollar

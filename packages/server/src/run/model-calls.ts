@@ -1,0 +1,161 @@
+/**
+ * The record of every try of a model request: what was asked, what it cost, how it ended.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * The words are not kept again: the log up to `after_event` folds to exactly
+ * the messages that the model was shown, and each list of tools is kept once.
+ * So a record is small however long the conversation is. The tries of an answer
+ * are part of the append that keeps it; tries without an answer are a statement
+ * of their own, guarded by the attempt's token.
+ */
+import { createHash } from "node:crypto"
+import type { ProjectId } from "@tropism/domain/ids"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { Database } from "../database/database.ts"
+import { runLimits } from "../limits.ts"
+import type { ModelTry, OfferedTool } from "../model/model-request.ts"
+import type { ClaimedRun } from "./claimed-run.ts"
+import { makeHolding } from "./holding.ts"
+
+/** One request of a step, with the tries that it took so far. */
+export interface AskedStep {
+  readonly run: ClaimedRun
+  /** From 1 in each run. */
+  readonly step: number
+  /** The last event that the model was shown. */
+  readonly afterEvent: number
+  readonly tools: ReadonlyArray<OfferedTool>
+  readonly tries: ReadonlyArray<ModelTry>
+}
+
+/** What an answer cost, and how many events are appended behind it. */
+export interface KeptAnswer {
+  readonly costMicros: number | null
+  readonly eventsBehind: number
+}
+
+export class ModelCalls extends Context.Service<
+  ModelCalls,
+  {
+    /** The parts of an append that record a request and its answer. */
+    readonly recording: (asked: AskedStep, answer: KeptAnswer) => ReadonlyArray<Statement.Fragment>
+    /** Says that what `recording` made is committed: its list of tools need not be sent again. */
+    readonly recorded: (asked: AskedStep) => void
+    /** Records a request that brought no answer, if the attempt still holds its run. */
+    readonly keepUnanswered: (asked: AskedStep) => Effect.Effect<void>
+  }
+>()("@tropism/server/run/ModelCalls") {
+  static readonly layer = Layer.effect(
+    ModelCalls,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const database = yield* Database
+      const { guard } = yield* makeHolding
+      const listed = makeListed()
+
+      const rowsOf = ({ afterEvent, run, step, tools, tries }: AskedStep, answer: KeptAnswer | undefined) => {
+        const { digest } = fingerprintOf(tools)
+        const rows = tries.map((each, index) => {
+          const isAnswer = answer !== undefined && index === tries.length - 1
+          return {
+            ordinal: index + 1,
+            provider: each.provider,
+            model: each.name,
+            parameters: each.parameters,
+            behind: isAnswer ? answer.eventsBehind : null,
+            finish: each.finish?.reason ?? null,
+            error:
+              each.failure &&
+              `${each.failure.reason}: ${each.failure.message}`.slice(0, runLimits.errorMaxChars),
+            input: each.finish?.usage.inputTokens ?? 0,
+            output: each.finish?.usage.outputTokens ?? 0,
+            cost: isAnswer ? answer.costMicros : null,
+            started: new Date(each.startedAtMs).toISOString(),
+            first: each.firstOutputMs,
+            took: each.durationMs
+          }
+        })
+        return sql`asked as (
+          insert into kb.model_calls (project_id, run_id, agent_id, context_name, number, step, try, provider, model, after_event, answer_event,
+            tools_digest, parameters, finish_reason, error, input_tokens, output_tokens, cost_micros, started_at, first_output_ms, duration_ms)
+          select ${run.projectId}::uuid, ${run.id}::uuid, ${run.agentId}::uuid, ${run.contextName},
+            coalesce((select max(number) from kb.model_calls where run_id = ${run.id}::uuid), 0) + row.ordinal, ${step}::int, row.ordinal,
+            row.provider, row.model, ${afterEvent}::int, appended.last_event_number - row.behind, ${digest}, row.parameters, row.finish, row.error,
+            row.input, row.output, row.cost, row.started, row.first, row.took
+          from appended, jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as row(ordinal int, provider text, model text, parameters jsonb,
+            behind int, finish text, error text, input int, output int, cost bigint, started timestamptz, first int, took int))`
+      }
+
+      const listOf = ({ run, tools }: AskedStep): ReadonlyArray<Statement.Fragment> => {
+        const { digest, json } = fingerprintOf(tools)
+        return digest === null || listed.has(run.projectId, digest)
+          ? []
+          : [
+              sql`listed as (
+                insert into kb.tool_lists (project_id, digest, tools)
+                select ${run.projectId}::uuid, ${digest}, ${json}::text::jsonb from appended on conflict do nothing)`
+            ]
+      }
+
+      const recorded = ({ run, tools }: AskedStep): void => {
+        const { digest } = fingerprintOf(tools)
+        if (digest !== null) listed.add(run.projectId, digest)
+      }
+
+      const keepUnanswered = Effect.fn("ModelCalls.keepUnanswered")(function* (asked: AskedStep) {
+        if (asked.tries.length === 0) return
+        const parts = sql.csv([...listOf(asked), rowsOf(asked, undefined)])
+        const [kept] = yield* database.ask(
+          asked.run.projectId,
+          sql`with guard as (${guard(asked.run)}), appended as (select ${asked.afterEvent}::int as last_event_number from guard), ${parts}
+            select last_event_number from appended`
+        )
+        if (kept) recorded(asked)
+      })
+
+      return ModelCalls.of({
+        recording: (asked, answer) => [...listOf(asked), rowsOf(asked, answer)],
+        recorded,
+        keepUnanswered
+      })
+    })
+  )
+}
+
+interface Fingerprint {
+  /** Null for no tools. */
+  readonly digest: string | null
+  readonly json: string
+}
+
+/** By the list: agents offer the same lists again and again. */
+const fingerprints = new WeakMap<ReadonlyArray<OfferedTool>, Fingerprint>()
+
+const fingerprintOf = (tools: ReadonlyArray<OfferedTool>): Fingerprint => {
+  const known = fingerprints.get(tools)
+  if (known) return known
+  const json = JSON.stringify(tools)
+  const digest = tools.length === 0 ? null : createHash("sha256").update(json, "utf8").digest("hex")
+  const made: Fingerprint = { digest, json }
+  fingerprints.set(tools, made)
+  return made
+}
+
+/** The lists that are known to be kept; the oldest is forgotten where they are too many, and then sent once more. */
+const makeListed = () => {
+  const known = new Set<string>()
+  const keyOf = (projectId: ProjectId, digest: string): string => `${projectId} ${digest}`
+  return {
+    has: (projectId: ProjectId, digest: string): boolean => known.has(keyOf(projectId, digest)),
+    add: (projectId: ProjectId, digest: string): void => {
+      known.add(keyOf(projectId, digest))
+      if (known.size <= runLimits.rememberedToolLists) return
+      for (const oldest of known) {
+        known.delete(oldest)
+        return
+      }
+    }
+  }
+}
