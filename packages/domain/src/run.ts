@@ -58,6 +58,14 @@ export type PauseReason = typeof PauseReason.Type
 export const isResumable = (reason: PauseReason): boolean =>
   reason === "stepLimit" || reason === "timeout" || reason === "budget"
 
+/** Whether a run has ended, or goes on only when a person does something: then whoever waits for it has waited long enough. */
+export const isAtRest = (run: {
+  readonly status: RunStatus
+  readonly pauseReason: PauseReason | null
+}): boolean =>
+  isTerminal(run.status) ||
+  (run.status === "paused" && run.pauseReason !== "subAgents" && run.pauseReason !== "killSwitch")
+
 /** What woke the agent; templates see it as `event`, `events` and `input`. */
 export const Trigger = Schema.Struct({
   type: Schema.Literals(["reaction", "schedule", "manual", "webhook", "context", "agent"]),

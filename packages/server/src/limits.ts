@@ -148,6 +148,10 @@ export const runLimits = {
   sweepIntervalMs: 1_000,
   /** The last request of a run whose time is up may take this long (S002-R27). */
   graceMs: 30_000,
+  /** From the first piece of an answer to when it is kept, if more is still to come: most short answers are complete by then. */
+  partialTextDelayMs: 50,
+  /** Between two times that the text of an answer which still comes is kept. */
+  partialTextIntervalMs: 500,
   /** A processing entry without a live run for this long is abandoned. */
   stuckAfterMs: 300_000,
   stuckIntervalMs: 30_000,

@@ -176,29 +176,6 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
-    it.effect("wins or loses against the run's own end, and both tell the same", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const agent = yield* newAgent(story, scripted([{ say: "Done." }]))
-        const races = yield* Effect.forEach(
-          Array.from({ length: 30 }),
-          () =>
-            Effect.gen(function* () {
-              const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`, {})
-              return { run, cancelled: yield* story.ask("POST", `/runs/${run.id}/cancel`) }
-            }),
-          { concurrency: 6 }
-        )
-        yield* eventually(story.get("/runs?limit=200"), isQuiet)
-        for (const { run, cancelled } of races) {
-          const { status } = yield* story.get(`/runs/${run.id}`)
-          expect([cancelled.status, status]).toEqual(
-            cancelled.status === 200 ? [200, "cancelled"] : [409, "completed"]
-          )
-        }
-      })
-    )
-
     it.effect("of a turn in a conversation closes the turn, and the next message is answered", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

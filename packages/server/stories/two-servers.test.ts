@@ -9,9 +9,9 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { outboxLimits } from "../src/limits.ts"
+import { askAsServer, couriers, isCourier } from "../testing/couriers.ts"
 import { openStream } from "../testing/event-stream.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
-import { ask } from "../testing/owner-rows.ts"
 import { type Doors, eventually, newProject, startServer, type Story, storyIn } from "../testing/platform.ts"
 import { feedOf, make, watcher } from "../testing/story-words.ts"
 
@@ -39,19 +39,6 @@ const bothDoors = Effect.gen(function* () {
   const story = yield* newProject(here, access)
   return { access, story, other: storyIn(there, access, story.projectId) }
 })
-
-/** Asks as the servers do: only they see what their connections are. */
-const askAsServer = (access: PostgresAccess, statement: string) =>
-  ask({ ...access, ownerUrl: access.serverUrl }, statement)
-
-const isCourier = "datname = current_database() and application_name = 'tropism wake-ups'"
-
-/** The connections over which servers hear of each other, once they listen. */
-const couriers = (access: PostgresAccess) =>
-  askAsServer(
-    access,
-    `select pid from pg_stat_activity where ${isCourier} and query ~* 'listen|notify' and state = 'idle' order by pid`
-  )
 
 const feedPath = ({ projectId }: Story): string => `/api/projects/${projectId}/events`
 

@@ -29,8 +29,7 @@ export class SharedServer extends Context.Service<
   static readonly layer = Layer.effect(
     SharedServer,
     Effect.gen(function* () {
-      yield* setToNow
-      const access = withPatience(yield* freshDatabase)
+      const access = yield* patientDatabase
       const log: Array<LogLine> = []
       const keep = Logger.make<unknown, void>(({ logLevel, message }) => {
         log.push({ level: logLevel, message })
@@ -40,6 +39,11 @@ export class SharedServer extends Context.Service<
     })
   )
 }
+
+/** A fresh database for a server that has the test's clock, which is set to the present. */
+export const patientDatabase = Effect.suspend(() =>
+  Effect.andThen(setToNow, Effect.map(freshDatabase, withPatience))
+)
 
 /** Lets the server connect as long as it takes: a clock that goes on in steps would run out for a socket that opens. */
 const withPatience = (access: PostgresAccess): PostgresAccess => {

@@ -11,7 +11,7 @@ import type { Agent } from "@tropism/domain/agent"
 import { ContextName, type NewEvent } from "@tropism/domain/context-event"
 import type { GraphEventId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
 import type { Run, Trigger } from "@tropism/domain/run"
-import { isTerminal } from "@tropism/domain/run"
+import { isAtRest } from "@tropism/domain/run"
 import { Context, Effect, Layer, Option, Result, type Schema } from "effect"
 import { Agents } from "../agent/agents.ts"
 import { type ContextHead, Contexts } from "../agent/contexts.ts"
@@ -111,7 +111,7 @@ export class Triggers extends Context.Service<
         const atRest = Effect.gen(function* () {
           while (true) {
             const run = yield* look(projectId, id)
-            if (!run || isTerminal(run.status) || run.status === "paused") return run
+            if (!run || isAtRest(run)) return run
             yield* nextWakeUp(mailbox, runLimits.sweepIntervalMs)
           }
         })

@@ -5,7 +5,7 @@
  */
 import { Api } from "@tropism/api/api"
 import { TriggerInput } from "@tropism/api/agents-api"
-import { isTerminal } from "@tropism/domain/run"
+import { isAtRest } from "@tropism/domain/run"
 import { Effect, Schema } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -113,8 +113,7 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
             ? triggers.look(params.projectId, runId)
             : triggers.settled(params.projectId, runId)
         )
-        const isSettled = isTerminal(run.status) || run.status === "paused"
-        return yield* Effect.orDie(HttpServerResponse.json(run, { status: isSettled ? 200 : 202 }))
+        return yield* Effect.orDie(HttpServerResponse.json(run, { status: isAtRest(run) ? 200 : 202 }))
       })
     )
 )

@@ -10,7 +10,10 @@
 import { Cause, Context, Effect, Layer, Queue, type Scope } from "effect"
 import { outboxLimits } from "../limits.ts"
 
-/** What may be due. `context:…` is said when that context's log has grown, `run:…` when that run has ended. */
+/**
+ * What may be due. `context:…` is said when that context's log has grown, `run:…` when that run has come to rest,
+ * `taken:…` when somebody else than its attempt has brought it there.
+ */
 export type Topic =
   | "events"
   | "releases"
@@ -19,6 +22,7 @@ export type Topic =
   | `feed:${string}`
   | `context:${string}`
   | `run:${string}`
+  | `taken:${string}`
   /** Anything: what had to be told was too much, or nobody knows what was missed. */
   | "*"
 

@@ -29,12 +29,13 @@ import { ToolServers } from "../tool/tool-servers.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import { makeActs } from "./acts.ts"
 import { type Bench, decideNow, type Equipment } from "./bench.ts"
-import { closingEvents } from "./closing.ts"
+import { closingEvents, lastWordsOf } from "./closing.ts"
 import { evidenceOf, type Occasion, opening } from "./opening.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Endings } from "./endings.ts"
 import type { RunHalted, RunNotInState } from "./holding.ts"
 import { Runs } from "./runs.ts"
+import { summaryOf } from "./sentences.ts"
 import { makeWriting } from "./writing.ts"
 
 /** Where an attempt begins. */
@@ -105,7 +106,7 @@ export class Actor extends Context.Service<
           run.loggedEvents === 0
             ? emptyContext
             : yield* database.inProject(run.projectId, contexts.load(run.contextName))
-        const bench = yield* benchOf(run, agent, occasion)
+        const bench = yield* benchOf(run, agent, occasion, context)
         // A model that cannot be used ends a run before it says its first word.
         const { model } = yield* bench.equipment(context)
         const opened =
@@ -115,7 +116,12 @@ export class Actor extends Context.Service<
         return { bench, ...opened }
       })
 
-      const benchOf = Effect.fnUntraced(function* (run: ClaimedRun, agent: AgentVersion, occasion: Occasion) {
+      const benchOf = Effect.fnUntraced(function* (
+        run: ClaimedRun,
+        agent: AgentVersion,
+        occasion: Occasion,
+        context: ReducedContext
+      ) {
         const { definition } = agent
         const now = yield* Clock.currentTimeMillis
         const { maxSteps } = limitsOf(definition, run.ancestors.length > 0, run.limits)
@@ -128,6 +134,7 @@ export class Actor extends Context.Service<
           flow,
           maxSteps,
           deadlineMs: run.timeLeftMs === null ? null : now + run.timeLeftMs,
+          wasStopped: context.run.id === run.id && Option.isSome(context.run.softStop),
           mayRepeat: (tool) => allowsOffered(definition.repeatableTools, tool),
           equipmentOf,
           equipment: ({ flow: progress }) =>
@@ -217,7 +224,7 @@ export class Actor extends Context.Service<
           const events = closingEvents(context, { type: "failed", error })
           const records = yield* recording(run.id, context.pendingCalls, events)
           yield* contexts.append(run.contextName, events, records)
-          yield* runs.fail(run, message)
+          yield* runs.fail(run, message, summaryOf(lastWordsOf(run, context)))
         })
         yield* guarded(run, close)
       })

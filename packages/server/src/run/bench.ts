@@ -27,6 +27,8 @@ export interface Bench {
   readonly maxSteps: number | null
   /** When the run has used its time, by this program's clock, in milliseconds; null is never. */
   readonly deadlineMs: number | null
+  /** It had been asked to stop before this attempt began, so its deadline says when that was. */
+  readonly wasStopped: boolean
   readonly mayRepeat: (tool: string) => boolean
   /** What a step asks and offers; the agent's own where there is no step, or the step has none. */
   readonly equipmentOf: (step: string | undefined) => Effect.Effect<Equipment, ModelUnavailable>
@@ -43,21 +45,31 @@ export interface Equipment {
 
 /** What the log and the clock say should happen now. */
 export const decideNow = Effect.fnUntraced(function* (
-  { deadlineMs, flow, maxSteps, mayRepeat, run }: Bench,
+  bench: Bench,
   context: ReducedContext,
   ownTurnNumber: number | undefined
 ) {
+  const { deadlineMs, flow, maxSteps, mayRepeat, run } = bench
   const now = yield* Clock.currentTimeMillis
   const isTimeUp = deadlineMs !== null && now >= deadlineMs
-  const graceEnd = graceEndOf(context, deadlineMs)
+  const graceEnd = graceEndOf(bench, context)
   const isGraceOver = graceEnd !== null && now >= graceEnd
   return decide({ context, runId: run.id, ownTurnNumber, maxSteps, flow, mayRepeat, isTimeUp, isGraceOver })
 })
 
-/** Until when the last request of a stopped run may take; null is as long as it takes. */
-export const graceEndOf = ({ run }: ReducedContext, deadlineMs: number | null): number | null => {
+/**
+ * Until when the last request of a stopped run may take; null is as long as it takes.
+ *
+ * **Details** The clock of the server that wrote the stop may not be this one's:
+ * what an attempt finds stopped is judged by its deadline, which the stop has
+ * moved and which the database counts.
+ */
+export const graceEndOf = (
+  { deadlineMs, wasStopped }: Pick<Bench, "deadlineMs" | "wasStopped">,
+  { run }: ReducedContext
+): number | null => {
   const stop = Option.getOrUndefined(run.softStop)
   if (stop === undefined) return null
-  const from = stop.reason === "timeout" ? new Date(stop.at).getTime() : deadlineMs
+  const from = stop.reason === "timeout" && !wasStopped ? new Date(stop.at).getTime() : deadlineMs
   return from === null ? null : from + runLimits.graceMs
 }

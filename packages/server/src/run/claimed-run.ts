@@ -26,6 +26,12 @@ export interface SkippedRun extends Pick<NewRun, "id" | "agentId" | "agentVersio
   readonly reason: string
 }
 
+/** A run that was ended because its worker had gone silent. */
+export interface FailedRun extends Pick<NewRun, "id" | "agentId" | "contextName"> {
+  /** What is known of an answer that was broken off; null is nothing. */
+  readonly summary: string | null
+}
+
 /** A run that this worker holds, with the token that its writes must carry and what it begins with. */
 export interface ClaimedRun {
   readonly id: RunId

@@ -8,6 +8,7 @@
  * taken over a bounded number of times and then ended, or ended when nobody
  * took it over.
  */
+import type { RunId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { makeFailureStreaks } from "../agent/failure-streaks.ts"
@@ -15,7 +16,7 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
-import type { ClaimedRun } from "./claimed-run.ts"
+import type { ClaimedRun, FailedRun } from "./claimed-run.ts"
 import { announceClaim, isStopped } from "./kill-switches.ts"
 import { makeSettling } from "./settling.ts"
 
@@ -49,7 +50,7 @@ export const makeClaiming = Effect.gen(function* () {
           deadline_at = coalesce(deadline_at, now() + make_interval(secs => due.time_left_ms::float8 / 1000))
         from due where run.id = due.id
         returning run.id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token,
-          ancestors, limits, due.was_queued, (extract(epoch from deadline_at - now()) * 1000)::float8 as time_left_ms
+          ancestors, limits, due.was_queued, round(extract(epoch from deadline_at - now()) * 1000)::float8 as time_left_ms
       ),
       entries as (
         update kb.agent_processing_log entry set status = 'processing', started_at = coalesce(started_at, now())
@@ -88,9 +89,10 @@ export const makeClaiming = Effect.gen(function* () {
   /** Ends runs whose worker went silent, together with their entries. */
   const endSilent = Effect.fnUntraced(function* (message: string, due: Statement.Fragment) {
     const { projectId } = yield* ProjectTransaction
-    const rows = yield* sql<Pick<ClaimedRun, "id" | "agentId" | "contextName">>`
-      update kb.agent_runs run set status = 'failed', error_message = ${message}, completed_at = now(), attempt_token = null
-      where project_id = ${projectId} and status = 'running' and ${due} returning id, agent_id, context_name`
+    const rows = yield* sql<FailedRun>`
+      update kb.agent_runs run set status = 'failed', error_message = ${message}, completed_at = now(), attempt_token = null,
+        summary = coalesce(nullif(partial_text, ''), summary), partial_text = null
+      where project_id = ${projectId} and status = 'running' and ${due} returning id, agent_id, context_name, summary`
     if (rows.length === 0) return rows
     yield* countFailures(
       rows.map((row) => row.agentId),
@@ -100,7 +102,10 @@ export const makeClaiming = Effect.gen(function* () {
       rows.map((row) => row.id),
       { status: "abandoned", message }
     )
-    for (const { id } of rows) yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
+    for (const { id } of rows) {
+      yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
+      yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))
+    }
     return rows
   }, orDie)
 
@@ -119,5 +124,12 @@ export const makeClaiming = Effect.gen(function* () {
       where entry.run_id = run.id and entry.status = 'processing' and entry.started_at < now() - ${stuckAfter})`
   )
 
-  return { claim, takeOver, giveUp, abandon }
+  const summarize = Effect.fn("Runs.summarize")(function* (id: RunId, summary: string) {
+    const { projectId } = yield* ProjectTransaction
+    yield* sql`
+      update kb.agent_runs set summary = ${summary}
+      where id = ${id} and project_id = ${projectId} and status = 'failed' and summary is null`
+  }, orDie)
+
+  return { claim, takeOver, giveUp, abandon, summarize }
 })

@@ -22,6 +22,12 @@ export type Closing =
   | { readonly type: "failed"; readonly error: string }
   | { readonly type: "completed"; readonly durationMs: number }
 
+/** What a run has said last in its log; a conversation may hold other runs' words. */
+export const lastWordsOf = (
+  run: { readonly id: string },
+  { lastText, run: { id } }: ReducedContext
+): string => (id === run.id ? lastText : "")
+
 /** The events that close whatever is open. */
 export const closingEvents = (context: ReducedContext, closing: Closing): ReadonlyArray<NewEvent> => {
   const turnNumber = context.currentTurnNumber

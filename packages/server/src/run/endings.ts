@@ -11,12 +11,13 @@ import type { RunId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
 import { Contexts } from "../agent/contexts.ts"
 import type { ProjectTransaction } from "../database/database.ts"
-import { runLimits } from "../limits.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
-import { type Closing, closingEvents } from "./closing.ts"
+import { type Closing, closingEvents, lastWordsOf } from "./closing.ts"
 import type { RunNotInState } from "./holding.ts"
+import type { FailedRun } from "./claimed-run.ts"
 import { ProcessingLog } from "./processing-log.ts"
 import { Runs } from "./runs.ts"
+import { summaryOf } from "./sentences.ts"
 
 export class Endings extends Context.Service<
   Endings,
@@ -44,6 +45,7 @@ export class Endings extends Context.Service<
         const context = yield* contexts.load(name)
         const events = closingEvents(context, closing)
         yield* contexts.append(name, events, yield* recording(id, context.pendingCalls, events))
+        return context
       })
 
       const cancel = Effect.fn("Endings.cancel")(function* (
@@ -52,22 +54,27 @@ export class Endings extends Context.Service<
       ) {
         const name = run.contextName as ContextName
         // The run first and then its log, as every attempt takes them: else the two would wait for each other.
-        yield* runs.holdOpen(run.id)
+        const partialText = yield* runs.holdOpen(run.id)
         yield* contexts.lock(name)
-        const { lastText } = yield* contexts.load(name)
-        yield* runs.cancel(run.id, lastText.slice(0, runLimits.summaryMaxChars), because ?? null)
-        yield* close(run.id, name, { type: "interrupted", reason: "cancelled" })
+        const said = partialText === "" ? lastWordsOf(run, yield* contexts.load(name)) : partialText
+        yield* runs.cancel(run.id, summaryOf(said), because ?? null)
+        yield* close(run.id, name, { type: "interrupted", reason: "cancelled", partialText })
       })
 
-      const giveUp = Effect.gen(function* () {
-        for (const { id, contextName } of yield* runs.giveUp)
-          yield* close(id, contextName, { type: "interrupted", reason: "crash" })
+      /** Closes the logs of runs that have failed, and keeps what they said last where nothing newer is known. */
+      const closeAll = Effect.fnUntraced(function* (failed: ReadonlyArray<FailedRun>) {
+        for (const run of failed) {
+          const context = yield* close(run.id, run.contextName, { type: "interrupted", reason: "crash" })
+          const said = summaryOf(lastWordsOf(run, context))
+          if (run.summary === null && said !== "") yield* runs.summarize(run.id, said)
+        }
       })
+
+      const giveUp = Effect.flatMap(runs.giveUp, closeAll)
 
       const abandonStuck = Effect.gen(function* () {
         const abandoned = yield* runs.abandon
-        for (const { id, contextName } of abandoned)
-          yield* close(id, contextName, { type: "interrupted", reason: "crash" })
+        yield* closeAll(abandoned)
         return abandoned.length + (yield* log.abandonOrphans)
       })
 

@@ -9,7 +9,7 @@
 import type { RunId } from "@tropism/domain/ids"
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { isStopped } from "./kill-switches.ts"
 
@@ -26,6 +26,7 @@ export class RunHalted extends Schema.TaggedError<RunHalted>()("RunHalted", {
 
 export const makeHolding = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const database = yield* Database
 
   /** The condition under which an attempt may write. */
   const held = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
@@ -41,13 +42,27 @@ export const makeHolding = Effect.gen(function* () {
 
   const holdOpen = Effect.fn("Runs.holdOpen")(function* (id: RunId) {
     const { projectId } = yield* ProjectTransaction
-    yield* Effect.flatMap(
-      sql`
-        select id from kb.agent_runs where id = ${id} and project_id = ${projectId}
-          and status in ('queued', 'running', 'paused') for no key update`,
-      found(id)
-    )
+    const rows = yield* sql<{ partialText: string | null }>`
+      select partial_text from kb.agent_runs where id = ${id} and project_id = ${projectId}
+        and status in ('queued', 'running', 'paused') for no key update`
+    yield* found(id)(rows)
+    return rows[0]?.partialText ?? ""
   }, orDie)
 
-  return { held, guard, found, holdOpen }
+  const keepPartial = Effect.fn("Runs.keepPartial")(function* (run: ClaimedRun, text: string) {
+    // PostgreSQL keeps no NUL in a text.
+    const keepable = text.replaceAll("\0", "")
+    yield* Effect.flatMap(
+      database.ask(
+        run.projectId,
+        sql`update kb.agent_runs set partial_text = ${keepable} where ${held(run)} and not ${isStopped(sql)} returning id`
+      ),
+      found(run.id)
+    )
+  })
+
+  const timingOut = (run: ClaimedRun) =>
+    sql`timed_out as (update kb.agent_runs set deadline_at = now(), partial_text = null from appended where ${held(run)})`
+
+  return { held, guard, found, holdOpen, keepPartial, timingOut }
 })

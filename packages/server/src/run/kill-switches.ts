@@ -79,7 +79,10 @@ export class KillSwitches extends Context.Service<
             )
           )
           .pipe(Effect.retry({ times: poolLimits.clashRetries }))
-        for (const { id } of rows) yield* wakeUps.signal(`run:${id}`)
+        for (const { id } of rows) {
+          yield* wakeUps.signal(`run:${id}`)
+          yield* wakeUps.signal(`taken:${id}`)
+        }
         if (rows.length > 0) yield* wakeUps.signal("runs")
         return rows.length
       }).pipe(orDie)

@@ -18,8 +18,9 @@ import type { ModelTry, OfferedTool } from "../model/model-request.ts"
 import { type Answer, askModel, type Listener } from "./answer.ts"
 import { type Bench, decideNow, graceEndOf } from "./bench.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
-import { type Closing, closingEvents } from "./closing.ts"
+import { type Closing, closingEvents, lastWordsOf } from "./closing.ts"
 import { type AskedStep, ModelCalls } from "./model-calls.ts"
+import { makePartialText } from "./partial-text.ts"
 import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
 import { summaryOf } from "./sentences.ts"
@@ -41,32 +42,29 @@ export const makeModelStep = Effect.gen(function* () {
     const { model, tools } = yield* bench.equipment(context)
     const spent = yield* runs.mayAsk(run)
     if (spent) {
-      const end = runs.pause(run, "budget", summaryOf(context.lastText), spent.reason)
+      const end = runs.pause(run, "budget", summaryOf(lastWordsOf(run, context)), spent.reason)
       return yield* finish(run, context, { type: "interrupted", reason: "budget" }, end)
     }
     yield* CrashPoint.hit("run.beforeModel")
-    let partialText = ""
+    const partial = yield* makePartialText((text) => runs.keepPartial(run, text))
     const offered = withTools ? tools.offered : noTools
     const tries: Array<ModelTry> = []
     const step = stepOf(run, context, offered, tries)
-    const listener: Listener = {
-      heard: (text) => {
-        partialText = text
-      },
-      tried: (each) => tries.push(each)
-    }
+    const listener: Listener = { heard: partial.heard, tried: (each) => tries.push(each) }
     const asked = askModel(model, run, context, offered, listener).pipe(
       Effect.provideService(Contexts, contexts),
-      Effect.tapError(() => modelCalls.keepUnanswered(step))
+      Effect.tapError(() => modelCalls.keepUnanswered(step)),
+      Effect.raceFirst(partial.keep)
     )
-    const isStopped = Option.isSome(context.run.softStop) && context.run.id === run.id
-    const endMs = isStopped ? graceEndOf(context, deadlineMs) : deadlineMs
+    const stop = context.run.id === run.id ? Option.getOrUndefined(context.run.softStop) : undefined
+    const endMs = stop ? graceEndOf(bench, context) : deadlineMs
     const answer = yield* within(asked, endMs)
     yield* CrashPoint.hit("run.afterModel")
     if (Option.isSome(answer)) return yield* keep(bench, context, step, answer.value)
     yield* modelCalls.keepUnanswered(step)
-    return isStopped
-      ? yield* pause(run, context, "timeout", partialText)
+    const partialText = partial.text()
+    return stop
+      ? yield* pause(run, context, stop.reason, partialText)
       : yield* softStop(run, context, "timeout", partialText)
   })
 

@@ -44,10 +44,13 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* ended(run)
   }, orDie)
 
-  const fail = Effect.fn("Runs.fail")(function* (run: ClaimedRun, message: string) {
+  const fail = Effect.fn("Runs.fail")(function* (run: ClaimedRun, message: string, summary: string) {
     const text = message.slice(0, runLimits.errorMaxChars)
     yield* Effect.flatMap(
-      sql`update kb.agent_runs set status = 'failed', error_message = ${text}, completed_at = now(), attempt_token = null where ${held(run)} returning id`,
+      sql`
+        update kb.agent_runs set status = 'failed', error_message = ${text}, completed_at = now(), attempt_token = null,
+          summary = coalesce(nullif(partial_text, ''), nullif(${summary}, '')), partial_text = null
+        where ${held(run)} returning id`,
       found(run.id)
     )
     yield* countFailures([run.agentId], text)
@@ -63,8 +66,8 @@ export const makeOutcomes = Effect.gen(function* () {
   ) {
     yield* Effect.flatMap(
       sql`
-        update kb.agent_runs set status = 'paused', pause_reason = ${reason}, summary = ${summary}, error_message = ${detail}, attempt_token = null,
-          partial_text = null, deadline_at = null
+        update kb.agent_runs set status = 'paused', pause_reason = ${reason}, summary = coalesce(nullif(partial_text, ''), ${summary}),
+          error_message = ${detail}, attempt_token = null, partial_text = null, deadline_at = null
         where ${held(run)} returning id`,
       found(run.id)
     )
@@ -80,7 +83,7 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* Effect.flatMap(
       sql`
         update kb.agent_runs set status = 'paused', pause_reason = ${reason}, attempt_token = null, attempt = 0,
-          time_left_ms = case when ${reason === "question"} then greatest(0, extract(epoch from deadline_at - now()) * 1000)::bigint end,
+          time_left_ms = case when ${reason === "question"} then (extract(epoch from deadline_at - now()) * 1000)::bigint end,
           deadline_at = case when ${reason === "question"} then null else deadline_at end
         where ${held(run)} returning id`,
       found(run.id)
@@ -93,12 +96,13 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* Effect.flatMap(
       sql`
         update kb.agent_runs set status = 'cancelled', summary = nullif(${summary}, ''), error_message = ${because}, completed_at = now(),
-          attempt_token = null, pause_reason = null
+          attempt_token = null, pause_reason = null, partial_text = null
         where id = ${id} and project_id = ${projectId} and status in ('queued', 'running', 'paused') returning id`,
       found(id)
     )
     yield* settleRuns([id], { status: "failed", message: because ?? "The run was cancelled", isFinal: true })
     yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
+    yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))
   }, orDie)
 
   return { complete, fail, pause, wait, cancel }

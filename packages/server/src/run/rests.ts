@@ -13,7 +13,7 @@ import { Clock, Effect, Option } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import type { ProjectTransaction } from "../database/database.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
-import { type Closing, closingEvents } from "./closing.ts"
+import { type Closing, closingEvents, lastWordsOf } from "./closing.ts"
 import type { RunNotInState } from "./holding.ts"
 import { Runs } from "./runs.ts"
 import { softStopSentences, summaryOf } from "./sentences.ts"
@@ -37,25 +37,31 @@ export const makeRests = Effect.gen(function* () {
   })
 
   const softStop = (run: ClaimedRun, context: ReducedContext, reason: SoftStopReason, partialText: string) =>
-    append(run, context, [
-      {
-        type: "SoftStopEvent",
-        reason,
-        runId: run.id,
-        content: softStopSentences[reason],
-        ...(partialText === "" ? {} : { partialText })
-      }
-    ])
+    append(
+      run,
+      context,
+      [
+        {
+          type: "SoftStopEvent",
+          reason,
+          runId: run.id,
+          content: softStopSentences[reason],
+          ...(partialText === "" ? {} : { partialText })
+        }
+      ],
+      reason === "timeout" ? [runs.timingOut(run)] : []
+    )
 
-  const pause = (
+  const pause = Effect.fnUntraced(function* (
     run: ClaimedRun,
     context: ReducedContext,
     reason: "stepLimit" | "timeout" | "budget",
     partialText = ""
-  ) => {
-    const end = runs.pause(run, reason, summaryOf(partialText === "" ? context.lastText : partialText))
-    return finish(run, context, { type: "interrupted", reason, partialText }, end)
-  }
+  ) {
+    if (partialText !== "") yield* runs.keepPartial(run, summaryOf(partialText))
+    const end = runs.pause(run, reason, summaryOf(lastWordsOf(run, context)))
+    return yield* finish(run, context, { type: "interrupted", reason, partialText }, end)
+  })
 
   /** Lets the run rest until others bring the outcomes that it waits for, unless one has come since the log was read. */
   const wait = Effect.fnUntraced(function* (
@@ -70,7 +76,12 @@ export const makeRests = Effect.gen(function* () {
   })
 
   const fail = (run: ClaimedRun, context: ReducedContext, error: string) =>
-    finish(run, context, { type: "failed", error }, runs.fail(run, error))
+    finish(
+      run,
+      context,
+      { type: "failed", error },
+      runs.fail(run, error, summaryOf(lastWordsOf(run, context)))
+    )
 
   return { finish, softStop, pause, wait, fail }
 })

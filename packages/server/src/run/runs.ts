@@ -17,7 +17,7 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { makeAsking } from "./asking.ts"
-import type { ClaimedRun, NewRun, SkippedRun } from "./claimed-run.ts"
+import type { ClaimedRun, FailedRun, NewRun, SkippedRun } from "./claimed-run.ts"
 import { makeClaiming } from "./claiming.ts"
 import { makeHolding, type RunHalted, type RunNotInState } from "./holding.ts"
 import { makeOutcomes } from "./outcomes.ts"
@@ -42,9 +42,11 @@ export class Runs extends Context.Service<
     /** Takes over up to `limit` runs whose worker has gone silent. */
     readonly takeOver: (workerId: string, limit: number) => Read<ReadonlyArray<ClaimedRun>>
     /** Runs whose worker has gone silent and whose attempts are spent, ended as failed. */
-    readonly giveUp: Read<ReadonlyArray<Pick<ClaimedRun, "id" | "contextName">>>
+    readonly giveUp: Read<ReadonlyArray<FailedRun>>
     /** Runs of entries in processing that nobody took over for too long, ended as failed with their entries. */
-    readonly abandon: Read<ReadonlyArray<Pick<ClaimedRun, "id" | "contextName">>>
+    readonly abandon: Read<ReadonlyArray<FailedRun>>
+    /** Says what a failed run that has no summary has said last. */
+    readonly summarize: (id: RunId, summary: string) => Read<void>
     /** Says that the attempt is alive. */
     readonly heartbeat: (run: ClaimedRun) => Verb
     /** Holds the run for this transaction, if the attempt may still write and no kill switch is on. */
@@ -66,16 +68,21 @@ export class Runs extends Context.Service<
     ) => ReadonlyArray<Statement.Fragment>
     /** Asked before each model request: fails when the run must not go on, and answers the budget that is spent, if one is. */
     readonly mayAsk: (run: ClaimedRun) => Effect.Effect<ReachedCap | undefined, RunHalted | RunNotInState>
+    /** Keeps what the model has said of an answer that is not complete. */
+    readonly keepPartial: (run: ClaimedRun, text: string) => Effect.Effect<void, RunNotInState>
+    /** The part of an append that asks a run to stop because its time is up: its deadline is now, and its grace counts from there. */
+    readonly timingOut: (run: ClaimedRun) => Statement.Fragment
     readonly complete: (run: ClaimedRun, summary: string) => Verb
-    readonly fail: (run: ClaimedRun, errorMessage: string) => Verb
-    /** Lets a run rest; `detail` says in a sentence what the reason means here. */
+    /** Ends a run as failed; `summary` is what it had said, unless an answer was broken off: then that is. */
+    readonly fail: (run: ClaimedRun, errorMessage: string, summary: string) => Verb
+    /** Lets a run rest; `summary` gives way to what was said of an answer that is not complete, and `detail` says in a sentence what the reason means here. */
     readonly pause: (run: ClaimedRun, reason: PauseReason, summary: string, detail?: string) => Verb
     /** Lets a run rest until a person answers or the runs that it spawned end; its entries stay in processing. */
     readonly wait: (run: ClaimedRun, reason: "question" | "subAgents") => Verb
     /** Ends a run that has not ended, whatever it does. */
     readonly cancel: (id: RunId, summary: string, because: string | null) => Verb
-    /** Holds a run that has not ended for this transaction, whoever works on it. */
-    readonly holdOpen: (id: RunId) => Verb
+    /** Holds a run that has not ended for this transaction, whoever works on it, and answers what was said of an answer that is not complete. */
+    readonly holdOpen: (id: RunId) => Effect.Effect<string, RunNotInState, ProjectTransaction>
     readonly get: (id: RunId) => Read<Run | undefined>
     /** The runs of a chain after an id, in the order in which they were queued. */
     readonly chain: (
@@ -92,8 +99,8 @@ export class Runs extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const wakeUps = yield* WakeUps
       const { queue, queueOn, skip } = yield* makeQueueing
-      const { abandon, claim, giveUp, takeOver } = yield* makeClaiming
-      const { found, guard, held, holdOpen } = yield* makeHolding
+      const { abandon, claim, giveUp, summarize, takeOver } = yield* makeClaiming
+      const { found, guard, held, holdOpen, keepPartial, timingOut } = yield* makeHolding
       const { complete, fail, pause, wait, cancel } = yield* makeOutcomes
       const { chain, get, list } = yield* makeReading
       const { spending } = yield* makeSpending
@@ -142,6 +149,7 @@ export class Runs extends Context.Service<
         takeOver,
         giveUp,
         abandon,
+        summarize,
         heartbeat,
         hold,
         guard,
@@ -150,6 +158,8 @@ export class Runs extends Context.Service<
         lapseAll,
         counting,
         mayAsk,
+        keepPartial,
+        timingOut,
         complete,
         fail,
         pause,

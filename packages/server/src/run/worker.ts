@@ -15,7 +15,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database, orDie, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { runLimits } from "../limits.ts"
-import { drive, share, WakeUps } from "../outbox/wake-ups.ts"
+import { drive, nextWakeUp, share, WakeUps } from "../outbox/wake-ups.ts"
 import { Actor } from "./actor.ts"
 import { Endings } from "./endings.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
@@ -68,11 +68,15 @@ export class Worker extends Context.Service<
       const inProject = <A, E>(run: ClaimedRun, effect: Effect.Effect<A, E, ProjectTransaction>) =>
         database.inProject(run.projectId, effect)
 
-      /** Extends the lease until the actor is done; ends when the run is no longer this attempt's. */
+      /** Extends the lease until the actor is done; ends when the run is no longer this attempt's, at once where it hears of it. */
       const beat = (run: ClaimedRun) =>
-        Effect.sleep(runLimits.heartbeatIntervalMs).pipe(
-          Effect.andThen(inProject(run, runs.heartbeat(run))),
-          Effect.forever,
+        Effect.flatMap(wakeUps.listen(`taken:${run.id}`), (mailbox) =>
+          nextWakeUp(mailbox, runLimits.heartbeatIntervalMs).pipe(
+            Effect.andThen(inProject(run, runs.heartbeat(run))),
+            Effect.forever
+          )
+        ).pipe(
+          Effect.scoped,
           Effect.catchTag("RunNotInState", () => Effect.void)
         )
 

@@ -34,6 +34,8 @@ const tables = [
     where parent_run_id is not null and status in ('queued', 'running', 'paused')`,
   `create index agent_runs_waits on kb.agent_runs (deadline_at)
     where status = 'paused' and pause_reason = 'subAgents' and deadline_at is not null`,
+  `create index agent_runs_waits_held on kb.agent_runs (project_id)
+    where status = 'paused' and pause_reason = 'subAgents' and time_left_ms is not null`,
   `alter table kb.tool_calls
     drop constraint tool_calls_status_check,
     add constraint tool_calls_status_check
@@ -107,6 +109,32 @@ const rights = ["tool_lists", "model_calls", "mcp_servers"].flatMap((table) => [
 
 /** Functions with the owner's rights; each answers ids. */
 const crossing = [
+  // A switch stops the clock of what it stops, and of what waits to go on; whoever goes on has the time that was left.
+  `create or replace function kb.follow_kill_switches() returns setof uuid language sql security definer set search_path = kb, pg_temp as $$
+    with stopped as (
+      update kb.agent_runs run
+      set status = 'paused', pause_reason = 'killSwitch', attempt_token = null, attempt = attempt - 1, lease_expires_at = null,
+        time_left_ms = (extract(epoch from deadline_at - now()) * 1000)::bigint, deadline_at = null
+      where status = 'running'
+        and exists (select 1 from kb.kill_switches switch where switch.project_id is null or switch.project_id = run.project_id)
+      returning id
+    ), held as (
+      update kb.agent_runs run
+      set time_left_ms = (extract(epoch from deadline_at - now()) * 1000)::bigint, deadline_at = null
+      where (status = 'queued' or (status = 'paused' and pause_reason = 'subAgents')) and deadline_at is not null
+        and exists (select 1 from kb.kill_switches switch where switch.project_id is null or switch.project_id = run.project_id)
+    ), resumed as (
+      update kb.agent_runs run set status = 'queued', pause_reason = null
+      where status = 'paused' and pause_reason = 'killSwitch'
+        and not exists (select 1 from kb.kill_switches switch where switch.project_id is null or switch.project_id = run.project_id)
+      returning id
+    ), ticking as (
+      update kb.agent_runs run
+      set deadline_at = now() + make_interval(secs => time_left_ms::float8 / 1000), time_left_ms = null
+      where status = 'paused' and pause_reason = 'subAgents' and time_left_ms is not null
+        and not exists (select 1 from kb.kill_switches switch where switch.project_id is null or switch.project_id = run.project_id)
+    )
+    select id from stopped union all select id from resumed $$`,
   // Projects in which a waiting run has used its time, or a run is alive that nobody above it wants any more.
   `create function kb.projects_with_due_waits() returns setof uuid language sql security definer set search_path = kb, pg_temp as $$
     select project_id from kb.agent_runs

@@ -1,0 +1,47 @@
+/**
+ * What a model has said of an answer that is not complete, kept while it speaks.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * Whoever ends the run from outside, on this server or another, and whoever
+ * takes it over, finds the text in the run's row. The first piece is kept almost
+ * at once and the rest at intervals; an answer that is complete by then is never
+ * written here, because the step is that keeps it.
+ */
+import { Effect, Queue } from "effect"
+import { runLimits } from "../limits.ts"
+import { summaryOf } from "./sentences.ts"
+
+export const makePartialText = Effect.fnUntraced(function* <E>(
+  write: (text: string) => Effect.Effect<void, E>
+) {
+  let text = ""
+  let kept = ""
+  const grown = yield* Queue.sliding<void>(1)
+
+  /** Of a long text only as much is kept as a summary may hold. */
+  const keepNow = Effect.suspend(() => {
+    const next = summaryOf(text)
+    if (next === kept) return Effect.void
+    kept = next
+    return write(next)
+  })
+
+  /** Keeps what was heard, for ever; fails when nobody wants the answer any more. */
+  const keep: Effect.Effect<never, E> = Queue.take(grown).pipe(
+    Effect.andThen(Effect.sleep(runLimits.partialTextDelayMs)),
+    Effect.andThen(Effect.uninterruptible(keepNow)),
+    Effect.andThen(Effect.sleep(runLimits.partialTextIntervalMs - runLimits.partialTextDelayMs)),
+    Effect.forever
+  )
+
+  return {
+    /** Takes the whole text so far. */
+    heard: (whole: string): void => {
+      text = whole
+      Queue.offerUnsafe(grown, undefined)
+    },
+    text: (): string => text,
+    keep
+  }
+})

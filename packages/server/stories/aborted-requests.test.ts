@@ -1,0 +1,99 @@
+/**
+ * A request that nobody wants any more ends at the provider: its server sees the connection closed.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Clock, Deferred, Effect } from "effect"
+import { couriers } from "../testing/couriers.ts"
+import { firstOf } from "../testing/context-words.ts"
+import { eventually, type Json, storyIn } from "../testing/platform.ts"
+import { answering, hanging, newProviderStory } from "../testing/provider-story.ts"
+import { asTimePasses } from "../testing/shared-server.ts"
+import { begin, partialOf, runLog } from "../testing/time-words.ts"
+
+const isPaused = (run: Json) => run.status === "paused"
+
+const isDone = (deferred: Deferred.Deferred<void>) => Deferred.isDone(deferred)
+
+const isKept = (text: string | null) => text === "Half a sentence"
+
+const yes = (done: boolean) => done
+
+describe("Requirement: Timeout Enforcement, over the wire", () => {
+  it.effect("S002-R26, R28 at the timeout the request is aborted, and the last one is shown no tools", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, provider, story } = yield* newProviderStory(
+          [hanging("The first page says"), answering("I have read one page.")],
+          { defaultTimeoutMs: 5_000 }
+        )
+        const run = yield* begin(story, agent)
+        yield* Deferred.await(provider.asked)
+        const paused = yield* asTimePasses(500, story.get(`/runs/${run.id}`), isPaused)
+        expect(paused).toMatchObject({ pauseReason: "timeout", summary: "I have read one page." })
+        expect(yield* isDone(provider.hungUp)).toBe(true)
+        const [first, last] = provider.requests.map(({ body }) => body as Json)
+        expect([first.tools.length > 0, last.tools ?? []]).toEqual([true, []])
+        expect(JSON.stringify(last.messages.slice(-2))).toMatch(/The first page says.*Time's up/)
+        expect(firstOf(yield* runLog(story, run), "SoftStopEvent").partialText).toBe("The first page says")
+      })
+    )
+  )
+
+  it.effect(
+    "S002-R29, R31 after the grace the last request is aborted as well, and what was said is kept",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const { agent, provider, story } = yield* newProviderStory(
+            [answering(""), { kind: "silence" }, hanging("A summary that")],
+            { defaultTimeoutMs: 5_000, flowType: "loop", maxIterations: 2 }
+          )
+          const run = yield* begin(story, agent)
+          const paused = yield* asTimePasses(500, story.get(`/runs/${run.id}`), isPaused)
+          expect(paused).toMatchObject({ pauseReason: "timeout", summary: "A summary that", stepCount: 1 })
+          expect(provider.requests).toHaveLength(3)
+          expect(yield* isDone(provider.hungUp)).toBe(true)
+        })
+      )
+  )
+})
+
+describe("Requirement: Agent Run Lifecycle Tracking, over the wire", () => {
+  it.effect("S002-R16, R17 Scenario: Cancelled execution: a cancel aborts the request at once", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, provider, story } = yield* newProviderStory([hanging("Half a sentence")])
+        const run = yield* begin(story, agent)
+        yield* Deferred.await(provider.asked)
+        yield* asTimePasses(10, partialOf(story, run), isKept)
+        const cancelled = yield* story.post(`/runs/${run.id}/cancel`)
+        // The clock stands still: no heartbeat told the worker.
+        yield* eventually(isDone(provider.hungUp), yes)
+        expect(cancelled).toMatchObject({ status: "cancelled", summary: "Half a sentence" })
+        expect(firstOf(yield* runLog(story, run), "AgentTurnInterruptedEvent")).toMatchObject({
+          reason: "cancelled",
+          partialText: "Half a sentence"
+        })
+      })
+    )
+  )
+
+  it.effect("S002-R16, R17 … also when another server than the one at work is told to cancel", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, another, provider, story } = yield* newProviderStory([hanging("Half a sentence")])
+        const run = yield* begin(story, agent)
+        yield* Deferred.await(provider.asked)
+        yield* asTimePasses(10, partialOf(story, run), isKept)
+        const other = storyIn(yield* another, story.access, story.projectId)
+        yield* eventually(couriers(story.access), (pids) => pids.length === 2)
+        const cancelled = yield* other.post(`/runs/${run.id}/cancel`)
+        expect(cancelled).toMatchObject({ status: "cancelled", summary: "Half a sentence" })
+        // Word goes round within milliseconds; the next heartbeat would be seconds away.
+        const before = yield* Clock.currentTimeMillis
+        yield* asTimePasses(5, isDone(provider.hungUp), yes)
+        expect((yield* Clock.currentTimeMillis) - before).toBeLessThan(5_000)
+      })
+    )
+  )
+})
