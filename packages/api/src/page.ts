@@ -1,7 +1,7 @@
 /**
  * Lists: newest first, a cursor to go on and a limit that is clamped, never refused for being large.
  */
-import { Schema } from "effect"
+import { Schema, SchemaGetter } from "effect"
 
 export const pageBounds = { defaultLimit: 50, maxLimit: 200 } as const
 
@@ -20,6 +20,15 @@ export const PageQuery = {
     `At most so many, from 1; ${pageBounds.defaultLimit} by itself, and more than ${pageBounds.maxLimit} is taken as ${pageBounds.maxLimit}`
   )
 }
+
+/** Values of one parameter, parted by commas: any of them will do. */
+export const anyOf = <S extends Schema.Top & { readonly Encoded: string }>(item: S) =>
+  Schema.String.pipe(
+    Schema.decodeTo(Schema.Array(item), {
+      decode: SchemaGetter.transform((text: string) => text.split(",")),
+      encode: SchemaGetter.transform((items: ReadonlyArray<string>) => items.join(","))
+    })
+  )
 
 export interface PageRequest {
   readonly cursor?: string | undefined

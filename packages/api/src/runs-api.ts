@@ -3,11 +3,12 @@
  */
 import { AgentId, ProjectId, RunId, Timestamp, ToolCallId, UserId } from "@tropism/domain/ids"
 import { ContextEvent, ContextName, RequestedToolCall, UserMessageEvent } from "@tropism/domain/context-event"
-import { Run, RunStatus } from "@tropism/domain/run"
+import { Run, RunStatus, Trigger } from "@tropism/domain/run"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
-import { Page, PageQuery } from "./page.ts"
+import { Instant } from "./instant.ts"
+import { anyOf, Page, PageQuery, told } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
 
 /** One tool call as it was recorded: who, what, when, with what outcome. */
@@ -40,11 +41,21 @@ const After = {
   after: Schema.optional(Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0)))
 }
 
+/** Which runs a list shows: those of which all of these hold. */
+export const RunQuery = {
+  status: told(anyOf(RunStatus), "In one of these states, parted by commas"),
+  agentId: Schema.optional(AgentId),
+  parentRunId: told(RunId, "Spawned by this run"),
+  trigger: told(anyOf(Trigger.fields.type), "Woken in one of these ways, parted by commas"),
+  from: told(Instant, "Made at this instant or later"),
+  to: told(Instant, "Made before this instant")
+}
+
 export class RunsApi extends HttpApiGroup.make("runs")
   .add(
     HttpApiEndpoint.get("list", "/runs", {
       params: project,
-      query: { ...PageQuery, status: Schema.optional(RunStatus), agentId: Schema.optional(AgentId) },
+      query: { ...PageQuery, ...RunQuery },
       success: Page(Run),
       error: [NotFound, InvalidInput]
     }),

@@ -92,7 +92,7 @@ const firstLook = (access: Access) =>
   Effect.gen(function* () {
     const newest = yield* listRuns(access, {})
     const open = yield* Effect.forEach(["queued", "running", "paused"] as const, (status) =>
-      readPages((query) => listRuns(access, { ...query, status }), limits.rememberedRuns)
+      readPages((query) => listRuns(access, { ...query, status: [status] }), limits.rememberedRuns)
     )
     const known = noteRuns(nothingSeen, [...open.flatMap((page) => page.items), ...newest.items])
     const knownUntil = newest.nextCursor === null ? "" : (newest.items.at(-1)?.createdAt ?? "")
@@ -120,5 +120,7 @@ const readRuns = (access: Access, seen: SeenRuns) =>
     return [...runs, ...older]
   })
 
-const listRuns = (access: Access, query: { readonly cursor?: string; readonly status?: Run["status"] }) =>
-  access.client.runs.list({ params: access.params, query: { ...query, limit: 200 } })
+const listRuns = (
+  access: Access,
+  query: { readonly cursor?: string; readonly status?: ReadonlyArray<Run["status"]> }
+) => access.client.runs.list({ params: access.params, query: { ...query, limit: 200 } })

@@ -35,7 +35,7 @@ const list = Command.make(
         const { paint } = yield* Screen
         const now = yield* Clock.currentTimeMillis
         const filter = {
-          ...(Option.isSome(status) ? { status: status.value } : {}),
+          ...(Option.isSome(status) ? { status: [status.value] } : {}),
           ...(Option.isSome(agent) ? { agentId: (yield* findAgent(access, agent.value)).id } : {})
         }
         const { hasMore, items } = yield* readPages(

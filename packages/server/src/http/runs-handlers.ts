@@ -30,10 +30,10 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
       "list",
       Effect.fn("http.runs.list")(function* ({ params, query }) {
         const runs = yield* Runs
-        const { status, agentId } = query
+        const { cursor: _cursor, limit: _limit, ...filter } = query
         return yield* reading(
           params.projectId,
-          pageById(query, (before, limit) => runs.list({ status, agentId }, before, limit))
+          pageById(query, (before, limit) => runs.list(filter, before, limit))
         )
       })
     )

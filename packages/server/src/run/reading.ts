@@ -4,16 +4,61 @@
  * Flow: graph → outbox → dispatch → **run** → tool → task
  */
 import type { AgentId, GraphEventId, ProjectId, RunId } from "@tropism/domain/ids"
-import type { RunStatus } from "@tropism/domain/run"
+import type { RunStatus, Trigger } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { type RunRow, toRun } from "./rows.ts"
 
+/** Which runs a list shows: those of which all of these hold. */
 export interface RunFilter {
-  readonly status?: RunStatus | undefined
+  readonly status?: ReadonlyArray<RunStatus> | undefined
   readonly agentId?: AgentId | undefined
+  readonly parentRunId?: RunId | undefined
+  readonly trigger?: ReadonlyArray<Trigger["type"]> | undefined
+  /** Made at this instant or later, and before that one. */
+  readonly from?: string | undefined
+  readonly to?: string | undefined
 }
+
+/**
+ * The ids of a page of runs, newest first, behind a cursor.
+ *
+ * **Details** Each of several states is read for itself, in the order of its
+ * index, and the pages are merged: a list of the rare ones costs no more than
+ * a list of all.
+ */
+export const pageOfRuns = (
+  sql: SqlClient.SqlClient,
+  projectId: ProjectId,
+  { agentId, from, parentRunId, status, to, trigger }: RunFilter,
+  before: string | undefined,
+  limit: number
+): Statement.Fragment => {
+  const page = (conditions: ReadonlyArray<Statement.Fragment>) =>
+    sql`(select id from kb.agent_runs where ${sql.and([
+      sql`project_id = ${projectId}`,
+      ...(agentId === undefined ? [] : [sql`agent_id = ${agentId}`]),
+      ...(parentRunId === undefined ? [] : [sql`parent_run_id = ${parentRunId}`]),
+      ...(from === undefined ? [] : [sql`created_at >= ${from}::timestamptz`]),
+      ...(to === undefined ? [] : [sql`created_at < ${to}::timestamptz`]),
+      ...(before === undefined ? [] : [sql`id < ${before}`]),
+      ...conditions
+    ])} order by id desc limit ${limit})`
+  const pages = anyOf(status).flatMap((state) =>
+    anyOf(trigger).map((type) =>
+      page([
+        ...(state === undefined ? [] : [sql`status = ${state}`]),
+        ...(type === undefined ? [] : [sql`trigger_type = ${type}`])
+      ])
+    )
+  )
+  return sql.join(" union all ", false)(pages)
+}
+
+/** The values to read one by one; one that is no condition where there are none. */
+const anyOf = <A>(values: ReadonlyArray<A> | undefined): ReadonlyArray<A | undefined> =>
+  values === undefined ? [undefined] : [...new Set(values)]
 
 /**
  * The ids of the runs that a chain's events led to, and of the run with which it began.
@@ -55,20 +100,13 @@ export const makeReading = Effect.gen(function* () {
   }, orDie)
 
   const list = Effect.fn("Runs.list")(function* (
-    { status, agentId }: RunFilter,
+    filter: RunFilter,
     before: string | undefined,
     limit: number
   ) {
     const { projectId } = yield* ProjectTransaction
-    const rows = yield* select(
-      sql.and([
-        sql`run.project_id = ${projectId}`,
-        ...(status === undefined ? [] : [sql`run.status = ${status}`]),
-        ...(agentId === undefined ? [] : [sql`run.agent_id = ${agentId}`]),
-        ...(before === undefined ? [] : [sql`run.id < ${before}`])
-      ]),
-      limit
-    )
+    const page = pageOfRuns(sql, projectId, filter, before, limit)
+    const rows = yield* select(sql`run.id in (${page})`, limit)
     return rows.map(toRun)
   }, orDie)
 

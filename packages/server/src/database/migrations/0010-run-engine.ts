@@ -29,6 +29,11 @@ const tables = [
     -- What the model has said of an answer that is not complete.
     add column partial_text text,
     add column cost_micros bigint not null default 0`,
+  // Filters of the list of runs. A comparison with a column is safe under row-level security; one inside JSON is not, and would use no index.
+  `alter table kb.agent_runs add column trigger_type text generated always as (trigger ->> 'type') stored`,
+  `create index agent_runs_status on kb.agent_runs (project_id, status, id)`,
+  `create index agent_runs_trigger on kb.agent_runs (project_id, trigger_type, id)`,
+  `create index agent_runs_created on kb.agent_runs (project_id, created_at)`,
   `create index agent_runs_children on kb.agent_runs (parent_run_id, id) where parent_run_id is not null`,
   `create index agent_runs_children_live on kb.agent_runs (parent_run_id)
     where parent_run_id is not null and status in ('queued', 'running', 'paused')`,
