@@ -12,6 +12,7 @@ import { ExplanationsApi } from "./explanations-api.ts"
 import { DefinitionsApi } from "./definitions-api.ts"
 import { FeedApi, ObjectsApi, RelationshipsApi } from "./graph-api.ts"
 import { KillSwitchApi } from "./kill-switch-api.ts"
+import { McpServersApi } from "./mcp-servers-api.ts"
 import { ProcessingApi } from "./processing-api.ts"
 import { RunRecordsApi } from "./run-records-api.ts"
 import { ContextsApi, RunsApi } from "./runs-api.ts"
@@ -34,6 +35,7 @@ export class Api extends HttpApi.make("tropism")
   .add(AgentsApi)
   .add(ProcessingApi)
   .add(DefinitionsApi)
+  .add(McpServersApi)
   .add(RunsApi)
   .add(RunRecordsApi)
   .add(ContextsApi)

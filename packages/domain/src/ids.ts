@@ -49,6 +49,9 @@ export type ToolCallId = typeof ToolCallId.Type
 export const WebhookId = Uuid.pipe(Schema.brand("WebhookId"))
 export type WebhookId = typeof WebhookId.Type
 
+export const McpServerId = Uuid.pipe(Schema.brand("McpServerId"))
+export type McpServerId = typeof McpServerId.Type
+
 /** Proves that its holder is the one attempt that may write for a run. */
 export const AttemptToken = Uuid.pipe(Schema.brand("AttemptToken"))
 export type AttemptToken = typeof AttemptToken.Type

@@ -190,6 +190,42 @@ export const toolLimits = {
   reasoningMaxChars: 4_000
 } as const
 
+/** Of `tool/`: foreign MCP servers, which may be slow, large, silent or hostile. */
+export const foreignLimits = {
+  /** From the start of a program, or the first request, to the end of the handshake. */
+  connectTimeoutMs: 30_000,
+  /** How long a server may take to say which revision of the protocol it speaks, before the older handshake is tried. */
+  probeTimeoutMs: 5_000,
+  listTimeoutMs: 30_000,
+  /** One message, or one answer over HTTP. */
+  messageMaxBytes: 4_194_304,
+  /** A connection that nobody uses is closed after this long. */
+  idleMs: 300_000,
+  connections: 200,
+  /** After a failed connection the next try waits, twice as long each time. */
+  backOffBaseMs: 500,
+  backOffMaxMs: 60_000,
+  /** A connection older than this lists its tools again before the next call. */
+  relistMs: 60_000,
+  /** A program may take this long to end after its input has, and again after SIGTERM. */
+  endGraceMs: 2_000,
+  /** A call whose run goes away is waited for this long, then its outcome is unknown. */
+  partingMs: 10_000,
+  /** Of what a program writes to its error stream: a line of the log, and lines in a minute. */
+  logLineMaxChars: 500,
+  logLinesPerMinute: 60,
+  serversPerProject: 50,
+  /** Of one server's list, and its pages. */
+  tools: 500,
+  toolPages: 20,
+  descriptionMaxChars: 8_000,
+  schemaMaxChars: 50_000,
+  /** Of an outcome, as the model reads it. */
+  resultMaxChars: 100_000,
+  /** Of an error that is passed on. */
+  faultMaxChars: 600
+} as const
+
 /** Of `agent/`: contexts and those who listen to them. */
 export const agentLimits = {
   /** Instants of a schedule that are told ahead. */

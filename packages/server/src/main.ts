@@ -23,6 +23,7 @@ import { Models } from "./model/models.ts"
 import { carryWakeUps } from "./outbox/courier.ts"
 import { loops, platformLayer } from "./platform.ts"
 import { Runs } from "./run/runs.ts"
+import { LocalMcpServers } from "./tool/foreign-permit.ts"
 
 /** The server could not start; `message` says why and what to do. */
 export class StartFailure extends Schema.TaggedError<StartFailure>()("StartFailure", {
@@ -69,8 +70,9 @@ export const serveOn = Effect.fn("serveOn")(
     yield* Effect.mapError(migrate(access.ownerUrl), ({ message }) => new StartFailure({ message }))
     const pool = poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
     const floor = Layer.succeed(MinScheduleSeconds, yield* minScheduleSeconds)
+    const local = Layer.succeed(LocalMcpServers, yield* localMcpServers(options.host))
     const platform = platformLayer.pipe(
-      Layer.provideMerge(Layer.mergeAll(pool, Ids.layer, Models.layer, floor))
+      Layer.provideMerge(Layer.mergeAll(pool, Ids.layer, Models.layer, floor, local))
     )
     // Node would end a request that is not here after five minutes: a large import takes longer, and other bodies have a bound of their own.
     const http = NodeHttpServer.layer(newServer, {
@@ -159,6 +161,19 @@ const minScheduleSeconds = Effect.mapError(
         "TROPISM_MIN_SCHEDULE_SECONDS must be a whole number of seconds, 1 or more: set it to the shortest time between two fires of a schedule, or leave it out."
     })
 )
+
+/** Whether tools may come from programs and addresses of this machine; where nobody says, a server that only this machine can call allows it. */
+const localMcpServers = (host: string) =>
+  Effect.mapError(
+    Config.option(Config.Boolean("TROPISM_LOCAL_MCP_SERVERS")).pipe(
+      Config.map(Option.getOrElse(() => host === "localhost" || host === "::1" || host.startsWith("127.")))
+    ),
+    () =>
+      new StartFailure({
+        message:
+          "TROPISM_LOCAL_MCP_SERVERS must be true or false: whether MCP servers may be programs of this machine or lie in its network."
+      })
+  )
 
 /** The token that acts as the admin: the one given, else one kept in the data folder, readable by its owner alone. */
 const adminToken = Effect.fn("adminToken")(function* (options: ServeOptions) {

@@ -61,8 +61,13 @@ import { Verifier } from "./run/verifier.ts"
 import { WaitingEntries } from "./run/waiting-entries.ts"
 import { Worker } from "./run/worker.ts"
 import { Tasks } from "./task/tasks.ts"
+import { ForeignCalls } from "./tool/foreign-calls.ts"
+import { ForeignConnections } from "./tool/foreign-connections.ts"
+import { ForeignOffers } from "./tool/foreign-offers.ts"
 import { GraphEffects } from "./tool/graph-effects.ts"
+import { McpServers } from "./tool/mcp-servers.ts"
 import { AttemptLost, RunGuard } from "./tool/principal.ts"
+import { ServerRegistry } from "./tool/server-registry.ts"
 import { ToolCalls } from "./tool/tool-calls.ts"
 import { ToolServers } from "./tool/tool-servers.ts"
 import { Toolbox } from "./tool/toolbox.ts"
@@ -122,7 +127,11 @@ const tools = Layer.provideMerge(
   Layer.mergeAll(GraphEffects.layer, runGuard, childRuns, questions, Endings.layer),
   records
 )
-const toolServers = Layer.provideMerge(ToolServers.layer, Layer.provideMerge(Toolbox.layer, tools))
+const foreignTools = Layer.mergeAll(ForeignCalls.layer, ForeignOffers.layer, ServerRegistry.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(ForeignConnections.layer, McpServers.layer)),
+  Layer.provideMerge(tools)
+)
+const toolServers = Layer.provideMerge(ToolServers.layer, Layer.provideMerge(Toolbox.layer, foreignTools))
 const runs = Layer.provideMerge(Worker.layer, Layer.provideMerge(Actor.layer, toolServers))
 const dispatch = Layer.mergeAll(
   Dispatcher.layer,

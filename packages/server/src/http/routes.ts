@@ -16,6 +16,7 @@ import { definitionsHandlers } from "./definitions-handlers.ts"
 import { feedHandlers } from "./feed-handlers.ts"
 import { objectsHandlers } from "./graph-handlers.ts"
 import { killSwitchHandlers } from "./kill-switch-handlers.ts"
+import { mcpServersHandlers } from "./mcp-servers-handlers.ts"
 import { layerPages } from "./pages.ts"
 import { relationshipsHandlers } from "./relationships-handlers.ts"
 import { layerRequestJudgement } from "./request-judgement.ts"
@@ -43,6 +44,7 @@ const handlers = Layer.mergeAll(
   agentsHandlers,
   processingHandlers,
   definitionsHandlers,
+  mcpServersHandlers,
   runsHandlers,
   runRecordsHandlers,
   contextsHandlers,

@@ -23,6 +23,8 @@ import {
   isBuiltInTool,
   toolsOf
 } from "./built-in-tools.ts"
+import { ForeignCalls } from "./foreign-calls.ts"
+import { ForeignOffers, isForeignName } from "./foreign-offers.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
 import { type Outcome, Toolbox } from "./toolbox.ts"
 
@@ -56,6 +58,8 @@ export class ToolServers extends Context.Service<
     ToolServers,
     Effect.gen(function* () {
       const toolbox = yield* Toolbox
+      const foreignCalls = yield* ForeignCalls
+      const foreignOffers = yield* ForeignOffers
 
       /** What the servers list; they list the same for everybody, so they are asked once. */
       const listings = yield* Effect.forEach(builtInServerNames, (name) =>
@@ -104,7 +108,9 @@ export class ToolServers extends Context.Service<
         const outcomes = new Map<string, Exit.Exit<Outcome, AttemptLost>>()
         const run = Effect.runPromiseExitWith(yield* Effect.context<never>())
         const scope = yield* Effect.scope
-        const offered = offeredTo(patterns, terms)
+        const foreign = yield* foreignOffers.of(principal.projectId, patterns)
+        const builtIn = offeredTo(patterns, terms)
+        const offered = foreign.offered.length === 0 ? builtIn : [...builtIn, ...foreign.offered]
         const handle: Handler = (name, args, callId) =>
           run(toolbox.call(principal, { id: callId, name, arguments: args }, ends.get(callId))).then(
             (exit) => {
@@ -148,14 +154,12 @@ export class ToolServers extends Context.Service<
           })
 
         const call = (wanted: ToolCall, end: LogEnd): Effect.Effect<Outcome, AttemptLost> => {
-          if (!offered.some((tool) => tool.name === wanted.name)) {
-            const names = offered.map((tool) => tool.name).join(", ")
-            return toolbox.refuse(
-              principal,
-              wanted,
-              `There is no tool ${wanted.name} for you. ${names === "" ? "You have no tools." : `You have: ${names}.`}`
-            )
+          if (isForeignName(wanted.name)) {
+            const tool = foreign.find(wanted.name) ?? noTool(wanted.name, offered)
+            return foreignCalls.call(principal, wanted, end, tool)
           }
+          if (!builtIn.some((tool) => tool.name === wanted.name))
+            return toolbox.refuse(principal, wanted, noTool(wanted.name, offered))
           if (
             typeof wanted.arguments !== "object" ||
             wanted.arguments === null ||
@@ -171,6 +175,12 @@ export class ToolServers extends Context.Service<
       return ToolServers.of({ connect })
     })
   )
+}
+
+/** What a model reads that calls a tool it was not offered. */
+const noTool = (name: string, offered: ReadonlyArray<OfferedTool>): string => {
+  const names = offered.map((tool) => tool.name).join(", ")
+  return `There is no tool ${name} for you. ${names === "" ? "You have no tools." : `You have: ${names}.`}`
 }
 
 /** Where our own client says which call of the model this is; no server reads it from anybody else. */

@@ -15,7 +15,6 @@ import type { ToolCallId } from "@tropism/domain/ids"
 import type { ToolCall } from "@tropism/domain/message"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { LogEnd } from "../agent/appending.ts"
-import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
@@ -23,6 +22,7 @@ import { Ids } from "../ids.ts"
 import type { BuiltInToolName } from "./built-in-tools.ts"
 import { GraphEffects } from "./graph-effects.ts"
 import * as Args from "./graph-tools.ts"
+import { makeLogAppend } from "./log-append.ts"
 import { AttemptLost, RunGuard, type RunPrincipal } from "./principal.ts"
 import { AskUser, ChildRuns, ExitLoop, ListAgents, Questions, SpawnAgent } from "./run-tools.ts"
 import { type CallStatus, ToolCalls } from "./tool-calls.ts"
@@ -62,7 +62,7 @@ export class Toolbox extends Context.Service<
       const questions = yield* Questions
       const guard = yield* RunGuard
       const toolCalls = yield* ToolCalls
-      const contexts = yield* Contexts
+      const append = yield* makeLogAppend
       const ids = yield* Ids
 
       /** Reads the arguments and does what the tool does. */
@@ -139,19 +139,6 @@ export class Toolbox extends Context.Service<
             }
           }
         })
-
-      /** Appends in one question where the log is as the caller last saw it, else under its lock. */
-      const append = Effect.fnUntraced(function* (
-        { projectId, contextName }: RunPrincipal,
-        end: LogEnd | undefined,
-        events: ReadonlyArray<NewEvent>
-      ) {
-        if (end) {
-          const planned = yield* contexts.plan(projectId, contextName, end, events)
-          if (yield* contexts.write(contextName, planned)) return planned.events
-        }
-        return yield* contexts.append(contextName, events)
-      })
 
       /** The transaction that every call goes through. */
       const recorded = (

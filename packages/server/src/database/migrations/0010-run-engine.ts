@@ -95,6 +95,8 @@ const tables = [
     name text not null,
     config jsonb not null,
     enabled boolean not null default true,
+    -- Grows with every change, so that of two that were begun together one is told.
+    version integer not null default 1,
     -- What the server listed when its tools were pinned: names, descriptions, schemas and their hashes.
     tools jsonb not null default '[]',
     pinned_at timestamptz,

@@ -1,0 +1,58 @@
+/**
+ * The foreign MCP servers of a project: added, looked at again, changed, removed.
+ *
+ * No answer holds a secret: a definition names them. What a server listed when
+ * somebody last looked stands in the answer, as agents see it.
+ */
+import { McpServerId, ProjectId } from "@tropism/domain/ids"
+import { McpServer, McpServerInput, McpServerPatch } from "@tropism/domain/mcp-server"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { Authorization, RequestJudgement } from "./authorization.ts"
+import { Page, PageQuery } from "./page.ts"
+import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
+
+const project = { projectId: ProjectId }
+const server = { ...project, mcpServerId: McpServerId }
+
+export class McpServersApi extends HttpApiGroup.make("mcpServers")
+  .add(
+    /** Connects and pins what is listed; a server that cannot be reached is kept with `lastError` and no tools. */
+    HttpApiEndpoint.post("create", "/mcp-servers", {
+      params: project,
+      payload: McpServerInput,
+      success: McpServer.pipe(HttpApiSchema.status(201)),
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    HttpApiEndpoint.get("list", "/mcp-servers", {
+      params: project,
+      query: PageQuery,
+      success: Page(McpServer),
+      error: [NotFound, InvalidInput]
+    }),
+    HttpApiEndpoint.get("get", "/mcp-servers/:mcpServerId", {
+      params: server,
+      success: McpServer,
+      error: [NotFound]
+    }),
+    /** Another name or transport is looked at anew. */
+    HttpApiEndpoint.patch("update", "/mcp-servers/:mcpServerId", {
+      params: server,
+      payload: McpServerPatch,
+      success: McpServer,
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    /** Connects and pins what is listed now: from then on agents see that. */
+    HttpApiEndpoint.post("refresh", "/mcp-servers/:mcpServerId/refresh", {
+      params: server,
+      success: McpServer,
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    HttpApiEndpoint.delete("remove", "/mcp-servers/:mcpServerId", {
+      params: server,
+      success: HttpApiSchema.NoContent,
+      error: [NotFound, Forbidden]
+    })
+  )
+  .prefix("/api/projects/:projectId")
+  .middleware(RequestJudgement)
+  .middleware(Authorization) {}

@@ -1,0 +1,203 @@
+/**
+ * A foreign MCP server: where a project's tools come from beside the built-in ones.
+ *
+ * A definition names secrets and never holds one. What a server lists is pinned
+ * when a person looks at it: agents see the pinned words, and a tool that says
+ * something else later is not called until somebody has looked again.
+ */
+import { Schema } from "effect"
+import { McpServerId, Timestamp } from "./ids.ts"
+import { allows } from "./tool-pattern.ts"
+
+/** Accepts null as absent. */
+const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
+
+/** What the operator's environment may be asked for: nothing else of it is within a definition's reach. */
+export const secretPrefix = "TROPISM_SECRET_"
+
+export const mcpServerBounds = {
+  defaultCallTimeoutMs: 30_000,
+  maxCallTimeoutMs: 600_000,
+  maxPatterns: 200,
+  maxArgs: 100,
+  maxEntries: 50,
+  /** What providers take as the name of a tool. */
+  offeredNameMaxChars: 64
+} as const
+
+/** It stands before `__` in what the model sees, so it neither has that nor ends in half of it. */
+export const McpServerName = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z](?:[A-Za-z0-9-]|_(?=[A-Za-z0-9-])){0,29}$/, {
+    message:
+      "A server's name has 1 to 30 letters, digits, dashes or single underscores, begins with a letter and ends with none"
+  })
+)
+
+/** A value of the operator's environment, named and not said. */
+export const SecretReference = Schema.Struct({
+  secret: Schema.String.check(
+    Schema.isPattern(/^TROPISM_SECRET_[A-Z0-9_]{1,100}$/, {
+      message: `A secret is named by an environment variable of the server that begins with ${secretPrefix}`
+    })
+  ),
+  /** Stands before the value: `Bearer `, for one. */
+  prefix: opt(Schema.String.check(Schema.isPattern(/^[\x20-\x7e]{0,50}$/)))
+}).annotate({ identifier: "SecretReference" })
+export type SecretReference = typeof SecretReference.Type
+
+const Value = Schema.Union([
+  Schema.String.check(Schema.isPattern(/^[^\0\r\n]{0,4000}$/, { message: "A value is one line of text" })),
+  SecretReference
+])
+export type SecretOrText = typeof Value.Type
+
+const Text = Schema.String.check(
+  Schema.isPattern(/^[^\0]{1,4000}$/, { message: "Expected 1 to 4000 characters and no NUL" })
+)
+
+const entries = (key: RegExp, message: string) =>
+  Schema.Record(Schema.String.check(Schema.isPattern(key, { message })), Value).check(
+    Schema.isMaxProperties(mcpServerBounds.maxEntries)
+  )
+
+export const StdioTransport = Schema.Struct({
+  type: Schema.Literal("stdio"),
+  /** The program, run on the machine of the server, without a shell. */
+  command: Text,
+  args: opt(Schema.Array(Text).check(Schema.isMaxLength(mcpServerBounds.maxArgs))),
+  env: opt(entries(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, "Expected the name of an environment variable"))
+}).annotate({ identifier: "StdioTransport" })
+
+export const HttpTransport = Schema.Struct({
+  type: Schema.Literal("http"),
+  /** Speaks Streamable HTTP. */
+  url: Schema.String.check(
+    Schema.isPattern(/^https?:\/\/[^\s]{1,2000}$/, { message: "Expected an http or https address" })
+  ),
+  headers: opt(entries(/^[A-Za-z0-9-]{1,100}$/, "Expected the name of an HTTP header"))
+}).annotate({ identifier: "HttpTransport" })
+
+export const McpTransport = Schema.Union([StdioTransport, HttpTransport])
+export type McpTransport = typeof McpTransport.Type
+
+/** Names of tools as the server lists them, with * as a wildcard. */
+const ToolNames = Schema.Array(
+  Schema.String.check(
+    Schema.isPattern(/^[^\0\s]{1,200}$/, { message: "Expected a tool's name, or a pattern with *" })
+  )
+).check(Schema.isMaxLength(mcpServerBounds.maxPatterns))
+
+const fields = {
+  name: McpServerName,
+  transport: McpTransport,
+  /** Tools that agents may be given; [] is none. */
+  allowedTools: opt(ToolNames),
+  /** Tools that may be called again when nobody knows whether they were called. */
+  idempotentTools: opt(ToolNames),
+  /** How long one call may take, in milliseconds. */
+  callTimeoutMs: opt(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mcpServerBounds.maxCallTimeoutMs }))
+  ),
+  enabled: opt(Schema.Boolean)
+}
+
+/** What a caller sends to add a server. */
+export const McpServerInput = Schema.Struct(fields).annotate({ identifier: "McpServerInput" })
+export type McpServerInput = typeof McpServerInput.Type
+
+/** The fields that change; null sets an optional one back to its default. */
+export const McpServerPatch = Schema.Struct({
+  ...fields,
+  name: Schema.optionalKey(McpServerName),
+  transport: Schema.optionalKey(McpTransport)
+}).annotate({ identifier: "McpServerPatch" })
+export type McpServerPatch = typeof McpServerPatch.Type
+
+/** A definition as it is kept, every default said. */
+export const McpServerConfig = Schema.Struct({
+  name: Schema.String,
+  transport: McpTransport,
+  allowedTools: Schema.Array(Schema.String),
+  idempotentTools: Schema.Array(Schema.String),
+  callTimeoutMs: Schema.Int,
+  enabled: Schema.Boolean
+})
+export type McpServerConfig = typeof McpServerConfig.Type
+
+/** One tool as the server listed it when somebody looked. */
+export const PinnedTool = Schema.Struct({
+  /** As the server calls it. */
+  name: Schema.String,
+  /** As a model sees it: `server__tool`. */
+  offeredName: Schema.String,
+  description: Schema.NullOr(Schema.String),
+  inputSchema: Schema.JsonObject,
+  /** The server says that it changes nothing. */
+  isReadOnly: Schema.Boolean,
+  /** The server says that calling it twice does what calling it once does. */
+  isIdempotent: Schema.Boolean,
+  /** SHA-256 of everything above that the server said. */
+  hash: Schema.String,
+  /** When the server was first seen to say something else; then it is not called. */
+  changedAt: Schema.NullOr(Timestamp)
+}).annotate({ identifier: "PinnedTool" })
+export type PinnedTool = typeof PinnedTool.Type
+
+/** A server as the API answers it. */
+export const McpServer = Schema.Struct({
+  id: McpServerId,
+  ...McpServerConfig.fields,
+  /** Everything that the server listed; `isAllowed` says which of it agents may be given. */
+  tools: Schema.Array(Schema.Struct({ ...PinnedTool.fields, isAllowed: Schema.Boolean })),
+  pinnedAt: Schema.NullOr(Timestamp),
+  /** Why its tools could not be listed when that was last tried. */
+  lastError: Schema.NullOr(Schema.String),
+  createdBy: Schema.String,
+  createdAt: Timestamp,
+  updatedAt: Timestamp
+}).annotate({ identifier: "McpServer" })
+export type McpServer = typeof McpServer.Type
+
+/** Fills in every default. */
+export const defineMcpServer = (input: McpServerInput): McpServerConfig => ({
+  name: input.name,
+  transport: input.transport,
+  allowedTools: input.allowedTools ?? [],
+  idempotentTools: input.idempotentTools ?? [],
+  callTimeoutMs: input.callTimeoutMs ?? mcpServerBounds.defaultCallTimeoutMs,
+  enabled: input.enabled ?? true
+})
+
+/** Absent fields stay, null goes back to the default. */
+export const patchMcpServer = (config: McpServerConfig, patch: McpServerPatch): McpServerConfig =>
+  defineMcpServer({ ...config, ...patch })
+
+/** What a model sees of a foreign tool: both names, in the characters that every provider takes. */
+export const offeredNameOf = (server: string, tool: string): string =>
+  `${server}__${tool.replace(/[^A-Za-z0-9_-]/g, "_")}`.slice(0, mcpServerBounds.offeredNameMaxChars)
+
+export const isAllowedTool = (
+  { allowedTools }: Pick<McpServerConfig, "allowedTools">,
+  tool: string
+): boolean => allows(allowedTools, tool)
+
+/** Whether a call may be made again when nobody knows whether it was made. */
+export const mayCallAgain = (
+  { idempotentTools }: Pick<McpServerConfig, "idempotentTools">,
+  tool: Pick<PinnedTool, "name" | "isIdempotent" | "isReadOnly">
+): boolean => tool.isIdempotent || tool.isReadOnly || allows(idempotentTools, tool.name)
+
+/** Two allowed tools that a model could not tell apart. */
+export const findCollision = (
+  config: Pick<McpServerConfig, "allowedTools">,
+  tools: ReadonlyArray<Pick<PinnedTool, "name" | "offeredName">>
+): readonly [string, string] | undefined => {
+  const seen = new Map<string, string>()
+  for (const { name, offeredName } of tools) {
+    if (!isAllowedTool(config, name)) continue
+    const other = seen.get(offeredName)
+    if (other !== undefined) return [other, name]
+    seen.set(offeredName, name)
+  }
+  return undefined
+}

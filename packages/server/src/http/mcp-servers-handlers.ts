@@ -1,0 +1,79 @@
+/**
+ * The doors at which people say which foreign tools a project has.
+ *
+ * Flow: **http** → dispatch → run → tool → task
+ *
+ * Who may do it is asked first, then the server is looked at with no transaction
+ * open, and what that came to is kept in a transaction that asks again.
+ */
+import { Api } from "@tropism/api/api"
+import { Conflict, type InvalidInput } from "@tropism/api/problems"
+import type { McpServerId, ProjectId } from "@tropism/domain/ids"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { type KeptServer, type McpServerRefused, McpServers } from "../tool/mcp-servers.ts"
+import { type Keeping, ServerRegistry } from "../tool/server-registry.ts"
+import { inProject, reading } from "./access.ts"
+import { pageById } from "./paging.ts"
+import { invalid, keepable, orNotFound } from "./refusals.ts"
+
+const known = orNotFound("MCP server")
+
+export const mcpServersHandlers = HttpApiBuilder.group(Api, "mcpServers", (handlers) =>
+  handlers.handleAll({
+    create: Effect.fn("http.mcpServers.create")(function* ({ params, payload }) {
+      yield* keepable(payload)
+      const registry = yield* ServerRegistry
+      const by = yield* inProject(params.projectId, "admin", ({ userId }) => Effect.succeed(userId))
+      return yield* kept(params.projectId, registry.add(payload, by))
+    }),
+    list: Effect.fn("http.mcpServers.list")(function* ({ params, query }) {
+      const servers = yield* McpServers
+      return yield* reading(
+        params.projectId,
+        pageById(query, (before, limit) => servers.list(before, limit))
+      )
+    }),
+    get: Effect.fn("http.mcpServers.get")(function* ({ params }) {
+      const servers = yield* McpServers
+      return yield* known(reading(params.projectId, servers.get(params.mcpServerId)))
+    }),
+    update: Effect.fn("http.mcpServers.update")(function* ({ params, payload }) {
+      yield* keepable(payload)
+      const registry = yield* ServerRegistry
+      const before = yield* found(params)
+      return yield* kept(params.projectId, registry.change(before, payload))
+    }),
+    refresh: Effect.fn("http.mcpServers.refresh")(function* ({ params }) {
+      const registry = yield* ServerRegistry
+      const before = yield* found(params)
+      return yield* kept(params.projectId, registry.refresh(before))
+    }),
+    remove: Effect.fn("http.mcpServers.remove")(function* ({ params }) {
+      const servers = yield* McpServers
+      const removed = inProject(params.projectId, "admin", () => servers.delete(params.mcpServerId))
+      yield* known(Effect.map(removed, (done) => done || undefined))
+    })
+  })
+)
+
+/** The server as it is before it is changed, for somebody who may change it. */
+const found = Effect.fnUntraced(function* (params: {
+  readonly projectId: ProjectId
+  readonly mcpServerId: McpServerId
+}) {
+  const servers = yield* McpServers
+  const server: KeptServer = yield* known(
+    inProject(params.projectId, "admin", () => servers.find(params.mcpServerId))
+  )
+  return server
+})
+
+/** Keeps what a look came to. */
+const kept = (projectId: ProjectId, looked: Effect.Effect<Keeping, McpServerRefused>) =>
+  Effect.flatMap(Effect.mapError(looked, problemOf), (keeping) =>
+    inProject(projectId, "admin", () => Effect.mapError(keeping, problemOf))
+  )
+
+const problemOf = ({ detail, pointer, reason }: McpServerRefused): Conflict | InvalidInput =>
+  reason === "invalid" ? invalid(pointer, detail) : new Conflict({ reason, detail })

@@ -1,0 +1,62 @@
+/**
+ * Whether the arguments of a call fit what the tool's pinned schema says.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ *
+ * Judged before anything is started: a call that the server would refuse is not
+ * a call whose outcome somebody has to find out. Who is calling is never said in
+ * an argument that the schema does not have.
+ */
+import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker"
+import { findFault, isJsonObject, pointerStep } from "@tropism/domain/json"
+import type { PinnedTool } from "@tropism/domain/mcp-server"
+import { Result, type Schema } from "effect"
+import { type ChangeRefused, refused } from "../graph/refused.ts"
+import { lineOf } from "./foreign-fault.ts"
+
+/** Interprets schemas; the other validator of the SDK would make programs of a stranger's text. */
+const engine = new CfWorkerJsonSchemaValidator()
+
+/** Names that say who is calling, as people write them. */
+const identities: ReadonlySet<string> = new Set([
+  "userid",
+  "projectid",
+  "agentid",
+  "runid",
+  "tenantid",
+  "attempttoken",
+  "token",
+  "accesstoken",
+  "apikey",
+  "authorization",
+  "principal"
+])
+
+/** The first thing that is wrong with a call's arguments. */
+export const findArgumentsFault = (
+  { inputSchema }: Pick<PinnedTool, "inputSchema">,
+  args: Schema.Json
+): ChangeRefused | undefined => {
+  if (!isJsonObject(args)) return refused("invalid", "The arguments of a tool must be one JSON object")
+  const fault = findFault(args)
+  if (fault) return refused("invalid", fault.message, fault.pointer)
+  const known = isJsonObject(inputSchema["properties"]) ? inputSchema["properties"] : {}
+  const identity = Object.keys(args).find(
+    (name) => !Object.hasOwn(known, name) && identities.has(name.toLowerCase().replace(/[_-]/g, ""))
+  )
+  if (identity !== undefined)
+    return refused(
+      "invalid",
+      `Nobody says who is calling in an argument: leave ${identity} out`,
+      pointerStep(identity)
+    )
+  const judged = Result.try({
+    try: () => engine.getValidator({ ...inputSchema })(args),
+    catch: (error) => lineOf(String(error))
+  })
+  if (Result.isFailure(judged))
+    return refused("invalid", `The tool's schema cannot be used to check the arguments: ${judged.failure}`)
+  return judged.success.valid
+    ? undefined
+    : refused("invalid", `The arguments do not fit the tool's schema: ${lineOf(judged.success.errorMessage)}`)
+}

@@ -1,0 +1,177 @@
+/**
+ * Makes one call of a foreign tool: recorded as begun, made, recorded with its outcome.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ *
+ * No transaction is open while the server works, so a worker that dies leaves a
+ * call that has begun and no outcome. Whoever takes the run over finds that, and
+ * makes the call again only where the tool may be called twice; otherwise its
+ * outcome is unknown, and says so. Both records carry the attempt's token.
+ */
+import type { McpServerId } from "@tropism/domain/ids"
+import { isAllowedTool, mayCallAgain, type PinnedTool } from "@tropism/domain/mcp-server"
+import type { ToolCall } from "@tropism/domain/message"
+import { Context, Effect, Exit, Layer, Option, type Schema } from "effect"
+import type { LogEnd } from "../agent/appending.ts"
+import { CrashPoint } from "../crash-point.ts"
+import type { Authority } from "../graph/authority.ts"
+import { type ChangeRefused, refused } from "../graph/refused.ts"
+import { findArgumentsFault } from "./foreign-arguments.ts"
+import type { ForeignFault } from "./foreign-fault.ts"
+import { makeForeignRecords, type Settled } from "./foreign-records.ts"
+import { hasChanged, makeForeignWork } from "./foreign-work.ts"
+import type { KeptServer } from "./mcp-servers.ts"
+import type { AttemptLost, RunPrincipal } from "./principal.ts"
+import type { Outcome } from "./toolbox.ts"
+
+/** A foreign tool that an agent may use, as it was when its run was shown it. */
+export interface ForeignTool {
+  readonly server: Pick<KeptServer, "id" | "config">
+  readonly tool: PinnedTool
+}
+
+export class ForeignCalls extends Context.Service<
+  ForeignCalls,
+  {
+    /** Makes a call, or answers why it is not made; without a tool the sentence says what is wrong with the name. */
+    readonly call: (
+      principal: RunPrincipal,
+      call: ToolCall,
+      end: LogEnd,
+      wanted: ForeignTool | string
+    ) => Effect.Effect<Outcome, AttemptLost>
+  }
+>()("@tropism/server/tool/ForeignCalls") {
+  static readonly layer = Layer.effect(
+    ForeignCalls,
+    Effect.gen(function* () {
+      const { begin, look, settle } = yield* makeForeignRecords
+      const { make, ready } = yield* makeForeignWork
+
+      /** The two records of a call and the work between them. */
+      const through = Effect.fnUntraced(function* (
+        principal: RunPrincipal,
+        call: ToolCall,
+        end: LogEnd,
+        { server, tool, wasBegun }: Cleared
+      ) {
+        const connected = yield* Effect.result(ready(principal.projectId, server, tool))
+        if (connected._tag === "Failure") {
+          const settled = wasBegun ? unknownOutcome("", tool, server) : settledAs(connected.failure)
+          return yield* settle(principal, call, settled, { end, wasBegun })
+        }
+        const begun = wasBegun ? { appended: [], end } : yield* begin(principal, call, end, tool.isReadOnly)
+        yield* CrashPoint.hit("run.beforeForeignCall")
+        const exit = yield* make(connected.success, server, tool, call.arguments)
+        yield* CrashPoint.hit("run.afterForeignCall")
+        const settled = outcomeOf(exit, tool, server)
+        return yield* settle(principal, call, settled, {
+          end: begun.end,
+          wasBegun: true,
+          appended: begun.appended
+        })
+      }, Effect.scoped)
+
+      const call = Effect.fn("ForeignCalls.call")(function* (
+        principal: RunPrincipal,
+        call: ToolCall,
+        end: LogEnd,
+        wanted: ForeignTool | string
+      ) {
+        const serverId: McpServerId | undefined = typeof wanted === "string" ? undefined : wanted.server.id
+        const { authority, earlier, server } = yield* look(principal, call, serverId)
+        if (earlier && earlier.status !== "started")
+          return { status: earlier.status, result: earlier.result, appended: [] }
+        const cleared = clear(call, wanted, server, authority)
+        const wasBegun = earlier !== undefined
+        if (wasBegun && (!("tool" in cleared) || !mayCallAgain(cleared.server.config, cleared.tool)))
+          return yield* settle(
+            principal,
+            call,
+            unknownOutcome("The worker died during the call. ", undefined),
+            { end, wasBegun }
+          )
+        if (!("tool" in cleared)) return yield* settle(principal, call, refusalOf(cleared), { end, wasBegun })
+        return yield* through(principal, call, end, { ...cleared, wasBegun })
+      })
+
+      return ForeignCalls.of({ call })
+    })
+  )
+}
+
+/** A call that nothing speaks against. */
+interface Cleared {
+  readonly server: KeptServer
+  readonly tool: PinnedTool
+  readonly wasBegun: boolean
+}
+
+/** The gate: everything that can be said against a call before anybody is asked. */
+const clear = (
+  call: ToolCall,
+  wanted: ForeignTool | string,
+  server: KeptServer | undefined,
+  authority: Authority | undefined
+): Omit<Cleared, "wasBegun"> | ChangeRefused => {
+  if (typeof wanted === "string") return refused("notPermitted", wanted)
+  const { name } = wanted.server.config
+  if (!server?.config.enabled)
+    return refused("notPermitted", `The MCP server ${name} was removed or disabled`)
+  const tool = server.tools.find((pinned) => pinned.name === wanted.tool.name)
+  if (!tool || !isAllowedTool(server.config, tool.name))
+    return refused(
+      "notPermitted",
+      `The MCP server ${name} has no tool ${wanted.tool.name} for agents any more`
+    )
+  if (tool.changedAt !== null) return hasChanged(server, tool)
+  if (!authority?.isActive)
+    return refused("agentDisabled", "The agent is disabled or deleted: it may call nothing")
+  // A suggestion waits for a person; what a foreign tool does waits for nobody.
+  if (authority.executionMode === "suggest" && !tool.isReadOnly)
+    return refused(
+      "notPermitted",
+      `The agent may only suggest, and ${call.name} acts outside of the graph: it may call foreign tools that are read-only`
+    )
+  return findArgumentsFault(tool, call.arguments) ?? { server, tool }
+}
+
+const refusalOf = ({ detail, pointer, reason }: ChangeRefused): Settled => ({
+  status: reason === "notPermitted" || reason === "agentDisabled" ? "refused" : "failed",
+  result: { error: detail, reason, ...(pointer === undefined ? {} : { pointer }) }
+})
+
+/** A call that was not made, for a reason that the gate or the connection gives. */
+const settledAs = (why: ChangeRefused | ForeignFault): Settled =>
+  why._tag === "ChangeRefused"
+    ? refusalOf(why)
+    : { status: "failed", result: { error: why.message, reason: "unavailable" } }
+
+const unknownOutcome = (why: string, tool: PinnedTool | undefined, server?: KeptServer): Settled => ({
+  status: "unknown",
+  result: {
+    error: `${why}The outcome is unknown: it may or may not have happened.${
+      tool && server && mayCallAgain(server.config, tool)
+        ? " The tool may be called again."
+        : " Find out before you call it again."
+    }`,
+    reason: "unknownOutcome"
+  }
+})
+
+/** What the work came to. */
+const outcomeOf = (
+  exit: Exit.Exit<{ readonly isError: boolean; readonly result: Schema.Json }, ForeignFault>,
+  tool: PinnedTool,
+  server: KeptServer
+): Settled => {
+  if (exit._tag === "Success")
+    return exit.value.isError
+      ? { status: "failed", result: { error: exit.value.result, reason: "toolFailed" } }
+      : { status: "completed", result: exit.value.result }
+  const fault = Option.getOrUndefined(Exit.findErrorOption(exit))
+  if (fault?.outcome === "unmade") return settledAs(fault)
+  if (fault?.outcome === "answered")
+    return { status: "failed", result: { error: fault.message, reason: "toolFailed" } }
+  return unknownOutcome(fault ? `${fault.message}. ` : "", tool, server)
+}

@@ -1,0 +1,169 @@
+/**
+ * The two records of a foreign call: that it has begun, and what it came to.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ *
+ * Each is one transaction that holds the run, so only the attempt that has it
+ * writes, and in each the row and the event of the log go together.
+ */
+import type { McpServerId, ToolCallId } from "@tropism/domain/ids"
+import { eventNumber, type LoggedEvent, type NewEvent } from "@tropism/domain/context-event"
+import type { ToolCall } from "@tropism/domain/message"
+import { Effect, type Schema } from "effect"
+import type { LogEnd } from "../agent/appending.ts"
+import { CrashPoint } from "../crash-point.ts"
+import { Database, type ProjectTransaction } from "../database/database.ts"
+import { Authorities } from "../graph/authority.ts"
+import { Ids } from "../ids.ts"
+import { makeLogAppend } from "./log-append.ts"
+import { McpServers } from "./mcp-servers.ts"
+import { type AttemptLost, RunGuard, type RunPrincipal } from "./principal.ts"
+import { type CallStatus, ToolCalls } from "./tool-calls.ts"
+import type { Outcome } from "./toolbox.ts"
+
+/** What a call came to. */
+export interface Settled {
+  readonly status: Exclude<CallStatus, "started" | "abandoned">
+  readonly result: Schema.Json
+}
+
+/** What is there already when an outcome is recorded. */
+export interface Before {
+  /** Where the caller last saw its log end. */
+  readonly end: LogEnd
+  readonly wasBegun: boolean
+  /** What this call has added to the log so far. */
+  readonly appended?: ReadonlyArray<LoggedEvent>
+}
+
+export const makeForeignRecords = Effect.gen(function* () {
+  const database = yield* Database
+  const authorities = yield* Authorities
+  const servers = yield* McpServers
+  const guard = yield* RunGuard
+  const toolCalls = yield* ToolCalls
+  const ids = yield* Ids
+  const append = yield* makeLogAppend
+
+  /** A transaction in which only the attempt that has the run writes. */
+  const held = <A>(
+    principal: RunPrincipal,
+    effect: Effect.Effect<A, never, ProjectTransaction>
+  ): Effect.Effect<A, AttemptLost> =>
+    database.inProject(principal.projectId, Effect.andThen(guard.hold(principal), effect))
+
+  /** What is known of a call, of its server and of its agent at this moment. */
+  const look = (principal: RunPrincipal, call: ToolCall, serverId: McpServerId | undefined) =>
+    held(
+      principal,
+      Effect.gen(function* () {
+        const earlier = yield* toolCalls.find(principal.runId, call.id)
+        const server = serverId === undefined ? undefined : yield* servers.find(serverId)
+        const authority = yield* authorities.of(principal.agentId)
+        return { earlier, server, authority }
+      })
+    )
+
+  const keep = Effect.fnUntraced(function* (
+    principal: RunPrincipal,
+    call: ToolCall,
+    status: CallStatus,
+    result: Schema.Json,
+    decision: "execute" | "refuse" | null
+  ) {
+    const { agentId, contextName, runId, userId } = principal
+    const id = (yield* ids.next) as ToolCallId
+    const { arguments: args, id: callId, name: tool } = call
+    yield* toolCalls.keep({
+      id,
+      runId,
+      agentId,
+      userId,
+      contextName,
+      callId,
+      tool,
+      arguments: args,
+      status,
+      decision,
+      result,
+      reads: []
+    })
+  })
+
+  /** Records that a call has begun; answers where the log ends then. */
+  const begin = (principal: RunPrincipal, call: ToolCall, end: LogEnd, isReadOnly: boolean) =>
+    held(
+      principal,
+      Effect.gen(function* () {
+        yield* keep(principal, call, "started", null, isReadOnly ? null : "execute")
+        const appended = yield* append(principal, end, [startedEvent(call)])
+        yield* CrashPoint.hit("tool.beforeCommit")
+        return { appended, end: endAfter(end, appended) }
+      })
+    ).pipe(Effect.tap(() => CrashPoint.hit("tool.afterCommit")))
+
+  /** Records what a call came to. */
+  const settle = (
+    principal: RunPrincipal,
+    call: ToolCall,
+    { result, status }: Settled,
+    { appended = [], end, wasBegun }: Before
+  ): Effect.Effect<Outcome, AttemptLost> =>
+    held(
+      principal,
+      Effect.gen(function* () {
+        if (wasBegun) yield* toolCalls.end(principal.runId, call.id, status, result)
+        else yield* keep(principal, call, status, result, status === "refused" ? "refuse" : null)
+        const events = [...(wasBegun ? [] : [startedEvent(call)]), endedEvent(call, status, result)]
+        const added = yield* append(principal, end, events)
+        yield* CrashPoint.hit("tool.beforeCommit")
+        return { status, result, appended: joined(appended, added) }
+      })
+    ).pipe(
+      Effect.tap(() => CrashPoint.hit("tool.afterCommit")),
+      Effect.tap(() => (status === "refused" ? logRefusal(principal, call, result) : Effect.void))
+    )
+
+  return { look, begin, settle }
+})
+
+const logRefusal = ({ agentId, agentName, runId }: RunPrincipal, call: ToolCall, result: Schema.Json) =>
+  Effect.logError("A call of a foreign tool was refused", {
+    agent: agentName,
+    agentId,
+    runId,
+    tool: call.name,
+    result
+  })
+
+const startedEvent = ({ arguments: args, id: callId, name: tool }: ToolCall): NewEvent => ({
+  type: "ToolCallStartedEvent",
+  callId,
+  tool,
+  arguments: args
+})
+
+const endedEvent = (
+  { id: callId, name: tool }: ToolCall,
+  status: CallStatus,
+  result: Schema.Json
+): NewEvent =>
+  status === "completed"
+    ? { type: "ToolCallCompletedEvent", callId, tool, result }
+    : { type: "ToolCallFailedEvent", callId, tool, error: result }
+
+/** The log's end behind what was appended; a turn neither begins nor ends in a call. */
+const endAfter = (end: LogEnd, appended: ReadonlyArray<LoggedEvent>): LogEnd => {
+  const last = appended.at(-1)
+  return last ? { ...end, lastNumber: eventNumber(last.id) } : end
+}
+
+/** Both parts where nothing stands between them; else nothing, and the log is read again. */
+const joined = (
+  before: ReadonlyArray<LoggedEvent>,
+  after: ReadonlyArray<LoggedEvent>
+): ReadonlyArray<LoggedEvent> => {
+  const [last, first] = [before.at(-1), after[0]]
+  if (!last || !first) return after
+  return eventNumber(first.id) === eventNumber(last.id) + 1 ? [...before, ...after] : []
+}

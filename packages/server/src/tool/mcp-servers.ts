@@ -1,0 +1,231 @@
+/**
+ * The foreign servers of a project: definitions, and what each listed when somebody looked.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ *
+ * Rows only; nobody is connected to here. A change names the version that it was
+ * made from, so that of two changes begun together the second is told.
+ */
+import type { McpServerId, ProjectId, UserId } from "@tropism/domain/ids"
+import { isAllowedTool, type McpServer, McpServerConfig, PinnedTool } from "@tropism/domain/mcp-server"
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+import { foreignLimits } from "../limits.ts"
+import { lineOf } from "./foreign-fault.ts"
+
+/** A server as it is kept. */
+export interface KeptServer {
+  readonly id: McpServerId
+  readonly version: number
+  readonly config: McpServerConfig
+  readonly tools: ReadonlyArray<PinnedTool>
+}
+
+/** What a look at a server came to. */
+export interface Look {
+  /** What it listed; absent where that is not known, and what was pinned before stays. */
+  readonly tools?: ReadonlyArray<PinnedTool>
+  /** Why its tools, or some of them, are not known. */
+  readonly error: string | null
+}
+
+/** Why a server is not kept. */
+export class McpServerRefused extends Schema.TaggedError<McpServerRefused>()("McpServerRefused", {
+  reason: Schema.Literals(["invalid", "nameTaken", "version", "state"]),
+  pointer: Schema.String,
+  detail: Schema.String
+}) {}
+
+type Read<A> = Effect.Effect<A, never, ProjectTransaction>
+type Written<A> = Effect.Effect<A, McpServerRefused, ProjectTransaction>
+
+export class McpServers extends Context.Service<
+  McpServers,
+  {
+    readonly create: (
+      id: McpServerId,
+      config: McpServerConfig,
+      look: Look | undefined,
+      by: UserId
+    ) => Written<McpServer>
+    /** Keeps a definition, and what a look at it came to, in place of the version that it was made from. */
+    readonly replace: (
+      before: KeptServer,
+      config: McpServerConfig,
+      look: Look | undefined
+    ) => Written<McpServer>
+    /** Marks tools of which the server says something else now. */
+    readonly markChanged: (server: KeptServer, names: ReadonlyArray<string>) => Read<void>
+    /** False when there is no such server. */
+    readonly delete: (id: McpServerId) => Read<boolean>
+    readonly get: (id: McpServerId) => Read<McpServer | undefined>
+    readonly find: (id: McpServerId) => Read<KeptServer | undefined>
+    /** The servers that are enabled. */
+    readonly enabled: Read<ReadonlyArray<KeptServer>>
+    /** Newest first. */
+    readonly list: (before: string | undefined, limit: number) => Read<ReadonlyArray<McpServer>>
+  }
+>()("@tropism/server/tool/McpServers") {
+  static readonly layer = Layer.effect(
+    McpServers,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      const create = Effect.fn("McpServers.create")(function* (
+        id: McpServerId,
+        config: McpServerConfig,
+        look: Look | undefined,
+        by: UserId
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        yield* checkRoom(projectId)
+        const { error, isPinned, tools } = columnsOf(look)
+        const [row] = yield* sql<ServerRow>`
+          insert into kb.mcp_servers (id, project_id, name, config, enabled, tools, pinned_at, last_error, created_by)
+          values (${id}, ${projectId}, ${config.name}, ${JSON.stringify(config)}::text::jsonb, ${config.enabled}, ${tools}::text::jsonb,
+            case when ${isPinned} then now() end, ${error}, ${by})
+          on conflict (project_id, name) do nothing returning *`
+        return row ? yield* toServer(row) : yield* nameTaken(config.name)
+      }, orDie)
+
+      /** The project's row is held, so that two requests do not both take the last place. */
+      const checkRoom = Effect.fnUntraced(function* (projectId: ProjectId) {
+        yield* sql`select 1 from kb.projects where id = ${projectId} for no key update`
+        const [kept] = yield* sql<{ count: number }>`
+          select count(*)::int as count from kb.mcp_servers where project_id = ${projectId}`
+        if ((kept?.count ?? 0) >= foreignLimits.serversPerProject)
+          return yield* new McpServerRefused({
+            reason: "state",
+            pointer: "",
+            detail: `The project has ${foreignLimits.serversPerProject} MCP servers, as many as it may have: remove one first`
+          })
+      })
+
+      const replace = Effect.fn("McpServers.replace")(function* (
+        before: KeptServer,
+        config: McpServerConfig,
+        look: Look | undefined
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const { error, isPinned, tools } = columnsOf(look)
+        if (config.name !== before.config.name) {
+          const [taken] =
+            yield* sql`select 1 from kb.mcp_servers where project_id = ${projectId} and name = ${config.name}`
+          if (taken) return yield* nameTaken(config.name)
+        }
+        const [row] = yield* sql<ServerRow>`
+          update kb.mcp_servers set name = ${config.name}, config = ${JSON.stringify(config)}::text::jsonb, enabled = ${config.enabled},
+            version = version + 1, updated_at = now(),
+            tools = case when ${isPinned} then ${tools}::text::jsonb else tools end,
+            pinned_at = case when ${isPinned} then now() else pinned_at end,
+            last_error = case when ${look !== undefined} then ${error} else last_error end
+          where id = ${before.id} and project_id = ${projectId} and version = ${before.version} returning *`
+        return row
+          ? yield* toServer(row)
+          : yield* new McpServerRefused({
+              reason: "version",
+              pointer: "",
+              detail: "Somebody else has changed this server meanwhile: read it again"
+            })
+      }, orDie)
+
+      const markChanged = Effect.fn("McpServers.markChanged")(function* (
+        { id, version }: KeptServer,
+        names: ReadonlyArray<string>
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        yield* sql`
+          update kb.mcp_servers server set updated_at = now(), tools = (
+            select coalesce(jsonb_agg(case when tool->>'name' = any(${names}::text[]) and tool->>'changedAt' is null
+              then tool || jsonb_build_object('changedAt', to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) else tool end
+              order by place), '[]')
+            from jsonb_array_elements(server.tools) with ordinality as listed(tool, place))
+          where id = ${id} and project_id = ${projectId} and version = ${version}`
+      }, orDie)
+
+      const remove = Effect.fn("McpServers.delete")(function* (id: McpServerId) {
+        const { projectId } = yield* ProjectTransaction
+        const rows =
+          yield* sql`delete from kb.mcp_servers where id = ${id} and project_id = ${projectId} returning id`
+        return rows.length > 0
+      }, orDie)
+
+      const row = Effect.fnUntraced(function* (id: McpServerId) {
+        const { projectId } = yield* ProjectTransaction
+        const [found] = yield* sql<ServerRow>`
+          select * from kb.mcp_servers where id = ${id} and project_id = ${projectId}`
+        return found
+      }, orDie)
+
+      const get = (id: McpServerId) =>
+        Effect.flatMap(row(id), (found) => (found ? toServer(found) : Effect.succeed(undefined)))
+
+      const find = (id: McpServerId) =>
+        Effect.flatMap(row(id), (found) => (found ? toKept(found) : Effect.succeed(undefined)))
+
+      const enabled = Effect.gen(function* () {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<ServerRow>`
+          select * from kb.mcp_servers where project_id = ${projectId} and enabled order by name`
+        return yield* Effect.forEach(rows, toKept)
+      }).pipe(orDie)
+
+      const list = Effect.fn("McpServers.list")(function* (before: string | undefined, limit: number) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<ServerRow>`
+          select * from kb.mcp_servers where project_id = ${projectId}
+            and id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"} order by id desc limit ${limit}`
+        return yield* Effect.forEach(rows, toServer)
+      }, orDie)
+
+      return McpServers.of({ create, replace, markChanged, delete: remove, get, find, enabled, list })
+    })
+  )
+}
+
+interface ServerRow {
+  readonly id: McpServerId
+  readonly version: number
+  readonly config: unknown
+  readonly tools: unknown
+  readonly pinnedAt: Date | null
+  readonly lastError: string | null
+  readonly createdBy: string
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
+const nameTaken = (name: string) =>
+  new McpServerRefused({
+    reason: "nameTaken",
+    pointer: "/name",
+    detail: `There is already an MCP server named ${name}`
+  })
+
+const columnsOf = (look: Look | undefined) => ({
+  isPinned: look?.tools !== undefined,
+  tools: JSON.stringify(look?.tools ?? []),
+  error: typeof look?.error === "string" ? lineOf(look.error) : null
+})
+
+const decodeConfig = Schema.decodeUnknownEffect(McpServerConfig)
+const decodeTools = Schema.decodeUnknownEffect(Schema.Array(PinnedTool))
+
+const toKept = Effect.fnUntraced(function* (row: ServerRow): Effect.fn.Return<KeptServer> {
+  const config = yield* Effect.orDie(decodeConfig(row.config))
+  const tools = yield* Effect.orDie(decodeTools(row.tools))
+  return { id: row.id, version: row.version, config, tools }
+})
+
+const toServer = (row: ServerRow): Effect.Effect<McpServer> =>
+  Effect.map(toKept(row), ({ config, tools }) => ({
+    id: row.id,
+    ...config,
+    tools: tools.map((tool) => ({ ...tool, isAllowed: isAllowedTool(config, tool.name) })),
+    pinnedAt: row.pinnedAt?.toISOString() ?? null,
+    lastError: row.lastError,
+    createdBy: row.createdBy,
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString()
+  }))

@@ -1,0 +1,139 @@
+/**
+ * Adds, changes and looks again at foreign servers, as people ask for it.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ *
+ * A look connects and lists before the transaction that keeps what it came to.
+ * A server that cannot be reached is kept with the reason and offers what was
+ * pinned before: nothing, when it is new.
+ */
+import type { McpServerId, UserId } from "@tropism/domain/ids"
+import {
+  defineMcpServer,
+  findCollision,
+  type McpServer,
+  type McpServerConfig,
+  type McpServerInput,
+  type McpServerPatch,
+  patchMcpServer
+} from "@tropism/domain/mcp-server"
+import { findMcpServerFault } from "@tropism/domain/mcp-server-faults"
+import { canonicalJson } from "@tropism/domain/json"
+import { Context, Effect, Layer } from "effect"
+import type { ProjectTransaction } from "../database/database.ts"
+import { Ids } from "../ids.ts"
+import { ForeignConnections } from "./foreign-connections.ts"
+import { checkPermit } from "./foreign-permit.ts"
+import { type KeptServer, type Look, McpServerRefused, McpServers } from "./mcp-servers.ts"
+import { pinTools } from "./pinning.ts"
+
+/** Keeps what a look came to, in a transaction of the caller's. */
+export type Keeping = Effect.Effect<McpServer, McpServerRefused, ProjectTransaction>
+
+export class ServerRegistry extends Context.Service<
+  ServerRegistry,
+  {
+    /** Looks at a new server and answers how it is kept. */
+    readonly add: (input: McpServerInput, by: UserId) => Effect.Effect<Keeping, McpServerRefused>
+    /** Looks again where the server is another one now. */
+    readonly change: (before: KeptServer, patch: McpServerPatch) => Effect.Effect<Keeping, McpServerRefused>
+    /** Looks again, and pins what is listed now. */
+    readonly refresh: (before: KeptServer) => Effect.Effect<Keeping, McpServerRefused>
+  }
+>()("@tropism/server/tool/ServerRegistry") {
+  static readonly layer = Layer.effect(
+    ServerRegistry,
+    Effect.gen(function* () {
+      const connections = yield* ForeignConnections
+      const servers = yield* McpServers
+      const ids = yield* Ids
+      const context = yield* Effect.context<never>()
+
+      /** Connects anew, lists and lets go. */
+      const look = Effect.fn("ServerRegistry.look")(function* (id: McpServerId, config: McpServerConfig) {
+        const whom = { id, config }
+        yield* connections.drop(whom)
+        const listed = Effect.scoped(Effect.flatMap(connections.get(whom), ({ client }) => client.listTools))
+        return yield* Effect.match(listed, {
+          onFailure: ({ message }): Look => ({ error: message }),
+          onSuccess: (listed): Look => {
+            const { leftOut, tools } = pinTools(config.name, listed)
+            return {
+              tools,
+              error:
+                leftOut.length === 0 ? null : `Left out, for nobody could offer them: ${leftOut.join(", ")}`
+            }
+          }
+        })
+      })
+
+      const check = Effect.fnUntraced(function* (config: McpServerConfig) {
+        const fault = findMcpServerFault(config)
+        if (fault) return yield* invalid(fault.pointer, fault.message)
+        yield* checkPermit(config.transport).pipe(
+          Effect.provideContext(context),
+          Effect.mapError(
+            ({ message }) => new McpServerRefused({ reason: "state", pointer: "/transport", detail: message })
+          )
+        )
+      })
+
+      const checkNames = (
+        config: McpServerConfig,
+        found: Look | undefined,
+        before: KeptServer | undefined
+      ) => {
+        const collision = findCollision(config, found?.tools ?? before?.tools ?? [])
+        return collision
+          ? invalid(
+              "/allowedTools",
+              `A model could not tell ${collision[0]} and ${collision[1]} apart: allow one of them`
+            )
+          : Effect.void
+      }
+
+      const add = Effect.fn("ServerRegistry.add")(function* (input: McpServerInput, by: UserId) {
+        const config = defineMcpServer(input)
+        yield* check(config)
+        const id = (yield* ids.next) as McpServerId
+        const found = config.enabled ? yield* look(id, config) : undefined
+        yield* checkNames(config, found, undefined)
+        return servers.create(id, config, found, by)
+      })
+
+      const change = Effect.fn("ServerRegistry.change")(function* (
+        before: KeptServer,
+        patch: McpServerPatch
+      ) {
+        const config = patchMcpServer(before.config, patch)
+        // What was allowed once never stands in the way of disabling it.
+        if (config.enabled || patch.transport !== undefined || patch.name !== undefined) yield* check(config)
+        const isOther =
+          config.name !== before.config.name ||
+          canonicalJson(config.transport) !== canonicalJson(before.config.transport)
+        const found = isOther && config.enabled ? yield* look(before.id, config) : undefined
+        // What another server listed says nothing of this one.
+        const kept: Look | undefined = isOther ? { tools: [], error: null, ...found } : undefined
+        yield* checkNames(config, kept, before)
+        return servers.replace(before, config, kept)
+      })
+
+      const refresh = Effect.fn("ServerRegistry.refresh")(function* (before: KeptServer) {
+        if (!before.config.enabled)
+          return yield* new McpServerRefused({
+            reason: "state",
+            pointer: "",
+            detail: `The server ${before.config.name} is disabled: enable it first`
+          })
+        const found = yield* look(before.id, before.config)
+        yield* checkNames(before.config, found, before)
+        return servers.replace(before, before.config, found)
+      })
+
+      return ServerRegistry.of({ add, change, refresh })
+    })
+  )
+}
+
+const invalid = (pointer: string, detail: string) =>
+  Effect.fail(new McpServerRefused({ reason: "invalid", pointer, detail }))

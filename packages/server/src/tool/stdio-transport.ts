@@ -1,0 +1,142 @@
+/**
+ * A program whose standard streams carry MCP, one message a line.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ *
+ * The SDK's own transport ends the program and not what the program has started.
+ * Here each program leads a process group, and the group goes with it. Effect's
+ * ChildProcess would need a platform service that this stage does without.
+ */
+import { type ChildProcessByStdio, spawn } from "node:child_process"
+import type { Readable, Writable } from "node:stream"
+import {
+  type JSONRPCMessage,
+  ReadBuffer,
+  serializeMessage,
+  type Transport
+} from "@modelcontextprotocol/client"
+import { Deferred, Effect, Result, type Scope } from "effect"
+import { foreignLimits } from "../limits.ts"
+
+export interface ProgramToRun {
+  readonly command: string
+  readonly args: ReadonlyArray<string>
+  /** The whole environment of the program. */
+  readonly env: Readonly<Record<string, string>>
+  /** Told each line that the program writes to its error stream. */
+  readonly onLine: (line: string) => void
+}
+
+type Child = ChildProcessByStdio<Writable, Readable, Readable>
+
+/** Starts a program when the SDK says so, until the scope ends: then nothing of it is left. */
+export const stdioTransport = (program: ProgramToRun): Effect.Effect<Transport, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const exited = Deferred.makeUnsafe<void>()
+    let child: Child | undefined
+    yield* Effect.addFinalizer(() =>
+      child?.pid === undefined ? Effect.void : endGroup(child, child.pid, Deferred.await(exited))
+    )
+    const transport: StdioShaped = {
+      // By this field and the next the SDK knows that silence means an old server here, and no outage.
+      stderr: null,
+      get pid() {
+        return child?.pid ?? null
+      },
+      start: () =>
+        new Promise((resolve, reject) => {
+          child = launch(program, transport, () => Deferred.doneUnsafe(exited, Effect.void))
+          child.on("spawn", () => resolve())
+          child.on("error", reject)
+        }),
+      send: (message) => write(child, message),
+      close: () => {
+        child?.stdin.end()
+        return Promise.resolve()
+      }
+    }
+    return transport
+  })
+
+interface StdioShaped extends Transport {
+  readonly stderr: null
+  readonly pid: number | null
+}
+
+/** Starts the program and hands on what it says; `onEnd` hears once that it has ended, or could not start. */
+const launch = (
+  { args, command, env, onLine }: ProgramToRun,
+  transport: Transport,
+  onEnd: () => boolean
+): Child => {
+  const child = spawn(command, [...args], { env, stdio: ["pipe", "pipe", "pipe"], detached: true })
+  const ended = () => {
+    if (onEnd()) transport.onclose?.()
+  }
+  const complain = (error: unknown) =>
+    transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
+  // Whoever inherited the streams may hold them open: the end of the program is the end.
+  child.on("exit", ended)
+  child.on("error", ended)
+  for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", complain)
+  const read = reader(transport, complain)
+  child.stdout.on("data", (chunk: Buffer) => {
+    if (!read(chunk)) child.kill("SIGKILL")
+  })
+  const split = lineSplitter(onLine)
+  child.stderr.on("data", (chunk: Buffer) => split(chunk.toString("utf8")))
+  return child
+}
+
+/** Reads messages out of what comes in; false when one is larger than any may be. */
+const reader = (transport: Transport, complain: (error: unknown) => void) => {
+  const buffer = new ReadBuffer({ maxBufferSize: foreignLimits.messageMaxBytes })
+  return (chunk: Buffer): boolean => {
+    const appended = Result.try(() => buffer.append(chunk))
+    if (Result.isFailure(appended)) return false
+    for (;;) {
+      // A line that is no message is passed over: programs print greetings.
+      const read = Result.try(() => buffer.readMessage())
+      if (Result.isFailure(read)) complain(read.failure)
+      else if (read.success === null) return true
+      else transport.onmessage?.(read.success)
+    }
+  }
+}
+
+const write = (child: Child | undefined, message: JSONRPCMessage): Promise<void> =>
+  new Promise((resolve, reject) => {
+    if (!child || child.exitCode !== null || child.stdin.destroyed) reject(new Error("The program has ended"))
+    else child.stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()))
+  })
+
+/** Calls back with whole lines, each cut to its bound. */
+const lineSplitter = (onLine: (line: string) => void) => {
+  let rest = ""
+  return (text: string): void => {
+    const lines = (rest + text).split("\n")
+    rest = (lines.pop() ?? "").slice(0, foreignLimits.logLineMaxChars)
+    for (const line of lines) onLine(line.slice(0, foreignLimits.logLineMaxChars))
+  }
+}
+
+/** Ends a program and its group: by the end of its input, by a signal, by force. */
+const endGroup = (child: Child, pid: number, exited: Effect.Effect<void>) => {
+  const patiently = Effect.timeoutOption(exited, foreignLimits.endGraceMs)
+  return Effect.sync(() => child.stdin.end()).pipe(
+    Effect.andThen(patiently),
+    Effect.andThen(signalGroup(pid, "SIGTERM")),
+    Effect.andThen(patiently),
+    Effect.andThen(signalGroup(pid, "SIGKILL")),
+    Effect.andThen(
+      Effect.sync(() => {
+        child.stdout.destroy()
+        child.stderr.destroy()
+      })
+    )
+  )
+}
+
+/** A group of which nobody is left is no error. */
+const signalGroup = (pid: number, signal: "SIGTERM" | "SIGKILL") =>
+  Effect.ignore(Effect.try({ try: () => process.kill(-pid, signal), catch: (error) => error }))
