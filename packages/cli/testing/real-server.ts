@@ -52,5 +52,5 @@ export const start = (data: string, port = "0") =>
       })
     const tropism = (...args: ReadonlyArray<string>) =>
       invokeWith({ TROPISM_DATA: data }, ...args, "--url", ready.url)
-    return { server, url: ready.url, get, all, tropism }
+    return { server, url: ready.url, token, get, all, tropism }
   })

@@ -25,11 +25,12 @@ if (mode === "garbage") {
   process.stdout.write("Welcome to the story server!\n[1, 2, 3]\n")
   process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", id: 999, result: { surprise: true } })}\n`)
 }
-if (mode === "stubborn") {
+// A call that still waits for its gate must not keep a program alive whose reader is gone.
+if (mode !== "stubborn") process.stdin.on("end", () => process.kill(process.pid, "SIGKILL"))
+else {
   const child = spawn("sleep", ["600"], { stdio: "ignore" })
   note({ child: child.pid })
   process.on("SIGTERM", () => undefined)
-  process.stdin.on("end", () => undefined).resume()
   child.ref()
 }
 if (mode === "silent") process.stdin.resume()
