@@ -6,6 +6,7 @@
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AgentsApi } from "./agents-api.ts"
+import { AttachmentsApi } from "./attachments-api.ts"
 import { RequestProblems } from "./authorization.ts"
 import { ChainsApi } from "./chains-api.ts"
 import { ExplanationsApi } from "./explanations-api.ts"
@@ -39,6 +40,7 @@ export class Api extends HttpApi.make("tropism")
   .add(RunsApi)
   .add(RunRecordsApi)
   .add(ContextsApi)
+  .add(AttachmentsApi)
   .add(TasksApi)
   .add(WebhooksApi)
   .add(DeliveriesApi)

@@ -2,7 +2,14 @@
  * Runs and contexts: what agents did, step by step, and the log it is told in.
  */
 import { AgentId, ProjectId, RunId, Timestamp, ToolCallId, UserId } from "@tropism/domain/ids"
-import { ContextEvent, ContextName, RequestedToolCall, UserMessageEvent } from "@tropism/domain/context-event"
+import { Digest, FileName } from "@tropism/domain/attachment"
+import {
+  ContextEvent,
+  ContextName,
+  FileAttachmentEvent,
+  RequestedToolCall,
+  UserMessageEvent
+} from "@tropism/domain/context-event"
 import { Run, RunStatus, Trigger } from "@tropism/domain/run"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
@@ -129,12 +136,27 @@ export const ForkInput = Schema.Struct({
 
 export const ContextInput = Schema.Struct({ name: ContextName, agentId: AgentId })
 
-/** An event that somebody adds; `triggersAgentTurn` is true for a message unless it says otherwise (S004-R21, R23). */
-export const EventInput = Schema.Struct({
+const triggersAgentTurn = Schema.optional(Schema.NullOr(Schema.Boolean))
+
+/** Something said; it triggers a turn unless it says otherwise (S004-R21, R23). */
+export const MessageInput = Schema.Struct({
   type: UserMessageEvent.fields.type,
   content: Schema.String.check(Schema.isBetweenLength(1, 100_000)),
-  triggersAgentTurn: Schema.optional(Schema.NullOr(Schema.Boolean))
-}).annotate({ identifier: "EventInput" })
+  triggersAgentTurn
+}).annotate({ identifier: "MessageInput" })
+
+/** A file that was sent to `/attachments`, or one that the server fetches; it triggers a turn only where it says so (S004-R25). */
+export const FileInput = Schema.Struct({
+  type: FileAttachmentEvent.fields.type,
+  attachment: Schema.optional(Schema.NullOr(Digest)),
+  url: Schema.optional(Schema.NullOr(Schema.String.check(Schema.isBetweenLength(1, 2_000)))),
+  fileName: Schema.optional(Schema.NullOr(FileName)),
+  triggersAgentTurn
+}).annotate({ identifier: "FileInput" })
+export type FileInput = typeof FileInput.Type
+
+/** An event that somebody adds. */
+export const EventInput = Schema.Union([MessageInput, FileInput]).annotate({ identifier: "EventInput" })
 export type EventInput = typeof EventInput.Type
 
 export class ContextsApi extends HttpApiGroup.make("contexts")

@@ -8,6 +8,7 @@
  */
 import { Option, Schema } from "effect"
 import { AgentName } from "./agent.ts"
+import { Digest, MimeType } from "./attachment.ts"
 import { RunId, Timestamp } from "./ids.ts"
 import { Usage } from "./run.ts"
 
@@ -69,6 +70,21 @@ export class UserMessageEvent extends Schema.Class<UserMessageEvent>("UserMessag
   type: Schema.tag("UserMessageEvent"),
   ...base,
   content: Text
+}) {}
+
+/** A file for the agent; its bytes lie under their digest (S004-R25). */
+export class FileAttachmentEvent extends Schema.Class<FileAttachmentEvent>("FileAttachmentEvent")({
+  type: Schema.tag("FileAttachmentEvent"),
+  ...base,
+  /** Where it came from: somebody sent it, or it was fetched. */
+  source: Schema.Union([
+    Schema.Struct({ type: Schema.Literal("upload") }),
+    Schema.Struct({ type: Schema.Literal("url"), url: Schema.String })
+  ]),
+  mimeType: MimeType,
+  fileName: Schema.NullOr(Schema.String),
+  digest: Digest,
+  sizeBytes: Schema.Int
 }) {}
 
 export const RequestedToolCall = Schema.Struct({
@@ -214,6 +230,7 @@ export const ContextEvent = Schema.Union([
   ContextForkedEvent,
   SystemPromptEvent,
   UserMessageEvent,
+  FileAttachmentEvent,
   AssistantMessageEvent,
   SetLlmConfigEvent,
   SetTimeoutEvent,

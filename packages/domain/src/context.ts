@@ -13,6 +13,7 @@ import {
   type ContextEvent,
   type ContextEventId,
   eventNumber,
+  type FileAttachmentEvent,
   type FlowStepStartedEvent,
   type LoggedEvent,
   type SoftStopEvent,
@@ -20,7 +21,8 @@ import {
   UnknownEvent
 } from "./context-event.ts"
 import { exitLoopTool, type FlowProgress } from "./flow.ts"
-import type { Message, ToolCall } from "./message.ts"
+import { attachmentRef } from "./attachment.ts"
+import type { Message, ToolCall, UserPart } from "./message.ts"
 import { noRepetition, type Repetition, warned, withCall, withError } from "./repetition.ts"
 import { addUsage, type Usage } from "./run.ts"
 import { newRun, type RunProgress } from "./run-progress.ts"
@@ -149,6 +151,11 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
         ...state,
         heldMessages: [...state.heldMessages, { role: "user", content: event.content }]
       })
+    case "FileAttachmentEvent":
+      return silently({
+        ...state,
+        heldMessages: [...state.heldMessages, { role: "user", content: [filePart(event)] }]
+      })
     case "SoftStopEvent":
       return softStop(state, event)
     case "LoopWarningEvent":
@@ -195,6 +202,13 @@ const release = ({ state, said }: Step): Step => {
     return { state, said }
   return { state: { ...state, heldMessages: [] }, said: [...said, ...state.heldMessages] }
 }
+
+const filePart = ({ digest, fileName, mimeType }: FileAttachmentEvent): UserPart => ({
+  type: "file",
+  mediaType: mimeType,
+  ...(fileName === null ? {} : { fileName }),
+  data: attachmentRef(digest)
+})
 
 /** An instruction is for the turn that is open: it waits for pending calls only. */
 const instruct = (state: State, content: string): Step =>

@@ -16,9 +16,19 @@ export interface ToolCall {
 
 export type Message =
   | { readonly role: "system"; readonly content: string }
-  | { readonly role: "user"; readonly content: string }
+  | { readonly role: "user"; readonly content: string | ReadonlyArray<UserPart> }
   | { readonly role: "assistant"; readonly content: ReadonlyArray<AssistantPart> }
   | { readonly role: "tool"; readonly content: ReadonlyArray<ToolResultPart> }
+
+export type UserPart =
+  | { readonly type: "text"; readonly text: string }
+  /** A file; `data` names it by its digest until a model is shown its bytes. */
+  | {
+      readonly type: "file"
+      readonly mediaType: string
+      readonly fileName?: string
+      readonly data: string
+    }
 
 export type AssistantPart =
   | { readonly type: "text"; readonly text: string }

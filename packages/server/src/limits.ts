@@ -228,6 +228,13 @@ export const foreignLimits = {
 
 /** Of `agent/`: contexts and those who listen to them. */
 export const agentLimits = {
+  /** Of one file that an agent is shown. */
+  fileMaxBytes: 10_485_760,
+  /** From the request for a file to its last byte. */
+  fileFetchTimeoutMs: 20_000,
+  fileMaxRedirects: 3,
+  /** Bytes of files in one prompt; older ones are only named. */
+  promptFilesMaxBytes: 20_971_520,
   /** Instants of a schedule that are told ahead. */
   previewFires: 5,
   /** Events that one slow listener may be behind before it reads from the log instead. */

@@ -9,6 +9,7 @@
  */
 import { Effect, Layer } from "effect"
 import { Agents } from "./agent/agents.ts"
+import { Attachments } from "./agent/attachments.ts"
 import { agentAuthority } from "./agent/authorities.ts"
 import { Contexts } from "./agent/contexts.ts"
 import { Declarations } from "./agent/declarations.ts"
@@ -94,7 +95,7 @@ const ground = Layer.provideMerge(
 )
 const agents = Layer.provideMerge(
   Layer.mergeAll(Versions.layer, Declarations.layer),
-  Layer.provideMerge(Layer.mergeAll(Agents.layer, Contexts.layer, authorities), ground)
+  Layer.provideMerge(Layer.mergeAll(Agents.layer, Contexts.layer, Attachments.layer, authorities), ground)
 )
 const reads = Layer.provideMerge(Layer.mergeAll(Objects.layer, Relationships.layer), agents)
 const graph = Layer.provideMerge(

@@ -9,6 +9,7 @@
  */
 import { RequestJudgement } from "@tropism/api/authorization"
 import { BodyTooLarge, InvalidInput, MalformedRequest } from "@tropism/api/problems"
+import { attachmentMaxBytes } from "@tropism/api/attachments-api"
 import { importMaxBytes, lockfileMaxBytes } from "@tropism/api/transfer-api"
 import { textFault } from "@tropism/domain/json"
 import { scanJson } from "@tropism/domain/json-text"
@@ -19,7 +20,7 @@ import { httpLimits } from "../limits.ts"
 export const layerRequestJudgement = Layer.succeed(RequestJudgement, (httpEffect, { endpoint }) =>
   judgeQuery.pipe(
     Effect.andThen(judgeEncoding),
-    Effect.andThen(endpoint.identifier === "import" ? judgeFile : judgeBody),
+    Effect.andThen(judges[endpoint.identifier] ?? judgeBody),
     Effect.andThen(httpEffect)
   )
 )
@@ -53,15 +54,23 @@ export const judgeEncoding = Effect.gen(function* () {
     })
 })
 
-const judgeFile = Effect.gen(function* () {
+const judgeFile = Effect.fnUntraced(function* (maxBytesOf: (url: string) => number) {
   const { headers, url } = yield* HttpServerRequest.HttpServerRequest
   if (!/^application\/octet-stream\s*(?:;|$)/i.test(headers["content-type"] ?? ""))
     return yield* new MalformedRequest({
       detail: "Send the file as the body, with the header content-type: application/octet-stream"
     })
-  const maxBytes = /[?&]format=package-lock(?:&|$)/.test(url) ? lockfileMaxBytes : importMaxBytes
+  const maxBytes = maxBytesOf(url)
   if (Number(headers["content-length"] ?? 0) > maxBytes) return yield* tooLarge(maxBytes)
 })
+
+/** The requests whose body is a file, by their names in the contract. */
+const judges: Readonly<Record<string, ReturnType<typeof judgeFile>>> = {
+  import: judgeFile((url) =>
+    /[?&]format=package-lock(?:&|$)/.test(url) ? lockfileMaxBytes : importMaxBytes
+  ),
+  attach: judgeFile(() => attachmentMaxBytes)
+}
 
 /** Reads the body once; the contract decodes the same bytes afterwards. */
 export const judgeBody = Effect.gen(function* () {

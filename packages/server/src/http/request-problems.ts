@@ -50,7 +50,7 @@ type Problem = NotFound | InvalidInput | ServerFault | BodyTooLarge | MalformedR
 const problemFor = <E>(error: E): Effect.Effect<never, Problem | E> => {
   if (HttpApiError.HttpApiSchemaError.is(error)) return problemOf(error)
   if (HttpApiError.HttpApiPayloadTooLarge.is(error))
-    return Effect.fail(new BodyTooLarge({ detail: "The file is larger than an import takes" }))
+    return Effect.fail(new BodyTooLarge({ detail: "The file is larger than this door takes" }))
   return Effect.fail(error)
 }
 

@@ -9,6 +9,7 @@ import { HttpIncomingMessage } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { httpLimits } from "../limits.ts"
 import { agentsHandlers } from "./agents-handlers.ts"
+import { attachmentsHandlers } from "./attachments-handlers.ts"
 import { chainsHandlers } from "./chains-handlers.ts"
 import { layerAuthorization } from "./authorization.ts"
 import { explanationsHandlers } from "./explanations-handlers.ts"
@@ -48,6 +49,7 @@ const handlers = Layer.mergeAll(
   runsHandlers,
   runRecordsHandlers,
   contextsHandlers,
+  attachmentsHandlers,
   tasksHandlers,
   webhooksHandlers,
   deliveriesHandlers,

@@ -24,6 +24,7 @@ import { makePartialText } from "./partial-text.ts"
 import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
 import { summaryOf } from "./sentences.ts"
+import { makeShownFiles } from "./shown-files.ts"
 import { makeWriting } from "./writing.ts"
 
 export const makeModelStep = Effect.gen(function* () {
@@ -31,6 +32,7 @@ export const makeModelStep = Effect.gen(function* () {
   const contexts = yield* Contexts
   const modelCalls = yield* ModelCalls
   const { append, appendAndEnd } = yield* makeWriting
+  const { withFiles } = yield* makeShownFiles
   const { finish, pause, softStop } = yield* makeRests
 
   const requestModel = Effect.fn("Actor.requestModel")(function* (
@@ -51,7 +53,8 @@ export const makeModelStep = Effect.gen(function* () {
     const tries: Array<ModelTry> = []
     const step = stepOf(run, context, offered, tries)
     const listener: Listener = { heard: partial.heard, tried: (each) => tries.push(each) }
-    const asked = askModel(model, run, context, offered, listener).pipe(
+    const messages = yield* withFiles(run.projectId, context.messages)
+    const asked = askModel(model, run, { ...context, messages }, offered, listener).pipe(
       Effect.provideService(Contexts, contexts),
       Effect.tapError(() => modelCalls.keepUnanswered(step)),
       Effect.raceFirst(partial.keep)

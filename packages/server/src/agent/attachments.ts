@@ -1,0 +1,81 @@
+/**
+ * The files of a project, each kept once under the digest of its bytes.
+ *
+ * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
+ *
+ * A file is never changed and never executed; what names it is an event, so a
+ * fork and a replay share it. Whether somebody may see it is not asked here.
+ */
+import type { Attachment, Digest } from "@tropism/domain/attachment"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+
+/** A file with its bytes. */
+export interface KeptFile extends Attachment {
+  readonly bytes: Uint8Array
+}
+
+type InProject<A> = Effect.Effect<A, never, ProjectTransaction>
+
+export class Attachments extends Context.Service<
+  Attachments,
+  {
+    /** Keeps a file; one that is kept already stays as it is. */
+    readonly keep: (file: KeptFile) => InProject<void>
+    readonly find: (digest: Digest) => InProject<Attachment | undefined>
+    /** How many bytes each of these files has. */
+    readonly sizes: (digests: ReadonlyArray<Digest>) => InProject<ReadonlyMap<Digest, number>>
+    /** The files of these digests with their bytes, in one question. */
+    readonly load: (digests: ReadonlyArray<Digest>) => InProject<ReadonlyMap<Digest, KeptFile>>
+  }
+>()("@tropism/server/agent/Attachments") {
+  static readonly layer = Layer.effect(
+    Attachments,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      const keep = Effect.fn("Attachments.keep")(function* ({
+        bytes,
+        digest,
+        mimeType,
+        sizeBytes
+      }: KeptFile) {
+        const { projectId } = yield* ProjectTransaction
+        yield* sql`
+          insert into kb.attachments (project_id, digest, mime_type, size_bytes, bytes)
+          values (${projectId}, ${digest}, ${mimeType}, ${sizeBytes}, decode(${Buffer.from(bytes).toString("base64")}::text, 'base64'))
+          on conflict do nothing`
+      }, orDie)
+
+      const find = Effect.fn("Attachments.find")(function* (digest: Digest) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<Attachment>`
+          select digest, mime_type, size_bytes from kb.attachments where project_id = ${projectId} and digest = ${digest}`
+        return row
+      }, orDie)
+
+      const sizes = Effect.fn("Attachments.sizes")(function* (digests: ReadonlyArray<Digest>) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<Attachment>`
+          select digest, size_bytes from kb.attachments where project_id = ${projectId} and digest = any(${digests}::text[])`
+        return new Map(rows.map(({ digest, sizeBytes }) => [digest, sizeBytes]))
+      }, orDie)
+
+      const load = Effect.fn("Attachments.load")(function* (digests: ReadonlyArray<Digest>) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<Attachment & { readonly base64: string }>`
+          select digest, mime_type, size_bytes, encode(bytes, 'base64') as base64 from kb.attachments
+          where project_id = ${projectId} and digest = any(${digests}::text[])`
+        return new Map(
+          rows.map(({ base64, ...file }) => [
+            file.digest,
+            { ...file, bytes: new Uint8Array(Buffer.from(base64, "base64")) }
+          ])
+        )
+      }, orDie)
+
+      return Attachments.of({ keep, find, sizes, load })
+    })
+  )
+}
