@@ -9,6 +9,7 @@ import { appendFile } from "node:fs/promises"
 import { parseArgs } from "node:util"
 import { openRows } from "./database.ts"
 import { doorsOf } from "./doors.ts"
+import { measureEngine } from "./engine.ts"
 import { type Figure, jsonLine, tableOf } from "./figures.ts"
 import { measureFloor } from "./floor.ts"
 import {
@@ -27,7 +28,8 @@ const parts: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
   writes: measureWrites,
   reactions: measureReactions,
   crowds: measureCrowds,
-  past: measurePast
+  past: measurePast,
+  engine: measureEngine
 }
 
 const whole: Size = {
@@ -36,9 +38,22 @@ const whole: Size = {
   burst: 1_000,
   crowds: [10, 100, 1_000],
   past: 100_000,
-  idleMs: 20_000
+  idleMs: 20_000,
+  steps: 1_000,
+  heldRuns: 14,
+  queuedRuns: 1_000
 }
-const small: Size = { writesMs: 200, steadySeconds: 1, burst: 20, crowds: [3], past: 50, idleMs: 200 }
+const small: Size = {
+  writesMs: 200,
+  steadySeconds: 1,
+  burst: 20,
+  crowds: [3],
+  past: 50,
+  idleMs: 200,
+  steps: 40,
+  heldRuns: 3,
+  queuedRuns: 10
+}
 
 const { values } = parseArgs({
   options: {

@@ -29,10 +29,15 @@ export interface Size {
   readonly crowds: ReadonlyArray<number>
   readonly past: number
   readonly idleMs: number
+  /** Of the run whose steps are compared. */
+  readonly steps: number
+  /** Runs that work at once, no more than a server's hands for one project; and runs that wait behind them. */
+  readonly heldRuns: number
+  readonly queuedRuns: number
 }
 
 /** How long a load's reactions may take to complete after its last write. */
-const patienceMs = 300_000
+export const patienceMs = 300_000
 
 /** Graph writes per second, with nobody who reacts. */
 export const measureWrites = async ({ send, report, floor, size }: Bench): Promise<void> => {

@@ -4,19 +4,28 @@
  * Everything comes by the environment (HOST, PORT, TROPISM_DATA, TROPISM_TOKEN);
  * one line of JSON on standard output says where it listens. Its log begins at
  * warnings and goes to standard error, so that a run with errors in it is seen.
+ * Asked by SIGUSR2, it says in another line how much its heap holds.
  */
+import { heapStats } from "bun:jsc"
 import { NodeRuntime } from "@effect/platform-node"
 import { Effect, Logger, Redacted, References } from "effect"
 import { serve } from "@tropism/server/main"
 
 const { HOST = "127.0.0.1", PORT = "0", TROPISM_DATA = ".tropism", TROPISM_TOKEN = "" } = process.env
 
+const say = (line: unknown): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
+
+process.on("SIGUSR2", () => {
+  Bun.gc(true)
+  say({ heapBytes: heapStats().heapSize })
+})
+
 serve({
   host: HOST,
   port: Number(PORT),
   dataFolder: TROPISM_DATA,
   token: Redacted.make(TROPISM_TOKEN),
-  onReady: ({ url }) => Effect.sync(() => void process.stdout.write(`${JSON.stringify({ url })}\n`))
+  onReady: ({ url }) => Effect.sync(() => say({ url }))
 }).pipe(
   Effect.provideService(References.MinimumLogLevel, "Warn"),
   Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),

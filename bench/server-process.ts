@@ -20,6 +20,8 @@ export interface ServerProcess {
   readonly serverUrl: Redacted.Redacted<string>
   /** Processor milliseconds so far: of the server, and of PostgreSQL. */
   readonly cpuMs: () => Promise<{ readonly server: number; readonly postgres: number }>
+  /** Bytes that the server's heap holds, after what nobody needs is gone. */
+  readonly heapBytes: () => Promise<number>
   readonly stop: () => Promise<void>
 }
 
@@ -41,7 +43,8 @@ export const startServerProcess = async (): Promise<ServerProcess> => {
     await child.exited
     await rm(dataFolder, { recursive: true, force: true })
   }
-  const url = await firstLine(child.stdout).catch(async (error: unknown) => {
+  const nextLine = linesOf(child.stdout)
+  const url = await nextLine().catch(async (error: unknown) => {
     await stop()
     throw error
   })
@@ -56,17 +59,29 @@ export const startServerProcess = async (): Promise<ServerProcess> => {
     ownerUrl: login(ownerRole, record.passwords.owner),
     serverUrl: login(serverRole, record.passwords.server),
     cpuMs: async () => ({ server: (await cpuOf(child.pid)).ms, postgres: await cpuOfFamily(postmaster) }),
+    heapBytes: async () => {
+      child.kill("SIGUSR2")
+      return JSON.parse(await nextLine()).heapBytes
+    },
     stop
   }
 }
 
-const firstLine = async (stream: ReadableStream<Uint8Array>): Promise<string> => {
+/** Reads a stream line by line. */
+const linesOf = (stream: ReadableStream<Uint8Array>): (() => Promise<string>) => {
+  const reader = stream.getReader()
+  const decoder = new TextDecoder()
   let text = ""
-  for await (const chunk of stream) {
-    text += new TextDecoder().decode(chunk)
-    if (text.includes("\n")) return text.slice(0, text.indexOf("\n"))
+  return async () => {
+    while (!text.includes("\n")) {
+      const { done, value } = await reader.read()
+      if (done) throw new Error("The server ended before it had answered")
+      text += decoder.decode(value, { stream: true })
+    }
+    const [line = "", ...rest] = text.split("\n")
+    text = rest.join("\n")
+    return line
   }
-  throw new Error("The server ended before it was ready")
 }
 
 /** Linux counts in hundredths of a second. */

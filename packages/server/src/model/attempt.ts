@@ -71,10 +71,22 @@ export const attempt = (model: AskedModel, request: ModelRequest): Stream.Stream
     )
   })
 
-const decodeMessages = Schema.decodeUnknownEffect(Prompt.Prompt)
+const decodeMessage = Schema.decodeUnknownEffect(Prompt.Message)
 
-const decodePrompt = (messages: ModelRequest["messages"]): Effect.Effect<Prompt.Prompt, AiError.AiError> =>
-  Effect.mapError(decodeMessages({ content: messages }), () =>
+/** A message never changes, and each request of a run sends all that went before again: those need not be decoded again. */
+const decodedMessages = new WeakMap<ModelRequest["messages"][number], Prompt.Message>()
+
+const decodePrompt = Effect.fnUntraced(
+  function* (messages: ModelRequest["messages"]) {
+    const decoded: Array<Prompt.Message> = []
+    for (const message of messages) {
+      const known = decodedMessages.get(message) ?? (yield* decodeMessage(message))
+      decodedMessages.set(message, known)
+      decoded.push(known)
+    }
+    return Prompt.fromMessages(decoded)
+  },
+  Effect.mapError(() =>
     AiError.make({
       module: "model",
       method: "attempt",
@@ -83,6 +95,7 @@ const decodePrompt = (messages: ModelRequest["messages"]): Effect.Effect<Prompt.
       })
     })
   )
+)
 
 const streamParts = (model: AskedModel, prompt: Prompt.Prompt, request: ModelRequest) =>
   model.languageModel.streamText({
