@@ -5,7 +5,7 @@
  *
  * Every part is found by the root through an index, so the cost follows the
  * chain and not what lies beside it. Nothing is counted here that decides
- * anything: the caps are judged on the row under lock, in `chains.ts`.
+ * anything: the caps are judged on the row under lock, in `run/chain-places.ts`.
  */
 import type { Chain, ChainLink, ChainTask } from "@tropism/api/chains-api"
 import { microsPerDollar, nothingUsed } from "@tropism/domain/chain"

@@ -18,7 +18,7 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
 import { Runs } from "../run/runs.ts"
-import { Admission, type TriggerRefused } from "./admission.ts"
+import { Admission, type TriggerRefused } from "../run/admission.ts"
 
 /** Why a delivery with a good signature begins nothing. */
 export class DeliveryRefused extends Schema.TaggedError<DeliveryRefused>()("DeliveryRefused", {

@@ -22,8 +22,8 @@ import { Outbox } from "../outbox/outbox.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { type NewEntry, ProcessingLog } from "../run/processing-log.ts"
 import { Runs } from "../run/runs.ts"
-import { Admission, type TriggerRefused } from "./admission.ts"
-import { takePlaces } from "./chains.ts"
+import { Admission, type TriggerRefused } from "../run/admission.ts"
+import { takePlaces } from "../run/chain-places.ts"
 import { type HandledEvent, reactionRun } from "./reaction-run.ts"
 
 /** Why an entry cannot be tried again. */

@@ -21,7 +21,7 @@ import { runLimits } from "../limits.ts"
 import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
 import type { NewRun } from "../run/claimed-run.ts"
 import { Runs } from "../run/runs.ts"
-import { Admission, type TriggerRefused } from "./admission.ts"
+import { Admission, type TriggerRefused } from "../run/admission.ts"
 
 export class Triggers extends Context.Service<
   Triggers,

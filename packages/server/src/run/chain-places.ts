@@ -1,11 +1,11 @@
 /**
  * Counts how many runs each chain has led to, and stops at its caps.
  *
- * Flow: graph → outbox → **dispatch** → run → tool → task
+ * Flow: graph → outbox → dispatch → **run** → tool → task
  *
  * The count is a row under lock: it survives restarts, approvals and retries,
- * and two dispatchers cannot both take the last place. What a chain has spent on
- * models stands in the same row; `run/spending.ts` adds to it.
+ * and two who begin runs cannot both take the last place. What a chain has spent on
+ * models stands in the same row; `spending.ts` adds to it.
  */
 import { type ChainUse, findReachedCap, nothingUsed, type ReachedCap } from "@tropism/domain/chain"
 import type { GraphEventId } from "@tropism/domain/ids"
@@ -13,7 +13,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
-import { type UseRow, toUse } from "../run/spending.ts"
+import { type UseRow, toUse } from "./spending.ts"
 
 /** Takes places for runs in the chains of their roots, in order; answers for each run the caps that refused it, by root. */
 export const takePlaces = Effect.fn("takePlaces")(function* (

@@ -1,16 +1,16 @@
 /**
- * Decides whether a door may trigger an agent now, and how often.
+ * Decides whether a door, or another agent, may begin runs of an agent now, and how many.
  *
- * Flow: graph → outbox → **dispatch** → run → tool → task
+ * Flow: graph → outbox → dispatch → **run** → tool → task
  *
- * The agent's row is locked before its runs are counted, so two doors cannot
+ * The agent's row is locked before its runs are counted, so two callers cannot
  * both take the last place. What an event wakes is never refused here: it waits.
  */
 import type { AgentId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
-import { KillSwitches } from "../run/kill-switches.ts"
+import { KillSwitches } from "./kill-switches.ts"
 
 /** Why an agent is not triggered; nothing was queued. */
 export class TriggerRefused extends Schema.TaggedError<TriggerRefused>()("TriggerRefused", {
