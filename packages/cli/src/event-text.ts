@@ -52,6 +52,10 @@ export const triggerText = (run: Run): string => {
   return run.trigger.dueAt === undefined ? run.trigger.type : `${run.trigger.type} ${run.trigger.dueAt}`
 }
 
+/** The agent of a run, behind a mark for each run above it. */
+export const runAgentText = (run: Run): string =>
+  run.spawnDepth === 0 ? run.agentName : `${"└".repeat(run.spawnDepth)} ${run.agentName}`
+
 /** What a context event says, after its type: the text, the tool, the reason. */
 export const contextEventText = (event: ContextFeedEvent): string =>
   cutEnd(printable(rawText(event)), longestText)

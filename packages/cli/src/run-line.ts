@@ -9,7 +9,7 @@ import type { Run } from "@tropism/domain/run"
 import { Effect, Schema } from "effect"
 import type { Access } from "./access.ts"
 import { shortId } from "./change-text.ts"
-import { triggerText } from "./event-text.ts"
+import { runAgentText, triggerText } from "./event-text.ts"
 import { limits } from "./limits.ts"
 import { type Paint, paintState } from "./terminal/paint.ts"
 import { displayWidth, cutEnd, cutStart, pad, printable } from "./terminal/text.ts"
@@ -34,7 +34,7 @@ export const renderRunLine = (
 ): string => {
   const { run } = line
   const facts = [
-    pad(cutEnd(run.agentName, agentColumns), agentColumns),
+    pad(cutEnd(runAgentText(run), agentColumns), agentColumns),
     pad(cutStart(printable(line.subject), subjectColumns), subjectColumns),
     paintState(paint, run.status)(pad(run.status, statusColumns)),
     pad(run.durationMs === null ? "" : formatDuration(run.durationMs), durationColumns, "right")

@@ -120,7 +120,62 @@ export const choosesToSuggest = (
 ): boolean => {
   if (mode === "suggest" || intent.suggest) return true
   if (mode === "execute") return false
-  const threshold = policy?.confidenceThreshold ?? hybridDefaults.confidenceThreshold
-  const always = policy?.alwaysSuggest ?? hybridDefaults.alwaysSuggest
-  return always.includes(kind) || intent.confidence === null || intent.confidence < threshold
+  return (
+    alwaysSuggestOf(policy).includes(kind) ||
+    intent.confidence === null ||
+    intent.confidence < thresholdOf(policy)
+  )
+}
+
+const thresholdOf = (policy: HybridPolicy | null): number =>
+  policy?.confidenceThreshold ?? hybridDefaults.confidenceThreshold
+
+const alwaysSuggestOf = (policy: HybridPolicy | null): ReadonlyArray<ChangeKind> =>
+  policy?.alwaysSuggest ?? hybridDefaults.alwaysSuggest
+
+/** What an agent's definition lets it do to the graph. */
+export interface Powers {
+  readonly executionMode: ExecutionMode
+  readonly hybridPolicy: HybridPolicy | null
+  readonly capabilities: Capabilities | null
+}
+
+/**
+ * What an agent may do that acts for another: what both of them may.
+ *
+ * **Details** A flag is denied where either denies it, a type allowed where both allow it. The mode is the narrower of the
+ * two: suggest, then hybrid, then execute. Where both are hybrid the higher threshold holds, and what either of them always
+ * suggests is suggested.
+ */
+export const narrow = (own: Powers, above: Powers): Powers => {
+  const narrower = breadth[own.executionMode] <= breadth[above.executionMode] ? own : above
+  return {
+    executionMode: narrower.executionMode,
+    hybridPolicy:
+      own.executionMode === above.executionMode
+        ? narrowPolicy(own.hybridPolicy, above.hybridPolicy)
+        : narrower.hybridPolicy,
+    capabilities: narrowCapabilities(own.capabilities, above.capabilities)
+  }
+}
+
+const breadth: Readonly<Record<ExecutionMode, number>> = { suggest: 0, hybrid: 1, execute: 2 }
+
+const narrowPolicy = (own: HybridPolicy | null, above: HybridPolicy | null): HybridPolicy | null =>
+  own === null && above === null
+    ? null
+    : {
+        confidenceThreshold: Math.max(thresholdOf(own), thresholdOf(above)),
+        alwaysSuggest: [...new Set([...alwaysSuggestOf(own), ...alwaysSuggestOf(above)])]
+      }
+
+const narrowCapabilities = (own: Capabilities | null, above: Capabilities | null): Capabilities | null => {
+  if (own === null || above === null) return own ?? above
+  const [ours, theirs] = [own.allowedObjectTypes ?? null, above.allowedObjectTypes ?? null]
+  const denied = Object.values(flags).filter((flag) => own[flag] === false || above[flag] === false)
+  return {
+    ...Object.fromEntries(denied.map((flag) => [flag, false])),
+    allowedObjectTypes:
+      ours === null || theirs === null ? (ours ?? theirs) : ours.filter((type) => theirs.includes(type))
+  }
 }

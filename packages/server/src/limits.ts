@@ -173,6 +173,14 @@ export const runLimits = {
   rememberedToolLists: 1_000,
   /** Of what a step said, as the list of steps tells it. */
   stepTextMaxChars: 500,
+  /** Runs that spawned one another in a row: the last of them spawns none. */
+  spawnMaxDepth: 3,
+  /** Of a run's summary, as the run that spawned it reads it. */
+  reportMaxChars: 8_000,
+  /** Names that a refusal of a spawn, or the list of agents that may be spawned, tells. */
+  spawnableAgents: 100,
+  /** Runs below an ended one that are looked up at once, to be cancelled one after the other. */
+  cancelBatchRuns: 100,
   errorMaxChars: 2_000,
   /** How long a manual trigger waits for its run. */
   triggerWaitMs: 60_000,

@@ -50,6 +50,7 @@ import { WakeUps } from "./outbox/wake-ups.ts"
 import { Actor } from "./run/actor.ts"
 import { AgentDays } from "./run/agent-days.ts"
 import { childRuns } from "./run/children.ts"
+import { Descendants } from "./run/descendants.ts"
 import { Endings } from "./run/endings.ts"
 import { KillSwitches } from "./run/kill-switches.ts"
 import { ModelCallReading } from "./run/model-call-reading.ts"
@@ -112,7 +113,6 @@ const transfer = Layer.mergeAll(Importer.layer, LineImporter.layer, Exporter.lay
 const records = Layer.provideMerge(
   Layer.mergeAll(
     Tasks.layer,
-    ToolCalls.layer,
     Runs.layer,
     AgentDays.layer,
     ModelCalls.layer,
@@ -120,13 +120,14 @@ const records = Layer.provideMerge(
     StepReading.layer,
     ProcessingLog.layer,
     WaitingEntries.layer,
-    Verifier.layer
+    Verifier.layer,
+    Admission.layer
   ),
-  transfer
+  Layer.provideMerge(ToolCalls.layer, transfer)
 )
 const tools = Layer.provideMerge(
-  Layer.mergeAll(GraphEffects.layer, runGuard, childRuns, questions, Endings.layer),
-  records
+  Layer.mergeAll(GraphEffects.layer, runGuard, childRuns, questions, Descendants.layer),
+  Layer.provideMerge(Endings.layer, records)
 )
 const foreignTools = Layer.mergeAll(ForeignCalls.layer, ForeignOffers.layer, ServerRegistry.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(ForeignConnections.layer, McpServers.layer)),
@@ -148,7 +149,7 @@ const dispatch = Layer.mergeAll(
   Webhooks.layer,
   Deliveries.layer,
   Sweeps.layer
-).pipe(Layer.provideMerge(Admission.layer))
+)
 
 /** Every service; it needs SQL, models and ids. */
 export const platformLayer = Layer.provideMerge(dispatch, runs)

@@ -21,6 +21,23 @@ describe("tropism runs", () => {
     })
   )
 
+  it.live("marks the runs that other runs spawned", () =>
+    Effect.gen(function* () {
+      const spawned = { agentName: "helper", parentRunId: id("run", 1) }
+      const server = yield* fakeServer({
+        runs: [run(3, { ...spawned, spawnDepth: 2 }), run(2, { ...spawned, spawnDepth: 1 }), run(1)]
+      })
+      const { out } = yield* invoke(server, "runs")
+      expect(out.slice(1).map((line) => /^\S+ {2}(.*?) {2,}completed/.exec(line)?.[1])).toEqual([
+        "└└ helper",
+        "└ helper",
+        run(1).agentName
+      ])
+      yield* invoke(server, "runs", "--parent", id("run", 1))
+      expect(server.requests.at(-1)?.line).toContain(`parentRunId=${id("run", 1)}`)
+    })
+  )
+
   it.live("filters by state and by the agent's name", () =>
     Effect.gen(function* () {
       const server = yield* fakeServer({

@@ -7,7 +7,7 @@ import { Clock, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { findAgent } from "../agents-by-name.ts"
 import { inProject, readPages } from "../access.ts"
-import { contextEventName, contextEventText, triggerText } from "../event-text.ts"
+import { contextEventName, contextEventText, runAgentText, triggerText } from "../event-text.ts"
 import { type Fact, printFacts, printOr, printRecords } from "../print-records.ts"
 import { type Paint, paintState } from "../terminal/paint.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -27,15 +27,21 @@ const list = Command.make(
       Flag.withDescription("Only runs of this agent, by name or id"),
       Flag.optional
     ),
+    parent: Flag.String("parent").pipe(
+      Flag.withDescription("Only runs that this run spawned"),
+      Flag.withSchema(RunId),
+      Flag.optional
+    ),
     limit: limitFlag
   },
-  ({ agent, limit, status }) =>
+  ({ agent, limit, parent, status }) =>
     inProject((access) =>
       Effect.gen(function* () {
         const { paint } = yield* Screen
         const now = yield* Clock.currentTimeMillis
         const filter = {
           ...(Option.isSome(status) ? { status: [status.value] } : {}),
+          ...(Option.isSome(parent) ? { parentRunId: parent.value } : {}),
           ...(Option.isSome(agent) ? { agentId: (yield* findAgent(access, agent.value)).id } : {})
         }
         const { hasMore, items } = yield* readPages(
@@ -48,7 +54,7 @@ const list = Command.make(
           nothing: "There is no such run.",
           columns: [
             { title: "RUN", cell: (run) => run.id, paint: () => paint.dim },
-            { title: "AGENT", cell: (run) => run.agentName },
+            { title: "AGENT", cell: runAgentText },
             { title: "STATUS", cell: (run) => run.status, paint: (run) => paintState(paint, run.status) },
             { title: "TRIGGER", cell: triggerText },
             { title: "STEPS", align: "right", cell: (run) => String(run.stepCount) },
@@ -131,6 +137,7 @@ export const runFacts = (run: Run, toolCallCount: number, paint: Paint): Readonl
     run.pauseReason === null ? run.status : `${run.status} (${run.pauseReason})`,
     paintState(paint, run.status)
   ],
+  ["Spawned by", run.parentRunId ?? ""],
   ["Trigger", triggerText(run)],
   ["Model", run.model ?? ""],
   [

@@ -145,6 +145,15 @@ export const speaksOf = (definition: AgentDefinition, name: (typeof rootNames)[n
   )
 }
 
+/** The fields of `input` that prompts name, [] where they speak of it as a whole; undefined where they do not speak of it. */
+export const inputFieldsOf = (templates: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
+  const spoken = templates
+    .flatMap((template) => Result.getOrElse(pathsOf(template), () => []))
+    .filter(([root]) => root === "input")
+  if (spoken.length === 0) return undefined
+  return [...new Set(spoken.flatMap(([, field]) => (typeof field === "string" ? [field] : [])))]
+}
+
 /** The names that a template speaks of, each with what it asks of it; what is only known at run time is no text. */
 const pathsOf = (template: string): Result.Result<ReadonlyArray<ReadonlyArray<unknown>>, string> =>
   Result.try({ try: () => engine.globalVariableSegmentsSync(template), catch: messageOf })

@@ -13,6 +13,7 @@ import { SqlClient } from "effect/sql"
 import { Database, orDie } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { share } from "../outbox/wake-ups.ts"
+import { Descendants } from "../run/descendants.ts"
 import { Endings } from "../run/endings.ts"
 import { KillSwitches } from "../run/kill-switches.ts"
 import { ProcessingLog } from "../run/processing-log.ts"
@@ -29,6 +30,8 @@ export class Sweeps extends Context.Service<
     readonly forgetOld: Effect.Effect<number>
     /** Lets runs follow the kill switches, should the program that turned one have died before they did. */
     readonly followSwitches: Effect.Effect<number>
+    /** Ends runs that nobody above them wants, and lets those go on whose time is up while they wait for others; answers how many. */
+    readonly followParents: Effect.Effect<number>
     /** Lets waiting entries go that are parked behind nothing; answers how many. */
     readonly letGoParked: Effect.Effect<number>
   }
@@ -39,6 +42,7 @@ export class Sweeps extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const database = yield* Database
       const endings = yield* Endings
+      const descendants = yield* Descendants
       const log = yield* ProcessingLog
       const switches = yield* KillSwitches
       const waiting = yield* WaitingEntries
@@ -64,6 +68,16 @@ export class Sweeps extends Context.Service<
         )
         const counts = yield* Effect.forEach(projects, ({ projectId }) =>
           share("Stuck detector", projectId, database.inProject(projectId, endings.abandonStuck))
+        )
+        return counts.reduce((sum, count) => sum + count, 0)
+      })
+
+      const followParents = Effect.gen(function* () {
+        const projects = yield* orDie(
+          sql<{ projectId: ProjectId }>`select project_id from kb.projects_with_due_waits() as project_id`
+        )
+        const counts = yield* Effect.forEach(projects, ({ projectId }) =>
+          share("Waits' sweep", projectId, descendants.sweep(projectId))
         )
         return counts.reduce((sum, count) => sum + count, 0)
       })
@@ -96,14 +110,26 @@ export class Sweeps extends Context.Service<
           every("The kill switches' sweep", runLimits.switchIntervalMs, followSwitches, (count) =>
             Effect.logWarning(`${count} runs had not followed a kill switch and do now`)
           ),
+          every("The waits' sweep", runLimits.sweepIntervalMs, followParents, (count) =>
+            Effect.logInfo(
+              `${count} runs had used their time while they waited, or were wanted by no run above them`
+            )
+          ),
           every("The parked entries' sweep", runLimits.stuckIntervalMs, letGoParked, (count) =>
             Effect.logWarning(`${count} waiting entries were parked behind nothing and go on now`)
           )
         ],
-        { concurrency: 4 }
+        { concurrency: "unbounded" }
       ).pipe(Effect.andThen(Effect.never))
 
-      return Sweeps.of({ run, abandonStuck, forgetOld: forgetBatches, followSwitches, letGoParked })
+      return Sweeps.of({
+        run,
+        abandonStuck,
+        forgetOld: forgetBatches,
+        followSwitches,
+        followParents,
+        letGoParked
+      })
     })
   )
 }

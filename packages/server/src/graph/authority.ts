@@ -5,27 +5,43 @@
  *
  * Agents are kept by a stage that the graph does not know; whoever assembles
  * the platform fills this port. Authority is judged at the write and not at the
- * start of a run: a person who takes a right away has taken it away at once.
+ * start of a run: a person who takes a right away has taken it away at once. In a
+ * run that another spawned it is no more than every agent above it has.
  */
-import type { Capabilities, ExecutionMode, HybridPolicy } from "@tropism/domain/capability"
-import type { AgentId } from "@tropism/domain/ids"
+import type { Powers } from "@tropism/domain/capability"
+import type { AgentId, RunId } from "@tropism/domain/ids"
 import { Context, type Effect } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
 
-export interface Authority {
+/** What an agent may do in one of its runs. */
+export interface Authority extends Powers {
   readonly agentId: AgentId
   readonly name: string
-  readonly executionMode: ExecutionMode
-  readonly hybridPolicy: HybridPolicy | null
-  readonly capabilities: Capabilities | null
-  /** False for an agent that is disabled or deleted: it may write nothing. */
+  /** The names of the agents whose runs led to this run by spawning: it may do no more than each of them. */
+  readonly actsFor: ReadonlyArray<string>
+  /** False when the agent, or one that it acts for, is disabled or deleted: it may write nothing. */
   readonly isActive: boolean
 }
 
 export class Authorities extends Context.Service<
   Authorities,
   {
-    /** What the agent may do at this moment; undefined when the project has no such agent. */
-    readonly of: (agentId: AgentId) => Effect.Effect<Authority | undefined, never, ProjectTransaction>
+    /** What the agent may do at this moment in a run, or null beside any; undefined when the project has no such agent. */
+    readonly of: (
+      agentId: AgentId,
+      runId: RunId | null
+    ) => Effect.Effect<Authority | undefined, never, ProjectTransaction>
   }
 >()("@tropism/server/graph/Authorities") {}
+
+/** A denial, with whose rights it may come from. */
+export const explainDenial = ({ actsFor }: Authority, denial: string): string =>
+  actsFor.length === 0
+    ? denial
+    : `${denial}. It acts for ${actsFor.join(" and ")} and may do no more than they may`
+
+/** Why an agent may change nothing. */
+export const inactiveSentence = (authority: Authority | undefined): string =>
+  authority === undefined || authority.actsFor.length === 0
+    ? "The agent is disabled or deleted and may change nothing"
+    : `The agent may change nothing: it, or one that it acts for (${authority.actsFor.join(", ")}), is disabled or deleted`

@@ -27,7 +27,7 @@ import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
 import { orDie, type ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
-import { Authorities, type Authority } from "./authority.ts"
+import { Authorities, type Authority, explainDenial, inactiveSentence } from "./authority.ts"
 import { makeObjectWrites } from "./object-writes.ts"
 import { makePurging } from "./purging.ts"
 import type { Applied, Author } from "./recording.ts"
@@ -70,11 +70,12 @@ export class Gateway extends Context.Service<
       const relationshipWrites = yield* makeRelationshipWrites
 
       /** What the agent may do at this moment; undefined for whoever is no agent. */
-      const authorityOf = Effect.fnUntraced(function* ({ actor }: Author) {
+      const authorityOf = Effect.fnUntraced(function* ({ actor, cause }: Author) {
         if (actor.actorType !== "agent") return undefined
-        const authority = actor.actorId === null ? undefined : yield* authorities.of(actor.actorId as AgentId)
+        const authority =
+          actor.actorId === null ? undefined : yield* authorities.of(actor.actorId as AgentId, cause.runId)
         if (authority?.isActive) return authority
-        return yield* refused("agentDisabled", "The agent is disabled or deleted and may change nothing")
+        return yield* refused("agentDisabled", inactiveSentence(authority))
       })
 
       const createObject = Effect.fnUntraced(function* (change: CreateObject, author: Author) {
@@ -122,7 +123,7 @@ export class Gateway extends Context.Service<
           yield* permit(authority, change, [row.type], author)
           const around = yield* relationships.kindsAround(change.objectId)
           const denial = deniesCascade(authority.capabilities, around)
-          if (denial !== undefined) return yield* refused("notPermitted", denial)
+          if (denial !== undefined) return yield* refused("notPermitted", explainDenial(authority, denial))
         }
         yield* expectVersion("object", change.expectedVersion, row.version)
         const around = yield* relationshipWrites.lockAround(change.objectId)
@@ -246,12 +247,12 @@ const permit = Effect.fnUntraced(function* (
 ) {
   if (authority === undefined) return
   const denial = denies(authority.capabilities, change.type, types)
-  if (denial !== undefined) return yield* refused("notPermitted", denial)
+  if (denial !== undefined) return yield* refused("notPermitted", explainDenial(authority, denial))
   const isApproved = cause.taskId !== null && cause.approvedBy !== null
   if (authority.executionMode === "suggest" && !isApproved) {
     return yield* refused(
       "notPermitted",
-      "The agent may only suggest changes, and no person approved this one"
+      explainDenial(authority, "The agent may only suggest changes, and no person approved this one")
     )
   }
 })

@@ -10,11 +10,11 @@
 import { denies, deniesCascade } from "@tropism/domain/capability"
 import type { Change } from "@tropism/domain/change"
 import type { GraphObject, Relationship } from "@tropism/domain/graph"
-import type { AgentId, ObjectId, RelationshipId } from "@tropism/domain/ids"
+import type { AgentId, ObjectId, RelationshipId, RunId } from "@tropism/domain/ids"
 import { findPropertiesFault } from "@tropism/domain/json"
 import { Context, Effect, Layer } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
-import { Authorities, type Authority } from "./authority.ts"
+import { Authorities, type Authority, explainDenial, inactiveSentence } from "./authority.ts"
 import { Objects } from "./objects.ts"
 import { type ChangeRefused, noObject, noRelationship, refused } from "./refused.ts"
 import { Relationships } from "./relationships.ts"
@@ -30,10 +30,11 @@ export interface Inspected {
 export class Inspector extends Context.Service<
   Inspector,
   {
-    /** Refuses a change that the agent may not make or that nobody could make now. */
+    /** Refuses a change that the agent may not make in its run or that nobody could make now. */
     readonly inspect: (
       change: Change,
-      agentId: AgentId
+      agentId: AgentId,
+      runId: RunId
     ) => Effect.Effect<Inspected, ChangeRefused, ProjectTransaction>
   }
 >()("@tropism/server/graph/Inspector") {
@@ -108,17 +109,20 @@ export class Inspector extends Context.Service<
         return deniesCascade(capabilities, yield* relationships.kindsAround(change.objectId))
       })
 
-      const inspect = Effect.fn("Inspector.inspect")(function* (change: Change, agentId: AgentId) {
-        const authority = yield* authorities.of(agentId)
-        if (!authority?.isActive)
-          return yield* refused("agentDisabled", "The agent is disabled or deleted and may change nothing")
+      const inspect = Effect.fn("Inspector.inspect")(function* (
+        change: Change,
+        agentId: AgentId,
+        runId: RunId
+      ) {
+        const authority = yield* authorities.of(agentId, runId)
+        if (!authority?.isActive) return yield* refused("agentDisabled", inactiveSentence(authority))
         if ("data" in change) {
           const fault = findPropertiesFault(change.data)
           if (fault) return yield* refused("invalid", fault.message, fault.pointer)
         }
         const { target, relationship, types } = yield* touched(change)
         const denial = yield* denialOf(authority, change, types)
-        if (denial !== undefined) return yield* refused("notPermitted", denial)
+        if (denial !== undefined) return yield* refused("notPermitted", explainDenial(authority, denial))
         return { authority, target, relationship }
       })
 

@@ -10,6 +10,7 @@ import type { ContextName } from "@tropism/domain/context-event"
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { Descendants } from "../run/descendants.ts"
 import { Endings } from "../run/endings.ts"
 import { Runs } from "../run/runs.ts"
 import { type RecordedCall, ToolCalls } from "../tool/tool-calls.ts"
@@ -82,7 +83,8 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
       Effect.fn("http.runs.cancel")(function* ({ params }) {
         const runs = yield* Runs
         const endings = yield* Endings
-        return yield* inProject(params.projectId, "editor", () =>
+        const descendants = yield* Descendants
+        const cancelled = yield* inProject(params.projectId, "editor", () =>
           Effect.gen(function* () {
             const run = yield* knownRun(runs.get(params.runId))
             // Read again: it ended after it was read, or before.
@@ -94,6 +96,9 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
             return yield* knownRun(runs.get(run.id))
           })
         )
+        // When the answer is there, nothing below the run writes any more.
+        yield* descendants.cancelBelow(params.projectId, cancelled.id)
+        return cancelled
       })
     )
 )

@@ -32,6 +32,7 @@ import { type Bench, decideNow, type Equipment } from "./bench.ts"
 import { closingEvents, lastWordsOf } from "./closing.ts"
 import { evidenceOf, type Occasion, opening } from "./opening.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
+import { Descendants } from "./descendants.ts"
 import { Endings } from "./endings.ts"
 import type { RunHalted, RunNotInState } from "./holding.ts"
 import { Runs } from "./runs.ts"
@@ -66,6 +67,7 @@ export class Actor extends Context.Service<
       const models = yield* Models
       const toolServers = yield* ToolServers
       const endings = yield* Endings
+      const descendants = yield* Descendants
       const { append, guarded } = yield* makeWriting
       const { recording } = yield* makeUnmadeCalls
       const { act } = yield* makeActs
@@ -227,7 +229,14 @@ export class Actor extends Context.Service<
           yield* runs.fail(run, message, summaryOf(lastWordsOf(run, context)))
         })
         yield* guarded(run, close)
+        yield* endBelow(run)
       })
+
+      /** Ends what a run that has ended otherwise than by its own answer had spawned. */
+      const endBelow = (run: ClaimedRun) =>
+        agents.remembered(run.projectId, run.agentId, run.agentVersion)?.definition.subAgents.length === 0
+          ? Effect.void
+          : descendants.cancelBelow(run.projectId, run.id)
 
       const work = Effect.fn("Actor.work")(
         (run: ClaimedRun): Effect.Effect<void> => {
@@ -238,7 +247,7 @@ export class Actor extends Context.Service<
               failRun(run, failure)
             ),
             Effect.catchTag("RunHalted", ({ detail }) =>
-              database.inProject(run.projectId, endings.cancel(run, detail))
+              Effect.andThen(database.inProject(run.projectId, endings.cancel(run, detail)), endBelow(run))
             ),
             Effect.catchTag(["RunNotInState", "AttemptLost"], () =>
               Effect.logInfo("The attempt was lost: another worker, a person or the clock has the run", {

@@ -10,39 +10,62 @@
  */
 import type { ReducedContext } from "@tropism/domain/context"
 import type { Decision } from "@tropism/domain/decide"
+import type { NewEvent } from "@tropism/domain/context-event"
 import type { FlowPlace } from "@tropism/domain/flow"
-import { Effect } from "effect"
+import type { ToolCall } from "@tropism/domain/message"
+import { Effect, type Schema } from "effect"
 import { endOf } from "../agent/appending.ts"
+import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
 import type { Bench } from "./bench.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
+import { Descendants } from "./descendants.ts"
 import { isLastTurn, makeModelStep } from "./model-step.ts"
 import { stepStart } from "./opening.ts"
 import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
 import { doomLoopSentence, refusalSentences, summaryOf, warningSentences } from "./sentences.ts"
+import { ToolCalls } from "../tool/tool-calls.ts"
 import { makeWriting } from "./writing.ts"
+
+type Refusal = Extract<Decision, { readonly type: "refuseTool" }>
 
 /** The acts, one for each decision. */
 export const makeActs = Effect.gen(function* () {
   const runs = yield* Runs
-  const { advance, append } = yield* makeWriting
+  const contexts = yield* Contexts
+  const toolCalls = yield* ToolCalls
+  const descendants = yield* Descendants
+  const { advance, append, guarded } = yield* makeWriting
   const { fail, finish, pause, softStop, wait } = yield* makeRests
   const { requestModel } = yield* makeModelStep
 
-  const refuseTool = (
+  const refuseTool = (run: ClaimedRun, context: ReducedContext, { call, reason }: Refusal) => {
+    const error = { error: refusalSentences[reason], reason }
+    const failed: NewEvent = { type: "ToolCallFailedEvent", callId: call.id, tool: call.name, error }
+    return Object.hasOwn(context.waitingCalls, call.id)
+      ? abandonCall(run, context, call, failed, error)
+      : append(run, context, [failed])
+  }
+
+  /** Waits no longer for the outcome of a call, unless it has come since the log was read; runs that it began are ended. */
+  const abandonCall = Effect.fnUntraced(function* (
     run: ClaimedRun,
     context: ReducedContext,
-    { call, reason }: Extract<Decision, { readonly type: "refuseTool" }>
-  ) =>
-    append(run, context, [
-      {
-        type: "ToolCallFailedEvent",
-        callId: call.id,
-        tool: call.name,
-        error: { error: refusalSentences[reason], reason }
-      }
-    ])
+    call: ToolCall,
+    failed: NewEvent,
+    error: Schema.Json
+  ) {
+    const abandoned = guarded(
+      run,
+      Effect.flatMap(toolCalls.end(run.id, call.id, "abandoned", error), (isFirst) =>
+        isFirst ? contexts.append(run.contextName, [failed]) : Effect.succeed([])
+      )
+    )
+    const after = yield* advance(run, context, yield* abandoned)
+    yield* descendants.cancelBelow(run.projectId, run.id)
+    return after
+  })
 
   const startTurn = Effect.fnUntraced(function* (
     run: ClaimedRun,
@@ -108,7 +131,9 @@ export const makeActs = Effect.gen(function* () {
       case "pause":
         return pause(run, context, decision.reason)
       case "fail":
-        return fail(run, context, doomLoopSentence(decision.call, decision.times))
+        return Effect.tap(fail(run, context, doomLoopSentence(decision.call, decision.times)), () =>
+          descendants.cancelBelow(run.projectId, run.id)
+        )
       case "completeTurn":
       case "finish": {
         if (context.isTurnDue || (decision.type === "completeTurn" && !isLastTurn(bench, context)))

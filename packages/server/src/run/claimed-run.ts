@@ -5,7 +5,15 @@
  */
 import type { GraphEvent } from "@tropism/domain/graph"
 import type { ContextName } from "@tropism/domain/context-event"
-import type { AgentId, AttemptToken, GraphEventId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
+import type {
+  AgentId,
+  AttemptToken,
+  GraphEventId,
+  ProjectId,
+  RunId,
+  ToolCallId,
+  UserId
+} from "@tropism/domain/ids"
 import type { LimitOverrides, Trigger } from "@tropism/domain/run"
 
 /** A run to be queued, with the context that it will work on. */
@@ -19,6 +27,19 @@ export interface NewRun {
   readonly depth: number
   readonly userId: UserId | null
   readonly dueAt: string | null
+  /** The run that spawns it; absent for one that begins by itself. */
+  readonly spawn?: Spawn
+}
+
+/** How a run came to be below another. */
+export interface Spawn {
+  readonly parentRunId: RunId
+  /** The tool call whose outcome its end brings. */
+  readonly spawnedBy: ToolCallId
+  /** The runs above it, from the first to its parent. */
+  readonly ancestors: ReadonlyArray<RunId>
+  /** What is set for it alone. */
+  readonly limits: LimitOverrides
 }
 
 /** A trigger that gets no run, kept in its place with the reason. */

@@ -17,8 +17,9 @@ import { runLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import type { ClaimedRun, FailedRun } from "./claimed-run.ts"
+import { makeHolding } from "./holding.ts"
 import { announceClaim, isStopped } from "./kill-switches.ts"
-import { makeSettling } from "./settling.ts"
+import { makeSettling, type RestingRun } from "./settling.ts"
 
 /** The verbs of `Runs` by which a worker comes to hold a run. */
 export const makeClaiming = Effect.gen(function* () {
@@ -26,6 +27,7 @@ export const makeClaiming = Effect.gen(function* () {
   const wakeUps = yield* WakeUps
   const { countFailures } = yield* makeFailureStreaks
   const { settleRuns } = yield* makeSettling
+  const { holdParents } = yield* makeHolding
   const outbox = yield* Outbox
   const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
@@ -89,19 +91,17 @@ export const makeClaiming = Effect.gen(function* () {
   /** Ends runs whose worker went silent, together with their entries. */
   const endSilent = Effect.fnUntraced(function* (message: string, due: Statement.Fragment) {
     const { projectId } = yield* ProjectTransaction
-    const rows = yield* sql<FailedRun>`
+    const rows = yield* sql<RestingRun & FailedRun>`
       update kb.agent_runs run set status = 'failed', error_message = ${message}, completed_at = now(), attempt_token = null,
         summary = coalesce(nullif(partial_text, ''), summary), partial_text = null
-      where project_id = ${projectId} and status = 'running' and ${due} returning id, agent_id, context_name, summary`
+      where project_id = ${projectId} and status = 'running' and ${due} returning id, parent_run_id, agent_id, context_name, summary`
     if (rows.length === 0) return rows
+    yield* holdParents(rows.map((row) => row.parentRunId))
     yield* countFailures(
       rows.map((row) => row.agentId),
       message
     )
-    yield* settleRuns(
-      rows.map((row) => row.id),
-      { status: "abandoned", message }
-    )
+    yield* settleRuns(rows, { status: "abandoned", message })
     for (const { id } of rows) {
       yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
       yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))

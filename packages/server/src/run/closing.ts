@@ -36,7 +36,12 @@ export const closingEvents = (context: ReducedContext, closing: Closing): Readon
       type: "ToolCallFailedEvent",
       callId: call.id,
       tool: call.name,
-      error: { error: "The run ended before this call was made", reason: "runEnded" }
+      error: {
+        error: Object.hasOwn(context.waitingCalls, call.id)
+          ? "The run ended before the outcome of this call came"
+          : "The run ended before this call was made",
+        reason: "runEnded"
+      }
     })),
     ...(Option.isSome(context.agentTurnStartedAtEventId) ? [turnEnd(turnNumber, closing)] : []),
     ...(context.isSessionOpen ? [{ type: "SessionEndedEvent" } as const] : [])

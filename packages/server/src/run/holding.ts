@@ -64,5 +64,17 @@ export const makeHolding = Effect.gen(function* () {
   const timingOut = (run: ClaimedRun) =>
     sql`timed_out as (update kb.agent_runs set deadline_at = now(), partial_text = null from appended where ${held(run)})`
 
-  return { held, guard, found, holdOpen, keepPartial, timingOut }
+  /** Holds the runs that wait for others, before the rows of agents and budgets that both write: else the two would wait for each other. */
+  const holdParents = (ids: ReadonlyArray<RunId | null>) => {
+    const parents = ids.filter((id) => id !== null)
+    return parents.length === 0
+      ? Effect.void
+      : orDie(
+          Effect.asVoid(
+            sql`select id from kb.agent_runs where id = any(${parents}::uuid[]) order by id for no key update`
+          )
+        )
+  }
+
+  return { held, guard, found, holdOpen, holdParents, keepPartial, timingOut }
 })

@@ -12,7 +12,7 @@ import type { GraphEvent } from "@tropism/domain/graph"
 import type { Trigger } from "@tropism/domain/run"
 import type { Evidence } from "@tropism/domain/task"
 import { type FlowPlace, type FlowProgress, nextPlace, planOf } from "@tropism/domain/flow"
-import { Effect, Option } from "effect"
+import { Effect, Option, type Schema } from "effect"
 import type { AgentVersion } from "../agent/agents.ts"
 import { PromptFailed, type PromptScope, renderPrompt, speaksOf } from "../agent/template.ts"
 import { runLimits } from "../limits.ts"
@@ -48,6 +48,8 @@ export const opening = Effect.fn("opening")(function* (
     })
   const input = yield* unspokenInput(agent, occasion)
   if (input !== "") events.push({ type: "UserMessageEvent", content: input })
+  const task = taskOf(occasion.trigger)
+  if (task !== undefined) events.push({ type: "UserMessageEvent", content: task })
   const first = plan && nextPlace(plan, Option.none())
   if (first) events.push(yield* stepStart(agent, occasion, Option.none(), first))
   return events
@@ -69,7 +71,7 @@ export const stepStart = Effect.fnUntraced(function* (
 
 /** The trigger's input where no template of the agent speaks of it, so that the model sees it all the same (S002-R41). */
 const unspokenInput = Effect.fnUntraced(function* ({ definition }: AgentVersion, { trigger }: Occasion) {
-  const { input = null } = trigger
+  const input = dataOf(trigger)
   if (input === null || speaksOf(definition, "input")) return ""
   const text = typeof input === "string" ? input : JSON.stringify(input, null, 2)
   if (text.length <= runLimits.promptMaxChars) return text
@@ -77,6 +79,27 @@ const unspokenInput = Effect.fnUntraced(function* ({ definition }: AgentVersion,
     detail: `The input has ${text.length} characters, more than ${runLimits.promptMaxChars}`
   })
 })
+
+/** What an agent was handed by another: `run/children.ts` makes such a trigger. */
+const handedOver = ({ input, type }: Trigger): { readonly [key: string]: Schema.Json } | undefined =>
+  type === "agent" && typeof input === "object" && input !== null && !Array.isArray(input)
+    ? (input as { readonly [key: string]: Schema.Json })
+    : undefined
+
+/** The task that another agent handed over, in its words. */
+const taskOf = (trigger: Trigger): string | undefined => {
+  const task = handedOver(trigger)?.["task"]
+  return typeof task === "string" ? task : undefined
+}
+
+/** The data that came with a trigger, beside any task. */
+const dataOf = (trigger: Trigger): Schema.Json => {
+  const handed = handedOver(trigger)
+  return (handed ? handed["input"] : trigger.input) ?? null
+}
+
+/** What a template reads as `input`: the data, or the task that came without any. */
+const inputOf = (trigger: Trigger): Schema.Json => dataOf(trigger) ?? taskOf(trigger) ?? null
 
 /** What a template may speak of. */
 const scopeOf = (
@@ -92,7 +115,7 @@ const scopeOf = (
     events: events.map(shownEvent),
     object: newest?.entityType === "graphObject" ? newest.snapshot : null,
     relationship: newest?.entityType === "relationship" ? newest.snapshot : null,
-    input: trigger.input ?? null,
+    input: inputOf(trigger),
     steps: Object.fromEntries(Object.entries(outputs).map(([name, output]) => [name, { output }])),
     iteration,
     agent: { id: agent.agentId, name: agent.definition.name, role: agent.definition.role },

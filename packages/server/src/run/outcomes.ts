@@ -16,15 +16,19 @@ import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { makeHolding } from "./holding.ts"
-import { makeSettling } from "./settling.ts"
+import { makeSettling, type RestingRun } from "./settling.ts"
 
 export const makeOutcomes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
-  const { found, held } = yield* makeHolding
+  const { found, held, holdParents } = yield* makeHolding
   const { countFailures } = yield* makeFailureStreaks
   const { settleRuns } = yield* makeSettling
 
+  const resting = ({ ancestors, id }: ClaimedRun): RestingRun => ({
+    id,
+    parentRunId: ancestors.at(-1) ?? null
+  })
   const ended = (run: ClaimedRun) => sql.afterCommit(wakeUps.signal(`run:${run.id}`))
 
   const complete = Effect.fn("Runs.complete")(function* (run: ClaimedRun, summary: string) {
@@ -40,7 +44,7 @@ export const makeOutcomes = Effect.gen(function* () {
         select id from ended`,
       found(run.id)
     )
-    yield* settleRuns([run.id], { status: "completed", message: null })
+    yield* settleRuns([resting(run)], { status: "completed", message: null })
     yield* ended(run)
   }, orDie)
 
@@ -53,8 +57,9 @@ export const makeOutcomes = Effect.gen(function* () {
         where ${held(run)} returning id`,
       found(run.id)
     )
+    yield* holdParents([resting(run).parentRunId])
     yield* countFailures([run.agentId], text)
-    yield* settleRuns([run.id], { status: "failed", message: text })
+    yield* settleRuns([resting(run)], { status: "failed", message: text })
     yield* ended(run)
   }, orDie)
 
@@ -71,7 +76,7 @@ export const makeOutcomes = Effect.gen(function* () {
         where ${held(run)} returning id`,
       found(run.id)
     )
-    yield* settleRuns([run.id], {
+    yield* settleRuns([resting(run)], {
       status: "completed",
       message: null,
       reason: detail ?? `The run paused: ${reason}`
@@ -93,14 +98,12 @@ export const makeOutcomes = Effect.gen(function* () {
 
   const cancel = Effect.fn("Runs.cancel")(function* (id: RunId, summary: string, because: string | null) {
     const { projectId } = yield* ProjectTransaction
-    yield* Effect.flatMap(
-      sql`
+    const rows = yield* sql<RestingRun>`
         update kb.agent_runs set status = 'cancelled', summary = nullif(${summary}, ''), error_message = ${because}, completed_at = now(),
           attempt_token = null, pause_reason = null, partial_text = null
-        where id = ${id} and project_id = ${projectId} and status in ('queued', 'running', 'paused') returning id`,
-      found(id)
-    )
-    yield* settleRuns([id], { status: "failed", message: because ?? "The run was cancelled", isFinal: true })
+        where id = ${id} and project_id = ${projectId} and status in ('queued', 'running', 'paused') returning id, parent_run_id`
+    yield* found(id)(rows)
+    yield* settleRuns(rows, { status: "failed", message: because ?? "The run was cancelled", isFinal: true })
     yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
     yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))
   }, orDie)

@@ -34,11 +34,14 @@ export const makeQueueing = Effect.gen(function* () {
 
   const insert = (projectId: ProjectId, rows: string) =>
     sql`
-      insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, trigger, user_id, due_at, context_name, root_event_id, depth)
+      insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, trigger, user_id, due_at, context_name, root_event_id, depth,
+        parent_run_id, spawned_by, ancestors, spawn_depth, limits)
       select row.id, ${projectId}::uuid, row."agentId", row."agentVersion", 'queued', row.trigger, row."userId", row."dueAt", row."contextName",
-        row."rootEventId", row.depth
+        row."rootEventId", row.depth, spawn."parentRunId", spawn."spawnedBy", coalesce(spawn.ancestors, '{}'),
+        coalesce(cardinality(spawn.ancestors), 0), spawn.limits
       from jsonb_to_recordset(${rows}::text::jsonb) as row(id uuid, "agentId" uuid, "agentVersion" int, trigger jsonb, "userId" text,
-        "dueAt" timestamptz, "contextName" text, "rootEventId" uuid, depth int)
+        "dueAt" timestamptz, "contextName" text, "rootEventId" uuid, depth int, spawn jsonb),
+        jsonb_to_record(coalesce(row.spawn, '{}')) as spawn("parentRunId" uuid, "spawnedBy" uuid, ancestors uuid[], limits jsonb)
       on conflict (agent_id, due_at) where due_at is not null do nothing`
 
   const skip = Effect.fn("Runs.skip")(function* (runs: ReadonlyArray<SkippedRun>) {

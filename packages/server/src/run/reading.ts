@@ -14,6 +14,7 @@ import { type RunRow, toRun } from "./rows.ts"
 export interface RunFilter {
   readonly status?: ReadonlyArray<RunStatus> | undefined
   readonly agentId?: AgentId | undefined
+  /** The run that spawned them. */
   readonly parentRunId?: RunId | undefined
   readonly trigger?: ReadonlyArray<Trigger["type"]> | undefined
   /** Made at this instant or later, and before that one. */

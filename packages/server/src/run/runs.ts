@@ -53,6 +53,8 @@ export class Runs extends Context.Service<
     readonly hold: (run: Pick<ClaimedRun, "id" | "attemptToken">) => Verb
     /** The same as a part of a statement: it answers a row when the attempt may write. */
     readonly guard: (run: Pick<ClaimedRun, "id" | "attemptToken">) => Statement.Fragment
+    /** Holds a run that another waits for, and that other, in the order in which the run's end writes to both. */
+    readonly holdToEnd: (run: ClaimedRun) => Verb
     /** Gives a run back after its attempt broke, so that another worker may take it at once. */
     readonly release: (run: ClaimedRun) => Read<void>
     /** Gives a run back because this worker is stopping; the attempt does not count. */
@@ -100,7 +102,7 @@ export class Runs extends Context.Service<
       const wakeUps = yield* WakeUps
       const { queue, queueOn, skip } = yield* makeQueueing
       const { abandon, claim, giveUp, summarize, takeOver } = yield* makeClaiming
-      const { found, guard, held, holdOpen, keepPartial, timingOut } = yield* makeHolding
+      const { found, guard, held, holdOpen, holdParents, keepPartial, timingOut } = yield* makeHolding
       const { complete, fail, pause, wait, cancel } = yield* makeOutcomes
       const { chain, get, list } = yield* makeReading
       const { spending } = yield* makeSpending
@@ -117,6 +119,11 @@ export class Runs extends Context.Service<
 
       const hold = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
         orDie(Effect.flatMap(guard(run), found(run.id)))
+
+      const holdToEnd = (run: ClaimedRun) => {
+        const parent = run.ancestors.at(-1)
+        return parent === undefined ? Effect.void : Effect.andThen(hold(run), holdParents([parent]))
+      }
 
       const release = (run: ClaimedRun) =>
         sql`update kb.agent_runs set lease_expires_at = now() where ${held(run)}`.pipe(
@@ -153,6 +160,7 @@ export class Runs extends Context.Service<
         heartbeat,
         hold,
         guard,
+        holdToEnd,
         release,
         handBack,
         lapseAll,

@@ -1,5 +1,5 @@
 /**
- * Ends the processing entries of runs, and lets go on what waited behind them.
+ * Ends the processing entries of runs, and lets go on what waited for them.
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  *
@@ -7,7 +7,8 @@
  * until this lets it go: in the transaction that ends the run, so nothing is
  * lost with a wake-up. Whoever parks an entry locks the live entry that it parks
  * it behind (`WaitingEntries.busy`); so either this sees the parked entry, or the
- * other sees that the run has ended.
+ * other sees that the run has ended. A run that another spawned reports to it here,
+ * in the same transaction, however it came to rest.
  */
 import type { AgentId, EntryId, RunId } from "@tropism/domain/ids"
 import { Effect } from "effect"
@@ -15,6 +16,13 @@ import { SqlClient, type Statement } from "effect/sql"
 import { ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { makeNextAttempts } from "./next-attempts.ts"
+import { makeReporting } from "./reporting.ts"
+
+/** A run that has come to rest. */
+export interface RestingRun {
+  readonly id: RunId
+  readonly parentRunId: RunId | null
+}
 
 /** How entries end. */
 export interface Ending {
@@ -29,6 +37,7 @@ export const makeSettling = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
   const { openNextAttempts } = yield* makeNextAttempts
+  const { abandonCalls, report } = yield* makeReporting
 
   /** Ends the entries that a condition names, and answers how many there were. */
   const settle = Effect.fnUntraced(function* (which: Statement.Fragment, ending: Ending) {
@@ -71,9 +80,16 @@ export const makeSettling = Effect.gen(function* () {
     return row?.hasWaiting === true
   })
 
-  /** Ends the entries of runs. */
-  const settleRuns = (ids: ReadonlyArray<RunId>, ending: Ending) =>
-    settle(sql`entry.run_id = any(${ids}::uuid[]) and entry.status in ('pending', 'processing')`, ending)
+  /** Ends what hangs on runs that have come to rest: their entries, their calls of other runs, and those calls that wait for them. */
+  const settleRuns = Effect.fnUntraced(function* (runs: ReadonlyArray<RestingRun>, ending: Ending) {
+    const ids = runs.map(({ id }) => id)
+    yield* settle(
+      sql`entry.run_id = any(${ids}::uuid[]) and entry.status in ('pending', 'processing')`,
+      ending
+    )
+    if (ending.status !== "completed") yield* abandonCalls(ids)
+    yield* report(runs.flatMap(({ id, parentRunId }) => (parentRunId === null ? [] : [id])))
+  })
 
   return { settle, settleRuns, letGo }
 })

@@ -87,6 +87,7 @@ export const makeWriting = Effect.gen(function* () {
     return yield* database.inProject(
       run.projectId,
       Effect.gen(function* () {
+        yield* runs.holdToEnd(run)
         if (!(yield* contexts.write(run.contextName, planned))) return false
         yield* end
         return true

@@ -133,7 +133,11 @@ export class GraphEffects extends Context.Service<
         principal: RunPrincipal,
         toolCallId: ToolCallId
       ) {
-        const { authority, target, relationship } = yield* inspector.inspect(wanted, principal.agentId)
+        const { authority, target, relationship } = yield* inspector.inspect(
+          wanted,
+          principal.agentId,
+          principal.runId
+        )
         if (wanted.type === "update" && target && changesNothing(target, wanted.data)) {
           return decided(null, { status: "unchanged", object: shownObject(target) })
         }

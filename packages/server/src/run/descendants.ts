@@ -1,0 +1,107 @@
+/**
+ * Ends the runs below a run that nobody above them wants any more.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * A run is unwanted when its parent was cancelled or has failed, or when the call
+ * that spawned it was abandoned. Each is cancelled in a transaction of its own,
+ * after the one that made it unwanted, so no child is locked while a parent is
+ * held. Who is cancelled spawns no more: it is looked again until none is left.
+ * A crash in between loses nothing, because a sweep looks for the same.
+ */
+import type { ProjectId, RunId } from "@tropism/domain/ids"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { Database, orDie, ProjectTransaction } from "../database/database.ts"
+import { runLimits } from "../limits.ts"
+import { WakeUps } from "../outbox/wake-ups.ts"
+import { Endings } from "./endings.ts"
+
+interface Unwanted {
+  readonly id: RunId
+  readonly contextName: string
+  readonly because: string
+}
+
+export class Descendants extends Context.Service<
+  Descendants,
+  {
+    /** Cancels whatever is alive below a run and unwanted, and answers how many runs there were; afterwards nothing there writes. */
+    readonly cancelBelow: (projectId: ProjectId, runId: RunId) => Effect.Effect<number>
+    /** Cancels the unwanted runs of a project, and lets those go on that wait for others and have used their time; answers how many. */
+    readonly sweep: (projectId: ProjectId) => Effect.Effect<number>
+  }
+>()("@tropism/server/run/Descendants") {
+  static readonly layer = Layer.effect(
+    Descendants,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const database = yield* Database
+      const endings = yield* Endings
+      const wakeUps = yield* WakeUps
+
+      const unwanted = Effect.fnUntraced(function* (where: Statement.Fragment) {
+        const { projectId } = yield* ProjectTransaction
+        return yield* sql<Unwanted>`
+          select child.id, child.context_name, case
+            when parent.status = 'cancelled' then 'The run that spawned it was cancelled'
+            when parent.status = 'failed' then 'The run that spawned it failed'
+            else 'The run that spawned it does not wait for it any more' end as because
+          from kb.agent_runs child
+          join kb.agent_runs parent on parent.id = child.parent_run_id
+          left join kb.tool_calls call on call.id = child.spawned_by
+          where child.project_id = ${projectId} and child.parent_run_id is not null and ${where}
+            and child.status in ('queued', 'running', 'paused')
+            and (parent.status in ('cancelled', 'failed') or call.status = 'abandoned')
+          order by child.id limit ${runLimits.cancelBatchRuns}`
+      }, orDie)
+
+      /** One that has ended meanwhile needs no end. */
+      const cancel = (projectId: ProjectId, run: Unwanted) =>
+        database.inProject(
+          projectId,
+          Effect.catchTag(endings.cancel(run, run.because), "RunNotInState", () => Effect.void)
+        )
+
+      /** Looks and cancels until nothing is found; each round looks below those that the last one cancelled, too. */
+      const cancelWhile = Effect.fnUntraced(function* (
+        projectId: ProjectId,
+        where: (cancelled: ReadonlyArray<RunId>) => Statement.Fragment
+      ) {
+        const cancelled = new Set<RunId>()
+        while (true) {
+          const found = yield* database.inProject(projectId, unwanted(where([...cancelled])))
+          if (found.length === 0) return cancelled.size
+          for (const run of found) {
+            yield* cancel(projectId, run)
+            cancelled.add(run.id)
+          }
+        }
+      })
+
+      const cancelBelow = Effect.fn("Descendants.cancelBelow")((projectId: ProjectId, runId: RunId) =>
+        cancelWhile(
+          projectId,
+          (cancelled) => sql`child.parent_run_id = any(${[runId, ...cancelled]}::uuid[])`
+        )
+      )
+
+      /** Their deciders will say that the time is up, and refuse the calls that wait. */
+      const queueOverdue = Effect.gen(function* () {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql`
+          update kb.agent_runs set status = 'queued', pause_reason = null
+          where project_id = ${projectId} and status = 'paused' and pause_reason = 'subAgents' and deadline_at < now() returning id`
+        if (rows.length > 0) yield* sql.afterCommit(wakeUps.signal("runs"))
+        return rows.length
+      }).pipe(orDie)
+
+      const sweep = Effect.fn("Descendants.sweep")(function* (projectId: ProjectId) {
+        const overdue = yield* database.inProject(projectId, queueOverdue)
+        return overdue + (yield* cancelWhile(projectId, () => sql`true`))
+      })
+
+      return Descendants.of({ cancelBelow, sweep })
+    })
+  )
+}

@@ -1,0 +1,450 @@
+/**
+ * An agent hands tasks to others: whom it may, what they are told, and what it learns of them.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { runLimits } from "../src/limits.ts"
+import { limitChains } from "../testing/chain-words.ts"
+import { promptWithObject, scripted } from "../testing/platform.ts"
+import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import {
+  begin,
+  boss,
+  childrenOf,
+  childrenWhen,
+  eventsOf,
+  handingOver,
+  handOver,
+  isEnded,
+  isWaiting,
+  reportsOf,
+  runNow,
+  runWhen,
+  saysAfter,
+  spawning,
+  spawnsOf,
+  worker
+} from "../testing/sub-agent-words.ts"
+import { callsOf, saying } from "../testing/story-words.ts"
+
+const stepMs = 1_000
+
+layer(SharedServer.layer)((it) => {
+  describe("Requirement: Step Limit Enforcement", () => {
+    it.effect("S002-R44 an agent spawns a sub-agent, and the run knows which run spawned it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const helper = yield* story.post("/agents", worker("helper", saying("I heard: {{ message }}")))
+        const run = yield* handOver(story, [spawning("helper", { task: "Count the planets." })])
+        const [child] = yield* childrenOf(story, run)
+        expect(child).toMatchObject({
+          agentId: helper.id,
+          parentRunId: run.id,
+          spawnDepth: 1,
+          trigger: { type: "agent", input: { task: "Count the planets." } },
+          rootEventId: run.rootEventId,
+          depth: run.depth,
+          status: "completed",
+          summary: "I heard: Count the planets."
+        })
+        expect(run).toMatchObject({ parentRunId: null, spawnDepth: 0, status: "completed" })
+        const result = { runId: child.id, agent: "helper", status: "completed", summary: child.summary }
+        expect(reportsOf(run)).toEqual([{ tool: "spawn_agent", result, isError: false }])
+        expect(yield* spawnsOf(story, run)).toMatchObject([{ status: "completed", result }])
+        const told = (yield* eventsOf(story, run)).filter((event) => event.type.startsWith("ToolCall"))
+        expect(told).toMatchObject([
+          { type: "ToolCallStartedEvent", tool: "spawn_agent", waitsFor: "run" },
+          { type: "ToolCallCompletedEvent", tool: "spawn_agent", result }
+        ])
+      })
+    )
+
+    it.effect("S002-R44 a sub-agent is told its prompt, with the input, and then the task", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const prompt = "You look at {{ input.planet | default: input }}."
+        yield* story.post("/agents", worker("helper", saying("Done."), { prompt }))
+        const run = yield* handOver(story, [
+          spawning("helper", { task: "Look.", input: { planet: "Mars" } }),
+          spawning("helper", { task: "Look around.", input: null })
+        ])
+        const children = yield* childrenOf(story, run)
+        const words = yield* Effect.forEach(children, (child) =>
+          Effect.map(eventsOf(story, child), (events) =>
+            events.filter((event) => event.type === "UserMessageEvent").map((event) => event.content)
+          )
+        )
+        expect(words).toEqual([
+          ["You look at Mars.", "Look."],
+          ["You look at Look around..", "Look around."]
+        ])
+        expect(children.map((child) => child.trigger.input)).toEqual([
+          { task: "Look.", input: { planet: "Mars" } },
+          { task: "Look around." }
+        ])
+      })
+    )
+
+    it.effect("S002-R44 the run that spawned waits, at rest, until its sub-agent has ended", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* story.post("/agents", worker("helper", saysAfter(5_000)))
+        const run = yield* begin(story, yield* boss(story, [spawning("helper")]))
+        yield* runWhen(story, run, isWaiting)
+        const [child] = yield* childrenWhen(story, run, 1, ({ status }) => status === "running")
+        expect(yield* spawnsOf(story, run)).toMatchObject([{ status: "started" }])
+        const ended = yield* asTimePasses(stepMs, runNow(story, run), isEnded)
+        expect(ended).toMatchObject({ id: run.id, status: "completed" })
+        expect(reportsOf(ended)).toMatchObject([{ result: { runId: child.id, summary: "Done." } }])
+      })
+    )
+
+    it.effect(
+      "several tasks of one message are worked on side by side, and the run goes on when all have ended",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* story.post("/agents", worker("slow", saysAfter(8_000, "Slow.")))
+          yield* story.post("/agents", worker("quick", saysAfter(2_000, "Quick.")))
+          const run = yield* begin(
+            story,
+            yield* boss(story, [
+              spawning("slow"),
+              { tool: "search_objects", arguments: {} },
+              spawning("quick")
+            ])
+          )
+          yield* childrenWhen(story, run, 2, ({ status }) => status === "running")
+          yield* runWhen(story, run, isWaiting)
+          // What can be made at once has been made before it waits.
+          expect((yield* callsOf(story, run)).map((call) => [call.tool, call.status])).toEqual([
+            ["spawn_agent", "started"],
+            ["search_objects", "completed"],
+            ["spawn_agent", "started"]
+          ])
+          const [slow, quick] = yield* asTimePasses(
+            stepMs,
+            childrenOf(story, run),
+            (children) => children[1]?.status === "completed"
+          )
+          expect([slow.status, quick.status]).toEqual(["running", "completed"])
+          // One of two is not enough.
+          expect(yield* runNow(story, run)).toMatchObject({ status: "paused", pauseReason: "subAgents" })
+          const ended = yield* asTimePasses(stepMs, runNow(story, run), isEnded)
+          expect(reportsOf(ended)).toHaveLength(3)
+          const byCall = Object.fromEntries(
+            (yield* spawnsOf(story, run)).map((call) => [call.arguments.agent, call.result.summary])
+          )
+          expect(byCall).toEqual({ slow: "Slow.", quick: "Quick." })
+        })
+    )
+
+    it.effect("S002-R18 a sub-agent without maxSteps is asked to stop after 50 steps", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const busy = scripted([
+          { when: "tools.size == 0", say: "I have taken {{ step }} steps." },
+          { when: "step < 60", calls: [{ tool: "search_objects", arguments: { query: "{{ step }}" } }] },
+          { say: "I was not stopped." }
+        ])
+        const helper = yield* story.post("/agents", worker("helper", busy))
+        const run = yield* handOver(story, [spawning("helper")])
+        const [child] = yield* childrenOf(story, run)
+        expect(child).toMatchObject({
+          status: "paused",
+          pauseReason: "stepLimit",
+          summary: "I have taken 50 steps.",
+          stepCount: 51,
+          limits: { maxSteps: 50 }
+        })
+        const stops = (yield* story.get(`/runs/${child.id}/events?limit=200&after=100`)).items
+        expect(stops.filter((event: { type: string }) => event.type === "SoftStopEvent")).toMatchObject([
+          { reason: "stepLimit" }
+        ])
+        expect(reportsOf(run)).toMatchObject([
+          {
+            result: { status: "paused", pauseReason: "stepLimit", summary: "I have taken 50 steps." },
+            isError: false
+          }
+        ])
+        // The same agent on its own has no bound (S002-R19).
+        const alone = yield* runWhen(story, yield* begin(story, helper), isEnded)
+        expect(alone).toMatchObject({
+          status: "completed",
+          summary: "I was not stopped.",
+          stepCount: 61,
+          limits: { maxSteps: null }
+        })
+      })
+    )
+  })
+
+  describe("Requirement: Timeout Enforcement", () => {
+    it.effect("S002-R32 the timeout of the spawn takes precedence over that of the definition", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const model = scripted([
+          { when: "tools.size == 0", say: "I was stopped." },
+          { say: "Done.", latencyMs: 20_000 }
+        ])
+        const agents = [
+          worker("patient", model, { defaultTimeoutMs: 600_000 }),
+          worker("hasty", model, { defaultTimeoutMs: 1_000 })
+        ]
+        for (const agent of agents) yield* story.post("/agents", agent)
+        const run = yield* begin(
+          story,
+          yield* boss(story, [
+            spawning("patient", { timeoutMs: 5_000 }),
+            spawning("hasty", { timeoutMs: 60_000 }),
+            spawning("hasty")
+          ])
+        )
+        yield* childrenWhen(story, run, 3, ({ status }) => status === "running")
+        const ended = yield* asTimePasses(stepMs, runNow(story, run), isEnded)
+        expect(ended.status).toBe("completed")
+        const children = yield* childrenOf(story, run)
+        expect(
+          children.map(({ limits, pauseReason, summary }) => [limits.timeoutMs, pauseReason, summary])
+        ).toEqual([
+          [5_000, "timeout", "I was stopped."],
+          [60_000, null, "Done."],
+          [1_000, "timeout", "I was stopped."]
+        ])
+        const stop = (yield* eventsOf(story, children[0])).find((event) => event.type === "SoftStopEvent")
+        const start = (yield* eventsOf(story, children[0])).find(
+          (event) => event.type === "AgentTurnStartedEvent"
+        )
+        const tookMs = Date.parse(stop.timestamp) - Date.parse(start.timestamp)
+        expect(tookMs).toBeGreaterThan(3_000)
+        expect(tookMs).toBeLessThan(15_000)
+      })
+    )
+  })
+
+  describe("Whom an agent may hand tasks to", () => {
+    const refusedWith = (part: string) => ({
+      status: "refused",
+      decision: "refuse",
+      result: { error: expect.stringContaining(part), reason: "notPermitted" }
+    })
+
+    it.effect("is named in its definition, by names and patterns; the others are told", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const names = ["research-web", "research-books", "researcher", "clerk", "asleep", "gone"]
+        for (const name of names) yield* story.post("/agents", worker(name, saying("Done.")))
+        const agents = (yield* story.get("/agents")).items
+        const idOf = (name: string) => agents.find((agent: { name: string }) => agent.name === name).id
+        yield* story.patch(`/agents/${idOf("asleep")}`, { enabled: false })
+        yield* story.delete(`/agents/${idOf("gone")}`)
+        const asked = ["research-web", "researcher", "clerk", "asleep", "gone", "nobody", "boss"]
+        const run = yield* handOver(
+          story,
+          asked.map((name) => spawning(name)),
+          { subAgents: ["research-*", "clerk", "asleep", "gone", "nobody"] }
+        )
+        const calls = yield* spawnsOf(story, run)
+        expect(calls.map((call) => [call.arguments.agent, call.status])).toEqual(
+          asked.map((name) => [name, ["research-web", "clerk"].includes(name) ? "completed" : "refused"])
+        )
+        for (const call of calls.filter(({ status }) => status === "refused"))
+          expect(call).toMatchObject(
+            refusedWith(
+              `There is no agent ${call.arguments.agent} that you may hand tasks to. You may hand them to: clerk, research-books, research-web.`
+            )
+          )
+        expect((yield* childrenOf(story, run)).map((child) => child.agentName)).toEqual([
+          "research-web",
+          "clerk"
+        ])
+      })
+    )
+
+    it.effect("can be asked for, with what each takes", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* story.post(
+          "/agents",
+          worker("geographer", saying("Done."), {
+            role: "Knows rivers",
+            prompt: "Look at {{ input.river }} from {{ input.year }}."
+          })
+        )
+        yield* story.post("/agents", worker("listener", saying("Done."), { prompt: promptWithObject }))
+        yield* story.post("/agents", worker("singer", saying("Done.")))
+        const run = yield* handOver(story, [{ tool: "list_agents", arguments: {} }], {
+          subAgents: ["geo*", "listener", "singer"]
+        })
+        expect(reportsOf(run)).toMatchObject([
+          {
+            result: {
+              agents: [
+                {
+                  name: "geographer",
+                  role: "Knows rivers",
+                  takes: { task: "text", input: ["river", "year"] }
+                },
+                { name: "listener", role: null, takes: { task: "text", input: "any data" } },
+                { name: "singer", role: null, takes: { task: "text" } }
+              ]
+            }
+          }
+        ])
+      })
+    )
+
+    it.effect("is nobody where the definition names nobody: the tool is not there", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* story.post("/agents", worker("helper", saying("Done.")))
+        const run = yield* handOver(story, [spawning("helper")], { subAgents: [] })
+        expect(yield* spawnsOf(story, run)).toMatchObject([
+          refusedWith("There is no tool spawn_agent for you")
+        ])
+        expect(yield* childrenOf(story, run)).toEqual([])
+      })
+    )
+
+    it.effect(`is nobody after ${runLimits.spawnMaxDepth} hand-overs in a row`, () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const model = handingOver(spawning("again"))
+        const agent = yield* story.post("/agents", worker("again", model, { subAgents: ["again"] }))
+        const first = yield* runWhen(story, yield* begin(story, agent), isEnded)
+        const depths: Array<number> = []
+        let run = first
+        for (const _ of Array.from({ length: runLimits.spawnMaxDepth })) {
+          const [child] = yield* childrenOf(story, run)
+          depths.push(child.spawnDepth)
+          run = child
+        }
+        expect(depths).toEqual([1, 2, 3])
+        expect(yield* spawnsOf(story, run)).toMatchObject([refusedWith("over 3 agents")])
+        expect(yield* childrenOf(story, run)).toEqual([])
+        expect(first.status).toBe("completed")
+      })
+    )
+
+    it.effect("ends at the runs that the chain may have, with the cap's own sentence", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* limitChains(story, { maxRuns: 2 })
+        yield* story.post("/agents", worker("helper", saying("Done.")))
+        const run = yield* handOver(story, [
+          spawning("helper"),
+          spawning("helper", { task: "More." }),
+          spawning("helper", { task: "Yet more." })
+        ])
+        expect((yield* spawnsOf(story, run)).map(({ status }) => status)).toEqual([
+          "completed",
+          "completed",
+          "refused"
+        ])
+        expect((yield* spawnsOf(story, run)).at(-1)).toMatchObject(refusedWith("cap of runs: 2 of at most 2"))
+      })
+    )
+
+    it.effect("ends at the runs that the other agent may have at once", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* story.post("/agents", worker("helper", saysAfter(3_000), { maxPendingRuns: 1 }))
+        const run = yield* begin(
+          story,
+          yield* boss(story, [spawning("helper"), spawning("helper", { task: "More." })])
+        )
+        yield* childrenWhen(story, run, 1)
+        const ended = yield* asTimePasses(stepMs, runNow(story, run), isEnded)
+        expect(ended.status).toBe("completed")
+        expect((yield* spawnsOf(story, run)).map(({ status }) => status)).toEqual(["completed", "refused"])
+      })
+    )
+
+    it.effect("takes no arguments that the tool does not have, and none out of bounds", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* story.post("/agents", worker("helper", saying("Done.")))
+        const run = yield* handOver(story, [
+          spawning("helper", { user_id: "root" }),
+          spawning("helper", { timeoutMs: 0 }),
+          spawning("helper", { task: "" }),
+          { tool: "spawn_agent", arguments: {} }
+        ])
+        expect((yield* spawnsOf(story, run)).map(({ result, status }) => [status, result.reason])).toEqual(
+          Array.from({ length: 4 }, () => ["failed", "invalid"])
+        )
+        expect(yield* childrenOf(story, run)).toEqual([])
+      })
+    )
+  })
+
+  describe("What a run learns of a sub-agent that did not get through", () => {
+    it.effect("is why it failed, and it goes on", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* story.post("/agents", worker("helper", { provider: "anthropic", name: "none" }))
+        const run = yield* handOver(story, [spawning("helper")])
+        const [child] = yield* childrenOf(story, run)
+        expect(child.status).toBe("failed")
+        const result = {
+          error: `The run of helper failed: ${child.errorMessage}`,
+          reason: "childFailed",
+          runId: child.id,
+          status: "failed"
+        }
+        expect(run.status).toBe("completed")
+        expect(reportsOf(run)).toMatchObject([{ result, isError: true }])
+        expect(yield* spawnsOf(story, run)).toMatchObject([{ status: "failed", result }])
+      })
+    )
+
+    it.effect("is that a person cancelled it, and it goes on", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* story.post("/agents", worker("helper", saysAfter(60_000)))
+        const run = yield* begin(story, yield* boss(story, [spawning("helper")]))
+        yield* runWhen(story, run, isWaiting)
+        const [child] = yield* childrenWhen(story, run, 1, ({ status }) => status === "running")
+        yield* story.post(`/runs/${child.id}/cancel`)
+        const ended = yield* runWhen(story, run, isEnded)
+        expect(ended.status).toBe("completed")
+        expect(reportsOf(ended)).toMatchObject([
+          { isError: true, result: { reason: "childCancelled", status: "cancelled", runId: child.id } }
+        ])
+      })
+    )
+
+    it.effect("is no more than it can read: a long summary is cut and says so", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const long = scripted([{ say: "{% for i in (1..1000) %}A summary without end. {% endfor %}" }])
+        yield* story.post("/agents", worker("helper", long))
+        const run = yield* handOver(story, [spawning("helper")])
+        const [child] = yield* childrenOf(story, run)
+        expect(child.summary.length).toBeGreaterThan(runLimits.reportMaxChars)
+        const [call] = yield* spawnsOf(story, run)
+        expect(call.result).toMatchObject({ isTruncated: true })
+        expect(call.result.summary).toBe(child.summary.slice(0, runLimits.reportMaxChars))
+      })
+    )
+  })
+
+  describe("The runs that a run spawned", () => {
+    it.effect("are listed by the run above them", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* story.post("/agents", worker("helper", saying("Done.")))
+        const run = yield* handOver(story, [spawning("helper"), spawning("helper", { task: "More." })])
+        const other = yield* handOver(story, [spawning("helper", { task: "Other." })])
+        expect((yield* childrenOf(story, run)).map((child) => child.trigger.input.task)).toEqual([
+          "Do your part, helper.",
+          "More."
+        ])
+        expect(yield* childrenOf(story, other)).toHaveLength(1)
+        expect((yield* story.get("/runs")).items).toHaveLength(5)
+        const bad = yield* story.ask("GET", "/runs?parentRunId=nonsense")
+        expect(bad.status).toBe(422)
+      })
+    )
+  })
+})
