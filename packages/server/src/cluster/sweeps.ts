@@ -119,7 +119,7 @@ export class Sweeps extends Context.Service<
             Effect.logWarning(`${count} waiting entries were parked behind nothing and go on now`)
           )
         ],
-        { concurrency: "unbounded" }
+        { concurrency: 5 }
       ).pipe(Effect.andThen(Effect.never))
 
       return Sweeps.of({
