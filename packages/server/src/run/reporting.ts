@@ -83,16 +83,7 @@ export const makeReporting = Effect.gen(function* () {
     yield* CrashPoint.hit("run.afterReport")
   })
 
-  /** Marks the calls of runs that have ended whose outcome other runs would have brought: nobody waits for it now. */
-  const abandonCalls = Effect.fn("Runs.abandonCalls")(
-    (ids: ReadonlyArray<RunId>) =>
-      sql`
-        update kb.tool_calls call set status = 'abandoned', completed_at = now()
-        where call.run_id = any(${ids}::uuid[]) and call.status = 'started'
-          and exists (select 1 from kb.agent_runs child where child.parent_run_id = call.run_id and child.spawned_by = call.id)`
-  )
-
-  return { report, abandonCalls }
+  return { report }
 })
 
 /** What the parent's model reads, and how the call ends. */

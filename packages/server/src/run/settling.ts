@@ -37,7 +37,7 @@ export const makeSettling = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
   const { openNextAttempts } = yield* makeNextAttempts
-  const { abandonCalls, report } = yield* makeReporting
+  const { report } = yield* makeReporting
 
   /** Ends the entries that a condition names, and answers how many there were. */
   const settle = Effect.fnUntraced(function* (which: Statement.Fragment, ending: Ending) {
@@ -80,14 +80,13 @@ export const makeSettling = Effect.gen(function* () {
     return row?.hasWaiting === true
   })
 
-  /** Ends what hangs on runs that have come to rest: their entries, their calls of other runs, and those calls that wait for them. */
+  /** Ends what hangs on runs that have come to rest: their entries, and the calls that wait for them. */
   const settleRuns = Effect.fnUntraced(function* (runs: ReadonlyArray<RestingRun>, ending: Ending) {
     const ids = runs.map(({ id }) => id)
     yield* settle(
       sql`entry.run_id = any(${ids}::uuid[]) and entry.status in ('pending', 'processing')`,
       ending
     )
-    if (ending.status !== "completed") yield* abandonCalls(ids)
     yield* report(runs.flatMap(({ id, parentRunId }) => (parentRunId === null ? [] : [id])))
   })
 

@@ -46,7 +46,6 @@ const tables = [
     add constraint tool_calls_status_check
       check (status in ('started', 'completed', 'failed', 'refused', 'unknown', 'abandoned')),
     add column completed_at timestamptz`,
-  `create index tool_calls_open on kb.tool_calls (run_id) where status = 'started'`,
   // Spending is counted for a chain, for a run with all below it, and for an agent on each day.
   `alter table kb.budgets
     -- Of an agent: the day and, so that its runs do not wait for each other, one of its rows: 2026-11-22/0. Else ''.
