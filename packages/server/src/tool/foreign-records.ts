@@ -59,7 +59,7 @@ export const makeForeignRecords = Effect.gen(function* () {
       Effect.gen(function* () {
         const earlier = yield* toolCalls.find(principal.runId, call.id)
         const server = serverId === undefined ? undefined : yield* servers.find(serverId)
-        const authority = yield* authorities.of(principal.agentId)
+        const authority = yield* authorities.of(principal.agentId, principal.runId)
         return { earlier, server, authority }
       })
     )
