@@ -9,6 +9,7 @@ import { APICallError, LoadAPIKeyError } from "@ai-sdk/provider"
 import { Clock, Duration, Effect, Option, Schema } from "effect"
 import { AiError } from "effect/ai"
 import { modelLimits } from "../limits.ts"
+import { retryAfterOf } from "./retry-after.ts"
 
 /** Turns whatever was thrown into an `AiError`. */
 export const toAiError = Effect.fnUntraced(function* (
@@ -19,8 +20,8 @@ export const toAiError = Effect.fnUntraced(function* (
   const status = statusOf(error)
   if (status !== undefined) {
     const now = yield* Clock.currentTimeMillis
-    const headers = APICallError.isInstance(error) ? (error.responseHeaders ?? {}) : {}
-    return fail(reasonOfStatus(status, message, retryAfterOf(headers, now)))
+    const retryAfter = APICallError.isInstance(error) ? retryAfterOf(error, now) : undefined
+    return fail(reasonOfStatus(status, message, retryAfter))
   }
   if (APICallError.isInstance(error) || isConnectionError(error)) return cutShort(message)
   if (LoadAPIKeyError.isInstance(error))
@@ -67,7 +68,8 @@ const reasonOfStatus = (
 ): AiError.AiErrorReason => {
   const description = message === "" ? `HTTP ${status}` : `HTTP ${status}: ${message}`
   if (status === 429) {
-    return /insufficient_quota|exceeded your current quota|billing/i.test(message)
+    // Google words a limit by the minute like an account that is used up, but says when to come back.
+    return retryAfter === undefined && /insufficient_quota|exceeded your current quota|billing/i.test(message)
       ? new AiError.QuotaExhaustedError({ metadata: { description } })
       : new AiError.RateLimitError({
           metadata: { description },
@@ -102,16 +104,4 @@ const messageOf = (error: unknown): string => {
   if (typeof error === "string") return error
   const message = Option.getOrUndefined(decodeStreamedError(error))?.message
   return typeof message === "string" && message !== "" ? message : "The model's server gave no reason"
-}
-
-/** `retry-after-ms`, or `Retry-After` in seconds or as a date. */
-const retryAfterOf = (headers: Record<string, string>, nowMs: number): Duration.Duration | undefined => {
-  const header = (name: string) => Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
-  const milliseconds = Number(header("retry-after-ms") ?? Number.NaN)
-  if (Number.isFinite(milliseconds)) return Duration.millis(Math.max(0, milliseconds))
-  const after = header("retry-after")
-  if (after === undefined) return undefined
-  const seconds = Number(after)
-  const pauseMs = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(after) - nowMs
-  return Number.isFinite(pauseMs) ? Duration.millis(Math.max(0, pauseMs)) : undefined
 }

@@ -6,7 +6,7 @@
  * retry here and no timeout: `attempt.ts` and `retry.ts` hold those for every
  * model alike.
  */
-import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider"
+import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider"
 import { Effect, Stream } from "effect"
 import { type AiError, LanguageModel, type Response } from "effect/ai"
 import { toAiError } from "./ai-sdk-error.ts"
@@ -20,6 +20,8 @@ export interface AiSdkModelOptions {
   readonly lateSystemMessages: boolean
   readonly temperature?: number | undefined
   readonly maxOutputTokens?: number | undefined
+  /** What the provider is told in each request beside that. */
+  readonly requestOptions?: SharedV4ProviderOptions | undefined
   /** Takes every known key out of a text. */
   readonly scrub: (text: string) => string
 }
@@ -69,5 +71,6 @@ const callOptions = (
         toolChoice: { type: request.toolChoice === "none" ? "none" : "auto" }
       }),
   ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
-  ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens })
+  ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens }),
+  ...(options.requestOptions === undefined ? {} : { providerOptions: options.requestOptions })
 })

@@ -1,10 +1,11 @@
 /**
  * Turns a prompt and its tools into what the AI SDK's provider packages take.
  *
- * Messages keep their order and nothing is cut. Two habits of providers are met
- * here so that no caller needs to know them: only OpenAI takes a system message
- * in the middle of a conversation (others refuse the request, as do several
- * local chat templates), and Anthropic refuses empty texts.
+ * Messages keep their order and nothing is cut. Three habits of providers are
+ * met here so that no caller needs to know them: only OpenAI takes a system
+ * message in the middle of a conversation (others refuse the request, as do
+ * several local chat templates), Anthropic refuses empty texts, and Gemini wants
+ * the results of one answer's calls together.
  */
 import type {
   JSONValue,
@@ -35,7 +36,7 @@ export const toAiSdkPrompt = (
   const opening: Array<string> = []
   for (const message of prompt.content) {
     if (message.role !== "system") {
-      result.push(...toMessages(message))
+      for (const each of toMessages(message)) join(result, each)
     } else if (result.length === 0) {
       opening.push(message.content)
     } else if (options.lateSystemMessages) {
@@ -49,6 +50,14 @@ export const toAiSdkPrompt = (
   }
   // Some chat templates take one system message only, so the opening ones are joined.
   return opening.length === 0 ? result : [{ role: "system", content: opening.join("\n\n") }, ...result]
+}
+
+/** Results of calls that were made side by side go in one message: Gemini refuses fewer in a turn than there were calls. */
+const join = (messages: Array<LanguageModelV4Message>, next: LanguageModelV4Message): void => {
+  const last = messages.at(-1)
+  if (last?.role === "tool" && next.role === "tool")
+    messages[messages.length - 1] = { ...last, content: [...last.content, ...next.content] }
+  else messages.push(next)
 }
 
 const toMessages = (

@@ -20,6 +20,8 @@ export interface FakeModelServer {
   readonly asked: Deferred.Deferred<void>
   /** Tears every answer that hangs. */
   readonly breakOff: Effect.Effect<void>
+  /** Lets answers begin that are held back. */
+  readonly letBegin: Effect.Effect<void>
   /** Done when the asker closed a stream that was not at its end. */
   readonly hungUp: Deferred.Deferred<void>
 }
@@ -38,7 +40,16 @@ export type FakeAnswer =
       readonly chunks: ReadonlyArray<string>
       /** `end` ends the body properly, `hang` leaves it open. */
       readonly ending: "end" | "hang"
+      /** Whether nothing is sent, not even a head, until the test lets it begin. */
+      readonly isHeldBack?: boolean
     }
+
+/** A body that is sent in these pieces and ended properly. */
+export const streaming = (chunks: ReadonlyArray<string>): FakeAnswer => ({
+  kind: "stream",
+  chunks,
+  ending: "end"
+})
 
 /** Server-sent events with `data` only, as OpenAI and Google send them. */
 export const events = (...values: ReadonlyArray<unknown>): FakeAnswer => ({
@@ -57,6 +68,7 @@ export const serveAnswers = (
   Effect.gen(function* () {
     const requests: Array<AskedRequest> = []
     const hanging = new Set<ServerResponse>()
+    const heldBack: Array<() => void> = []
     const asked = yield* Deferred.make<void>()
     const hungUp = yield* Deferred.make<void>()
     const server = createServer((request, response) => {
@@ -70,7 +82,8 @@ export const serveAnswers = (
           body: JSON.parse(Buffer.concat(body).toString("utf8"))
         })
         Deferred.doneUnsafe(asked, Effect.void)
-        send(answer, response)
+        if (answer.kind === "stream" && answer.isHeldBack) heldBack.push(() => send(answer, response))
+        else send(answer, response)
         if (response.writableEnded) return
         hanging.add(response)
         response.on("close", () => Deferred.doneUnsafe(hungUp, Effect.void))
@@ -93,7 +106,10 @@ export const serveAnswers = (
       requests,
       asked,
       hungUp,
-      breakOff
+      breakOff,
+      letBegin: Effect.sync(() => {
+        for (const begin of heldBack.splice(0)) begin()
+      })
     }
   })
 

@@ -124,6 +124,15 @@ describe("an agent without a model is told what to set", () => {
     })
   )
 
+  it.effect("when TROPISM_OPENAI_API names no API", () =>
+    Effect.gen(function* () {
+      const env = { OPENAI_API_KEY: "sk-openai-0001", TROPISM_OPENAI_API: "completions" }
+      expect(yield* resolveIn(env, "x", { provider: "openai", name: "gpt-4o" })).toContain(
+        "set TROPISM_OPENAI_API to chat or to responses"
+      )
+    })
+  )
+
   it.effect("when its script is wrong, or there is none", () =>
     Effect.gen(function* () {
       expect(

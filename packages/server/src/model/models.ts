@@ -125,6 +125,7 @@ export class Models extends Context.Service<
           lateSystemMessages: ref.provider === "openai",
           temperature: temperature ?? undefined,
           maxOutputTokens: maxOutputTokens ?? undefined,
+          requestOptions: provider.requestOptions,
           scrub
         })
         const price = ref.price ?? priceOf(ref.provider, ref.name)

@@ -12,7 +12,7 @@ import { createGoogle } from "@ai-sdk/google"
 import { createGoogleVertex } from "@ai-sdk/google-vertex"
 import { createOpenAI } from "@ai-sdk/openai"
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
-import type { LanguageModelV4 } from "@ai-sdk/provider"
+import type { LanguageModelV4, SharedV4ProviderOptions } from "@ai-sdk/provider"
 import type { ModelProvider } from "@tropism/domain/model-config"
 import { Config, Effect, Option, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
@@ -38,6 +38,8 @@ export interface Provider {
   /** What to set before the provider can be used; null where it can. */
   readonly missing: string | null
   readonly makeModel: (modelName: string) => LanguageModelV4
+  /** What each request says beside the model's parameters. */
+  readonly requestOptions?: SharedV4ProviderOptions
 }
 
 export interface Providers {
@@ -59,7 +61,11 @@ const key = (name: string) =>
   )
 
 const Environment = Config.all({
-  openai: Config.all({ key: key("OPENAI_API_KEY"), baseUrl: text("OPENAI_BASE_URL") }),
+  openai: Config.all({
+    key: key("OPENAI_API_KEY"),
+    baseUrl: text("OPENAI_BASE_URL"),
+    api: text("TROPISM_OPENAI_API")
+  }),
   anthropic: Config.all({ key: key("ANTHROPIC_API_KEY"), baseUrl: text("ANTHROPIC_BASE_URL") }),
   google: Config.all({
     key: key("GOOGLE_GENERATIVE_AI_API_KEY"),
@@ -98,16 +104,24 @@ export const loadProviders = Effect.gen(function* () {
 
 const reveal = (key: Redacted.Redacted | null): string => (key === null ? "" : Redacted.value(key))
 
-// Chat completions keep no state at the provider and are what most servers behind OPENAI_BASE_URL speak.
+/** Chat completions are what most servers behind OPENAI_BASE_URL speak; the Responses API is asked to keep nothing, as chat completions do by themselves. */
 const openai = (env: Environment["openai"], fetch: typeof globalThis.fetch): Provider => ({
   defaultModel: "gpt-4o",
-  missing: env.key === null ? "set OPENAI_API_KEY" : null,
-  makeModel: (name) =>
-    createOpenAI({
+  missing:
+    env.key === null
+      ? "set OPENAI_API_KEY"
+      : [null, "chat", "responses"].includes(env.api)
+        ? null
+        : "set TROPISM_OPENAI_API to chat or to responses, or leave it out",
+  makeModel: (name) => {
+    const provider = createOpenAI({
       apiKey: reveal(env.key),
       baseURL: env.baseUrl ?? "https://api.openai.com/v1",
       fetch
-    }).chat(name)
+    })
+    return env.api === "responses" ? provider.responses(name) : provider.chat(name)
+  },
+  requestOptions: { openai: { store: false } }
 })
 
 const anthropic = (env: Environment["anthropic"], fetch: typeof globalThis.fetch): Provider => ({

@@ -1,0 +1,147 @@
+/** Every format that providers speak, over a real socket: what they send is understood, what they want is sent. */
+import { describe, expect, it } from "@effect/vitest"
+import type { ModelConfig } from "@tropism/domain/model-config"
+import { Effect } from "effect"
+import { anthropicMessages } from "../../testing/providers/anthropic-messages.ts"
+import { gemini, geminiOnVertex } from "../../testing/providers/gemini.ts"
+import { openaiChat, openaiCompatible } from "../../testing/providers/openai-chat.ts"
+import { openaiResponses } from "../../testing/providers/openai-responses.ts"
+import { conversation, type StreamedCall, type WireFormat } from "../../testing/providers/wire-format.ts"
+import { serveAnswers, streaming } from "./fake-model-server.ts"
+import type { ModelRequest } from "./model-request.ts"
+import { ask, modelsIn } from "./models-for-tests.ts"
+
+const key = "secret-key-abcdef-0123456789"
+
+/** Asks a server that sends these pieces, and says what came of it and what it was asked. */
+const askFor = (
+  format: WireFormat,
+  chunks: ReadonlyArray<string>,
+  request: ModelRequest = conversation,
+  model: ModelConfig = format.model
+) =>
+  Effect.gen(function* () {
+    const server = yield* serveAnswers(streaming(chunks))
+    const parts = yield* Effect.provide(ask(model, request), modelsIn(format.env(server.url, key)))
+    return { parts, asked: server.requests[0] }
+  }).pipe(Effect.scoped)
+
+const paris: StreamedCall = { id: "call_1", name: "get_weather", pieces: ['{"loc', 'ation": "Pa', 'ris"}'] }
+const rome: StreamedCall = { id: "call_2", name: "get_weather", pieces: ['{"location"', ': "Rome"}'] }
+
+const call = (location: string) => ({
+  type: "toolCall",
+  id: expect.any(String),
+  name: "get_weather",
+  arguments: { location },
+  fault: null
+})
+
+for (const format of [
+  openaiChat,
+  openaiResponses,
+  anthropicMessages,
+  gemini,
+  geminiOnVertex,
+  openaiCompatible
+]) {
+  describe(`${format.title}, over the wire`, () => {
+    for (const { chunks, parts, what } of format.published) {
+      it.live(`understands the published example of ${what}`, () =>
+        Effect.gen(function* () {
+          const answer = yield* askFor(format, chunks)
+          const costMicros = format.model.provider === "openai-compatible" ? null : expect.any(Number)
+          expect(answer.parts).toEqual(
+            parts.map((part) => (Object(part).type === "finish" ? { ...Object(part), costMicros } : part))
+          )
+        })
+      )
+    }
+
+    it.live("is sent system prompt, parameters, tools, calls and results as it wants them", () =>
+      Effect.gen(function* () {
+        const { asked } = yield* askFor(format, format.answer({ words: ["Done."] }))
+        expect(asked?.path).toBe(format.path)
+        expect(String(asked?.headers[format.keyHeader]).replace("Bearer ", "")).toBe(key)
+        expect(asked?.body).toMatchObject(format.request)
+      })
+    )
+
+    it.live("may make calls side by side, their arguments in pieces, after words", () =>
+      Effect.gen(function* () {
+        const { parts } = yield* askFor(
+          format,
+          format.answer({ words: ["Looking", "."], calls: [paris, rome] })
+        )
+        expect(parts).toEqual([
+          { type: "text", delta: "Looking" },
+          { type: "text", delta: "." },
+          call("Paris"),
+          call("Rome"),
+          expect.objectContaining({ type: "finish", reason: "tool-calls" })
+        ])
+        const ids = parts.flatMap((part) => (part.type === "toolCall" ? [part.id] : []))
+        expect(new Set(ids).size).toBe(2)
+      })
+    )
+
+    it.live("may call a tool that it was not shown, and one without arguments", () =>
+      Effect.gen(function* () {
+        const { parts } = yield* askFor(
+          format,
+          format.answer({
+            calls: [
+              { id: "call_1", name: "invented", pieces: ['{"a":', "1}"] },
+              { id: "call_2", name: "get_weather", pieces: [] }
+            ]
+          })
+        )
+        expect(parts.slice(0, 2)).toMatchObject([
+          { type: "toolCall", name: "invented", arguments: { a: 1 }, fault: null },
+          { type: "toolCall", name: "get_weather", arguments: {}, fault: null }
+        ])
+      })
+    )
+
+    if (format.hasTextArguments)
+      it.live("may send arguments that are no JSON: they are kept as text, with the reason", () =>
+        Effect.gen(function* () {
+          const { parts } = yield* askFor(
+            format,
+            format.answer({ calls: [{ ...paris, pieces: ['{"location": ', "Paris}"] }] })
+          )
+          expect(parts[0]).toMatchObject({
+            type: "toolCall",
+            arguments: '{"location": Paris}',
+            fault: expect.stringContaining("JSON")
+          })
+        })
+      )
+
+    it.live("says why it stopped, and what was used", () =>
+      Effect.gen(function* () {
+        for (const [stop, reason] of [
+          [undefined, "stop"],
+          ["length", "length"],
+          ["filter", "content-filter"]
+        ] as const) {
+          const { parts } = yield* askFor(
+            format,
+            format.answer({ words: ["Once"], ...(stop ? { stop } : {}) })
+          )
+          expect(parts).toMatchObject([
+            { type: "text", delta: "Once" },
+            { type: "finish", reason, usage: { inputTokens: 11, outputTokens: 7 } }
+          ])
+        }
+      })
+    )
+
+    it.live("may have nothing to say", () =>
+      Effect.gen(function* () {
+        const { parts } = yield* askFor(format, format.answer({}))
+        expect(parts).toMatchObject([{ type: "finish", reason: "stop" }])
+      })
+    )
+  })
+}
