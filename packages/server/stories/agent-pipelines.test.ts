@@ -4,7 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { ModelsOnTheWire, toolsOf, wordsOf } from "../testing/model-on-the-wire.ts"
-import { eventually } from "../testing/platform.ts"
+import { eventually, type Json } from "../testing/platform.ts"
 import { callsOf } from "../testing/story-words.ts"
 
 const worker = (overrides: Record<string, unknown>) => ({
@@ -125,6 +125,15 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
             ["assistant", "A draft."],
             ["user", "Is this good: A draft."]
           ])
+          // The log says from where on another model answers.
+          const { items } = yield* story.get(`/runs/${run.id}/events`)
+          expect(
+            items.flatMap((event: Json) =>
+              event.type === "SetLlmConfigEvent" || event.type === "FlowStepStartedEvent"
+                ? [event.name ?? event.step]
+                : []
+            )
+          ).toEqual([quick.config.name, "draft", thorough.config.name, "check"])
           // What the agent may use elsewhere, this step may not.
           expect(yield* callsOf(story, run)).toMatchObject([
             {

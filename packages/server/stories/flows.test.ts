@@ -108,7 +108,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           ]
         })
         expect(run).toMatchObject({ status: "failed", errorMessage: expect.stringContaining("went dead") })
-        expect(stepsOf(yield* logOfRun(story, run)).map(([name]) => name)).toEqual(["a", "b"])
+        const log = yield* logOfRun(story, run)
+        expect(stepsOf(log).map(([name]) => name)).toEqual(["a", "b"])
       })
     )
 

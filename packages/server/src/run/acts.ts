@@ -13,7 +13,7 @@ import type { Decision } from "@tropism/domain/decide"
 import type { NewEvent } from "@tropism/domain/context-event"
 import type { FlowPlace } from "@tropism/domain/flow"
 import type { ToolCall } from "@tropism/domain/message"
-import { Effect, type Schema } from "effect"
+import { Effect, Option, type Schema } from "effect"
 import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
@@ -89,13 +89,23 @@ export const makeActs = Effect.gen(function* () {
       ])
     )
 
+  /** Begins a step of the flow; where another model answers from here on, the log says so. */
   const startStep = Effect.fnUntraced(function* (
-    { agent, occasion, run }: Bench,
+    { agent, equipmentOf, occasion, run }: Bench,
     context: ReducedContext,
     place: FlowPlace
   ) {
+    const { model } = yield* equipmentOf(place.step)
+    const { name, provider } = model
+    const isSame = Option.exists(
+      context.config.primary,
+      (primary) => primary.provider === provider && primary.name === name
+    )
     const begun = yield* stepStart(agent, occasion, context.flow, place)
-    return yield* append(run, context, [begun])
+    return yield* append(run, context, [
+      ...(isSame ? [] : [{ type: "SetLlmConfigEvent", role: "primary", provider, name } as const]),
+      begun
+    ])
   })
 
   /** Does the one thing decided; answers the state after it, or nothing when the run is over. */
