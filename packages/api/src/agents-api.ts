@@ -13,7 +13,14 @@ import { expectedVersion, ifMatch } from "./expected-version.ts"
 import { Page, PageQuery, told } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
 
-export const TriggerInput = Schema.Struct({ input: Schema.optional(Schema.Json) })
+export const TriggerInput = Schema.Struct({
+  input: Schema.optional(
+    Schema.Json.annotate({
+      description:
+        "What the run works on. Templates see it as `input`; where no template of the agent speaks of it, the model gets it as a message of its own after the prompt: text as it is, anything else as JSON."
+    })
+  )
+})
 
 /** The fields of an agent that change, and the version that the caller changes. */
 export const AgentChange = Schema.Struct({ ...AgentPatch.fields, ...expectedVersion }).annotate({
