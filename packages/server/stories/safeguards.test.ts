@@ -225,7 +225,9 @@ layer(SharedServer.layer)((it) => {
           ([found]) => found.status === "paused"
         )
         expect(yield* callsOf(story, run)).toMatchObject([
-          { status: "refused", result: { reason: "notPermitted" } }
+          { status: "refused", result: { reason: "notPermitted" } },
+          // Its last request, after its one step, asks for a tool all the same.
+          { status: "refused", result: { reason: "softStop" } }
         ])
         expect(yield* notesOf(story)).toEqual([])
       })
