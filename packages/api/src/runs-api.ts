@@ -1,6 +1,8 @@
 /**
  * Runs and contexts: what agents did, step by step, and the log it is told in.
  */
+import { MaxSteps, TimeoutMs } from "@tropism/domain/agent"
+import { SpendingLimit } from "@tropism/domain/budget"
 import { AgentId, ProjectId, RunId, Timestamp, ToolCallId, UserId } from "@tropism/domain/ids"
 import { Digest, FileName } from "@tropism/domain/attachment"
 import {
@@ -39,6 +41,18 @@ export const ToolCallRecord = Schema.Struct({
   durationMs: Schema.NullOr(Schema.Int)
 }).annotate({ identifier: "ToolCallRecord" })
 export type ToolCallRecord = typeof ToolCallRecord.Type
+
+/** Accepts null as absent. */
+const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
+
+/** What somebody says to a paused run, and what it may use from now on; absent is as before. */
+export const ResumeInput = Schema.Struct({
+  message: opt(Schema.String.check(Schema.isBetweenLength(1, 100_000))),
+  maxSteps: opt(MaxSteps),
+  timeoutMs: opt(TimeoutMs),
+  ...SpendingLimit.fields
+}).annotate({ identifier: "ResumeInput" })
+export type ResumeInput = typeof ResumeInput.Type
 
 const project = { projectId: ProjectId }
 const run = { projectId: ProjectId, runId: RunId }
@@ -85,6 +99,13 @@ export class RunsApi extends HttpApiGroup.make("runs")
       params: run,
       success: Run,
       error: [NotFound, Forbidden, Conflict]
+    }),
+    /** Lets a run go on that its steps, its time or a budget stopped: steps and time count afresh. 409 for any other. */
+    HttpApiEndpoint.post("resume", "/runs/:runId/resume", {
+      params: run,
+      payload: ResumeInput,
+      success: Run,
+      error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]
     })
   )
   .prefix("/api/projects/:projectId")

@@ -193,6 +193,12 @@ const routeById = (state: FakeState, line: string, query: URLSearchParams, body:
   if (kind === "runs") {
     const run = state.runs.find((one) => one.id === key)
     if (!run) return problem(404, "Not found")
+    if (method === "POST" && verb === "cancel")
+      return Response.json({ ...run, status: "cancelled", completedAt: at(0) })
+    if (method === "POST" && verb === "resume")
+      return run.status === "paused"
+        ? Response.json({ ...run, status: "queued", pauseReason: null })
+        : problem(409, `The run is ${run.status} already`, { reason: "state" })
     return verb === undefined ? Response.json(run) : page([], query)
   }
   if (kind === "chains") return Response.json(chainOf(state, key, query))

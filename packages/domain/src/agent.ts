@@ -53,6 +53,9 @@ export const safeguardDefaults = { maxPendingRuns: 1_000, disableAfterFailures: 
 /** How long a run may take, in milliseconds: up to a week. */
 export const TimeoutMs = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 604_800_000 }))
 
+/** Model requests of one run. */
+export const MaxSteps = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))
+
 const PromptText = Schema.String.check(Schema.isBetweenLength(1, 100_000))
 
 const fields = {
@@ -72,7 +75,7 @@ const fields = {
   executionMode: opt(ExecutionMode),
   hybridPolicy: opt(HybridPolicy),
   capabilities: opt(Capabilities),
-  maxSteps: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))),
+  maxSteps: opt(MaxSteps),
   defaultTimeoutMs: opt(TimeoutMs),
   budget: opt(Budget),
   subAgents: opt(Schema.Array(AgentPattern).check(Schema.isMaxLength(100))),

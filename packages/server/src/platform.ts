@@ -28,6 +28,7 @@ import { Releaser } from "./dispatch/releaser.ts"
 import { Explanations } from "./dispatch/explanations.ts"
 import { Retries } from "./dispatch/retries.ts"
 import { Scheduler } from "./dispatch/scheduler.ts"
+import { Resumptions } from "./dispatch/resumptions.ts"
 import { Triggers } from "./dispatch/triggers.ts"
 import { Webhooks } from "./dispatch/webhooks.ts"
 import { Authorities } from "./graph/authority.ts"
@@ -140,6 +141,7 @@ const dispatch = Layer.mergeAll(
   Releaser.layer,
   Scheduler.layer,
   Triggers.layer,
+  Resumptions.layer,
   Conversations.layer,
   Retries.layer,
   PendingEvents.layer,

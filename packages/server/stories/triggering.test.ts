@@ -89,6 +89,33 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
+    it.effect("answers a run that a limit has paused, and waits on while a kill switch holds it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const turn = (stopped: boolean) =>
+          story.send("PUT", `/api/projects/${story.projectId}/kill-switch`, { stopped, reason: "An audit" })
+        const agent = yield* newAgent(story, silentFor(5_000), { defaultTimeoutMs: 2_000 })
+        const waiting = yield* Effect.forkChild(story.ask("POST", `/agents/${agent.id}/trigger`, {}))
+        const { items } = yield* runsWith(story, "running")
+        yield* turn(true)
+        // Were this rest an answer, it would be one by the time the other is told of.
+        yield* runsWith(story, "paused")
+        yield* asTimePasses(
+          stepMs,
+          story.get(`/runs/${items[0].id}`),
+          (run) => run.pauseReason === "killSwitch"
+        )
+        yield* turn(false)
+        yield* asTimePasses(
+          stepMs,
+          Effect.sync(() => waiting.pollUnsafe()),
+          (exit) => exit !== undefined
+        )
+        const answer = yield* Fiber.join(waiting)
+        expect(answer).toMatchObject({ status: 200, body: { status: "paused", pauseReason: "timeout" } })
+      })
+    )
+
     it.effect("whose connection breaks does not take the run with it", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

@@ -60,6 +60,32 @@ describe("tropism runs", () => {
       expect((yield* invoke(server, "runs", "show", id("run", 9))).error).toBe("Not found.")
     })
   )
+
+  it.live("cancels a run and says what became of it", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ runs: [run(1, { status: "running", summary: "Half of it" })] })
+      const { exitCode, out } = yield* invoke(server, "runs", "cancel", id("run", 1))
+      expect(exitCode).toBe(0)
+      expect(out).toContain("Status   cancelled")
+      expect(out).toContain("Summary  Half of it")
+    })
+  )
+
+  it.live("resumes a run with what was said, and says why another is not resumed", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({
+        runs: [run(1, { status: "paused", pauseReason: "stepLimit" }), run(2, { status: "running" })]
+      })
+      const said = ["--message", "Go on", "--max-steps", "5", "--max-cost-usd", "0.5"]
+      const { exitCode, out } = yield* invoke(server, "runs", "resume", id("run", 1), ...said)
+      expect([exitCode, out.includes("Status   queued")]).toEqual([0, true])
+      const asked = server.requests.find(({ line }) => line.startsWith("POST"))
+      expect(JSON.parse(asked?.body ?? "")).toMatchObject({ message: "Go on", maxSteps: 5, maxCostUsd: 0.5 })
+      const refused = yield* invoke(server, "runs", "resume", id("run", 2))
+      expect(refused.exitCode).not.toBe(0)
+      expect(refused.error).toContain("The run is running already")
+    })
+  )
 })
 
 describe("tropism run", () => {

@@ -16,6 +16,11 @@ import { printable } from "../terminal/text.ts"
 import { clockTime, formatAge, formatDuration } from "../terminal/time.ts"
 import { limitFlag } from "./limit-flag.ts"
 
+const runArgument = Argument.String("run").pipe(
+  Argument.withDescription("A run's id"),
+  Argument.withSchema(RunId)
+)
+
 const list = Command.make(
   "runs",
   {
@@ -78,56 +83,114 @@ const list = Command.make(
   ])
 )
 
-const show = Command.make(
-  "show",
-  { run: Argument.String("run").pipe(Argument.withDescription("A run's id"), Argument.withSchema(RunId)) },
-  (input) =>
-    inProject((access) =>
-      Effect.gen(function* () {
-        const screen = yield* Screen
-        const params = { ...access.params, runId: input.run }
-        const run = yield* access.client.runs.get({ params })
-        const events = yield* readPages((query) => access.client.runs.events({ params, query }), Infinity)
-        const toolCalls = yield* readPages(
-          (query) => access.client.runs.toolCalls({ params, query }),
-          Infinity
-        )
-        // Lists are newest first and a log is read from its beginning; ids say the order either way.
-        const log = events.items.toSorted((a, b) => numberOf(a.id) - numberOf(b.id))
-        yield* printOr(
-          { run, events: log, toolCalls: toolCalls.items },
-          Effect.gen(function* () {
-            yield* printFacts(runFacts(run, toolCalls.items.length, screen.paint))
-            if (log.length === 0) return
-            yield* screen.print(
-              "",
-              ...renderTable(
-                log,
-                [
-                  {
-                    title: "NO",
-                    align: "right",
-                    cell: (event) => String(numberOf(event.id)),
-                    paint: () => screen.paint.dim
-                  },
-                  {
-                    title: "TIME",
-                    cell: (event) => clockTime(event.timestamp),
-                    paint: () => screen.paint.dim
-                  },
-                  { title: "EVENT", cell: (event) => contextEventName(event.type) },
-                  { title: "WHAT", shrinks: "end", cell: contextEventText }
-                ],
-                { paint: screen.paint, width: yield* screen.width }
-              )
+const show = Command.make("show", { run: runArgument }, (input) =>
+  inProject((access) =>
+    Effect.gen(function* () {
+      const screen = yield* Screen
+      const params = { ...access.params, runId: input.run }
+      const run = yield* access.client.runs.get({ params })
+      const events = yield* readPages((query) => access.client.runs.events({ params, query }), Infinity)
+      const toolCalls = yield* readPages((query) => access.client.runs.toolCalls({ params, query }), Infinity)
+      // Lists are newest first and a log is read from its beginning; ids say the order either way.
+      const log = events.items.toSorted((a, b) => numberOf(a.id) - numberOf(b.id))
+      yield* printOr(
+        { run, events: log, toolCalls: toolCalls.items },
+        Effect.gen(function* () {
+          yield* printFacts(runFacts(run, toolCalls.items.length, screen.paint))
+          if (log.length === 0) return
+          yield* screen.print(
+            "",
+            ...renderTable(
+              log,
+              [
+                {
+                  title: "NO",
+                  align: "right",
+                  cell: (event) => String(numberOf(event.id)),
+                  paint: () => screen.paint.dim
+                },
+                {
+                  title: "TIME",
+                  cell: (event) => clockTime(event.timestamp),
+                  paint: () => screen.paint.dim
+                },
+                { title: "EVENT", cell: (event) => contextEventName(event.type) },
+                { title: "WHAT", shrinks: "end", cell: contextEventText }
+              ],
+              { paint: screen.paint, width: yield* screen.width }
             )
-          })
-        )
-      })
-    )
+          )
+        })
+      )
+    })
+  )
 ).pipe(Command.withDescription("Show one run: its trigger, its log and what it cost"))
 
-export const runsCommand = list.pipe(Command.withSubcommands([show]))
+const cancel = Command.make("cancel", { run: runArgument }, (input) =>
+  inProject((access) =>
+    Effect.flatMap(
+      access.client.runs.cancel({ params: { ...access.params, runId: input.run } }),
+      printOutcome
+    )
+  )
+).pipe(Command.withDescription("End a run; what it has said so far stays as its summary"))
+
+const wholeNumber = (name: string, description: string) =>
+  Flag.Int(name).pipe(Flag.withDescription(description), Flag.optional)
+
+const resume = Command.make(
+  "resume",
+  {
+    run: runArgument,
+    message: Flag.String("message").pipe(
+      Flag.withDescription("What the agent is told as it goes on"),
+      Flag.optional
+    ),
+    maxSteps: wholeNumber("max-steps", "Steps that it may take from now on"),
+    timeoutMs: wholeNumber("timeout-ms", "Milliseconds that it may take from now on"),
+    maxTokens: wholeNumber("max-tokens", "Tokens that it may use in all"),
+    maxCostUsd: Flag.Finite("max-cost-usd").pipe(
+      Flag.withDescription("Dollars that it may cost in all"),
+      Flag.optional
+    )
+  },
+  ({ run: runId, ...said }) =>
+    inProject((access) =>
+      Effect.flatMap(
+        access.client.runs.resume({
+          params: { ...access.params, runId },
+          payload: {
+            message: Option.getOrNull(said.message),
+            maxSteps: Option.getOrNull(said.maxSteps),
+            timeoutMs: Option.getOrNull(said.timeoutMs),
+            maxTokens: Option.getOrNull(said.maxTokens),
+            maxCostUsd: Option.getOrNull(said.maxCostUsd)
+          }
+        }),
+        printOutcome
+      )
+    )
+).pipe(
+  Command.withDescription("Let a run go on that its steps, its time or a budget stopped"),
+  Command.withExamples([
+    { command: 'tropism runs resume 0197… --message "Skip the tests"', description: "Go on, and say how" }
+  ])
+)
+
+/** What a run is after somebody has decided over it. */
+const printOutcome = (run: Run) =>
+  Effect.flatMap(Screen, ({ paint }) =>
+    printOr(
+      run,
+      printFacts([
+        ["Run", run.id],
+        ["Status", run.status, paintState(paint, run.status)],
+        ["Summary", printable(run.summary ?? "")]
+      ])
+    )
+  )
+
+export const runsCommand = list.pipe(Command.withSubcommands([show, cancel, resume]))
 
 export const runFacts = (run: Run, toolCallCount: number, paint: Paint): ReadonlyArray<Fact> => [
   ["Run", run.id],

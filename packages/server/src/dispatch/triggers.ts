@@ -92,11 +92,15 @@ export class Triggers extends Context.Service<
         by: UserId
       ) {
         const agent = yield* agents.get(context.agentId)
-        yield* contexts.append(context.name, [event])
-        if (event.triggersAgentTurn !== true || agent?.enabled !== true) return
+        const keep = contexts.append(context.name, [event])
+        if (event.triggersAgentTurn !== true || agent?.enabled !== true) return yield* Effect.asVoid(keep)
         const admitted = yield* Effect.result(admission.places(agent.id))
         if (Result.isFailure(admitted) && admitted.failure.reason !== "pendingRuns")
           return yield* admitted.failure
+        // A run that a limit has stopped goes on with what is said; nobody would answer it else.
+        const isResumed = Result.isSuccess(admitted) && (yield* runs.resumeOn(context.name))
+        yield* keep
+        if (isResumed) return
         const isQueued = yield* runs.queueOn(
           newRun((yield* ids.next) as RunId, agent, { type: "context" }, context.name, by)
         )

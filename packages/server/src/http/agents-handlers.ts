@@ -6,15 +6,15 @@
 import { Api } from "@tropism/api/api"
 import { TriggerInput } from "@tropism/api/agents-api"
 import { isAtRest } from "@tropism/domain/run"
-import { Effect, Schema } from "effect"
-import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
 import { previewSchedule } from "../agent/schedule-preview.ts"
 import { Triggers } from "../dispatch/triggers.ts"
 import { AgentDays } from "../run/agent-days.ts"
 import { inProject, reading } from "./access.ts"
-import { unfitBody } from "./input-faults.ts"
+import { optionalBody } from "./optional-body.ts"
 import { pageById } from "./paging.ts"
 import { definitionProblem, keepable, orNotFound, triggerProblem } from "./refusals.ts"
 import { expectation, tagged } from "./user-change.ts"
@@ -94,7 +94,7 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
     .handleRaw(
       "trigger",
       Effect.fn("http.agents.trigger")(function* ({ params, query }) {
-        const payload = yield* triggerInput
+        const payload = yield* optionalBody(TriggerInput)
         yield* keepable(payload)
         const agents = yield* Agents
         const triggers = yield* Triggers
@@ -117,14 +117,3 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
       })
     )
 )
-
-/** The body of a manual trigger; an empty one is a trigger without input. */
-const triggerInput = Effect.gen(function* () {
-  const request = yield* HttpServerRequest.HttpServerRequest
-  const text = yield* Effect.orDie(request.text)
-  const body: unknown = text === "" ? {} : JSON.parse(text)
-  return yield* Effect.mapError(
-    Schema.decodeUnknownEffect(TriggerInput, { onExcessProperty: "error", errors: "all" })(body),
-    ({ issue }) => unfitBody(issue)
-  )
-})

@@ -5,11 +5,13 @@
  */
 import { Api } from "@tropism/api/api"
 import { Conflict } from "@tropism/api/problems"
-import type { ToolCallRecord } from "@tropism/api/runs-api"
+import { ResumeInput, type ToolCallRecord } from "@tropism/api/runs-api"
 import type { ContextName } from "@tropism/domain/context-event"
+import { isResumable, type LimitOverrides, type Run } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { Resumptions, whyNotResumed } from "../dispatch/resumptions.ts"
 import { Descendants } from "../run/descendants.ts"
 import { Endings } from "../run/endings.ts"
 import { Runs } from "../run/runs.ts"
@@ -17,7 +19,8 @@ import { type RecordedCall, ToolCalls } from "../tool/tool-calls.ts"
 import { inProject, reading } from "./access.ts"
 import { liveLog, logPage } from "./context-log.ts"
 import { pageById } from "./paging.ts"
-import { orNotFound } from "./refusals.ts"
+import { optionalBody } from "./optional-body.ts"
+import { keepable, orNotFound, triggerProblem } from "./refusals.ts"
 import { startAfter, wantsStream } from "./sse.ts"
 
 const knownRun = orNotFound("run")
@@ -101,4 +104,36 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
         return cancelled
       })
     )
+    .handleRaw(
+      "resume",
+      Effect.fn("http.runs.resume")(function* ({ params }) {
+        const payload = yield* optionalBody(ResumeInput)
+        yield* keepable(payload)
+        const runs = yield* Runs
+        const resumptions = yield* Resumptions
+        const { message, ...limits } = payload
+        const resumed = yield* inProject(params.projectId, "editor", ({ userId }) =>
+          Effect.gen(function* () {
+            const run = yield* knownRun(runs.get(params.runId))
+            if (run.pauseReason === null || !isResumable(run.pauseReason)) return yield* notResumed(run)
+            const resumption = { message: message ?? undefined, limits: saidOf(limits), by: userId }
+            yield* resumptions.resume(run, resumption).pipe(
+              Effect.catchTags({
+                TriggerRefused: triggerProblem,
+                // Read again: somebody else was faster.
+                RunNotInState: () => Effect.flatMap(knownRun(runs.get(run.id)), notResumed)
+              })
+            )
+            return yield* knownRun(runs.get(run.id))
+          })
+        )
+        return yield* Effect.orDie(HttpServerResponse.json(resumed))
+      })
+    )
 )
+
+const notResumed = (run: Run) => Effect.fail(new Conflict({ reason: "state", detail: whyNotResumed(run) }))
+
+/** The limits that somebody has said; null is unsaid. */
+const saidOf = (limits: Omit<ResumeInput, "message">): LimitOverrides =>
+  Object.fromEntries(Object.entries(limits).filter(([, limit]) => typeof limit === "number"))

@@ -9,8 +9,9 @@
  * finds its token gone and can write nothing.
  */
 import type { ReachedCap } from "@tropism/domain/chain"
+import type { ContextName } from "@tropism/domain/context-event"
 import type { GraphEventId, RunId } from "@tropism/domain/ids"
-import type { PauseReason, Run, Usage } from "@tropism/domain/run"
+import type { LimitOverrides, PauseReason, Run, Usage } from "@tropism/domain/run"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
@@ -23,6 +24,7 @@ import { makeHolding, type RunHalted, type RunNotInState } from "./holding.ts"
 import { makeOutcomes } from "./outcomes.ts"
 import { makeQueueing } from "./queueing.ts"
 import { makeReading, type RunFilter } from "./reading.ts"
+import { makeResuming } from "./resuming.ts"
 import { makeSpending } from "./spending.ts"
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -83,6 +85,10 @@ export class Runs extends Context.Service<
     readonly wait: (run: ClaimedRun, reason: "question" | "subAgents") => Verb
     /** Ends a run that has not ended, whatever it does. */
     readonly cancel: (id: RunId, summary: string, because: string | null) => Verb
+    /** Queues a run again that a limit paused, with what it may use from now on. */
+    readonly resume: (id: RunId, limits: LimitOverrides) => Verb
+    /** Queues the run again that a limit paused on a context; false when there is none. */
+    readonly resumeOn: (name: ContextName) => Read<boolean>
     /** Holds a run that has not ended for this transaction, whoever works on it, and answers what was said of an answer that is not complete. */
     readonly holdOpen: (id: RunId) => Effect.Effect<string, RunNotInState, ProjectTransaction>
     readonly get: (id: RunId) => Read<Run | undefined>
@@ -101,12 +107,13 @@ export class Runs extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const wakeUps = yield* WakeUps
       const { queue, queueOn, skip } = yield* makeQueueing
-      const { abandon, claim, giveUp, summarize, takeOver } = yield* makeClaiming
+      const claiming = yield* makeClaiming
       const { found, guard, held, holdOpen, holdParents, keepPartial, timingOut } = yield* makeHolding
       const { complete, fail, pause, wait, cancel } = yield* makeOutcomes
       const { chain, get, list } = yield* makeReading
       const { spending } = yield* makeSpending
       const { mayAsk } = yield* makeAsking
+      const resuming = yield* makeResuming
       const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
       const heartbeat = (run: ClaimedRun) =>
@@ -152,11 +159,7 @@ export class Runs extends Context.Service<
         queue,
         queueOn,
         skip,
-        claim,
-        takeOver,
-        giveUp,
-        abandon,
-        summarize,
+        ...claiming,
         heartbeat,
         hold,
         guard,
@@ -173,6 +176,7 @@ export class Runs extends Context.Service<
         pause,
         wait,
         cancel,
+        ...resuming,
         holdOpen,
         get,
         list,

@@ -30,6 +30,10 @@ export const warningSentences: Readonly<Record<LoopWarning, string>> = {
     "Your last tool calls all failed with the same error. Read it, and try a different approach, or say why you cannot go on."
 }
 
+/** What a model reads that may go on after a limit has stopped it, where the person said nothing. */
+export const resumeSentence =
+  "You may go on: what stopped you no longer does, and you can call tools again. Continue where you stopped."
+
 export const summaryOf = (text: string): string => text.slice(0, runLimits.summaryMaxChars)
 
 /** Why a run was ended that did not stop to repeat itself (S002-R37). */

@@ -1,0 +1,49 @@
+/**
+ * Puts paused runs back into the queue.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * Only what a limit stopped goes on because a person says so: whatever else lets
+ * a run rest, lets it go on by itself. The state in the `where` clause decides
+ * between two who resume at once. Time counts afresh from the next claim, and
+ * steps from the turn that begins then.
+ */
+import type { ContextName } from "@tropism/domain/context-event"
+import type { RunId } from "@tropism/domain/ids"
+import { isResumable, type LimitOverrides, PauseReason } from "@tropism/domain/run"
+import { Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+import { WakeUps } from "../outbox/wake-ups.ts"
+import { makeHolding } from "./holding.ts"
+
+/** The verbs of `Runs` by which a run that a limit stopped goes on. */
+export const makeResuming = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const wakeUps = yield* WakeUps
+  const { found } = yield* makeHolding
+  const reasons = PauseReason.literals.filter(isResumable)
+
+  const queueAgain = Effect.fnUntraced(function* (which: Statement.Fragment, limits: LimitOverrides) {
+    const { projectId } = yield* ProjectTransaction
+    const rows = yield* sql<{ id: RunId }>`
+      update kb.agent_runs set status = 'queued', pause_reason = null, error_message = null, attempt = 0, lease_expires_at = null,
+        time_left_ms = null, deadline_at = null,
+        limits = nullif(coalesce(limits, '{}') || ${JSON.stringify(limits)}::text::jsonb, '{}')
+      where project_id = ${projectId} and status = 'paused' and ${sql.in("pause_reason", reasons)} and ${which} returning id`
+    if (rows.length > 0) yield* sql.afterCommit(wakeUps.signal("runs"))
+    return rows
+  })
+
+  const resume = Effect.fn("Runs.resume")(
+    (id: RunId, limits: LimitOverrides) => Effect.flatMap(queueAgain(sql`id = ${id}`, limits), found(id)),
+    orDie
+  )
+
+  const resumeOn = Effect.fn("Runs.resumeOn")(
+    (name: ContextName) => Effect.map(queueAgain(sql`context_name = ${name}`, {}), (rows) => rows.length > 0),
+    orDie
+  )
+
+  return { resume, resumeOn }
+})
