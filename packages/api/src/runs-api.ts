@@ -3,7 +3,7 @@
  */
 import { MaxSteps, TimeoutMs } from "@tropism/domain/agent"
 import { SpendingLimit } from "@tropism/domain/budget"
-import { AgentId, ProjectId, RunId, Timestamp, ToolCallId, UserId } from "@tropism/domain/ids"
+import { AgentId, ProjectId, RunId, TaskId, Timestamp, ToolCallId, UserId } from "@tropism/domain/ids"
 import { Digest, FileName } from "@tropism/domain/attachment"
 import {
   ContextEvent,
@@ -53,6 +53,16 @@ export const ResumeInput = Schema.Struct({
   ...SpendingLimit.fields
 }).annotate({ identifier: "ResumeInput" })
 export type ResumeInput = typeof ResumeInput.Type
+
+/** A person's answer to what an agent asked; `taskId` says which question where several wait. */
+export const AnswerInput = Schema.Struct({
+  answer: Schema.String.check(
+    Schema.isMaxLength(20_000),
+    Schema.isPattern(/\S/, { expected: "some text that is not blank" })
+  ),
+  taskId: Schema.optional(Schema.NullOr(TaskId))
+}).annotate({ identifier: "AnswerInput" })
+export type AnswerInput = typeof AnswerInput.Type
 
 const project = { projectId: ProjectId }
 const run = { projectId: ProjectId, runId: RunId }
@@ -106,6 +116,13 @@ export class RunsApi extends HttpApiGroup.make("runs")
       payload: ResumeInput,
       success: Run,
       error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]
+    }),
+    /** Answers a question of the run, which goes on: 409 when it is answered already, 422 when the answer is none of its options. */
+    HttpApiEndpoint.post("answer", "/runs/:runId/answer", {
+      params: run,
+      payload: AnswerInput,
+      success: Run,
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
     })
   )
   .prefix("/api/projects/:projectId")

@@ -1,13 +1,15 @@
 /**
- * What a suggestion would do, in words short enough for a line.
+ * What a suggestion would do, or an agent wants to know, in words short enough for a line.
  */
-import type { Task } from "@tropism/domain/task"
+import { isQuestion, type SuggestionTask, type Task } from "@tropism/domain/task"
 import { canonicalJson } from "@tropism/domain/json"
 import type { Schema } from "effect"
 import { cutEnd, printable } from "./terminal/text.ts"
 
-/** What the change is about: the object's type and key, or the ends of a relationship. */
-export const taskSubject = (task: Task): string => {
+/** What a task is about: the object's type and key, the ends of a relationship, or a question. */
+export const taskSubject = (task: Task): string => (isQuestion(task) ? "question" : subject(task))
+
+const subject = (task: SuggestionTask): string => {
   const change = task.payload.suggestedChanges
   switch (change.type) {
     case "create":
@@ -25,8 +27,14 @@ export const taskSubject = (task: Task): string => {
   }
 }
 
-/** One line for each property that would change: old → new. */
-export const changeLines = (task: Task): ReadonlyArray<string> => {
+/** One line for each property that would change, old → new; of a question its words and the answers to choose from. */
+export const taskLines = (task: Task): ReadonlyArray<string> => {
+  if (!isQuestion(task)) return changeLines(task)
+  const { options, question } = task.payload
+  return [question, ...(options === undefined ? [] : [`(${options.join(" | ")})`])]
+}
+
+const changeLines = (task: SuggestionTask): ReadonlyArray<string> => {
   const change = task.payload.suggestedChanges
   if (change.type === "delete") return ["delete the object"]
   if (change.type === "deleteRelationship") return ["delete the relationship"]

@@ -2,7 +2,7 @@
  * The demo as it is seen in the terminal: a line for each run that ends, and what waits for a person.
  *
  * It only looks. While runs are open, the last line of the terminal says how
- * many, how many suggestions wait and where; when they are all over, that stays
+ * many, how many tasks wait and where; when they are all over, that stays
  * as a line.
  */
 import type { Run } from "@tropism/domain/run"
@@ -100,10 +100,10 @@ const countWaiting = (access: Access) =>
 const mostCounted = 1_000
 
 const waitingText = ({ count, hasMore }: Waiting): string =>
-  `${hasMore ? `over ${count}` : count} ${count === 1 ? "suggestion waits" : "suggestions wait"}`
+  `${hasMore ? `over ${count}` : count} ${count === 1 ? "task waits" : "tasks wait"}`
 
 const waitingSentence = (waiting: Waiting, url: string): string =>
-  waiting.count === 0 ? "No suggestion waits for you." : `${waitingText(waiting)} for you: ${url}`
+  waiting.count === 0 ? "Nothing waits for you." : `${waitingText(waiting)} for you: ${url}`
 
 /** The providers whose keys the environment may hold, the variable first. */
 export const keyVariables = [

@@ -144,7 +144,7 @@ describe("makeDemoFeed", () => {
             "licence-review        Package 000000000002                      completed     1.0 s  Nothing to do.",
             "licence-review        Package 000000000003                      failed     1 min 5 s  No answer",
             "",
-            "No run is open. 2 suggestions wait for you: http://here",
+            "No run is open. 2 tasks wait for you: http://here",
             ""
           ])
         })

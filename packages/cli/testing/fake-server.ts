@@ -11,7 +11,7 @@ import type { GraphEvent } from "@tropism/domain/graph"
 import type { Stop } from "@tropism/domain/kill-switch"
 import { diffJson } from "@tropism/domain/json-diff"
 import type { Run } from "@tropism/domain/run"
-import type { Task } from "@tropism/domain/task"
+import { isQuestion, type Task } from "@tropism/domain/task"
 import { UserId } from "@tropism/domain/ids"
 import { Effect, Schema } from "effect"
 import { at, id } from "./records.ts"
@@ -199,6 +199,7 @@ const routeById = (state: FakeState, line: string, query: URLSearchParams, body:
       return run.status === "paused"
         ? Response.json({ ...run, status: "queued", pauseReason: null })
         : problem(409, `The run is ${run.status} already`, { reason: "state" })
+    if (method === "POST" && verb === "answer") return answerQuestion(state, run, body)
     return verb === undefined ? Response.json(run) : page([], query)
   }
   if (kind === "chains") return Response.json(chainOf(state, key, query))
@@ -221,6 +222,21 @@ const routeById = (state: FakeState, line: string, query: URLSearchParams, body:
   if (verb === "trigger") return Response.json(state.runs.at(-1), { status: 202 })
   if (verb === "explain") return Response.json(explanation(agent, query.get("eventId")))
   return problem(404, "Not found")
+}
+
+const answerQuestion = (state: FakeState, run: Run, body: string): Response => {
+  const { answer, taskId } = JSON.parse(body)
+  const task = state.tasks.find((one) => one.id === taskId)
+  if (!task || !isQuestion(task)) return problem(422, "No such question")
+  if (task.status !== "pending") return problem(409, "It is answered already", { reason: "alreadyDecided" })
+  if (task.payload.options && !task.payload.options.includes(answer))
+    return problem(422, "Something in the request is wrong", {
+      detail: "None of the options",
+      errors: [{ pointer: "/answer", message: "None of the options" }]
+    })
+  const answered: Task = { ...task, status: "completed", payload: { ...task.payload, answer } }
+  state.tasks = state.tasks.map((one) => (one.id === taskId ? answered : one))
+  return Response.json(run)
 }
 
 /** All events and runs are one chain, which its depth has stopped. */
@@ -267,6 +283,7 @@ const routeTask = (state: FakeState, line: string, key: string | undefined, body
   const input = JSON.parse(body)
   if (line === "POST approve" && input.digest !== task.digest)
     return problem(409, "The suggestion is another one now", { reason: "digestMismatch" })
+  if (isQuestion(task)) return problem(409, "A question is answered", { reason: "state" })
   const decided: Task =
     line === "POST approve"
       ? {
@@ -352,7 +369,12 @@ const liveEvents = (state: FakeState, request: Request): Response => {
 }
 
 const problem = (status: number, detail: string, more: object = {}): Response => {
-  const types: Record<number, string> = { 401: "unauthorized", 404: "not-found", 409: "conflict" }
+  const types: Record<number, string> = {
+    401: "unauthorized",
+    404: "not-found",
+    409: "conflict",
+    422: "invalid-input"
+  }
   return Response.json(
     { type: `/problems/${types[status]}`, status, title: detail, detail: `${detail}.`, ...more },
     { status, headers: { "content-type": "application/problem+json" } }

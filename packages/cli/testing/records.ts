@@ -6,7 +6,7 @@ import { defineAgent } from "@tropism/domain/agent"
 import type { GraphEvent } from "@tropism/domain/graph"
 import { AgentId, GraphEventId, ObjectId, ProjectId, RunId, TaskId } from "@tropism/domain/ids"
 import type { Run } from "@tropism/domain/run"
-import type { Task } from "@tropism/domain/task"
+import type { QuestionTask, SuggestionTask } from "@tropism/domain/task"
 
 const kinds = {
   project: ProjectId,
@@ -77,7 +77,7 @@ export const run = (number: number, more: Partial<Run> = {}): Run => ({
   ...more
 })
 
-export const task = (number: number, more: Partial<Task> = {}): Task => ({
+export const task = (number: number, more: Partial<SuggestionTask> = {}): SuggestionTask => ({
   id: id("task", number),
   number,
   type: "object_update_suggestion",
@@ -114,6 +114,12 @@ export const task = (number: number, more: Partial<Task> = {}): Task => ({
   createdAt: at(0),
   resolvedAt: null,
   ...more
+})
+
+export const question = (number: number, payload: Partial<QuestionTask["payload"]> = {}): QuestionTask => ({
+  ...task(number, { title: "Which licence is it?", baseVersion: null, target: null }),
+  type: "question",
+  payload: { agentId: id("agent", 1), agentRunId: id("run", 1), question: "Which licence is it?", ...payload }
 })
 
 export const graphEvent = (position: number, more: Partial<GraphEvent> = {}): GraphEvent => ({

@@ -39,5 +39,7 @@ export const limits = {
   refusalToastMs: 14_000,
   maxToasts: 4,
   /** The server's bound for a reason. */
-  maxReasonCharacters: 2_000
+  maxReasonCharacters: 2_000,
+  /** The server's bound for an answer. */
+  maxAnswerCharacters: 20_000
 } as const

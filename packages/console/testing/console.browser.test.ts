@@ -94,14 +94,14 @@ describe("addresses", () => {
       world.tasks[0] = { ...first, status: "rejected", resolvedBy, resolutionNote: "The licence is fine." }
     }
     const visit = await open(world, { path: `/tasks/${fixtureId<string>(3, 1)}` })
-    const linked = visit.page.getByRole("region", { name: "The linked suggestion" })
+    const linked = visit.page.getByRole("region", { name: "The linked task" })
     await linked.getByText("was rejected by ana").waitFor()
     await linked.getByText("The licence is fine.").waitFor()
   })
 
   it("of what is not there say so", async () => {
     const visit = await open(demoWorld(), { path: `/tasks/${fixtureId<string>(3, 99)}` })
-    await visit.page.getByText("There is no such suggestion in this project.").waitFor()
+    await visit.page.getByText("There is no such task in this project.").waitFor()
     await visit.page.goto(`${visit.server.url}/nowhere`)
     await visit.page.getByText("There is no such page").waitFor()
   })

@@ -9,7 +9,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { extname, join } from "node:path"
 import type { Conflict } from "@tropism/api/problems"
 import { changedProperties, mergePatch, type Properties } from "@tropism/domain/json"
-import type { Task } from "@tropism/domain/task"
+import { isQuestion, type SuggestionTask, type Task } from "@tropism/domain/task"
 import type { World } from "./fixture-world.ts"
 
 export interface FixtureServer {
@@ -136,6 +136,11 @@ const answer = async (
     fixture.decisions.push({ path: pathname, body })
     return decide(fixture, id ?? "", verb, body, response)
   }
+  if (kind === "runs" && verb === "answer") {
+    const body: Record<string, unknown> = JSON.parse(await bodyOf(request))
+    fixture.decisions.push({ path: pathname, body })
+    return answerQuestion(fixture, body, response)
+  }
   return readRows(fixture.world, kind, id, verb, url, response)
 }
 
@@ -182,6 +187,7 @@ const decide = (
   const place = world.tasks.findIndex((task) => task.id === id)
   const task = world.tasks[place]
   if (!task) return problem(response, 404, "Not found")
+  if (isQuestion(task)) return problem(response, 409, "The present state does not allow this", "state")
   const isApproval = verb === "approve"
   const reason = refusalOf(world, task, isApproval ? body["digest"] : undefined)
   if (reason) return problem(response, 409, "The present state does not allow this", reason)
@@ -198,7 +204,23 @@ const decide = (
   if (isApproval) fixture.ring()
 }
 
-const refusalOf = (world: World, task: Task, digest: unknown): Conflict["reason"] | undefined => {
+/** Takes an answer as the server would: once, and only one of the options where there are any. */
+const answerQuestion = (
+  { world }: FixtureServer,
+  { answer, taskId }: Record<string, unknown>,
+  response: ServerResponse
+): void => {
+  const place = world.tasks.findIndex((task) => task.id === taskId)
+  const task = world.tasks[place]
+  if (!task || !isQuestion(task) || typeof answer !== "string")
+    return problem(response, 422, "Something in the request is wrong")
+  if (task.status !== "pending")
+    return problem(response, 409, "The present state does not allow this", "alreadyDecided")
+  world.tasks[place] = { ...task, status: "completed", payload: { ...task.payload, answer } }
+  json(response, { id: task.runId, status: "queued" })
+}
+
+const refusalOf = (world: World, task: SuggestionTask, digest: unknown): Conflict["reason"] | undefined => {
   if (task.status !== "pending") return "alreadyDecided"
   if (digest === undefined) return undefined
   if (digest !== task.digest) return "digestMismatch"
@@ -209,7 +231,7 @@ const refusalOf = (world: World, task: Task, digest: unknown): Conflict["reason"
   return moved.some((name) => name in change.data) ? "outdated" : undefined
 }
 
-const applyChange = (world: World, task: Task): Task["outcome"] => {
+const applyChange = (world: World, task: SuggestionTask): Task["outcome"] => {
   const change = task.payload.suggestedChanges
   if (change.type === "create") return { entityId: task.id, version: 1, change: "created" }
   if (change.type === "createRelationship") return { entityId: task.id, version: 1, change: "created" }

@@ -10,7 +10,7 @@ import type { GraphObject, ObjectVersion, Relationship } from "@tropism/domain/g
 import type { AgentId, GraphEventId, ObjectId, RelationshipId, RunId, TaskId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
 import type { Run } from "@tropism/domain/run"
-import { type Task, taskTypeOf } from "@tropism/domain/task"
+import { type QuestionTask, type SuggestionTask, type Task, taskTypeOf } from "@tropism/domain/task"
 
 /** A UUID that a reader can tell apart: its last digits are the number. */
 export const fixtureId = <Id extends string>(kind: number, number: number): Id =>
@@ -102,11 +102,11 @@ export interface SuggestionFixture {
 }
 
 /** Adds a pending suggestion; its number is its place. */
-export const addSuggestion = (world: World, fixture: SuggestionFixture): Task => {
+export const addSuggestion = (world: World, fixture: SuggestionFixture): SuggestionTask => {
   const number = world.tasks.length + 1
   const runId = fixtureId<RunId>(4, number)
   const { reasoning, confidence } = fixture
-  const task: Task = {
+  const task: SuggestionTask = {
     id: fixtureId<TaskId>(3, number),
     number,
     type: taskTypeOf[fixture.change.type],
@@ -131,6 +131,40 @@ export const addSuggestion = (world: World, fixture: SuggestionFixture): Task =>
     resolutionNote: null,
     outcome: null,
     createdAt: minutesAgo(fixture.minutesAgo ?? number),
+    resolvedAt: null
+  }
+  world.tasks.push(task)
+  return task
+}
+
+/** Adds a question that waits; its number is its place. */
+export const addQuestion = (
+  world: World,
+  agentId: AgentId,
+  question: string,
+  options?: ReadonlyArray<string>
+): QuestionTask => {
+  const number = world.tasks.length + 1
+  const runId = fixtureId<RunId>(4, number)
+  const task: QuestionTask = {
+    id: fixtureId<TaskId>(3, number),
+    number,
+    type: "question",
+    status: "pending",
+    title: question,
+    description: null,
+    payload: { agentId, agentRunId: runId, question, ...(options !== undefined && { options }) },
+    digest: `digest-of-${number}`,
+    agentId,
+    agentName: agentNames[agentId] ?? "agent",
+    runId,
+    baseVersion: null,
+    evidence: [],
+    target: null,
+    resolvedBy: null,
+    resolutionNote: null,
+    outcome: null,
+    createdAt: minutesAgo(number),
     resolvedAt: null
   }
   world.tasks.push(task)

@@ -9,6 +9,7 @@ import {
   closeBrowser,
   currentTitle,
   eventually,
+  faintTexts,
   listed,
   open,
   openedBrowser,
@@ -18,7 +19,7 @@ import {
 } from "./console-visit.ts"
 import { demoWorld } from "./demo-world.ts"
 import type { FixtureServer } from "./fixture-server.ts"
-import { fixtureId, projectId } from "./fixture-world.ts"
+import { addQuestion, agentIds, fixtureId, projectId } from "./fixture-world.ts"
 
 afterAll(closeBrowser)
 
@@ -223,6 +224,103 @@ describe("deciding", () => {
       { reason: "Not now" },
       { reason: "Not now" }
     ])
+  })
+})
+
+describe("questions", () => {
+  const asking = () => {
+    const world = demoWorld()
+    addQuestion(world, agentIds.licence, "Which licence holds for left-pad?", ["MIT", "WTFPL"])
+    addQuestion(world, agentIds.tidy, "What shall I call <b>it</b>?\nIt has no name.")
+    return world
+  }
+  const questionId = (number: number) => fixtureId<string>(3, number)
+
+  it("stand above the suggestions, with who asks", async () => {
+    const visit = await listed(await open(asking()), 11)
+    expect(await visit.page.getByRole("heading", { level: 2 }).first().innerText()).toMatch(
+      /^Questions that agents wait for\s*2$/
+    )
+    const question = card(visit, "Which licence holds")
+    await question.getByText("licence-review waits for your answer").waitFor()
+    await visit.page.getByText("11 waiting").waitFor()
+    expect(await visit.page.locator("article b").count()).toBe(0)
+    expect(await faintTexts(visit)).toEqual([])
+  })
+
+  it("are answered by one of their options, which goes to the very question that was shown", async () => {
+    const visit = await listed(await open(asking()), 11)
+    await card(visit, "Which licence holds").getByRole("button", { name: "WTFPL" }).click()
+    await shows(visit, visit.page.getByText("Answered #10"))
+    await listed(visit, 10)
+    expect(visit.server.decisions).toEqual([
+      {
+        path: `/api/projects/${projectId}/runs/${fixtureId<string>(4, 10)}/answer`,
+        body: { answer: "WTFPL", taskId: questionId(10) }
+      }
+    ])
+  })
+
+  it("are answered in words, by keyboard alone, and not with nothing", async () => {
+    const visit = await listed(await open(asking()), 11)
+    const field = visit.page.getByRole("textbox", { name: /^Answer: What shall I call/ })
+    await field.fill("   ")
+    expect(await visit.page.getByRole("button", { name: "Answer", exact: true }).isDisabled()).toBe(true)
+    await field.fill("just a name")
+    await visit.page.keyboard.press("Control+Enter")
+    await shows(visit, visit.page.getByText("Answered #11"))
+    await listed(visit, 10)
+    expect(visit.server.decisions.map(({ body }) => body)).toEqual([
+      { answer: "just a name", taskId: questionId(11) }
+    ])
+  })
+
+  it("come and go by themselves, and what is being written stays", async () => {
+    const world = asking()
+    const visit = await listed(await openStopped(world), 11)
+    await visit.page.getByRole("textbox", { name: /^Answer: What shall I call/ }).fill("half an ans")
+    addQuestion(world, agentIds.tidy, "And one more?")
+    await visit.page.clock.runFor(4_100)
+    await listed(visit, 12)
+    const answered = world.tasks[9]
+    if (answered) world.tasks[9] = { ...answered, status: "completed" }
+    await visit.page.clock.runFor(4_100)
+    await listed(visit, 11)
+    expect(await visit.page.getByRole("textbox", { name: /^Answer: What shall I call/ }).inputValue()).toBe(
+      "half an ans"
+    )
+  })
+
+  it("say why the server took no answer", async () => {
+    const world = asking()
+    const visit = await listed(await openStopped(world), 11)
+    const answered = world.tasks[9]
+    if (answered) world.tasks[9] = { ...answered, status: "expired" }
+    await card(visit, "Which licence holds").getByRole("button", { name: "MIT" }).click()
+    await shows(visit, visit.page.getByText("#10 was not answered"))
+    await listed(visit, 10)
+  })
+
+  it("are read by a viewer, and answered by an editor", async () => {
+    const as = (role: "viewer" | "editor") => ({
+      prepare: (server: FixtureServer) => (server.session = { role })
+    })
+    const viewer = await listed(await open(asking(), as("viewer")), 11)
+    expect(await card(viewer, "Which licence holds").getByRole("button", { name: "MIT" }).count()).toBe(0)
+    const editor = await listed(await open(asking(), as("editor")), 11)
+    await card(editor, "Which licence holds").getByRole("button", { name: "MIT" }).click()
+    await listed(editor, 10)
+  })
+
+  it("are shown with their answer by a link, when they are answered", async () => {
+    const world = asking()
+    const answered = world.tasks[9]
+    if (answered?.type === "question")
+      world.tasks[9] = { ...answered, status: "completed", payload: { ...answered.payload, answer: "WTFPL" } }
+    const visit = await open(world, { path: `/tasks/${questionId(10)}` })
+    const linked = visit.page.getByRole("region", { name: "The linked task" })
+    await linked.getByText("was answered").waitFor()
+    await linked.getByText("WTFPL").waitFor()
   })
 })
 

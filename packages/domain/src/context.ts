@@ -3,9 +3,9 @@
  *
  * `reduce` is pure and total: no clock, no counter beside the log, an unknown
  * event moves only the counter. An actor that dies loses nothing, because its
- * state is this fold (S004-R06…R13). In `messages` each tool call is followed
- * by its result before anybody else speaks, once no call is pending: what is
- * said meanwhile is held back. This file decides nothing; `decide` does.
+ * state is this fold (S004-R06…R13). In `messages` the tool calls of an answer
+ * are followed by their results, in the order of the calls, before anybody else
+ * speaks: what comes earlier is held back. This file decides nothing; `decide` does.
  */
 import { Option, type Schema } from "effect"
 import {
@@ -26,6 +26,7 @@ import type { Message, ToolCall, UserPart } from "./message.ts"
 import { noRepetition, type Repetition, warned, withCall, withError } from "./repetition.ts"
 import { addUsage, type Usage } from "./run.ts"
 import { newRun, type RunProgress } from "./run-progress.ts"
+import { toolMessage, withoutOutcome, without, withResult } from "./tool-results.ts"
 
 export interface LlmConfig {
   readonly provider: string
@@ -55,6 +56,10 @@ export interface ReducedContext {
   readonly pendingCalls: ReadonlyArray<ToolCall>
   /** The turn that asked for the pending calls has ended, and not by a crash: they are no longer wanted. */
   readonly areCallsAbandoned: boolean
+  /** Outcomes of calls that come before one which is pending, by their ids: the model reads them in its own order. */
+  readonly heldResults: Readonly<Record<string, Message>>
+  /** The calls of the last answer whose results are not among the messages yet, in the order in which the model made them. */
+  readonly unsaidCalls: ReadonlyArray<string>
   /** Of the pending calls those that were made and whose outcome somebody else brings, by their ids. */
   readonly waitingCalls: Readonly<Record<string, "run" | "person">>
   /** Whether the calls go round in circles. */
@@ -82,6 +87,8 @@ export const emptyContext: ReducedContext = {
   isTurnDue: false,
   pendingCalls: [],
   areCallsAbandoned: false,
+  heldResults: {},
+  unsaidCalls: [],
   waitingCalls: {},
   repetition: noRepetition,
   flow: Option.none(),
@@ -339,6 +346,8 @@ const answer = (
     state: {
       ...state,
       pendingCalls: calls,
+      heldResults: {},
+      unsaidCalls: calls.map(({ id }) => id),
       areCallsAbandoned: false,
       isAnswered: calls.length === 0,
       waitingCalls: {},
@@ -348,7 +357,7 @@ const answer = (
     },
     said: [
       // `decide` asks for no answer while a call is pending; a log that has one all the same keeps its calls paired.
-      ...state.pendingCalls.map((call) => toolMessage(call, true, unknownOutcome)),
+      ...withoutOutcome(state),
       {
         role: "assistant",
         content: [
@@ -365,27 +374,19 @@ const answer = (
   }
 }
 
-const unknownOutcome = "The outcome of this call is unknown."
-
 /** A second outcome of a call, or one of a call that nobody made, says nothing to the model. */
-const withOutcome = (state: State, callId: string, isFailure: boolean, result: Schema.Json): Step => ({
-  state: {
-    ...state,
-    pendingCalls: state.pendingCalls.filter((call) => call.id !== callId),
-    waitingCalls: without(state.waitingCalls, callId)
-  },
-  said: state.pendingCalls
-    .filter((call) => call.id === callId)
-    .map((call) => toolMessage(call, isFailure, result))
-})
-
-const without = <A>(calls: Readonly<Record<string, A>>, callId: string): Readonly<Record<string, A>> => {
-  if (!Object.hasOwn(calls, callId)) return calls
-  const { [callId]: _outcome, ...rest } = calls
-  return rest
+const withOutcome = (state: State, callId: string, isFailure: boolean, result: Schema.Json): Step => {
+  const call = state.pendingCalls.find(({ id }) => id === callId)
+  if (!call) return silently(state)
+  const { heldResults, said, unsaidCalls } = withResult(state, toolMessage(call, isFailure, result), callId)
+  return {
+    state: {
+      ...state,
+      pendingCalls: state.pendingCalls.filter(({ id }) => id !== callId),
+      heldResults,
+      unsaidCalls,
+      waitingCalls: without(state.waitingCalls, callId)
+    },
+    said
+  }
 }
-
-const toolMessage = (call: ToolCall, isFailure: boolean, result: Schema.Json): Message => ({
-  role: "tool",
-  content: [{ type: "tool-result", id: call.id, name: call.name, isFailure, result }]
-})

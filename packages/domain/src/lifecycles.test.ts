@@ -7,7 +7,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { entryTransitions, EntryStatus } from "./processing.ts"
 import { addUsage, isTerminal, noUsage, RunStatus, statesBefore, transitions } from "./run.ts"
-import { TaskStatus, TaskType, taskTransitions, taskTypeOf } from "./task.ts"
+import { SuggestionType, TaskStatus, taskTransitions, taskTypeOf } from "./task.ts"
 
 const arrows = (table: Readonly<Record<string, ReadonlyArray<string>>>) =>
   Object.entries(table)
@@ -126,6 +126,6 @@ describe("a task", () => {
       updateRelationship: "relationship_update_suggestion",
       deleteRelationship: "relationship_delete_suggestion"
     })
-    expect(Object.values(taskTypeOf).toSorted()).toEqual([...TaskType.literals].toSorted())
+    expect(Object.values(taskTypeOf).toSorted()).toEqual([...SuggestionType.literals].toSorted())
   })
 })

@@ -1,8 +1,9 @@
 /**
- * Something for a person: a suggestion of an agent that waits for a decision.
+ * Something for a person: a suggestion that waits for a decision, or a question that waits for an answer.
  *
- * The payload is the specification's, and the digest binds a decision to what
- * the person saw. A task is decided once; the database keeps it so.
+ * A suggestion's payload is the specification's, and the digest binds a decision
+ * to what the person saw. A task is decided, or answered, once; the database
+ * keeps it so.
  */
 import { Schema } from "effect"
 import { Change, type Change as AnyChange } from "./change.ts"
@@ -20,7 +21,7 @@ export const taskTransitions: Readonly<Record<TaskStatus, ReadonlyArray<TaskStat
   expired: []
 }
 
-export const TaskType = Schema.Literals([
+export const SuggestionType = Schema.Literals([
   "object_create_suggestion",
   "object_update_suggestion",
   "object_delete_suggestion",
@@ -28,10 +29,13 @@ export const TaskType = Schema.Literals([
   "relationship_update_suggestion",
   "relationship_delete_suggestion"
 ])
+export type SuggestionType = typeof SuggestionType.Type
+
+export const TaskType = Schema.Literals([...SuggestionType.literals, "question"])
 export type TaskType = typeof TaskType.Type
 
 /** The task type that carries a change (S001-R35…R38). */
-export const taskTypeOf: Readonly<Record<AnyChange["type"], TaskType>> = {
+export const taskTypeOf: Readonly<Record<AnyChange["type"], SuggestionType>> = {
   create: "object_create_suggestion",
   update: "object_update_suggestion",
   delete: "object_delete_suggestion",
@@ -54,15 +58,24 @@ export const SuggestionPayload = Schema.Struct({
 })
 export type SuggestionPayload = typeof SuggestionPayload.Type
 
-export const Task = Schema.Struct({
+/** What an agent asks a person, and the answer once there is one. */
+export const QuestionPayload = Schema.Struct({
+  agentId: AgentId,
+  agentRunId: RunId,
+  question: Schema.String,
+  /** The answers to choose from; absent, the person writes freely. */
+  options: Schema.optionalKey(Schema.Array(Schema.String)),
+  answer: Schema.optionalKey(Schema.String)
+})
+export type QuestionPayload = typeof QuestionPayload.Type
+
+const common = {
   id: TaskId,
   number: Schema.Int,
-  type: TaskType,
   status: TaskStatus,
   title: Schema.String,
   description: Schema.NullOr(Schema.String),
-  payload: SuggestionPayload,
-  /** SHA-256 of the canonical text of the suggested change, hexadecimal. */
+  /** SHA-256 of the canonical text of the suggested change, or of the question, hexadecimal. */
   digest: Schema.String,
   agentId: AgentId,
   agentName: Schema.String,
@@ -84,5 +97,21 @@ export const Task = Schema.Struct({
   ),
   createdAt: Timestamp,
   resolvedAt: Schema.NullOr(Timestamp)
-}).annotate({ identifier: "Task" })
+}
+
+export const SuggestionTask = Schema.Struct({ ...common, type: SuggestionType, payload: SuggestionPayload })
+export type SuggestionTask = typeof SuggestionTask.Type
+
+/** Its run waits for the answer; `completed` is answered, `expired` is no longer wanted. */
+export const QuestionTask = Schema.Struct({
+  ...common,
+  type: Schema.Literal("question"),
+  payload: QuestionPayload
+})
+export type QuestionTask = typeof QuestionTask.Type
+
+export const Task = Schema.Union([SuggestionTask, QuestionTask]).annotate({ identifier: "Task" })
 export type Task = typeof Task.Type
+
+export const isQuestion = (task: Task): task is QuestionTask => task.type === "question"
+export const isSuggestion = (task: Task): task is SuggestionTask => task.type !== "question"

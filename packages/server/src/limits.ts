@@ -234,6 +234,16 @@ export const foreignLimits = {
   faultMaxChars: 600
 } as const
 
+/** Of `task/`: what waits for people. */
+export const taskLimits = {
+  /** Of a question's title; the whole question is its payload. */
+  titleMaxChars: 120,
+  /** Questions of one run that wait for an answer at once. */
+  openQuestionsPerRun: 10,
+  /** Of what is listed in a sentence that says why an answer was not taken. */
+  listedMaxChars: 400
+} as const
+
 /** Of `agent/`: contexts and those who listen to them. */
 export const agentLimits = {
   /** Of one file that an agent is shown. */

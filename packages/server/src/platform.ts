@@ -57,12 +57,13 @@ import { KillSwitches } from "./run/kill-switches.ts"
 import { ModelCallReading } from "./run/model-call-reading.ts"
 import { ModelCalls } from "./run/model-calls.ts"
 import { ProcessingLog } from "./run/processing-log.ts"
-import { questions } from "./run/questions.ts"
+import { Answers, questions } from "./run/questions.ts"
 import { Runs } from "./run/runs.ts"
 import { StepReading } from "./run/step-reading.ts"
 import { Verifier } from "./run/verifier.ts"
 import { WaitingEntries } from "./run/waiting-entries.ts"
 import { Worker } from "./run/worker.ts"
+import { QuestionTasks } from "./task/question-tasks.ts"
 import { Tasks } from "./task/tasks.ts"
 import { ForeignCalls } from "./tool/foreign-calls.ts"
 import { ForeignConnections } from "./tool/foreign-connections.ts"
@@ -114,6 +115,7 @@ const transfer = Layer.mergeAll(Importer.layer, LineImporter.layer, Exporter.lay
 const records = Layer.provideMerge(
   Layer.mergeAll(
     Tasks.layer,
+    QuestionTasks.layer,
     Runs.layer,
     AgentDays.layer,
     ModelCalls.layer,
@@ -127,7 +129,7 @@ const records = Layer.provideMerge(
   Layer.provideMerge(ToolCalls.layer, transfer)
 )
 const tools = Layer.provideMerge(
-  Layer.mergeAll(GraphEffects.layer, runGuard, childRuns, questions, Descendants.layer),
+  Layer.mergeAll(GraphEffects.layer, runGuard, childRuns, questions, Answers.layer, Descendants.layer),
   Layer.provideMerge(Endings.layer, records)
 )
 const foreignTools = Layer.mergeAll(ForeignCalls.layer, ForeignOffers.layer, ServerRegistry.layer).pipe(

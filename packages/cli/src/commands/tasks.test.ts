@@ -5,7 +5,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { fakeServer } from "../../testing/fake-server.ts"
 import { invoke } from "../../testing/invoke.ts"
-import { id, task } from "../../testing/records.ts"
+import { id, question, run, task } from "../../testing/records.ts"
 
 describe("tropism tasks", () => {
   const tasks = [
@@ -25,7 +25,7 @@ describe("tropism tasks", () => {
       const { exitCode, out } = yield* invoke(server, "tasks")
       expect(exitCode).toBe(0)
       expect(out).toHaveLength(3)
-      expect(out[0]).toMatch(/^NO {2}OBJECT +CHANGE +SURE {2}AGENT +AGE$/)
+      expect(out[0]).toMatch(/^NO {2}OBJECT +CHANGE OR QUESTION +SURE {2}AGENT +AGE$/)
       expect(out[1]).toMatch(
         /^ 3 {2}Package node_modules\/left {2}licenseReview: "missing" +90 % {2}licence-review/
       )
@@ -44,7 +44,7 @@ describe("tropism tasks", () => {
   it.live("says so when nothing waits", () =>
     Effect.gen(function* () {
       const server = yield* fakeServer()
-      expect((yield* invoke(server, "tasks")).out).toEqual(["No suggestion waits for you."])
+      expect((yield* invoke(server, "tasks")).out).toEqual(["Nothing waits for you."])
       expect((yield* invoke(server, "tasks", "--json")).out).toEqual(["[]"])
     })
   )
@@ -87,6 +87,47 @@ describe("tropism tasks", () => {
         status: "rejected",
         resolutionNote: "The README says MIT"
       })
+    })
+  )
+
+  it.live("lists questions among the tasks, with the answers to choose from", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ tasks: [question(4, { options: ["MIT", "ISC"] }), question(3)] })
+      const { out } = yield* invoke(server, "tasks")
+      expect(out[1]).toMatch(/^ 4 {2}question {2}Which licence is it\? \(MIT \| ISC\) +licence-review/)
+      expect((yield* invoke(server, "tasks", "show", "3")).out).toContain("Question  Which licence is it?")
+    })
+  )
+
+  it.live("answers the question that was named, by number or by id", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({
+        runs: [run(1)],
+        tasks: [question(4, { options: ["MIT", "ISC"] }), question(3)]
+      })
+      expect((yield* invoke(server, "tasks", "answer", "4", "ISC")).out).toEqual([
+        "Answered 4: licence-review is told, and its run goes on."
+      ])
+      expect((yield* invoke(server, "tasks", "answer", id("task", 3), "two words")).exitCode).toBe(0)
+      const posts = server.requests.filter(({ line }) => line.startsWith("POST"))
+      expect(posts.map(({ body }) => JSON.parse(body))).toEqual([
+        { answer: "ISC", taskId: id("task", 4) },
+        { answer: "two words", taskId: id("task", 3) }
+      ])
+      expect((yield* invoke(server, "tasks", "show", "4")).out).toContain("Answer    ISC")
+    })
+  )
+
+  it.live("says why an answer is not taken", () =>
+    Effect.gen(function* () {
+      const options = ["MIT", "ISC"]
+      const server = yield* fakeServer({ runs: [run(1)], tasks: [question(4, { options }), task(3)] })
+      expect((yield* invoke(server, "tasks", "answer", "4", "GPL")).error).toContain("None of the options")
+      expect((yield* invoke(server, "tasks", "answer", "3", "yes")).error).toContain(
+        "Task 3 is a suggestion: approve or reject it."
+      )
+      expect((yield* invoke(server, "tasks", "approve", "4")).exitCode).toBe(1)
+      expect(server.state.tasks.map(({ status }) => status)).toEqual(["pending", "pending"])
     })
   )
 

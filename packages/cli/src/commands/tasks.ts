@@ -1,15 +1,16 @@
 /**
- * `tropism tasks`: what waits for a person, and the person's decision.
+ * `tropism tasks`: what waits for a person, and the person's decision or answer.
  *
  * An approval is bound to what was read: the digest of the payload goes with
- * it, so a suggestion that changed in between is refused by the server.
+ * it, so a suggestion that changed in between is refused by the server. An
+ * answer names the question that was read.
  */
-import { type Task, TaskStatus } from "@tropism/domain/task"
+import { isQuestion, type Task, TaskStatus } from "@tropism/domain/task"
 import { TaskId } from "@tropism/domain/ids"
 import { Clock, Effect, Option, Result, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject, readPages } from "../access.ts"
-import { changeLines, taskSubject } from "../change-text.ts"
+import { taskLines, taskSubject } from "../change-text.ts"
 import { failure, requestFailure } from "../failure.ts"
 import { limits } from "../limits.ts"
 import { printFacts, printOr, printRecords } from "../print-records.ts"
@@ -44,7 +45,7 @@ const list = Command.make(
         yield* printRecords({
           records: items,
           hasMore,
-          nothing: status === "pending" ? "No suggestion waits for you." : "No task is in that state.",
+          nothing: status === "pending" ? "Nothing waits for you." : "No task is in that state.",
           columns: [
             { title: "NO", align: "right", cell: (task) => String(task.number) },
             ...(status === "pending"
@@ -57,7 +58,11 @@ const list = Command.make(
                   }
                 ]),
             { title: "OBJECT", shrinks: "start", cell: taskSubject },
-            { title: "CHANGE", shrinks: "end", cell: (task) => changeLines(task).join(", ") },
+            {
+              title: "CHANGE OR QUESTION",
+              shrinks: "end",
+              cell: (task) => taskLines(task).join(isQuestion(task) ? " " : ", ")
+            },
             { title: "SURE", align: "right", cell: confidence },
             { title: "AGENT", cell: (task) => task.agentName },
             {
@@ -71,14 +76,15 @@ const list = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("List the suggestions that wait, and decide them"),
+  Command.withDescription("List what waits for a person: decide suggestions, answer questions"),
   Command.withExamples([
     { command: "tropism tasks", description: "List what waits" },
     { command: "tropism tasks approve 3", description: "Approve suggestion number 3" },
     {
       command: 'tropism tasks reject 4 --reason "The README says MIT"',
       description: "Reject one and tell the agent why"
-    }
+    },
+    { command: "tropism tasks answer 5 MIT", description: "Answer question number 5" }
   ])
 )
 
@@ -92,9 +98,12 @@ const show = Command.make("show", { task: reference }, (input) =>
         printFacts([
           ["Task", `${task.number}  ${task.title}`],
           ["Status", task.status, paintState(paint, task.status)],
-          ["Object", taskSubject(task)],
-          ...changeLines(task).map((line, index) => [index === 0 ? "Change" : " ", line] as const),
-          ["Reason", task.payload.reasoning ?? ""],
+          ...(isQuestion(task) ? [] : [["Object", taskSubject(task)] as const]),
+          ...taskLines(task).map(
+            (line, index) => [index > 0 ? " " : isQuestion(task) ? "Question" : "Change", line] as const
+          ),
+          ["Answer", isQuestion(task) ? (task.payload.answer ?? "") : ""],
+          ["Reason", isQuestion(task) ? "" : (task.payload.reasoning ?? "")],
           ["Sure", confidence(task)],
           ["Agent", task.agentName],
           ["Run", task.runId],
@@ -139,7 +148,36 @@ const reject = Command.make(
     )
 ).pipe(Command.withDescription("Reject suggestions: nothing is changed"))
 
-export const tasksCommand = list.pipe(Command.withSubcommands([show, approve, reject]))
+const answer = Command.make(
+  "answer",
+  {
+    task: reference,
+    answer: Argument.String("answer").pipe(
+      Argument.withDescription("What the agent is told; one of the options where there are any")
+    )
+  },
+  (input) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const screen = yield* Screen
+        const task = yield* findTask(access, input.task)
+        if (!isQuestion(task))
+          return yield* failure(`Task ${task.number} is a suggestion: approve or reject it.`)
+        const run = yield* access.client.runs.answer({
+          params: { ...access.params, runId: task.runId },
+          payload: { answer: input.answer, taskId: task.id }
+        })
+        if (yield* JsonFlag) yield* screen.print(JSON.stringify(run, null, 2))
+        else {
+          const isWaiting = run.status === "paused" && run.pauseReason === "question"
+          const sequel = isWaiting ? "it waits for another answer" : "its run goes on"
+          yield* screen.print(`Answered ${task.number}: ${printable(task.agentName)} is told, and ${sequel}.`)
+        }
+      })
+    )
+).pipe(Command.withDescription("Answer a question that an agent asked: its run goes on"))
+
+export const tasksCommand = list.pipe(Command.withSubcommands([show, approve, reject, answer]))
 
 /** Decides one task after the other; one that cannot be decided does not keep the others from it. */
 const decideEach = <E>(
@@ -201,4 +239,6 @@ export const findTask = (access: Access, reference: string) =>
   })
 
 const confidence = (task: Task): string =>
-  task.payload.confidence === undefined ? "" : `${Math.round(task.payload.confidence * 100)} %`
+  isQuestion(task) || task.payload.confidence === undefined
+    ? ""
+    : `${Math.round(task.payload.confidence * 100)} %`

@@ -15,6 +15,7 @@ export interface KeyMap {
 export interface ConsoleState {
   readonly project: Project
   readonly canDecide: boolean
+  readonly canAnswer: boolean
   readonly keyMap: KeyMap
 }
 

@@ -44,12 +44,18 @@ interface ProjectFrameProps {
 
 /** The roles that the server lets decide. */
 const deciders: ReadonlyArray<Role> = ["reviewer", "admin"]
+/** The roles that the server lets answer what agents ask. */
+const answerers: ReadonlyArray<Role> = ["editor", ...deciders]
 
 const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): ReactNode => {
   const canDecide = deciders.includes(principal.role)
+  const canAnswer = answerers.includes(principal.role)
   const feed = useLiveFeed(project.id)
   const keyMap = useKeyMap()
-  const state = useMemo(() => ({ project, canDecide, keyMap }), [project, canDecide, keyMap])
+  const state = useMemo(
+    () => ({ project, canDecide, canAnswer, keyMap }),
+    [project, canDecide, canAnswer, keyMap]
+  )
   return (
     <ConsoleContext value={state}>
       <a
@@ -66,7 +72,8 @@ const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): Reac
         <main id="inbox" tabIndex={-1} key={project.id} className="min-w-0 outline-none">
           {!canDecide && (
             <p className="mb-6 rounded-xl border border-line bg-sunken px-4 py-3 text-sm text-ink-soft">
-              Your role is {principal.role}: you can read everything here, and reviewers decide.
+              Your role is {principal.role}: you can read everything here
+              {canAnswer ? " and answer questions" : ""}, and reviewers decide.
             </p>
           )}
           <Outlet />

@@ -5,7 +5,7 @@
  * inbox would otherwise ask for hundreds of objects that nobody looks at.
  */
 import type { GraphObject } from "@tropism/domain/graph"
-import type { Evidence, Task } from "@tropism/domain/task"
+import type { Evidence, SuggestionTask } from "@tropism/domain/task"
 import { useQueries } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
 import { limits } from "../limits.ts"
@@ -16,7 +16,7 @@ import { judgeEvidence } from "../suggestion/staleness.ts"
 
 interface EvidenceListProps {
   readonly projectId: string
-  readonly task: Task
+  readonly task: SuggestionTask
   /** Whether a reviewer has turned to this suggestion. */
   readonly isEngaged: boolean
 }
@@ -68,7 +68,7 @@ export const EvidenceList = ({ projectId, task, isEngaged }: EvidenceListProps):
 
 type Current = GraphObject | null | undefined
 
-const currentOf = (task: Task, evidence: Evidence, found: Current): Current =>
+const currentOf = (task: SuggestionTask, evidence: Evidence, found: Current): Current =>
   task.target?.id === evidence.objectId ? task.target : found
 
 const hasMoved = (evidence: Evidence, current: Current): boolean =>

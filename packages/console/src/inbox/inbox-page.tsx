@@ -1,11 +1,12 @@
 /**
- * The inbox: every suggestion that waits for a person, to be read and decided.
+ * The inbox: every question and suggestion that waits for a person, to be answered or decided.
  */
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { EmptyInbox, InboxFailure, InboxSkeleton } from "./inbox-without-list.tsx"
 import { KeyMapDialog } from "./key-map-dialog.tsx"
 import { LinkedSuggestion } from "./linked-suggestion.tsx"
+import { QuestionList } from "./question-list.tsx"
 import { RejectDialog } from "./reject-dialog.tsx"
 import { SelectionBar } from "./selection-bar.tsx"
 import { SuggestionGroups } from "./suggestion-groups.tsx"
@@ -20,8 +21,8 @@ interface InboxPageProps {
 
 export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
   const state = useConsole()
-  const { project, canDecide, keyMap } = state
-  const { pending, groups, inbox, dispatch, decide, rejection, actions, perform } = useInbox(
+  const { project, canAnswer, canDecide, keyMap } = state
+  const { pending, questions, groups, inbox, dispatch, decide, rejection, actions, perform } = useInbox(
     state,
     linkedTaskId
   )
@@ -38,6 +39,7 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
       {pending.error && <InboxFailure error={pending.error} hasList={tasks !== undefined} />}
       {pending.isPending && <InboxSkeleton />}
       {tasks?.length === 0 && <EmptyInbox projectId={project.id} />}
+      <QuestionList projectId={project.id} questions={questions} canAnswer={canAnswer} />
       <SuggestionGroups
         projectId={project.id}
         groups={groups}

@@ -1,7 +1,7 @@
 /**
- * A linked suggestion that waits no more: what was decided, by whom and when.
+ * A linked task that waits no more: what was decided or answered, by whom and when.
  */
-import type { Task } from "@tropism/domain/task"
+import { isQuestion, type QuestionTask, type SuggestionTask } from "@tropism/domain/task"
 import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
@@ -12,6 +12,7 @@ import { failureSentence, isMissing } from "../server/problem.ts"
 import { taskQuery } from "../server/queries.ts"
 import { requestedRows } from "../suggestion/property-diff.ts"
 import { PropertyRows } from "./property-rows.tsx"
+import { QuestionMark } from "./question-card.tsx"
 import { KindMark } from "./suggestion-card.tsx"
 
 interface LinkedSuggestionProps {
@@ -24,14 +25,18 @@ export const LinkedSuggestion = ({ projectId, taskId }: LinkedSuggestionProps): 
   if (!task && !error) return null
   return (
     <section
-      aria-label="The linked suggestion"
+      aria-label="The linked task"
       className="enter mb-10 rounded-2xl border border-line bg-sunken p-5"
     >
       {task ? (
-        <Decided task={task} />
+        isQuestion(task) ? (
+          <Answered task={task} />
+        ) : (
+          <Decided task={task} />
+        )
       ) : (
         <p className="text-sm text-ink-soft">
-          {isMissing(error) ? "There is no such suggestion in this project." : failureSentence(error)}
+          {isMissing(error) ? "There is no such task in this project." : failureSentence(error)}
         </p>
       )}
       <p className="mt-3 text-xs">
@@ -55,7 +60,7 @@ const statusWords = {
 } as const
 
 /** Its rows are shown as what was asked for: the object has moved on since. */
-const Decided = ({ task }: { readonly task: Task }): ReactNode => {
+const Decided = ({ task }: { readonly task: SuggestionTask }): ReactNode => {
   const rows = requestedRows(task.payload.suggestedChanges)
   return (
     <div className="flex items-start gap-3.5">
@@ -88,6 +93,50 @@ const Decided = ({ task }: { readonly task: Task }): ReactNode => {
           </blockquote>
         )}
         {rows.length > 0 && <PropertyRows rows={rows} conflicts={[]} seen={undefined} />}
+      </div>
+    </div>
+  )
+}
+
+const answerWords = {
+  pending: "waits for an answer",
+  completed: "was answered",
+  rejected: "was rejected",
+  expired: "is not waited for any more"
+} as const
+
+const Answered = ({ task }: { readonly task: QuestionTask }): ReactNode => {
+  const { answer, question } = task.payload
+  return (
+    <div className="flex items-start gap-3.5">
+      <QuestionMark />
+      <div className="grid min-w-0 grow gap-3">
+        <div>
+          <h2 className="font-semibold whitespace-pre-line">
+            <LongText text={question} />
+          </h2>
+          <p className="mt-0.5 text-sm text-ink-soft">
+            #{task.number}, asked by <Visible text={task.agentName} />, {answerWords[task.status]}
+            {task.resolvedBy !== null && (
+              <>
+                {" "}
+                by <Visible text={task.resolvedBy} />
+              </>
+            )}
+            {task.resolvedAt !== null && (
+              <>
+                {" "}
+                <TimeAgo instant={task.resolvedAt} />
+              </>
+            )}
+            .
+          </p>
+        </div>
+        {answer !== undefined && (
+          <blockquote className="border-l-2 border-line-strong pl-3.5 text-sm whitespace-pre-line text-ink-soft">
+            <LongText text={answer} />
+          </blockquote>
+        )}
       </div>
     </div>
   )

@@ -1,7 +1,7 @@
 /**
  * Asks why before rejecting: the reason is kept with the suggestion.
  */
-import type { Task } from "@tropism/domain/task"
+import type { SuggestionTask } from "@tropism/domain/task"
 import { Dialog } from "radix-ui"
 import { type ReactNode, useId, useState } from "react"
 import { limits } from "../limits.ts"
@@ -11,8 +11,8 @@ import { Visible } from "../parts/visible.tsx"
 
 interface RejectDialogProps {
   /** What would be rejected; the dialog is open while there is any. */
-  readonly tasks: ReadonlyArray<Task>
-  readonly onReject: (tasks: ReadonlyArray<Task>, reason: string) => void
+  readonly tasks: ReadonlyArray<SuggestionTask>
+  readonly onReject: (tasks: ReadonlyArray<SuggestionTask>, reason: string) => void
   readonly onClose: () => void
 }
 

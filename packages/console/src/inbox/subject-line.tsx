@@ -1,7 +1,7 @@
 /**
  * What a suggestion is about: an object by its type and key, or the two ends of a relationship.
  */
-import type { Task } from "@tropism/domain/task"
+import type { SuggestionTask } from "@tropism/domain/task"
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { ArrowIcon } from "../parts/icons.tsx"
@@ -11,7 +11,7 @@ import { subjectOf } from "../suggestion/change-words.ts"
 
 interface SubjectLineProps {
   readonly projectId: string
-  readonly task: Task
+  readonly task: SuggestionTask
 }
 
 export const SubjectLine = ({ projectId, task }: SubjectLineProps): ReactNode => {

@@ -3,7 +3,7 @@
  *
  * It shows and asks; deciding is the page's, through the callbacks.
  */
-import type { Task } from "@tropism/domain/task"
+import type { SuggestionTask } from "@tropism/domain/task"
 import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import { memo, type ReactNode, useState } from "react"
@@ -28,13 +28,13 @@ import { SubjectLine } from "./subject-line.tsx"
 export interface SuggestionActions {
   readonly onEnter: (id: string) => void
   readonly onToggle: (id: string) => void
-  readonly onApprove: (task: Task) => void
-  readonly onReject: (task: Task) => void
+  readonly onApprove: (task: SuggestionTask) => void
+  readonly onReject: (task: SuggestionTask) => void
 }
 
 interface SuggestionCardProps {
   readonly projectId: string
-  readonly task: Task
+  readonly task: SuggestionTask
   /** Whether the card is among the first, which are drawn whole at once. */
   readonly isNearTop: boolean
   readonly isCurrent: boolean
@@ -117,7 +117,7 @@ const kindColours = {
 } as const
 
 /** The mark and the word of what a suggestion does. */
-export const KindMark = ({ task }: { readonly task: Task }): ReactNode => {
+export const KindMark = ({ task }: { readonly task: SuggestionTask }): ReactNode => {
   const kind = task.payload.suggestedChanges.type
   return (
     <span
@@ -131,7 +131,7 @@ export const KindMark = ({ task }: { readonly task: Task }): ReactNode => {
 }
 
 interface CardHeadProps {
-  readonly task: Task
+  readonly task: SuggestionTask
   readonly titleId: string
   readonly isSelected: boolean
   readonly canDecide: boolean
@@ -232,7 +232,7 @@ const CardBody = ({
 }
 
 /** The agent's own words; a description that says the same is not said twice. */
-const Reasons = ({ task }: { readonly task: Task }): ReactNode => {
+const Reasons = ({ task }: { readonly task: SuggestionTask }): ReactNode => {
   const { reasoning } = task.payload
   const description = task.description === reasoning ? null : task.description
   if (reasoning === undefined && description === null) {
@@ -255,7 +255,7 @@ const Reasons = ({ task }: { readonly task: Task }): ReactNode => {
 }
 
 interface CardActionsProps {
-  readonly task: Task
+  readonly task: SuggestionTask
   readonly deciding: Decision | undefined
   readonly isGone: boolean
   readonly prefersReject: boolean

@@ -4,7 +4,7 @@
  * A decided suggestion leaves the list at once; a refused one stays with the
  * refusal written on it. Nothing is decided on the page before the server said so.
  */
-import type { Task } from "@tropism/domain/task"
+import type { SuggestionTask } from "@tropism/domain/task"
 import { useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { type Dispatch, useCallback } from "react"
@@ -15,10 +15,10 @@ import { approve, reject } from "../server/request.ts"
 import { approvalSentence, rejectionSentence } from "../suggestion/change-words.ts"
 import type { Decision, InboxEvent } from "./inbox-state.ts"
 
-export type Decide = (decision: Decision, tasks: ReadonlyArray<Task>, reason?: string) => void
+export type Decide = (decision: Decision, tasks: ReadonlyArray<SuggestionTask>, reason?: string) => void
 
 interface Outcome {
-  readonly task: Task
+  readonly task: SuggestionTask
   readonly refusal: string | undefined
 }
 
@@ -31,7 +31,7 @@ export const useDecisions = (projectId: string, dispatch: Dispatch<InboxEvent>):
       const key = pendingTasksKey(projectId)
 
       /** An answer under way still lists the decided task, so it must not arrive. */
-      const forget = (task: Task) =>
+      const forget = (task: SuggestionTask) =>
         Effect.promise(() => queryClient.cancelQueries({ queryKey: key })).pipe(
           Effect.andThen(
             Effect.sync(() => {
@@ -46,7 +46,7 @@ export const useDecisions = (projectId: string, dispatch: Dispatch<InboxEvent>):
         )
 
       const decideOne = Effect.fnUntraced(
-        function* (task: Task) {
+        function* (task: SuggestionTask) {
           const answer = yield* decision === "approve"
             ? approve(projectId, task)
             : reject(projectId, task, reason)

@@ -4,7 +4,7 @@
  * It joins the server's list with the pure state of `inbox-state.ts`. It draws
  * nothing and calls no endpoint itself.
  */
-import type { Task } from "@tropism/domain/task"
+import { isQuestion, isSuggestion, type SuggestionTask, type Task } from "@tropism/domain/task"
 import { useQuery } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { type Dispatch, useEffect, useMemo, useReducer, useRef, useState } from "react"
@@ -19,6 +19,7 @@ import type { SuggestionActions } from "./suggestion-card.tsx"
 import { useDecisions } from "./use-decisions.ts"
 
 const noTasks: ReadonlyArray<Task> = []
+const noSuggestions: ReadonlyArray<SuggestionTask> = []
 
 const goneMessage: Message = {
   tone: "refused",
@@ -33,21 +34,23 @@ export const useInbox = ({ project, canDecide, keyMap }: ConsoleState, linkedTas
   const decide = useDecisions(project.id, dispatch)
   const show = useToasts()
   const tasks = pending.data?.tasks ?? noTasks
-  const groups = useMemo(() => groupSuggestions(tasks), [tasks])
+  const groups = useMemo(() => groupSuggestions(tasks.filter(isSuggestion)), [tasks])
+  const questions = useMemo(() => tasks.filter(isQuestion), [tasks])
   const shown = useMemo(() => groups.flatMap((group) => group.tasks), [groups])
   const order = useMemo(() => shown.map((task) => task.id), [shown])
   useEffect(() => dispatch({ type: "listed", order }), [order])
   useLinkedSuggestion(linkedTaskId, inbox, dispatch)
 
   /** In the order in which they stand on the page; what is being decided is left alone. */
-  const open = (ids: Iterable<string>): ReadonlyArray<Task> => {
+  const open = (ids: Iterable<string>): ReadonlyArray<SuggestionTask> => {
     const wanted = new Set(ids)
     return shown.filter((task) => wanted.has(task.id) && !inbox.deciding.has(task.id))
   }
-  const approveAll = (approved: ReadonlyArray<Task>) => {
+  const approveAll = (approved: ReadonlyArray<SuggestionTask>) => {
     if (approved.length > 0) decide("approve", approved)
   }
-  const current = (): ReadonlyArray<Task> => open(inbox.currentId === undefined ? [] : [inbox.currentId])
+  const current = (): ReadonlyArray<SuggestionTask> =>
+    open(inbox.currentId === undefined ? [] : [inbox.currentId])
 
   const { ask } = rejection
   const actions: SuggestionActions = useMemo(
@@ -75,14 +78,14 @@ export const useInbox = ({ project, canDecide, keyMap }: ConsoleState, linkedTas
     else if (command === "approveSelected") approveAll(open(inbox.selected))
     else if (command === "rejectSelected") ask(open(inbox.selected))
   }
-  return { pending, groups, inbox, dispatch, decide, rejection, actions, perform }
+  return { pending, questions, groups, inbox, dispatch, decide, rejection, actions, perform }
 }
 
 /** What is about to be rejected, between the first key and the reason. */
 const useRejection = (inbox: InboxState, dispatch: Dispatch<InboxEvent>) => {
-  const [tasks, ask] = useState<ReadonlyArray<Task>>(noTasks)
+  const [tasks, ask] = useState<ReadonlyArray<SuggestionTask>>(noSuggestions)
   const close = () => {
-    ask(noTasks)
+    ask(noSuggestions)
     if (inbox.currentId !== undefined) dispatch({ type: "opened", id: inbox.currentId })
   }
   return { tasks, ask, close }

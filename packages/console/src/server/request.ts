@@ -8,10 +8,11 @@
 import type { Principal } from "@tropism/api/authorization"
 import type { Page } from "@tropism/api/page"
 import type { Project } from "@tropism/api/system-api"
+import type { AnswerInput } from "@tropism/api/runs-api"
 import type { Approval, Rejection } from "@tropism/api/tasks-api"
 import type { GraphObject, ObjectVersion, Relationship } from "@tropism/domain/graph"
 import type { Run } from "@tropism/domain/run"
-import type { Task, TaskStatus } from "@tropism/domain/task"
+import type { QuestionTask, SuggestionTask, Task, TaskStatus } from "@tropism/domain/task"
 import { Effect } from "effect"
 import { Problem, type ProblemDocument, Unreachable } from "./problem.ts"
 
@@ -19,7 +20,7 @@ type Failure = Problem | Unreachable
 
 interface Request {
   readonly method?: "POST"
-  readonly body?: Approval | Rejection
+  readonly body?: Approval | Rejection | AnswerInput
 }
 
 /** Sends one request and reads its JSON answer. */
@@ -103,16 +104,27 @@ export const readRelationship = (
   call(inProject(projectId, `relationships/${encodeURIComponent(relationshipId)}`))
 
 /** Approves exactly what was shown: the digest binds the decision to that payload. */
-export const approve = (projectId: string, task: Task): Effect.Effect<Task, Failure> =>
+export const approve = (projectId: string, task: SuggestionTask): Effect.Effect<SuggestionTask, Failure> =>
   call(inProject(projectId, `tasks/${encodeURIComponent(task.id)}/approve`), {
     method: "POST",
     body: { digest: task.digest }
   })
 
-export const reject = (projectId: string, task: Task, reason: string): Effect.Effect<Task, Failure> =>
+export const reject = (
+  projectId: string,
+  task: SuggestionTask,
+  reason: string
+): Effect.Effect<SuggestionTask, Failure> =>
   call(inProject(projectId, `tasks/${encodeURIComponent(task.id)}/reject`), {
     method: "POST",
     body: reason === "" ? {} : { reason }
+  })
+
+/** Answers the very question that was shown, and no later one of its run. */
+export const answer = (projectId: string, task: QuestionTask, text: string): Effect.Effect<Run, Failure> =>
+  call(inProject(projectId, `runs/${encodeURIComponent(task.runId)}/answer`), {
+    method: "POST",
+    body: { answer: text, taskId: task.id }
   })
 
 /** Trades a token for the cookie; it travels in a header, so that no log and no history keeps it. */

@@ -2,10 +2,11 @@
  * What a decision did, in the server's own facts.
  */
 import { describe, expect, it } from "@effect/vitest"
+import { isSuggestion } from "@tropism/domain/task"
 import { demoWorld } from "../../testing/demo-world.ts"
 import { approvalSentence, confidenceText } from "./change-words.ts"
 
-const { tasks } = demoWorld()
+const tasks = demoWorld().tasks.filter(isSuggestion)
 const byNumber = (number: number) => {
   const task = tasks.find((task) => task.number === number)
   if (task === undefined) throw new Error(`there is no suggestion ${number}`)

@@ -5,11 +5,11 @@
  * are put into one.
  */
 import type { Change } from "@tropism/domain/change"
-import type { Task, TaskType } from "@tropism/domain/task"
+import type { SuggestionTask, SuggestionType } from "@tropism/domain/task"
 import { visibleText } from "../words/visible-text.ts"
 
 /** How a group is headed: "licence-review suggests updates". */
-export const kindWords: Readonly<Record<TaskType, string>> = {
+export const kindWords: Readonly<Record<SuggestionType, string>> = {
   object_create_suggestion: "new objects",
   object_update_suggestion: "updates",
   object_delete_suggestion: "deletions",
@@ -30,14 +30,14 @@ export const changeVerbs: Readonly<Record<Change["type"], string>> = {
 
 /** The object a suggestion is about, by what people call it; undefined when only an id is known. */
 export const subjectOf = (
-  task: Pick<Task, "payload" | "target">
+  task: Pick<SuggestionTask, "payload" | "target">
 ): { readonly type: string; readonly key: string | null } | undefined => {
   const change = task.payload.suggestedChanges
   if (change.type === "create") return { type: change.objectType, key: change.key }
   return task.target === null ? undefined : { type: task.target.type, key: task.target.key }
 }
 
-const subjectText = (task: Task): string => {
+const subjectText = (task: SuggestionTask): string => {
   const subject = subjectOf(task)
   return subject
     ? visibleText(`${subject.type}${subject.key === null ? "" : ` ${subject.key}`}`)
@@ -45,12 +45,12 @@ const subjectText = (task: Task): string => {
 }
 
 /** What approving did to the graph, from what the server says about it. */
-export const approvalSentence = (task: Task): string => {
+export const approvalSentence = (task: SuggestionTask): string => {
   const note = task.resolutionNote === null ? "" : ` ${visibleText(task.resolutionNote)}`
   return `${outcomeSentence(task)}${note}`
 }
 
-const outcomeSentence = (task: Task): string => {
+const outcomeSentence = (task: SuggestionTask): string => {
   const { outcome } = task
   const isRelationship = task.type.startsWith("relationship")
   if (outcome === null) return "The change is approved."

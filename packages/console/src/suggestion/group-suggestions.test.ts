@@ -2,10 +2,11 @@
  * Suggestions stand by agent and kind, and nothing jumps when more arrive.
  */
 import { describe, expect, it } from "@effect/vitest"
+import { isSuggestion } from "@tropism/domain/task"
 import { demoWorld } from "../../testing/demo-world.ts"
 import { groupSuggestions } from "./group-suggestions.ts"
 
-const tasks = demoWorld().tasks
+const tasks = demoWorld().tasks.filter(isSuggestion)
 
 const outline = (list: typeof tasks) =>
   groupSuggestions(list).map(({ agentName, type, tasks }) => [

@@ -4,17 +4,17 @@
  * The order depends on nothing that changes while a suggestion waits, so no
  * card jumps under the cursor when the list is read again.
  */
-import type { Task, TaskType } from "@tropism/domain/task"
+import type { SuggestionTask, SuggestionType } from "@tropism/domain/task"
 
 export interface SuggestionGroup {
   /** Stable while the group exists: the agent's id and the kind. */
   readonly id: string
   readonly agentName: string
-  readonly type: TaskType
-  readonly tasks: ReadonlyArray<Task>
+  readonly type: SuggestionType
+  readonly tasks: ReadonlyArray<SuggestionTask>
 }
 
-const kinds: ReadonlyArray<TaskType> = [
+const kinds: ReadonlyArray<SuggestionType> = [
   "object_create_suggestion",
   "object_update_suggestion",
   "object_delete_suggestion",
@@ -22,7 +22,7 @@ const kinds: ReadonlyArray<TaskType> = [
   "relationship_delete_suggestion"
 ]
 
-export const groupSuggestions = (tasks: ReadonlyArray<Task>): ReadonlyArray<SuggestionGroup> => {
+export const groupSuggestions = (tasks: ReadonlyArray<SuggestionTask>): ReadonlyArray<SuggestionGroup> => {
   const groups = Map.groupBy(tasks, (task) => `${task.agentId} ${task.type}`)
   return [...groups]
     .flatMap(([id, members]) => {

@@ -6,7 +6,7 @@
  */
 import type { Change } from "@tropism/domain/change"
 import { canonicalJson, isJsonObject, mergePatch, type Properties } from "@tropism/domain/json"
-import type { Task } from "@tropism/domain/task"
+import type { SuggestionTask } from "@tropism/domain/task"
 import type { Schema } from "effect"
 import { limits } from "../limits.ts"
 
@@ -22,8 +22,9 @@ export interface PropertyRow {
 }
 
 /** The rows of a suggestion against its target as it is now. */
-export const suggestionRows = (task: Pick<Task, "payload" | "target">): ReadonlyArray<PropertyRow> =>
-  changeRows(task.payload.suggestedChanges, task.target?.properties ?? {})
+export const suggestionRows = (
+  task: Pick<SuggestionTask, "payload" | "target">
+): ReadonlyArray<PropertyRow> => changeRows(task.payload.suggestedChanges, task.target?.properties ?? {})
 
 /** The rows of a change of an object that has these properties now. */
 export const changeRows = (change: Change, current: Properties): ReadonlyArray<PropertyRow> => {

@@ -6,7 +6,7 @@
  */
 import type { ObjectVersion } from "@tropism/domain/graph"
 import { changedProperties } from "@tropism/domain/json"
-import type { Evidence, Task } from "@tropism/domain/task"
+import type { Evidence, SuggestionTask } from "@tropism/domain/task"
 
 export type Staleness =
   | { readonly type: "fresh" }
@@ -26,7 +26,7 @@ export interface Moved {
   readonly isOutdated: boolean
 }
 
-type Judged = Pick<Task, "payload" | "target" | "baseVersion">
+type Judged = Pick<SuggestionTask, "payload" | "target" | "baseVersion">
 
 /** Judges a suggestion; `history` are the target's versions, needed only once it moved. */
 export const judgeStaleness = (

@@ -13,6 +13,7 @@ import type { InvalidLockfile } from "../graph/package-lock.ts"
 import type { TriggerRefused } from "../run/admission.ts"
 import type { ChangeRefused } from "../graph/refused.ts"
 import { httpLimits } from "../limits.ts"
+import type { AnswerRefused } from "../run/questions.ts"
 import type { DecisionRefused } from "../task/tasks.ts"
 
 /** Answers 404 when there is nothing. */
@@ -76,7 +77,22 @@ export const definitionProblem = (refusal: DefinitionRefused): Conflict | Invali
 export const decisionProblem = (refusal: DecisionRefused): Conflict | InvalidInput =>
   refusal.reason === "notEditable"
     ? invalid("/suggestedChanges", refusal.detail)
-    : new Conflict({ reason: refusal.reason, detail: refusal.detail })
+    : new Conflict({
+        reason: refusal.reason === "isQuestion" ? "state" : refusal.reason,
+        detail: refusal.detail
+      })
+
+export const answerProblem = ({ detail, reason }: AnswerRefused): Conflict | InvalidInput => {
+  switch (reason) {
+    case "which":
+    case "unknown":
+      return invalid("/taskId", detail)
+    case "noOption":
+      return invalid("/answer", detail)
+    default:
+      return new Conflict({ reason: reason === "answered" ? "alreadyDecided" : "state", detail })
+  }
+}
 
 /** The first fault is told as a sentence, all that are known are listed. */
 export const invalidLockfile = ({ message, faults, total }: InvalidLockfile): InvalidInput => {

@@ -13,6 +13,8 @@ import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Resumptions, whyNotResumed } from "../dispatch/resumptions.ts"
 import { Descendants } from "../run/descendants.ts"
+import { CrashPoint } from "../crash-point.ts"
+import { Answers } from "../run/questions.ts"
 import { Endings } from "../run/endings.ts"
 import { Runs } from "../run/runs.ts"
 import { type RecordedCall, ToolCalls } from "../tool/tool-calls.ts"
@@ -20,7 +22,7 @@ import { inProject, reading } from "./access.ts"
 import { liveLog, logPage } from "./context-log.ts"
 import { pageById } from "./paging.ts"
 import { optionalBody } from "./optional-body.ts"
-import { keepable, orNotFound, triggerProblem } from "./refusals.ts"
+import { answerProblem, keepable, orNotFound, triggerProblem } from "./refusals.ts"
 import { startAfter, wantsStream } from "./sse.ts"
 
 const knownRun = orNotFound("run")
@@ -128,6 +130,24 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
           })
         )
         return yield* Effect.orDie(HttpServerResponse.json(resumed))
+      })
+    )
+    .handle(
+      "answer",
+      Effect.fn("http.runs.answer")(function* ({ params, payload }) {
+        const { answer, taskId = null } = payload
+        yield* keepable(payload)
+        const runs = yield* Runs
+        const answers = yield* Answers
+        const answered = yield* inProject(params.projectId, "editor", ({ userId }) =>
+          Effect.gen(function* () {
+            const run = yield* knownRun(runs.get(params.runId))
+            yield* Effect.mapError(answers.give(run, answer, taskId, userId), answerProblem)
+            return yield* knownRun(runs.get(run.id))
+          })
+        )
+        yield* CrashPoint.hit("task.afterCommit")
+        return answered
       })
     )
 )

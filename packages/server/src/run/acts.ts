@@ -27,6 +27,7 @@ import { Runs } from "./runs.ts"
 import { doomLoopSentence, refusalSentences, summaryOf, warningSentences } from "./sentences.ts"
 import { ToolCalls } from "../tool/tool-calls.ts"
 import { makeWriting } from "./writing.ts"
+import { makeDropping } from "../task/dropping.ts"
 
 type Refusal = Extract<Decision, { readonly type: "refuseTool" }>
 
@@ -39,6 +40,7 @@ export const makeActs = Effect.gen(function* () {
   const { advance, append, guarded } = yield* makeWriting
   const { fail, finish, pause, softStop, wait } = yield* makeRests
   const { requestModel } = yield* makeModelStep
+  const { dropQuestion } = yield* makeDropping
 
   const refuseTool = (run: ClaimedRun, context: ReducedContext, { call, reason }: Refusal) => {
     const error = { error: refusalSentences[reason], reason }
@@ -48,7 +50,7 @@ export const makeActs = Effect.gen(function* () {
       : append(run, context, [failed])
   }
 
-  /** Waits no longer for the outcome of a call, unless it has come since the log was read; runs that it began are ended. */
+  /** Waits no longer for the outcome of a call, unless it has come since the log was read; runs that it began are ended, and a question is withdrawn. */
   const abandonCall = Effect.fnUntraced(function* (
     run: ClaimedRun,
     context: ReducedContext,
@@ -59,7 +61,9 @@ export const makeActs = Effect.gen(function* () {
     const abandoned = guarded(
       run,
       Effect.flatMap(toolCalls.end(run.id, call.id, "abandoned", error), (isFirst) =>
-        isFirst ? contexts.append(run.contextName, [failed]) : Effect.succeed([])
+        isFirst
+          ? Effect.tap(contexts.append(run.contextName, [failed]), dropQuestion(run.id, call.id))
+          : Effect.succeed([])
       )
     )
     const after = yield* advance(run, context, yield* abandoned)

@@ -16,6 +16,7 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
+import { makeDropping } from "../task/dropping.ts"
 import type { ClaimedRun, FailedRun } from "./claimed-run.ts"
 import { makeHolding } from "./holding.ts"
 import { announceClaim, isStopped } from "./kill-switches.ts"
@@ -28,6 +29,7 @@ export const makeClaiming = Effect.gen(function* () {
   const { countFailures } = yield* makeFailureStreaks
   const { settleRuns } = yield* makeSettling
   const { holdParents } = yield* makeHolding
+  const { dropQuestions } = yield* makeDropping
   const outbox = yield* Outbox
   const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
@@ -101,6 +103,7 @@ export const makeClaiming = Effect.gen(function* () {
       rows.map((row) => row.agentId),
       message
     )
+    yield* dropQuestions(rows.map((row) => row.id))
     yield* settleRuns(rows, { status: "abandoned", message })
     for (const { id } of rows) {
       yield* sql.afterCommit(wakeUps.signal(`run:${id}`))

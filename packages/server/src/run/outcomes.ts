@@ -14,6 +14,7 @@ import { makeFailureStreaks } from "../agent/failure-streaks.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
+import { makeDropping } from "../task/dropping.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { makeHolding } from "./holding.ts"
 import { makeSettling, type RestingRun } from "./settling.ts"
@@ -24,6 +25,7 @@ export const makeOutcomes = Effect.gen(function* () {
   const { found, held, holdParents } = yield* makeHolding
   const { countFailures } = yield* makeFailureStreaks
   const { settleRuns } = yield* makeSettling
+  const { dropQuestions } = yield* makeDropping
 
   const resting = ({ ancestors, id }: ClaimedRun): RestingRun => ({
     id,
@@ -58,6 +60,7 @@ export const makeOutcomes = Effect.gen(function* () {
       found(run.id)
     )
     yield* holdParents([resting(run).parentRunId])
+    yield* dropQuestions([run.id])
     yield* countFailures([run.agentId], text)
     yield* settleRuns([resting(run)], { status: "failed", message: text })
     yield* ended(run)
@@ -76,6 +79,7 @@ export const makeOutcomes = Effect.gen(function* () {
         where ${held(run)} returning id`,
       found(run.id)
     )
+    yield* dropQuestions([run.id])
     yield* settleRuns([resting(run)], {
       status: "completed",
       message: null,
@@ -103,6 +107,7 @@ export const makeOutcomes = Effect.gen(function* () {
           attempt_token = null, pause_reason = null, partial_text = null
         where id = ${id} and project_id = ${projectId} and status in ('queued', 'running', 'paused') returning id, parent_run_id`
     yield* found(id)(rows)
+    yield* dropQuestions([id])
     yield* settleRuns(rows, { status: "failed", message: because ?? "The run was cancelled", isFinal: true })
     yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
     yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))

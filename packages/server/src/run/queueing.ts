@@ -8,14 +8,15 @@
  * run at work will see what was appended. That an instant of a schedule has one
  * run is another.
  */
-import type { ProjectId } from "@tropism/domain/ids"
+import type { ProjectId, RunId } from "@tropism/domain/ids"
+import type { PauseReason } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { brokenUniqueKey, orDie, ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import type { NewRun, SkippedRun } from "./claimed-run.ts"
 
-/** The verbs of `Runs` by which a run begins. */
+/** The verbs of `Runs` by which a run begins, or goes on after a rest. */
 export const makeQueueing = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
@@ -68,5 +69,16 @@ export const makeQueueing = Effect.gen(function* () {
     return inserted
   }, orDie)
 
-  return { queue, queueOn, skip }
+  const wake = Effect.fn("Runs.wake")(function* (id: RunId, reason: PauseReason) {
+    const { projectId } = yield* ProjectTransaction
+    const woken = yield* sql`
+      update kb.agent_runs set status = 'queued', pause_reason = null
+      where id = ${id} and project_id = ${projectId} and status = 'paused' and pause_reason = ${reason} returning id`
+    if (woken.length === 0) return false
+    yield* sql.afterCommit(wakeUps.signal("runs"))
+    yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
+    return true
+  }, orDie)
+
+  return { queue, queueOn, skip, wake }
 })

@@ -37,6 +37,8 @@ export class Runs extends Context.Service<
     readonly queue: (runs: ReadonlyArray<NewRun>) => Read<void>
     /** Queues a run on an existing context, unless one is at work on it already. */
     readonly queueOn: (run: NewRun) => Read<boolean>
+    /** Queues a run again that rests for this reason; false when it does not. */
+    readonly wake: (id: RunId, reason: PauseReason) => Read<boolean>
     /** Records triggers that get no run, as runs that were skipped. */
     readonly skip: (runs: ReadonlyArray<SkippedRun>) => Read<void>
     /** Takes up to `limit` queued runs, oldest first, for this worker. */
@@ -106,7 +108,7 @@ export class Runs extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const wakeUps = yield* WakeUps
-      const { queue, queueOn, skip } = yield* makeQueueing
+      const queueing = yield* makeQueueing
       const claiming = yield* makeClaiming
       const { found, guard, held, holdOpen, holdParents, keepPartial, timingOut } = yield* makeHolding
       const { complete, fail, pause, wait, cancel } = yield* makeOutcomes
@@ -156,9 +158,7 @@ export class Runs extends Context.Service<
       ]
 
       return Runs.of({
-        queue,
-        queueOn,
-        skip,
+        ...queueing,
         ...claiming,
         heartbeat,
         hold,

@@ -4,23 +4,30 @@
  * Flow: graph → outbox → dispatch → run → tool → **task**
  */
 import type { GraphObject } from "@tropism/domain/graph"
-import type { Task } from "@tropism/domain/task"
+import type { SuggestionTask, Task } from "@tropism/domain/task"
 
-export interface TaskRow extends Omit<Task, "number" | "createdAt" | "resolvedAt" | "target"> {
+export interface TaskRow extends Omit<
+  SuggestionTask,
+  "number" | "createdAt" | "resolvedAt" | "target" | "type" | "payload"
+> {
+  readonly type: Task["type"]
+  readonly payload: Task["payload"]
   readonly number: bigint
   readonly createdAt: Date
   readonly resolvedAt: Date | null
   readonly target: GraphObject | null
 }
 
-export const toTask = (row: TaskRow): Task => ({
+/** The payload is of the kind that its type names: both are written by one statement. */
+export const toTask = (row: TaskRow): Task =>
+  ({ ...commonOf(row), type: row.type, payload: row.payload }) as Task
+
+const commonOf = (row: TaskRow) => ({
   id: row.id,
   number: Number(row.number),
-  type: row.type,
   status: row.status,
   title: row.title,
   description: row.description,
-  payload: row.payload,
   digest: row.digest,
   agentId: row.agentId,
   agentName: row.agentName,

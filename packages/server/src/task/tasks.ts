@@ -13,22 +13,28 @@ import { type Change, digestText } from "@tropism/domain/change"
 import type { GraphObject } from "@tropism/domain/graph"
 import type { AgentId, GraphEventId, ObjectId, RunId, TaskId, ToolCallId, UserId } from "@tropism/domain/ids"
 import { changedProperties, type Properties } from "@tropism/domain/json"
-import type { Evidence, SuggestionPayload, Task, TaskStatus, TaskType } from "@tropism/domain/task"
-import { taskTypeOf } from "@tropism/domain/task"
+import {
+  type Evidence,
+  isQuestion,
+  type QuestionTask,
+  type SuggestionPayload,
+  type Task,
+  taskTypeOf
+} from "@tropism/domain/task"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
-import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Gateway } from "../graph/gateway.ts"
 import { Objects } from "../graph/objects.ts"
 import type { ChangeRefused } from "../graph/refused.ts"
 import { Ids } from "../ids.ts"
 import { digestOf } from "./digest.ts"
-import { type TaskRow, toTask } from "./rows.ts"
+import { makeTaskReading, type TaskFilter } from "./reading.ts"
 
 /** Why a decision was not taken. */
 export class DecisionRefused extends Schema.TaggedError<DecisionRefused>()("DecisionRefused", {
-  reason: Schema.Literals(["alreadyDecided", "digestMismatch", "outdated", "notEditable"]),
+  reason: Schema.Literals(["alreadyDecided", "digestMismatch", "outdated", "notEditable", "isQuestion"]),
   detail: Schema.String
 }) {}
 
@@ -46,11 +52,6 @@ export interface Suggestion {
   readonly rootEventId: GraphEventId
   /** The depth that the change will have in its chain. */
   readonly depth: number
-}
-
-export interface TaskFilter {
-  readonly status?: TaskStatus | undefined
-  readonly type?: TaskType | undefined
 }
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -87,16 +88,7 @@ export class Tasks extends Context.Service<
       const ids = yield* Ids
       const gateway = yield* Gateway
       const objects = yield* Objects
-
-      const nextNumber = Effect.gen(function* () {
-        const { projectId } = yield* ProjectTransaction
-        const row = yield* Effect.flatMap(
-          sql<{ lastNumber: bigint }>`
-          update kb.task_counters set last_number = last_number + 1 where project_id = ${projectId} returning last_number`,
-          onlyRow
-        )
-        return Number(row.lastNumber)
-      })
+      const { get, list, nextNumber } = yield* makeTaskReading
 
       const suggest = Effect.fn("Tasks.suggest")(function* (suggestion: Suggestion) {
         const { projectId } = yield* ProjectTransaction
@@ -120,40 +112,6 @@ export class Tasks extends Context.Service<
         return { id, number }
       }, orDie)
 
-      const select = (where: ReadonlyArray<ReturnType<typeof sql.and>>, limit: number) =>
-        sql<TaskRow>`
-          select task.*, agent.name as agent_name, to_jsonb(target) as target
-          from kb.tasks task join kb.agents agent on agent.id = task.agent_id
-          left join lateral (
-            select id, type, key, properties, version, actor_type as "actorType", actor_id as "actorId", created_at as "createdAt", updated_at as "updatedAt"
-            from kb.graph_objects where id = task.target_id and deleted_at is null
-          ) target on true
-          where ${sql.and(where)} order by task.id desc limit ${limit}`
-
-      const get = Effect.fn("Tasks.get")(function* (id: TaskId) {
-        const { projectId } = yield* ProjectTransaction
-        const [row] = yield* select([sql`task.id = ${id} and task.project_id = ${projectId}`], 1)
-        return row && toTask(row)
-      }, orDie)
-
-      const list = Effect.fn("Tasks.list")(function* (
-        { status, type }: TaskFilter,
-        before: string | undefined,
-        limit: number
-      ) {
-        const { projectId } = yield* ProjectTransaction
-        const rows = yield* select(
-          [
-            sql`task.project_id = ${projectId}`,
-            ...(status === undefined ? [] : [sql`task.status = ${status}`]),
-            ...(type === undefined ? [] : [sql`task.type = ${type}`]),
-            ...(before === undefined ? [] : [sql`task.id < ${before}`])
-          ],
-          limit
-        )
-        return rows.map(toTask)
-      }, orDie)
-
       /** Takes the decision, once: the state column is compared and set in one statement. */
       const decide = Effect.fnUntraced(function* (
         id: TaskId,
@@ -164,10 +122,11 @@ export class Tasks extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<DecidedRow>`
           update kb.tasks set status = ${to}, resolved_by = ${by}, resolution_note = ${note}, resolved_at = now()
-          where id = ${id} and project_id = ${projectId} and status = 'pending' returning *`
+          where id = ${id} and project_id = ${projectId} and status = 'pending' and type <> 'question' returning *`
         if (row) return row
         const task = yield* get(id)
         if (!task) return undefined
+        if (isQuestion(task)) return yield* toBeAnswered(task)
         return yield* new DecisionRefused({
           reason: "alreadyDecided",
           detail: `Task ${task.number} is ${task.status} already${task.resolvedBy === null ? "" : `: ${task.resolvedBy} decided it`}`
@@ -246,6 +205,13 @@ interface DecidedRow {
   readonly rootEventId: GraphEventId
   readonly depth: number
 }
+
+/** A question is no decision: whoever tries to take one learns where it is answered. */
+const toBeAnswered = ({ id, number, runId }: QuestionTask) =>
+  new DecisionRefused({
+    reason: "isQuestion",
+    detail: `Task ${number} is a question: answer it with POST /runs/${runId}/answer and {"answer": …, "taskId": "${id}"}`
+  })
 
 const outdated = (detail: string) => new DecisionRefused({ reason: "outdated", detail })
 

@@ -46,6 +46,8 @@ const tables = [
     add constraint tool_calls_status_check
       check (status in ('started', 'completed', 'failed', 'refused', 'unknown', 'abandoned')),
     add column completed_at timestamptz`,
+  // The questions of a run that wait for an answer.
+  `create index tasks_questions on kb.tasks (run_id, id) where type = 'question' and status = 'pending'`,
   // Spending is counted for a chain, for a run with all below it, and for an agent on each day.
   `alter table kb.budgets
     -- Of an agent: the day and, so that its runs do not wait for each other, one of its rows: 2026-11-22/0. Else ''.

@@ -1,0 +1,154 @@
+/**
+ * One question of an agent, and the place to answer it: its options as buttons, or a field.
+ *
+ * It keeps what is being written and nothing else; sending is `use-answer.ts`'s.
+ */
+import type { QuestionTask } from "@tropism/domain/task"
+import { Link } from "@tanstack/react-router"
+import { type ReactNode, useId, useState } from "react"
+import { limits } from "../limits.ts"
+import { Button } from "../parts/button.tsx"
+import { CautionIcon, QuestionIcon } from "../parts/icons.tsx"
+import { LongText } from "../parts/long-text.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { visibleText } from "../words/visible-text.ts"
+import { useAnswer } from "./use-answer.ts"
+
+interface QuestionCardProps {
+  readonly projectId: string
+  readonly task: QuestionTask
+  readonly canAnswer: boolean
+}
+
+export const QuestionCard = ({ projectId, task, canAnswer }: QuestionCardProps): ReactNode => {
+  const { give, given, isSending, refusal } = useAnswer(projectId, task)
+  const titleId = useId()
+  const { options, question } = task.payload
+  return (
+    <article
+      aria-labelledby={titleId}
+      aria-busy={isSending}
+      className={`rounded-2xl border border-line bg-surface p-4 shadow-card transition-opacity duration-150 sm:p-5 ${
+        isSending ? "opacity-60" : ""
+      }`}
+    >
+      <header className="flex items-start gap-3.5">
+        <QuestionMark />
+        <div className="min-w-0 grow">
+          <h3 id={titleId} className="font-semibold text-pretty whitespace-pre-line">
+            <LongText text={question} />
+          </h3>
+          <p className="mt-0.5 text-xs text-ink-soft">
+            <Visible text={task.agentName} /> waits for your answer
+          </p>
+        </div>
+        <p className="flex h-7 shrink-0 items-center gap-x-2.5 text-xs text-ink-faint">
+          <Link
+            to="/tasks/$taskId"
+            params={{ taskId: task.id }}
+            search={(search) => search}
+            className="rounded hover:text-ink hover:underline"
+            aria-label={`Link to question ${task.number}`}
+          >
+            #{task.number}
+          </Link>
+          <TimeAgo instant={task.createdAt} />
+        </p>
+      </header>
+      {canAnswer && (
+        <div className="mt-4 sm:pl-10.5">
+          {options === undefined ? (
+            <AnswerForm question={question} isSending={isSending} onAnswer={give} />
+          ) : (
+            <Options options={options} given={given} isSending={isSending} onAnswer={give} />
+          )}
+        </div>
+      )}
+      {refusal !== undefined && (
+        <p
+          role="status"
+          className="mt-3 flex items-start gap-2 text-xs font-medium text-caution-ink sm:pl-10.5"
+        >
+          <CautionIcon className="mt-0.5" />
+          <span>{refusal}</span>
+        </p>
+      )}
+    </article>
+  )
+}
+
+/** The mark of a question, where a suggestion has the mark of its change. */
+export const QuestionMark = (): ReactNode => (
+  <span
+    title="Question"
+    className="grid size-7 shrink-0 place-items-center rounded-lg bg-sunken text-ink-soft"
+  >
+    <QuestionIcon />
+    <span className="sr-only">Question: </span>
+  </span>
+)
+
+interface AnsweringProps {
+  readonly isSending: boolean
+  readonly onAnswer: (answer: string) => void
+}
+
+const Options = ({
+  options,
+  given,
+  isSending,
+  onAnswer
+}: AnsweringProps & {
+  readonly options: ReadonlyArray<string>
+  readonly given: string | undefined
+}): ReactNode => (
+  <div role="group" aria-label="Answers to choose from" className="flex flex-wrap gap-2">
+    {options.map((option) => (
+      <Button
+        key={option}
+        disabled={isSending}
+        className="h-auto min-h-9 max-w-full py-1.5 text-left whitespace-normal"
+        onClick={() => onAnswer(option)}
+      >
+        <span className="min-w-0 break-words">
+          {isSending && given === option ? "Answering…" : <Visible text={option} />}
+        </span>
+      </Button>
+    ))}
+  </div>
+)
+
+const AnswerForm = ({
+  question,
+  isSending,
+  onAnswer
+}: AnsweringProps & { readonly question: string }): ReactNode => {
+  const [text, setText] = useState("")
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (text.trim() !== "" && !isSending) onAnswer(text.trim())
+      }}
+      className="flex flex-wrap items-end gap-2 sm:flex-nowrap"
+    >
+      <textarea
+        aria-label={`Answer: ${visibleText(question)}`}
+        rows={2}
+        maxLength={limits.maxAnswerCharacters}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey))
+            event.currentTarget.form?.requestSubmit()
+        }}
+        placeholder="Your answer"
+        className="block min-w-0 grow basis-full resize-y rounded-lg border border-line-strong bg-canvas px-3 py-2 text-sm placeholder:text-ink-faint sm:basis-0"
+      />
+      <Button type="submit" weight="primary" disabled={isSending || text.trim() === ""}>
+        {isSending ? "Answering…" : "Answer"}
+      </Button>
+    </form>
+  )
+}

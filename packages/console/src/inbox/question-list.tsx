@@ -1,0 +1,39 @@
+/**
+ * What agents want to know, above what they suggest: a run waits behind each question.
+ *
+ * The longest waiting comes first, and nothing that changes while a question
+ * waits moves it, so no field jumps under somebody who writes in it.
+ */
+import type { QuestionTask } from "@tropism/domain/task"
+import type { ReactNode } from "react"
+import { QuestionCard } from "./question-card.tsx"
+
+interface QuestionListProps {
+  readonly projectId: string
+  readonly questions: ReadonlyArray<QuestionTask>
+  readonly canAnswer: boolean
+}
+
+export const QuestionList = ({ projectId, questions, canAnswer }: QuestionListProps): ReactNode =>
+  questions.length === 0 ? null : (
+    <section aria-labelledby="questions" className="mb-10 min-w-0">
+      <header className="mb-3 px-1">
+        <h2 id="questions" className="text-base">
+          <span className="font-semibold">Questions</span>{" "}
+          <span className="text-ink-soft">that agents wait for</span>
+          <span className="ml-2.5 rounded-full bg-line/60 px-2 py-0.5 text-xs text-ink-soft">
+            {questions.length}
+          </span>
+        </h2>
+      </header>
+      <ol className="grid grid-cols-1 gap-3">
+        {questions
+          .toSorted((a, b) => a.number - b.number)
+          .map((task) => (
+            <li key={task.id} className="enter min-w-0">
+              <QuestionCard projectId={projectId} task={task} canAnswer={canAnswer} />
+            </li>
+          ))}
+      </ol>
+    </section>
+  )

@@ -1,0 +1,49 @@
+/**
+ * Carries an answer to the server and tells what became of it.
+ *
+ * An answered question leaves the list at once; a refused one stays with the
+ * refusal written on it, and with what was written.
+ */
+import type { QuestionTask } from "@tropism/domain/task"
+import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { Effect } from "effect"
+import { useToasts } from "../parts/toasts.tsx"
+import { failureSentence, isUnauthorized } from "../server/problem.ts"
+import { type PendingTasks, pendingTasksKey, principalQuery } from "../server/queries.ts"
+import { answer } from "../server/request.ts"
+import { visibleText } from "../words/visible-text.ts"
+
+export const useAnswer = (projectId: string, task: QuestionTask) => {
+  const queryClient = useQueryClient()
+  const show = useToasts()
+  const { error, isPending, mutate, variables } = useMutation({
+    mutationFn: (text: string) => Effect.runPromise(answer(projectId, task, text)),
+    onSuccess: () => {
+      const key = pendingTasksKey(projectId)
+      // An answer under way still lists the question, so it must not arrive.
+      return queryClient.cancelQueries({ queryKey: key }).then(() => {
+        queryClient.setQueryData<PendingTasks>(
+          key,
+          (pending) => pending && { ...pending, tasks: pending.tasks.filter(({ id }) => id !== task.id) }
+        )
+        show({
+          tone: "done",
+          title: `Answered #${task.number}`,
+          sentence: `${visibleText(task.agentName)} goes on with your answer.`
+        })
+        return queryClient.invalidateQueries({ queryKey: [projectId] })
+      })
+    },
+    onError: (failure) => {
+      show({ tone: "refused", title: `#${task.number} was not answered`, sentence: failureSentence(failure) })
+      if (isUnauthorized(failure)) return queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
+      return queryClient.invalidateQueries({ queryKey: pendingTasksKey(projectId) })
+    }
+  })
+  return {
+    give: mutate,
+    given: variables,
+    isSending: isPending,
+    refusal: error === null ? undefined : failureSentence(error)
+  }
+}

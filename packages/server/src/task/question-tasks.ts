@@ -1,0 +1,122 @@
+/**
+ * Questions that agents ask people: asked once, answered once, or no longer wanted.
+ *
+ * Flow: graph → outbox → dispatch → run → tool → **task**
+ *
+ * Each verb names the state that it leaves, so of a hundred simultaneous answers
+ * one wins. What an answer means to the run that waits is not known here.
+ */
+import type { AgentId, GraphEventId, RunId, TaskId, ToolCallId, UserId } from "@tropism/domain/ids"
+import { canonicalJson } from "@tropism/domain/json"
+import type { QuestionPayload, TaskStatus } from "@tropism/domain/task"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+import { Ids } from "../ids.ts"
+import { taskLimits } from "../limits.ts"
+import { digestOf } from "./digest.ts"
+import { makeTaskReading } from "./reading.ts"
+
+/** What an agent wants to know. */
+export interface NewQuestion {
+  readonly question: string
+  readonly options: ReadonlyArray<string> | null
+  readonly agentId: AgentId
+  readonly runId: RunId
+  readonly toolCallId: ToolCallId
+  readonly rootEventId: GraphEventId
+  readonly depth: number
+}
+
+/** A question of a run, with the model's id of the call that asked it. */
+export interface AskedQuestion {
+  readonly id: TaskId
+  readonly number: number
+  readonly status: TaskStatus
+  readonly payload: QuestionPayload
+  readonly resolvedBy: UserId | null
+  readonly callId: string
+  readonly tool: string
+}
+
+type InProject<A> = Effect.Effect<A, never, ProjectTransaction>
+
+export class QuestionTasks extends Context.Service<
+  QuestionTasks,
+  {
+    readonly ask: (question: NewQuestion) => InProject<{ readonly id: TaskId; readonly number: number }>
+    /** The questions of a run that wait for an answer, oldest first. */
+    readonly pending: (runId: RunId) => InProject<ReadonlyArray<AskedQuestion>>
+    /** A question of a run, whatever became of it. */
+    readonly find: (runId: RunId, id: TaskId) => InProject<AskedQuestion | undefined>
+    /** Keeps the answer; false when the question does not wait any more. */
+    readonly answer: (id: TaskId, by: UserId, answer: string) => InProject<boolean>
+  }
+>()("@tropism/server/task/QuestionTasks") {
+  static readonly layer = Layer.effect(
+    QuestionTasks,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const ids = yield* Ids
+      const { nextNumber } = yield* makeTaskReading
+
+      const ask = Effect.fn("QuestionTasks.ask")(function* (asked: NewQuestion) {
+        const { projectId } = yield* ProjectTransaction
+        const id = (yield* ids.next) as TaskId
+        const number = yield* nextNumber
+        const { agentId, options, question, runId } = asked
+        const payload: QuestionPayload = {
+          agentId,
+          agentRunId: runId,
+          question,
+          ...(options === null ? {} : { options })
+        }
+        yield* sql`
+          insert into kb.tasks (id, project_id, number, type, title, payload, digest, agent_id, run_id, tool_call_id, evidence, root_event_id, depth)
+          values (${id}, ${projectId}, ${number}, 'question', ${titleOf(question)}, ${JSON.stringify(payload)}::text::jsonb,
+            ${yield* digestOf(canonicalJson({ question, options }))}, ${agentId}, ${runId}, ${asked.toolCallId}, '[]', ${asked.rootEventId},
+            ${asked.depth})`
+        return { id, number }
+      }, orDie)
+
+      const select = (runId: RunId, which: ReturnType<typeof sql.and>) =>
+        Effect.map(
+          sql<Omit<AskedQuestion, "number"> & { readonly number: bigint }>`
+            select task.id, task.number, task.status, task.payload, task.resolved_by, call.call_id, call.tool
+            from kb.tasks task join kb.tool_calls call on call.id = task.tool_call_id
+            where task.run_id = ${runId} and task.type = 'question' and ${which} order by task.id`,
+          (rows) => rows.map((row): AskedQuestion => ({ ...row, number: Number(row.number) }))
+        )
+
+      const pending = Effect.fn("QuestionTasks.pending")(
+        (runId: RunId) => select(runId, sql`task.status = 'pending'`),
+        orDie
+      )
+
+      const find = Effect.fn("QuestionTasks.find")(function* (runId: RunId, id: TaskId) {
+        const [question] = yield* select(runId, sql`task.id = ${id}`)
+        return question
+      }, orDie)
+
+      const answer = Effect.fn("QuestionTasks.answer")(function* (id: TaskId, by: UserId, text: string) {
+        const { projectId } = yield* ProjectTransaction
+        const answered = yield* sql`
+          update kb.tasks set status = 'completed', resolved_by = ${by}, resolved_at = now(),
+            payload = payload || ${JSON.stringify({ answer: text })}::text::jsonb
+          where id = ${id} and project_id = ${projectId} and type = 'question' and status = 'pending' returning id`
+        return answered.length > 0
+      }, orDie)
+
+      return QuestionTasks.of({ ask, pending, find, answer })
+    })
+  )
+}
+
+/** The question's first line, short enough for a list; whole characters only. */
+const titleOf = (question: string): string => {
+  const [line = ""] = question.trim().split("\n", 1)
+  const characters = [...line]
+  return characters.length <= taskLimits.titleMaxChars
+    ? line
+    : `${characters.slice(0, taskLimits.titleMaxChars - 1).join("")}…`
+}
