@@ -85,6 +85,12 @@ export const decide = (input: DecisionInput): Decision => {
   return reason ? { type: "warn", reason } : { type: "requestModel", withTools: true }
 }
 
+/** A call that was begun and has no outcome, which nobody brings later: whoever made it died, or works on it still. */
+export const isUnderWay = (
+  { repetition, waitingCalls }: Pick<ReducedContext, "repetition" | "waitingCalls">,
+  callId: string
+): boolean => repetition.recent.some(({ id }) => id === callId) && !Object.hasOwn(waitingCalls, callId)
+
 const never = () => false
 
 /** No turn is open: a trigger, the next step of the flow, or the end. */

@@ -190,8 +190,6 @@ export const runLimits = {
 
 /** Of `tool/`: one tool call. */
 export const toolLimits = {
-  /** One call, from the request to its answer. */
-  callTimeoutMs: 30_000,
   /** Objects that one search answers. */
   searchMaxItems: 50,
   neighborsMaxItems: 200,

@@ -3,64 +3,243 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { callEventsOf, newCaller, outcomesOf, runOf, shownTo } from "../testing/mcp-runs.ts"
 import { addServer, httpServer, newDiary, program } from "../testing/mcp-words.ts"
-import type { Json, Story } from "../testing/platform.ts"
+import { eventually, type Json } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { calling, callsOf, type ScriptedCall } from "../testing/story-words.ts"
+import { callsOf } from "../testing/story-words.ts"
 
-/** An agent that makes calls when it is told to, and the run in which it did. */
-const runOf = (
-  story: Story,
-  calls: ReadonlyArray<ScriptedCall>,
-  overrides: Record<string, unknown> = {}
-): Effect.Effect<Json> =>
+/** A project with the story server, and the server's diary. */
+const newShop = (overrides: Record<string, unknown> = {}) =>
   Effect.gen(function* () {
-    const agent = yield* story.post("/agents", {
-      name: "buyer",
-      prompt: "Go.",
-      triggerType: "manual",
-      executionMode: "execute",
-      tools: ["shop.*"],
-      model: calling(...calls),
-      ...overrides
-    })
-    return yield* story.post(`/agents/${agent.id}/trigger`, {})
+    const story = yield* newStoryHere
+    const diary = yield* newDiary
+    const server = yield* addServer(story, program(diary), overrides)
+    return { story, diary, server }
   })
 
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+  describe("Agent Pipeline Construction", () => {
+    it.effect(
+      "S002-R02 An agent is offered the tools that both its patterns and the server's allow-list name, and no others",
+      () =>
+        Effect.gen(function* () {
+          const { story } = yield* newShop({ allowedTools: ["lookup", "p*", "odd.*"] })
+          const shown = (tools: ReadonlyArray<string>, name: string) =>
+            Effect.gen(function* () {
+              const run = yield* runOf(story, [], { tools, name })
+              return (yield* shownTo(story, run)).map((tool: Json) => tool.name)
+            })
+          expect(yield* shown(["shop.*"], "all")).toEqual(["shop__lookup", "shop__put", "shop__odd_name_x"])
+          expect(yield* shown(["shop.l*", "shop.charge"], "one")).toEqual(["shop__lookup"])
+          expect(yield* shown(["other.*"], "another")).toEqual([])
+          expect(yield* shown([], "none")).toEqual([])
+        })
+    )
+  })
+
   describe("A foreign tool", () => {
     it.effect("over stdio is called once, and recorded as begun and as answered", () =>
       Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const diary = yield* newDiary
-        const server = yield* addServer(story, program(diary))
-        expect(server.lastError).toBe(null)
-        expect(server.tools.map((tool: Json) => tool.name)).toContain("charge")
+        const { diary, story } = yield* newShop()
         const run = yield* runOf(story, [{ tool: "shop__charge", arguments: { amount: 3 } }])
         expect(run.status).toBe("completed")
-        const [call] = yield* callsOf(story, run)
-        expect(call).toMatchObject({ tool: "shop__charge", status: "completed", result: "Charged 3." })
+        expect(yield* callsOf(story, run)).toMatchObject([
+          { tool: "shop__charge", status: "completed", decision: "execute", result: "Charged 3." }
+        ])
         expect(yield* diary.called).toEqual([{ tool: "charge", arguments: { amount: 3 } }])
-        const log = (yield* story.get(`/runs/${run.id}/events`)).items
-        expect(
-          log.filter((event: Json) => event.type.startsWith("ToolCall")).map((event: Json) => event.type)
-        ).toEqual(["ToolCallStartedEvent", "ToolCallCompletedEvent"])
+        expect(yield* callEventsOf(story, run)).toMatchObject([
+          { type: "ToolCallStartedEvent", tool: "shop__charge", arguments: { amount: 3 } },
+          { type: "ToolCallCompletedEvent", tool: "shop__charge", result: "Charged 3." }
+        ])
       })
     )
 
-    it.effect("over Streamable HTTP is called once", () =>
+    it.effect("over Streamable HTTP is called once, with the headers of its definition", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const diary = yield* newDiary
         const { heard, url } = yield* httpServer(diary)
-        yield* addServer(story, { type: "http", url })
-        const run = yield* runOf(story, [{ tool: "shop__lookup", arguments: { word: "fig" } }])
-        expect(run.status).toBe("completed")
-        expect((yield* callsOf(story, run))[0]).toMatchObject({
-          status: "completed",
-          result: "fig is a word."
+        yield* addServer(story, { type: "http", url, headers: { "X-Team": "fruit" } })
+        const [call] = yield* outcomesOf(story, [{ tool: "shop__lookup", arguments: { word: "fig" } }])
+        expect(call).toMatchObject({ status: "completed", decision: null, result: "fig is a word." })
+        const asked = heard.filter(({ body }) => body?.method === "tools/call")
+        expect(asked.map(({ headers }) => headers["x-team"])).toEqual(["fruit"])
+      })
+    )
+
+    it.effect("answers a structure, a failure, or more than a model should read", () =>
+      Effect.gen(function* () {
+        const { story } = yield* newShop()
+        const [table, failure, big] = yield* outcomesOf(story, [
+          { tool: "shop__table", arguments: {} },
+          { tool: "shop__fail", arguments: {} },
+          { tool: "shop__big", arguments: { length: 150_000 } }
+        ])
+        expect(table).toMatchObject({ status: "completed", result: { rows: [1, 2] } })
+        expect(failure).toMatchObject({
+          status: "failed",
+          result: { error: "It broke.", reason: "toolFailed" }
         })
-        expect(heard.filter(({ body }) => body?.method === "tools/call")).toHaveLength(1)
+        expect(big.status).toBe("completed")
+        expect(big.result).toMatch(/^x{100000}… \(cut: 100000 of 150000 characters\)$/)
+      })
+    )
+
+    it.effect("is told by its name on the server, however the model has to spell it", () =>
+      Effect.gen(function* () {
+        const { diary, story } = yield* newShop()
+        const [call] = yield* outcomesOf(story, [{ tool: "shop__odd_name_x", arguments: {} }])
+        expect(call).toMatchObject({ status: "completed", tool: "shop__odd_name_x" })
+        expect((yield* diary.called).map(({ tool }) => tool)).toEqual(["odd.name/x"])
+      })
+    )
+  })
+
+  describe("Arguments that do not fit", () => {
+    it.effect("the pinned schema, or that say who is calling, never reach the server", () =>
+      Effect.gen(function* () {
+        const { diary, story } = yield* newShop()
+        const calls = yield* outcomesOf(story, [
+          { tool: "shop__charge", arguments: { amount: "much" } },
+          { tool: "shop__charge", arguments: {} },
+          { tool: "shop__charge", arguments: { amount: 1, user_id: "ada" } },
+          { tool: "shop__charge", arguments: { amount: 2, projectId: "p" } }
+        ])
+        expect(calls).toMatchObject([
+          { status: "failed", result: { reason: "invalid", error: expect.stringContaining("amount") } },
+          { status: "failed", result: { reason: "invalid", error: expect.stringContaining("amount") } },
+          { status: "failed", result: { reason: "invalid", pointer: "/user_id" } },
+          { status: "failed", result: { reason: "invalid", pointer: "/projectId" } }
+        ])
+        expect(yield* diary.called).toEqual([])
+      })
+    )
+  })
+
+  describe("A call that is not permitted", () => {
+    it.effect("because the agent may only suggest is refused; one that only reads is made", () =>
+      Effect.gen(function* () {
+        const { diary, story } = yield* newShop()
+        const calls = yield* outcomesOf(
+          story,
+          [
+            { tool: "shop__charge", arguments: { amount: 3 } },
+            { tool: "shop__put", arguments: { key: "a" } },
+            { tool: "shop__lookup", arguments: { word: "fig" } }
+          ],
+          { executionMode: "suggest" }
+        )
+        expect(calls).toMatchObject([
+          {
+            status: "refused",
+            decision: "refuse",
+            result: { error: expect.stringContaining("may only suggest") }
+          },
+          { status: "refused", decision: "refuse" },
+          { status: "completed", result: "fig is a word." }
+        ])
+        expect((yield* diary.called).map(({ tool }) => tool)).toEqual(["lookup"])
+      })
+    )
+
+    it.effect("because it is on no list is refused, and the model is told what it has", () =>
+      Effect.gen(function* () {
+        const { diary, story } = yield* newShop({ allowedTools: ["lookup"] })
+        const calls = yield* outcomesOf(story, [
+          { tool: "shop__charge", arguments: { amount: 3 } },
+          { tool: "nowhere__charge", arguments: {} }
+        ])
+        expect(calls).toMatchObject([
+          { status: "refused", result: { error: expect.stringContaining("You have: shop__lookup") } },
+          { status: "refused", result: { error: expect.stringContaining("no tool nowhere__charge") } }
+        ])
+        expect(yield* diary.called).toEqual([])
+      })
+    )
+
+    it.effect("because the server was disabled while the run was at work is refused", () =>
+      Effect.gen(function* () {
+        const { diary, server, story } = yield* newShop()
+        const agent = yield* newCaller(story, [
+          { tool: "shop__put", arguments: { key: "a", wait: true } },
+          { tool: "shop__lookup", arguments: { word: "fig" } }
+        ])
+        const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
+        yield* eventually(diary.called, (called) => called.length === 1)
+        yield* story.patch(`/mcp-servers/${server.id}`, { enabled: false })
+        yield* diary.open
+        yield* eventually(story.get(`/runs/${run.id}`), (now) => now.completedAt !== null)
+        expect(yield* callsOf(story, run)).toMatchObject([
+          { status: "completed" },
+          { status: "refused", result: { error: expect.stringContaining("removed or disabled") } }
+        ])
+      })
+    )
+  })
+
+  describe("A call without an answer", () => {
+    it.effect("within its time has an unknown outcome, and the run goes on", () =>
+      Effect.gen(function* () {
+        const { diary, story } = yield* newShop({ callTimeoutMs: 300 })
+        const run = yield* runOf(story, [
+          { tool: "shop__charge", arguments: { amount: 3, wait: true } },
+          { tool: "shop__lookup", arguments: { word: "fig" } }
+        ])
+        expect(run.status).toBe("completed")
+        expect(yield* callsOf(story, run)).toMatchObject([
+          {
+            status: "unknown",
+            result: {
+              reason: "unknownOutcome",
+              error: expect.stringMatching(/within 300 milliseconds\..*may or may not have happened/)
+            }
+          },
+          { status: "completed", result: "fig is a word." }
+        ])
+        expect(yield* diary.started).toHaveLength(1)
+      })
+    )
+
+    it.effect(
+      "because the server died has an unknown outcome, and the next call starts the server again",
+      () =>
+        Effect.gen(function* () {
+          const { diary, story } = yield* newShop()
+          const calls = yield* outcomesOf(story, [
+            { tool: "shop__die", arguments: {} },
+            { tool: "shop__lookup", arguments: { word: "fig" } }
+          ])
+          expect(calls).toMatchObject([
+            { status: "unknown", result: { reason: "unknownOutcome" } },
+            { status: "completed", result: "fig is a word." }
+          ])
+          expect(yield* diary.started).toHaveLength(2)
+        })
+    )
+
+    it.effect("when the run is cancelled is recorded as unknown, and made no second time", () =>
+      Effect.gen(function* () {
+        const { diary, story } = yield* newShop()
+        const agent = yield* newCaller(story, [
+          { tool: "shop__charge", arguments: { amount: 3, wait: true } }
+        ])
+        const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
+        yield* eventually(diary.called, (called) => called.length === 1)
+        const cancelled = yield* story.post(`/runs/${run.id}/cancel`)
+        expect(cancelled.status).toBe("cancelled")
+        yield* diary.open
+        expect(yield* callsOf(story, run)).toMatchObject([
+          { status: "unknown", result: { reason: "unknownOutcome" } }
+        ])
+        // The same worker makes another run's call afterwards.
+        yield* runOf(story, [{ tool: "shop__lookup", arguments: { word: "fig" } }], { name: "later" })
+        expect(yield* callsOf(story, run)).toMatchObject([{ status: "unknown" }])
+        expect((yield* diary.called).map(({ tool }) => tool)).toEqual(["charge", "lookup"])
+        expect(yield* callEventsOf(story, run)).toMatchObject([
+          { type: "ToolCallStartedEvent" },
+          { type: "ToolCallFailedEvent", error: { reason: "unknownOutcome" } }
+        ])
       })
     )
   })

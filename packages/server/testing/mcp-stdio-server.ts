@@ -18,7 +18,7 @@ const note = (line: object) => {
   if (calls !== undefined) appendFileSync(calls, `${JSON.stringify(line)}\n`)
 }
 
-note({ started: process.pid })
+note({ started: process.pid, environment: Object.keys(process.env).toSorted() })
 console.error(`The story server begins, with ${secret}`)
 
 if (mode === "garbage") {

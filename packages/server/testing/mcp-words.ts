@@ -18,6 +18,8 @@ export interface Diary {
   readonly called: Effect.Effect<ReadonlyArray<{ readonly tool: string; readonly arguments: Json }>>
   /** The process ids of the programs that were started, and of what they started. */
   readonly started: Effect.Effect<ReadonlyArray<number>>
+  /** The names of the variables that the program began with. */
+  readonly environment: Effect.Effect<ReadonlyArray<string>>
   /** Changes what the server says of its tools. */
   readonly say: (tools: Record<string, object | null>) => Effect.Effect<void>
   /** Lets calls with `wait` be answered. */
@@ -45,6 +47,7 @@ export const newDiary = Effect.map(
       gate: join(folder, "gate"),
       called: Effect.map(lines, (all) => all.filter((line) => "tool" in line)),
       started: Effect.map(lines, (all) => all.flatMap((line) => line.started ?? line.child ?? [])),
+      environment: Effect.map(lines, ([first]) => first.environment),
       say: (tools) => Effect.sync(() => writeFileSync(join(folder, "overlay"), JSON.stringify(tools))),
       open: Effect.sync(() => writeFileSync(join(folder, "gate"), ""))
     }
@@ -75,7 +78,10 @@ export interface Heard {
 }
 
 /** The story server over Streamable HTTP, until the scope ends. */
-export const httpServer = (diary: Diary, { isOld = false }: { readonly isOld?: boolean } = {}) =>
+export const httpServer = (
+  diary: Diary,
+  { isOld = false, port = 0 }: { readonly isOld?: boolean; readonly port?: number } = {}
+) =>
   Effect.gen(function* () {
     const heard: Array<Heard> = []
     const handler = createMcpHandler(
@@ -105,7 +111,7 @@ export const httpServer = (diary: Diary, { isOld = false }: { readonly isOld?: b
           return handler.fetch(request)
         })
     const server = yield* Effect.acquireRelease(
-      Effect.sync(() => Bun.serve({ port: 0, hostname: "127.0.0.1", idleTimeout: 0, fetch: answer })),
+      Effect.sync(() => Bun.serve({ port, hostname: "127.0.0.1", idleTimeout: 0, fetch: answer })),
       (running) => Effect.promise(() => running.stop(true))
     )
     return { url: `http://127.0.0.1:${server.port}/mcp`, heard }

@@ -9,7 +9,7 @@
  * that an answer after which nothing is left to do is the run's end.
  */
 import type { ReducedContext } from "@tropism/domain/context"
-import type { Decision } from "@tropism/domain/decide"
+import { type Decision, isUnderWay } from "@tropism/domain/decide"
 import type { NewEvent } from "@tropism/domain/context-event"
 import type { FlowPlace } from "@tropism/domain/flow"
 import type { ToolCall } from "@tropism/domain/message"
@@ -24,7 +24,7 @@ import { isLastTurn, makeModelStep } from "./model-step.ts"
 import { stepStart } from "./opening.ts"
 import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
-import { doomLoopSentence, refusalSentences, summaryOf, warningSentences } from "./sentences.ts"
+import { doomLoopSentence, refusalSentences, summaryOf, underWay, warningSentences } from "./sentences.ts"
 import { ToolCalls } from "../tool/tool-calls.ts"
 import { makeWriting } from "./writing.ts"
 import { makeDropping } from "../task/dropping.ts"
@@ -43,7 +43,7 @@ export const makeActs = Effect.gen(function* () {
   const { dropQuestion } = yield* makeDropping
 
   const refuseTool = (run: ClaimedRun, context: ReducedContext, { call, reason }: Refusal) => {
-    const error = { error: refusalSentences[reason], reason }
+    const error = isUnderWay(context, call.id) ? underWay : { error: refusalSentences[reason], reason }
     const failed: NewEvent = { type: "ToolCallFailedEvent", callId: call.id, tool: call.name, error }
     return Object.hasOwn(context.waitingCalls, call.id)
       ? abandonCall(run, context, call, failed, error)

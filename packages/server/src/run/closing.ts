@@ -9,7 +9,9 @@
  */
 import type { ReducedContext } from "@tropism/domain/context"
 import type { NewEvent } from "@tropism/domain/context-event"
+import { isUnderWay } from "@tropism/domain/decide"
 import { Option } from "effect"
+import { underWay } from "./sentences.ts"
 
 /** How a run ends. */
 export type Closing =
@@ -36,12 +38,14 @@ export const closingEvents = (context: ReducedContext, closing: Closing): Readon
       type: "ToolCallFailedEvent",
       callId: call.id,
       tool: call.name,
-      error: {
-        error: Object.hasOwn(context.waitingCalls, call.id)
-          ? "The run ended before the outcome of this call came"
-          : "The run ended before this call was made",
-        reason: "runEnded"
-      }
+      error: isUnderWay(context, call.id)
+        ? underWay
+        : {
+            error: Object.hasOwn(context.waitingCalls, call.id)
+              ? "The run ended before the outcome of this call came"
+              : "The run ended before this call was made",
+            reason: "runEnded"
+          }
     })),
     ...(Option.isSome(context.agentTurnStartedAtEventId) ? [turnEnd(turnNumber, closing)] : []),
     ...(context.isSessionOpen ? [{ type: "SessionEndedEvent" } as const] : [])

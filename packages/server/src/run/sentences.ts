@@ -23,6 +23,12 @@ export const refusalSentences: Readonly<Record<RefusalReason, string>> = {
     "You have called this tool with the same arguments several times in a row, so it was not called again. The answer would be the same: try a different approach, or say why you cannot go on."
 }
 
+/** What is said of a call that was begun and whose outcome nobody waits for any more. */
+export const underWay = {
+  error: "This call had begun when the run came to rest: it may or may not have happened",
+  reason: "unknownOutcome"
+} as const
+
 export const warningSentences: Readonly<Record<LoopWarning, string>> = {
   cycle:
     "You are repeating the same few tool calls in a circle. They will answer the same again: try a different approach, or say why you cannot go on.",

@@ -57,7 +57,7 @@ export class ForeignCalls extends Context.Service<
       ) {
         const connected = yield* Effect.result(ready(principal.projectId, server, tool))
         if (connected._tag === "Failure") {
-          const settled = wasBegun ? unknownOutcome("", tool, server) : settledAs(connected.failure)
+          const settled = wasBegun ? unknownOutcome("", tool, server) : settledAs(connected.failure, server)
           return yield* settle(principal, call, settled, { end, wasBegun })
         }
         const begun = wasBegun ? { appended: [], end } : yield* begin(principal, call, end, tool.isReadOnly)
@@ -142,10 +142,16 @@ const refusalOf = ({ detail, pointer, reason }: ChangeRefused): Settled => ({
 })
 
 /** A call that was not made, for a reason that the gate or the connection gives. */
-const settledAs = (why: ChangeRefused | ForeignFault): Settled =>
+const settledAs = (why: ChangeRefused | ForeignFault, { config }: KeptServer): Settled =>
   why._tag === "ChangeRefused"
     ? refusalOf(why)
-    : { status: "failed", result: { error: why.message, reason: "unavailable" } }
+    : {
+        status: "failed",
+        result: {
+          error: `The MCP server ${config.name} cannot be reached: ${why.message}`,
+          reason: "unavailable"
+        }
+      }
 
 const unknownOutcome = (why: string, tool: PinnedTool | undefined, server?: KeptServer): Settled => ({
   status: "unknown",
@@ -170,7 +176,7 @@ const outcomeOf = (
       ? { status: "failed", result: { error: exit.value.result, reason: "toolFailed" } }
       : { status: "completed", result: exit.value.result }
   const fault = Option.getOrUndefined(Exit.findErrorOption(exit))
-  if (fault?.outcome === "unmade") return settledAs(fault)
+  if (fault?.outcome === "unmade") return settledAs(fault, server)
   if (fault?.outcome === "answered")
     return { status: "failed", result: { error: fault.message, reason: "toolFailed" } }
   return unknownOutcome(fault ? `${fault.message}. ` : "", tool, server)

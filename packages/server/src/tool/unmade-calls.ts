@@ -46,7 +46,8 @@ export const makeUnmadeCalls = Effect.gen(function* () {
         from appended, kb.agent_runs run,
           jsonb_to_recordset(${JSON.stringify(calls)}::text::jsonb) as call(id uuid, call text, tool text, arguments jsonb, result jsonb)
         where run.id = ${runId}
-        on conflict (run_id, call_id) do update set status = 'abandoned', result = excluded.result, completed_at = now()
+        on conflict (run_id, call_id) do update set result = excluded.result, completed_at = now(),
+          status = case when excluded.result ->> 'reason' = 'unknownOutcome' then 'unknown' else 'abandoned' end
           where tool_calls.status = 'started')`
     ]
   })

@@ -1,0 +1,307 @@
+/**
+ * The doors at which foreign MCP servers are added, changed and removed, and what they refuse.
+ */
+import { hostname } from "node:os"
+import { describe, expect, layer } from "@effect/vitest"
+import { ConfigProvider, Effect, Layer } from "effect"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { outcomesOf } from "../testing/mcp-runs.ts"
+import { addServer, httpServer, newDiary, program } from "../testing/mcp-words.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { type Json, newProject, startServer } from "../testing/platform.ts"
+import { expectProblem } from "../testing/problem-words.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+
+const secret = "s3cret-and-long-enough"
+
+/** The operator's environment. */
+const environment = (values: Record<string, string>) =>
+  ConfigProvider.layer(ConfigProvider.fromEnv({ env: { PATH: process.env["PATH"] ?? "", ...values } }))
+
+const theirs = environment({ TROPISM_SECRET_SHOP: `${secret}\n`, DATABASE_PASSWORD: "the-database" })
+
+layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })((it) => {
+  describe("An MCP server", () => {
+    it.effect("is added, listed, changed and removed, and its tools are told as it lists them", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const diary = yield* newDiary
+        const made = yield* story.ask("POST", "/mcp-servers", {
+          name: "shop",
+          transport: program(diary),
+          allowedTools: ["lookup"]
+        })
+        expect(made.status).toBe(201)
+        expect(made.body).toMatchObject({
+          name: "shop",
+          enabled: true,
+          callTimeoutMs: 30_000,
+          idempotentTools: [],
+          lastError: null,
+          pinnedAt: expect.any(String),
+          createdBy: "admin"
+        })
+        const lookup = made.body.tools.find((tool: Json) => tool.name === "lookup")
+        expect(lookup).toMatchObject({
+          offeredName: "shop__lookup",
+          description: "Looks a word up.",
+          isReadOnly: true,
+          isAllowed: true,
+          changedAt: null,
+          hash: expect.stringMatching(/^[0-9a-f]{64}$/)
+        })
+        expect(made.body.tools.filter((tool: Json) => tool.isAllowed)).toHaveLength(1)
+        expect((yield* story.get("/mcp-servers")).items).toEqual([made.body])
+        const path = `/mcp-servers/${made.body.id}`
+        const changed = yield* story.patch(path, { allowedTools: ["lookup", "put"], callTimeoutMs: null })
+        expect(changed.tools.filter((tool: Json) => tool.isAllowed)).toHaveLength(2)
+        expect(yield* story.get(path)).toEqual(changed)
+        // Nobody was asked again: what is listed was known.
+        expect(yield* diary.started).toHaveLength(1)
+        expect((yield* story.delete(path)).status).toBe(204)
+        expectProblem(yield* story.ask("GET", path), 404)
+        expectProblem(yield* story.ask("DELETE", path), 404)
+        expect((yield* story.get("/mcp-servers")).items).toEqual([])
+      })
+    )
+
+    it.effect(
+      "that cannot be reached is kept with the reason, offers nothing, and is looked at again on request",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const missing = yield* addServer(story, { type: "stdio", command: "/nowhere/at-all" })
+          expect(missing).toMatchObject({
+            tools: [],
+            pinnedAt: null,
+            lastError: expect.stringMatching(/ENOENT|no such file/i)
+          })
+          const diary = yield* newDiary
+          const changed = yield* story.patch(`/mcp-servers/${missing.id}`, { transport: program(diary) })
+          expect(changed.lastError).toBe(null)
+          expect(changed.tools).not.toEqual([])
+          const gone = yield* story.patch(`/mcp-servers/${missing.id}`, {
+            transport: { type: "http", url: "http://127.0.0.1:9/mcp" }
+          })
+          expect(gone).toMatchObject({ tools: [], lastError: expect.stringMatching(/^.{5,}$/) })
+        })
+    )
+
+    it.effect("of another project is not there", () =>
+      Effect.gen(function* () {
+        const [mine, theirs] = [yield* newStoryHere, yield* newStoryHere]
+        const diary = yield* newDiary
+        const { id } = yield* addServer(theirs, program(diary))
+        for (const method of ["GET", "DELETE"])
+          expectProblem(yield* mine.ask(method, `/mcp-servers/${id}`), 404)
+        expectProblem(yield* mine.ask("PATCH", `/mcp-servers/${id}`, { enabled: false }), 404)
+        expectProblem(yield* mine.ask("POST", `/mcp-servers/${id}/refresh`), 404)
+        const [call] = yield* outcomesOf(mine, [{ tool: "shop__lookup", arguments: { word: "fig" } }])
+        expect(call).toMatchObject({ status: "refused" })
+        expect(yield* diary.called).toEqual([])
+      })
+    )
+
+    it.effect("is for admins: an editor may look", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const diary = yield* newDiary
+        const { id } = yield* addServer(story, program(diary))
+        const editor = "an-editor-of-this-project"
+        yield* ask(
+          story.access,
+          `insert into kb.api_tokens (id, hash, user_id, role) values (gen_random_uuid(), encode(sha256($1::bytea), 'hex'), 'ed', 'editor')`,
+          [editor]
+        )
+        const send = (method: string, path: string, body?: unknown) =>
+          story.send(method, `/api/projects/${story.projectId}${path}`, body, {
+            authorization: `Bearer ${editor}`
+          })
+        expect((yield* send("GET", `/mcp-servers/${id}`)).status).toBe(200)
+        expectProblem(yield* send("POST", "/mcp-servers", { name: "mine", transport: program(diary) }), 403)
+        expectProblem(yield* send("PATCH", `/mcp-servers/${id}`, { allowedTools: [] }), 403)
+        expectProblem(yield* send("POST", `/mcp-servers/${id}/refresh`), 403)
+        expectProblem(yield* send("DELETE", `/mcp-servers/${id}`), 403)
+        expect(yield* diary.started).toHaveLength(1)
+      })
+    )
+
+    it.effect("changed by two at once is changed by one, and the other is told", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const diary = yield* newDiary
+        const { id } = yield* addServer(story, program(diary))
+        const answers = yield* Effect.forEach(
+          Array.from({ length: 12 }, (_, index) => index),
+          (index) => story.ask("PATCH", `/mcp-servers/${id}`, { callTimeoutMs: 1_000 + index }),
+          { concurrency: 12 }
+        )
+        for (const answer of answers.filter(({ status }) => status !== 200)) {
+          expectProblem(answer, 409)
+          expect(answer.body.reason).toBe("version")
+        }
+        const won = answers.filter(({ status }) => status === 200).map(({ body }) => body.callTimeoutMs)
+        expect(won).toContain((yield* story.get(`/mcp-servers/${id}`)).callTimeoutMs)
+      })
+    )
+  })
+
+  describe("A definition that cannot be right", () => {
+    it.effect("is refused with its place, and nothing is kept or started", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const diary = yield* newDiary
+        const http = { type: "http", url: "https://example.com/mcp" }
+        const wrong: ReadonlyArray<readonly [string, Record<string, unknown>]> = [
+          ["/name", { name: "a.b" }],
+          ["/name", { name: "a__b" }],
+          ["/name", { name: "a_" }],
+          ["/name", { name: "graph" }],
+          ["/name", { name: "Tropism" }],
+          ["/transport/command", { transport: { type: "stdio", command: "" } }],
+          ["/transport/env/API_KEY", { transport: program(diary, { API_KEY: "abc" }) }],
+          [
+            "/transport/headers/Authorization",
+            { transport: { ...http, headers: { Authorization: "Bearer x" } } }
+          ],
+          ["/transport/url", { transport: { ...http, url: "https://ada:pw@example.com/mcp" } }],
+          ["/transport/url", { transport: { ...http, url: "https://example.com/mcp?api_key=abc" } }],
+          ["/transport/url", { transport: { ...http, url: "file:///etc/passwd" } }],
+          ["/callTimeoutMs", { callTimeoutMs: 0 }],
+          ["/allowedTools/0", { allowedTools: [""] }],
+          ["/serverUrl", { serverUrl: "x" }]
+        ]
+        for (const [pointer, part] of wrong) {
+          const answer = yield* story.ask("POST", "/mcp-servers", {
+            name: "shop",
+            transport: program(diary),
+            ...part
+          })
+          expectProblem(answer, 422, pointer)
+        }
+        for (const name of ["DATABASE_PASSWORD", "TROPISM_TOKEN", "TROPISM_SECRET_", "tropism_secret_x"]) {
+          const transport = { ...http, headers: { "X-Key": { secret: name } } }
+          const answer = yield* story.ask("POST", "/mcp-servers", { name: "shop", transport })
+          expectProblem(answer, 422)
+          expect(JSON.stringify(answer.body)).not.toContain("the-database")
+        }
+        expect((yield* story.get("/mcp-servers")).items).toEqual([])
+        expect(yield* diary.started).toEqual([])
+      })
+    )
+
+    it.effect("because its name is taken is refused", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const diary = yield* newDiary
+        yield* addServer(story, program(diary))
+        const again = yield* story.ask("POST", "/mcp-servers", { name: "shop", transport: program(diary) })
+        expectProblem(again, 409)
+        expect(again.body.reason).toBe("nameTaken")
+      })
+    )
+
+    it.effect("because a model could not tell two of its tools apart is refused", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const diary = yield* newDiary
+        yield* diary.say({ "odd_name/x": {} })
+        const body = { name: "shop", transport: program(diary), allowedTools: ["odd*"] }
+        const answer = yield* story.ask("POST", "/mcp-servers", body)
+        expectProblem(answer, 422, "/allowedTools")
+        expect(answer.body.detail).toContain("odd_name/x")
+        const one = yield* story.ask("POST", "/mcp-servers", { ...body, allowedTools: ["odd.*"] })
+        expect(one.status).toBe(201)
+      })
+    )
+  })
+
+  describe("A secret", () => {
+    it.effect("reaches the server that it is for, and stands in no row, answer or outcome", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { log } = yield* SharedServer
+        const diary = yield* newDiary
+        const heard = yield* httpServer(diary)
+        const reference = { secret: "TROPISM_SECRET_SHOP" }
+        yield* addServer(story, program(diary, { SECRET: reference }))
+        const web = {
+          type: "http",
+          url: heard.url,
+          headers: { Authorization: { ...reference, prefix: "Bearer " } }
+        }
+        yield* addServer(story, web, { name: "web" })
+        const [call] = yield* outcomesOf(story, [{ tool: "shop__tell_secret", arguments: {} }])
+        expect(call).toMatchObject({ status: "completed", result: "I was given <redacted>." })
+        expect(heard.heard.map(({ headers }) => headers["authorization"])).toContain(`Bearer ${secret}`)
+        const rows = yield* ask(
+          story.access,
+          `select row_to_json(server)::text from kb.mcp_servers server where project_id = $1
+           union all select row_to_json(event)::text from kb.context_events event where project_id = $1
+           union all select row_to_json(call)::text from kb.tool_calls call where project_id = $1`,
+          [story.projectId]
+        )
+        // Of the operator's environment it got what a program needs, and what its definition names.
+        expect(yield* diary.environment).toEqual(["CALLS", "GATE", "OVERLAY", "PATH", "SECRET"])
+        expect(rows.length).toBeGreaterThan(3)
+        expect(JSON.stringify(rows)).not.toContain(secret)
+        expect(JSON.stringify(yield* story.get("/mcp-servers"))).not.toContain(secret)
+        const lines = JSON.stringify(log)
+        expect(lines).toContain("The story server begins, with <redacted>")
+        expect(lines).not.toContain(secret)
+      })
+    )
+
+    it.effect("that the operator has not set is told by its name", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const diary = yield* newDiary
+        const made = yield* addServer(story, program(diary, { SECRET: { secret: "TROPISM_SECRET_NONE" } }))
+        expect(made.lastError).toContain("TROPISM_SECRET_NONE")
+        expect(yield* diary.started).toEqual([])
+      })
+    )
+  })
+
+  describe("Where the operator allows no local servers", () => {
+    it.effect(
+      "neither programs nor local addresses are taken, and the refusal says who may change that",
+      () =>
+        Effect.gen(function* () {
+          const access = yield* freshDatabase
+          const doors = yield* Effect.provide(
+            startServer(access),
+            environment({ TROPISM_LOCAL_MCP_SERVERS: "false" })
+          )
+          const story = yield* newProject(doors, access)
+          const diary = yield* newDiary
+          const { heard, url } = yield* httpServer(diary)
+          const port = new URL(url).port
+          for (const transport of [
+            program(diary),
+            ...[
+              url,
+              `http://localhost:${port}/mcp`,
+              `http://[::1]:${port}/mcp`,
+              `http://2130706433:${port}/mcp`,
+              "http://169.254.169.254/latest",
+              "http://10.1.2.3/mcp",
+              `http://[::ffff:127.0.0.1]:${port}/mcp`
+            ].map((address) => ({ type: "http", url: address }))
+          ]) {
+            const answer = yield* story.ask("POST", "/mcp-servers", { name: "shop", transport })
+            expectProblem(answer, 409)
+            expect(answer.body.detail).toContain("TROPISM_LOCAL_MCP_SERVERS")
+          }
+          // A name says nothing of where it leads: it is looked up before each request.
+          const named = yield* addServer(story, { type: "http", url: `http://${hostname()}:${port}/mcp` })
+          expect(named).toMatchObject({
+            tools: [],
+            lastError: expect.stringContaining("TROPISM_LOCAL_MCP_SERVERS")
+          })
+          expect(heard).toEqual([])
+          expect(yield* diary.started).toEqual([])
+        })
+    )
+  })
+})
