@@ -50,23 +50,12 @@ const callsAnswered: Checker = ({ contextEvents }) =>
     ]
   })
 
-/** Why a call that a model asked for is not made: its steps are used, or its turn or run is over. */
-const reasonsNotToCall: ReadonlyArray<unknown> = ["softStop", "abandoned", "runEnded"]
-
-const isUncalled = ({ isFailure, result }: Outcome): boolean =>
-  isFailure &&
-  typeof result === "object" &&
-  result !== null &&
-  "reason" in result &&
-  reasonsNotToCall.includes(result.reason)
-
-/** Each outcome in a log has its record, once, and each record its outcome: they say the same. */
+/** Each outcome in a log has its record, once, also of a call that was not made, and each record its outcome: they say the same. */
 const callsRecorded: Checker = ({ contextEvents, calls }) => {
   const outcomes = new Map<string, Outcome>()
   for (const row of contextEvents) {
     const outcome = outcomeOf(row)
-    if (outcome !== undefined && !isUncalled(outcome))
-      outcomes.set(`${row.contextName} ${outcome.callId}`, outcome)
+    if (outcome !== undefined) outcomes.set(`${row.contextName} ${outcome.callId}`, outcome)
   }
   const records = Map.groupBy(calls, (call) => `${call.contextName} ${call.callId}`)
   const agrees = (record: CallRow, outcome: Outcome | undefined): boolean =>
