@@ -29,7 +29,8 @@ export const following = async (given: Script): Promise<Ask> => {
   const script = compileScript(given)
   if (Result.isFailure(script)) throw new Error(script.failure)
   const languageModel = await Effect.runPromise(fromScript(script.success))
-  const model = { provider: "scripted", name: "bench", price: null, languageModel } as const
+  const languageModelAt = () => Effect.succeed(languageModel)
+  const model = { provider: "scripted", name: "bench", price: null, languageModelAt } as const
   return ({ messages }) =>
     attempt(model, { messages, tools: [{ name: "search_objects", inputSchema: { type: "object" } }] }).pipe(
       Stream.runFold(

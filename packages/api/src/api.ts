@@ -14,6 +14,7 @@ import { DefinitionsApi } from "./definitions-api.ts"
 import { FeedApi, ObjectsApi, RelationshipsApi } from "./graph-api.ts"
 import { KillSwitchApi } from "./kill-switch-api.ts"
 import { McpServersApi } from "./mcp-servers-api.ts"
+import { ModelsApi } from "./models-api.ts"
 import { ProcessingApi } from "./processing-api.ts"
 import { RunRecordsApi } from "./run-records-api.ts"
 import { ContextsApi, RunsApi } from "./runs-api.ts"
@@ -38,6 +39,7 @@ export class Api extends HttpApi.make("tropism")
   .add(DefinitionsApi)
   .add(McpServersApi)
   .add(RunsApi)
+  .add(ModelsApi)
   .add(RunRecordsApi)
   .add(ContextsApi)
   .add(AttachmentsApi)

@@ -22,6 +22,7 @@ import { layerPages } from "./pages.ts"
 import { relationshipsHandlers } from "./relationships-handlers.ts"
 import { layerRequestJudgement } from "./request-judgement.ts"
 import { layerRequestProblems } from "./request-problems.ts"
+import { modelsHandlers } from "./models-handlers.ts"
 import { processingHandlers } from "./processing-handlers.ts"
 import { runRecordsHandlers } from "./run-records-handlers.ts"
 import { contextsHandlers } from "./contexts-handlers.ts"
@@ -47,6 +48,7 @@ const handlers = Layer.mergeAll(
   definitionsHandlers,
   mcpServersHandlers,
   runsHandlers,
+  modelsHandlers,
   runRecordsHandlers,
   contextsHandlers,
   attachmentsHandlers,

@@ -28,7 +28,8 @@ export interface AskedModel {
   readonly provider: ModelProvider
   readonly name: string
   readonly price: ModelPrice | null
-  readonly languageModel: LanguageModel.LanguageModel
+  /** The model as it answers a request by its number; only a recorded run answers each in its own way. */
+  readonly languageModelAt: (step: number) => Effect.Effect<LanguageModel.LanguageModel>
   /** What it is asked with each time. */
   readonly parameters?: Partial<Omit<ModelParameters, "toolChoice">>
 }
@@ -98,13 +99,17 @@ const decodePrompt = Effect.fnUntraced(
 )
 
 const streamParts = (model: AskedModel, prompt: Prompt.Prompt, request: ModelRequest) =>
-  model.languageModel.streamText({
-    prompt,
-    toolkit: toolkitOf(request.tools),
-    toolChoice: request.toolChoice ?? "auto",
-    disableToolCallResolution: true,
-    toolCallValidation: "deferred"
-  })
+  Stream.unwrap(
+    Effect.map(model.languageModelAt(request.step ?? 0), (languageModel) =>
+      languageModel.streamText({
+        prompt,
+        toolkit: toolkitOf(request.tools),
+        toolChoice: request.toolChoice ?? "auto",
+        disableToolCallResolution: true,
+        toolCallValidation: "deferred"
+      })
+    )
+  )
 
 type Toolbelt = ReturnType<typeof makeToolkit>
 

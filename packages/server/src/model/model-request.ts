@@ -11,7 +11,7 @@
 import type { ModelProvider } from "@tropism/domain/model-config"
 import type { ModelPrice } from "@tropism/domain/model-price"
 import type { Usage } from "@tropism/domain/run"
-import { Schema, type Stream } from "effect"
+import { type Effect, Schema, type Stream } from "effect"
 import type { Prompt, Response } from "effect/ai"
 
 /** A tool as its MCP server lists it. */
@@ -28,6 +28,8 @@ export interface ModelRequest {
   readonly tools: ReadonlyArray<OfferedTool>
   /** `none` shows the tools and forbids their use: for the last request of a stopped turn. */
   readonly toolChoice?: "auto" | "none" | undefined
+  /** How many requests of the run were answered before; a recorded run is answered by it. */
+  readonly step?: number | undefined
   /** How long one attempt may take, where the context says so. */
   readonly timeoutMs?: number | undefined
   /** Told of each try when it is over, however it ended. */
@@ -80,6 +82,19 @@ export interface ModelFinish {
   readonly provider: ModelProvider
   readonly name: string
 }
+
+/** What a model said to one request of an earlier run. */
+export interface RecordedAnswer {
+  readonly text: string
+  readonly toolCalls: ReadonlyArray<{
+    readonly id: string
+    readonly name: string
+    readonly arguments: Schema.Json
+  }>
+}
+
+/** Reads the answer to a run's request, by its number from 0; null where there is none, or no such run in the project. */
+export type ReadRecord = (runId: string, step: number) => Effect.Effect<RecordedAnswer | null>
 
 /** One model that can be asked, with its retries and its fallback. */
 export interface ResolvedModel {

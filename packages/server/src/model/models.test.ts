@@ -170,7 +170,8 @@ describe("the providers of a server", () => {
         ["google", false],
         ["google-vertex", false],
         ["openai-compatible", false],
-        ["scripted", true]
+        ["scripted", true],
+        ["replay", true]
       ])
       expect(providers[1]?.missing).toBe("set ANTHROPIC_API_KEY")
     }).pipe(Effect.provide(modelsIn({ OPENAI_API_KEY: "sk-openai-0001" })))

@@ -17,9 +17,10 @@ import type { LanguageModel } from "effect/ai"
 import { fromAiSdk } from "./ai-sdk-model.ts"
 import type { AskedModel } from "./attempt.ts"
 import { loadBuiltInScripts } from "./built-in-scripts.ts"
-import { ModelUnavailable, type ResolvedModel } from "./model-request.ts"
-import { loadPrices } from "./prices.ts"
+import { ModelUnavailable, type ReadRecord, type ResolvedModel } from "./model-request.ts"
+import { type KnownPrice, loadPrices } from "./prices.ts"
 import { isRemote, loadProviders, remoteProviders } from "./providers.ts"
+import { fromRecord } from "./replay-model.ts"
 import { askWithRetries, type Fallback } from "./retry.ts"
 import { type CompiledScript, compileScript } from "./script.ts"
 import { fromScript } from "./scripted-model.ts"
@@ -28,6 +29,8 @@ import { fromScript } from "./scripted-model.ts"
 export interface ModelChoice {
   readonly agentName: string
   readonly model: ModelConfig | null
+  /** Where the project's recorded runs are read; without it, none can be replayed. */
+  readonly readRecord?: ReadRecord
 }
 
 /** Whether a provider can be used on this server. */
@@ -46,13 +49,16 @@ export class Models extends Context.Service<
 
     /** Every provider in the order of preference. */
     readonly providers: ReadonlyArray<ProviderStatus>
+
+    /** Every price that is known here, the operator's own before those of the table. */
+    readonly prices: ReadonlyArray<KnownPrice>
   }
 >()("@tropism/server/model/Models") {
   static readonly layer = Layer.effect(
     Models,
     Effect.gen(function* () {
       const { byName, scrub } = yield* loadProviders
-      const { priceOf } = yield* loadPrices
+      const { known: prices, priceOf } = yield* loadPrices
       const scripts = yield* loadBuiltInScripts
       const preset = Option.getOrNull(yield* Config.option(Config.String("TROPISM_MODEL")))
 
@@ -94,7 +100,31 @@ export class Models extends Context.Service<
         if (Result.isFailure(script))
           return yield* unavailable(choice, `The agent's script cannot be followed: ${script.failure}`)
         const languageModel = yield* openedOnce(script.success)
-        return { provider: "scripted", name, price: ref.price ?? free, languageModel }
+        return {
+          provider: "scripted",
+          name,
+          price: ref.price ?? free,
+          languageModelAt: () => Effect.succeed(languageModel)
+        }
+      })
+
+      const openRecord = Effect.fnUntraced(function* (
+        choice: ModelChoice,
+        { name }: ModelRef
+      ): Effect.fn.Return<AskedModel, ModelUnavailable> {
+        const read = choice.readRecord
+        const first = read && (yield* read(name, 0))
+        if (!first)
+          return yield* unavailable(
+            choice,
+            `There is nothing to replay: this project has no run ${name} with an answer of a model`
+          )
+        return {
+          provider: "replay",
+          name,
+          price: free,
+          languageModelAt: (step) => fromRecord(name, read, step)
+        }
       })
 
       const open = Effect.fnUntraced(function* (
@@ -102,8 +132,7 @@ export class Models extends Context.Service<
         ref: ModelRef
       ): Effect.fn.Return<AskedModel, ModelUnavailable> {
         if (ref.provider === "scripted") return yield* openScript(choice, ref)
-        if (!isRemote(ref.provider))
-          return yield* unavailable(choice, `There is no recorded run ${ref.name} to replay`)
+        if (!isRemote(ref.provider)) return yield* openRecord(choice, ref)
         const provider = byName[ref.provider]
         if (provider.missing !== null) {
           return yield* unavailable(
@@ -130,7 +159,8 @@ export class Models extends Context.Service<
         })
         const price = ref.price ?? priceOf(ref.provider, ref.name)
         const parameters = { temperature, maxOutputTokens }
-        return { provider: ref.provider, name: ref.name, price, languageModel, parameters }
+        const languageModelAt = () => Effect.succeed(languageModel)
+        return { provider: ref.provider, name: ref.name, price, languageModelAt, parameters }
       })
 
       const openFallback = (choice: ModelChoice): Effect.Effect<Fallback | null> =>
@@ -159,9 +189,10 @@ export class Models extends Context.Service<
           defaultModel: byName[provider].defaultModel,
           missing: byName[provider].missing
         })),
-        { provider: "scripted", defaultModel: "", missing: null }
+        { provider: "scripted", defaultModel: "", missing: null },
+        { provider: "replay", defaultModel: "", missing: null }
       ]
-      return Models.of({ resolve, providers })
+      return Models.of({ resolve, providers, prices })
     })
   )
 }

@@ -168,7 +168,8 @@ describe("what an answer cost", () => {
 
   it.live("is the fallback's where that one answered, and not the first model's", () =>
     Effect.gen(function* () {
-      const script = { rules: [{ fault: { kind: "error" as const } }] }
+      // A rule that cannot be followed is refused at once.
+      const script = { rules: [{ when: "message" }] }
       const broken: ModelConfig = {
         provider: "scripted",
         name: "broken",

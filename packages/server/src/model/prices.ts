@@ -11,7 +11,7 @@
 import { ModelPrice } from "@tropism/domain/model-price"
 import { Config, Effect, FileSystem, Option, Schema } from "effect"
 import { priceSheets } from "./price-table.ts"
-import { remoteProviders } from "./providers.ts"
+import { isRemoteName, type RemoteProvider, remoteProviders } from "./providers.ts"
 
 /** The file that `TROPISM_PRICES` names cannot be used; `message` says what to change. */
 export class PricesUnusable extends Schema.TaggedError<PricesUnusable>()("PricesUnusable", {
@@ -20,7 +20,7 @@ export class PricesUnusable extends Schema.TaggedError<PricesUnusable>()("Prices
 
 /** A model's price, and where the figure comes from. */
 export interface KnownPrice {
-  readonly provider: string
+  readonly provider: RemoteProvider
   readonly name: string
   readonly price: ModelPrice
   readonly source: string
@@ -71,7 +71,7 @@ const readFile = Effect.fnUntraced(function* (file: string) {
   return yield* Effect.forEach(Object.entries(prices), ([model, price]) => {
     const [provider = "", ...rest] = model.split(":")
     const name = rest.join(":")
-    return name !== "" && remoteProviders.some((remote) => remote === provider)
+    return name !== "" && isRemoteName(provider)
       ? Effect.succeed<KnownPrice>({ provider, name, price, source: "TROPISM_PRICES", asOf: null })
       : Effect.fail(
           unusable(

@@ -29,8 +29,10 @@ export const remoteProviders: ReadonlyArray<RemoteProvider> = [
   "openai-compatible"
 ]
 
-export const isRemote = (provider: ModelProvider): provider is RemoteProvider =>
-  remoteProviders.some((remote) => remote === provider)
+export const isRemoteName = (name: string): name is RemoteProvider =>
+  remoteProviders.some((remote) => remote === name)
+
+export const isRemote = (provider: ModelProvider): provider is RemoteProvider => isRemoteName(provider)
 
 export interface Provider {
   /** The model that is asked where nobody named one. */

@@ -35,6 +35,7 @@ import type { ClaimedRun } from "./claimed-run.ts"
 import { Descendants } from "./descendants.ts"
 import { Endings } from "./endings.ts"
 import type { RunHalted, RunNotInState } from "./holding.ts"
+import { makeRecordings } from "./recordings.ts"
 import { Runs } from "./runs.ts"
 import { summaryOf } from "./sentences.ts"
 import { makeWriting } from "./writing.ts"
@@ -69,6 +70,7 @@ export class Actor extends Context.Service<
       const endings = yield* Endings
       const descendants = yield* Descendants
       const { append, guarded } = yield* makeWriting
+      const recordingsOf = yield* makeRecordings
       const { recording } = yield* makeUnmadeCalls
       const { act } = yield* makeActs
 
@@ -159,7 +161,11 @@ export class Actor extends Context.Service<
           if (found) return found
           const step = definition.steps.find((each) => each.name === name)
           const config = step?.model ?? definition.model
-          const model = yield* models.resolve({ agentName: definition.name, model: config })
+          const model = yield* models.resolve({
+            agentName: definition.name,
+            model: config,
+            readRecord: recordingsOf(run)
+          })
           const tools = yield* Scope.provide(
             toolServers.connect(principal, step?.tools ?? definition.tools, {
               isLoop: definition.flowType === "loop" && run.trigger.type !== "context",

@@ -37,7 +37,7 @@ export interface Listener {
 /** One model request with the messages of a context. */
 export const askModel = Effect.fn("askModel")(function* (
   model: ResolvedModel,
-  { contextName: name, projectId }: Pick<ClaimedRun, "projectId" | "contextName">,
+  { contextName: name, id: runId, projectId }: Pick<ClaimedRun, "id" | "projectId" | "contextName">,
   context: ReducedContext,
   tools: ReadonlyArray<OfferedTool>,
   { heard, tried }: Listener
@@ -63,6 +63,7 @@ export const askModel = Effect.fn("askModel")(function* (
     messages: context.messages,
     tools,
     tried,
+    step: context.run.id === runId ? context.run.steps : 0,
     ...(timeoutMs === undefined ? {} : { timeoutMs })
   })
   const start: Answer = {

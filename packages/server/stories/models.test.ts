@@ -1,0 +1,137 @@
+/**
+ * Which models can be asked here, and agents whose models answer over the network.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Logger } from "effect"
+import { serveAnswers, streaming } from "../src/model/fake-model-server.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { type Json, newProject, startServer } from "../testing/platform.ts"
+import { openaiChat } from "../testing/providers/openai-chat.ts"
+
+const key = "secret-key-abcdef-0123456789"
+
+/** A project on a server with this environment; what the server logs is gathered. */
+const storyIn = (env: Record<string, string>, logged: Array<unknown> = []) =>
+  Effect.gen(function* () {
+    const access = yield* freshDatabase
+    const keep = Logger.make<unknown, void>(({ cause, message }) => void logged.push(message, cause))
+    const doors = yield* startServer(access, [keep]).pipe(
+      Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
+    )
+    return yield* newProject(doors, access)
+  })
+
+const worker = (model: Json) => ({
+  name: "worker",
+  prompt: "Go on.",
+  triggerType: "manual",
+  tools: ["graph.*"],
+  model
+})
+
+describe("GET /models", () => {
+  it.live(
+    "says which providers can be used, what is missing, what is asked by default and what it costs",
+    () =>
+      Effect.gen(function* () {
+        const story = yield* storyIn({ OPENAI_API_KEY: key, OPENAI_BASE_URL: "http://127.0.0.1:1/v1" })
+        const { body } = yield* story.ask("GET", "/models")
+        const price = { inputPerMillion: 2.5, outputPerMillion: 10, cachedInputPerMillion: 1.25 }
+        expect(body.default).toEqual({ provider: "openai", name: "gpt-4o", price })
+        expect(body.defaultMissing).toBeNull()
+        expect(body.providers).toContainEqual({ provider: "openai", defaultModel: "gpt-4o", missing: null })
+        expect(body.providers).toContainEqual({
+          provider: "anthropic",
+          defaultModel: "claude-sonnet-5",
+          missing: "set ANTHROPIC_API_KEY"
+        })
+        expect(body.prices).toContainEqual({
+          provider: "openai",
+          name: "gpt-4o",
+          price,
+          source: expect.stringContaining("openai.com"),
+          asOf: "2026-03"
+        })
+        expect(JSON.stringify(body)).not.toContain(key)
+        expect(JSON.stringify(body)).not.toContain("127.0.0.1")
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("says what to set where no model can be asked, and tells a stranger nothing", () =>
+    Effect.gen(function* () {
+      const story = yield* storyIn({})
+      const { body } = yield* story.ask("GET", "/models")
+      expect(body).toMatchObject({
+        default: null,
+        defaultMissing: expect.stringContaining("set OPENAI_API_KEY")
+      })
+      const path = `/api/projects/${story.projectId}/models`
+      expect((yield* story.send("GET", path, undefined, { authorization: "Bearer nobody" })).status).toBe(401)
+      const other = "/api/projects/01900000-0000-7000-8000-000000000000/models"
+      expect((yield* story.send("GET", other)).status).toBe(404)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("An agent whose model answers over the network", () => {
+  it.live(
+    "makes the calls that come in pieces, is told of broken ones, and is charged for each request",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* serveAnswers(
+          streaming(
+            openaiChat.answer({
+              calls: [
+                { id: "call_1", name: "search_objects", pieces: ['{"type"', ': "Person"}'] },
+                { id: "call_2", name: "search_objects", pieces: ['{"type": ', "Person}"] },
+                { id: "call_3", name: "invented", pieces: ["{}"] }
+              ]
+            })
+          ),
+          streaming(openaiChat.answer({ words: ["Nobody", " is here."] }))
+        )
+        const story = yield* storyIn(openaiChat.env(server.url, key))
+        const agent = yield* story.post("/agents", worker({ provider: "openai", name: "gpt-4o" }))
+        const run = yield* story.post(`/agents/${agent.id}/trigger`, {})
+        expect(run).toMatchObject({
+          status: "completed",
+          summary: "Nobody is here.",
+          model: "openai:gpt-4o",
+          usage: { inputTokens: 22, outputTokens: 14 },
+          // 22 tokens at $2.5 and 14 at $10 the million, each request rounded up to a millionth.
+          costUsd: 0.000196
+        })
+        const told = Object(server.requests[1]?.body).messages.filter(({ role }: Json) => role === "tool")
+        expect(told.map(({ tool_call_id }: Json) => tool_call_id)).toEqual(["call_1", "call_2", "call_3"])
+        expect(told[0].content).toContain("items")
+        expect(told[1].content).toMatch(/argument/i)
+        expect(told[2].content).toContain("search_objects")
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("fails with the provider's words, and its key stands nowhere", () =>
+    Effect.gen(function* () {
+      const server = yield* serveAnswers({
+        kind: "json",
+        status: 401,
+        body: openaiChat.refusal(401, `Incorrect API key provided: ${key}`)
+      })
+      const logged: Array<unknown> = []
+      const story = yield* storyIn(openaiChat.env(server.url, key), logged)
+      const agent = yield* story.post("/agents", worker({ provider: "openai", name: "gpt-4o" }))
+      const run = yield* story.post(`/agents/${agent.id}/trigger`, {})
+      expect(run).toMatchObject({
+        status: "failed",
+        errorMessage: "HTTP 401: Incorrect API key provided: <redacted>"
+      })
+      const seen = [
+        run,
+        yield* story.get(`/runs/${run.id}/events?limit=200`),
+        yield* story.get(`/runs/${run.id}/model-calls`),
+        yield* story.get("/models")
+      ]
+      expect(JSON.stringify(seen)).not.toContain(key)
+      expect(Bun.inspect(logged, { depth: 20 })).not.toContain(key)
+    }).pipe(Effect.scoped)
+  )
+})

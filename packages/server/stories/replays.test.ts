@@ -1,0 +1,132 @@
+/**
+ * An agent that answers as a recorded run was answered: the same words, the same calls, no model asked.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { type Json, scripted, type Story } from "../testing/platform.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { callsOf, make } from "../testing/story-words.ts"
+
+const worker = (story: Story, name: string, model: Json, overrides: Record<string, unknown> = {}) =>
+  story.post("/agents", {
+    name,
+    prompt: "Go on.",
+    triggerType: "manual",
+    executionMode: "execute",
+    tools: ["graph.*"],
+    model,
+    ...overrides
+  })
+
+const replaying = (run: Json) => ({ provider: "replay", name: run.id })
+
+/** A recorded run of two requests: it looks for people, then says a sentence. */
+const recorded = (story: Story) =>
+  Effect.gen(function* () {
+    yield* make(story, "Person", { name: "Ada" })
+    const agent = yield* worker(
+      story,
+      "recorder",
+      scripted([
+        {
+          when: "step == 0",
+          say: "Looking.",
+          calls: [{ tool: "search_objects", arguments: { type: "Person" } }]
+        },
+        { say: "There is one." }
+      ])
+    )
+    return yield* story.post(`/agents/${agent.id}/trigger`, {})
+  })
+
+const answersOf = (story: Story, run: Json) =>
+  Effect.map(story.get(`/runs/${run.id}/events?limit=200`), (page) =>
+    page.items.flatMap((event: Json) =>
+      event.type === "AssistantMessageEvent"
+        ? [
+            [
+              event.model,
+              event.content,
+              event.toolCalls.map((call: Json) => [call.name, call.arguments]),
+              event.usage.inputTokens
+            ]
+          ]
+        : []
+    )
+  )
+
+layer(SharedServer.layer)((it) => {
+  describe("A run that replays another", () => {
+    it.effect("gets its answers in their order, makes its calls anew and spends nothing", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const record = yield* recorded(story)
+        // The graph has changed since: the call is made, not its old outcome repeated.
+        yield* make(story, "Person", { name: "Grace" })
+        const agent = yield* worker(story, "replayer", replaying(record))
+        const run = yield* story.post(`/agents/${agent.id}/trigger`, {})
+        expect(run).toMatchObject({ status: "completed", summary: "There is one.", stepCount: 2, costUsd: 0 })
+        expect(run.usage).toEqual({ inputTokens: 0, outputTokens: 0 })
+        const by = `replay:${record.id}`
+        expect(yield* answersOf(story, run)).toEqual([
+          [by, "Looking.", [["search_objects", { type: "Person" }]], 0],
+          [by, "There is one.", [], 0]
+        ])
+        const [call] = yield* callsOf(story, run)
+        expect(JSON.stringify(call.result)).toContain("Grace")
+      })
+    )
+
+    it.effect("fails with a sentence where the record is used up", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const record = yield* recorded(story)
+        const agent = yield* worker(story, "looper", replaying(record), {
+          flowType: "loop",
+          maxIterations: 3
+        })
+        const run = yield* story.post(`/agents/${agent.id}/trigger`, {})
+        expect(run).toMatchObject({
+          status: "failed",
+          errorMessage: `The record of the run ${record.id} is used up: it has 2 answers, and this is request 3`
+        })
+      })
+    )
+
+    it.effect(
+      "fails before its first word where there is no such run, not here and not of another project",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const elsewhere = yield* newStoryHere
+          const foreign = yield* recorded(elsewhere)
+          for (const [name, id] of [
+            ["unknown", "01900000-0000-7000-8000-000000000000"],
+            ["foreign", foreign.id],
+            ["nonsense", "yesterday's run"]
+          ] as const) {
+            const agent = yield* worker(story, name, { provider: "replay", name: id })
+            const run = yield* story.post(`/agents/${agent.id}/trigger`, {})
+            expect(run).toMatchObject({
+              status: "failed",
+              errorMessage: `There is nothing to replay: this project has no run ${id} with an answer of a model`,
+              stepCount: 0
+            })
+          }
+        })
+    )
+
+    it.effect("can stand in for a model that cannot answer", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const record = yield* recorded(story)
+        // A rule that cannot be followed is refused at once.
+        const broken = scripted([{ when: "message" }])
+        const agent = yield* worker(story, "patient", { ...broken, fallback: replaying(record) })
+        const run = yield* story.post(`/agents/${agent.id}/trigger`, {})
+        expect(run).toMatchObject({ status: "completed", summary: "There is one." })
+        expect(run.model).toBe(`replay:${record.id}`)
+      })
+    )
+  })
+})
