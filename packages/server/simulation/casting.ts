@@ -17,6 +17,7 @@ import type { Chance } from "./chance.ts"
 import { drawGame } from "./looping-agents.ts"
 import type { WholeServer } from "./server-life.ts"
 import type { Servers } from "./servers.ts"
+import { drawWorkers } from "./working-agents.ts"
 
 export interface Cast {
   /** All that react, rise or play. */
@@ -79,7 +80,8 @@ export const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chan
     ...(game === undefined || chance.oneIn(3) ? [agents.suggester(chance)] : []),
     ...(chance.oneIn(3) ? [agents.executor(chance)] : []),
     ...(rises ? [agents.riser(chance)] : []),
-    ...(game?.agents ?? [])
+    ...(game?.agents ?? []),
+    ...drawWorkers(chance.fork("workers"))
   ]
   const webhook = chance.oneIn(5) ? yield* openWebhook : undefined
   const cast: Cast = {

@@ -18,7 +18,9 @@ const countRuns = ({ events, runs }: Remains): ReadonlyMap<string, number> => {
 
 /** A chain's count is the number of runs that its events queued. */
 const chainsCounted: Checker = (remains) => {
-  const counted = new Map(remains.chains.map((chain) => [chain.scopeId, chain.runs]))
+  const counted = new Map(
+    remains.budgets.flatMap(({ runs, scope, scopeId }) => (scope === "chain" ? [[scopeId, runs]] : []))
+  )
   const found = countRuns(remains)
   return [...new Set([...counted.keys(), ...found.keys()])].flatMap((root) => {
     const there = found.get(root) ?? 0

@@ -51,6 +51,23 @@ const turnsEnd: Checker = (remains) =>
     return [...found, ...unless(open === undefined, `turn ${open} of ${name} never ended`)]
   })
 
+/** What a run has said last: an answer, or what there was of one that was broken off. */
+const lastWords = (log: ReadonlyArray<ContextEventRow>, runId: string): string => {
+  let text = ""
+  let isOwn = false
+  for (const { event } of log) {
+    if (event.type === "AssistantMessageEvent" && "runId" in event) {
+      isOwn = event.runId === runId
+      if (isOwn && event.content !== "") text = event.content
+    }
+    if (event.type === "SoftStopEvent" && "partialText" in event && event.partialText)
+      text = event.partialText
+    if (event.type === "AgentTurnInterruptedEvent" && "partialText" in event && isOwn && event.partialText)
+      text = event.partialText
+  }
+  return text
+}
+
 /** The answers in the log are the run's steps, their usage its usage, and the last of them its summary. */
 const logsFold: Checker = (remains) => {
   const logs = logsOf(remains)
@@ -59,7 +76,7 @@ const logsFold: Checker = (remains) => {
       event.type === "AssistantMessageEvent" && "usage" in event && event.runId === run.id ? [event] : []
     )
     const usage = answers.map((answer) => answer.usage).reduce(addUsage, noUsage)
-    const text = answers.findLast((answer) => answer.content !== "")?.content ?? ""
+    const text = lastWords(logs.get(run.contextName) ?? [], run.id)
     const isDone = run.status === "completed" || run.status === "paused"
     return [
       ...unless(

@@ -9,19 +9,10 @@ import { expect, layer } from "@effect/vitest"
 import type { AgentId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { check, checkerNames } from "./checkers.ts"
-import type { Acknowledged } from "./people.ts"
-import type { Remains } from "./remains.ts"
+import type { Plant } from "./plant.ts"
 import { readRowsWith } from "./rows.ts"
 import { type Project, Simulated } from "./simulated-for-tests.ts"
-
-interface Plant {
-  readonly checker: string
-  readonly fault: string
-  /** Statements; `$1` is the project. */
-  readonly sql: ReadonlyArray<string>
-  /** What somebody would have noticed. */
-  readonly testimony?: (remains: Remains) => Partial<Acknowledged>
-}
+import { workPlants } from "./work-plants.ts"
 
 const agentsEvent = `select id from kb.graph_events where project_id = $1 and actor_type = 'agent' limit 1`
 /** Gives every agent that reacts another rule. */
@@ -34,6 +25,7 @@ const logEvent = (type: string) =>
 
 /** At least one for each checker. */
 const plants: ReadonlyArray<Plant> = [
+  ...workPlants,
   {
     checker: "eventPerChange",
     fault: "an event says another state than its version",

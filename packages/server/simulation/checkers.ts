@@ -12,6 +12,7 @@ import { checkReactions } from "./check-reactions.ts"
 import { checkReview } from "./check-review.ts"
 import { checkRules } from "./check-rules.ts"
 import { checkWaking } from "./check-waking.ts"
+import { checkWork } from "./check-work.ts"
 import type { Checker, Complaint, Remains } from "./remains.ts"
 
 const checkers: Readonly<Record<string, Checker>> = {
@@ -21,6 +22,7 @@ const checkers: Readonly<Record<string, Checker>> = {
   ...checkChains,
   ...checkRules,
   ...checkActs,
+  ...checkWork,
   ...checkReview,
   ...checkLogs
 }

@@ -10,6 +10,7 @@ import { type ChainLimits, defineChainLimits } from "@tropism/domain/chain"
 import { decodeEvent, type LoggedEvent } from "@tropism/domain/context-event"
 import type { NotedRefusal } from "@tropism/domain/graph"
 import type { Properties } from "@tropism/domain/json"
+import type { LimitOverrides } from "@tropism/domain/run"
 import { Effect, String as Text } from "effect"
 import type { Lender } from "./line.ts"
 
@@ -59,14 +60,25 @@ export interface AgentRow {
   readonly isDeleted: boolean
   /** All that it ever was, the oldest first. */
   readonly definitions: ReadonlyArray<
-    Pick<AgentDefinition, "enabled" | "executionMode" | "reactionConfig" | "triggerType">
+    Pick<
+      AgentDefinition,
+      "budget" | "enabled" | "executionMode" | "flowType" | "reactionConfig" | "steps" | "triggerType"
+    >
   >
 }
 
 export interface RunRow {
   readonly id: string
   readonly agentId: string
+  readonly agentVersion: number
   readonly status: string
+  readonly pauseReason: string | null
+  readonly parentRunId: string | null
+  /** The call that spawned it. */
+  readonly spawnedBy: string | null
+  /** The runs above it. */
+  readonly ancestors: ReadonlyArray<string>
+  readonly limits: LimitOverrides | null
   readonly trigger: {
     readonly type: string
     readonly events?: ReadonlyArray<{ readonly id: string }>
@@ -135,6 +147,15 @@ export interface TaskRow {
   readonly outcome: { readonly entityId: string; readonly version: number; readonly change: string } | null
 }
 
+/** What a chain, a run or an agent has spent, in all its days. */
+export interface BudgetRow {
+  readonly scope: "chain" | "run" | "agent"
+  readonly scopeId: string
+  readonly runs: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
 export interface Rows {
   readonly objects: ReadonlyArray<EntityRow>
   readonly relationships: ReadonlyArray<EntityRow>
@@ -148,7 +169,7 @@ export interface Rows {
   readonly contextEvents: ReadonlyArray<ContextEventRow>
   readonly calls: ReadonlyArray<CallRow>
   readonly tasks: ReadonlyArray<TaskRow>
-  readonly chains: ReadonlyArray<{ readonly scopeId: string; readonly runs: number }>
+  readonly budgets: ReadonlyArray<BudgetRow>
   readonly chainLimits: ChainLimits
   readonly lastPosition: number
   readonly lastTaskNumber: number
@@ -170,7 +191,8 @@ const queries = {
   contextEvents: `select * from kb.context_events where project_id = $1 order by context_name, number`,
   calls: `select * from kb.tool_calls where project_id = $1 order by id`,
   tasks: `select *, number::int as ordinal from kb.tasks where project_id = $1 order by kb.tasks.number`,
-  chains: `select scope_id, runs from kb.budgets where project_id = $1 and scope = 'chain'`,
+  budgets: `select scope, scope_id, sum(runs)::int as runs, sum(input_tokens)::float8 as input_tokens, sum(output_tokens)::float8 as output_tokens
+    from kb.budgets where project_id = $1 group by scope, scope_id`,
   counters: `select last_position::int as last_position, last_number::int as last_task_number, settings->'chainLimits' as chain_limits
     from kb.feeds join kb.task_counters using (project_id) join kb.projects on id = project_id where project_id = $1`
 }
@@ -197,7 +219,7 @@ export const readRowsWith = (connection: PgConnection.PgConnection, projectId: s
       contextEvents: contextEvents.map(toContextEvent),
       calls: yield* read<CallRow>("calls"),
       tasks: yield* read<TaskRow>("tasks"),
-      chains: yield* read<Rows["chains"][number]>("chains"),
+      budgets: yield* read<BudgetRow>("budgets"),
       chainLimits: defineChainLimits(counters?.chainLimits ?? {}),
       lastPosition: counters?.lastPosition ?? 0,
       lastTaskNumber: counters?.lastTaskNumber ?? 0

@@ -18,6 +18,7 @@ describe("A simulation of the whole server on PostgreSQL", () => {
       Effect.gen(function* () {
         const broken: Array<string> = []
         const struck = new Set<string>()
+        const rested = new Set<string>()
         yield* simulateAll({
           seeds,
           lanes: 4,
@@ -25,6 +26,7 @@ describe("A simulation of the whole server on PostgreSQL", () => {
           onReport: (report) =>
             Effect.sync(() => {
               if (report.complaints.length > 0) broken.push(reportText(report))
+              for (const run of report.project?.remains.runs ?? []) rested.add(run.pauseReason ?? run.status)
               for (const fault of report.faults)
                 struck.add(fault.kind === "crashPoint" ? fault.name : fault.kind)
             })
@@ -32,6 +34,10 @@ describe("A simulation of the whole server on PostgreSQL", () => {
         expect(broken.join("\n")).toBe("")
         // So many seeds reach every kind of fault and nearly every crash point.
         expect(struck.size).toBeGreaterThan(14)
+        // And every way in which a run comes to rest.
+        expect([...rested]).toEqual(
+          expect.arrayContaining(["completed", "failed", "cancelled", "stepLimit", "timeout", "budget"])
+        )
       }),
     withinMs
   )

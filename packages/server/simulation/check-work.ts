@@ -1,0 +1,156 @@
+/**
+ * Checks the work of runs: what they spent, what they wait for, and the runs that they began.
+ */
+import { addUsage, noUsage, type Usage } from "@tropism/domain/run"
+import type { BudgetRow, RunRow } from "./rows.ts"
+import { type Checker, keyOf, unless } from "./remains.ts"
+
+const isOver = ({ status }: RunRow): boolean =>
+  ["completed", "failed", "cancelled", "skipped"].includes(status)
+
+/** Whether a run goes on by nobody's wish but a person's. */
+const restsForGood = (run: RunRow): boolean =>
+  isOver(run) ||
+  (run.status === "paused" && ["stepLimit", "timeout", "budget"].includes(run.pauseReason ?? ""))
+
+const usageOf = (runs: ReadonlyArray<RunRow>): Usage =>
+  runs.map(({ usage }) => usage).reduce(addUsage, noUsage)
+
+const agrees = (row: BudgetRow | undefined, usage: Usage): boolean =>
+  (row?.inputTokens ?? 0) === usage.inputTokens && (row?.outputTokens ?? 0) === usage.outputTokens
+
+/** What each run, each chain and each agent has spent is the sum of the steps of those who spent it. */
+const spendingCounted: Checker = ({ budgets, runs }) => {
+  const rows = Map.groupBy(budgets, ({ scope, scopeId }) => keyOf(scope, scopeId))
+  const rowOf = (scope: string, id: string): BudgetRow | undefined => rows.get(keyOf(scope, id))?.[0]
+  const said = (scope: string, id: string, spenders: ReadonlyArray<RunRow>): ReadonlyArray<string> => {
+    const usage = usageOf(spenders)
+    const row = rowOf(scope, id)
+    return unless(
+      agrees(row, usage),
+      `the ${scope} ${id} has spent ${row?.inputTokens ?? 0} + ${row?.outputTokens ?? 0} tokens and its steps ${usage.inputTokens} + ${usage.outputTokens}`
+    )
+  }
+  const ofAgents = Map.groupBy(runs, ({ agentId }) => agentId)
+  const ofChains = Map.groupBy(runs, ({ rootEventId }) => rootEventId)
+  return [
+    ...runs.flatMap((run) =>
+      said(
+        "run",
+        run.id,
+        runs.filter(({ ancestors, id }) => id === run.id || ancestors.includes(run.id))
+      )
+    ),
+    ...[...ofAgents].flatMap(([id, spenders]) => said("agent", id, spenders)),
+    ...[...ofChains].flatMap(([id, spenders]) => (id === null ? [] : said("chain", id, spenders)))
+  ]
+}
+
+/** No run asked its model once more when its own budget was spent: it overran it by one request at most. */
+const budgetsKept: Checker = ({ agents, contextEvents, runs }) => {
+  const answers = Map.groupBy(contextEvents, ({ event }): string =>
+    event.type === "AssistantMessageEvent" && "usage" in event ? event.runId : ""
+  )
+  const definitions = new Map(agents.map((agent) => [agent.id, agent.definitions]))
+  return runs.flatMap((run) => {
+    const perRun = definitions.get(run.agentId)?.[run.agentVersion - 1]?.budget?.perRun
+    const most = run.limits?.maxTokens ?? perRun?.maxTokens ?? Number.POSITIVE_INFINITY
+    const steps = (answers.get(run.id) ?? []).flatMap(({ event }) => ("usage" in event ? [event.usage] : []))
+    const before = steps.slice(0, -1).reduce(addUsage, noUsage)
+    return unless(
+      steps.length === 0 || before.inputTokens + before.outputTokens < most,
+      `run ${run.id} may spend ${most} tokens and asked again after ${before.inputTokens + before.outputTokens}`
+    )
+  })
+}
+
+/** A run that waits for others has one that is alive and whose call is open; one that waits for a person has a question. */
+const waitsKnown: Checker = ({ calls, runs, tasks }) => {
+  const open = calls.filter(({ status }) => status === "started")
+  return runs.flatMap((run) => {
+    if (run.status !== "paused") return []
+    const own = open.filter(({ runId }) => runId === run.id).map(({ id }) => id)
+    if (run.pauseReason === "subAgents")
+      return unless(
+        runs.some((child) => own.includes(child.spawnedBy ?? "") && !restsForGood(child)),
+        `run ${run.id} waits for runs and none of those that it spawned is alive`
+      )
+    if (run.pauseReason === "question")
+      return unless(
+        tasks.some(({ status, toolCallId }) => status === "pending" && own.includes(toolCallId)),
+        `run ${run.id} waits for a person and nobody was asked`
+      )
+    return []
+  })
+}
+
+/** Nothing lives below a run that was cancelled or has failed. */
+const familiesEnd: Checker = ({ runs }) => {
+  const byId = new Map(runs.map((run) => [run.id, run]))
+  return runs.flatMap((run) =>
+    run.ancestors.flatMap((id) => {
+      const above = byId.get(id)
+      return unless(
+        isOver(run) || (above?.status !== "cancelled" && above?.status !== "failed"),
+        `run ${run.id} is ${run.status} below ${id}, which is ${above?.status}`
+      )
+    })
+  )
+}
+
+/** What became of a run that another spawned stands once in the log of that other, or is not wanted there any more. */
+const childrenReported: Checker = ({ calls, contextEvents, runs }) => {
+  const callById = new Map(calls.map((call) => [call.id, call]))
+  const outcomes = Map.groupBy(
+    contextEvents.filter(
+      ({ event }) => event.type === "ToolCallCompletedEvent" || event.type === "ToolCallFailedEvent"
+    ),
+    ({ contextName, event }) => keyOf(contextName, "callId" in event ? event.callId : "")
+  )
+  return runs.flatMap((child) => {
+    if (child.parentRunId === null || !restsForGood(child)) return []
+    const call = callById.get(child.spawnedBy ?? "")
+    if (call === undefined) return [`run ${child.id} was spawned by a call that is not on record`]
+    const found = outcomes.get(keyOf(call.contextName, call.callId)) ?? []
+    return [
+      ...unless(call.status !== "started", `run ${child.id} is ${child.status} and its call still waits`),
+      ...unless(found.length === 1, `run ${child.id} is reported ${found.length} times`)
+    ]
+  })
+}
+
+/** A flow goes through its steps in their order, each begun once in a round, and completes after the last. */
+const flowsGoThrough: Checker = ({ agents, contextEvents, runs }) => {
+  const definitions = new Map(agents.map((agent) => [agent.id, agent.definitions]))
+  const logs = Map.groupBy(contextEvents, ({ contextName }) => contextName)
+  return runs.flatMap((run) => {
+    const definition = definitions.get(run.agentId)?.[run.agentVersion - 1]
+    if (definition === undefined || run.trigger.type === "context" || definition.flowType === "single")
+      return []
+    const steps = definition.steps.length === 0 ? ["prompt"] : definition.steps.map(({ name }) => name)
+    const begun = (logs.get(run.contextName) ?? []).flatMap(({ event }) =>
+      event.type === "FlowStepStartedEvent" && "step" in event ? [event] : []
+    )
+    const isInOrder = begun.every(
+      ({ index, iteration, step }, n) =>
+        step === steps[index] && index === n % steps.length && iteration === Math.floor(n / steps.length) + 1
+    )
+    return [
+      ...unless(isInOrder, `run ${run.id} went through ${begun.map(({ step }) => step).join(", ")}`),
+      ...unless(
+        run.status !== "completed" ||
+          (definition.flowType === "sequential" ? begun.length === steps.length : begun.length > 0),
+        `run ${run.id} completed after ${begun.length} of ${steps.length} steps`
+      )
+    ]
+  })
+}
+
+export const checkWork = {
+  spendingCounted,
+  budgetsKept,
+  waitsKnown,
+  familiesEnd,
+  childrenReported,
+  flowsGoThrough
+}
