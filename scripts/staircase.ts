@@ -30,7 +30,7 @@ export const stairs: ReadonlyArray<string> = [
 export const besideGraph: ReadonlyArray<string> = ["agent", "model"]
 
 /** The ground that every stair stands on: the bounds and the seams for tests. It knows no stair. */
-export const ground: ReadonlyArray<string> = ["limits", "ids", "crash-point"]
+export const ground: ReadonlyArray<string> = ["limits", "ids", "crash-point", "telemetry"]
 
 /** Which packages of the workspace a package may import. */
 const mayUse: Readonly<Record<string, ReadonlyArray<string>>> = {

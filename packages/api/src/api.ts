@@ -15,6 +15,7 @@ import { FeedApi, ObjectsApi, RelationshipsApi } from "./graph-api.ts"
 import { KillSwitchApi } from "./kill-switch-api.ts"
 import { McpServersApi } from "./mcp-servers-api.ts"
 import { ModelsApi } from "./models-api.ts"
+import { MetricsApi } from "./metrics-api.ts"
 import { ProcessingApi } from "./processing-api.ts"
 import { RunRecordsApi } from "./run-records-api.ts"
 import { ContextsApi, RunsApi } from "./runs-api.ts"
@@ -26,6 +27,7 @@ import { VerificationApi } from "./verification-api.ts"
 
 export class Api extends HttpApi.make("tropism")
   .add(SystemApi)
+  .add(MetricsApi)
   .add(ProjectsApi)
   .add(KillSwitchApi)
   .add(ObjectsApi)

@@ -265,6 +265,19 @@ export const agentLimits = {
   cronSteps: 1_500
 } as const
 
+/** Of `telemetry/`: spans and figures for whoever watches. */
+export const telemetryLimits = {
+  exportIntervalMs: 5_000,
+  /** Spans that are sent together. */
+  batchSpans: 512,
+  /** The last spans, when the server stops. */
+  shutdownTimeoutMs: 3_000,
+  /** Of a prompt, an answer, an argument or a result in a span. */
+  contentMaxChars: 20_000,
+  /** Values of one label of a figure that come from definitions; further ones are told as `other`. */
+  labelValues: 100
+} as const
+
 /** Of `http/`: requests and streams. */
 export const httpLimits = {
   bodyMaxBytes: 1_048_576,

@@ -6,7 +6,7 @@
  * one sentence that says what to do.
  */
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
-import { Config, Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
+import { Config, Context, Effect, FileSystem, Layer, Metric, Option, Path, Redacted, Schema } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { MinScheduleSeconds } from "./agent/schedule.ts"
 import { embedded } from "./database/embedded-postgres.ts"
@@ -24,6 +24,7 @@ import { carryWakeUps } from "./outbox/courier.ts"
 import { loops, platformLayer } from "./platform.ts"
 import { Runs } from "./run/runs.ts"
 import { LocalMcpServers } from "./tool/foreign-permit.ts"
+import { Spans } from "./telemetry/spans.ts"
 
 /** The server could not start; `message` says why and what to do. */
 export class StartFailure extends Schema.TaggedError<StartFailure>()("StartFailure", {
@@ -72,7 +73,7 @@ export const serveOn = Effect.fn("serveOn")(
     const floor = Layer.succeed(MinScheduleSeconds, yield* minScheduleSeconds)
     const local = Layer.succeed(LocalMcpServers, yield* localMcpServers(options.host))
     const platform = platformLayer.pipe(
-      Layer.provideMerge(Layer.mergeAll(pool, Ids.layer, Models.layer, floor, local))
+      Layer.provideMerge(Layer.mergeAll(pool, Ids.layer, Models.layer, floor, local, Spans.layer))
     )
     // Node would end a request that is not here after five minutes: a large import takes longer, and other bodies have a bound of their own.
     const http = NodeHttpServer.layer(newServer, {
@@ -112,8 +113,10 @@ export const serveOn = Effect.fn("serveOn")(
       Effect.catchTag("PricesUnusable", ({ message }) => Effect.fail(new StartFailure({ message })))
     )
   },
-  // Nobody listens to spans yet, and making one for each statement costs as much as some of them.
+  // The spans that are told are made by hand (`run/observing.ts`): one for each statement would cost as much as some of them.
   Effect.withTracerEnabled(false),
+  // Figures are this server's own, also where a program starts several.
+  (serving) => Effect.suspend(() => Effect.provideService(serving, Metric.MetricRegistry, new Map())),
   Effect.scoped,
   Effect.provide(NodeServices.layer)
 )

@@ -18,6 +18,7 @@ import { feedHandlers } from "./feed-handlers.ts"
 import { objectsHandlers } from "./graph-handlers.ts"
 import { killSwitchHandlers } from "./kill-switch-handlers.ts"
 import { mcpServersHandlers } from "./mcp-servers-handlers.ts"
+import { metricsHandlers } from "./metrics-handlers.ts"
 import { layerPages } from "./pages.ts"
 import { relationshipsHandlers } from "./relationships-handlers.ts"
 import { layerRequestJudgement } from "./request-judgement.ts"
@@ -35,6 +36,7 @@ import { verificationHandlers } from "./verification-handlers.ts"
 
 const handlers = Layer.mergeAll(
   systemHandlers,
+  metricsHandlers,
   projectsHandlers,
   killSwitchHandlers,
   objectsHandlers,

@@ -36,6 +36,7 @@ import { Descendants } from "./descendants.ts"
 import { Endings } from "./endings.ts"
 import type { RunHalted, RunNotInState } from "./holding.ts"
 import { makeRecordings } from "./recordings.ts"
+import { makeObserving } from "./observing.ts"
 import { Runs } from "./runs.ts"
 import { summaryOf } from "./sentences.ts"
 import { makeWriting } from "./writing.ts"
@@ -73,6 +74,7 @@ export class Actor extends Context.Service<
       const recordingsOf = yield* makeRecordings
       const { recording } = yield* makeUnmadeCalls
       const { act } = yield* makeActs
+      const observing = yield* makeObserving
 
       const occasionOf = (run: ClaimedRun): Occasion => ({
         trigger: run.trigger,
@@ -262,7 +264,8 @@ export class Actor extends Context.Service<
             )
           )
         },
-        (work, run) => Effect.annotateLogs(work, { runId: run.id, attempt: run.attempt })
+        (work, run) =>
+          Effect.annotateLogs(observing.attempt(run, work), { runId: run.id, attempt: run.attempt })
       )
 
       return Actor.of({ work })

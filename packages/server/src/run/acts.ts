@@ -21,6 +21,7 @@ import type { Bench } from "./bench.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Descendants } from "./descendants.ts"
 import { isLastTurn, makeModelStep } from "./model-step.ts"
+import { makeObserving } from "./observing.ts"
 import { stepStart } from "./opening.ts"
 import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
@@ -41,6 +42,7 @@ export const makeActs = Effect.gen(function* () {
   const { fail, finish, pause, softStop, wait } = yield* makeRests
   const { requestModel } = yield* makeModelStep
   const { dropQuestion } = yield* makeDropping
+  const { toolCall } = yield* makeObserving
 
   const refuseTool = (run: ClaimedRun, context: ReducedContext, { call, reason }: Refusal) => {
     const error = isUnderWay(context, call.id) ? underWay : { error: refusalSentences[reason], reason }
@@ -128,8 +130,9 @@ export const makeActs = Effect.gen(function* () {
         return requestModel(bench, context, decision.withTools)
       case "callTool":
         return Effect.flatMap(bench.equipment(context), ({ tools }) =>
-          Effect.flatMap(tools.call(decision.call, endOf(context)), ({ appended }) =>
-            advance(run, context, appended)
+          Effect.flatMap(
+            toolCall(run, tools, decision.call, tools.call(decision.call, endOf(context))),
+            ({ appended }) => advance(run, context, appended)
           )
         )
       case "refuseTool":

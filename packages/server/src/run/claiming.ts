@@ -19,6 +19,7 @@ import { WakeUps } from "../outbox/wake-ups.ts"
 import { makeDropping } from "../task/dropping.ts"
 import type { ClaimedRun, FailedRun } from "./claimed-run.ts"
 import { makeHolding } from "./holding.ts"
+import { makeCountingRuns, type RestedRun } from "./counting-runs.ts"
 import { announceClaim, isStopped } from "./kill-switches.ts"
 import { makeSettling, type RestingRun } from "./settling.ts"
 
@@ -30,6 +31,7 @@ export const makeClaiming = Effect.gen(function* () {
   const { settleRuns } = yield* makeSettling
   const { holdParents } = yield* makeHolding
   const { dropQuestions } = yield* makeDropping
+  const { countRested, rested } = yield* makeCountingRuns
   const outbox = yield* Outbox
   const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
@@ -93,11 +95,12 @@ export const makeClaiming = Effect.gen(function* () {
   /** Ends runs whose worker went silent, together with their entries. */
   const endSilent = Effect.fnUntraced(function* (message: string, due: Statement.Fragment) {
     const { projectId } = yield* ProjectTransaction
-    const rows = yield* sql<RestingRun & FailedRun>`
+    const rows = yield* sql<RestingRun & FailedRun & RestedRun>`
       update kb.agent_runs run set status = 'failed', error_message = ${message}, completed_at = now(), attempt_token = null,
         summary = coalesce(nullif(partial_text, ''), summary), partial_text = null
-      where project_id = ${projectId} and status = 'running' and ${due} returning id, parent_run_id, agent_id, context_name, summary`
+      where project_id = ${projectId} and status = 'running' and ${due} returning id, parent_run_id, agent_id, context_name, summary, ${rested}`
     if (rows.length === 0) return rows
+    yield* countRested("failed")(rows)
     yield* holdParents(rows.map((row) => row.parentRunId))
     yield* countFailures(
       rows.map((row) => row.agentId),

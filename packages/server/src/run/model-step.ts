@@ -10,7 +10,7 @@
 import { fold, type ReducedContext } from "@tropism/domain/context"
 import type { NewEvent } from "@tropism/domain/context-event"
 import { nextPlace } from "@tropism/domain/flow"
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect, Exit, Option } from "effect"
 import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
@@ -21,6 +21,7 @@ import type { ClaimedRun } from "./claimed-run.ts"
 import { type Closing, closingEvents, lastWordsOf } from "./closing.ts"
 import { type AskedStep, ModelCalls } from "./model-calls.ts"
 import { makePartialText } from "./partial-text.ts"
+import { makeObserving } from "./observing.ts"
 import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
 import { summaryOf } from "./sentences.ts"
@@ -31,6 +32,7 @@ export const makeModelStep = Effect.gen(function* () {
   const runs = yield* Runs
   const contexts = yield* Contexts
   const modelCalls = yield* ModelCalls
+  const observing = yield* makeObserving
   const { append, appendAndEnd } = yield* makeWriting
   const { withFiles } = yield* makeShownFiles
   const { finish, pause, softStop } = yield* makeRests
@@ -61,7 +63,14 @@ export const makeModelStep = Effect.gen(function* () {
     )
     const stop = context.run.id === run.id ? Option.getOrUndefined(context.run.softStop) : undefined
     const endMs = stop ? graceEndOf(bench, context) : deadlineMs
-    const answer = yield* within(asked, endMs)
+    const answer = yield* within(asked, endMs).pipe(
+      Effect.onExit((exit) =>
+        observing.asked(step, {
+          messages: context.messages,
+          answer: Exit.isSuccess(exit) ? Option.getOrUndefined(exit.value) : undefined
+        })
+      )
+    )
     yield* CrashPoint.hit("run.afterModel")
     if (Option.isSome(answer)) return yield* keep(bench, context, step, answer.value)
     yield* modelCalls.keepUnanswered(step)

@@ -16,6 +16,7 @@ import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { makeDropping } from "../task/dropping.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
+import { makeCountingRuns, type RestedRun } from "./counting-runs.ts"
 import { makeHolding } from "./holding.ts"
 import { makeSettling, type RestingRun } from "./settling.ts"
 
@@ -25,6 +26,7 @@ export const makeOutcomes = Effect.gen(function* () {
   const { found, held, holdParents } = yield* makeHolding
   const { countFailures } = yield* makeFailureStreaks
   const { settleRuns } = yield* makeSettling
+  const { countRested, rested } = yield* makeCountingRuns
   const { dropQuestions } = yield* makeDropping
 
   const resting = ({ ancestors, id }: ClaimedRun): RestingRun => ({
@@ -35,15 +37,18 @@ export const makeOutcomes = Effect.gen(function* () {
 
   const complete = Effect.fn("Runs.complete")(function* (run: ClaimedRun, summary: string) {
     yield* Effect.flatMap(
-      sql`
+      Effect.tap(
+        sql<RestedRun>`
         with ended as (
           update kb.agent_runs set status = 'completed', summary = ${summary}, completed_at = now(), attempt_token = null
-          where ${held(run)} returning id, agent_id
+          where ${held(run)} returning id, agent_id, ${rested}
         ), forgiven as (
           update kb.agents agent set consecutive_failures = 0 from ended
           where agent.id = ended.agent_id and consecutive_failures > 0
         )
-        select id from ended`,
+        select id, trigger_type, ran_ms from ended`,
+        countRested("completed")
+      ),
       found(run.id)
     )
     yield* settleRuns([resting(run)], { status: "completed", message: null })
@@ -53,10 +58,13 @@ export const makeOutcomes = Effect.gen(function* () {
   const fail = Effect.fn("Runs.fail")(function* (run: ClaimedRun, message: string, summary: string) {
     const text = message.slice(0, runLimits.errorMaxChars)
     yield* Effect.flatMap(
-      sql`
+      Effect.tap(
+        sql<RestedRun>`
         update kb.agent_runs set status = 'failed', error_message = ${text}, completed_at = now(), attempt_token = null,
           summary = coalesce(nullif(partial_text, ''), nullif(${summary}, '')), partial_text = null
-        where ${held(run)} returning id`,
+        where ${held(run)} returning id, ${rested}`,
+        countRested("failed")
+      ),
       found(run.id)
     )
     yield* holdParents([resting(run).parentRunId])
@@ -73,10 +81,13 @@ export const makeOutcomes = Effect.gen(function* () {
     detail: string | null = null
   ) {
     yield* Effect.flatMap(
-      sql`
+      Effect.tap(
+        sql<RestedRun>`
         update kb.agent_runs set status = 'paused', pause_reason = ${reason}, summary = coalesce(nullif(partial_text, ''), ${summary}),
           error_message = ${detail}, attempt_token = null, partial_text = null, deadline_at = null
-        where ${held(run)} returning id`,
+        where ${held(run)} returning id, ${rested}`,
+        countRested("paused")
+      ),
       found(run.id)
     )
     yield* dropQuestions([run.id])
@@ -90,11 +101,14 @@ export const makeOutcomes = Effect.gen(function* () {
 
   const wait = Effect.fn("Runs.wait")(function* (run: ClaimedRun, reason: "question" | "subAgents") {
     yield* Effect.flatMap(
-      sql`
+      Effect.tap(
+        sql<RestedRun>`
         update kb.agent_runs set status = 'paused', pause_reason = ${reason}, attempt_token = null, attempt = 0,
           time_left_ms = case when ${reason === "question"} then (extract(epoch from deadline_at - now()) * 1000)::bigint end,
           deadline_at = case when ${reason === "question"} then null else deadline_at end
-        where ${held(run)} returning id`,
+        where ${held(run)} returning id, ${rested}`,
+        countRested("paused")
+      ),
       found(run.id)
     )
     yield* ended(run)
@@ -102,11 +116,12 @@ export const makeOutcomes = Effect.gen(function* () {
 
   const cancel = Effect.fn("Runs.cancel")(function* (id: RunId, summary: string, because: string | null) {
     const { projectId } = yield* ProjectTransaction
-    const rows = yield* sql<RestingRun>`
+    const rows = yield* sql<RestingRun & RestedRun>`
         update kb.agent_runs set status = 'cancelled', summary = nullif(${summary}, ''), error_message = ${because}, completed_at = now(),
           attempt_token = null, pause_reason = null, partial_text = null
-        where id = ${id} and project_id = ${projectId} and status in ('queued', 'running', 'paused') returning id, parent_run_id`
+        where id = ${id} and project_id = ${projectId} and status in ('queued', 'running', 'paused') returning id, parent_run_id, ${rested}`
     yield* found(id)(rows)
+    yield* countRested("cancelled")(rows)
     yield* dropQuestions([id])
     yield* settleRuns(rows, { status: "failed", message: because ?? "The run was cancelled", isFinal: true })
     yield* sql.afterCommit(wakeUps.signal(`run:${id}`))

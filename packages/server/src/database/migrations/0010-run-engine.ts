@@ -37,6 +37,7 @@ const tables = [
   `create index agent_runs_children on kb.agent_runs (parent_run_id, id) where parent_run_id is not null`,
   `create index agent_runs_children_live on kb.agent_runs (parent_run_id)
     where parent_run_id is not null and status in ('queued', 'running', 'paused')`,
+  `create index agent_runs_resting on kb.agent_runs (pause_reason) where status = 'paused' and pause_reason in ('question', 'subAgents')`,
   `create index agent_runs_waits on kb.agent_runs (deadline_at)
     where status = 'paused' and pause_reason = 'subAgents' and deadline_at is not null`,
   `create index agent_runs_waits_held on kb.agent_runs (project_id)
@@ -158,5 +159,24 @@ const crossing = [
   `grant execute on function kb.projects_with_due_waits() to tropism_server`
 ]
 
+/** What waits and what is at work, of all projects, for whoever watches the server; only counts, read through partial indexes. */
+const gauges = [
+  `create function kb.gauges() returns table (queued_runs bigint, oldest_queued_seconds float8, live_leases bigint, lapsed_leases bigint,
+    question_runs bigint, sub_agent_runs bigint, undispatched_events bigint, oldest_event_seconds float8, waiting_entries bigint)
+    language sql security definer set search_path = kb, pg_temp as $$
+    select queued.count, queued.oldest, leases.live, leases.lapsed, resting.question, resting.sub_agents, events.count, events.oldest, entries.count
+    from (select count(*), coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as oldest
+        from agent_runs where status = 'queued') queued,
+      (select count(*) filter (where lease_expires_at >= now()) as live, count(*) filter (where lease_expires_at < now()) as lapsed
+        from agent_runs where status = 'running') leases,
+      (select count(*) filter (where pause_reason = 'question') as question, count(*) filter (where pause_reason = 'subAgents') as sub_agents
+        from agent_runs where status = 'paused' and pause_reason in ('question', 'subAgents')) resting,
+      (select count(*), coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as oldest
+        from graph_events where dispatched_at is null) events,
+      (select count(*) from agent_processing_log where status = 'pending' and run_id is null) entries $$`,
+  `revoke all on function kb.gauges() from public`,
+  `grant execute on function kb.gauges() to tropism_server`
+]
+
 /** The statements of this migration, in order. */
-export const statements: ReadonlyArray<string> = [...tables, ...rights, ...crossing]
+export const statements: ReadonlyArray<string> = [...tables, ...rights, ...crossing, ...gauges]

@@ -1,0 +1,54 @@
+/**
+ * How much waits and how much is at work, in the whole database, right now.
+ *
+ * Flow: graph → outbox → dispatch → run → tool → task, all on **database**
+ *
+ * Only numbers of all projects together leave here, so a row of one project is
+ * never shown to another.
+ */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { orDie } from "./database.ts"
+
+export interface Gauges {
+  readonly queuedRuns: number
+  readonly oldestQueuedSeconds: number
+  readonly liveLeases: number
+  readonly lapsedLeases: number
+  readonly questionRuns: number
+  readonly subAgentRuns: number
+  readonly undispatchedEvents: number
+  readonly oldestEventSeconds: number
+  readonly waitingEntries: number
+  /** Connections of all servers, by whether they are at work. */
+  readonly activeConnections: number
+  readonly idleConnections: number
+}
+
+type Row = Readonly<Record<keyof Gauges, number | bigint>>
+
+/** Reads the gauges. */
+export const readGauges = Effect.fn("readGauges")(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<Row>`
+    select gauges.*, connections.active as active_connections, connections.idle as idle_connections
+    from kb.gauges() gauges, (
+      select count(*) filter (where state = 'active') as active, count(*) filter (where state is distinct from 'active') as idle
+      from pg_stat_activity where datname = current_database() and usename = current_user
+    ) connections`
+  if (row === undefined) return yield* Effect.die(new Error("The database told no gauges"))
+  const read: Gauges = {
+    queuedRuns: Number(row.queuedRuns),
+    oldestQueuedSeconds: Number(row.oldestQueuedSeconds),
+    liveLeases: Number(row.liveLeases),
+    lapsedLeases: Number(row.lapsedLeases),
+    questionRuns: Number(row.questionRuns),
+    subAgentRuns: Number(row.subAgentRuns),
+    undispatchedEvents: Number(row.undispatchedEvents),
+    oldestEventSeconds: Number(row.oldestEventSeconds),
+    waitingEntries: Number(row.waitingEntries),
+    activeConnections: Number(row.activeConnections),
+    idleConnections: Number(row.idleConnections)
+  }
+  return read
+}, orDie)

@@ -1,0 +1,57 @@
+/**
+ * Figures for Prometheus: what this program has done, and what waits in the database.
+ *
+ * Flow: **http** → graph → outbox → dispatch → run → tool → task
+ */
+import { Api } from "@tropism/api/api"
+import { CurrentPrincipal } from "@tropism/api/authorization"
+import { Forbidden } from "@tropism/api/problems"
+import { Effect, Metric } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { PrometheusMetrics } from "effect/observability"
+import { type Gauges, readGauges } from "../database/gauges.ts"
+
+export const metricsHandlers = HttpApiBuilder.group(Api, "metrics", (handlers) =>
+  handlers.handle(
+    "scrape",
+    Effect.fn("http.metrics.scrape")(function* () {
+      const { projectIds } = yield* CurrentPrincipal
+      if (projectIds !== null)
+        return yield* new Forbidden({ detail: "This needs a token that reaches every project of the server" })
+      yield* tell(yield* readGauges())
+      return yield* PrometheusMetrics.format()
+    })
+  )
+)
+
+const gauge = (name: string, description: string, attributes: Record<string, string> = {}) =>
+  Metric.withAttributes(Metric.gauge(`tropism_${name}`, { description }), attributes)
+
+const leases = "Runs at work on all servers, by whether their worker is alive."
+const waiting = "Runs that rest until somebody brings them an outcome, by whom they wait for."
+const connections = "Connections of all servers to the database."
+
+const tell = (seen: Gauges): Effect.Effect<void> =>
+  Effect.forEach(
+    [
+      [gauge("queued_runs", "Runs that wait for a worker."), seen.queuedRuns],
+      [gauge("oldest_queued_run_seconds", "How long the oldest of them waits."), seen.oldestQueuedSeconds],
+      [gauge("leases", leases, { state: "live" }), seen.liveLeases],
+      [gauge("leases", leases, { state: "lapsed" }), seen.lapsedLeases],
+      [gauge("waiting_runs", waiting, { reason: "question" }), seen.questionRuns],
+      [gauge("waiting_runs", waiting, { reason: "subAgents" }), seen.subAgentRuns],
+      [gauge("undispatched_events", "Graph events that no agent was told of yet."), seen.undispatchedEvents],
+      [
+        gauge("oldest_undispatched_event_seconds", "How long the oldest of them waits."),
+        seen.oldestEventSeconds
+      ],
+      [
+        gauge("waiting_entries", "Events that an agent will handle and that have no run yet."),
+        seen.waitingEntries
+      ],
+      [gauge("database_connections", connections, { state: "active" }), seen.activeConnections],
+      [gauge("database_connections", connections, { state: "idle" }), seen.idleConnections]
+    ] as const,
+    ([metric, value]) => Metric.update(metric, value),
+    { discard: true }
+  )

@@ -1,0 +1,100 @@
+/**
+ * What this program has done so far, counted for whoever scrapes it.
+ *
+ * Figures are of this program and begin at zero with it, as Prometheus expects.
+ * Labels are bounded: what comes from a definition, such as a model's name, has
+ * a limited number of values, and the others are told together.
+ */
+import { Effect, Metric } from "effect"
+import { telemetryLimits } from "../limits.ts"
+
+const seconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600]
+
+const runsEnded = Metric.counter("tropism_runs_total", {
+  description: "Runs that came to rest here, by the state that they came to and what woke them."
+})
+const runSeconds = Metric.histogram("tropism_run_duration_seconds", {
+  description: "From the first claim of a run to its rest.",
+  boundaries: seconds
+})
+const modelRequests = Metric.counter("tropism_model_requests_total", {
+  description: "Tries of model requests, by how they ended."
+})
+const modelSeconds = Metric.histogram("tropism_model_request_duration_seconds", {
+  description: "From the start of a try to its end.",
+  boundaries: seconds
+})
+const tokens = Metric.counter("tropism_model_tokens_total", {
+  description: "Tokens read and written by models."
+})
+const dollars = Metric.counter("tropism_model_cost_dollars_total", {
+  description: "Dollars of model requests whose price is known."
+})
+const toolCalls = Metric.counter("tropism_tool_calls_total", {
+  description: "Tool calls, by how they ended."
+})
+const toolSeconds = Metric.histogram("tropism_tool_call_duration_seconds", {
+  description: "From the start of a tool call to its outcome.",
+  boundaries: seconds
+})
+
+/** Keeps the values of a label few. */
+const makeLabel = () => {
+  const known = new Set<string>()
+  return (value: string): string => {
+    if (known.has(value)) return value
+    if (known.size >= telemetryLimits.labelValues) return "other"
+    known.add(value)
+    return value
+  }
+}
+
+const modelLabel = makeLabel()
+const toolLabel = makeLabel()
+
+const add = (metric: Metric.Counter<number>, attributes: Record<string, string>, by = 1) =>
+  Metric.update(Metric.withAttributes(metric, attributes), by)
+
+const observe = (metric: Metric.Histogram<number>, attributes: Record<string, string>, ms: number) =>
+  Metric.update(Metric.withAttributes(metric, attributes), ms / 1_000)
+
+/** Counts a run that came to rest; `ms` is null for one that was never claimed. */
+export const countRun = (status: string, trigger: string, ms: number | null): Effect.Effect<void> =>
+  Effect.andThen(
+    add(runsEnded, { status, trigger }),
+    ms === null ? Effect.void : observe(runSeconds, { status }, ms)
+  )
+
+/** Counts one try of a model request; `outcome` is `answered` or why it was not. */
+export const countModelTry = (
+  model: { readonly provider: string; readonly name: string },
+  outcome: string,
+  ms: number
+): Effect.Effect<void> => {
+  const labels = { provider: model.provider, model: modelLabel(model.name) }
+  return Effect.andThen(
+    add(modelRequests, { ...labels, outcome }),
+    observe(modelSeconds, { provider: model.provider }, ms)
+  )
+}
+
+/** Counts what an answer used. */
+export const countUse = (
+  model: { readonly provider: string; readonly name: string },
+  use: { readonly inputTokens: number; readonly outputTokens: number; readonly costUsd: number }
+): Effect.Effect<void> => {
+  const labels = { provider: model.provider, model: modelLabel(model.name) }
+  return Effect.andThen(
+    Effect.andThen(
+      add(tokens, { ...labels, direction: "input" }, use.inputTokens),
+      add(tokens, { ...labels, direction: "output" }, use.outputTokens)
+    ),
+    add(dollars, labels, use.costUsd)
+  )
+}
+
+/** Counts a tool call; a tool that the agent has not is told as `unknown`. */
+export const countToolCall = (tool: string, status: string, ms: number): Effect.Effect<void> => {
+  const labels = { tool: toolLabel(tool) }
+  return Effect.andThen(add(toolCalls, { ...labels, status }), observe(toolSeconds, labels, ms))
+}

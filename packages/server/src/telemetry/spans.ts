@@ -1,0 +1,144 @@
+/**
+ * Finished spans on their way to whoever collects them.
+ *
+ * A seam: nobody listens unless the environment names a collector, and then an
+ * attempt, a model request or a tool call costs one question whether anybody
+ * does. Ids follow from what a span is about, so the parent of a span is known
+ * to another server, and after a crash, without being kept anywhere. Which
+ * spans there are is not decided here.
+ */
+import { createHash } from "node:crypto"
+import { Config, Context, Duration, Effect, Layer, Option, Schema } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { OtlpExporter, OtlpResource, OtlpSerialization } from "effect/observability"
+import { telemetryLimits } from "../limits.ts"
+
+export type SpanAttributes = Readonly<
+  Record<string, string | number | boolean | ReadonlyArray<string> | null | undefined>
+>
+
+/** A span that is over. */
+export interface Span {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string
+  /** 16 hexadecimal digits. */
+  readonly id: string
+  readonly parentId: string | null
+  readonly name: string
+  readonly kind: "internal" | "client"
+  readonly startMs: number
+  readonly endMs: number
+  /** Null and undefined are left out. */
+  readonly attributes: SpanAttributes
+  /** Why it failed; null when it did not. */
+  readonly error: string | null
+}
+
+/** What the environment says of a collector. */
+interface Collector {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly serviceName: string
+  readonly exportIntervalMs: number
+  readonly showContent: boolean
+}
+
+const namedHeaders = (name: string) => Config.Record(Schema.String, Schema.StringFromUriComponent, name)
+
+const endpoint = Config.URL("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").pipe(
+  Config.map((url) => url.toString()),
+  Config.orElse(() =>
+    Config.URL("OTEL_EXPORTER_OTLP_ENDPOINT").pipe(
+      Config.map((url) => `${url.toString().replace(/\/$/, "")}/v1/traces`)
+    )
+  )
+)
+
+const settings = Effect.gen(function* () {
+  const isDisabled = yield* Config.Boolean("OTEL_SDK_DISABLED").pipe(Config.withDefault(false))
+  const exporter = yield* Config.String("OTEL_TRACES_EXPORTER").pipe(Config.withDefault("otlp"))
+  const url = yield* Config.option(endpoint)
+  if (isDisabled || !exporter.split(",").includes("otlp") || Option.isNone(url)) return undefined
+  const found: Collector = {
+    url: url.value,
+    headers: yield* namedHeaders("OTEL_EXPORTER_OTLP_TRACES_HEADERS").pipe(
+      Config.orElse(() => namedHeaders("OTEL_EXPORTER_OTLP_HEADERS")),
+      Config.withDefault({})
+    ),
+    serviceName: yield* Config.String("OTEL_SERVICE_NAME").pipe(Config.withDefault("tropism")),
+    exportIntervalMs: yield* Config.Int("OTEL_BSP_SCHEDULE_DELAY").pipe(
+      Config.withDefault(telemetryLimits.exportIntervalMs)
+    ),
+    showContent: yield* Config.Boolean("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT").pipe(
+      Config.withDefault(false)
+    )
+  }
+  return found
+})
+
+export class Spans extends Context.Reference<{
+  /** Whether anybody collects spans. */
+  readonly isOn: boolean
+  /** Whether prompts, answers, arguments and results may stand in them. */
+  readonly showContent: boolean
+  readonly emit: (span: Span) => void
+}>("@tropism/server/telemetry/Spans", {
+  defaultValue: () => ({ isOn: false, showContent: false, emit: () => undefined })
+}) {
+  /** Exports to the collector that the standard OTEL_ variables name; without one nothing is made. */
+  static readonly layer = Layer.unwrap(
+    Effect.map(settings, (found) => (found === undefined ? Layer.empty : exporting(found)))
+  )
+}
+
+/** The id of a span that is about something. */
+export const spanIdOf = (...subject: ReadonlyArray<string | number>): string =>
+  createHash("sha256").update(JSON.stringify(subject), "utf8").digest("hex").slice(0, 16)
+
+/** The id of the trace that is about a row: its UUID without dashes. */
+export const traceIdOf = (uuid: string): string => uuid.replaceAll("-", "")
+
+const exporting = ({ exportIntervalMs, headers, serviceName, showContent, url }: Collector) =>
+  Layer.effect(
+    Spans,
+    Effect.gen(function* () {
+      const serialization = yield* OtlpSerialization.OtlpSerialization
+      const resource = yield* OtlpResource.fromConfig({ serviceName })
+      const { push } = yield* OtlpExporter.make({
+        label: "Tropism",
+        url,
+        headers,
+        exportInterval: Duration.millis(exportIntervalMs),
+        maxBatchSize: telemetryLimits.batchSpans,
+        shutdownTimeout: Duration.millis(telemetryLimits.shutdownTimeoutMs),
+        body: (spans) => [
+          serialization.traces({
+            resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "tropism" }, spans }] }]
+          }),
+          Effect.void
+        ]
+      })
+      return { isOn: true, showContent, emit: (span: Span) => push(toOtlp(span)) }
+    })
+  ).pipe(Layer.provide([OtlpExporter.layerFlusher, OtlpSerialization.layerJson, FetchHttpClient.layer]))
+
+const toOtlp = ({ attributes, endMs, error, id, kind, name, parentId, startMs, traceId }: Span) => ({
+  traceId,
+  spanId: id,
+  parentSpanId: parentId ?? undefined,
+  name,
+  kind: kind === "client" ? 3 : 1,
+  startTimeUnixNano: nanosOf(startMs),
+  endTimeUnixNano: nanosOf(endMs),
+  attributes: OtlpResource.entriesToAttributes(
+    Object.entries(attributes).filter(([, value]) => value !== null && value !== undefined)
+  ),
+  droppedAttributesCount: 0,
+  events: [],
+  droppedEventsCount: 0,
+  status: error === null ? { code: 1 } : { code: 2, message: error },
+  links: [],
+  droppedLinksCount: 0
+})
+
+const nanosOf = (ms: number): string => String(BigInt(Math.round(ms)) * 1_000_000n)
