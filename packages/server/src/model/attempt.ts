@@ -55,11 +55,13 @@ export const attempt = (model: AskedModel, request: ModelRequest): Stream.Stream
         )
       ),
       Stream.mapError((error) => (AiError.isAiError(error) ? delivery.failureOf(error) : error)),
-      Stream.mapEffect((part) =>
-        part.type === "error"
-          ? Effect.fail(delivery.failure("cut", "The answer broke off"))
-          : Effect.succeed(part)
-      ),
+      Stream.mapEffect((part) => {
+        if (part.type === "error") return Effect.fail(delivery.failure("cut", "The answer broke off"))
+        // An empty answer would look like one of a model that has nothing to say.
+        if (part.type === "finish" && part.reason === "content-filter" && delivery.isEmpty())
+          return Effect.fail(delivery.failure("refused", "The provider's content filter withheld the answer"))
+        return Effect.succeed(part)
+      }),
       Stream.map(delivery.take),
       Stream.flattenIterable,
       Stream.concat(
@@ -155,6 +157,7 @@ const makeDelivery = (model: AskedModel) => {
   return {
     failure,
     isFinished: () => isFinished,
+    isEmpty: () => !outputBegan && held.length === 0,
     failureOf: (error: AiError.AiError): ModelFailure =>
       failure(
         reasonOf(error.reason),

@@ -145,3 +145,22 @@ for (const format of [
     )
   })
 }
+
+describe("a model that takes no temperature", () => {
+  for (const [format, name, sent] of [
+    [openaiChat, "gpt-5.1", { max_completion_tokens: 99 }],
+    [openaiResponses, "gpt-5", { max_output_tokens: 99, include: ["reasoning.encrypted_content"] }],
+    [anthropicMessages, "claude-sonnet-5", { max_tokens: 99 }]
+  ] as const) {
+    it.live(`is asked without one: ${name} through ${format.title}`, () =>
+      Effect.gen(function* () {
+        const { asked } = yield* askFor(format, format.answer({ words: ["Done."] }), conversation, {
+          ...format.model,
+          name
+        })
+        expect(asked?.body).toMatchObject({ model: name, ...sent })
+        expect(asked?.body).not.toHaveProperty("temperature")
+      })
+    )
+  }
+})

@@ -150,6 +150,18 @@ for (const format of [
       })
     )
 
+    it.live("an answer that is withheld whole is a refusal, not an empty answer", () =>
+      Effect.gen(function* () {
+        const withheld = streaming(format.answer({ stop: "filter" }))
+        const { failure, parts, requests } = yield* outcomeOf(format, [withheld, good])
+        expect(failure).toMatchObject({
+          reason: "refused",
+          message: "The provider's content filter withheld the answer"
+        })
+        expect([parts, requests]).toEqual([[], 1])
+      })
+    )
+
     it.live("an answer without a body, or with none that ends, is asked for again", () =>
       Effect.gen(function* () {
         const { parts, requests } = yield* outcomeOf(format, [streaming([]), streaming(format.begin()), good])
