@@ -90,7 +90,9 @@ export class FileAttachmentEvent extends Schema.Class<FileAttachmentEvent>("File
 export const RequestedToolCall = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
-  arguments: Schema.Json
+  arguments: Schema.Json,
+  /** Why the arguments are not what a tool can be given; they are text then, as the model sent it or its beginning. */
+  fault: Schema.optionalKey(Schema.String)
 })
 
 /** The final answer of one model request: a step of a run. */

@@ -12,6 +12,8 @@ export interface ToolCall {
   readonly name: string
   /** What the model sent, decoded; text that was no JSON stays text and is refused by the tool. */
   readonly arguments: Schema.Json
+  /** Why what the model sent is not what a tool can be given, in a sentence for the model. */
+  readonly fault?: string
 }
 
 export type Message =

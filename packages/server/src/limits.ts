@@ -193,6 +193,15 @@ export const toolLimits = {
   /** Objects that one search answers. */
   searchMaxItems: 50,
   neighborsMaxItems: 200,
+  /** Of an outcome as the model reads it, in JSON text; more is cut, and says so. */
+  resultMaxChars: 100_000,
+  /** Of the arguments of one call, in JSON text: an object of the largest size fits. */
+  argumentsMaxChars: 400_000,
+  /** Of arguments that no tool can be given: their beginning is kept. */
+  faultyArgumentsMaxChars: 2_000,
+  nameMaxChars: 200,
+  /** Names of tools that a refusal lists. */
+  listedTools: 50,
   reasoningMaxChars: 4_000
 } as const
 

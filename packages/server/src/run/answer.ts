@@ -13,6 +13,7 @@ import type { Usage } from "@tropism/domain/run"
 import { noUsage } from "@tropism/domain/run"
 import { Clock, Effect, Option, Stream } from "effect"
 import { Contexts } from "../agent/contexts.ts"
+import { requestedCall } from "./requested-call.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import type { ModelFailure, ModelPart, ModelTry, OfferedTool, ResolvedModel } from "../model/model-request.ts"
 
@@ -94,7 +95,7 @@ const gather = (answer: Answer, part: ModelPart, context: ReducedContext): Answe
       const id = freshId(part.id, context, answer.toolCalls)
       return {
         ...answer,
-        toolCalls: [...answer.toolCalls, { id, name: part.name, arguments: part.arguments }]
+        toolCalls: [...answer.toolCalls, requestedCall(id, part)]
       }
     }
     case "finish":

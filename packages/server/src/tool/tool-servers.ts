@@ -27,6 +27,7 @@ import { ForeignCalls } from "./foreign-calls.ts"
 import { ForeignOffers, isForeignName } from "./foreign-offers.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
 import { type Outcome, Toolbox } from "./toolbox.ts"
+import { noTool, unreadable } from "./wrong-calls.ts"
 
 /** An open connection to the tools that an agent may use. */
 export interface ConnectedTools {
@@ -156,17 +157,14 @@ export class ToolServers extends Context.Service<
         const call = (wanted: ToolCall, end: LogEnd): Effect.Effect<Outcome, AttemptLost> => {
           if (isForeignName(wanted.name)) {
             const tool = foreign.find(wanted.name) ?? noTool(wanted.name, offered)
+            const fault = typeof tool === "string" ? undefined : wanted.fault
+            if (fault !== undefined) return toolbox.refuse(principal, wanted, unreadable(fault), "invalid")
             return foreignCalls.call(principal, wanted, end, tool)
           }
           if (!builtIn.some((tool) => tool.name === wanted.name))
             return toolbox.refuse(principal, wanted, noTool(wanted.name, offered))
-          if (
-            typeof wanted.arguments !== "object" ||
-            wanted.arguments === null ||
-            Array.isArray(wanted.arguments)
-          ) {
-            return toolbox.refuse(principal, wanted, "The arguments of a tool must be one JSON object")
-          }
+          const fault = argumentsFaultOf(wanted)
+          if (fault !== undefined) return toolbox.refuse(principal, wanted, unreadable(fault), "invalid")
           return throughClient(wanted, end)
         }
         return { offered, call: (wanted: ToolCall, end: LogEnd) => Effect.uninterruptible(call(wanted, end)) }
@@ -177,10 +175,11 @@ export class ToolServers extends Context.Service<
   )
 }
 
-/** What a model reads that calls a tool it was not offered. */
-const noTool = (name: string, offered: ReadonlyArray<OfferedTool>): string => {
-  const names = offered.map((tool) => tool.name).join(", ")
-  return `There is no tool ${name} for you. ${names === "" ? "You have no tools." : `You have: ${names}.`}`
+/** Why a call's arguments are not one JSON object. */
+const argumentsFaultOf = ({ arguments: args, fault }: ToolCall): string | undefined => {
+  if (fault !== undefined) return fault
+  const isObject = typeof args === "object" && args !== null && !Array.isArray(args)
+  return isObject ? undefined : "The arguments of a tool must be one JSON object"
 }
 
 /** Where our own client says which call of the model this is; no server reads it from anybody else. */

@@ -11,6 +11,7 @@
  */
 import type { LoggedEvent, NewEvent } from "@tropism/domain/context-event"
 import { findFault } from "@tropism/domain/json"
+import { schemaFaults } from "@tropism/domain/schema-faults"
 import type { ToolCallId } from "@tropism/domain/ids"
 import type { ToolCall } from "@tropism/domain/message"
 import { Context, Effect, Layer, Schema } from "effect"
@@ -27,6 +28,7 @@ import { AttemptLost, RunGuard, type RunPrincipal } from "./principal.ts"
 import { AskUser, ChildRuns, ExitLoop, ListAgents, Questions, SpawnAgent } from "./run-tools.ts"
 import { type CallStatus, ToolCalls } from "./tool-calls.ts"
 import type { ToolEffect } from "./tool-effect.ts"
+import { bounded, unfit } from "./wrong-calls.ts"
 
 /** What a call came to, as the model reads it. */
 export interface Outcome {
@@ -49,7 +51,8 @@ export class Toolbox extends Context.Service<
     readonly refuse: (
       principal: RunPrincipal,
       call: ToolCall,
-      sentence: string
+      sentence: string,
+      reason?: "notPermitted" | "invalid"
     ) => Effect.Effect<Outcome, AttemptLost>
   }
 >()("@tropism/server/tool/Toolbox") {
@@ -154,13 +157,14 @@ export class Toolbox extends Context.Service<
           )
           if (earlier) return { status: earlier.status, result: earlier.result, appended: [] }
           const id = (yield* ids.next) as ToolCallId
-          const { status, result, decision, reads, waitsFor } = yield* database.attempt(effect(id)).pipe(
+          const { status, decision, reads, waitsFor, ...made } = yield* database.attempt(effect(id)).pipe(
             Effect.map((done) => ({
               ...done,
               status: done.waitsFor === undefined ? ("completed" as const) : ("started" as const)
             })),
             Effect.catchTag("ChangeRefused", (refusal) => refusalEffect(principal, call, refusal))
           )
+          const result = bounded(made.result)
           const record = toolCalls.keep({
             id,
             runId: principal.runId,
@@ -188,8 +192,8 @@ export class Toolbox extends Context.Service<
 
       return Toolbox.of({
         call: (principal, call, end) => recorded(principal, call, (id) => perform(principal, call, id), end),
-        refuse: (principal, call, sentence) =>
-          recorded(principal, call, () => Effect.fail(refused("notPermitted", sentence)))
+        refuse: (principal, call, sentence, reason = "notPermitted") =>
+          recorded(principal, call, () => Effect.fail(refused(reason, sentence)))
       })
     })
   )
@@ -197,8 +201,13 @@ export class Toolbox extends Context.Service<
 
 /** Reads arguments strictly: a field that the schema does not have is an error that names it. */
 const read = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, args: Schema.Json) =>
-  Effect.mapError(Schema.decodeUnknownEffect(schema, { onExcessProperty: "error" })(args), (error) =>
-    refused("invalid", `The arguments do not fit the tool's schema: ${error.message}`)
+  Effect.mapError(
+    Schema.decodeUnknownEffect(schema, { onExcessProperty: "error", errors: "all" })(args),
+    ({ issue }) => {
+      const faults = schemaFaults(issue)
+      const takes = Schema.toJsonSchemaDocument(schema).schema
+      return refused("invalid", unfit(faults, takes), faults[0]?.pointer)
+    }
   )
 
 /** What a refusal says to the model, and to the log when a right was missing (S000-R27). */

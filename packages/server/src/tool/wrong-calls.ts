@@ -1,0 +1,100 @@
+/**
+ * What a model reads about a call that could not be made, so that it can mend it.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ */
+import type { JsonFault } from "@tropism/domain/json"
+import { Predicate, type Schema } from "effect"
+import { cutJson } from "@tropism/domain/json-cut"
+import { toolLimits } from "../limits.ts"
+
+/** It called a tool that it does not have: the nearest one, and all there are. */
+export const noTool = (name: string, offered: ReadonlyArray<{ readonly name: string }>): string => {
+  const names = offered.map((tool) => tool.name)
+  const nearest = nearestOf(name, names)
+  const shown = names.slice(0, toolLimits.listedTools).join(", ")
+  const rest =
+    names.length > toolLimits.listedTools ? `, and ${names.length - toolLimits.listedTools} more` : ""
+  return [
+    `There is no tool ${name} for you.`,
+    ...(nearest === undefined ? [] : [`Did you mean ${nearest}?`]),
+    names.length === 0 ? "You have no tools." : `You have: ${shown}${rest}.`
+  ].join(" ")
+}
+
+/** Its arguments were nothing that a tool can be given. */
+export const unreadable = (fault: string): string =>
+  `The arguments were not used: ${fault}. Send them again, as one JSON object.`
+
+/** Its arguments do not fit: what is wrong where, and what the tool takes. */
+export const unfit = (faults: ReadonlyArray<JsonFault>, schema: unknown): string =>
+  `The arguments do not fit the tool's schema. ${faults
+    .map(({ message, pointer }) => `${pointer === "" ? "The arguments" : pointer}: ${message}`)
+    .join("; ")}. It takes ${shapeOf(schema)}.`
+
+/** An outcome in bounds; one that was cut says so. */
+export const bounded = (result: Schema.Json): Schema.Json => {
+  const size = JSON.stringify(result).length
+  if (size <= toolLimits.resultMaxChars) return result
+  const note = `The result was ${size} characters long and was cut to fit: ask for less, or for parts of it`
+  return { isTruncated: true, note, result: cutJson(result, toolLimits.resultMaxChars - 250) }
+}
+
+/** The name that is most like another, if one is like it at all. */
+const nearestOf = (name: string, names: ReadonlyArray<string>): string | undefined => {
+  const wanted = bare(name)
+  const reach = Math.max(2, Math.floor(wanted.length / 4))
+  const ranked = names
+    .map((each) => ({ each, distance: distanceOf(wanted, bare(each)) }))
+    .toSorted((a, b) => a.distance - b.distance)
+  const [first] = ranked
+  return first !== undefined && first.distance <= reach ? first.each : undefined
+}
+
+/** A name without its server, in which `-`, `_` and capitals make no difference. */
+const bare = (name: string): string =>
+  name
+    .replace(/^.*(?:__|\.|:)/, "")
+    .replaceAll(/([a-z])([A-Z])/g, "$1_$2")
+    .replaceAll("-", "_")
+    .toLowerCase()
+
+/** How many characters must be put in, left out or changed to make one text of another. */
+const distanceOf = (a: string, b: string): number => {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const changed = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(changed, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
+
+/** A JSON Schema of an object in one line: `{type: string, key?: string, properties: object}`. */
+const shapeOf = (schema: unknown): string => {
+  const properties = Predicate.hasProperty(schema, "properties") ? schema.properties : {}
+  const required =
+    Predicate.hasProperty(schema, "required") && Array.isArray(schema.required) ? schema.required : []
+  const fields = Object.entries(Predicate.isObject(properties) ? properties : {}).map(
+    ([name, field]) => `${name}${required.includes(name) ? "" : "?"}: ${wordOf(field)}`
+  )
+  return `{${fields.join(", ")}}`
+}
+
+const wordOf = (schema: unknown): string => {
+  if (Predicate.hasProperty(schema, "enum") && Array.isArray(schema.enum))
+    return schema.enum.map((value) => JSON.stringify(value)).join(" | ")
+  if (Predicate.hasProperty(schema, "type")) {
+    const types = [schema.type].flat().filter((type) => type !== "null")
+    if (types.length > 0) return types.join(" | ")
+  }
+  if (Predicate.hasProperty(schema, "anyOf") && Array.isArray(schema.anyOf)) {
+    const words = schema.anyOf.map(wordOf).filter((word) => word !== "null")
+    return [...new Set(words)].join(" | ")
+  }
+  if (Predicate.hasProperty(schema, "$ref")) return "object"
+  return Predicate.hasProperty(schema, "type") ? "null" : "any JSON"
+}
