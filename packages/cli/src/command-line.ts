@@ -13,6 +13,7 @@ import { explainCommand } from "./commands/explain.ts"
 import { exportCommand } from "./commands/export.ts"
 import { importCommand } from "./commands/import.ts"
 import { killSwitchCommand } from "./commands/kill-switch.ts"
+import { mcpServersCommand } from "./commands/mcp-servers.ts"
 import { projectsCommand } from "./commands/projects.ts"
 import { runCommand } from "./commands/run-agent.ts"
 import { runsCommand } from "./commands/runs.ts"
@@ -39,6 +40,7 @@ const tropism = Command.make("tropism").pipe(
         runCommand,
         runsCommand,
         webhooksCommand,
+        mcpServersCommand,
         explainCommand,
         chainCommand,
         killSwitchCommand

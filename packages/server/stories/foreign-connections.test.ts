@@ -2,12 +2,13 @@
  * Connections to foreign servers: shared, closed when nobody needs them, and harmless when a server misbehaves.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { newCaller, outcomesOf, runOf } from "../testing/mcp-runs.ts"
 import { addServer, type Diary, httpServer, isThere, newDiary, program } from "../testing/mcp-words.ts"
 import { eventually, type Json, newProject, startServer } from "../testing/platform.ts"
+import { whileServing } from "../testing/restarts.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 
 const lookUp = { tool: "shop__lookup", arguments: { word: "fig" } }
@@ -138,6 +139,33 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   })
 
   describe("A server that stops", () => {
+    it.effect("in the middle of a call waits for its answer, and the call is made once", () =>
+      Effect.gen(function* () {
+        const diary = yield* newDiary
+        const access = yield* freshDatabase
+        const first = yield* Scope.make()
+        const story = yield* newProject(yield* Scope.provide(startServer(access), first), access)
+        yield* addServer(story, program(diary))
+        const agent = yield* newCaller(story, [
+          { tool: "shop__charge", arguments: { amount: 3, wait: true } }
+        ])
+        const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
+        yield* eventually(diary.called, (called) => called.length === 1)
+        const stopping = yield* Effect.forkChild(Scope.close(first, Exit.void))
+        yield* diary.open
+        yield* Fiber.join(stopping)
+        expect(yield* living(diary)).toBe(0)
+        yield* whileServing(access, story.projectId, (again) =>
+          Effect.gen(function* () {
+            yield* eventually(again.get(`/runs/${run.id}`), ({ status }) => status === "completed")
+            const { items } = yield* again.get(`/runs/${run.id}/tool-calls`)
+            expect(items).toMatchObject([{ status: "completed", result: "Charged 3." }])
+          })
+        )
+        expect(yield* diary.called).toHaveLength(1)
+      })
+    )
+
     it.effect("leaves nothing of the programs that it started, not even of one that does not go", () =>
       Effect.gen(function* () {
         const [diary, stubborn] = [yield* newDiary, yield* newDiary]

@@ -7,10 +7,11 @@
  * account, and reach what only this machine reaches. The operator decides; a
  * server that only this machine can call allows it by itself (decision 0028).
  */
+import { isIP } from "node:net"
 import type { McpTransport } from "@tropism/domain/mcp-server"
 import { Context, Effect } from "effect"
+import { isPublicAddress } from "../agent/addresses.ts"
 import { type ForeignFault, unmade } from "./foreign-fault.ts"
-import { isLocalAddress } from "./http-transport.ts"
 
 export class LocalMcpServers extends Context.Reference<boolean>("@tropism/server/tool/LocalMcpServers", {
   defaultValue: () => false
@@ -26,8 +27,6 @@ export const checkPermit = Effect.fnUntraced(function* (
   if (transport.type === "stdio") return yield* unmade(`This server runs no programs for MCP: ${howTo}`)
   const host = new URL(transport.url).hostname.replace(/^\[|\]$/g, "")
   const isLocal =
-    host === "localhost" || host.endsWith(".localhost") || (isAddress.test(host) && isLocalAddress(host))
+    isIP(host) === 0 ? host === "localhost" || host.endsWith(".localhost") : !isPublicAddress(host)
   if (isLocal) return yield* unmade(`This server calls no MCP server in its own network: ${howTo}`)
 })
-
-const isAddress = /^(?:\d+\.\d+\.\d+\.\d+|[0-9a-f:.]*:[0-9a-f:.]*)$/i

@@ -8,10 +8,11 @@
  * sent: a name that leads outside today may lead inside tomorrow.
  */
 import { lookup } from "node:dns/promises"
-import { BlockList, isIP } from "node:net"
+import { isIP } from "node:net"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { Effect, type Scope } from "effect"
 import { FetchHttpClient } from "effect/http"
+import { isPublicAddress } from "../agent/addresses.ts"
 import { foreignLimits } from "../limits.ts"
 
 export interface AddressToReach {
@@ -47,42 +48,11 @@ const refuseLocal = ({ hostname }: URL): Promise<void> => {
   const host = hostname.replace(/^\[|\]$/g, "")
   const found = isIP(host) ? Promise.resolve([{ address: host }]) : lookup(host, { all: true })
   return found.then((addresses) => {
-    if (addresses.some(({ address }) => isLocalAddress(address)))
+    if (!addresses.every(({ address }) => isPublicAddress(address)))
       throw new LocalAddress(
         `${hostname} leads into this server's own network, where it calls no MCP server: the operator allows that with TROPISM_LOCAL_MCP_SERVERS=true`
       )
   })
-}
-
-const local = new BlockList()
-for (const [network, prefix] of [
-  ["0.0.0.0", 8],
-  ["10.0.0.0", 8],
-  ["100.64.0.0", 10],
-  ["127.0.0.0", 8],
-  ["169.254.0.0", 16],
-  ["172.16.0.0", 12],
-  ["192.0.0.0", 24],
-  ["192.168.0.0", 16],
-  ["198.18.0.0", 15],
-  ["224.0.0.0", 3]
-] as const)
-  local.addSubnet(network, prefix, "ipv4")
-for (const [network, prefix] of [
-  ["::", 127],
-  ["64:ff9b::", 96],
-  ["fc00::", 7],
-  ["fe80::", 10],
-  ["ff00::", 8]
-] as const)
-  local.addSubnet(network, prefix, "ipv6")
-
-/** Whether an IP address is of this machine, of a private network, or of nobody. */
-export const isLocalAddress = (address: string): boolean => {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped !== undefined) return isLocalAddress(mapped)
-  if (/^::ffff:/i.test(address)) return true
-  return local.check(address, isIP(address) === 6 ? "ipv6" : "ipv4")
 }
 
 /** The same answer, which breaks off where it is longer than any may be. */

@@ -1,0 +1,257 @@
+/**
+ * `tropism mcp-servers`: where agents' foreign tools come from; added, looked at again, changed and removed.
+ *
+ * A secret is named and never typed: `NAME=secret:TROPISM_SECRET_X` is the
+ * variable of the server's environment.
+ */
+import {
+  type McpServer,
+  type McpServerInput,
+  McpServerInput as Input,
+  type SecretOrText
+} from "@tropism/domain/mcp-server"
+import { Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { type Access, inProject, readPages } from "../access.ts"
+import { failure } from "../failure.ts"
+import { printFacts, printOr, printRecords } from "../print-records.ts"
+import { Screen } from "../terminal/screen.ts"
+import { printable } from "../terminal/text.ts"
+
+const server = Argument.String("server").pipe(Argument.withDescription("The server's name or id"))
+
+const read = (access: Access) =>
+  readPages((query) => access.client.mcpServers.list({ params: access.params, query }), Infinity)
+
+const find = (access: Access, reference: string) =>
+  Effect.gen(function* () {
+    const { items } = yield* read(access)
+    const found = items.find(({ id }) => id === reference) ?? items.find(({ name }) => name === reference)
+    if (found) return found
+    const names = items.map(({ name }) => name).join(", ")
+    return yield* failure(
+      `There is no MCP server "${printable(reference)}". ${names === "" ? `"tropism mcp-servers add" adds one.` : `There are: ${names}.`}`
+    )
+  })
+
+const list = Command.make("list", {}, () =>
+  inProject((access) =>
+    Effect.gen(function* () {
+      const { hasMore, items } = yield* read(access)
+      yield* printRecords({
+        records: items,
+        hasMore,
+        nothing: `The project has no MCP server. "tropism mcp-servers add NAME -- COMMAND" adds one.`,
+        columns: [
+          { title: "SERVER", cell: (one) => one.name },
+          { title: "TOOLS", align: "right", cell: toolCount },
+          { title: "STATE", cell: stateOf },
+          { title: "FROM", cell: placeOf, shrinks: "end" }
+        ]
+      })
+    })
+  )
+).pipe(Command.withDescription("List the project's MCP servers"))
+
+/** Of the tools that are listed those that agents may be given. */
+const toolCount = ({ tools }: McpServer): string =>
+  `${tools.filter(({ isAllowed }) => isAllowed).length} of ${tools.length}`
+
+const stateOf = ({ enabled, lastError, tools }: McpServer): string => {
+  if (!enabled) return "disabled"
+  const changed = tools.filter(({ changedAt }) => changedAt !== null).length
+  if (changed > 0) return `${changed} changed: look, then refresh`
+  return lastError === null ? "pinned" : "not reached"
+}
+
+const placeOf = ({ transport }: McpServer): string =>
+  transport.type === "http" ? transport.url : [transport.command, ...(transport.args ?? [])].join(" ")
+
+const show = Command.make("show", { server }, ({ server }) =>
+  inProject((access) => Effect.flatMap(find(access, server), print))
+).pipe(Command.withDescription("Show a server and everything that it listed when somebody last looked"))
+
+const print = (one: McpServer) =>
+  printOr(
+    one,
+    Effect.gen(function* () {
+      const { paint, print } = yield* Screen
+      yield* printFacts([
+        ["server", one.name],
+        ["from", placeOf(one)],
+        ["state", stateOf(one)],
+        ["problem", one.lastError ?? "", paint.bad],
+        ["allowed", one.allowedTools.join(", ") || "no tools"],
+        ["pinned", one.pinnedAt ?? "never"]
+      ])
+      for (const { changedAt, description, isAllowed, offeredName } of one.tools) {
+        const mark = isAllowed ? (changedAt === null ? paint.good("+") : paint.bad("!")) : "-"
+        const words = (description ?? "").split("\n", 1)[0] ?? ""
+        yield* print(`${mark} ${printable(offeredName)}  ${paint.dim(printable(words.slice(0, 120)))}`)
+      }
+    })
+  )
+
+const repeated = (name: string, metavar: string, description: string) =>
+  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), Flag.between(0, 50))
+
+const allow = repeated(
+  "allow",
+  "<tool>",
+  "A tool that agents may be given, with * as a wildcard; say it again for more"
+)
+
+const idempotent = repeated(
+  "idempotent",
+  "<tool>",
+  "A tool that may be called again when nobody knows whether it was called"
+)
+
+const timeout = Flag.Int("timeout").pipe(
+  Flag.withMetavar("<ms>"),
+  Flag.withDescription("How long one call may take (default: 30000)"),
+  Flag.withSchema(Input.fields.callTimeoutMs),
+  Flag.optional
+)
+
+const add = Command.make(
+  "add",
+  {
+    name: Argument.String("name").pipe(
+      Argument.withDescription("What agents call it: its tools are NAME.tool"),
+      Argument.withSchema(Input.fields.name)
+    ),
+    command: Argument.String("command").pipe(
+      Argument.withDescription("The program and its arguments, behind --"),
+      Argument.variadic()
+    ),
+    url: Flag.String("address").pipe(
+      Flag.withAlias("a"),
+      Flag.withMetavar("<address>"),
+      Flag.withDescription("The address of a server that speaks Streamable HTTP, instead of a program"),
+      Flag.optional
+    ),
+    env: repeated(
+      "env",
+      "<NAME=value>",
+      "A variable of the program; NAME=secret:TROPISM_SECRET_X names a secret"
+    ),
+    header: repeated(
+      "header",
+      "<Name=value>",
+      "A header of each request; Authorization=Bearer secret:TROPISM_SECRET_X"
+    ),
+    allow,
+    idempotent,
+    timeout
+  },
+  ({ allow, command, env, header, idempotent, name, timeout, url }) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const [program, ...args] = command
+        if (Option.isSome(url) === (program !== undefined))
+          return yield* failure("Say one of the two: a program behind --, or its address with --address.")
+        const transport: McpServerInput["transport"] = Option.isSome(url)
+          ? { type: "http", url: url.value, headers: yield* entriesOf("header", header) }
+          : { type: "stdio", command: program ?? "", args, env: yield* entriesOf("env", env) }
+        const made = yield* access.client.mcpServers.create({
+          params: access.params,
+          payload: {
+            name,
+            transport,
+            allowedTools: allow,
+            idempotentTools: idempotent,
+            callTimeoutMs: Option.getOrNull(timeout)
+          }
+        })
+        yield* print(made)
+      })
+    )
+).pipe(
+  Command.withDescription("Add a server, connect to it and pin what it lists"),
+  Command.withExamples([
+    {
+      command:
+        "tropism mcp-servers add files --allow 'read_*' -- npx -y @modelcontextprotocol/server-filesystem /srv",
+      description: "A program, of whose tools agents may be given those that read"
+    },
+    {
+      command:
+        "tropism mcp-servers add crm -a https://crm.example/mcp --header 'Authorization=Bearer secret:TROPISM_SECRET_CRM'",
+      description: "A server at an address; no tool is allowed yet"
+    }
+  ])
+)
+
+/** Reads `NAME=value`, where a value may end in `secret:VARIABLE`. */
+const entriesOf = Effect.fnUntraced(function* (flag: string, texts: ReadonlyArray<string>) {
+  const entries: Record<string, SecretOrText> = {}
+  for (const text of texts) {
+    const at = text.indexOf("=")
+    if (at < 1) return yield* failure(`--${flag} wants NAME=value, and "${printable(text)}" has no name.`)
+    const value = text.slice(at + 1)
+    const named = /^(.*?)secret:([A-Z0-9_]+)$/.exec(value)
+    const prefix = named?.[1] ?? ""
+    entries[text.slice(0, at)] = named
+      ? { secret: named[2] ?? "", ...(prefix === "" ? {} : { prefix }) }
+      : value
+  }
+  return entries
+})
+
+const refresh = Command.make("refresh", { server }, ({ server }) =>
+  inProject((access) =>
+    Effect.gen(function* () {
+      const { id } = yield* find(access, server)
+      yield* print(yield* access.client.mcpServers.refresh({ params: { ...access.params, mcpServerId: id } }))
+    })
+  )
+).pipe(Command.withDescription("Connect again and pin what the server lists now"))
+
+const set = Command.make(
+  "set",
+  {
+    server,
+    allow,
+    idempotent,
+    timeout,
+    enabled: Flag.Boolean("enabled").pipe(
+      Flag.withDescription("Whether agents may call it; --no-enabled stops that at once"),
+      Flag.optional
+    )
+  },
+  ({ allow, enabled, idempotent, server, timeout }) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const { id } = yield* find(access, server)
+        const changed = yield* access.client.mcpServers.update({
+          params: { ...access.params, mcpServerId: id },
+          payload: {
+            ...(allow.length === 0 ? {} : { allowedTools: allow }),
+            ...(idempotent.length === 0 ? {} : { idempotentTools: idempotent }),
+            ...(Option.isNone(timeout) ? {} : { callTimeoutMs: timeout.value }),
+            ...(Option.isNone(enabled) ? {} : { enabled: enabled.value })
+          }
+        })
+        yield* print(changed)
+      })
+    )
+).pipe(
+  Command.withDescription("Change which tools of a server are allowed, its time, or whether it may be called")
+)
+
+const remove = Command.make("remove", { server }, ({ server }) =>
+  inProject((access) =>
+    Effect.gen(function* () {
+      const screen = yield* Screen
+      const { id, name } = yield* find(access, server)
+      yield* access.client.mcpServers.remove({ params: { ...access.params, mcpServerId: id } })
+      yield* printOr({ removed: id }, screen.print(`The MCP server ${name} is removed.`))
+    })
+  )
+).pipe(Command.withDescription("Remove a server; nobody calls it any more"))
+
+export const mcpServersCommand = Command.make("mcp-servers").pipe(
+  Command.withDescription("Give agents tools of other MCP servers"),
+  Command.withSubcommands([list, show, add, refresh, set, remove])
+)

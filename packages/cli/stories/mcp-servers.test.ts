@@ -1,0 +1,68 @@
+/**
+ * Foreign MCP servers by the command line: added, looked at, called by an agent, changed and removed.
+ */
+import { join } from "node:path"
+import { NodeServices } from "@effect/platform-node"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { freshDatabase } from "../../server/testing/fresh-database.ts"
+import { outcomesOf } from "../../server/testing/mcp-runs.ts"
+import { newDiary } from "../../server/testing/mcp-words.ts"
+import { newProject, startServer } from "../../server/testing/platform.ts"
+import { invokeWith } from "../testing/invoke.ts"
+
+const script = join(import.meta.dirname, "../../server/testing/mcp-stdio-server.ts")
+
+describe("Requirement: tropism mcp-servers", () => {
+  it.live("adds a program, allows its tools one by one, refreshes and removes it", () =>
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      const story = yield* newProject(yield* startServer(access), access)
+      const diary = yield* newDiary
+      const tropism = (...args: ReadonlyArray<string>) =>
+        invokeWith({ TROPISM_TOKEN: story.token }, "mcp-servers", "--url", story.url, ...args)
+      expect((yield* tropism("list")).out.join()).toContain("has no MCP server")
+
+      const flags = ["--env", `CALLS=${diary.calls}`, "--env", `OVERLAY=${diary.overlay}`, "--allow", "look*"]
+      const made = yield* tropism("add", "shop", ...flags, "--", process.execPath, script)
+      expect([made.exitCode, made.error]).toEqual([0, ""])
+      expect(made.out.join("\n")).toMatch(/\+ shop__lookup {2}Looks a word up\.\n- shop__charge/)
+      expect((yield* tropism("list")).out.join("\n")).toMatch(/shop +1 of 9 +pinned/)
+      const [call] = yield* outcomesOf(story, [{ tool: "shop__lookup", arguments: { word: "fig" } }])
+      expect(call).toMatchObject({ status: "completed" })
+
+      yield* tropism("set", "shop", "--allow", "charge", "--idempotent", "charge", "--timeout", "900")
+      const shown = JSON.parse((yield* tropism("show", "shop", "--json")).out.join("\n"))
+      expect(shown).toMatchObject({
+        allowedTools: ["charge"],
+        idempotentTools: ["charge"],
+        callTimeoutMs: 900,
+        enabled: true
+      })
+      yield* diary.say({ gift: { description: "Gives." } })
+      expect((yield* tropism("refresh", "shop")).out.join("\n")).toContain("- shop__gift  Gives.")
+      expect((yield* tropism("set", "shop", "--no-enabled")).out.join("\n")).toContain("disabled")
+      expect((yield* tropism("refresh", "shop")).error).toContain("enable it first")
+      expect((yield* tropism("remove", "shop")).exitCode).toBe(0)
+      expect((yield* tropism("show", "shop")).error).toContain('There is no MCP server "shop"')
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("names secrets and does not take them", () =>
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      const story = yield* newProject(yield* startServer(access), access)
+      const add = (...args: ReadonlyArray<string>) =>
+        invokeWith({ TROPISM_TOKEN: story.token }, "mcp-servers", "add", "crm", "--url", story.url, ...args)
+      const address = ["-a", "http://127.0.0.1:9/mcp", "--header"]
+      expect((yield* add(...address, "Authorization=Bearer abc")).error).toContain("looks like a secret")
+      expect((yield* add(...address, "nonsense")).error).toContain("NAME=value")
+      expect((yield* add()).error).toContain("one of the two")
+      const named = yield* add(...address, "Authorization=Bearer secret:TROPISM_SECRET_CRM", "--json")
+      expect(JSON.parse(named.out.join("\n"))).toMatchObject({
+        transport: { headers: { Authorization: { secret: "TROPISM_SECRET_CRM", prefix: "Bearer " } } },
+        lastError: expect.stringContaining("TROPISM_SECRET_CRM")
+      })
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
