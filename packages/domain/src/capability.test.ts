@@ -13,7 +13,8 @@ import {
   choosesToSuggest,
   denies,
   ExecutionMode,
-  type HybridPolicy
+  type HybridPolicy,
+  narrow
 } from "./capability.ts"
 
 const flagOf: Readonly<Record<ChangeKind, Exclude<keyof Capabilities, "allowedObjectTypes">>> = {
@@ -157,5 +158,87 @@ describe("Capabilities", () => {
     expect(isValid({ canDeleteObjects: null, allowedObjectTypes: null })).toBe(true)
     expect(isValid({ allowedObjectTypes: ["not a type"] })).toBe(false)
     expect(isValid({ canDeleteObjects: "false" })).toBe(false)
+  })
+})
+
+describe("narrow", () => {
+  const powers = (
+    executionMode: typeof ExecutionMode.Type,
+    capabilities: Capabilities | null = null,
+    hybridPolicy: HybridPolicy | null = null
+  ) => ({ executionMode, capabilities, hybridPolicy })
+
+  it.each([
+    ["suggest", "suggest", "suggest"],
+    ["suggest", "hybrid", "suggest"],
+    ["suggest", "execute", "suggest"],
+    ["hybrid", "suggest", "suggest"],
+    ["hybrid", "hybrid", "hybrid"],
+    ["hybrid", "execute", "hybrid"],
+    ["execute", "suggest", "suggest"],
+    ["execute", "hybrid", "hybrid"],
+    ["execute", "execute", "execute"]
+  ] as const)("%s below %s is %s", (own, above, both) => {
+    expect(narrow(powers(own), powers(above)).executionMode).toBe(both)
+  })
+
+  it.each<readonly [HybridPolicy | null, HybridPolicy | null, number, ReadonlyArray<ChangeKind>]>([
+    [null, null, 0.8, ["delete"]],
+    [{ confidenceThreshold: 0.5 }, null, 0.8, ["delete"]],
+    [null, { confidenceThreshold: 0.9 }, 0.9, ["delete"]],
+    [{ confidenceThreshold: 0.95, alwaysSuggest: [] }, { confidenceThreshold: 0.9 }, 0.95, ["delete"]],
+    [{ alwaysSuggest: ["create"] }, { alwaysSuggest: ["update"] }, 0.8, ["create", "update"]],
+    [{ alwaysSuggest: [] }, { alwaysSuggest: [] }, 0.8, []]
+  ])(
+    "of two hybrid policies %j and %j takes the higher threshold and all that either suggests",
+    (own, above, threshold, always) => {
+      const both = narrow(powers("hybrid", null, own), powers("hybrid", null, above))
+      for (const kind of kinds) {
+        const suggests = (confidence: number) =>
+          choosesToSuggest(both.executionMode, both.hybridPolicy, kind, { confidence, suggest: false })
+        expect([kind, suggests(threshold), suggests(threshold - 0.01)]).toEqual([
+          kind,
+          always.includes(kind),
+          true
+        ])
+      }
+    }
+  )
+
+  it("keeps the policy of the one that is hybrid", () => {
+    const policy = { confidenceThreshold: 0.3 }
+    expect(narrow(powers("hybrid", null, policy), powers("execute")).hybridPolicy).toBe(policy)
+    expect(narrow(powers("execute"), powers("hybrid", null, policy)).hybridPolicy).toBe(policy)
+  })
+
+  const some: ReadonlyArray<Capabilities | null> = [
+    null,
+    {},
+    ...flags.map((flag) => ({ [flag]: false })),
+    { canCreateObjects: true, canDeleteObjects: false },
+    { allowedObjectTypes: null },
+    { allowedObjectTypes: [] },
+    { allowedObjectTypes: ["Person"] },
+    { allowedObjectTypes: ["Person", "Note"], canUpdateObjects: false },
+    { allowedObjectTypes: ["Note"] }
+  ]
+
+  it("permits exactly what both permit, whatever the change touches", () => {
+    const touched = [["Person"], ["Note"], ["Person", "Note"], ["Other"]]
+    for (const own of some)
+      for (const above of some)
+        for (const kind of kinds)
+          for (const types of touched) {
+            const both = narrow(powers("execute", own), powers("execute", above))
+            const isDenied =
+              denies(own, kind, types) !== undefined || denies(above, kind, types) !== undefined
+            expect([own, above, kind, types, denies(both.capabilities, kind, types) !== undefined]).toEqual([
+              own,
+              above,
+              kind,
+              types,
+              isDenied
+            ])
+          }
   })
 })

@@ -35,20 +35,18 @@ const matrix: ReadonlyArray<Cell> = rows.flatMap(([writer, ...outcomes]) =>
   outcomes.map((outcome, index) => ({ ignoreSelf: index < 2, ignoreAgent: index % 2 === 0, writer, outcome }))
 )
 
-/** The cells whose writer exists; the others join with sub-agents. */
-const cells = matrix.filter(({ writer }) => writer !== "its sub-agent")
-const cellsThatJoinWithSubAgents = matrix.filter(({ writer }) => writer === "its sub-agent")
-
 const note = { tool: "create_object", arguments: { type: "Note", properties: {} } }
 
-/** An agent that looks at Notes, makes one when there is a Start and suggests one when there is a Wish. */
+/** An agent that looks at Notes, makes one when there is a Start, suggests one when there is a Wish and lets another make one when there is a Call. */
 const subjectOf = (story: Story, { ignoreAgent, ignoreSelf }: Cell) =>
   story.post(
     "/agents",
     watcher({
       name: "subject",
+      tools: ["graph.*", "run.*"],
+      subAgents: ["helper"],
       reactionConfig: {
-        objectTypes: ["Note", "Start", "Wish"],
+        objectTypes: ["Note", "Start", "Wish", "Call"],
         events: ["created"],
         ignoreSelfTriggered: ignoreSelf,
         ignoreAgentTriggered: ignoreAgent
@@ -58,6 +56,10 @@ const subjectOf = (story: Story, { ignoreAgent, ignoreSelf }: Cell) =>
         {
           when: 'step == 0 and input.event.objectType == "Wish"',
           calls: [{ ...note, arguments: { ...note.arguments, suggest: true } }]
+        },
+        {
+          when: 'step == 0 and input.event.objectType == "Call"',
+          calls: [{ tool: "spawn_agent", arguments: { agent: "helper", task: "Make a Note." } }]
         },
         { say: "Seen." }
       ])
@@ -76,7 +78,12 @@ const write = Effect.fnUntraced(function* (story: Story, writer: Writer) {
       const agent = yield* story.post("/agents", watcher(other))
       return yield* story.post(`/agents/${agent.id}/trigger`)
     }
-    default: {
+    case "its sub-agent": {
+      const helper = { name: "helper", triggerType: "manual", reactionConfig: null, model: calling(note) }
+      yield* story.post("/agents", watcher(helper))
+      return yield* make(story, "Call")
+    }
+    case "its approved suggestion": {
       yield* make(story, "Wish")
       const [task] = yield* suggestionsOf(story, 1)
       return yield* approve(story, task)
@@ -94,7 +101,7 @@ const isNote = (event: Json): boolean => event.objectType === "Note"
 
 layer(SharedServer.layer)((it) => {
   describe("Risk: infinite loops from agent changes", () => {
-    for (const cell of cells) {
+    for (const cell of matrix) {
       const { ignoreAgent, ignoreSelf, outcome, writer } = cell
       it.effect(
         `S001-K01 ignoreSelfTriggered ${ignoreSelf}, ignoreAgentTriggered ${ignoreAgent}: a change by ${writer} is ${outcome}`,
@@ -106,7 +113,11 @@ layer(SharedServer.layer)((it) => {
             const event = yield* noteEventOf(story)
             const own = { actorType: "agent", actorId: subject.id }
             if (writer === "a user") expect(event.actorType).toBe("user")
-            else if (writer === "another agent") expect(event).not.toMatchObject(own)
+            else if (writer === "another agent" || writer === "its sub-agent")
+              expect(event).toMatchObject({
+                actorType: "agent",
+                actorId: expect.not.stringMatching(subject.id)
+              })
             else expect(event).toMatchObject(own)
             expect(event.approvedBy === null).toBe(writer !== "its approved suggestion")
 
@@ -118,23 +129,20 @@ layer(SharedServer.layer)((it) => {
               outcome: isWoken ? "woke" : "refused",
               rule: isWoken ? null : outcome
             })
-            // One more run where it was woken: a Start, a Wish and a Note of a user have one each.
+            // One more run where it was woken: a Start, a Wish, a Call and a Note of a user have one each.
             const runs = (writer === "a user" || writer === "another agent" ? 0 : 1) + (isWoken ? 1 : 0)
             expect(yield* endedRuns(story, subject, runs)).toHaveLength(runs)
           })
       )
     }
 
-    it.effect(
-      "S001-K01 the matrix has twenty cells, of which those of a sub-agent join with sub-agents",
-      () =>
-        Effect.sync(() => {
-          expect([matrix.length, cells.length, cellsThatJoinWithSubAgents.length]).toEqual([20, 16, 4])
-          const keys = matrix.map(
-            ({ ignoreAgent, ignoreSelf, writer }) => `${ignoreSelf} ${ignoreAgent} ${writer}`
-          )
-          expect(new Set(keys).size).toBe(20)
-        })
+    it.effect("S001-K01 the matrix has twenty cells", () =>
+      Effect.sync(() => {
+        const keys = matrix.map(
+          ({ ignoreAgent, ignoreSelf, writer }) => `${ignoreSelf} ${ignoreAgent} ${writer}`
+        )
+        expect(new Set(keys).size).toBe(20)
+      })
     )
   })
 })
