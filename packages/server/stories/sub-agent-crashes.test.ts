@@ -1,0 +1,155 @@
+/**
+ * Wherever an attempt dies, of the run that hands over or of its sub-agent: the task is done once, and told once.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import type { CrashPointName } from "../src/crash-point.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { freezingServer } from "../testing/frozen-attempts.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { type Json, newProject, scripted, startServer, type Story, storyIn } from "../testing/platform.ts"
+import {
+  begin,
+  boss,
+  childrenOf,
+  childrenWhen,
+  eventsOf,
+  isEnded,
+  isWaiting,
+  reportsOf,
+  runWhen,
+  saysAfter,
+  spawning,
+  spawnsOf,
+  worker
+} from "../testing/sub-agent-words.ts"
+import { make } from "../testing/story-words.ts"
+
+/** A helper that makes one Note and says so. */
+const noteMaker = scripted([
+  { when: "step == 0", calls: [{ tool: "create_object", arguments: { type: "Note", properties: {} } }] },
+  { say: "Noted." }
+])
+
+/** Where an attempt dies: the place, and which passing of it while one run hands one task over. */
+const deaths: ReadonlyArray<readonly [CrashPointName, number, string]> = [
+  ["run.afterClaim", 1, "the parent"],
+  ["run.beforeModel", 1, "the parent"],
+  ["run.afterStep", 1, "the parent"],
+  ["run.afterSpawn", 1, "the parent, before the spawn is committed"],
+  ["tool.beforeCommit", 1, "the parent, before the spawn is committed"],
+  ["tool.afterCommit", 1, "the parent, after the spawn is committed"],
+  ["run.afterWait", 1, "the parent, at rest"],
+  ["run.afterReport", 1, "the child, before its end and report are committed"],
+  ["run.afterComplete", 1, "the child, after its end and report are committed"],
+  ["run.afterModel", 4, "the parent, with the report read"]
+]
+
+/** Everything that must be so, once, after the task is through. */
+const expectOnce = Effect.fnUntraced(function* (story: Story, run: Json) {
+  expect(run).toMatchObject({ status: "completed", stepCount: 2 })
+  const [child, ...others] = yield* childrenOf(story, run)
+  expect(others).toEqual([])
+  expect(child).toMatchObject({
+    status: "completed",
+    summary: expect.stringContaining("Noted."),
+    stepCount: 2
+  })
+  expect(reportsOf(run)).toMatchObject([{ result: { runId: child.id, summary: "Noted." }, isError: false }])
+  expect(yield* spawnsOf(story, run)).toMatchObject([{ status: "completed" }])
+  const outcomes = (yield* eventsOf(story, run)).filter(({ type }) => type === "ToolCallCompletedEvent")
+  expect(outcomes).toHaveLength(1)
+  expect((yield* story.get("/objects?type=Note")).items).toHaveLength(1)
+})
+
+describe("A task that is handed over", () => {
+  it.live(
+    "is done once and told once, wherever an attempt dies, and whoever was dead writes nothing when it wakes up",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const access = yield* freshDatabase
+          const { doors, freeze, thaw } = yield* freezingServer(access)
+          for (const [place, passing] of deaths) {
+            const story = yield* newProject(doors, access)
+            yield* story.post("/agents", worker("helper", noteMaker))
+            const agent = yield* boss(story, [spawning("helper")])
+            const dead = yield* Effect.forkChild(freeze(place, passing))
+            const run = yield* begin(story, agent)
+            yield* Fiber.join(dead)
+            const ended = yield* runWhen(story, run, isEnded)
+            yield* expectOnce(story, ended)
+            const logs = yield* Effect.forEach([run, ...(yield* childrenOf(story, run))], (each) =>
+              eventsOf(story, each)
+            )
+            yield* thaw
+            // Another run shows that the server goes on, and what woke up has had its turn.
+            yield* make(story, "Thing")
+            yield* runWhen(
+              story,
+              yield* begin(story, yield* story.post("/agents", worker("later", saysAfter(0)))),
+              isEnded
+            )
+            expect(
+              yield* Effect.forEach([run, ...(yield* childrenOf(story, run))], (each) =>
+                eventsOf(story, each)
+              )
+            ).toEqual(logs)
+          }
+        })
+      ),
+    120_000
+  )
+
+  it.live("goes on at another server when the first one stops in the middle", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const access = yield* freshDatabase
+        const { projectId, run } = yield* Effect.scoped(
+          Effect.gen(function* () {
+            const story = yield* newProject(yield* startServer(access), access)
+            yield* story.post("/agents", worker("helper", saysAfter(300, "Noted.")))
+            const started = yield* begin(story, yield* boss(story, [spawning("helper")]))
+            yield* runWhen(story, started, isWaiting)
+            yield* childrenWhen(story, started, 1, ({ status }) => status === "running")
+            return { projectId: story.projectId, run: started }
+          })
+        )
+        const story = storyIn(yield* startServer(access), access, projectId)
+        const ended = yield* runWhen(story, run, isEnded)
+        expect(reportsOf(ended)).toMatchObject([{ result: { status: "completed", summary: "Noted." } }])
+        const [child] = yield* childrenOf(story, run)
+        expect(child).toMatchObject({ status: "completed", attempt: 1 })
+      })
+    )
+  )
+
+  it.live("is worked on by two servers side by side, each task by one of them", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const access = yield* freshDatabase
+        const story = yield* newProject(yield* startServer(access), access)
+        yield* startServer(access)
+        yield* story.post("/agents", worker("helper", saysAfter(1_500, "Noted.")))
+        const tasks = Array.from({ length: 20 }, (_, index) => spawning("helper", { task: `Task ${index}` }))
+        const agent = yield* boss(story, tasks)
+        const runs = yield* Effect.forEach([1, 2], () => begin(story, agent))
+        for (const run of runs) {
+          const ended = yield* runWhen(story, run, isEnded)
+          expect(reportsOf(ended).map(({ result }) => result.summary)).toEqual(tasks.map(() => "Noted."))
+          const children = yield* childrenOf(story, run)
+          expect(new Set(children.map(({ trigger }) => trigger.input.task)).size).toBe(20)
+          expect(children.map(({ attempt, stepCount }) => [attempt, stepCount])).toEqual(
+            tasks.map(() => [1, 1])
+          )
+        }
+        // Forty at once are more than one server takes.
+        const workers = yield* ask(
+          access,
+          "select distinct worker_id from kb.agent_runs where parent_run_id is not null"
+        )
+        expect(workers).toHaveLength(2)
+      })
+    )
+  )
+})
