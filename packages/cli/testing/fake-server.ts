@@ -10,6 +10,7 @@ import { type AppliedAgent, type ApplyInput, definitionOf } from "@tropism/domai
 import type { GraphEvent } from "@tropism/domain/graph"
 import type { Stop } from "@tropism/domain/kill-switch"
 import { diffJson } from "@tropism/domain/json-diff"
+import type { RunStep } from "@tropism/domain/model-call"
 import type { Run } from "@tropism/domain/run"
 import { isQuestion, type Task } from "@tropism/domain/task"
 import { UserId } from "@tropism/domain/ids"
@@ -20,6 +21,8 @@ export interface FakeState {
   projects: Array<Project>
   agents: Array<Agent>
   runs: Array<Run>
+  /** The steps of every run. */
+  steps: Array<RunStep>
   tasks: Array<Task>
   events: Array<GraphEvent>
   /** What the import answers, line by line; a text that is no line breaks the stream off. */
@@ -72,6 +75,7 @@ const emptyState = (): FakeState => ({
   projects: [{ id: id("project", 1), name: "Demo", createdAt: at(0) }],
   agents: [],
   runs: [],
+  steps: [],
   tasks: [],
   events: [],
   importLines: [],
@@ -200,6 +204,7 @@ const routeById = (state: FakeState, line: string, query: URLSearchParams, body:
         ? Response.json({ ...run, status: "queued", pauseReason: null })
         : problem(409, `The run is ${run.status} already`, { reason: "state" })
     if (method === "POST" && verb === "answer") return answerQuestion(state, run, body)
+    if (verb === "steps") return page(state.steps, query)
     return verb === undefined ? Response.json(run) : page([], query)
   }
   if (kind === "chains") return Response.json(chainOf(state, key, query))

@@ -1,6 +1,7 @@
 /**
  * `tropism runs`, `run` and `explain`: what is asked for, what is printed, how it ends.
  */
+import type { RunStep } from "@tropism/domain/model-call"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { fakeServer } from "../../testing/fake-server.ts"
@@ -58,6 +59,57 @@ describe("tropism runs", () => {
       const { out } = yield* invoke(server, "runs", "show", id("run", 1))
       expect(out).toContain("Status   completed")
       expect((yield* invoke(server, "runs", "show", id("run", 9))).error).toBe("Not found.")
+    })
+  )
+
+  it.live("shows the steps of a run that is at work, with their calls and cost, and what it is at now", () =>
+    Effect.gen(function* () {
+      const step: RunStep = {
+        number: 1,
+        model: "openai:gpt-4o",
+        modelCalls: [1, 2],
+        status: "answered",
+        error: null,
+        text: "",
+        usage: { inputTokens: 1_200, outputTokens: 34 },
+        costUsd: 0.0042,
+        startedAt: "2026-11-20T12:00:00.000Z",
+        modelMs: 1_500,
+        toolCalls: [
+          {
+            callId: "a",
+            tool: "get_object",
+            status: "failed",
+            startedAt: null,
+            completedAt: null,
+            durationMs: null
+          },
+          {
+            callId: "b",
+            tool: "create_object",
+            status: "pending",
+            startedAt: null,
+            completedAt: null,
+            durationMs: null
+          }
+        ]
+      }
+      const server = yield* fakeServer({ runs: [run(1, { status: "running" })], steps: [step] })
+      const { out } = yield* invoke(server, "runs", "show", id("run", 1))
+      for (const part of [
+        "openai:gpt-4o (try 2)",
+        "1200+34",
+        "$0.0042",
+        "get_object (failed), create_object (pending)",
+        "Now: create_object is at work"
+      ])
+        expect(out.join("\n")).toContain(part)
+      const json = JSON.parse((yield* invoke(server, "runs", "show", id("run", 1), "--json")).out.join("\n"))
+      expect(json.steps).toEqual([step])
+      server.state.steps = [{ ...step, toolCalls: [] }]
+      expect((yield* invoke(server, "runs", "show", id("run", 1))).out).toContain(
+        "Now: the model is being asked"
+      )
     })
   )
 

@@ -9,6 +9,7 @@ import { findAgent } from "../agents-by-name.ts"
 import { inProject, readPages } from "../access.ts"
 import { contextEventName, contextEventText, runAgentText, triggerText } from "../event-text.ts"
 import { type Fact, printFacts, printOr, printRecords } from "../print-records.ts"
+import { renderSteps } from "../step-table.ts"
 import { type Paint, paintState } from "../terminal/paint.ts"
 import { Screen } from "../terminal/screen.ts"
 import { renderTable } from "../terminal/table.ts"
@@ -91,12 +92,16 @@ const show = Command.make("show", { run: runArgument }, (input) =>
       const run = yield* access.client.runs.get({ params })
       const events = yield* readPages((query) => access.client.runs.events({ params, query }), Infinity)
       const toolCalls = yield* readPages((query) => access.client.runs.toolCalls({ params, query }), Infinity)
+      const steps = yield* readPages((query) => access.client.runRecords.steps({ params, query }), Infinity)
       // Lists are newest first and a log is read from its beginning; ids say the order either way.
       const log = events.items.toSorted((a, b) => numberOf(a.id) - numberOf(b.id))
       yield* printOr(
-        { run, events: log, toolCalls: toolCalls.items },
+        { run, steps: steps.items, events: log, toolCalls: toolCalls.items },
         Effect.gen(function* () {
           yield* printFacts(runFacts(run, toolCalls.items.length, screen.paint))
+          const table = { paint: screen.paint, width: yield* screen.width }
+          const told = renderSteps(run, steps.items, table)
+          if (told.length > 0) yield* screen.print("", ...told)
           if (log.length === 0) return
           yield* screen.print(
             "",
@@ -117,14 +122,14 @@ const show = Command.make("show", { run: runArgument }, (input) =>
                 { title: "EVENT", cell: (event) => contextEventName(event.type) },
                 { title: "WHAT", shrinks: "end", cell: contextEventText }
               ],
-              { paint: screen.paint, width: yield* screen.width }
+              table
             )
           )
         })
       )
     })
   )
-).pipe(Command.withDescription("Show one run: its trigger, its log and what it cost"))
+).pipe(Command.withDescription("Show one run: its steps, its log and what it cost"))
 
 const cancel = Command.make("cancel", { run: runArgument }, (input) =>
   inProject((access) =>
