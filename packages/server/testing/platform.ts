@@ -47,7 +47,8 @@ export interface Story extends Doors {
   readonly access: PostgresAccess
 }
 
-const token = "a-token-for-stories"
+/** The admin's token on every server of a story. */
+export const storyToken = "a-token-for-stories"
 
 /** Starts the server on a database of its own, until the scope ends; what it logs goes to the loggers given. */
 export const startServer = Effect.fn("startServer")(function* (
@@ -60,7 +61,7 @@ export const startServer = Effect.fn("startServer")(function* (
     host: "127.0.0.1",
     port: 0,
     dataFolder: "/nonexistent",
-    token: Redacted.make(token),
+    token: Redacted.make(storyToken),
     consoleFolder,
     onReady: (info) => Effect.asVoid(Deferred.succeed(ready, info))
   }).pipe(
@@ -73,16 +74,17 @@ export const startServer = Effect.fn("startServer")(function* (
   return doorsAt(url, loginLink)
 })
 
-const doorsAt = (url: string, loginLink: string): Doors => ({
+/** The doors of a server that runs somewhere. */
+export const doorsAt = (url: string, loginLink: string): Doors => ({
   url,
-  token,
+  token: storyToken,
   loginLink,
   send: (method, path, body, headers = {}) =>
     Effect.promise(() =>
       fetch(url + path, {
         method,
         headers: {
-          authorization: `Bearer ${token}`,
+          authorization: `Bearer ${storyToken}`,
           ...(body === undefined ? {} : { "content-type": "application/json" }),
           ...headers
         },

@@ -1,0 +1,60 @@
+/**
+ * The server as a program that kills itself where it is told: `bun mortal-server.ts`.
+ *
+ * `ACCESS` says how its database is reached. It says its address in one line,
+ * and each crash point that it passes in another. A line of JSON on its input,
+ * `{name, passing}`, lets it die as by `kill -9` the n-th time that it passes that
+ * point from then on. It ends when its input does, so that it does not outlive a
+ * test run that is killed.
+ */
+import { writeSync } from "node:fs"
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Effect, Logger, Redacted } from "effect"
+import { CrashPoint } from "../src/crash-point.ts"
+import { serveOn } from "../src/main.ts"
+
+const { ownerUrl, serverUrl, token, version } = JSON.parse(process.env["ACCESS"] ?? "{}")
+
+/** Written before anything else happens: what a process that dies had in mind to say is lost. */
+const say = (line: object) => writeSync(1, `${JSON.stringify(line)}\n`)
+
+let fate: { readonly name: string; passing: number } | undefined
+
+process.stdin.on("data", (line: Buffer) => {
+  fate = JSON.parse(line.toString("utf8"))
+  say({ armed: true })
+})
+process.stdin.once("close", () => process.kill(process.pid, "SIGKILL"))
+
+const hit = (name: string) =>
+  Effect.suspend(() => {
+    say({ passed: name })
+    if (fate?.name !== name) return Effect.void
+    fate.passing -= 1
+    if (fate.passing > 0) return Effect.void
+    process.kill(process.pid, "SIGKILL")
+    return Effect.never
+  })
+
+const program = serveOn(
+  {
+    ownerUrl: Redacted.make(ownerUrl),
+    serverUrl: Redacted.make(serverUrl),
+    serverStartupParameters: {},
+    embedded: true,
+    version
+  },
+  {
+    host: "127.0.0.1",
+    port: 0,
+    dataFolder: "/nonexistent",
+    token: Redacted.make(token),
+    onReady: ({ loginLink, url }) => Effect.sync(() => say({ url, loginLink }))
+  }
+).pipe(
+  Effect.provideService(CrashPoint, { hit }),
+  Effect.scoped,
+  Effect.provide([NodeServices.layer, Logger.layer([])])
+)
+
+NodeRuntime.runMain(program)
