@@ -3,12 +3,12 @@
  */
 import { hostname } from "node:os"
 import { describe, expect, layer } from "@effect/vitest"
-import { ConfigProvider, Effect, Layer } from "effect"
+import { ConfigProvider, Effect, Fiber, Layer } from "effect"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { outcomesOf } from "../testing/mcp-runs.ts"
 import { addServer, httpServer, newDiary, program } from "../testing/mcp-words.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { type Json, newProject, startServer } from "../testing/platform.ts"
+import { eventually, type Json, newProject, startServer } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 
@@ -126,23 +126,31 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
       })
     )
 
-    it.effect("changed by two at once is changed by one, and the other is told", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const diary = yield* newDiary
-        const { id } = yield* addServer(story, program(diary))
-        const answers = yield* Effect.forEach(
-          Array.from({ length: 12 }, (_, index) => index),
-          (index) => story.ask("PATCH", `/mcp-servers/${id}`, { callTimeoutMs: 1_000 + index }),
-          { concurrency: 12 }
-        )
-        for (const answer of answers.filter(({ status }) => status !== 200)) {
-          expectProblem(answer, 409)
-          expect(answer.body.reason).toBe("version")
-        }
-        const won = answers.filter(({ status }) => status === 200).map(({ body }) => body.callTimeoutMs)
-        expect(won).toContain((yield* story.get(`/mcp-servers/${id}`)).callTimeoutMs)
-      })
+    it.effect(
+      "changed by somebody while another looks at it is not changed back, and the other is told",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const [diary, other] = [yield* newDiary, yield* newDiary]
+          const { id } = yield* addServer(story, program(diary))
+          const slow = yield* Effect.forkChild(
+            story.ask("PATCH", `/mcp-servers/${id}`, { transport: program(other, { MODE: "silent" }) })
+          )
+          yield* eventually(other.started, (pids) => pids.length === 1)
+          yield* story.patch(`/mcp-servers/${id}`, { allowedTools: [] })
+          // It is started a second time, without the question that it seems to have died of.
+          for (const count of [1, 2]) {
+            const pids = yield* eventually(other.started, (all) => all.length === count)
+            process.kill(pids.at(-1) ?? Number.NaN, "SIGKILL")
+          }
+          const late = yield* Fiber.join(slow)
+          expectProblem(late, 409)
+          expect(late.body.reason).toBe("version")
+          expect(yield* story.get(`/mcp-servers/${id}`)).toMatchObject({
+            allowedTools: [],
+            transport: program(diary)
+          })
+        })
     )
   })
 
