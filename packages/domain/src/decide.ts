@@ -70,7 +70,9 @@ export const decide = (input: DecisionInput): Decision => {
   if (ownTurnNumber !== context.currentTurnNumber)
     return { type: "interruptTurn", turnNumber: context.currentTurnNumber }
   const stopped = isOwnRun ? Option.getOrUndefined(context.run.softStop) : undefined
-  if (isTimeUp && stopped === undefined) return { type: "softStop", reason: "timeout" }
+  // An answer that is complete ends its turn, however late it came.
+  const isComplete = context.isAnswered && context.pendingCalls.length === 0
+  if (isTimeUp && stopped === undefined && !isComplete) return { type: "softStop", reason: "timeout" }
   if (context.pendingCalls.length > 0) return withCalls(input, isOwnRun, stopped !== undefined)
   if (stopped) {
     const isAnswered = context.run.steps > stopped.steps

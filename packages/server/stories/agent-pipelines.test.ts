@@ -381,7 +381,12 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
             true,
             true
           ])
-          expect(toolsOf(last)).toEqual([])
+          // The tools stay named, for the conversation has calls of them; none may be called any more.
+          expect([first, second, last].map((request) => request.tool_choice)).toEqual([
+            "auto",
+            "auto",
+            "none"
+          ])
           expect(first.messages.concat(second.messages).filter(isStop)).toEqual([])
           expect(last.messages.filter(isStop)).toHaveLength(1)
           expect(last.messages.at(-1)).toSatisfy(isStop)

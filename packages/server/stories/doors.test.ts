@@ -274,6 +274,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           ["events", theirEvent.id],
           ["contexts", "theirs"],
           ["imports", theirImport],
+          ["attachments", "0".repeat(64)],
+          ["mcp-servers", nobody],
           ["tasks", nobody]
         ])
         // A webhook's own door answers 401 for all of it: webhooks.test.ts.
@@ -344,6 +346,7 @@ const bodies = new Map<string, Json>([
   ["POST agents/{agentId}/batch-trigger", { objectIds: ["00000000-0000-7000-8000-000000000000"] }],
   ["POST agents/{agentId}/webhooks", {}],
   ["POST agents/{agentId}/webhooks/{webhookId}/rotate", {}],
+  ["POST contexts/{name}/fork", { name: "another" }],
   ["POST contexts/{name}/events", { type: "UserMessageEvent", content: "Hello" }],
   ["POST tasks/{taskId}/approve", {}],
   ["POST tasks/{taskId}/reject", {}]

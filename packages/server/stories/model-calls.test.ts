@@ -76,7 +76,7 @@ describe("Model calls on record", () => {
             expect(exchange.request.parameters).toEqual({
               temperature: body.temperature,
               maxOutputTokens: body.max_tokens,
-              toolChoice: "auto"
+              toolChoice: body.tool_choice
             })
           }
           expect(
@@ -110,7 +110,10 @@ describe("Model calls on record", () => {
             usage: { inputTokens: 11, outputTokens: 7 },
             response: { text: "So far: one note.", toolCalls: [] }
           })
-          expect(exchanges[5]?.request.tools).toEqual([])
+          expect(exchanges.map(({ request }) => request.parameters.toolChoice)).toEqual([
+            ...Array.from({ length: 5 }, () => "auto"),
+            "none"
+          ])
           expect(exchanges[5]?.request.messages.at(-1).role).toBe("system")
           expect(JSON.stringify(exchanges)).not.toContain(modelKey)
         })

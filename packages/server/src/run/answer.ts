@@ -35,12 +35,18 @@ export interface Listener {
   readonly tried: (each: ModelTry) => void
 }
 
+/** The tools that a model is shown, and whether it may call any. */
+export interface Offer {
+  readonly tools: ReadonlyArray<OfferedTool>
+  readonly mayCall: boolean
+}
+
 /** One model request with the messages of a context. */
 export const askModel = Effect.fn("askModel")(function* (
   model: ResolvedModel,
   { contextName: name, id: runId, projectId }: Pick<ClaimedRun, "id" | "projectId" | "contextName">,
   context: ReducedContext,
-  tools: ReadonlyArray<OfferedTool>,
+  { mayCall, tools }: Offer,
   { heard, tried }: Listener
 ): Effect.fn.Return<Answer, ModelFailure, Contexts> {
   const contexts = yield* Contexts
@@ -63,6 +69,7 @@ export const askModel = Effect.fn("askModel")(function* (
   const parts = model.request({
     messages: context.messages,
     tools,
+    toolChoice: mayCall ? "auto" : "none",
     tried,
     step: context.run.id === runId ? context.run.steps : 0,
     ...(timeoutMs === undefined ? {} : { timeoutMs })

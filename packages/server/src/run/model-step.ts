@@ -15,7 +15,7 @@ import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
 import type { ModelTry, OfferedTool } from "../model/model-request.ts"
-import { type Answer, askModel, type Listener } from "./answer.ts"
+import { type Answer, askModel, type Listener, type Offer } from "./answer.ts"
 import { type Bench, decideNow, graceEndOf } from "./bench.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { type Closing, closingEvents, lastWordsOf } from "./closing.ts"
@@ -51,12 +51,13 @@ export const makeModelStep = Effect.gen(function* () {
     }
     yield* CrashPoint.hit("run.beforeModel")
     const partial = yield* makePartialText((text) => runs.keepPartial(run, text))
-    const offered = withTools ? tools.offered : noTools
+    // A model that has called tools is shown them to the end: some providers refuse calls of tools that nobody names.
+    const offer: Offer = { tools: tools.offered, mayCall: withTools }
     const tries: Array<ModelTry> = []
-    const step = stepOf(run, context, offered, tries)
+    const step = stepOf(run, context, tools.offered, tries)
     const listener: Listener = { heard: partial.heard, tried: (each) => tries.push(each) }
     const messages = yield* withFiles(run.projectId, context.messages)
-    const asked = askModel(model, run, { ...context, messages }, offered, listener).pipe(
+    const asked = askModel(model, run, { ...context, messages }, offer, listener).pipe(
       Effect.provideService(Contexts, contexts),
       Effect.tapError(() => modelCalls.keepUnanswered(step)),
       Effect.raceFirst(partial.keep)
@@ -129,9 +130,6 @@ export const makeModelStep = Effect.gen(function* () {
 
   return { requestModel }
 })
-
-/** One and the same list, so that it is known again. */
-const noTools: ReadonlyArray<OfferedTool> = []
 
 /** The request that is about to be made; its tries join while it is. */
 const stepOf = (
