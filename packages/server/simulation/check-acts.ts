@@ -76,7 +76,8 @@ const callsRecorded: Checker = ({ contextEvents, calls }) => {
 }
 
 /** What an agent did or suggested has a call on record that decided so, and the other way round. */
-const effectsRecorded: Checker = ({ calls, events, tasks }) => {
+const effectsRecorded: Checker = ({ calls, events, tasks: all }) => {
+  const tasks = all.filter(({ type }) => type !== "question")
   const callById = new Map(calls.map((call) => [call.id, call]))
   const done = events.filter((event) => event.actorType === "agent" && event.taskId === null)
   const doneBy = Map.groupBy(done, (event) => event.toolCallId)

@@ -3,16 +3,18 @@
  */
 import { type Checker, isAskedFor, type Remains, unless } from "./remains.ts"
 
-/** How many runs the events of each chain have led to; a run for events of several chains counts in each. */
+/** How many runs the events of each chain have led to, and these have spawned; a run for events of several chains counts in each. */
 const countRuns = ({ events, runs }: Remains): ReadonlyMap<string, number> => {
   const rootOf = new Map(events.map((event) => [event.id, event.rootEventId]))
-  const roots = runs
+  const handedOn = runs.flatMap((run) => (run.parentRunId === null ? [] : [run.rootEventId]))
+  const woken = runs
     .filter((run) => run.trigger.type === "reaction")
     .flatMap((run) =>
       isAskedFor(run)
         ? [run.id]
         : [...new Set((run.trigger.events ?? []).map(({ id }) => rootOf.get(id) ?? "unknown"))]
     )
+  const roots = [...woken, ...handedOn]
   return new Map([...Map.groupBy(roots, (root) => root)].map(([root, found]) => [root, found.length]))
 }
 

@@ -6,6 +6,8 @@ import { type Checker, countsUp, unless } from "./remains.ts"
 const decisionsApplied: Checker = ({ tasks, events }) => {
   const changesOf = Map.groupBy(events, (event) => event.taskId)
   return tasks.flatMap((task) => {
+    if (task.type === "question")
+      return unless(!changesOf.has(task.id), `the answer to question ${task.ordinal} changed something`)
     const at = `task ${task.ordinal} (${task.status})`
     const changes = changesOf.get(task.id) ?? []
     if (task.status !== "completed")

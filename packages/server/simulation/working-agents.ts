@@ -70,6 +70,83 @@ export const repeater = (chance: Chance): AgentInput => ({
   ...(chance.oneIn(2) ? { repeatableTools: ["graph.search_objects"] } : {})
 })
 
+/** One that asks a person, sometimes twice at once, and goes on when it knows. */
+export const asker = (chance: Chance): AgentInput => ({
+  ...reacting("asker", chance, [
+    {
+      when: "step == 0",
+      say: "I must ask.",
+      calls: [
+        ...(chance.oneIn(2) ? [read] : []),
+        ask("Which?"),
+        ...(chance.oneIn(4) ? [ask("And how?")] : [])
+      ]
+    },
+    { when: "step == 1", calls: [note("asked")] },
+    { say: "Now I know." }
+  ]),
+  tools: ["graph.*", "run.ask_user"],
+  defaultTimeoutMs: sometimes(chance, 4, () => chance.between(500, 5_000))
+})
+
+const ask = (question: string) => ({ tool: "ask_user", arguments: { question } })
+
+/** One that hands on tasks and waits for what becomes of them; and those who do them. */
+export const family = (chance: Chance): ReadonlyArray<AgentInput> => {
+  const spawn = (agent: string) => ({
+    tool: "spawn_agent",
+    arguments: {
+      agent,
+      task: "Help with it.",
+      ...(chance.oneIn(4) ? { timeoutMs: chance.between(100, 3_000) } : {})
+    }
+  })
+  const helper = (name: string, rules: ReadonlyArray<ScriptRule>): AgentInput => ({
+    name,
+    prompt: "Help.",
+    triggerType: "manual",
+    executionMode: chance.pick(["execute", "suggest"] as const),
+    tools: ["graph.*", "run.*"],
+    ...(chance.oneIn(4) ? { maxSteps: 1 } : {}),
+    budget: sometimes(chance, 4, () => drawBudget(chance)),
+    model: { provider: "scripted", name, script: { rules } }
+  })
+  const made = { tool: "create_object", arguments: { type: "Help", properties: { n: 1 } } }
+  return [
+    {
+      ...reacting("boss", chance, [
+        {
+          when: "step == 0",
+          say: "I hand it on.",
+          calls: [
+            ...(chance.oneIn(3) ? [search] : []),
+            spawn("helper"),
+            ...(chance.oneIn(2) ? [spawn(chance.pick(["helper", "asks"]))] : [])
+          ]
+        },
+        { when: "step == 1 and results.size > 1", calls: [spawn("helper")] },
+        { say: "They have done it." }
+      ]),
+      tools: ["graph.*", "run.*"],
+      subAgents: chance.oneIn(8) ? ["helper"] : ["helper", "asks"],
+      budget: sometimes(chance, 4, () => drawBudget(chance)),
+      defaultTimeoutMs: sometimes(chance, 4, () => chance.between(500, 6_000))
+    },
+    {
+      ...helper("helper", [
+        { when: "step == 0", latencyMs: chance.pick([0, 300, 2_500]), say: "I look.", calls: [search] },
+        { when: "step == 1", calls: [chance.oneIn(3) ? spawn("asks") : made] },
+        ...(chance.oneIn(5)
+          ? [{ fault: { kind: "error" as const, message: "The model is not there" } }]
+          : []),
+        { say: "Helped." }
+      ]),
+      subAgents: chance.oneIn(2) ? ["asks"] : []
+    },
+    helper("asks", [{ when: "step == 0", calls: [ask("May I?")] }, { say: "I asked." }])
+  ]
+}
+
 /** What an agent may spend: often less than it needs. */
 export const drawBudget = (chance: Chance): AgentInput["budget"] => ({
   perRun: sometimes(chance, 2, () => ({ maxTokens: chance.between(0, 900) })),
@@ -78,9 +155,14 @@ export const drawBudget = (chance: Chance): AgentInput["budget"] => ({
 
 /** Some of them, each on its own luck. */
 export const drawWorkers = (chance: Chance): ReadonlyArray<AgentInput> =>
-  [walker, rounder, dawdler, repeater].flatMap((make, index) => {
+  [
+    ...[walker, rounder, dawdler, repeater, asker].map((make) => (own: Chance) => [make(own)]),
+    family
+  ].flatMap((make, index) => {
     const own = chance.fork(String(index))
     if (!own.oneIn(4)) return []
-    const agent = make(own)
-    return [own.oneIn(3) ? { ...agent, budget: drawBudget(own) } : agent]
+    const [agent, ...others] = make(own)
+    return agent === undefined
+      ? []
+      : [own.oneIn(3) ? { ...agent, budget: drawBudget(own) } : agent, ...others]
   })

@@ -25,6 +25,7 @@ import {
   throwIn,
   write
 } from "./people.ts"
+import { answer, resume } from "./run-keepers.ts"
 import type { Ground } from "./server-life.ts"
 import { keepServers, type Servers } from "./servers.ts"
 
@@ -58,6 +59,7 @@ export const playWorld = (
     const ask = askInProject(projectId, request)
     const person = (name: string): Person => ({ chance: chance.fork(name), request, ask, acknowledged })
     const morning = Effect.andThen(Effect.sleep(chance.between(1, 1_000)), pass(clock, scheduleMs))
+    yield* Effect.forkScoped(answer(person("answerer")))
     const busy = [
       ...doings(person, projectId, cast, chance),
       ...(cast.rises ? [Effect.replicateEffect(morning, chance.between(1, 2))] : [])
@@ -84,6 +86,7 @@ const doings = (person: (name: string) => Person, projectId: ProjectId, cast: Ca
     ...sometimes(3, () => manage(person("manager"), cast.agents)),
     ...sometimes(4, () => retry(person("retrier"), cast.agents)),
     ...sometimes(5, () => start(person("starter"), cast.agents)),
+    ...sometimes(3, () => resume(person("resumer"))),
     ...sometimes(8, () => halt(person("guard"), projectId, cast.agents))
   ]
 }
