@@ -82,23 +82,30 @@ const onEachObject = ({
   )
 }
 
+/** Runs that a limit paused and somebody let go on: meanwhile they held nothing, so others may have begun. */
+const resumedIn = ({ contextEvents }: Remains): ReadonlySet<string> =>
+  new Set(
+    contextEvents.flatMap(({ contextName, event }) => (event.type === "RunResumedEvent" ? [contextName] : []))
+  )
+
 /** An agent that works on an object alone never has two runs at work on it. */
-const workedAlone = ofEach((bound) =>
-  isExclusive(bound.rule)
-    ? onEachObject(bound).flatMap((work) =>
-        work.slice(1).flatMap(({ run }, index) => {
-          const before = work[index]?.run
-          return unless(
-            run.startedAt === null ||
-              before === undefined ||
-              timeOf(before.completedAt) <= beganAt(run) ||
-              before.status === "paused",
-            `run ${run.id} was at work on an object beside run ${before?.id}`
-          )
-        })
+const workedAlone = ofEach((bound, remains) => {
+  const resumed = resumedIn(remains)
+  if (!isExclusive(bound.rule)) return []
+  return onEachObject(bound).flatMap((work) =>
+    work.slice(1).flatMap(({ run }, index) => {
+      const before = work[index]?.run
+      return unless(
+        run.startedAt === null ||
+          before === undefined ||
+          timeOf(before.completedAt) <= beganAt(run) ||
+          before.status === "paused" ||
+          resumed.has(before.contextName),
+        `run ${run.id} was at work on an object beside run ${before?.id}`
       )
-    : []
-)
+    })
+  )
+})
 
 /** Where events wait for each other, each run handles newer versions than the one before. */
 const workedInOrder = ofEach((bound) =>
@@ -156,9 +163,10 @@ const ratesKept = ofEach(({ agentId, rule: { rateLimit }, work }) => {
 })
 
 /** Never are more runs at work than may be at once. A switch lets runs rest, and others begin meanwhile. */
-const concurrencyKept = ofEach(({ agentId, rule: { maxConcurrency }, work }, { acknowledged }) => {
-  if (maxConcurrency === null || acknowledged.halted.length > 0) return []
-  const ended = work.filter(({ run }) => run.completedAt !== null)
+const concurrencyKept = ofEach(({ agentId, rule: { maxConcurrency }, work }, remains) => {
+  if (maxConcurrency === null || remains.acknowledged.halted.length > 0) return []
+  const resumed = resumedIn(remains)
+  const ended = work.filter(({ run }) => run.completedAt !== null && !resumed.has(run.contextName))
   return ended.flatMap(({ run }) => {
     const at = beganAt(run)
     const others = ended.filter((other) => beganAt(other.run) <= at && timeOf(other.run.completedAt) > at)
