@@ -10,31 +10,8 @@ import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { whileServing } from "../testing/restarts.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { dayBefore, fourSteps, price, priced, restingRun, tokensOf } from "../testing/spending-words.ts"
 import { calling, entriesOf, make, runsOf, saying, watcher } from "../testing/story-words.ts"
-
-/** A call whose arguments differ from step to step, and then a last word. */
-const fourSteps = scripted([
-  ...[0, 1, 2].map((step) => ({
-    when: `step == ${step}`,
-    say: `Step ${step}.`,
-    calls: [{ tool: "create_object", arguments: { type: "Note", properties: { step } } }]
-  })),
-  { say: "Done." }
-])
-
-const price = { inputPerMillion: 3, outputPerMillion: 15 }
-const priced = { ...fourSteps, price }
-
-const tokensOf = ({ usage }: Json): number => usage.inputTokens + usage.outputTokens
-
-const restingRun = (story: Story, agent: Json, count = 1): Effect.Effect<Json> =>
-  Effect.map(
-    eventually(
-      runsOf(story, agent),
-      (runs) => runs.length >= count && !["queued", "running"].includes(runs.at(-1)?.status)
-    ),
-    (runs) => runs.at(-1)
-  )
 
 describe("Requirement: what was spent is known after a restart", () => {
   it.live(
@@ -317,160 +294,6 @@ layer(SharedServer.layer)((it) => {
     )
   })
 
-  describe("Requirement: a run whose budget is spent goes on when somebody raises it", () => {
-    it.effect(
-      "resumed with a higher budget it goes on after its last step, with one that is spent it rests again",
-      () =>
-        Effect.gen(function* () {
-          const story = yield* newStoryHere
-          const agent = yield* story.post(
-            "/agents",
-            watcher({ model: fourSteps, budget: { perRun: { maxTokens: 1 } } })
-          )
-          yield* make(story, "Person")
-          const paused = yield* restingRun(story, agent)
-          yield* story.post(`/runs/${paused.id}/resume`)
-          const again = yield* restingRun(story, agent)
-          expect(again).toMatchObject({
-            id: paused.id,
-            status: "paused",
-            pauseReason: "budget",
-            stepCount: 1
-          })
-          yield* story.post(`/runs/${paused.id}/resume`, { maxTokens: 1_000_000 })
-          const [done] = yield* eventually(runsOf(story, agent), ([run]) => run?.status === "completed")
-          expect(done).toMatchObject({
-            id: paused.id,
-            errorMessage: null,
-            limits: { maxTokens: 1_000_000 },
-            total: { usage: done.usage }
-          })
-          expect(done.stepCount).toBeGreaterThan(paused.stepCount)
-          expect(tokensOf(done)).toBeGreaterThan(tokensOf(paused))
-        })
-    )
-
-    it.effect("a run that its agent's day had stopped goes on when the agent may spend more", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const agent = yield* story.post(
-          "/agents",
-          watcher({ model: fourSteps, budget: { perDay: { maxTokens: 1 } } })
-        )
-        yield* make(story, "Person")
-        const paused = yield* restingRun(story, agent)
-        expect(paused).toMatchObject({ status: "paused", pauseReason: "budget" })
-        yield* story.patch(`/agents/${agent.id}`, { budget: { perDay: { maxTokens: 1_000_000 } } })
-        yield* story.post(`/runs/${paused.id}/resume`)
-        const [done] = yield* eventually(runsOf(story, agent), ([run]) => run?.status === "completed")
-        expect(done).toMatchObject({ id: paused.id, agentVersion: paused.agentVersion })
-      })
-    )
-  })
-
-  describe("Requirement: what a sub-agent spends counts for the runs that it works for", () => {
-    /** An agent that hands on a task, and the one that does it. */
-    const family = (story: Story, overrides: Record<string, unknown> = {}) =>
-      Effect.gen(function* () {
-        const helper = yield* story.post(
-          "/agents",
-          watcher({ name: "helper", triggerType: "manual", reactionConfig: null, model: priced })
-        )
-        const lead = yield* story.post(
-          "/agents",
-          watcher({
-            name: "lead",
-            tools: ["run.*"],
-            subAgents: ["helper"],
-            model: {
-              ...calling({ tool: "spawn_agent", arguments: { agent: "helper", task: "Help." } }),
-              price
-            },
-            ...overrides
-          })
-        )
-        return { helper, lead }
-      })
-
-    it.effect("a run's total is its own steps and those of the runs below it", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const { helper, lead } = yield* family(story)
-        yield* make(story, "Person")
-        const [parent] = yield* eventually(runsOf(story, lead), ([run]) => run?.status === "completed")
-        const [child] = yield* runsOf(story, helper)
-        expect(child).toMatchObject({ parentRunId: parent.id, status: "completed", stepCount: 4 })
-        expect(child.total).toEqual({ usage: child.usage, costUsd: child.costUsd })
-        expect(parent.total).toEqual({
-          usage: {
-            inputTokens: parent.usage.inputTokens + child.usage.inputTokens,
-            outputTokens: parent.usage.outputTokens + child.usage.outputTokens
-          },
-          costUsd: expect.closeTo(parent.costUsd + child.costUsd, 6)
-        })
-        const chain = yield* story.get(`/chains/${parent.rootEventId}`)
-        expect(chain.use).toMatchObject({ ...parent.total.usage, costUsd: parent.total.costUsd, runs: 2 })
-        // Each agent's day has its own.
-        for (const [agent, { costUsd, usage }] of [
-          [lead, parent],
-          [helper, child]
-        ] as const)
-          expect((yield* story.get(`/agents/${agent.id}/usage`)).items).toEqual([
-            { date: yield* dayBefore(story, 0), runs: 1, usage, costUsd }
-          ])
-      })
-    )
-
-    it.effect("a spent budget of the parent stops the child, and the child's end the parent", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const { helper, lead } = yield* family(story, { budget: { perRun: { maxTokens: 1 } } })
-        yield* make(story, "Person")
-        const [parent] = yield* eventually(
-          runsOf(story, lead),
-          ([run]) => run?.status === "paused" && run.pauseReason === "budget"
-        )
-        const [child] = yield* runsOf(story, helper)
-        expect(child).toMatchObject({
-          status: "paused",
-          pauseReason: "budget",
-          stepCount: 0,
-          errorMessage: `The run ${parent.id} of lead, for which this one works, has spent its token budget: ${tokensOf(parent)} of 1 tokens.`
-        })
-        expect(parent).toMatchObject({ stepCount: 1, total: { usage: parent.usage } })
-      })
-    )
-
-    it.effect("a child that spends its parent's budget stops before its next request", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const measuring = yield* family(story)
-        yield* make(story, "Person")
-        const [whole] = yield* eventually(
-          runsOf(story, measuring.lead),
-          ([run]) => run?.status === "completed"
-        )
-        const [before] = yield* runsOf(story, measuring.helper)
-        const firstStep = (yield* story.get(`/runs/${whole.id}/events?limit=200`)).items.find(
-          (event: Json) => event.type === "AssistantMessageEvent"
-        )
-        // What the lead needs for its first step, and a little of what the helper does.
-        const maxTokens = tokensOf(firstStep) + 1
-        yield* story.patch(`/agents/${measuring.lead.id}`, { budget: { perRun: { maxTokens } } })
-        yield* make(story, "Person")
-        const [, parent] = yield* eventually(
-          runsOf(story, measuring.lead),
-          (runs) => runs[1]?.status === "paused" && runs[1].pauseReason === "budget"
-        )
-        const [, child] = yield* runsOf(story, measuring.helper)
-        expect(child).toMatchObject({ status: "paused", pauseReason: "budget", stepCount: 1 })
-        expect(before.stepCount).toBe(4)
-        expect(parent.errorMessage).toContain(`of ${maxTokens} tokens`)
-        expect(parent.total.usage.inputTokens).toBe(parent.usage.inputTokens + child.usage.inputTokens)
-      })
-    )
-  })
-
   describe("Requirement: a budget is a bound that can be kept", () => {
     it.effect("one that is none is refused with its place", () =>
       Effect.gen(function* () {
@@ -505,11 +328,4 @@ const agedByADay = ({ access, projectId }: Story) =>
     `update kb.budgets set period = to_char(left(period, 10)::date - 1, 'YYYY-MM-DD') || substr(period, 11)
      where project_id = $1 and scope = 'agent'`,
     [projectId]
-  )
-
-/** A day so many days ago, by the database's clock. */
-const dayBefore = ({ access }: Story, days: number): Effect.Effect<unknown> =>
-  Effect.map(
-    ask(access, "select to_char((now() at time zone 'UTC')::date - $1::int, 'YYYY-MM-DD')", [days]),
-    ([row]) => row?.[0]
   )
