@@ -293,16 +293,16 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
               path.replace(/(?:a-name|00000000-0000-7000-8000-000000000000)/, id) + query,
               body
             )
-          const missingId = kind === "contexts" ? "nobody" : nobody
-          const missing = yield* lookAt(missingId)
-          expectProblem(missing, 404)
+          const missingId = missing.get(kind) ?? nobody
+          const absent = yield* lookAt(missingId)
+          expectProblem(absent, 404)
           const theirId = foreign.get(kind) ?? "?"
           const theirs = yield* lookAt(theirId)
           const told = (answer: Answer, id: string) => JSON.stringify(answer.body).replaceAll(id, "…")
           expect([method, contract, told(theirs, theirId)]).toEqual([
             method,
             contract,
-            told(missing, missingId)
+            told(absent, missingId)
           ])
           for (const illFormed of ["7", "%00", "A%2FB:1", "x".repeat(3_000)])
             expectProblem(yield* lookAt(illFormed), 404)
@@ -336,6 +336,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
 })
 
 /** Bodies that fit the contract, so that the address is what is wrong. */
+/** Names of what is nowhere, where a name is no UUID. */
+const missing = new Map([
+  ["contexts", "nobody"],
+  ["attachments", "1".repeat(64)]
+])
+
 const bodies = new Map<string, Json>([
   ["PATCH objects/{objectId}", { properties: {} }],
   ["PATCH relationships/{relationshipId}", { properties: {} }],
@@ -347,6 +353,10 @@ const bodies = new Map<string, Json>([
   ["POST agents/{agentId}/webhooks", {}],
   ["POST agents/{agentId}/webhooks/{webhookId}/rotate", {}],
   ["POST contexts/{name}/fork", { name: "another" }],
+  ["PATCH mcp-servers/{mcpServerId}", {}],
+  ["POST mcp-servers/{mcpServerId}/refresh", {}],
+  ["POST runs/{runId}/answer", { answer: "Yes" }],
+  ["POST runs/{runId}/resume", {}],
   ["POST contexts/{name}/events", { type: "UserMessageEvent", content: "Hello" }],
   ["POST tasks/{taskId}/approve", {}],
   ["POST tasks/{taskId}/reject", {}]
