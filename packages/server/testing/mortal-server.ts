@@ -1,13 +1,15 @@
 /**
  * The server as a program that kills itself where it is told: `bun mortal-server.ts`.
  *
- * `ACCESS` says how its database is reached. It says its address in one line,
- * and each crash point that it passes in another. A line of JSON on its input,
- * `{name, passing}`, lets it die as by `kill -9` the n-th time that it passes that
+ * `ACCESS` says how its database is reached. It stands by, loaded and nothing
+ * else, until a line `{"serve": true}` on its input. Then it says its address in
+ * one line, and each crash point that it passes in another. A line
+ * `{name, passing}` lets it die as by `kill -9` the n-th time that it passes that
  * point from then on. It ends when its input does, so that it does not outlive a
  * test run that is killed.
  */
 import { writeSync } from "node:fs"
+import { createInterface } from "node:readline"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, Logger, Redacted } from "effect"
 import { CrashPoint } from "../src/crash-point.ts"
@@ -19,12 +21,6 @@ const { ownerUrl, serverUrl, token, version } = JSON.parse(process.env["ACCESS"]
 const say = (line: object) => writeSync(1, `${JSON.stringify(line)}\n`)
 
 let fate: { readonly name: string; passing: number } | undefined
-
-process.stdin.on("data", (line: Buffer) => {
-  fate = JSON.parse(line.toString("utf8"))
-  say({ armed: true })
-})
-process.stdin.once("close", () => process.kill(process.pid, "SIGKILL"))
 
 const hit = (name: string) =>
   Effect.suspend(() => {
@@ -57,4 +53,11 @@ const program = serveOn(
   Effect.provide([NodeServices.layer, Logger.layer([])])
 )
 
-NodeRuntime.runMain(program)
+const orders = createInterface({ input: process.stdin })
+orders.on("line", (line) => {
+  const order = JSON.parse(line)
+  if ("serve" in order) return NodeRuntime.runMain(program)
+  fate = order
+  say({ armed: true })
+})
+orders.once("close", () => process.kill(process.pid, "SIGKILL"))

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 import { Effect, Redacted, type Scope } from "effect"
 import type { CrashPointName } from "../src/crash-point.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
-import { type Doors, doorsAt, eventually, storyToken } from "./platform.ts"
+import { type Doors, doorsAt, eventually, type Json, storyToken } from "./platform.ts"
 
 const script = fileURLToPath(new URL("mortal-server.ts", import.meta.url))
 
@@ -21,6 +21,16 @@ export interface MortalServer extends Doors {
 
 /** Starts a server and waits for its doors; it is killed with the scope. */
 export const startMortal = (access: PostgresAccess): Effect.Effect<MortalServer, never, Scope.Scope> =>
+  Effect.flatten(prepareMortal(access))
+
+/**
+ * Loads a server that stands by, unknown to the database, and answers what starts it.
+ *
+ * **Details** Loading takes most of a start, and can be done while another server works.
+ */
+export const prepareMortal = (
+  access: PostgresAccess
+): Effect.Effect<Effect.Effect<MortalServer>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const state = { text: "", hasEnded: false }
     const child = yield* Effect.acquireRelease(
@@ -29,6 +39,8 @@ export const startMortal = (access: PostgresAccess): Effect.Effect<MortalServer,
           stdio: ["pipe", "pipe", "inherit"],
           env: {
             PATH: process.env["PATH"] ?? "",
+            // Where Bun keeps what it has translated: without it every start translates all again.
+            HOME: process.env["HOME"] ?? "",
             ACCESS: JSON.stringify({
               ownerUrl: Redacted.value(access.ownerUrl),
               serverUrl: Redacted.value(access.serverUrl),
@@ -49,23 +61,16 @@ export const startMortal = (access: PostgresAccess): Effect.Effect<MortalServer,
         .split("\n")
         .filter((line) => line !== "")
         .map((line) => JSON.parse(line))
-    const ready = yield* eventually(
-      Effect.sync(() => lines().find((line) => "url" in line)),
-      (line) => line !== undefined,
-      30_000
-    )
-    return {
-      ...doorsAt(ready.url, ready.loginLink),
-      dieAt: (name, passing) =>
-        Effect.andThen(
-          Effect.sync(() => void child.stdin.write(`${JSON.stringify({ name, passing })}\n`)),
-          Effect.asVoid(
-            eventually(
-              Effect.sync(() => lines().some((line) => "armed" in line)),
-              (isArmed) => isArmed
-            )
-          )
-        ),
+    const order = (line: object) => Effect.sync(() => void child.stdin.write(`${JSON.stringify(line)}\n`))
+    const saidOnce = (key: string) =>
+      eventually(
+        Effect.sync(() => lines().find((line) => key in line)),
+        (line) => line !== undefined,
+        30_000
+      )
+    const started = ({ loginLink, url }: Json): MortalServer => ({
+      ...doorsAt(url, loginLink),
+      dieAt: (name, passing) => Effect.andThen(order({ name, passing }), Effect.asVoid(saidOnce("armed"))),
       died: Effect.asVoid(
         eventually(
           Effect.sync(() => state.hasEnded),
@@ -74,5 +79,6 @@ export const startMortal = (access: PostgresAccess): Effect.Effect<MortalServer,
         )
       ),
       passed: () => lines().flatMap((line) => line.passed ?? [])
-    }
+    })
+    return Effect.map(Effect.andThen(order({ serve: true }), saidOnce("url")), started)
   })
