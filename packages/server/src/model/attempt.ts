@@ -173,6 +173,7 @@ const makeDelivery = (model: AskedModel) => {
       if (part.type !== "finish") return []
       outputBegan = true
       isFinished = true
+      if (part.reason === "tool-calls" && held.length === 0) held.push(nameless)
       const { inputTokens, outputTokens } = part.usage
       const usage = { inputTokens: inputTokens.total ?? 0, outputTokens: outputTokens.total ?? 0 }
       return [
@@ -189,6 +190,9 @@ const makeDelivery = (model: AskedModel) => {
     }
   }
 }
+
+/** What a model called that says it called a tool and named none: provider packages drop such a call, and it is answered like one of an unknown tool. */
+const nameless: ModelToolCall = { type: "toolCall", id: "", name: "unnamed", arguments: {}, fault: null }
 
 const isJson = Schema.is(Schema.Json)
 

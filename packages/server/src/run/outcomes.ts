@@ -40,7 +40,7 @@ export const makeOutcomes = Effect.gen(function* () {
       Effect.tap(
         sql<RestedRun>`
         with ended as (
-          update kb.agent_runs set status = 'completed', summary = ${summary}, completed_at = now(), attempt_token = null
+          update kb.agent_runs set status = 'completed', summary = nullif(${summary}, ''), completed_at = now(), attempt_token = null
           where ${held(run)} returning id, agent_id, ${rested}
         ), forgiven as (
           update kb.agents agent set consecutive_failures = 0 from ended
@@ -83,7 +83,7 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* Effect.flatMap(
       Effect.tap(
         sql<RestedRun>`
-        update kb.agent_runs set status = 'paused', pause_reason = ${reason}, summary = coalesce(nullif(partial_text, ''), ${summary}),
+        update kb.agent_runs set status = 'paused', pause_reason = ${reason}, summary = coalesce(nullif(partial_text, ''), nullif(${summary}, '')),
           error_message = ${detail}, attempt_token = null, partial_text = null, deadline_at = null
         where ${held(run)} returning id, ${rested}`,
         countRested("paused")

@@ -1,0 +1,37 @@
+/**
+ * Answers that no model should give: the agent, or whoever reads its run, is told what was odd.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { chatChunk, chatEnd, events } from "../src/model/fake-model-server.ts"
+import { answering, newProviderStory } from "../testing/provider-story.ts"
+import type { Json } from "../testing/platform.ts"
+
+const callsNameless = events(
+  chatChunk({
+    tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: "", arguments: "{}" } }]
+  }),
+  ...chatEnd("tool_calls")
+)
+
+describe("An answer that no model should give", () => {
+  it.live("a call without a name is answered like one of an unknown tool", () =>
+    Effect.gen(function* () {
+      const { agent, provider, story } = yield* newProviderStory([callsNameless, answering("Sorry.")])
+      const run = yield* story.post(`/agents/${agent.id}/trigger`, {})
+      expect(run).toMatchObject({ status: "completed", summary: "Sorry." })
+      const [told] = Object(provider.requests[1]?.body).messages.filter(({ role }: Json) => role === "tool")
+      expect(told).toMatchObject({ content: expect.stringContaining("There is no tool") })
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("an answer with neither words nor calls completes the run without a summary", () =>
+    Effect.gen(function* () {
+      const { agent, story } = yield* newProviderStory([events(...chatEnd("stop"))])
+      const run = yield* story.post(`/agents/${agent.id}/trigger`, {})
+      expect(run).toMatchObject({ status: "completed", summary: null })
+      const { items } = yield* story.get(`/runs/${run.id}/model-calls`)
+      expect(items).toMatchObject([{ finishReason: "stop" }])
+    }).pipe(Effect.scoped)
+  )
+})
