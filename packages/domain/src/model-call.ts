@@ -25,6 +25,8 @@ export const ModelCall = Schema.Struct({
   /** Why there is no answer, as `reason: sentence`. */
   error: Schema.NullOr(Schema.String),
   usage: Usage,
+  /** Whether the model's server did not say what was used: then a token is guessed for every four characters. */
+  isUsageEstimated: Schema.Boolean,
   /** Dollars; null when there was no answer or its price is not known. */
   costUsd: Schema.NullOr(Schema.Finite),
   startedAt: Timestamp,

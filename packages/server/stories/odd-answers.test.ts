@@ -34,4 +34,32 @@ describe("An answer that no model should give", () => {
       expect(items).toMatchObject([{ finishReason: "stop" }])
     }).pipe(Effect.scoped)
   )
+
+  it.live("the tokens of a server that does not count are guessed, and budgets count them", () =>
+    Effect.gen(function* () {
+      const silent = events(
+        chatChunk({
+          content: "x".repeat(400),
+          tool_calls: [
+            {
+              index: 0,
+              id: "call_1",
+              type: "function",
+              function: { name: "search_objects", arguments: "{}" }
+            }
+          ]
+        }),
+        chatChunk({}, "tool_calls"),
+        "[DONE]"
+      )
+      const budget = { perRun: { maxTokens: 100 } }
+      const { agent, story } = yield* newProviderStory([silent], { budget })
+      const run = yield* story.post(`/agents/${agent.id}/trigger`, {})
+      expect(run).toMatchObject({ status: "paused", pauseReason: "budget", stepCount: 1 })
+      const { items } = yield* story.get(`/runs/${run.id}/model-calls`)
+      expect(items).toMatchObject([{ isUsageEstimated: true, usage: run.usage }])
+      expect(run.usage.outputTokens).toBe(104)
+      expect(run.usage.inputTokens).toBeGreaterThan(100)
+    }).pipe(Effect.scoped)
+  )
 })

@@ -14,6 +14,7 @@ import { Duration, Effect, Schema, Stream } from "effect"
 import { AiError, type LanguageModel, Prompt, type Response, Tool, Toolkit } from "effect/ai"
 import { modelLimits } from "../limits.ts"
 import { argumentsFault } from "./ai-sdk-parts.ts"
+import { charsOf, tokensOf } from "./estimated-usage.ts"
 import {
   ModelFailure,
   type ModelFailureReason,
@@ -37,7 +38,7 @@ export interface AskedModel {
 /** Asks a model once. */
 export const attempt = (model: AskedModel, request: ModelRequest): Stream.Stream<ModelPart, ModelFailure> =>
   Stream.suspend(() => {
-    const delivery = makeDelivery(model)
+    const delivery = makeDelivery(model, request)
     const timeoutMs = request.timeoutMs ?? modelLimits.requestTimeoutMs
     return Stream.unwrap(
       Effect.map(decodePrompt(request.messages), (prompt) => streamParts(model, prompt, request))
@@ -136,7 +137,8 @@ const makeToolkit = (tools: ModelRequest["tools"]) =>
   )
 
 /** Keeps what one attempt has delivered, and holds the tool calls back until the finish. */
-const makeDelivery = (model: AskedModel) => {
+const makeDelivery = (model: AskedModel, request: ModelRequest) => {
+  let saidChars = 0
   const held: Array<ModelToolCall> = []
   let outputBegan = false
   let isFinished = false
@@ -165,6 +167,7 @@ const makeDelivery = (model: AskedModel) => {
         error.retryAfter === undefined ? null : Duration.toMillis(error.retryAfter)
       ),
     take: (part: Response.AnyPart): ReadonlyArray<ModelPart> => {
+      saidChars += charsIn(part)
       if (part.type === "text-delta" && part.delta !== "") {
         outputBegan = true
         return [{ type: "text", delta: part.delta }]
@@ -175,13 +178,17 @@ const makeDelivery = (model: AskedModel) => {
       isFinished = true
       if (part.reason === "tool-calls" && held.length === 0) held.push(nameless)
       const { inputTokens, outputTokens } = part.usage
-      const usage = { inputTokens: inputTokens.total ?? 0, outputTokens: outputTokens.total ?? 0 }
+      const usage = {
+        inputTokens: inputTokens.total ?? tokensOf(charsOf(request)),
+        outputTokens: outputTokens.total ?? tokensOf(saidChars)
+      }
       return [
         ...held.splice(0),
         {
           type: "finish",
           reason: part.reason,
           usage,
+          isUsageEstimated: inputTokens.total === undefined || outputTokens.total === undefined,
           costMicros: costMicrosOf(model.price, { ...usage, cachedInputTokens: inputTokens.cacheRead ?? 0 }),
           provider: model.provider,
           name: model.name
@@ -189,6 +196,12 @@ const makeDelivery = (model: AskedModel) => {
       ]
     }
   }
+}
+
+/** The characters of a part that a model has spoken or thought. */
+const charsIn = (part: Response.AnyPart): number => {
+  if (part.type === "text-delta" || part.type === "reasoning-delta") return part.delta.length
+  return part.type === "tool-call" ? part.name.length + (JSON.stringify(part.params)?.length ?? 0) : 0
 }
 
 /** What a model called that says it called a tool and named none: provider packages drop such a call, and it is answered like one of an unknown tool. */

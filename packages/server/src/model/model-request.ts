@@ -76,6 +76,8 @@ export interface ModelFinish {
   readonly type: "finish"
   readonly reason: Response.FinishReason
   readonly usage: Usage
+  /** Whether the server did not say what was used, so that it had to be guessed. */
+  readonly isUsageEstimated: boolean
   /** In millionths of a dollar; null where the price of whoever answered is not known. */
   readonly costMicros: number | null
   /** Who answered: the fallback, where it had to. */

@@ -94,6 +94,7 @@ describe("an answer", () => {
           type: "finish",
           reason: "stop",
           usage: { inputTokens: 11, outputTokens: 7 },
+          isUsageEstimated: false,
           costMicros: null,
           provider: "openai-compatible",
           name: "m"

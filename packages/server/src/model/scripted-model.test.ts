@@ -73,6 +73,7 @@ describe("a script speaks at its pace", () => {
           type: "finish",
           reason: "tool-calls",
           usage: { inputTokens: expect.any(Number), outputTokens: expect.any(Number) },
+          isUsageEstimated: false,
           costMicros: 0,
           provider: "scripted",
           name: "test"

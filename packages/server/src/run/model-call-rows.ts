@@ -22,6 +22,7 @@ export interface ModelCallRow {
   readonly error: string | null
   readonly inputTokens: number
   readonly outputTokens: number
+  readonly usageEstimated: boolean
   readonly costMicros: bigint | null
   readonly startedAt: Date
   readonly firstOutputMs: number | null
@@ -38,6 +39,7 @@ export const toModelCall = (row: ModelCallRow): ModelCall => ({
   finishReason: row.finishReason,
   error: row.error,
   usage: { inputTokens: row.inputTokens, outputTokens: row.outputTokens },
+  isUsageEstimated: row.usageEstimated,
   costUsd: toDollars(row.costMicros),
   startedAt: row.startedAt.toISOString(),
   firstOutputMs: row.firstOutputMs,

@@ -71,6 +71,7 @@ export class ModelCalls extends Context.Service<
               `${each.failure.reason}: ${each.failure.message}`.slice(0, runLimits.errorMaxChars),
             input: each.finish?.usage.inputTokens ?? 0,
             output: each.finish?.usage.outputTokens ?? 0,
+            estimated: each.finish?.isUsageEstimated ?? false,
             cost: isAnswer ? answer.costMicros : null,
             started: new Date(each.startedAtMs).toISOString(),
             first: each.firstOutputMs,
@@ -79,13 +80,13 @@ export class ModelCalls extends Context.Service<
         })
         return sql`asked as (
           insert into kb.model_calls (project_id, run_id, agent_id, context_name, number, step, try, provider, model, after_event, answer_event,
-            tools_digest, parameters, finish_reason, error, input_tokens, output_tokens, cost_micros, started_at, first_output_ms, duration_ms)
+            tools_digest, parameters, finish_reason, error, input_tokens, output_tokens, usage_estimated, cost_micros, started_at, first_output_ms, duration_ms)
           select ${run.projectId}::uuid, ${run.id}::uuid, ${run.agentId}::uuid, ${run.contextName},
             coalesce((select max(number) from kb.model_calls where run_id = ${run.id}::uuid), 0) + row.ordinal, ${step}::int, row.ordinal,
             row.provider, row.model, ${afterEvent}::int, appended.last_event_number - row.behind, ${digest}, row.parameters, row.finish, row.error,
-            row.input, row.output, row.cost, row.started, row.first, row.took
+            row.input, row.output, row.estimated, row.cost, row.started, row.first, row.took
           from appended, jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as row(ordinal int, provider text, model text, parameters jsonb,
-            behind int, finish text, error text, input int, output int, cost bigint, started timestamptz, first int, took int))`
+            behind int, finish text, error text, input int, output int, estimated boolean, cost bigint, started timestamptz, first int, took int))`
       }
 
       const listOf = ({ run, tools }: AskedStep): ReadonlyArray<Statement.Fragment> => {

@@ -110,4 +110,11 @@ export const finish = (
   reason: string,
   inputTokens: number,
   outputTokens: number
-) => ({ type: "finish", reason, usage: { inputTokens, outputTokens }, provider, name })
+) => ({
+  type: "finish",
+  reason,
+  usage: { inputTokens, outputTokens },
+  isUsageEstimated: false,
+  provider,
+  name
+})

@@ -86,6 +86,8 @@ const tables = [
     error text,
     input_tokens integer not null default 0,
     output_tokens integer not null default 0,
+    -- Whether the tokens are a guess, because the model's server does not count them.
+    usage_estimated boolean not null default false,
     cost_micros bigint,
     started_at timestamptz not null,
     first_output_ms integer,
