@@ -49,6 +49,13 @@ export class Worker extends Context.Service<
       const workerId = yield* (yield* Ids).next
       const hands = yield* FiberSet.make<void>()
       const claiming = yield* Semaphore.make(1)
+      // Set before the hands are stopped: what they hand back is for another worker, and not for this one again.
+      let isLeaving = false
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => {
+          isLeaving = true
+        })
+      )
       /** Hands at work, by project; a project without any is not in it. */
       const handsOf = new Map<ProjectId, number>()
       let lastServed: ProjectId | undefined
@@ -106,20 +113,25 @@ export class Worker extends Context.Service<
           })
         )
         for (const run of claimed) {
+          if (isLeaving) {
+            yield* inProject(run, runs.handBack(run))
+            continue
+          }
           count(projectId, 1)
           yield* FiberSet.run(
             hands,
             Effect.ensuring(
-              attend(run),
+              Effect.interruptible(attend(run)),
               Effect.sync(() => count(projectId, -1))
             )
           )
         }
         return claimed.length
-      })
+      }, Effect.uninterruptible)
 
       /** One share for each project with work, in turn, so that all of them move. */
       const round = Effect.gen(function* () {
+        if (isLeaving) return false
         const due = inTurn(yield* projects, lastServed)
         let claimed = 0
         for (const [index, project] of due.entries()) {
