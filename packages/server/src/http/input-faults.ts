@@ -4,7 +4,7 @@
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  *
  * A fault is placed by a JSON pointer into the body or by the name of the
- * parameter, and a pointer into it; what it says comes from the schema.
+ * parameter, and a pointer into it where it holds JSON; what it says comes from the schema.
  */
 import { InvalidInput } from "@tropism/api/problems"
 import { schemaFaults } from "@tropism/domain/schema-faults"
@@ -19,9 +19,14 @@ export const unfitParameters = (issue: SchemaIssue.Issue): InvalidInput =>
   unfit(
     schemaFaults(
       issue,
-      ([name = "", ...rest]) => String(name) + rest.map((step) => pointerStep(String(step))).join("")
+      ([name = "", ...rest]) =>
+        String(name) + (isPlace(rest) ? "" : rest.map((step) => pointerStep(String(step))).join(""))
     )
   )
+
+/** One of several values that are parted by commas: to whoever sent them they are one parameter. */
+const isPlace = ([index, ...more]: ReadonlyArray<PropertyKey>): boolean =>
+  typeof index === "number" && more.length === 0
 
 const unfit = (errors: ReadonlyArray<JsonFault>): InvalidInput => {
   const [first] = errors
