@@ -4,7 +4,7 @@
  * The schemas know what they expect in the words of types; a person is told in
  * plain ones, with a JSON pointer to the place. Nothing is decoded here.
  */
-import { SchemaIssue } from "effect"
+import { SchemaAST, SchemaIssue } from "effect"
 import { type JsonFault, pointerStep } from "./json.ts"
 
 /** The places that are wrong, each told once. `pointerOf` names a place; without it by JSON pointer. */
@@ -13,12 +13,64 @@ export const schemaFaults = (
   pointerOf: (path: ReadonlyArray<PropertyKey>) => string = jsonPointer
 ): ReadonlyArray<JsonFault> => {
   const faults = new Map<string, JsonFault>()
-  for (const { path = [], message } of format(issue).issues) {
-    const pointer = pointerOf(path.map((step) => (typeof step === "object" ? step.key : step)))
+  const byKind = kindFaults(issue)
+  for (const { path: steps = [], message } of format(issue).issues) {
+    const at = steps.map((step) => (typeof step === "object" ? step.key : step))
+    const kind = byKind.get(jsonPointer(at))
+    const pointer = pointerOf(kind ? [...at, kind.field] : at)
     // A place that is wrong in several ways is told the first: mending it mends the others as often as not.
-    if (!faults.has(pointer)) faults.set(pointer, { pointer, message: sentenceOf(message) })
+    if (!faults.has(pointer)) faults.set(pointer, { pointer, message: sentenceOf(kind?.expected ?? message) })
   }
   return [...faults.values()]
+}
+
+/** The field that tells what kind of object a value is, and what it must be. */
+interface Kind {
+  readonly field: PropertyKey
+  readonly expected: string
+}
+
+/** The places, by JSON pointer, where a value is of none of the kinds that may stand there. */
+const kindFaults = (
+  issue: SchemaIssue.Issue,
+  path: ReadonlyArray<PropertyKey> = [],
+  found: Map<string, Kind> = new Map()
+): ReadonlyMap<string, Kind> => {
+  switch (issue._tag) {
+    case "Pointer":
+      return kindFaults(issue.issue, [...path, ...issue.path], found)
+    case "Filter":
+    case "Encoding":
+      return kindFaults(issue.issue, path, found)
+    case "Composite":
+      for (const part of issue.issues) kindFaults(part, path, found)
+      return found
+    case "AnyOf": {
+      for (const part of issue.issues) kindFaults(part, path, found)
+      const kind = issue.issues.length === 0 ? kindOf(issue.ast) : undefined
+      return kind ? found.set(jsonPointer(path), kind) : found
+    }
+    default:
+      return found
+  }
+}
+
+/** The field by which the objects of a union differ; nothing where there are not several, or none tells them apart. */
+const kindOf = ({ types }: SchemaAST.Union): Kind | undefined => {
+  const tags = types
+    .map(SchemaAST.toEncoded)
+    .filter(SchemaAST.isObjects)
+    .map(({ propertySignatures }) =>
+      propertySignatures.flatMap(({ name, type }) =>
+        SchemaAST.isLiteral(type) && !SchemaAST.isOptional(type) ? [{ name, literal: type.literal }] : []
+      )
+    )
+  const [first = [], ...others] = tags
+  const shared = first.find(({ name }) => others.every((tag) => tag.some((each) => each.name === name)))
+  if (others.length === 0 || shared === undefined) return undefined
+  const literals = tags.flat().filter(({ name }) => name === shared.name)
+  const expected = `Expected ${literals.map(({ literal }) => JSON.stringify(String(literal))).join(" | ")}`
+  return { field: shared.name, expected }
 }
 
 const jsonPointer = (path: ReadonlyArray<PropertyKey>): string =>

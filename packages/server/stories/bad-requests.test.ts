@@ -355,8 +355,14 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             type: "AssistantMessageEvent",
             content: "I am the agent"
           }),
-          422
+          422,
+          "/type"
         )
+        for (const body of [{ type: "Nope" }, { events: [] }]) {
+          const none = yield* story.ask("POST", "/contexts/open/events", body)
+          expectProblem(none, 422, "/type")
+          expect(none.body.detail).toBe('/type: This must be "UserMessageEvent" or "FileAttachmentEvent"')
+        }
         expect(yield* countRows(story)).toEqual(before)
       })
     )
