@@ -1,5 +1,5 @@
 /**
- * Refuses a definition that contradicts itself, can never fire, or whose prompt or script cannot be read.
+ * Refuses a definition that contradicts itself, can never fire, names what does not exist, or whose prompt or script cannot be read.
  *
  * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
  *
@@ -8,7 +8,10 @@
  * and above all be disabled.
  */
 import { type AgentDefinition, findDefinitionFault, isNew } from "@tropism/domain/agent"
+import { findUnknownTool, spawnTool } from "@tropism/domain/built-in-tools"
+import type { ModelConfig, ModelRef } from "@tropism/domain/model-config"
 import { Effect, Schema } from "effect"
+import { builtInScriptNames } from "../model/built-in-scripts.ts"
 import { findScriptFault } from "../model/script.ts"
 import { checkFloor, checkTimezone, readSchedule } from "./schedule.ts"
 import { findPromptFault } from "./template.ts"
@@ -34,7 +37,9 @@ export const checkDefinition = Effect.fnUntraced(function* (
 ) {
   const fault =
     findDefinitionFault(definition, before) ??
+    findBlankPrompt(definition, before) ??
     findPromptFault(definition, before) ??
+    findToolFault(definition, before) ??
     findModelFault(definition, before)
   if (fault)
     return yield* new DefinitionRefused({ reason: "invalid", pointer: fault.pointer, detail: fault.message })
@@ -45,6 +50,41 @@ export const checkDefinition = Effect.fnUntraced(function* (
   return definition
 })
 
+/** A prompt that says nothing: the model would be asked nothing. */
+const findBlankPrompt = (definition: AgentDefinition, before: AgentDefinition | undefined) => {
+  const own = isNew("prompt", definition, before) ? [{ pointer: "/prompt", prompt: definition.prompt }] : []
+  const ofSteps = isNew("steps", definition, before)
+    ? definition.steps.map(({ prompt }, index) => ({ pointer: `/steps/${index}/prompt`, prompt }))
+    : []
+  const blank = [...own, ...ofSteps].find(({ prompt }) => prompt.trim() === "")
+  return (
+    blank && { pointer: blank.pointer, message: "There are only blanks in it: say what the agent is to do" }
+  )
+}
+
+/** A built-in tool that is none, or one that can do nothing as the agent is. */
+const findToolFault = (definition: AgentDefinition, before: AgentDefinition | undefined) => {
+  const isNewSteps = isNew("steps", definition, before)
+  const lists = [
+    ...(isNew("tools", definition, before) ? [{ pointer: "/tools", tools: definition.tools }] : []),
+    ...(isNewSteps
+      ? definition.steps.map(({ tools }, index) => ({ pointer: `/steps/${index}/tools`, tools: tools ?? [] }))
+      : []),
+    ...(isNew("repeatableTools", definition, before)
+      ? [{ pointer: "/repeatableTools", tools: definition.repeatableTools }]
+      : [])
+  ]
+  for (const { pointer, tools } of lists) {
+    const fault = findUnknownTool(pointer, tools)
+    if (fault) return fault
+  }
+  const isJudged = isNewSteps || isNew("tools", definition, before) || isNew("subAgents", definition, before)
+  const named = [definition.tools, ...definition.steps.map(({ tools }) => tools ?? [])].flat()
+  return isJudged && definition.subAgents.length === 0 && named.includes(spawnTool)
+    ? { pointer: "/subAgents", message: `The agent has the tool ${spawnTool}: name whom it may spawn` }
+    : undefined
+}
+
 /** What is wrong with the script of the agent's own model, or of the model of a step. */
 const findModelFault = (definition: AgentDefinition, before: AgentDefinition | undefined) => {
   const own = isNew("model", definition, before) ? [{ pointer: "", model: definition.model }] : []
@@ -52,10 +92,24 @@ const findModelFault = (definition: AgentDefinition, before: AgentDefinition | u
     ? definition.steps.map(({ model }, index) => ({ pointer: `/steps/${index}`, model }))
     : []
   for (const { model, pointer } of [...own, ...ofSteps]) {
-    const fault = model?.script ? findScriptFault(model.script, `${pointer}/model/script`) : undefined
+    const fault = model?.script
+      ? findScriptFault(model.script, `${pointer}/model/script`)
+      : findMissingScript(definition.name, model, `${pointer}/model`)
     if (fault) return fault
   }
   return undefined
+}
+
+/** A scripted model, or a fallback that is one, that nobody has written a script for. */
+const findMissingScript = (agentName: string, model: ModelConfig | null, pointer: string) => {
+  const isMissing = (ref: ModelRef) =>
+    ref.provider === "scripted" && ![ref.name, agentName].some((name) => builtInScriptNames.includes(name))
+  const messageFor = (name: string) =>
+    `There is no built-in script named ${name} or ${agentName}: give the model a script`
+  if (model && isMissing(model)) return { pointer: `${pointer}/script`, message: messageFor(model.name) }
+  return model?.fallback && isMissing(model.fallback)
+    ? { pointer: `${pointer}/fallback/name`, message: messageFor(model.fallback.name) }
+    : undefined
 }
 
 const checkSchedule = Effect.fnUntraced(function* (

@@ -6,6 +6,7 @@ import { Clock, Effect, FileSystem, Path, Schema, Stream } from "effect"
 import type { Prompt } from "effect/ai"
 import { Liquid } from "liquidjs"
 import { parse } from "yaml"
+import { builtInScriptNames, loadBuiltInScripts } from "./built-in-scripts.ts"
 import { makeFakeClock } from "./fake-clock.ts"
 import type { ModelPart } from "./model-request.ts"
 import { Models } from "./models.ts"
@@ -84,6 +85,15 @@ const packageNamed = (name: string, properties: object) => ({
   properties: { name, version: "1.2.3", ...properties }
 })
 const created = { id: "e", type: "created", objectId: "0199aaaa-0000-7000-8000-000000000001", version: 1 }
+
+describe("The built-in scripts", () => {
+  it.effect("have the names by which agents are judged when they are saved", () =>
+    Effect.gen(function* () {
+      const scripts = yield* loadBuiltInScripts
+      expect([...scripts.keys()].toSorted()).toEqual(builtInScriptNames)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
 
 describe("the demo's definitions", () => {
   for (const name of ["licence-review", "install-script-watch", "daily-digest"]) {

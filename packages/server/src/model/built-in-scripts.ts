@@ -13,6 +13,13 @@ import { type CompiledScript, compileScript } from "./script.ts"
 /** Compiled scripts by the name of their agent. */
 export type BuiltInScripts = ReadonlyMap<string, CompiledScript>
 
+/** The agents that have one; known without reading the folder, so that an agent can be judged when it is saved. */
+export const builtInScriptNames: ReadonlyArray<string> = [
+  "daily-digest",
+  "install-script-watch",
+  "licence-review"
+]
+
 class ScriptFileFault extends Data.TaggedError("ScriptFileFault")<{
   readonly file: string
   readonly message: string

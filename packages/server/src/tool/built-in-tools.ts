@@ -6,13 +6,12 @@
  * A built-in tool has one name among all built-in servers: the model sees it by
  * that name alone.
  */
+import { builtInTools } from "@tropism/domain/built-in-tools"
 import { Schema } from "effect"
 import { graphTools } from "./graph-tools.ts"
 import { runTools } from "./run-tools.ts"
 
-const servers = { graph: graphTools, run: runTools } as const
-
-export type BuiltInServer = keyof typeof servers
+export type BuiltInServer = keyof typeof builtInTools
 export type BuiltInToolName = keyof typeof graphTools | keyof typeof runTools
 
 const all = { ...graphTools, ...runTools }
@@ -34,8 +33,10 @@ const inputSchemaOf = (
 
 /** The tools of a server as MCP lists them; they are the same for everybody. */
 export const toolsOf = (server: BuiltInServer) =>
-  Object.keys(servers[server])
-    .filter(isBuiltInTool)
-    .map((name) => ({ name, description: all[name].description, inputSchema: inputSchemaOf(name) }))
+  builtInTools[server].map((name: BuiltInToolName) => ({
+    name,
+    description: all[name].description,
+    inputSchema: inputSchemaOf(name)
+  }))
 
 export const builtInServerNames: ReadonlyArray<BuiltInServer> = ["graph", "run"]

@@ -1,0 +1,32 @@
+/**
+ * What a list of tools gets wrong about the built-in ones.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { findUnknownTool } from "./built-in-tools.ts"
+
+describe("a tool of a built-in server", () => {
+  it.each([
+    ["graph.get_object"],
+    ["graph.*"],
+    ["graph.*_object"],
+    ["run.ask_*"],
+    ["*.*"],
+    ["*.nope"],
+    ["github.nope"],
+    ["tasks.*"]
+  ])("%s stands for one, or may", (pattern) => {
+    expect(findUnknownTool("/tools", [pattern])).toBeUndefined()
+  })
+
+  it.each([
+    ["graph.get_objects", "graph.get_object"],
+    ["graph.serach_objects", "graph.search_objects"],
+    ["graph.neighbor_*", "graph.neighbors"],
+    ["run.ask", "run.ask_user"],
+    ["graph.spawn_agent", "graph."]
+  ])("%s stands for none: the nearest is %s", (pattern, near) => {
+    const fault = findUnknownTool("/steps/0/tools", ["graph.*", pattern])
+    expect(fault?.pointer).toBe("/steps/0/tools/1")
+    expect(fault?.message).toContain(`is named ${pattern}: the nearest is ${near}`)
+  })
+})

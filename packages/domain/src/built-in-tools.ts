@@ -1,0 +1,70 @@
+/**
+ * The names of this program's own tools, by their server, and what a list of tools gets wrong about them.
+ *
+ * What a foreign server offers is known only when it is asked; what is built in
+ * is known when an agent is saved, so a misspelling is told then and not by a
+ * run that lacks its tool.
+ */
+import { pointerStep } from "./json.ts"
+import { allows } from "./tool-pattern.ts"
+
+export const builtInTools = {
+  graph: [
+    "search_objects",
+    "get_object",
+    "neighbors",
+    "create_object",
+    "update_object",
+    "delete_object",
+    "create_relationship",
+    "update_relationship",
+    "delete_relationship"
+  ],
+  run: ["spawn_agent", "list_agents", "ask_user", "exit_loop"]
+} as const
+
+/** The tool by which an agent hands a task to another. */
+export const spawnTool = "run.spawn_agent"
+
+const names = Object.entries(builtInTools).flatMap(([server, tools]) =>
+  tools.map((tool) => `${server}.${tool}`)
+)
+
+/** The first name or glob of a built-in server that stands for none of its tools; `pointer` is where the list stands. */
+export const findUnknownTool = (
+  pointer: string,
+  patterns: ReadonlyArray<string>
+): { readonly pointer: string; readonly message: string } | undefined => {
+  for (const [index, pattern] of patterns.entries()) {
+    const [server = ""] = pattern.split(".")
+    const own = names.filter((name) => name.startsWith(`${server}.`))
+    if (own.length === 0 || own.some((name) => allows([pattern], name))) continue
+    const message = `No tool of the server ${server} is named ${pattern}: the nearest is ${nearest(pattern, own)}`
+    return { pointer: pointer + pointerStep(index), message }
+  }
+  return undefined
+}
+
+/** The name that the fewest letters part from a text. */
+const nearest = (text: string, candidates: ReadonlyArray<string>): string => {
+  const apart = candidates.map((name) => ({ name, letters: lettersApart(text, name) }))
+  return apart.reduce((best, each) => (each.letters < best.letters ? each : best)).name
+}
+
+/** How many letters must be added, dropped or changed to make one text of another. */
+const lettersApart = (from: string, to: string): number => {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (const [line, letter] of [...from].entries()) {
+    const next = [line + 1]
+    for (const [column, other] of [...to].entries())
+      next.push(
+        Math.min(
+          (row[column + 1] ?? 0) + 1,
+          (next[column] ?? 0) + 1,
+          (row[column] ?? 0) + (letter === other ? 0 : 1)
+        )
+      )
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
