@@ -172,6 +172,13 @@ export const defineMcpServer = (input: McpServerInput): McpServerConfig => ({
 export const patchMcpServer = (config: McpServerConfig, patch: McpServerPatch): McpServerConfig =>
   defineMcpServer({ ...config, ...patch })
 
+/** How `lastError` begins where a server was reached and some of its tools cannot be offered. */
+export const leftOutWords = "Left out, for nobody could offer them:"
+
+/** Whether the last look at a server found one. */
+export const wasReached = ({ lastError }: Pick<McpServer, "lastError">): boolean =>
+  lastError === null || lastError.startsWith(leftOutWords)
+
 /** What a model sees of a foreign tool: both names, in the characters that every provider takes. */
 export const offeredNameOf = (server: string, tool: string): string =>
   `${server}__${tool.replace(/[^A-Za-z0-9_-]/g, "_")}`.slice(0, mcpServerBounds.offeredNameMaxChars)

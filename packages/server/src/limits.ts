@@ -224,6 +224,10 @@ export const foreignLimits = {
   relistMs: 60_000,
   /** A program may take this long to end after its input has, and again after SIGTERM. */
   endGraceMs: 2_000,
+  /** How long the last words of a program that has ended are waited for. */
+  lastWordsMs: 500,
+  /** How much of a tool's name is told that cannot be offered. */
+  leftOutNameMaxChars: 200,
   /** A call whose run goes away is waited for this long, then its outcome is unknown. */
   partingMs: 10_000,
   /** Of what a program writes to its error stream: a line of the log, and lines in a minute. */

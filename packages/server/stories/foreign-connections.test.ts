@@ -1,9 +1,11 @@
 /**
  * Connections to foreign servers: shared, closed when nobody needs them, and harmless when a server misbehaves.
  */
+import { existsSync } from "node:fs"
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Exit, Fiber, Scope } from "effect"
+import { ConfigProvider, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import { CrashPoint, type CrashPointName } from "../src/crash-point.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { newCaller, outcomesOf, runOf } from "../testing/mcp-runs.ts"
 import { addServer, type Diary, httpServer, isThere, newDiary, program } from "../testing/mcp-words.ts"
@@ -27,7 +29,13 @@ const revisionsOf = (heard: ReadonlyArray<Json>): ReadonlyArray<string> => [
   )
 ]
 
-layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+const shopSecret = "s3cret-and-long-enough"
+
+const theirs = ConfigProvider.layer(
+  ConfigProvider.fromEnv({ env: { PATH: process.env["PATH"] ?? "", TROPISM_SECRET_SHOP: shopSecret } })
+)
+
+layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })((it) => {
   describe("A connection", () => {
     it.effect("is made once for all runs of a server", () =>
       Effect.gen(function* () {
@@ -122,6 +130,47 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(yield* outcomesOf(story, [lookUp])).toMatchObject([{ status: "completed" }])
         expect(yield* diary.started).toHaveLength(2)
       })
+    )
+
+    it.effect("because it ends at its start is kept with its last words, without any secret", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const made = yield* addServer(
+          story,
+          program(yield* newDiary, { MODE: "broken", SECRET: { secret: "TROPISM_SECRET_SHOP" } })
+        )
+        expect(made.lastError).toMatch(/closed.*It last wrote: There is no licence for \S+$/)
+        expect(made.lastError).not.toContain(shopSecret)
+      })
+    )
+
+    it.effect(
+      "because it dies before a call is sent has not got the call, and the next one is answered",
+      () =>
+        Effect.gen(function* () {
+          const diary = yield* newDiary
+          let deaths = 0
+          const kill = Effect.gen(function* () {
+            const [pid] = yield* diary.started
+            if (pid === undefined || deaths++ > 0) return
+            process.kill(pid, "SIGKILL")
+            yield* eventually(
+              Effect.sync(() => existsSync(`/proc/${pid}`)),
+              (isThere) => !isThere
+            )
+          })
+          const hit = (name: CrashPointName) => (name === "run.beforeForeignCall" ? kill : Effect.void)
+          const access = yield* freshDatabase
+          const doors = yield* Effect.provideService(startServer(access), CrashPoint, { hit })
+          const story = yield* newProject(doors, access)
+          yield* addServer(story, program(diary))
+          const charge = (amount: number) => ({ tool: "shop__charge", arguments: { amount } })
+          expect(yield* outcomesOf(story, [charge(1), charge(2)])).toMatchObject([
+            { status: "failed", result: { reason: "unavailable" } },
+            { status: "completed", result: "Charged 2." }
+          ])
+          expect(yield* diary.called).toMatchObject([{ arguments: { amount: 2 } }])
+        })
     )
 
     it.effect("because its answer is larger than any may be is ended, and its next call is answered", () =>

@@ -87,6 +87,31 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
         })
     )
 
+    it.effect(
+      "that lists one tool without a schema of its arguments offers the others and says which is left out",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          for (const kind of ["program", "address"]) {
+            const diary = yield* newDiary
+            yield* diary.say({
+              fail: { inputSchema: null },
+              table: { inputSchema: { type: "string" } }
+            } as never)
+            const transport =
+              kind === "program" ? program(diary) : { type: "http", url: (yield* httpServer(diary)).url }
+            const made = yield* addServer(story, transport, { name: kind })
+            expect(made.lastError).toMatch(/^Left out.*: table \(.*inputSchema.*\), fail \(.*inputSchema/)
+            expect(made.tools.map((tool: Json) => tool.name)).toContain("lookup")
+            expect(made.tools.map((tool: Json) => tool.name)).not.toContain("fail")
+            const calls = [{ tool: `${kind}__lookup`, arguments: { word: "fig" } }]
+            expect(
+              yield* outcomesOf(story, calls, { name: `${kind}-caller`, tools: [`${kind}.*`] })
+            ).toMatchObject([{ status: "completed" }])
+          }
+        })
+    )
+
     it.effect("of another project is not there", () =>
       Effect.gen(function* () {
         const [mine, theirs] = [yield* newStoryHere, yield* newStoryHere]

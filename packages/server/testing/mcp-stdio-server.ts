@@ -5,7 +5,7 @@
  * JSON, `OVERLAY` and `GATE` are as `mcp-tools.ts` says. `MODE` lets it
  * misbehave: `garbage` speaks between its messages, `silent` answers nothing,
  * `shy` ends when it is asked something before the handshake, `stubborn` starts
- * a child and does not go when it is told.
+ * a child and does not go when it is told, `broken` complains and ends at once.
  */
 import { spawn } from "node:child_process"
 import { appendFileSync } from "node:fs"
@@ -20,6 +20,11 @@ const note = (line: object) => {
 
 note({ started: process.pid, environment: Object.keys(process.env).toSorted() })
 console.error(`The story server begins, with ${secret}`)
+
+if (mode === "broken") {
+  console.error(`There is no licence for ${secret}`)
+  process.kill(process.pid, "SIGKILL")
+}
 
 if (mode === "garbage") {
   process.stdout.write("Welcome to the story server!\n[1, 2, 3]\n")

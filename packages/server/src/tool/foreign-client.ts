@@ -8,17 +8,20 @@
  */
 import { type CallToolResult, Client, SdkError, SdkErrorCode, type Tool } from "@modelcontextprotocol/client"
 import type { McpTransport } from "@tropism/domain/mcp-server"
-import { Clock, Config, Effect, Option, type Scope } from "effect"
+import { Clock, Config, Deferred, Effect, Option, type Scope } from "effect"
 import { foreignLimits } from "../limits.ts"
-import { ForeignFault, lineOf, toFault, unmade } from "./foreign-fault.ts"
+import { ForeignFault, lineOf, NeverSent, toFault, unmade } from "./foreign-fault.ts"
 import { checkPermit, LocalMcpServers } from "./foreign-permit.ts"
 import { revealSecrets, scrubber } from "./foreign-secrets.ts"
 import { httpTransport } from "./http-transport.ts"
 import { stdioTransport } from "./stdio-transport.ts"
+import { leaveOutUnfitTools } from "./unfit-tools.ts"
 
 export interface ForeignClient {
   /** Everything that the server lists, page by page. */
   readonly listTools: Effect.Effect<ReadonlyArray<Tool>, ForeignFault>
+  /** The tools of the last list that were left out of it, each with the reason. */
+  readonly unfit: () => ReadonlyArray<string>
   /** Makes a call, once. */
   readonly call: (
     tool: Pick<Tool, "name" | "inputSchema">,
@@ -40,7 +43,7 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
   transport: McpTransport
 ): Effect.fn.Return<ForeignClient, ForeignFault, Scope.Scope> {
   yield* checkPermit(transport)
-  const { make, scrub } = yield* transportOf(name, transport)
+  const { lastWords, make, scrub } = yield* transportOf(name, transport)
   const scrubbed = ({ isBroken, message, outcome }: ForeignFault) =>
     new ForeignFault({ outcome, isBroken, message: scrub(message) })
   const attempt = (isOld: boolean) =>
@@ -54,7 +57,9 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
           listMaxPages: foreignLimits.toolPages
         }
       )
-      const state = { isClosed: false, hasNews: false }
+      const unfit: Array<string> = []
+      const state = { isClosed: false, hasNews: false, unfit }
+      leaveOutUnfitTools(wire, (tool) => state.unfit.push(scrub(tool)))
       Object.assign(client, { onclose: () => Object.assign(state, { isClosed: true }) })
       client.setNotificationHandler("notifications/tools/list_changed", () => {
         state.hasNews = true
@@ -70,17 +75,25 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
     attempt(false),
     ({ isProbe }) => isProbe && transport.type === "stdio",
     () => attempt(true)
-  ).pipe(Effect.mapError((fault) => scrubbed(fault.fault)))
+  ).pipe(
+    Effect.catch(({ fault, hasEnded }) =>
+      Effect.flatMap(hasEnded ? lastWords : Effect.succeed(""), (line) =>
+        Effect.fail(scrubbed(line === "" ? fault : unmade(`${fault.message}. It last wrote: ${line}`)))
+      )
+    )
+  )
   const ask = <A>(timeoutMs: number, what: string, question: (signal: AbortSignal) => Promise<A>) =>
     Effect.mapError(asked(timeoutMs, what, question), ({ fault }) => scrubbed(fault))
   const listTools = Effect.suspend(() => {
     state.hasNews = false
+    state.unfit = []
     return ask(foreignLimits.listTimeoutMs, "did not list its tools", (signal) =>
       client.listTools(undefined, { cacheMode: "bypass", timeout: never, signal })
     )
   })
   return {
     listTools: Effect.map(listTools, ({ tools }) => tools),
+    unfit: () => state.unfit,
     call: (tool, args) =>
       Effect.mapError(
         Effect.tryPromise({
@@ -103,6 +116,8 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
 interface Failure {
   readonly fault: ForeignFault
   readonly isProbe: boolean
+  /** The other side has ended, and may have said why. */
+  readonly hasEnded: boolean
 }
 
 /** Asks something that has no effect: whatever goes wrong, nothing was done. */
@@ -115,13 +130,20 @@ const asked = <A>(
     try: question,
     catch: (error): Failure => ({
       fault: unmade(toFault(error).message),
-      isProbe: error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed
+      isProbe: error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed,
+      hasEnded:
+        error instanceof NeverSent ||
+        (error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed)
     })
   }).pipe(
     Effect.timeoutOrElse({
       duration: timeoutMs,
       orElse: () =>
-        Effect.fail({ fault: unmade(`The server ${what} within ${timeoutMs} milliseconds`), isProbe: false })
+        Effect.fail({
+          fault: unmade(`The server ${what} within ${timeoutMs} milliseconds`),
+          isProbe: false,
+          hasEnded: false
+        })
     })
   )
 
@@ -132,15 +154,29 @@ const transportOf = Effect.fnUntraced(function* (name: string, transport: McpTra
     const isLocalAllowed = yield* LocalMcpServers
     return {
       make: httpTransport({ url: transport.url, headers: values, isLocalAllowed }),
+      lastWords: Effect.succeed(""),
       scrub: scrubber(secrets)
     }
   }
   const { secrets, values } = yield* revealSecrets(transport.env)
   const scrub = scrubber(secrets)
-  const onLine = yield* makeLineLog(name, scrub)
+  const log = yield* makeLineLog(name, scrub)
+  let last = ""
+  const silent = Deferred.makeUnsafe<void>()
+  const onLine = (line: string) => {
+    if (line.trim() !== "") last = lineOf(line)
+    log(line)
+  }
+  const onSilence = () => Deferred.doneUnsafe(silent, Effect.void)
+  /** What a program wrote last before it ended; its end may be known before its words are. */
+  const lastWords = Deferred.await(silent).pipe(
+    Effect.timeoutOption(foreignLimits.lastWordsMs),
+    Effect.map(() => last)
+  )
   const env = { ...(yield* inherited), ...values }
   return {
-    make: stdioTransport({ command: transport.command, args: transport.args ?? [], env, onLine }),
+    make: stdioTransport({ command: transport.command, args: transport.args ?? [], env, onLine, onSilence }),
+    lastWords,
     scrub
   }
 })

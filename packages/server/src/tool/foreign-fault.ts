@@ -24,6 +24,9 @@ export class ForeignFault extends Schema.TaggedError<ForeignFault>()("ForeignFau
   isBroken: Schema.Boolean
 }) {}
 
+/** A message that did not leave this program. */
+export class NeverSent extends Error {}
+
 export const unmade = (message: string): ForeignFault =>
   new ForeignFault({ outcome: "unmade", message, isBroken: true })
 
@@ -38,6 +41,8 @@ export const lineOf = (text: string): string =>
 /** Reads an error that the SDK, or the network below it, has raised. */
 export const toFault = (error: unknown): ForeignFault => {
   const text = lineOf(error instanceof Error ? error.message : String(error))
+  // The SDK raises a plain error where its connection is closed before it sends anything.
+  if (error instanceof NeverSent || text === "Not connected") return unmade("The connection is closed")
   if (error instanceof ProtocolError)
     return new ForeignFault({ outcome: "answered", message: text, isBroken: false })
   if (error instanceof SdkHttpError) return httpFault(Number(error.status), text)

@@ -11,6 +11,7 @@ import type { McpServerId, UserId } from "@tropism/domain/ids"
 import {
   defineMcpServer,
   findCollision,
+  leftOutWords,
   type McpServer,
   type McpServerConfig,
   type McpServerInput,
@@ -53,16 +54,17 @@ export class ServerRegistry extends Context.Service<
       const look = Effect.fn("ServerRegistry.look")(function* (id: McpServerId, config: McpServerConfig) {
         const whom = { id, config }
         yield* connections.drop(whom)
-        const listed = Effect.scoped(Effect.flatMap(connections.get(whom), ({ client }) => client.listTools))
+        const listed = Effect.scoped(
+          Effect.flatMap(connections.get(whom), ({ client }) =>
+            Effect.map(client.listTools, (tools) => ({ tools, unfit: client.unfit() }))
+          )
+        )
         return yield* Effect.match(listed, {
           onFailure: ({ message }): Look => ({ error: message }),
           onSuccess: (listed): Look => {
-            const { leftOut, tools } = pinTools(config.name, listed)
-            return {
-              tools,
-              error:
-                leftOut.length === 0 ? null : `Left out, for nobody could offer them: ${leftOut.join(", ")}`
-            }
+            const { leftOut, tools } = pinTools(config.name, listed.tools)
+            const all = [...leftOut, ...listed.unfit]
+            return { tools, error: all.length === 0 ? null : `${leftOutWords} ${all.join(", ")}` }
           }
         })
       })

@@ -17,6 +17,7 @@ import {
 } from "@modelcontextprotocol/client"
 import { Deferred, Effect, Result, type Scope } from "effect"
 import { foreignLimits } from "../limits.ts"
+import { NeverSent } from "./foreign-fault.ts"
 
 export interface ProgramToRun {
   readonly command: string
@@ -25,6 +26,8 @@ export interface ProgramToRun {
   readonly env: Readonly<Record<string, string>>
   /** Told each line that the program writes to its error stream. */
   readonly onLine: (line: string) => void
+  /** Told once that nobody writes to its error stream any more. */
+  readonly onSilence: () => void
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>
@@ -65,7 +68,7 @@ interface StdioShaped extends Transport {
 
 /** Starts the program and hands on what it says; `onEnd` hears once that it has ended, or could not start. */
 const launch = (
-  { args, command, env, onLine }: ProgramToRun,
+  { args, command, env, onLine, onSilence }: ProgramToRun,
   transport: Transport,
   onEnd: () => boolean
 ): Child => {
@@ -85,6 +88,11 @@ const launch = (
   })
   const split = lineSplitter(onLine)
   child.stderr.on("data", (chunk: Buffer) => split(chunk.toString("utf8")))
+  child.stderr.on("close", () => {
+    // The last line may lack its end.
+    split("\n")
+    onSilence()
+  })
   return child
 }
 
@@ -106,7 +114,8 @@ const reader = (transport: Transport, complain: (error: unknown) => void) => {
 
 const write = (child: Child | undefined, message: JSONRPCMessage): Promise<void> =>
   new Promise((resolve, reject) => {
-    if (!child || child.exitCode !== null || child.stdin.destroyed) reject(new Error("The program has ended"))
+    const hasEnded = !child || child.exitCode !== null || child.signalCode !== null || child.stdin.destroyed
+    if (hasEnded) reject(new NeverSent("The program has ended"))
     else child.stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()))
   })
 
