@@ -11,10 +11,18 @@ import { AiError } from "effect/ai"
 import { modelLimits } from "../limits.ts"
 import { retryAfterOf } from "./retry-after.ts"
 
+/** Who tells of an error. */
+export interface Teller {
+  /** Takes every known key out of a text. */
+  readonly scrub: (text: string) => string
+  /** The provider and the address of its server: `openai at https://api.openai.com/v1`. */
+  readonly where: string
+}
+
 /** Turns whatever was thrown into an `AiError`. */
 export const toAiError = Effect.fnUntraced(function* (
   error: unknown,
-  scrub: (text: string) => string
+  { scrub, where }: Teller
 ): Effect.fn.Return<AiError.AiError> {
   const message = scrub(messageOf(error)).slice(0, modelLimits.failureMessageMaxChars)
   const status = statusOf(error)
@@ -23,11 +31,16 @@ export const toAiError = Effect.fnUntraced(function* (
     const retryAfter = APICallError.isInstance(error) ? retryAfterOf(error, now) : undefined
     return fail(reasonOfStatus(status, message, retryAfter))
   }
-  if (APICallError.isInstance(error) || isConnectionError(error)) return cutShort(message)
+  if (isUnreached(error)) return cutShort(`${where} cannot be reached${codeOf(error)}`)
+  if (APICallError.isInstance(error) || isConnectionError(error))
+    return cutShort(`The answer of ${where} broke off${codeOf(error)}`)
   if (LoadAPIKeyError.isInstance(error))
     return fail(new AiError.AuthenticationError({ kind: "MissingKey", description: message }))
-  if (isKind(error, endedEarly)) return cutShort(message)
-  if (isKind(error, badAnswer)) return fail(new AiError.InvalidResponseError({ description: message }))
+  if (isKind(error, endedEarly)) return cutShort(endedTooEarly(where))
+  if (isKind(error, badAnswer))
+    return fail(
+      new AiError.InvalidResponseError({ description: `${where} sent an answer that its API does not allow` })
+    )
   if (isKind(error, badRequest)) return fail(new AiError.InvalidRequestError({ description: message }))
   // An error that a server streamed without a status: overloads come so, and go.
   if (!(error instanceof Error)) return fail(new AiError.InternalProviderError({ description: message }))
@@ -37,6 +50,10 @@ export const toAiError = Effect.fnUntraced(function* (
 /** The connection failed, or the answer ended too early; worth another attempt. */
 export const cutShort = (description: string): AiError.AiError =>
   fail(new AiError.NetworkError({ reason: "TransportError", method: "POST", url: "", description }))
+
+/** So it looks too where something else than a model's server listens at the address. */
+export const endedTooEarly = (where: string): string =>
+  `The answer of ${where} ended before it was finished; if it always does, check the address`
 
 const fail = (reason: AiError.AiErrorReason): AiError.AiError =>
   AiError.make({ module: "model", method: "request", reason })
@@ -60,6 +77,20 @@ const isKind = (error: unknown, names: ReadonlySet<string>): boolean =>
 /** A broken socket has a system code (`ECONNRESET`, `ConnectionClosed`); `fetch` says no more than TypeError. */
 const isConnectionError = (error: unknown): boolean =>
   error instanceof TypeError || (error instanceof Error && "code" in error && typeof error.code === "string")
+
+/** No server answered at all. */
+const isUnreached = (error: unknown): boolean =>
+  APICallError.isInstance(error) && error.statusCode === undefined
+
+const SystemError = Schema.Struct({ code: Schema.String })
+const decodeSystemError = Schema.decodeUnknownOption(SystemError)
+
+/** The system's code of what went wrong, in brackets: ` (ECONNREFUSED)`. */
+const codeOf = (error: unknown): string => {
+  const causes = error instanceof Error ? [error, error.cause] : [error]
+  const code = causes.flatMap((each) => Option.toArray(decodeSystemError(each)))[0]?.code
+  return code === undefined ? "" : ` (${code})`
+}
 
 const reasonOfStatus = (
   status: number,

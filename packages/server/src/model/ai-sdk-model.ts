@@ -9,12 +9,12 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider"
 import { Effect, Stream } from "effect"
 import { type AiError, LanguageModel, type Response } from "effect/ai"
-import { toAiError } from "./ai-sdk-error.ts"
+import { type Teller, toAiError } from "./ai-sdk-error.ts"
 import { toResponsePart } from "./ai-sdk-parts.ts"
 import { toAiSdkPrompt, toAiSdkTools } from "./ai-sdk-prompt.ts"
 import { collectParts } from "./collect-parts.ts"
 
-export interface AiSdkModelOptions {
+export interface AiSdkModelOptions extends Teller {
   readonly model: LanguageModelV4
   /** Whether a system message may stand in the middle of a conversation. */
   readonly lateSystemMessages: boolean
@@ -22,8 +22,6 @@ export interface AiSdkModelOptions {
   readonly maxOutputTokens?: number | undefined
   /** What the provider is told in each request beside that. */
   readonly requestOptions?: SharedV4ProviderOptions | undefined
-  /** Takes every known key out of a text. */
-  readonly scrub: (text: string) => string
 }
 
 /** Makes a `LanguageModel` that asks the given AI SDK model. */
@@ -41,15 +39,15 @@ export const fromAiSdk = (options: AiSdkModelOptions): Effect.Effect<LanguageMod
           try: () =>
             Promise.resolve(options.model.doStream(callOptions(options, request, controller.signal))),
           catch: (error) => error
-        }).pipe(Effect.catch((error) => Effect.flatMap(toAiError(error, options.scrub), Effect.fail)))
+        }).pipe(Effect.catch((error) => Effect.flatMap(toAiError(error, options), Effect.fail)))
         return Stream.fromReadableStream({
           evaluate: () => result.stream,
           onError: (error) => ({ thrown: error })
         }).pipe(
           Stream.catch(({ thrown }) =>
-            Stream.fromEffect(Effect.flatMap(toAiError(thrown, options.scrub), Effect.fail))
+            Stream.fromEffect(Effect.flatMap(toAiError(thrown, options), Effect.fail))
           ),
-          Stream.mapEffect((part) => toResponsePart(part, options.scrub)),
+          Stream.mapEffect((part) => toResponsePart(part, options)),
           Stream.flattenIterable
         )
       })

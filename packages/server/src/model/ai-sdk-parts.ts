@@ -10,7 +10,7 @@ import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from "@ai-sdk/pr
 import { scanJson } from "@tropism/domain/json-text"
 import { Effect, Option, Schema } from "effect"
 import type { AiError, Response } from "effect/ai"
-import { cutShort, toAiError } from "./ai-sdk-error.ts"
+import { cutShort, endedTooEarly, type Teller, toAiError } from "./ai-sdk-error.ts"
 
 /** Where a tool call's metadata keeps why its arguments cannot be used. */
 export const argumentsFault = "argumentsFault"
@@ -18,7 +18,7 @@ export const argumentsFault = "argumentsFault"
 /** Translates one streamed part. */
 export const toResponsePart = (
   part: LanguageModelV4StreamPart,
-  scrub: (text: string) => string
+  teller: Teller
 ): Effect.Effect<ReadonlyArray<Response.StreamPartEncoded>, AiError.AiError> => {
   switch (part.type) {
     case "text-start":
@@ -42,10 +42,10 @@ export const toResponsePart = (
       ])
     case "finish":
       return part.finishReason.unified === "interrupted" || part.finishReason.unified === "error"
-        ? Effect.fail(cutShort("The answer ended before it was finished"))
+        ? Effect.fail(cutShort(endedTooEarly(teller.where)))
         : Effect.succeed([{ type: "finish", reason: part.finishReason.unified, usage: toUsage(part.usage) }])
     case "error":
-      return Effect.flatMap(toAiError(part.error, scrub), Effect.fail)
+      return Effect.flatMap(toAiError(part.error, teller), Effect.fail)
     default:
       return Effect.succeed([])
   }

@@ -13,6 +13,7 @@ import { costMicrosOf, type ModelPrice } from "@tropism/domain/model-price"
 import { Duration, Effect, Schema, Stream } from "effect"
 import { AiError, type LanguageModel, Prompt, type Response, Tool, Toolkit } from "effect/ai"
 import { modelLimits } from "../limits.ts"
+import { endedTooEarly } from "./ai-sdk-error.ts"
 import { argumentsFault } from "./ai-sdk-parts.ts"
 import { charsOf, tokensOf } from "./estimated-usage.ts"
 import {
@@ -31,6 +32,8 @@ export interface AskedModel {
   readonly price: ModelPrice | null
   /** The model as it answers a request by its number; only a recorded run answers each in its own way. */
   readonly languageModelAt: (step: number) => Effect.Effect<LanguageModel.LanguageModel>
+  /** Whose server answers, and where it lies; absent where there is none. */
+  readonly where?: string
   /** What it is asked with each time. */
   readonly parameters?: Partial<Omit<ModelParameters, "toolChoice">>
 }
@@ -69,7 +72,7 @@ export const attempt = (model: AskedModel, request: ModelRequest): Stream.Stream
         Stream.suspend(() =>
           delivery.isFinished()
             ? Stream.empty
-            : Stream.fail(delivery.failure("cut", "The answer ended before it was finished"))
+            : Stream.fail(delivery.failure("cut", endedTooEarly(model.where ?? model.name)))
         )
       )
     )
@@ -160,12 +163,14 @@ const makeDelivery = (model: AskedModel, request: ModelRequest) => {
     failure,
     isFinished: () => isFinished,
     isEmpty: () => !outputBegan && held.length === 0,
-    failureOf: (error: AiError.AiError): ModelFailure =>
-      failure(
-        reasonOf(error.reason),
-        messageOf(error.reason),
-        error.retryAfter === undefined ? null : Duration.toMillis(error.retryAfter)
-      ),
+    failureOf: (error: AiError.AiError): ModelFailure => {
+      const pauseMs = error.retryAfter === undefined ? null : Duration.toMillis(error.retryAfter)
+      const tooLong =
+        pauseMs !== null && pauseMs > modelLimits.retryAfterMaxMs
+          ? ` (it asks to wait for ${seconds(pauseMs)}, and this server waits at most ${seconds(modelLimits.retryAfterMaxMs)})`
+          : ""
+      return failure(reasonOf(error.reason), `${messageOf(error.reason)}${tooLong}`, pauseMs)
+    },
     take: (part: Response.AnyPart): ReadonlyArray<ModelPart> => {
       saidChars += charsIn(part)
       if (part.type === "text-delta" && part.delta !== "") {

@@ -149,18 +149,20 @@ export class Models extends Context.Service<
             )
         })
         const { maxOutputTokens = null, temperature = null } = choice.model ?? {}
+        const where = `${ref.provider}${addressOf(provider.address)}`
         const languageModel = yield* fromAiSdk({
           model,
           lateSystemMessages: ref.provider === "openai",
           temperature: temperature ?? undefined,
           maxOutputTokens: maxOutputTokens ?? undefined,
           requestOptions: provider.requestOptions,
-          scrub
+          scrub,
+          where
         })
         const price = ref.price ?? priceOf(ref.provider, ref.name)
         const parameters = { temperature, maxOutputTokens }
         const languageModelAt = () => Effect.succeed(languageModel)
-        return { provider: ref.provider, name: ref.name, price, languageModelAt, parameters }
+        return { provider: ref.provider, name: ref.name, price, languageModelAt, where, parameters }
       })
 
       const openFallback = (choice: ModelChoice): Effect.Effect<Fallback | null> =>
@@ -195,6 +197,13 @@ export class Models extends Context.Service<
       return Models.of({ resolve, providers, prices })
     })
   )
+}
+
+/** An address without what may be secret in it: a name, a password, a query. */
+const addressOf = (address: string | null): string => {
+  if (address === null || !URL.canParse(address)) return ""
+  const { origin, pathname } = new URL(address)
+  return ` at ${origin}${pathname.replace(/\/$/, "")}`
 }
 
 type Compiled = ReturnType<typeof compileScript>

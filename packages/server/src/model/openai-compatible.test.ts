@@ -262,7 +262,7 @@ describe("a request that fails before any output", () => {
       const { failure, pausesMs, server } = yield* askServer([tooMany({ "retry-after": "3600" }), hello])
       expect(failure).toMatchObject({
         reason: "rateLimited",
-        message: "HTTP 429: slow down",
+        message: "HTTP 429: slow down (it asks to wait for 3600 s, and this server waits at most 60 s)",
         retryAfterMs: 3_600_000
       })
       expect([server.requests.length, pausesMs]).toEqual([1, []])

@@ -39,6 +39,8 @@ export interface Provider {
   readonly defaultModel: string
   /** What to set before the provider can be used; null where it can. */
   readonly missing: string | null
+  /** Where its server lies; null where the provider's package finds out. */
+  readonly address: string | null
   readonly makeModel: (modelName: string) => LanguageModelV4
   /** What each request says beside the model's parameters. */
   readonly requestOptions?: SharedV4ProviderOptions
@@ -106,6 +108,8 @@ export const loadProviders = Effect.gen(function* () {
 
 const reveal = (key: Redacted.Redacted | null): string => (key === null ? "" : Redacted.value(key))
 
+const openaiAddress = "https://api.openai.com/v1"
+
 /** Chat completions are what most servers behind OPENAI_BASE_URL speak; the Responses API is asked to keep nothing, as chat completions do by themselves. */
 const openai = (env: Environment["openai"], fetch: typeof globalThis.fetch): Provider => ({
   defaultModel: "gpt-4o",
@@ -115,10 +119,11 @@ const openai = (env: Environment["openai"], fetch: typeof globalThis.fetch): Pro
       : [null, "chat", "responses"].includes(env.api)
         ? null
         : "set TROPISM_OPENAI_API to chat or to responses, or leave it out",
+  address: env.baseUrl ?? openaiAddress,
   makeModel: (name) => {
     const provider = createOpenAI({
       apiKey: reveal(env.key),
-      baseURL: env.baseUrl ?? "https://api.openai.com/v1",
+      baseURL: env.baseUrl ?? openaiAddress,
       fetch
     })
     return env.api === "responses" ? provider.responses(name) : provider.chat(name)
@@ -126,24 +131,30 @@ const openai = (env: Environment["openai"], fetch: typeof globalThis.fetch): Pro
   requestOptions: { openai: { store: false } }
 })
 
+const anthropicAddress = "https://api.anthropic.com/v1"
+
 const anthropic = (env: Environment["anthropic"], fetch: typeof globalThis.fetch): Provider => ({
   defaultModel: "claude-sonnet-5",
   missing: env.key === null ? "set ANTHROPIC_API_KEY" : null,
+  address: env.baseUrl ?? anthropicAddress,
   makeModel: (name) =>
     createAnthropic({
       apiKey: reveal(env.key),
-      baseURL: env.baseUrl ?? "https://api.anthropic.com/v1",
+      baseURL: env.baseUrl ?? anthropicAddress,
       fetch
     })(name)
 })
 
+const googleAddress = "https://generativelanguage.googleapis.com/v1beta"
+
 const google = (env: Environment["google"], fetch: typeof globalThis.fetch): Provider => ({
   defaultModel: "gemini-3.5-flash",
   missing: env.key === null ? "set GOOGLE_GENERATIVE_AI_API_KEY" : null,
+  address: env.baseUrl ?? googleAddress,
   makeModel: (name) =>
     createGoogle({
       apiKey: reveal(env.key),
-      baseURL: env.baseUrl ?? "https://generativelanguage.googleapis.com/v1beta",
+      baseURL: env.baseUrl ?? googleAddress,
       fetch
     })(name)
 })
@@ -155,6 +166,7 @@ const vertex = (env: Environment["vertex"], fetch: typeof globalThis.fetch): Pro
     env.key !== null || (env.project !== null && env.location !== null)
       ? null
       : "set GOOGLE_VERTEX_API_KEY, or GOOGLE_VERTEX_PROJECT and GOOGLE_VERTEX_LOCATION beside Google Cloud credentials",
+  address: env.baseUrl,
   makeModel: (name) =>
     createGoogleVertex({
       ...(env.key === null ? {} : { apiKey: reveal(env.key) }),
@@ -172,6 +184,7 @@ const compatible = (env: Environment["compatible"], fetch: typeof globalThis.fet
     env.baseUrl === null
       ? "set OPENAI_COMPATIBLE_BASE_URL to the address of a server that speaks OpenAI's chat completions"
       : null,
+  address: env.baseUrl,
   makeModel: (name) =>
     createOpenAICompatible({
       name: "openai-compatible",

@@ -1,0 +1,111 @@
+/** What a person reads when a model's server cannot be understood: our own words, who it was and where. */
+import { describe, expect, it } from "@effect/vitest"
+import { Clock, Effect, Stream } from "effect"
+import { anthropicMessages } from "../../testing/providers/anthropic-messages.ts"
+import { gemini } from "../../testing/providers/gemini.ts"
+import { openaiChat, openaiCompatible } from "../../testing/providers/openai-chat.ts"
+import { openaiResponses } from "../../testing/providers/openai-responses.ts"
+import { conversation, dataEvents, type WireFormat } from "../../testing/providers/wire-format.ts"
+import { makeFakeClock } from "./fake-clock.ts"
+import {
+  chatChunk,
+  type FakeAnswer,
+  type FakeModelServer,
+  serveAnswers,
+  streaming
+} from "./fake-model-server.ts"
+import { Models } from "./models.ts"
+import { modelsIn } from "./models-for-tests.ts"
+
+const key = "secret-key-abcdef-0123456789"
+
+/** The failure of asking a server, and where that server lies. */
+const failureFrom = (
+  format: WireFormat,
+  answer: FakeAnswer,
+  during: (server: FakeModelServer) => Effect.Effect<void> = () => Effect.void
+) =>
+  Effect.gen(function* () {
+    const server = yield* serveAnswers(answer)
+    const failure = yield* Effect.gen(function* () {
+      const resolved = yield* (yield* Models).resolve({ agentName: "tester", model: format.model })
+      return yield* Stream.runForEach(resolved.request(conversation), () => during(server))
+    }).pipe(
+      Effect.flip,
+      Effect.provide(modelsIn(format.env(server.url, key))),
+      Effect.provideService(Clock.Clock, makeFakeClock(1_000).clock)
+    )
+    return { message: failure.message, where: `${format.model.provider} at ${server.url}` }
+  }).pipe(Effect.scoped)
+
+for (const format of [openaiChat, openaiResponses, anthropicMessages, gemini, openaiCompatible]) {
+  describe(`${format.title}, when its server cannot be understood`, () => {
+    it.live("a connection that is torn", () =>
+      Effect.gen(function* () {
+        const torn: FakeAnswer = { kind: "stream", chunks: format.begin("Hel"), ending: "hang" }
+        const { message, where } = yield* failureFrom(format, torn, (server) => server.breakOff)
+        expect(message).toContain(`The answer of ${where}`)
+        expect(message).toMatch(/broke off/)
+      })
+    )
+
+    it.live("an answer that is a web page, or nothing", () =>
+      Effect.gen(function* () {
+        for (const chunks of [["<html><body>Welcome</body></html>"], []]) {
+          const { message, where } = yield* failureFrom(format, streaming(chunks))
+          expect(message).toContain(where)
+          expect(message).toContain("ended before it was finished")
+        }
+      })
+    )
+  })
+}
+
+describe("A server that speaks another language than it should", () => {
+  it.live("is told in one sentence, without what the format should have been", () =>
+    Effect.gen(function* () {
+      for (const chunk of [
+        { ...Object(chatChunk({ content: "Hello" })), usage: "many" },
+        { ...Object(chatChunk({})), choices: null }
+      ])
+        for (const format of [openaiChat, openaiCompatible]) {
+          const { message, where } = yield* failureFrom(format, streaming(dataEvents(chunk, "[DONE]")))
+          expect(message).toBe(`${where}/v1 sent an answer that its API does not allow`)
+        }
+    })
+  )
+
+  it.live("where nobody listens, says so with the address", () =>
+    Effect.gen(function* () {
+      const url = "http://127.0.0.1:1"
+      const failure = yield* Effect.gen(function* () {
+        const resolved = yield* (yield* Models).resolve({
+          agentName: "tester",
+          model: openaiCompatible.model
+        })
+        return yield* Stream.runDrain(resolved.request(conversation))
+      }).pipe(
+        Effect.flip,
+        Effect.provide(modelsIn(openaiCompatible.env(url, key))),
+        Effect.provideService(Clock.Clock, makeFakeClock(1_000).clock)
+      )
+      expect(failure.message).toMatch(/^openai-compatible at http:\/\/127\.0\.0\.1:1\/v1 cannot be reached/)
+    })
+  )
+})
+
+describe("A server that wants to be left alone for long", () => {
+  it.live("is not waited for, and the failure says how long that would have been", () =>
+    Effect.gen(function* () {
+      const { message } = yield* failureFrom(openaiChat, {
+        kind: "json",
+        status: 429,
+        body: openaiChat.refusal(429, "not now"),
+        headers: { "retry-after": "4000" }
+      })
+      expect(message).toBe(
+        "HTTP 429: not now (it asks to wait for 4000 s, and this server waits at most 60 s)"
+      )
+    })
+  )
+})
