@@ -17,6 +17,12 @@ export const modelLimits = {
   retryMaxMs: 10_000,
   /** A server that asks for a longer pause than this is not waited for. */
   retryAfterMaxMs: 60_000,
+  /** Of one answer, its text and the arguments of its calls together: in JSON it fits one message of PostgreSQL. */
+  answerMaxChars: 1_000_000,
+  /** Tool calls of one answer. */
+  answerMaxCalls: 128,
+  /** Of one request, in and out each, as a provider reports them: a column holds no more. */
+  requestMaxTokens: 2_147_483_647,
   /** Of an error's text that is passed on. */
   failureMessageMaxChars: 600,
   /** Of one Liquid expression or template of a script. */

@@ -10,12 +10,14 @@
  */
 import type { ModelProvider } from "@tropism/domain/model-config"
 import { costMicrosOf, type ModelPrice } from "@tropism/domain/model-price"
+import type { Usage } from "@tropism/domain/run"
 import { Duration, Effect, Schema, Stream } from "effect"
 import { AiError, type LanguageModel, Prompt, type Response, Tool, Toolkit } from "effect/ai"
 import { modelLimits } from "../limits.ts"
 import { endedTooEarly } from "./ai-sdk-error.ts"
 import { argumentsFault } from "./ai-sdk-parts.ts"
 import { charsOf, tokensOf } from "./estimated-usage.ts"
+import { keepable, keepableCount, keepableUsage, makeKeepableText, makeMeasure } from "./keepable-parts.ts"
 import {
   ModelFailure,
   type ModelFailureReason,
@@ -42,6 +44,7 @@ export interface AskedModel {
 export const attempt = (model: AskedModel, request: ModelRequest): Stream.Stream<ModelPart, ModelFailure> =>
   Stream.suspend(() => {
     const delivery = makeDelivery(model, request)
+    const measure = makeMeasure()
     const timeoutMs = request.timeoutMs ?? modelLimits.requestTimeoutMs
     return Stream.unwrap(
       Effect.map(decodePrompt(request.messages), (prompt) => streamParts(model, prompt, request))
@@ -64,8 +67,11 @@ export const attempt = (model: AskedModel, request: ModelRequest): Stream.Stream
         // An empty answer would look like one of a model that has nothing to say.
         if (part.type === "finish" && part.reason === "content-filter" && delivery.isEmpty())
           return Effect.fail(delivery.failure("refused", "The provider's content filter withheld the answer"))
+        const excess = measure(part)
+        if (excess !== undefined) return Effect.fail(delivery.failure("invalidResponse", excess))
         return Effect.succeed(part)
       }),
+      Stream.tap((part) => (part.type === "finish" ? tellOddUsage(model, part) : Effect.void)),
       Stream.map(delivery.take),
       Stream.flattenIterable,
       Stream.concat(
@@ -143,6 +149,7 @@ const makeToolkit = (tools: ModelRequest["tools"]) =>
 const makeDelivery = (model: AskedModel, request: ModelRequest) => {
   let saidChars = 0
   const held: Array<ModelToolCall> = []
+  const spoken = makeKeepableText()
   let outputBegan = false
   let isFinished = false
   const failure = (
@@ -154,7 +161,7 @@ const makeDelivery = (model: AskedModel, request: ModelRequest) => {
       provider: model.provider,
       model: model.name,
       reason,
-      message,
+      message: keepable(message),
       outputBegan,
       isRetryable: !outputBegan && retryable.has(reason),
       retryAfterMs
@@ -175,7 +182,7 @@ const makeDelivery = (model: AskedModel, request: ModelRequest) => {
       saidChars += charsIn(part)
       if (part.type === "text-delta" && part.delta !== "") {
         outputBegan = true
-        return [{ type: "text", delta: part.delta }]
+        return textOf(spoken.take(part.delta))
       }
       if (part.type === "tool-call") held.push(toToolCall(part))
       if (part.type !== "finish") return []
@@ -183,18 +190,20 @@ const makeDelivery = (model: AskedModel, request: ModelRequest) => {
       isFinished = true
       if (part.reason === "tool-calls" && held.length === 0) held.push(nameless)
       const { inputTokens, outputTokens } = part.usage
-      const usage = {
+      const usage = keepableUsage({
         inputTokens: inputTokens.total ?? tokensOf(charsOf(request)),
         outputTokens: outputTokens.total ?? tokensOf(saidChars)
-      }
+      })
+      const cachedInputTokens = keepableCount(inputTokens.cacheRead ?? 0)
       return [
+        ...textOf(spoken.rest()),
         ...held.splice(0),
         {
           type: "finish",
           reason: part.reason,
           usage,
           isUsageEstimated: inputTokens.total === undefined || outputTokens.total === undefined,
-          costMicros: costMicrosOf(model.price, { ...usage, cachedInputTokens: inputTokens.cacheRead ?? 0 }),
+          costMicros: costMicrosOf(model.price, { ...usage, cachedInputTokens }),
           provider: model.provider,
           name: model.name
         }
@@ -212,14 +221,30 @@ const charsIn = (part: Response.AnyPart): number => {
 /** What a model called that says it called a tool and named none: provider packages drop such a call, and it is answered like one of an unknown tool. */
 const nameless: ModelToolCall = { type: "toolCall", id: "", name: "unnamed", arguments: {}, fault: null }
 
+const textOf = (delta: string): ReadonlyArray<ModelPart> => (delta === "" ? [] : [{ type: "text", delta }])
+
+const reportedUsage = ({ usage }: Response.FinishPart): Usage => ({
+  inputTokens: usage.inputTokens.total ?? 0,
+  outputTokens: usage.outputTokens.total ?? 0
+})
+
+/** Says where a provider counts what no count of tokens can be. */
+const tellOddUsage = ({ name, provider }: AskedModel, part: Response.FinishPart) => {
+  const reported = reportedUsage(part)
+  const kept = keepableUsage(reported)
+  return kept.inputTokens === reported.inputTokens && kept.outputTokens === reported.outputTokens
+    ? Effect.void
+    : Effect.logWarning("A provider reported a usage that cannot be kept", { provider, name, reported, kept })
+}
+
 const isJson = Schema.is(Schema.Json)
 
 const toToolCall = (part: Response.ToolCallPart<string, unknown>): ModelToolCall => {
   const fault = part.metadata[argumentsFault]
   return {
     type: "toolCall",
-    id: part.id,
-    name: part.name,
+    id: keepable(part.id),
+    name: keepable(part.name),
     arguments: isJson(part.params) ? part.params : null,
     fault: typeof fault === "string" ? fault : null
   }

@@ -1,0 +1,62 @@
+/**
+ * Keeps what one answer brings within what the log can hold.
+ *
+ * Flow: graph → outbox → dispatch → run → **model** → tool → task
+ *
+ * A model sends what it likes: characters that PostgreSQL keeps in no text,
+ * counts of tokens beyond any column, text without an end. Nobody behind this
+ * has to think of it. A character that comes in two pieces is put together;
+ * arguments are judged elsewhere (`run/requested-call.ts`).
+ */
+import type { Usage } from "@tropism/domain/run"
+import type { Response } from "effect/ai"
+import { modelLimits } from "../limits.ts"
+
+/** Text without what the database cannot keep: each such character is shown as U+FFFD. */
+export const keepable = (text: string): string => text.replaceAll("\u0000", "\uFFFD").toWellFormed()
+
+/** Makes the pieces of one text keepable; half a character at the end of a piece waits for the next. */
+export const makeKeepableText = () => {
+  let half = ""
+  return {
+    take: (piece: string): string => {
+      const text = half + piece
+      half = endsInHalf.test(text) ? text.slice(-1) : ""
+      return keepable(half === "" ? text : text.slice(0, -1))
+    },
+    /** What still waits when no more comes. */
+    rest: (): string => keepable(half)
+  }
+}
+
+const endsInHalf = /[\uD800-\uDBFF]$/
+
+/** Counts of tokens that can be kept and added up. */
+export const keepableUsage = ({ inputTokens, outputTokens }: Usage): Usage => ({
+  inputTokens: keepableCount(inputTokens),
+  outputTokens: keepableCount(outputTokens)
+})
+
+export const keepableCount = (tokens: number): number =>
+  Number.isNaN(tokens) ? 0 : Math.min(Math.max(0, Math.round(tokens)), modelLimits.requestMaxTokens)
+
+/** Measures one answer while it comes, and says what is too much of it. */
+export const makeMeasure = () => {
+  let text = 0
+  let argumentsOnTheirWay = 0
+  let callArguments = 0
+  let calls = 0
+  return (part: Response.AnyPart): string | undefined => {
+    if (part.type === "text-delta") text += part.delta.length
+    if (part.type === "tool-params-delta") argumentsOnTheirWay += part.delta.length
+    if (part.type === "tool-call") {
+      calls += 1
+      callArguments += (JSON.stringify(part.params) ?? "").length
+    }
+    if (calls > modelLimits.answerMaxCalls)
+      return `The answer asks for more than ${modelLimits.answerMaxCalls} tool calls, which is more than can be kept`
+    return text + Math.max(argumentsOnTheirWay, callArguments) > modelLimits.answerMaxChars
+      ? `The answer is longer than ${modelLimits.answerMaxChars} characters, which is more than can be kept`
+      : undefined
+  }
+}

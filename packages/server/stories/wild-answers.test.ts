@@ -1,0 +1,118 @@
+/**
+ * Models that send what nobody can keep: the run copes or fails in a sentence, and its log can be read.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect } from "effect"
+import { modelLimits } from "../src/limits.ts"
+import { chatChunk, chatEnd, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
+import { eventually, type Json, type Story } from "../testing/platform.ts"
+import { newProviderStory } from "../testing/provider-story.ts"
+import { logOfRun } from "../testing/question-words.ts"
+
+/** Says a text in these pieces, to its end. */
+const saying = (
+  pieces: ReadonlyArray<string>,
+  end: ReadonlyArray<unknown> = chatEnd("stop")
+): FakeAnswer => ({
+  kind: "stream",
+  chunks: [...pieces.map((content) => chatChunk({ content })), ...end].map(toEvent),
+  ending: "end"
+})
+
+const finished = (story: Story, run: Json) =>
+  eventually(story.get(`/runs/${run.id}`), ({ completedAt }) => completedAt !== null)
+
+describe("An answer that nobody can keep", () => {
+  it.effect("is broken off at a bound where it is too long: the run fails, and its log can be read", () =>
+    Effect.gen(function* () {
+      const piece = "word ".repeat(20_000)
+      const { agent, provider, story } = yield* newProviderStory([
+        {
+          kind: "stream",
+          chunks: Array.from({ length: 11 }, () => toEvent(chatChunk({ content: piece }))),
+          ending: "hang"
+        }
+      ])
+      const run = yield* finished(story, yield* story.post(`/agents/${agent.id}/trigger`))
+      expect(run).toMatchObject({
+        status: "failed",
+        errorMessage: expect.stringContaining(`longer than ${modelLimits.answerMaxChars} characters`)
+      })
+      yield* Deferred.await(provider.hungUp)
+      expect(provider.requests).toHaveLength(1)
+      expect(JSON.stringify(yield* logOfRun(story, run)).length).toBeLessThan(200_000)
+    })
+  )
+
+  it.effect("is refused where it asks for too many calls: none of them is made", () =>
+    Effect.gen(function* () {
+      const { agent, story } = yield* newProviderStory(
+        [
+          {
+            kind: "stream",
+            chunks: [
+              ...Array.from({ length: modelLimits.answerMaxCalls + 1 }, (_, index) =>
+                chatChunk({
+                  tool_calls: [
+                    {
+                      index,
+                      id: `c${index}`,
+                      type: "function",
+                      function: { name: "create_object", arguments: '{"type":"Thing","properties":{}}' }
+                    }
+                  ]
+                })
+              ),
+              ...chatEnd("tool_calls")
+            ].map(toEvent),
+            ending: "end"
+          }
+        ],
+        { executionMode: "execute" }
+      )
+      const run = yield* finished(story, yield* story.post(`/agents/${agent.id}/trigger`))
+      expect(run).toMatchObject({
+        status: "failed",
+        errorMessage: expect.stringContaining(`more than ${modelLimits.answerMaxCalls} tool calls`)
+      })
+      expect((yield* story.get("/objects?type=Thing")).items).toEqual([])
+    })
+  )
+
+  it.effect(
+    "is kept with U+FFFD where a character cannot be, and a character in two pieces stays whole",
+    () =>
+      Effect.gen(function* () {
+        const { agent, provider, story } = yield* newProviderStory([
+          saying(["a\u0000b ", "c\ud800d ", "smile \ud83d", "\ude00 end\ud83d"])
+        ])
+        const run = yield* finished(story, yield* story.post(`/agents/${agent.id}/trigger`))
+        expect(run).toMatchObject({
+          status: "completed",
+          summary: "a\uFFFDb c\uFFFDd smile \u{1F600} end\uFFFD"
+        })
+        expect(provider.requests).toHaveLength(1)
+      })
+  )
+
+  it.effect("is kept with counts in bounds where its usage is beyond any column", () =>
+    Effect.gen(function* () {
+      const usage = { prompt_tokens: 3_000_000_000, completion_tokens: 1e15, total_tokens: 1e15 }
+      const end = chatEnd("stop").map((chunk) =>
+        typeof chunk === "object" && chunk !== null && "usage" in chunk ? { ...chunk, usage } : chunk
+      )
+      const { agent, provider, story } = yield* newProviderStory([saying(["Hello."], end)])
+      const run = yield* finished(story, yield* story.post(`/agents/${agent.id}/trigger`))
+      const most = modelLimits.requestMaxTokens
+      expect(run).toMatchObject({
+        status: "completed",
+        summary: "Hello.",
+        usage: { inputTokens: most, outputTokens: most }
+      })
+      expect(provider.requests).toHaveLength(1)
+      expect((yield* story.get(`/runs/${run.id}/model-calls`)).items).toMatchObject([
+        { status: "answered", usage: { inputTokens: most, outputTokens: most } }
+      ])
+    })
+  )
+})
