@@ -135,7 +135,7 @@ layer(SharedServer.layer)((it) => {
         const agent = yield* story.post("/agents", watcher({ budget: { perRun: { maxTokens: 0 } } }))
         yield* make(story, "Person")
         const run = yield* restingRun(story, agent)
-        expect(run).toMatchObject({ status: "paused", pauseReason: "budget", stepCount: 0 })
+        expect(run).toMatchObject({ status: "paused", pauseReason: "budget", stepCount: 0, summary: null })
         expect(run.errorMessage).toBe("The run has spent its token budget: 0 of 0 tokens.")
       })
     )

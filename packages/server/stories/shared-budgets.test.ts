@@ -4,6 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
+import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { dayBefore, fourSteps, price, priced, restingRun, tokensOf } from "../testing/spending-words.ts"
 import { calling, make, runsOf, watcher } from "../testing/story-words.ts"
@@ -11,7 +12,7 @@ import { calling, make, runsOf, watcher } from "../testing/story-words.ts"
 layer(SharedServer.layer)((it) => {
   describe("Requirement: a run whose budget is spent goes on when somebody raises it", () => {
     it.effect(
-      "resumed with a higher budget it goes on after its last step, with one that is spent it rests again",
+      "resumed with a higher budget it goes on after its last step, with one that is spent it is refused and stays as it was",
       () =>
         Effect.gen(function* () {
           const story = yield* newStoryHere
@@ -21,14 +22,17 @@ layer(SharedServer.layer)((it) => {
           )
           yield* make(story, "Person")
           const paused = yield* restingRun(story, agent)
-          yield* story.post(`/runs/${paused.id}/resume`)
-          const again = yield* restingRun(story, agent)
-          expect(again).toMatchObject({
-            id: paused.id,
-            status: "paused",
-            pauseReason: "budget",
-            stepCount: 1
-          })
+          const log = yield* story.get(`/contexts/${paused.contextName}/events`)
+          for (const body of [undefined, { message: "Go on." }, { maxTokens: tokensOf(paused) }]) {
+            const refused = yield* story.ask("POST", `/runs/${paused.id}/resume`, body)
+            expectProblem(refused, 409)
+            const bound = body?.maxTokens ?? 1
+            expect(refused.body.detail).toBe(
+              `The run has spent its token budget: ${tokensOf(paused)} of ${bound} tokens. Raise it, then resume the run`
+            )
+          }
+          expect(yield* story.get(`/runs/${paused.id}`)).toEqual(paused)
+          expect(yield* story.get(`/contexts/${paused.contextName}/events`)).toEqual(log)
           yield* story.post(`/runs/${paused.id}/resume`, { maxTokens: 1_000_000 })
           const [done] = yield* eventually(runsOf(story, agent), ([run]) => run?.status === "completed")
           expect(done).toMatchObject({
@@ -52,6 +56,10 @@ layer(SharedServer.layer)((it) => {
         yield* make(story, "Person")
         const paused = yield* restingRun(story, agent)
         expect(paused).toMatchObject({ status: "paused", pauseReason: "budget" })
+        const refused = yield* story.ask("POST", `/runs/${paused.id}/resume`, { maxTokens: 1_000_000 })
+        expectProblem(refused, 409)
+        expect(refused.body.detail).toContain("The agent watcher has spent its token budget of today (UTC)")
+        expect(yield* story.get(`/runs/${paused.id}`)).toEqual(paused)
         yield* story.patch(`/agents/${agent.id}`, { budget: { perDay: { maxTokens: 1_000_000 } } })
         yield* story.post(`/runs/${paused.id}/resume`)
         const [done] = yield* eventually(runsOf(story, agent), ([run]) => run?.status === "completed")

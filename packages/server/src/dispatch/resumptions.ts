@@ -15,6 +15,7 @@ import { Contexts } from "../agent/contexts.ts"
 import type { ProjectTransaction } from "../database/database.ts"
 import { Admission, type TriggerRefused } from "../run/admission.ts"
 import type { RunNotInState } from "../run/holding.ts"
+import type { BudgetSpent } from "../run/resuming.ts"
 import { Runs } from "../run/runs.ts"
 import { resumeSentence } from "../run/sentences.ts"
 
@@ -30,11 +31,11 @@ export interface Resumption {
 export class Resumptions extends Context.Service<
   Resumptions,
   {
-    /** Queues a run that a limit paused; refused while its agent may not begin a run. */
+    /** Queues a run that a limit paused; refused while its agent may not begin a run, and while a budget that it spends is spent. */
     readonly resume: (
       run: { readonly id: RunId; readonly agentId: AgentId; readonly contextName: string },
       resumption: Resumption
-    ) => Effect.Effect<void, RunNotInState | TriggerRefused, ProjectTransaction>
+    ) => Effect.Effect<void, RunNotInState | BudgetSpent | TriggerRefused, ProjectTransaction>
   }
 >()("@tropism/server/dispatch/Resumptions") {
   static readonly layer = Layer.effect(

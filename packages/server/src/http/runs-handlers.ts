@@ -122,6 +122,10 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
             yield* resumptions.resume(run, resumption).pipe(
               Effect.catchTags({
                 TriggerRefused: triggerProblem,
+                BudgetSpent: ({ detail }) =>
+                  Effect.fail(
+                    new Conflict({ reason: "state", detail: `${detail} Raise it, then resume the run` })
+                  ),
                 // Read again: somebody else was faster.
                 RunNotInState: () => Effect.flatMap(knownRun(runs.get(run.id)), notResumed)
               })

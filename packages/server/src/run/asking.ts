@@ -12,11 +12,12 @@
 import { type Budget, findSpent, type Spent, type SpendingLimit } from "@tropism/domain/budget"
 import { findSpentBudget, type ReachedCap } from "@tropism/domain/chain"
 import { defineSettings, type ProjectSettingsPatch } from "@tropism/domain/project-settings"
+import type { RunId } from "@tropism/domain/ids"
 import type { LimitOverrides } from "@tropism/domain/run"
 import { limitsOf } from "@tropism/domain/run-limits"
 import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
-import { Database } from "../database/database.ts"
+import { SqlClient, type Statement } from "effect/sql"
+import { Database, orDie } from "../database/database.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { RunHalted, RunNotInState } from "./holding.ts"
 import { isStopped } from "./kill-switches.ts"
@@ -49,7 +50,7 @@ export const makeAsking = Effect.gen(function* () {
   const sums = sql`jsonb_build_object('inputTokens', coalesce(sum(input_tokens), 0), 'outputTokens', coalesce(sum(output_tokens), 0),
     'costMicros', coalesce(sum(cost_micros), 0))`
 
-  const ask = (run: ClaimedRun) =>
+  const outlookOn = (which: Statement.Fragment) =>
     sql<Outlook>`
       select agent.name as agent_name, agent.enabled as is_enabled, agent.deleted_at is not null as is_deleted, project.settings,
         coalesce(budget.runs, 0) as runs, coalesce(budget.input_tokens, 0) as input_tokens,
@@ -76,7 +77,12 @@ export const makeAsking = Effect.gen(function* () {
       left join lateral (
         select * from kb.budgets where project_id = run.project_id and scope = 'chain' and scope_id = run.root_event_id limit 1
       ) budget on true
-      where run.id = ${run.id} and run.attempt_token = ${run.attemptToken} and run.status = 'running' and not ${isStopped(sql)}`
+      where ${which}`
+
+  const ask = ({ attemptToken, id }: ClaimedRun) =>
+    outlookOn(
+      sql`run.id = ${id} and run.attempt_token = ${attemptToken} and run.status = 'running' and not ${isStopped(sql)}`
+    )
 
   const mayAsk = Effect.fn("Runs.mayAsk")(function* (run: ClaimedRun) {
     const [outlook] = yield* database.ask(run.projectId, ask(run))
@@ -85,18 +91,25 @@ export const makeAsking = Effect.gen(function* () {
       const fate = outlook.isDeleted ? "deleted" : "disabled"
       return yield* new RunHalted({ runId: run.id, detail: `The agent ${outlook.agentName} was ${fate}` })
     }
-    return (
-      findSpentBudget(toUse(outlook), defineSettings(outlook.settings).chainLimits) ??
-      spentPurse(run, outlook.purses ?? []) ??
-      spentDay(outlook)
-    )
+    return spentIn(run, outlook)
   })
 
-  return { mayAsk }
+  /** The budget that keeps a run from its next request, as it stands in this transaction, if one does. */
+  const findSpentOf = Effect.fn("Runs.findSpentOf")(function* (id: RunId) {
+    const [outlook] = yield* outlookOn(sql`run.id = ${id}`)
+    return outlook && spentIn({ id }, outlook)
+  }, orDie)
+
+  return { mayAsk, findSpentOf }
 })
 
+const spentIn = (run: Pick<ClaimedRun, "id">, outlook: Outlook): ReachedCap | undefined =>
+  findSpentBudget(toUse(outlook), defineSettings(outlook.settings).chainLimits) ??
+  spentPurse(run, outlook.purses ?? []) ??
+  spentDay(outlook)
+
 /** The budget of a run that is spent: the topmost first, for it stops the most. */
-const spentPurse = (run: ClaimedRun, purses: ReadonlyArray<Purse>): ReachedCap | undefined => {
+const spentPurse = (run: Pick<ClaimedRun, "id">, purses: ReadonlyArray<Purse>): ReachedCap | undefined => {
   for (const { agentName, budget, id, limits, ...use } of purses) {
     const limit = limitsOf({ maxSteps: null, defaultTimeoutMs: null, budget }, false, limits)
     const spender =

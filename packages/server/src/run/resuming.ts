@@ -5,23 +5,32 @@
  *
  * Only what a limit stopped goes on because a person says so: whatever else lets
  * a run rest, lets it go on by itself. The state in the `where` clause decides
- * between two who resume at once. Time counts afresh from the next claim, and
+ * between two who resume at once. What could not ask its model once is not
+ * resumed. Time counts afresh from the next claim, and
  * steps from the turn that begins then.
  */
 import type { ContextName } from "@tropism/domain/context-event"
 import type { RunId } from "@tropism/domain/ids"
 import { isResumable, type LimitOverrides, PauseReason } from "@tropism/domain/run"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
+import { makeAsking } from "./asking.ts"
 import { makeHolding } from "./holding.ts"
+
+/** A run that would rest again before it asked its model: a budget that it spends is spent. */
+export class BudgetSpent extends Schema.TaggedError<BudgetSpent>()("BudgetSpent", {
+  runId: Schema.String,
+  detail: Schema.String
+}) {}
 
 /** The verbs of `Runs` by which a run that a limit stopped goes on. */
 export const makeResuming = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
   const { found } = yield* makeHolding
+  const { findSpentOf } = yield* makeAsking
   const reasons = PauseReason.literals.filter(isResumable)
 
   const queueAgain = Effect.fnUntraced(function* (which: Statement.Fragment, limits: LimitOverrides) {
@@ -35,10 +44,12 @@ export const makeResuming = Effect.gen(function* () {
     return rows
   })
 
-  const resume = Effect.fn("Runs.resume")(
-    (id: RunId, limits: LimitOverrides) => Effect.flatMap(queueAgain(sql`id = ${id}`, limits), found(id)),
-    orDie
-  )
+  const resume = Effect.fn("Runs.resume")(function* (id: RunId, limits: LimitOverrides) {
+    yield* Effect.flatMap(queueAgain(sql`id = ${id}`, limits), found(id))
+    // Asked of the row as it is now, with its new limits; a refusal takes them back with the transaction.
+    const spent = yield* findSpentOf(id)
+    if (spent) return yield* new BudgetSpent({ runId: id, detail: spent.reason })
+  }, orDie)
 
   const resumeOn = Effect.fn("Runs.resumeOn")(
     (name: ContextName) => Effect.map(queueAgain(sql`context_name = ${name}`, {}), (rows) => rows.length > 0),

@@ -24,7 +24,7 @@ import { makeHolding, type RunHalted, type RunNotInState } from "./holding.ts"
 import { makeOutcomes } from "./outcomes.ts"
 import { makeQueueing } from "./queueing.ts"
 import { makeReading, type RunFilter } from "./reading.ts"
-import { makeResuming } from "./resuming.ts"
+import { type BudgetSpent, makeResuming } from "./resuming.ts"
 import { makeSpending } from "./spending.ts"
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -87,8 +87,11 @@ export class Runs extends Context.Service<
     readonly wait: (run: ClaimedRun, reason: "question" | "subAgents") => Verb
     /** Ends a run that has not ended, whatever it does. */
     readonly cancel: (id: RunId, summary: string, because: string | null) => Verb
-    /** Queues a run again that a limit paused, with what it may use from now on. */
-    readonly resume: (id: RunId, limits: LimitOverrides) => Verb
+    /** Queues a run again that a limit paused, with what it may use from now on; refused, and to be rolled back, where that is spent. */
+    readonly resume: (
+      id: RunId,
+      limits: LimitOverrides
+    ) => Effect.Effect<void, RunNotInState | BudgetSpent, ProjectTransaction>
     /** Queues the run again that a limit paused on a context; false when there is none. */
     readonly resumeOn: (name: ContextName) => Read<boolean>
     /** Holds a run that has not ended for this transaction, whoever works on it, and answers what was said of an answer that is not complete. */
