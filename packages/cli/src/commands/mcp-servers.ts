@@ -8,7 +8,9 @@ import {
   type McpServer,
   type McpServerInput,
   McpServerInput as Input,
-  type SecretOrText
+  McpServerPatch,
+  type SecretOrText,
+  wasReached
 } from "@tropism/domain/mcp-server"
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -17,6 +19,7 @@ import { failure } from "../failure.ts"
 import { printFacts, printOr, printRecords } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
 import { printable } from "../terminal/text.ts"
+import { typed } from "../typed-input.ts"
 
 const server = Argument.String("server").pipe(Argument.withDescription("The server's name or id"))
 
@@ -61,7 +64,8 @@ const stateOf = ({ enabled, lastError, tools }: McpServer): string => {
   if (!enabled) return "disabled"
   const changed = tools.filter(({ changedAt }) => changedAt !== null).length
   if (changed > 0) return `${changed} changed: look, then refresh`
-  return lastError === null ? "pinned" : "not reached"
+  if (!wasReached({ lastError })) return "not reached"
+  return lastError === null ? "pinned" : "pinned, with tools left out"
 }
 
 const placeOf = ({ transport }: McpServer): string =>
@@ -90,6 +94,17 @@ const print = (one: McpServer) =>
         yield* print(`${mark} ${printable(offeredName)}  ${paint.dim(printable(words.slice(0, 120)))}`)
       }
     })
+  )
+
+/** What a look at a server came to; one that was not reached is kept all the same, and is no success. */
+const printLook = (one: McpServer) =>
+  Effect.andThen(
+    print(one),
+    wasReached(one)
+      ? Effect.void
+      : failure(
+          `The MCP server ${one.name} was not reached: ${printable(one.lastError ?? "")}. It stays added: "tropism mcp-servers refresh ${one.name}" tries again.`
+        )
   )
 
 const repeated = (name: string, metavar: string, description: string) =>
@@ -154,17 +169,14 @@ const add = Command.make(
         const transport: McpServerInput["transport"] = Option.isSome(url)
           ? { type: "http", url: url.value, headers: yield* entriesOf("header", header) }
           : { type: "stdio", command: program ?? "", args, env: yield* entriesOf("env", env) }
-        const made = yield* access.client.mcpServers.create({
-          params: access.params,
-          payload: {
-            name,
-            transport,
-            allowedTools: allow,
-            idempotentTools: idempotent,
-            callTimeoutMs: Option.getOrNull(timeout)
-          }
+        const payload = yield* typed(Input, {
+          name,
+          transport,
+          allowedTools: allow,
+          idempotentTools: idempotent,
+          callTimeoutMs: Option.getOrNull(timeout)
         })
-        yield* print(made)
+        yield* printLook(yield* access.client.mcpServers.create({ params: access.params, payload }))
       })
     )
 ).pipe(
@@ -203,7 +215,9 @@ const refresh = Command.make("refresh", { server }, ({ server }) =>
   inProject((access) =>
     Effect.gen(function* () {
       const { id } = yield* find(access, server)
-      yield* print(yield* access.client.mcpServers.refresh({ params: { ...access.params, mcpServerId: id } }))
+      yield* printLook(
+        yield* access.client.mcpServers.refresh({ params: { ...access.params, mcpServerId: id } })
+      )
     })
   )
 ).pipe(Command.withDescription("Connect again and pin what the server lists now"))
@@ -224,14 +238,15 @@ const set = Command.make(
     inProject((access) =>
       Effect.gen(function* () {
         const { id } = yield* find(access, server)
+        const payload = yield* typed(McpServerPatch, {
+          ...(allow.length === 0 ? {} : { allowedTools: allow }),
+          ...(idempotent.length === 0 ? {} : { idempotentTools: idempotent }),
+          ...(Option.isNone(timeout) ? {} : { callTimeoutMs: timeout.value }),
+          ...(Option.isNone(enabled) ? {} : { enabled: enabled.value })
+        })
         const changed = yield* access.client.mcpServers.update({
           params: { ...access.params, mcpServerId: id },
-          payload: {
-            ...(allow.length === 0 ? {} : { allowedTools: allow }),
-            ...(idempotent.length === 0 ? {} : { idempotentTools: idempotent }),
-            ...(Option.isNone(timeout) ? {} : { callTimeoutMs: timeout.value }),
-            ...(Option.isNone(enabled) ? {} : { enabled: enabled.value })
-          }
+          payload
         })
         yield* print(changed)
       })

@@ -53,6 +53,33 @@ describe("tropism runs", () => {
     })
   )
 
+  it.live("filters by what woke them and by when they were made", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ runs })
+      const [from, to] = ["2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z"]
+      yield* invoke(server, "runs", "--trigger", "schedule", "--from", from, "--to", to)
+      const query = new URL(`http://x${server.requests.at(-1)?.line.split(" ")[1]}`).searchParams
+      expect([query.get("trigger"), query.get("from"), query.get("to")]).toEqual(["schedule", from, to])
+      for (const wrong of [
+        ["--trigger", "moon"],
+        ["--from", "yesterday"]
+      ])
+        expect((yield* invoke(server, "runs", ...wrong)).exitCode).not.toBe(0)
+    })
+  )
+
+  it.live("says of a wrong number to resume with that it was typed wrong, and sends nothing", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({
+        runs: [run(1, { status: "paused", pauseReason: "steps" } as never)]
+      })
+      const { error, exitCode } = yield* invoke(server, "runs", "resume", id("run", 1), "--max-steps", "-3")
+      expect(error).toMatch(/^This cannot be sent: maxSteps: /)
+      expect(exitCode).toBe(1)
+      expect(server.requests.filter(({ line }) => line.startsWith("POST"))).toEqual([])
+    })
+  )
+
   it.live("shows one run", () =>
     Effect.gen(function* () {
       const server = yield* fakeServer({ runs })

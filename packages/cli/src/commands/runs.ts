@@ -1,8 +1,10 @@
 /**
  * `tropism runs`: what the agents did, newest first, and one run step by step.
  */
+import { Instant } from "@tropism/api/instant"
+import { ResumeInput } from "@tropism/api/runs-api"
 import { RunId } from "@tropism/domain/ids"
-import { type Run, RunStatus } from "@tropism/domain/run"
+import { type Run, RunStatus, Trigger } from "@tropism/domain/run"
 import { Clock, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { findAgent } from "../agents-by-name.ts"
@@ -15,12 +17,21 @@ import { Screen } from "../terminal/screen.ts"
 import { renderTable } from "../terminal/table.ts"
 import { printable } from "../terminal/text.ts"
 import { clockTime, formatAge, formatDuration } from "../terminal/time.ts"
+import { typed } from "../typed-input.ts"
 import { limitFlag } from "./limit-flag.ts"
 
 const runArgument = Argument.String("run").pipe(
   Argument.withDescription("A run's id"),
   Argument.withSchema(RunId)
 )
+
+const instant = (name: string, description: string) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar("<instant>"),
+    Flag.withDescription(description),
+    Flag.withSchema(Instant),
+    Flag.optional
+  )
 
 const list = Command.make(
   "runs",
@@ -38,15 +49,24 @@ const list = Command.make(
       Flag.withSchema(RunId),
       Flag.optional
     ),
+    trigger: Flag.Literals("trigger", Trigger.fields.type.literals).pipe(
+      Flag.withDescription("Only runs that were woken in this way"),
+      Flag.optional
+    ),
+    from: instant("from", "Only runs made at this instant or later, like 2026-11-20T23:30:00Z"),
+    to: instant("to", "Only runs made before this instant"),
     limit: limitFlag
   },
-  ({ agent, limit, parent, status }) =>
+  ({ agent, from, limit, parent, status, to, trigger }) =>
     inProject((access) =>
       Effect.gen(function* () {
         const { paint } = yield* Screen
         const now = yield* Clock.currentTimeMillis
         const filter = {
           ...(Option.isSome(status) ? { status: [status.value] } : {}),
+          ...(Option.isSome(trigger) ? { trigger: [trigger.value] } : {}),
+          ...(Option.isSome(from) ? { from: from.value } : {}),
+          ...(Option.isSome(to) ? { to: to.value } : {}),
           ...(Option.isSome(parent) ? { parentRunId: parent.value } : {}),
           ...(Option.isSome(agent) ? { agentId: (yield* findAgent(access, agent.value)).id } : {})
         }
@@ -161,19 +181,18 @@ const resume = Command.make(
   },
   ({ run: runId, ...said }) =>
     inProject((access) =>
-      Effect.flatMap(
-        access.client.runs.resume({
-          params: { ...access.params, runId },
-          payload: {
-            message: Option.getOrNull(said.message),
-            maxSteps: Option.getOrNull(said.maxSteps),
-            timeoutMs: Option.getOrNull(said.timeoutMs),
-            maxTokens: Option.getOrNull(said.maxTokens),
-            maxCostUsd: Option.getOrNull(said.maxCostUsd)
-          }
-        }),
-        printOutcome
-      )
+      Effect.gen(function* () {
+        const payload = yield* typed(ResumeInput, {
+          message: Option.getOrNull(said.message),
+          maxSteps: Option.getOrNull(said.maxSteps),
+          timeoutMs: Option.getOrNull(said.timeoutMs),
+          maxTokens: Option.getOrNull(said.maxTokens),
+          maxCostUsd: Option.getOrNull(said.maxCostUsd)
+        })
+        yield* printOutcome(
+          yield* access.client.runs.resume({ params: { ...access.params, runId }, payload })
+        )
+      })
     )
 ).pipe(
   Command.withDescription("Let a run go on that its steps, its time or a budget stopped"),

@@ -118,6 +118,15 @@ describe("tropism tasks", () => {
     })
   )
 
+  it.live("sends no blank answer, and says so", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ tasks: [question(4)], runs: [run(1)] })
+      const { error, exitCode } = yield* invoke(server, "tasks", "answer", "4", " ")
+      expect(error).toMatch(/^This cannot be sent: answer: .*not blank/)
+      expect(exitCode).toBe(1)
+    })
+  )
+
   it.live("says why an answer is not taken", () =>
     Effect.gen(function* () {
       const options = ["MIT", "ISC"]

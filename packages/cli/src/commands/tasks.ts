@@ -5,6 +5,7 @@
  * it, so a suggestion that changed in between is refused by the server. An
  * answer names the question that was read.
  */
+import { AnswerInput } from "@tropism/api/runs-api"
 import { isQuestion, type Task, TaskStatus } from "@tropism/domain/task"
 import { TaskId } from "@tropism/domain/ids"
 import { Clock, Effect, Option, Result, Schema } from "effect"
@@ -19,6 +20,7 @@ import { paintState } from "../terminal/paint.ts"
 import { Screen } from "../terminal/screen.ts"
 import { printable } from "../terminal/text.ts"
 import { formatAge } from "../terminal/time.ts"
+import { typed } from "../typed-input.ts"
 import { limitFlag } from "./limit-flag.ts"
 
 const reference = Argument.String("task").pipe(Argument.withDescription("A task's number or id"))
@@ -163,9 +165,10 @@ const answer = Command.make(
         const task = yield* findTask(access, input.task)
         if (!isQuestion(task))
           return yield* failure(`Task ${task.number} is a suggestion: approve or reject it.`)
+        const payload = yield* typed(AnswerInput, { answer: input.answer, taskId: task.id })
         const run = yield* access.client.runs.answer({
           params: { ...access.params, runId: task.runId },
-          payload: { answer: input.answer, taskId: task.id }
+          payload
         })
         if (yield* JsonFlag) yield* screen.print(JSON.stringify(run, null, 2))
         else {

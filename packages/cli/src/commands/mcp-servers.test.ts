@@ -1,0 +1,63 @@
+/**
+ * `tropism mcp-servers`: what was typed wrong, and what it is worth when a server is not reached.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { fakeServer } from "../../testing/fake-server.ts"
+import { invoke } from "../../testing/invoke.ts"
+import { at, id } from "../../testing/records.ts"
+
+const shop = (lastError: string | null) => ({
+  id: id("agent", 1),
+  name: "shop",
+  transport: { type: "stdio", command: "shop", args: [], env: {} },
+  allowedTools: [],
+  idempotentTools: [],
+  callTimeoutMs: 30_000,
+  enabled: true,
+  version: 1,
+  tools: [],
+  pinnedAt: null,
+  lastError,
+  createdBy: "ada",
+  createdAt: at(0),
+  updatedAt: at(0)
+})
+
+const answering = (server: unknown) =>
+  fakeServer({
+    failing: new Map([[`/api/projects/${id("project", 1)}/mcp-servers`, { status: 201, body: server }]])
+  })
+
+describe("tropism mcp-servers add", () => {
+  it.live("ends with 1 and the reason when the server was not reached, and says that it stays", () =>
+    Effect.gen(function* () {
+      const server = yield* answering(shop("Connection closed"))
+      const { error, exitCode } = yield* invoke(server, "mcp-servers", "add", "shop", "shop-program")
+      expect(error).toMatch(/^The MCP server shop was not reached: Connection closed\. It stays added/)
+      expect(exitCode).toBe(1)
+    })
+  )
+
+  it.live("ends with 0 when the server was reached, even where a tool is left out", () =>
+    Effect.gen(function* () {
+      for (const told of [null, "Left out, for nobody could offer them: odd (inputSchema)"]) {
+        const server = yield* answering(shop(told))
+        expect((yield* invoke(server, "mcp-servers", "add", "shop", "shop-program")).exitCode).toBe(0)
+      }
+    })
+  )
+
+  it.live("says what was typed wrong, and sends nothing", () =>
+    Effect.gen(function* () {
+      const server = yield* answering(shop(null))
+      const at = ["-a", "https://shop.example/mcp"]
+      const secret = yield* invoke(server, "mcp-servers", "add", "shop", ...at, "--header", "A=secret:PATH")
+      expect(secret.error).toMatch(/^This cannot be sent: transport\/headers\/A.*TROPISM_SECRET_/)
+      const address = yield* invoke(server, "mcp-servers", "add", "shop", "-a", "ftp://x")
+      expect(address.error).toMatch(/^This cannot be sent: transport\/url: .*http or https/)
+      expect([secret.exitCode, address.exitCode]).toEqual([1, 1])
+      expect(server.requests.filter(({ line }) => line.startsWith("POST"))).toEqual([])
+    })
+  )
+})
