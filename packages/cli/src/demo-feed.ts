@@ -110,7 +110,7 @@ export const keyVariables = [
   "OPENAI_API_KEY",
   "ANTHROPIC_API_KEY",
   "GOOGLE_GENERATIVE_AI_API_KEY",
-  "OPENAI_COMPATIBLE_BASE_URL"
+  "OPENAI_COMPATIBLE_MODEL"
 ] as const
 
 /** Says on which model the demo's agents run, and honestly so when it is none. */

@@ -23,6 +23,7 @@ import { Models } from "./model/models.ts"
 import { carryWakeUps } from "./outbox/courier.ts"
 import { loops, platformLayer } from "./platform.ts"
 import { Runs } from "./run/runs.ts"
+import { findSettingFault } from "./model/setting-faults.ts"
 import { LocalMcpServers } from "./tool/foreign-permit.ts"
 import { Spans } from "./telemetry/spans.ts"
 
@@ -68,6 +69,8 @@ export const serve = Effect.fn("serve")(
 /** Serves until it is interrupted, on a database that can be reached. */
 export const serveOn = Effect.fn("serveOn")(
   function* (access: PostgresAccess, options: ServeOptions) {
+    const fault = yield* findSettingFault
+    if (fault !== null) return yield* new StartFailure({ message: fault })
     yield* Effect.mapError(migrate(access.ownerUrl), ({ message }) => new StartFailure({ message }))
     const pool = poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
     const floor = Layer.succeed(MinScheduleSeconds, yield* minScheduleSeconds)

@@ -20,8 +20,25 @@ describe("which model an agent asks", () => {
     OPENAI_API_KEY: "sk-openai-0001",
     ANTHROPIC_API_KEY: "sk-anthropic-0001",
     GOOGLE_GENERATIVE_AI_API_KEY: "google-0001",
-    OPENAI_COMPATIBLE_BASE_URL: "http://127.0.0.1:1"
+    OPENAI_COMPATIBLE_BASE_URL: "http://127.0.0.1:1",
+    OPENAI_COMPATIBLE_MODEL: "llama"
   }
+
+  it.effect("a server whose models nobody knows is no default, and can be asked by name", () =>
+    Effect.gen(function* () {
+      const env = { OPENAI_COMPATIBLE_BASE_URL: "http://127.0.0.1:1" }
+      expect(yield* resolveIn(env, "licence-review")).toBe("scripted:licence-review")
+      expect(yield* resolveIn(env, "x", { provider: "openai-compatible", name: "llama" })).toBe(
+        "openai-compatible:llama"
+      )
+      expect(yield* resolveIn({ ...env, OPENAI_COMPATIBLE_MODEL: "llama" }, "x")).toBe(
+        "openai-compatible:llama"
+      )
+      expect(yield* resolveIn({ ...env, TROPISM_MODEL: "openai-compatible" }, "x")).toContain(
+        "set OPENAI_COMPATIBLE_MODEL"
+      )
+    })
+  )
 
   it.effect("its own comes first", () =>
     Effect.gen(function* () {

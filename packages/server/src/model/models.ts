@@ -70,13 +70,20 @@ export class Models extends Context.Service<
           const ref = parseModelRef(preset, (provider) =>
             isRemote(provider) ? byName[provider].defaultModel : choice.agentName
           )
+          if (ref?.name === "")
+            return yield* unavailable(
+              choice,
+              `TROPISM_MODEL names no model: set it to ${ref.provider}:name, or set OPENAI_COMPATIBLE_MODEL`
+            )
           if (ref !== null) return ref
           return yield* unavailable(
             choice,
             `TROPISM_MODEL is "${scrub(preset)}"; set it to provider:name, the provider one of ${ModelProvider.literals.join(", ")}`
           )
         }
-        const provider = remoteProviders.find((name) => byName[name].missing === null)
+        const provider = remoteProviders.find(
+          (name) => byName[name].missing === null && byName[name].defaultModel !== ""
+        )
         if (provider !== undefined) return { provider, name: byName[provider].defaultModel }
         if (scripts.has(choice.agentName)) return { provider: "scripted", name: choice.agentName }
         return yield* unavailable(choice, `No model is configured: ${howToConfigure}`)

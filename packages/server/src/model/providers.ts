@@ -35,7 +35,7 @@ export const isRemoteName = (name: string): name is RemoteProvider =>
 export const isRemote = (provider: ModelProvider): provider is RemoteProvider => isRemoteName(provider)
 
 export interface Provider {
-  /** The model that is asked where nobody named one. */
+  /** The model that is asked where nobody named one; empty where only the operator could know it. */
   readonly defaultModel: string
   /** What to set before the provider can be used; null where it can. */
   readonly missing: string | null
@@ -177,9 +177,9 @@ const vertex = (env: Environment["vertex"], fetch: typeof globalThis.fetch): Pro
     })(name)
 })
 
-/** Any other server: the address makes it usable, since many local ones ask for no key and know one model only. */
+/** Any other server: the address makes it usable, since many local ones ask for no key. Nobody knows what its models are called. */
 const compatible = (env: Environment["compatible"], fetch: typeof globalThis.fetch): Provider => ({
-  defaultModel: env.model ?? "default",
+  defaultModel: env.model ?? "",
   missing:
     env.baseUrl === null
       ? "set OPENAI_COMPATIBLE_BASE_URL to the address of a server that speaks OpenAI's chat completions"

@@ -1,0 +1,40 @@
+/**
+ * What is wrong with the environment, in a sentence, before anything starts.
+ *
+ * Addresses and choices that are read where they are used would be found wrong
+ * there, late or in a library's words. Settings with a default are judged in `main.ts`.
+ */
+import { Config, Effect, Option } from "effect"
+
+const baseUrls = [
+  "OPENAI_BASE_URL",
+  "ANTHROPIC_BASE_URL",
+  "GOOGLE_GENERATIVE_AI_BASE_URL",
+  "GOOGLE_VERTEX_BASE_URL",
+  "OPENAI_COMPATIBLE_BASE_URL"
+]
+const collectors = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"]
+
+/** The first setting that cannot be used, and what to set; null when there is none. The values are not told: an address may hold a password. */
+export const findSettingFault = Effect.gen(function* () {
+  for (const name of baseUrls) {
+    const value = (yield* valueOf(name))?.trim() ?? ""
+    if (value !== "" && !isWebAddress(value))
+      return `${name} must be the address of a model's server, such as http://127.0.0.1:11434/v1, or be left out.`
+  }
+  for (const name of collectors) {
+    const value = yield* valueOf(name)
+    if (value !== undefined && !isWebAddress(value))
+      return `${name} must be the address of a collector, such as http://127.0.0.1:4318, or be left out.`
+  }
+  const api = (yield* valueOf("TROPISM_OPENAI_API"))?.trim() ?? ""
+  return ["", "chat", "responses"].includes(api)
+    ? null
+    : "TROPISM_OPENAI_API must be chat or responses, or be left out."
+})
+
+const valueOf = (name: string) =>
+  Effect.orElseSucceed(Effect.map(Config.option(Config.String(name)), Option.getOrUndefined), () => undefined)
+
+const isWebAddress = (value: string): boolean =>
+  URL.canParse(value) && ["http:", "https:"].includes(new URL(value).protocol)
