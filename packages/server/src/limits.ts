@@ -188,6 +188,8 @@ export const runLimits = {
   /** Runs below an ended one that are looked up at once, to be cancelled one after the other. */
   cancelBatchRuns: 100,
   errorMaxChars: 2_000,
+  /** Of what PostgreSQL said when it broke an attempt. */
+  breakCauseMaxChars: 500,
   /** How long a manual trigger waits for its run. */
   triggerWaitMs: 60_000,
   /** Rows in which an agent's spending of one day is counted, each locked by one commit at a time. */

@@ -3,10 +3,11 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
-import { modelLimits } from "../src/limits.ts"
+import { modelLimits, runLimits } from "../src/limits.ts"
 import { chatChunk, chatEnd, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
+import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
-import { newProviderStory } from "../testing/provider-story.ts"
+import { answering, newProviderStory } from "../testing/provider-story.ts"
 import { logOfRun } from "../testing/question-words.ts"
 
 /** Says a text in these pieces, to its end. */
@@ -113,6 +114,35 @@ describe("An answer that nobody can keep", () => {
       expect((yield* story.get(`/runs/${run.id}/model-calls`)).items).toMatchObject([
         { status: "answered", usage: { inputTokens: most, outputTokens: most } }
       ])
+    })
+  )
+})
+
+/** Lets PostgreSQL refuse every step of a project's runs as a value that it cannot keep. */
+const refuseSteps = (story: Story) =>
+  Effect.forEach(
+    [
+      `create function public.refuse_step() returns trigger language plpgsql as $$
+       begin raise exception 'the count is out of range' using errcode = '22003'; end $$`,
+      `create trigger refuse_step before update on kb.agent_runs for each row
+       when (new.step_count > old.step_count) execute function public.refuse_step()`
+    ],
+    (statement) => ask(story.access, statement)
+  )
+
+describe("A run whose attempts all break", () => {
+  it.effect("says what broke, and not that its worker died", () =>
+    Effect.gen(function* () {
+      const { agent, story } = yield* newProviderStory([answering("Hello.")])
+      yield* refuseSteps(story)
+      const run = yield* finished(story, yield* story.post(`/agents/${agent.id}/trigger`))
+      expect(run).toMatchObject({
+        status: "failed",
+        errorMessage: expect.stringMatching(
+          new RegExp(`last of ${runLimits.maxAttempts} attempts .*broke: .*the count is out of range`)
+        )
+      })
+      expect(run.errorMessage).not.toContain("died")
     })
   )
 })

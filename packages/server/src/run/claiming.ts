@@ -52,7 +52,7 @@ export const makeClaiming = Effect.gen(function* () {
       claimed as (
         update kb.agent_runs run
         set status = 'running', attempt = attempt + 1, attempt_token = gen_random_uuid(), worker_id = ${workerId},
-          lease_expires_at = ${lease}, started_at = coalesce(started_at, greatest(now(), created_at)), time_left_ms = null,
+          lease_expires_at = ${lease}, started_at = coalesce(started_at, greatest(now(), created_at)), time_left_ms = null, error_message = null,
           deadline_at = coalesce(deadline_at, now() + make_interval(secs => due.time_left_ms::float8 / 1000))
         from due where run.id = due.id
         returning run.id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token,
@@ -93,21 +93,23 @@ export const makeClaiming = Effect.gen(function* () {
   )
 
   /** Ends runs whose worker went silent, together with their entries. */
-  const endSilent = Effect.fnUntraced(function* (message: string, due: Statement.Fragment) {
+  const endSilent = Effect.fnUntraced(function* (message: Statement.Fragment, due: Statement.Fragment) {
     const { projectId } = yield* ProjectTransaction
-    const rows = yield* sql<RestingRun & FailedRun & RestedRun>`
+    const rows = yield* sql<RestingRun & FailedRun & RestedRun & { readonly errorMessage: string }>`
       update kb.agent_runs run set status = 'failed', error_message = ${message}, completed_at = now(), attempt_token = null,
         summary = coalesce(nullif(partial_text, ''), summary), partial_text = null
-      where project_id = ${projectId} and status = 'running' and ${due} returning id, parent_run_id, agent_id, context_name, summary, ${rested}`
+      where project_id = ${projectId} and status = 'running' and ${due} returning id, parent_run_id, agent_id, context_name, summary, error_message, ${rested}`
     if (rows.length === 0) return rows
     yield* countRested("failed")(rows)
     yield* holdParents(rows.map((row) => row.parentRunId))
-    yield* countFailures(
-      rows.map((row) => row.agentId),
-      message
-    )
     yield* dropQuestions(rows.map((row) => row.id))
-    yield* settleRuns(rows, { status: "abandoned", message })
+    for (const [errorMessage, alike] of Map.groupBy(rows, (row) => row.errorMessage)) {
+      yield* countFailures(
+        alike.map((row) => row.agentId),
+        errorMessage
+      )
+      yield* settleRuns(alike, { status: "abandoned", message: errorMessage })
+    }
     for (const { id } of rows) {
       yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
       yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))
@@ -116,7 +118,8 @@ export const makeClaiming = Effect.gen(function* () {
   }, orDie)
 
   const giveUp = endSilent(
-    `The worker died ${runLimits.maxAttempts} times during this run`,
+    sql`coalesce(${`The last of ${runLimits.maxAttempts} attempts at this run broke: `}::text || error_message,
+      ${`The worker died ${runLimits.maxAttempts} times during this run`}::text)`,
     sql`lease_expires_at < now() and attempt >= ${runLimits.maxAttempts}`
   )
 
@@ -124,7 +127,7 @@ export const makeClaiming = Effect.gen(function* () {
 
   // A lease that has just run out is for another worker; the run of an entry is abandoned when none took it.
   const abandon = endSilent(
-    "No worker was alive for this entry for too long",
+    sql`${"No worker was alive for this entry for too long"}::text`,
     sql`lease_expires_at < now() - ${stuckAfter} and exists (
       select 1 from kb.agent_processing_log entry
       where entry.run_id = run.id and entry.status = 'processing' and entry.started_at < now() - ${stuckAfter})`

@@ -59,8 +59,8 @@ export class Runs extends Context.Service<
     readonly guard: (run: Pick<ClaimedRun, "id" | "attemptToken">) => Statement.Fragment
     /** Holds a run that another waits for, and that other, in the order in which the run's end writes to both. */
     readonly holdToEnd: (run: ClaimedRun) => Verb
-    /** Gives a run back after its attempt broke, so that another worker may take it at once. */
-    readonly release: (run: ClaimedRun) => Read<void>
+    /** Gives a run back after its attempt broke, so that another worker may take it at once; `because` is told when no attempt is left. */
+    readonly release: (run: ClaimedRun, because: string) => Read<void>
     /** Gives a run back because this worker is stopping; the attempt does not count. */
     readonly handBack: (run: ClaimedRun) => Read<void>
     /** Lets every run be taken over at once: for a program that knows it is alone on its database. */
@@ -137,8 +137,8 @@ export class Runs extends Context.Service<
         return parent === undefined ? Effect.void : Effect.andThen(hold(run), holdParents([parent]))
       }
 
-      const release = (run: ClaimedRun) =>
-        sql`update kb.agent_runs set lease_expires_at = now() where ${held(run)}`.pipe(
+      const release = (run: ClaimedRun, because: string) =>
+        sql`update kb.agent_runs set lease_expires_at = now(), error_message = ${because} where ${held(run)}`.pipe(
           Effect.andThen(sql.afterCommit(wakeUps.signal("runs"))),
           orDie
         )

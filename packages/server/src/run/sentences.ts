@@ -7,6 +7,8 @@ import type { SoftStopReason } from "@tropism/domain/context-event"
 import type { RefusalReason } from "@tropism/domain/decide"
 import type { ToolCall } from "@tropism/domain/message"
 import type { LoopWarning } from "@tropism/domain/repetition"
+import { SqlError } from "effect/sql"
+import { keepableText } from "../graph/keepable-text.ts"
 import { runLimits } from "../limits.ts"
 
 export const softStopSentences: Readonly<Record<SoftStopReason, string>> = {
@@ -39,6 +41,15 @@ export const warningSentences: Readonly<Record<LoopWarning, string>> = {
 /** What a model reads that may go on after a limit has stopped it, where the person said nothing. */
 export const resumeSentence =
   "You may go on: what stopped you no longer does, and you can call tools again. Continue where you stopped."
+
+/** What broke an attempt, for people: what PostgreSQL said of it; of anything else the kind alone, because its words may hold secrets. */
+export const causeSentence = (defect: unknown): string => {
+  if (!(defect instanceof SqlError.SqlError))
+    return `${defect instanceof Error ? defect.name : "a defect"}; the server's log says more`
+  const { cause } = defect.reason
+  const said = cause instanceof Error ? cause.message : defect.message
+  return keepableText(said, runLimits.breakCauseMaxChars)
+}
 
 export const summaryOf = (text: string): string => text.slice(0, runLimits.summaryMaxChars)
 

@@ -20,6 +20,7 @@ import { Actor } from "./actor.ts"
 import { Endings } from "./endings.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Runs } from "./runs.ts"
+import { causeSentence } from "./sentences.ts"
 
 /** A project in which something is to be claimed. */
 interface DueProject {
@@ -97,7 +98,7 @@ export class Worker extends Context.Service<
               : Effect.logError("A run's attempt broke and is given back", {
                   runId: run.id,
                   cause: Cause.squash(cause)
-                }).pipe(Effect.andThen(inProject(run, runs.release(run))))
+                }).pipe(Effect.andThen(inProject(run, runs.release(run, causeSentence(Cause.squash(cause))))))
           ),
           Effect.onInterrupt(() => inProject(run, runs.handBack(run))),
           Effect.ensuring(wakeUps.signal("runs"))
