@@ -7,6 +7,7 @@ import { modelLimits, runLimits } from "../src/limits.ts"
 import { chatChunk, chatEnd, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
+import { expectProblem } from "../testing/problem-words.ts"
 import { answering, newProviderStory } from "../testing/provider-story.ts"
 import { logOfRun } from "../testing/question-words.ts"
 
@@ -143,6 +144,21 @@ describe("A run whose attempts all break", () => {
         )
       })
       expect(run.errorMessage).not.toContain("died")
+    })
+  )
+})
+
+describe("A row that is too large to be read", () => {
+  it.effect("is a fault of the server, and not of a database that is away", () =>
+    Effect.gen(function* () {
+      const { agent, story } = yield* newProviderStory([answering("Hello.")])
+      const run = yield* finished(story, yield* story.post(`/agents/${agent.id}/trigger`))
+      yield* ask(
+        story.access,
+        "update kb.agent_runs set summary = repeat('x', 17 * 1024 * 1024) where id = $1",
+        [run.id]
+      )
+      expectProblem(yield* story.ask("GET", `/runs/${run.id}`), 500)
     })
   )
 })

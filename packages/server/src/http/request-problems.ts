@@ -16,6 +16,7 @@ import {
   ServerFault,
   Unavailable
 } from "@tropism/api/problems"
+import { PgProtocol } from "@effect/sql-pg"
 import { Cause, Effect, Layer } from "effect"
 import { HttpApiError } from "effect/http-api"
 import { SqlError } from "effect/sql"
@@ -38,9 +39,11 @@ export const layerRequestProblems = Layer.succeed(RequestProblems, (httpEffect) 
   )
 )
 
-/** A database that cannot be reached is no fault of this request and may be back for the next one. */
+/** A database that cannot be reached is no fault of this request and may be back for the next one; one whose answer cannot be read is there. */
 const isDatabaseAway = (defect: unknown): boolean =>
-  defect instanceof SqlError.SqlError && defect.reason._tag === "ConnectionError"
+  defect instanceof SqlError.SqlError &&
+  defect.reason._tag === "ConnectionError" &&
+  !(defect.reason.cause instanceof PgProtocol.ParseError)
 
 const serverFault = Effect.fail(new ServerFault({ detail: "The server failed; its log says why" }))
 
