@@ -88,7 +88,7 @@ const logsFold: Checker = (remains) => {
         `run ${run.id} and its log disagree on its usage`
       ),
       ...unless(
-        !isDone || run.summary === text.slice(0, runLimits.summaryMaxChars),
+        !isDone || (run.summary ?? "") === text.slice(0, runLimits.summaryMaxChars),
         `run ${run.id} says "${run.summary}" and its log "${text}"`
       )
     ]
