@@ -218,6 +218,12 @@ export class ContextsApi extends HttpApiGroup.make("contexts")
       success: Context.pipe(HttpApiSchema.status(201)),
       error: [NotFound, Forbidden, Conflict, InvalidInput]
     }),
+    /** Ends the open turn; what was said of it stays in the log. 409 when no turn is open. */
+    HttpApiEndpoint.post("interrupt", "/contexts/:name/interrupt", {
+      params: context,
+      success: HttpApiSchema.NoContent,
+      error: [NotFound, Forbidden, Conflict]
+    }),
     /** Answers as soon as the event is kept; what the agent does comes through the log (S004-R03). */
     HttpApiEndpoint.post("addEvent", "/contexts/:name/events", {
       params: context,

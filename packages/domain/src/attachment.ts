@@ -6,6 +6,7 @@
  * beyond its first bytes.
  */
 import { Schema } from "effect"
+import type { UserPart } from "./message.ts"
 
 /** The SHA-256 of a file's bytes, hexadecimal. */
 export const Digest = Schema.String.check(
@@ -88,3 +89,19 @@ export const digestOfRef = (ref: string): Digest | undefined => {
   const digest = ref.startsWith(prefix) ? ref.slice(prefix.length) : ""
   return isDigest(digest) ? digest : undefined
 }
+
+/** A file as it stands in a message. */
+export const filePartOf = ({
+  digest,
+  fileName,
+  mimeType
+}: {
+  readonly digest: Digest
+  readonly fileName: string | null
+  readonly mimeType: MimeType
+}): UserPart => ({
+  type: "file",
+  mediaType: mimeType,
+  ...(fileName === null ? {} : { fileName }),
+  data: attachmentRef(digest)
+})

@@ -158,6 +158,15 @@ export class LoopWarningEvent extends Schema.Class<LoopWarningEvent>("LoopWarnin
   content: Text
 }) {}
 
+/** Somebody wants the open turn to end here; what was said of it stays (S004-R38). */
+export class InterruptRequestedEvent extends Schema.Class<InterruptRequestedEvent>("InterruptRequestedEvent")(
+  {
+    type: Schema.tag("InterruptRequestedEvent"),
+    ...base,
+    by: Text
+  }
+) {}
+
 /** Somebody let a paused run go on; `content` is what the model reads. */
 export class RunResumedEvent extends Schema.Class<RunResumedEvent>("RunResumedEvent")({
   type: Schema.tag("RunResumedEvent"),
@@ -187,7 +196,16 @@ export class AgentTurnInterruptedEvent extends Schema.Class<AgentTurnInterrupted
   type: Schema.tag("AgentTurnInterruptedEvent"),
   ...base,
   turnNumber: Schema.Int,
-  reason: Schema.Literals(["crash", "message", "cancelled", "stepLimit", "timeout", "budget", "forked"]),
+  reason: Schema.Literals([
+    "crash",
+    "message",
+    "user",
+    "cancelled",
+    "stepLimit",
+    "timeout",
+    "budget",
+    "forked"
+  ]),
   /** What the model had said of the answer that was broken off. */
   partialText: Schema.optionalKey(Text)
 }) {}
@@ -240,6 +258,7 @@ export const ContextEvent = Schema.Union([
   FlowStepStartedEvent,
   LoopWarningEvent,
   RunResumedEvent,
+  InterruptRequestedEvent,
   AgentTurnStartedEvent,
   AgentTurnCompletedEvent,
   AgentTurnInterruptedEvent,

@@ -13,17 +13,17 @@ import {
   type ContextEvent,
   type ContextEventId,
   eventNumber,
-  type FileAttachmentEvent,
   type FlowStepStartedEvent,
   type LoggedEvent,
   type SoftStopEvent,
   type ToolCallCompletedEvent,
   UnknownEvent
 } from "./context-event.ts"
+import { type CallState, startCall } from "./context-calls.ts"
 import { exitLoopTool, type FlowProgress } from "./flow.ts"
-import { attachmentRef } from "./attachment.ts"
-import type { Message, ToolCall, UserPart } from "./message.ts"
-import { noRepetition, type Repetition, warned, withCall, withError } from "./repetition.ts"
+import { filePartOf } from "./attachment.ts"
+import type { Message, ToolCall } from "./message.ts"
+import { noRepetition, warned, withError } from "./repetition.ts"
 import { addUsage, type Usage } from "./run.ts"
 import { newRun, type RunProgress } from "./run-progress.ts"
 import { toolMessage, withoutOutcome, without, withResult } from "./tool-results.ts"
@@ -33,7 +33,7 @@ export interface LlmConfig {
   readonly name: string
 }
 
-export interface ReducedContext {
+export interface ReducedContext extends CallState {
   readonly messages: ReadonlyArray<Message>
   /** Said while a tool call was pending, or meant for the next turn; joins `messages` when its time has come. */
   readonly heldMessages: ReadonlyArray<Message>
@@ -52,18 +52,16 @@ export interface ReducedContext {
   readonly isTriggered: boolean
   /** A turn should begin: somebody asked for it, or a crash has broken the last one off. */
   readonly isTurnDue: boolean
-  /** Calls of the last answer that have no outcome yet, in the order the model made them. */
-  readonly pendingCalls: ReadonlyArray<ToolCall>
+  /** When the first and the last of the triggers came for which no turn has begun. */
+  readonly triggeredAt: Option.Option<{ readonly first: string; readonly last: string }>
+  /** Somebody wants the open turn to end. */
+  readonly isInterruptRequested: boolean
   /** The turn that asked for the pending calls has ended, and not by a crash: they are no longer wanted. */
   readonly areCallsAbandoned: boolean
   /** Outcomes of calls that come before one which is pending, by their ids: the model reads them in its own order. */
   readonly heldResults: Readonly<Record<string, Message>>
   /** The calls of the last answer whose results are not among the messages yet, in the order in which the model made them. */
   readonly unsaidCalls: ReadonlyArray<string>
-  /** Of the pending calls those that were made and whose outcome somebody else brings, by their ids. */
-  readonly waitingCalls: Readonly<Record<string, "run" | "person">>
-  /** Whether the calls go round in circles. */
-  readonly repetition: Repetition
   /** How far the flow has come; none before its first step, and in a single flow. */
   readonly flow: Option.Option<FlowProgress>
   /** The last answer asked for no tool, and no turn has begun since because somebody asked for one. */
@@ -85,6 +83,8 @@ export const emptyContext: ReducedContext = {
   agentTurnStartedAt: Option.none(),
   isTriggered: false,
   isTurnDue: false,
+  triggeredAt: Option.none(),
+  isInterruptRequested: false,
   pendingCalls: [],
   areCallsAbandoned: false,
   heldResults: {},
@@ -131,7 +131,8 @@ const stepOf = (before: State, event: LoggedEvent): Step => {
     nextEventNumber: eventNumber(event.id) + 1,
     lastEventId: Option.some(event.id),
     isTriggered: before.isTriggered || event.triggersAgentTurn,
-    isTurnDue: before.isTurnDue || event.triggersAgentTurn
+    isTurnDue: before.isTurnDue || event.triggersAgentTurn,
+    triggeredAt: event.triggersAgentTurn ? triggered(before, event.timestamp) : before.triggeredAt
   }
   return event instanceof UnknownEvent ? silently(state) : stepOfKnown(state, event)
 }
@@ -161,7 +162,12 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
     case "FileAttachmentEvent":
       return silently({
         ...state,
-        heldMessages: [...state.heldMessages, { role: "user", content: [filePart(event)] }]
+        heldMessages: [...state.heldMessages, { role: "user", content: [filePartOf(event)] }]
+      })
+    case "InterruptRequestedEvent":
+      return silently({
+        ...state,
+        isInterruptRequested: Option.isSome(state.agentTurnStartedAtEventId)
       })
     case "SoftStopEvent":
       return softStop(state, event)
@@ -189,12 +195,20 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
     case "ToolCallCompletedEvent":
       return withOutcome(endLoop(state, event), event.callId, false, event.result)
     case "ToolCallFailedEvent": {
+      // Nobody made a call that was not wanted any more: it is no try of the model's.
+      if (state.areCallsAbandoned) return withOutcome(state, event.callId, true, event.error)
       const made = startCall(state, event.callId, undefined)
       const repetition = withError(made.repetition, event.callId, event.error)
       return withOutcome({ ...made, repetition }, event.callId, true, event.error)
     }
   }
 }
+
+const triggered = ({ triggeredAt }: State, at: string): State["triggeredAt"] =>
+  Option.some({
+    first: Option.match(triggeredAt, { onNone: () => at, onSome: ({ first }) => first }),
+    last: at
+  })
 
 /**
  * Lets held messages join once nothing speaks against it.
@@ -209,13 +223,6 @@ const release = ({ state, said }: Step): Step => {
     return { state, said }
   return { state: { ...state, heldMessages: [] }, said: [...said, ...state.heldMessages] }
 }
-
-const filePart = ({ digest, fileName, mimeType }: FileAttachmentEvent): UserPart => ({
-  type: "file",
-  mediaType: mimeType,
-  ...(fileName === null ? {} : { fileName }),
-  data: attachmentRef(digest)
-})
 
 /** An instruction is for the turn that is open: it waits for pending calls only. */
 const instruct = (state: State, content: string): Step =>
@@ -232,6 +239,7 @@ const openTurn = (state: State, turnNumber: number, startedBy: ContextEventId, s
   isAnswered: state.isAnswered && !state.isTriggered,
   isTriggered: false,
   isTurnDue: false,
+  triggeredAt: Option.none(),
   repetition: state.isTriggered ? noRepetition : state.repetition,
   run: Option.isSome(state.run.pausedFor)
     ? {
@@ -252,12 +260,17 @@ const interrupt = (state: State, { partialText, reason }: AgentTurnInterruptedEv
       ? Option.some(reason)
       : Option.none()
   const closed = closeTurn(state)
-  return silently({
+  const step = silently({
     ...closed,
     lastText: partialText ? partialText : closed.lastText,
     run: { ...closed.run, pausedFor }
   })
+  // What was said before somebody broke in stands where it was said: the next prompt has it.
+  const isBrokenIn = reason === "message" || reason === "user"
+  return isBrokenIn && partialText ? { ...step, said: [sayText(partialText)] } : step
 }
+
+const sayText = (text: string): Message => ({ role: "assistant", content: [{ type: "text", text }] })
 
 /** The model is told to come to an end, after what it had said of an answer that was broken off. */
 const softStop = (state: State, event: SoftStopEvent): Step => {
@@ -275,7 +288,7 @@ const softStop = (state: State, event: SoftStopEvent): Step => {
     ? step
     : {
         ...step,
-        said: [{ role: "assistant", content: [{ type: "text", text: partialText }] }, ...step.said]
+        said: [sayText(partialText), ...step.said]
       }
 }
 
@@ -298,19 +311,6 @@ const withOutput = (flow: FlowProgress): FlowProgress => ({
   outputs: { ...flow.outputs, [flow.step]: flow.text }
 })
 
-/** A call is counted when it is made, or refused, once. */
-const startCall = (state: State, callId: string, waitsFor: "run" | "person" | undefined): State => {
-  const call = state.pendingCalls.find(({ id }) => id === callId)
-  if (!call) return state
-  return {
-    ...state,
-    repetition: state.repetition.recent.some(({ id }) => id === callId)
-      ? state.repetition
-      : withCall(state.repetition, call),
-    waitingCalls: waitsFor === undefined ? state.waitingCalls : { ...state.waitingCalls, [callId]: waitsFor }
-  }
-}
-
 /** The agent has ended its loop, and may have said with what. */
 const endLoop = (state: State, { result, tool }: ToolCallCompletedEvent): State => {
   if (tool !== exitLoopTool) return state
@@ -330,7 +330,8 @@ const closeTurn = (state: State): State => ({
   ...state,
   agentTurnStartedAtEventId: Option.none(),
   agentTurnStartedAt: Option.none(),
-  areCallsAbandoned: state.pendingCalls.length > 0
+  areCallsAbandoned: state.pendingCalls.length > 0,
+  isInterruptRequested: false
 })
 
 const answer = (

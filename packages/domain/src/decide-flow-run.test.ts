@@ -87,7 +87,9 @@ const perform = (
     case "startTurn":
       return [turnStarts(decision.turnNumber)]
     case "interruptTurn":
-      return [turnBreaks(decision.turnNumber, "crash")]
+      return [turnBreaks(decision.turnNumber, decision.reason)]
+    case "debounce":
+      return expect.unreachable("A run's own context gathers no triggers")
     case "startStep": {
       const outputs = Option.match(context.flow, { onNone: () => ({}), onSome: ({ outputs }) => outputs })
       const content = `${decision.place.step} ${decision.place.iteration} ${JSON.stringify(outputs)}`

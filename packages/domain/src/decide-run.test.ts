@@ -80,6 +80,7 @@ const drive = (
         break
       }
       case "startStep":
+      case "debounce":
       case "wait":
       case "warn":
       case "fail":
@@ -104,7 +105,7 @@ const callIds = (story: Story, step: number) =>
 const perform = (
   decision: Exclude<
     Decision,
-    { type: "pause" | "finish" | "requestModel" | "startStep" | "wait" | "warn" | "fail" }
+    { type: "pause" | "finish" | "requestModel" | "startStep" | "debounce" | "wait" | "warn" | "fail" }
   >,
   turnNumber: number
 ): ReadonlyArray<NewEvent> => {
@@ -112,7 +113,7 @@ const perform = (
     case "startTurn":
       return [turnStarts(decision.turnNumber)]
     case "interruptTurn":
-      return [turnBreaks(decision.turnNumber, "crash")]
+      return [turnBreaks(decision.turnNumber, decision.reason)]
     case "callTool":
       return [toolStarts(decision.call.id), toolCompletes(decision.call.id)]
     case "refuseTool":

@@ -101,10 +101,14 @@ describe("decide", () => {
   })
 
   it("interrupts a turn that this attempt did not open, and goes on with a new one", () => {
-    expect(next(called, noTurn)).toEqual({ type: "interruptTurn", turnNumber: 1 })
+    expect(next(called, noTurn)).toEqual({ type: "interruptTurn", turnNumber: 1, reason: "crash" })
     const broken = append(called, turnBreaks(1, "crash"))
     expect(next(broken, noTurn)).toEqual({ type: "startTurn", turnNumber: 2 })
-    expect(next(append(broken, turnStarts(2)), 1)).toEqual({ type: "interruptTurn", turnNumber: 2 })
+    expect(next(append(broken, turnStarts(2)), 1)).toEqual({
+      type: "interruptTurn",
+      turnNumber: 2,
+      reason: "crash"
+    })
     expect(next(append(broken, turnStarts(2)), 2)).toMatchObject({ type: "callTool", call: { id: "c1" } })
   })
 

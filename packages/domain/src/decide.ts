@@ -26,8 +26,14 @@ export type Decision =
   | { readonly type: "startTurn"; readonly turnNumber: number }
   /** The flow goes on with a step. */
   | { readonly type: "startStep"; readonly place: FlowPlace }
-  /** A turn is open that this attempt did not open: its worker died. */
-  | { readonly type: "interruptTurn"; readonly turnNumber: number }
+  /** Triggers come one after another: wait until it is quiet, or for as long as anybody should (S004-R39). */
+  | { readonly type: "debounce"; readonly untilMs: number }
+  /** A turn is open that this attempt did not open, for its worker died; or somebody spoke during it, or wants it to end. */
+  | {
+      readonly type: "interruptTurn"
+      readonly turnNumber: number
+      readonly reason: "crash" | "message" | "user"
+    }
   | { readonly type: "requestModel"; readonly withTools: boolean }
   | { readonly type: "callTool"; readonly call: ToolCall }
   | { readonly type: "refuseTool"; readonly call: ToolCall; readonly reason: RefusalReason }
@@ -45,6 +51,15 @@ export type Decision =
   /** Nothing is left to do. */
   | { readonly type: "finish"; readonly text: string }
 
+/** How triggers of a conversation are gathered. */
+export interface Debounce {
+  readonly nowMs: number
+  /** A turn begins so long after the last trigger, */
+  readonly quietMs: number
+  /** and no longer after the first: a steady stream does not starve it. */
+  readonly maxWaitMs: number
+}
+
 export interface DecisionInput {
   readonly context: ReducedContext
   readonly runId: string
@@ -56,6 +71,8 @@ export interface DecisionInput {
   readonly isTimeUp?: boolean
   /** The time that the last request after a soft stop may take is over (S002-R29). */
   readonly isGraceOver?: boolean
+  /** Absent where a turn begins at once. */
+  readonly debounce?: Debounce | undefined
   /** What the run has to go through; absent for a single flow and for a conversation. */
   readonly flow?: FlowPlan | undefined
   /** Whether a tool may be called again and again with the same arguments. */
@@ -63,16 +80,19 @@ export interface DecisionInput {
 }
 
 export const decide = (input: DecisionInput): Decision => {
-  const { context, flow, isGraceOver = false, isTimeUp = false, maxSteps, ownTurnNumber, runId } = input
+  const { context, isGraceOver = false, isTimeUp = false, maxSteps, ownTurnNumber, runId } = input
   const isOwnRun = context.run.id === runId
   const text = isOwnRun ? context.lastText : ""
-  if (Option.isNone(context.agentTurnStartedAtEventId)) return betweenTurns(context, isOwnRun, text, flow)
-  if (ownTurnNumber !== context.currentTurnNumber)
-    return { type: "interruptTurn", turnNumber: context.currentTurnNumber }
+  const turnNumber = context.currentTurnNumber
+  if (Option.isNone(context.agentTurnStartedAtEventId)) return betweenTurns(input, isOwnRun, text)
+  if (ownTurnNumber !== turnNumber) return { type: "interruptTurn", turnNumber, reason: "crash" }
+  if (context.isInterruptRequested) return { type: "interruptTurn", turnNumber, reason: "user" }
   const stopped = isOwnRun ? Option.getOrUndefined(context.run.softStop) : undefined
-  // An answer that is complete ends its turn, however late it came.
-  const isComplete = context.isAnswered && context.pendingCalls.length === 0
-  if (isTimeUp && stopped === undefined && !isComplete) return { type: "softStop", reason: "timeout" }
+  // A complete answer ends its turn, however late it came; what was asked meanwhile has a turn of its own.
+  if (isTimeUp && stopped === undefined && !isComplete(context))
+    return { type: "softStop", reason: "timeout" }
+  if (context.isTriggered && stopped === undefined && !isComplete(context))
+    return { type: "interruptTurn", turnNumber, reason: "message" }
   if (context.pendingCalls.length > 0) return withCalls(input, isOwnRun, stopped !== undefined)
   if (stopped) {
     const isAnswered = context.run.steps > stopped.steps
@@ -97,16 +117,35 @@ const never = () => false
 
 /** No turn is open: a trigger, the next step of the flow, or the end. */
 const betweenTurns = (
-  context: ReducedContext,
+  { context, debounce, flow }: DecisionInput,
   isOwnRun: boolean,
-  text: string,
-  flow: FlowPlan | undefined
+  text: string
 ): Decision => {
-  if (context.isTurnDue) return { type: "startTurn", turnNumber: context.currentTurnNumber + 1 }
+  if (context.isTurnDue) {
+    const untilMs = debounce && quietFrom(context, debounce)
+    return untilMs === undefined
+      ? { type: "startTurn", turnNumber: context.currentTurnNumber + 1 }
+      : { type: "debounce", untilMs }
+  }
   const paused = isOwnRun ? Option.getOrUndefined(context.run.pausedFor) : undefined
   if (paused) return { type: "pause", reason: paused }
   const place = flow && nextPlace(flow, context.flow)
   return place ? { type: "startStep", place } : { type: "finish", text }
+}
+
+const isComplete = ({ isAnswered, pendingCalls }: ReducedContext): boolean =>
+  isAnswered && pendingCalls.length === 0
+
+/** Until when more triggers are waited for; a trigger of a clock that is ahead of this one is waited for no longer. */
+const quietFrom = (
+  { triggeredAt }: ReducedContext,
+  { maxWaitMs, nowMs, quietMs }: Debounce
+): number | undefined => {
+  if (Option.isNone(triggeredAt)) return undefined
+  const [first, last] = [triggeredAt.value.first, triggeredAt.value.last].map((at) => new Date(at).getTime())
+  if (first === undefined || last === undefined || last > nowMs + quietMs) return undefined
+  const untilMs = Math.min(last + quietMs, first + maxWaitMs)
+  return untilMs > nowMs ? untilMs : undefined
 }
 
 /** The first pending call that nobody has made yet; where all were made, the run waits. */

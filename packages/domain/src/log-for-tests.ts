@@ -66,7 +66,7 @@ export const turnFails = (turnNumber: number): NewEvent => ({
 })
 export const turnBreaks = (
   turnNumber: number,
-  reason: "crash" | "message" | "cancelled" | "stepLimit"
+  reason: "crash" | "message" | "user" | "cancelled" | "stepLimit"
 ): NewEvent => ({
   type: "AgentTurnInterruptedEvent",
   turnNumber,

@@ -39,6 +39,7 @@ const places: Readonly<Record<CrashPointName, true>> = {
   "run.beforeModel": true,
   "run.afterModel": true,
   "run.afterStep": true,
+  "run.afterDebounce": true,
   "run.afterWait": true,
   "run.afterSpawn": true,
   "run.afterReport": true,

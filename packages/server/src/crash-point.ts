@@ -18,6 +18,7 @@ export type CrashPointName =
   | "run.beforeModel"
   | "run.afterModel"
   | "run.afterStep"
+  | "run.afterDebounce"
   | "run.afterWait"
   | "run.afterSpawn"
   | "run.afterReport"

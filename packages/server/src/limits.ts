@@ -142,6 +142,12 @@ export const dispatchLimits = {
 
 /** Of `run/`: from a queued run to its end. */
 export const runLimits = {
+  /** A turn of a conversation begins so long after the last message, and no longer after the first (S004-R39). */
+  debounceQuietMs: 100,
+  debounceMaxMs: 1_000,
+  /** While a model is asked: between two looks for messages of which no wake-up told, and events of one look. */
+  breakInSweepMs: 5_000,
+  breakInPageEvents: 200,
   /** Runs that one program works on at once. */
   concurrentRuns: 16,
   /** Of those, kept free for a project that has none of its runs at work: nobody waits for another's slow models. */

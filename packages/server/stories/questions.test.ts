@@ -4,7 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, scripted } from "../testing/platform.ts"
+import { eventually, type Json, scripted } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import {
   answer,
@@ -307,7 +307,16 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         )
         expect(
           log.filter(({ type }) => type === "AssistantMessageEvent").map(({ content }) => content)
-        ).toEqual(["", expect.stringMatching(/^Begin .*"this"/), "Are you there? []"])
+        ).toEqual(["", "Are you there? []"])
+        // One turn for both: the model reads the answer where it asked, and then what was said.
+        const { messages } = yield* story.get("/contexts/talk/state")
+        expect(messages.map(({ role }: Json) => role).slice(0, 4)).toEqual([
+          "user",
+          "assistant",
+          "tool",
+          "user"
+        ])
+        expect(JSON.stringify(messages[2])).toContain('"this"')
       })
     )
   })

@@ -1,7 +1,8 @@
 /**
  * The words in which stories speak with agents and read what their logs say.
  */
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
+import { TestClock } from "effect/testing"
 import type { EventStream, Heard } from "./event-stream.ts"
 import { eventually, type Json, scripted, type Story } from "./platform.ts"
 
@@ -33,7 +34,16 @@ export const newContext = Effect.fn("newContext")(function* (
 
 /** Adds a message to a context; it asks for an answer unless it says otherwise. */
 export const addEvent = (story: Story, name: string, content: string, triggersAgentTurn?: boolean) =>
+  Effect.tap(say(story, name, content, triggersAgentTurn), () => quietness)
+
+/** The same, with no time passing behind it: whoever gathers messages goes on to wait. */
+export const say = (story: Story, name: string, content: string, triggersAgentTurn?: boolean) =>
   story.ask("POST", `/contexts/${name}/events`, { type: "UserMessageEvent", content, triggersAgentTurn })
+
+/** The time after which nobody is thought to be still speaking, where a story's clock stands still (S004-R39). */
+export const quietness = Effect.flatMap(Clock.Clock, (clock) =>
+  "adjust" in clock ? TestClock.adjust(100) : Effect.void
+)
 
 /** The log of a context as it is now. */
 export const logOf = (story: Story, name: string): Effect.Effect<ReadonlyArray<Json>> =>

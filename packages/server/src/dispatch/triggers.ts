@@ -17,7 +17,7 @@ import { Agents } from "../agent/agents.ts"
 import { type ContextHead, Contexts } from "../agent/contexts.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
-import { runLimits } from "../limits.ts"
+import { agentLimits, runLimits } from "../limits.ts"
 import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
 import type { NewRun } from "../run/claimed-run.ts"
 import { Runs } from "../run/runs.ts"
@@ -38,6 +38,11 @@ export class Triggers extends Context.Service<
       event: NewEvent,
       by: UserId
     ) => Effect.Effect<void, TriggerRefused, ProjectTransaction>
+    /** Asks for the end of the turn that is open; false when none is, or when somebody has asked already. */
+    readonly interrupt: (
+      context: ContextHead,
+      by: UserId
+    ) => Effect.Effect<boolean, never, ProjectTransaction>
     /** The run as it is now. */
     readonly look: (projectId: ProjectId, id: RunId) => Effect.Effect<Run | undefined>
     /** Waits until a run is at rest (ended or paused), but no longer than the bound. */
@@ -108,6 +113,15 @@ export class Triggers extends Context.Service<
         if (isQueued && Result.isFailure(admitted)) return yield* admitted.failure
       })
 
+      const interrupt = Effect.fn("Triggers.interrupt")(function* ({ name }: ContextHead, by: UserId) {
+        const { openTurnNumber } = yield* contexts.lock(name)
+        if (openTurnNumber === null) return false
+        const since = yield* contexts.read(name, openTurnNumber, agentLimits.logPageEvents)
+        if (since.some(({ type }) => type === "InterruptRequestedEvent")) return false
+        yield* contexts.append(name, [{ type: "InterruptRequestedEvent", by }])
+        return true
+      })
+
       const look = (projectId: ProjectId, id: RunId) => database.inProject(projectId, runs.get(id))
 
       const settled = Effect.fn("Triggers.settled")(function* (projectId: ProjectId, id: RunId) {
@@ -123,7 +137,7 @@ export class Triggers extends Context.Service<
         return Option.isSome(seen) ? seen.value : yield* look(projectId, id)
       }, Effect.scoped)
 
-      return Triggers.of({ byHand, byEvent, look, settled })
+      return Triggers.of({ byHand, byEvent, interrupt, look, settled })
     })
   )
 }

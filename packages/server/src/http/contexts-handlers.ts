@@ -139,6 +139,23 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
       })
     )
     .handle(
+      "interrupt",
+      Effect.fn("http.contexts.interrupt")(function* ({ params }) {
+        const contexts = yield* Contexts
+        const triggers = yield* Triggers
+        return yield* inProject(params.projectId, "editor", ({ userId }) =>
+          Effect.gen(function* () {
+            const context = yield* knownContext(contexts.get(params.name))
+            if (!(yield* triggers.interrupt(context, userId)))
+              return yield* new Conflict({
+                reason: "state",
+                detail: "No turn is open: there is nothing to end"
+              })
+          })
+        )
+      })
+    )
+    .handle(
       "addEvent",
       Effect.fn("http.contexts.addEvent")(function* ({ params, payload }) {
         const fault = findFault(payload)

@@ -139,6 +139,7 @@ export class Actor extends Context.Service<
           occasion,
           flow,
           maxSteps,
+          isConversation: run.trigger.type === "context",
           deadlineMs: run.timeLeftMs === null ? null : now + run.timeLeftMs,
           wasStopped: context.run.id === run.id && Option.isSome(context.run.softStop),
           mayRepeat: (tool) => allowsOffered(definition.repeatableTools, tool),

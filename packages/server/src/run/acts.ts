@@ -13,7 +13,7 @@ import { type Decision, isUnderWay } from "@tropism/domain/decide"
 import type { NewEvent } from "@tropism/domain/context-event"
 import type { FlowPlace } from "@tropism/domain/flow"
 import type { ToolCall } from "@tropism/domain/message"
-import { Effect, Option, type Schema } from "effect"
+import { Clock, Effect, Option, type Schema } from "effect"
 import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
@@ -38,8 +38,8 @@ export const makeActs = Effect.gen(function* () {
   const contexts = yield* Contexts
   const toolCalls = yield* ToolCalls
   const descendants = yield* Descendants
-  const { advance, append, guarded } = yield* makeWriting
-  const { fail, finish, pause, softStop, wait } = yield* makeRests
+  const { advance, append, catchUp, guarded } = yield* makeWriting
+  const { fail, finish, interrupt, pause, softStop, wait } = yield* makeRests
   const { requestModel } = yield* makeModelStep
   const { dropQuestion } = yield* makeDropping
   const { toolCall } = yield* makeObserving
@@ -71,6 +71,14 @@ export const makeActs = Effect.gen(function* () {
     const after = yield* advance(run, context, yield* abandoned)
     yield* descendants.cancelBelow(run.projectId, run.id)
     return after
+  })
+
+  /** Waits until it is quiet; whoever spoke meanwhile is heard then. */
+  const gather = Effect.fnUntraced(function* (run: ClaimedRun, context: ReducedContext, untilMs: number) {
+    const now = yield* Clock.currentTimeMillis
+    yield* Effect.sleep(Math.max(0, untilMs - now))
+    yield* CrashPoint.hit("run.afterDebounce")
+    return yield* catchUp(run, context)
   })
 
   const startTurn = Effect.fnUntraced(function* (
@@ -123,9 +131,9 @@ export const makeActs = Effect.gen(function* () {
       case "startStep":
         return startStep(bench, context, decision.place)
       case "interruptTurn":
-        return append(run, context, [
-          { type: "AgentTurnInterruptedEvent", turnNumber: decision.turnNumber, reason: "crash" }
-        ])
+        return interrupt(run, context, decision.reason, "")
+      case "debounce":
+        return gather(run, context, decision.untilMs)
       case "requestModel":
         return requestModel(bench, context, decision.withTools)
       case "callTool":

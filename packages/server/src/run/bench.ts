@@ -25,6 +25,8 @@ export interface Bench {
   readonly occasion: Occasion
   readonly flow: FlowPlan | undefined
   readonly maxSteps: number | null
+  /** Whether people speak here: their messages are gathered for a moment. */
+  readonly isConversation: boolean
   /** When the run has used its time, by this program's clock, in milliseconds; null is never. */
   readonly deadlineMs: number | null
   /** It had been asked to stop before this attempt began, so its deadline says when that was. */
@@ -49,12 +51,25 @@ export const decideNow = Effect.fnUntraced(function* (
   context: ReducedContext,
   ownTurnNumber: number | undefined
 ) {
-  const { deadlineMs, flow, maxSteps, mayRepeat, run } = bench
-  const now = yield* Clock.currentTimeMillis
-  const isTimeUp = deadlineMs !== null && now >= deadlineMs
+  const { deadlineMs, flow, isConversation, maxSteps, mayRepeat, run } = bench
+  const nowMs = yield* Clock.currentTimeMillis
+  const isTimeUp = deadlineMs !== null && nowMs >= deadlineMs
   const graceEnd = graceEndOf(bench, context)
-  const isGraceOver = graceEnd !== null && now >= graceEnd
-  return decide({ context, runId: run.id, ownTurnNumber, maxSteps, flow, mayRepeat, isTimeUp, isGraceOver })
+  const isGraceOver = graceEnd !== null && nowMs >= graceEnd
+  const debounce = isConversation
+    ? { nowMs, quietMs: runLimits.debounceQuietMs, maxWaitMs: runLimits.debounceMaxMs }
+    : undefined
+  return decide({
+    context,
+    runId: run.id,
+    ownTurnNumber,
+    maxSteps,
+    debounce,
+    flow,
+    mayRepeat,
+    isTimeUp,
+    isGraceOver
+  })
 })
 
 /**

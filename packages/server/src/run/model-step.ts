@@ -17,6 +17,7 @@ import { CrashPoint } from "../crash-point.ts"
 import type { ModelTry, OfferedTool } from "../model/model-request.ts"
 import { type Answer, askModel, type Listener, type Offer } from "./answer.ts"
 import { type Bench, decideNow, graceEndOf } from "./bench.ts"
+import { makeBreakingIn } from "./breaking-in.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { type Closing, closingEvents, lastWordsOf } from "./closing.ts"
 import { type AskedStep, ModelCalls } from "./model-calls.ts"
@@ -35,7 +36,8 @@ export const makeModelStep = Effect.gen(function* () {
   const observing = yield* makeObserving
   const { append, appendAndEnd } = yield* makeWriting
   const { withFiles } = yield* makeShownFiles
-  const { finish, pause, softStop } = yield* makeRests
+  const { finish, interrupt, pause, softStop } = yield* makeRests
+  const { broken } = yield* makeBreakingIn
 
   const requestModel = Effect.fn("Actor.requestModel")(function* (
     bench: Bench,
@@ -64,7 +66,7 @@ export const makeModelStep = Effect.gen(function* () {
     )
     const stop = context.run.id === run.id ? Option.getOrUndefined(context.run.softStop) : undefined
     const endMs = stop ? graceEndOf(bench, context) : deadlineMs
-    const answer = yield* within(asked, endMs).pipe(
+    const heard = within(asked, endMs).pipe(
       Effect.onExit((exit) =>
         observing.asked(step, {
           messages: context.messages,
@@ -72,8 +74,14 @@ export const makeModelStep = Effect.gen(function* () {
         })
       )
     )
+    // Whoever was asked to stop hears nobody any more: this is the last answer.
+    const outcome = yield* stop ? heard : Effect.raceFirst(heard, broken(run, context))
     yield* CrashPoint.hit("run.afterModel")
-    if (Option.isSome(answer)) return yield* keep(bench, context, step, answer.value)
+    if (outcome === "message" || outcome === "user") {
+      yield* modelCalls.keepUnanswered(step)
+      return yield* interrupt(run, context, outcome, partial.text())
+    }
+    if (Option.isSome(outcome)) return yield* keep(bench, context, step, outcome.value)
     yield* modelCalls.keepUnanswered(step)
     const partialText = partial.text()
     return stop

@@ -52,6 +52,22 @@ export const makeRests = Effect.gen(function* () {
       reason === "timeout" ? [runs.timingOut(run)] : []
     )
 
+  /** Ends the open turn and not the run: a crash, a message or a person broke it off. */
+  const interrupt = (
+    run: ClaimedRun,
+    context: ReducedContext,
+    reason: "crash" | "message" | "user",
+    partialText: string
+  ) =>
+    append(run, context, [
+      {
+        type: "AgentTurnInterruptedEvent",
+        turnNumber: context.currentTurnNumber,
+        reason,
+        ...(partialText === "" ? {} : { partialText })
+      }
+    ])
+
   const pause = Effect.fnUntraced(function* (
     run: ClaimedRun,
     context: ReducedContext,
@@ -83,7 +99,7 @@ export const makeRests = Effect.gen(function* () {
       runs.fail(run, error, summaryOf(lastWordsOf(run, context)))
     )
 
-  return { finish, softStop, pause, wait, fail }
+  return { finish, interrupt, softStop, pause, wait, fail }
 })
 
 /** How long the open turn has taken. */
