@@ -20,9 +20,15 @@ export const unfitParameters = (issue: SchemaIssue.Issue): InvalidInput =>
     schemaFaults(
       issue,
       ([name = "", ...rest]) =>
-        String(name) + (isPlace(rest) ? "" : rest.map((step) => pointerStep(String(step))).join(""))
+        String(name) +
+        (isPlace(rest) && !jsonParameters.has(name)
+          ? ""
+          : rest.map((step) => pointerStep(String(step))).join(""))
     )
   )
+
+/** Parameters that are JSON: a place in one of them is a place that its sender has written. */
+const jsonParameters: ReadonlySet<PropertyKey> = new Set(["where"])
 
 /** One of several values that are parted by commas: to whoever sent them they are one parameter. */
 const isPlace = ([index, ...more]: ReadonlyArray<PropertyKey>): boolean =>
