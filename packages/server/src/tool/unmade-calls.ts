@@ -48,7 +48,7 @@ export const makeUnmadeCalls = Effect.gen(function* () {
         where run.id = ${runId}
         on conflict (run_id, call_id) do update set result = excluded.result, completed_at = now(),
           status = case when excluded.result ->> 'reason' = 'unknownOutcome' then 'unknown' else 'abandoned' end
-          where tool_calls.status = 'started')`
+          where tool_calls.status in ('started', 'abandoned'))`
     ]
   })
 
