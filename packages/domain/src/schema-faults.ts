@@ -7,6 +7,12 @@
 import { SchemaAST, SchemaIssue } from "effect"
 import { type JsonFault, pointerStep } from "./json.ts"
 
+/** What is said of a field that nobody has. */
+export const noField = "There is no field of this name: leave it out or correct its spelling"
+
+/** What is said where a field has to stand. */
+export const missing = "This is required"
+
 /** The places that are wrong, each told once. `pointerOf` names a place; without it by JSON pointer. */
 export const schemaFaults = (
   issue: SchemaIssue.Issue,
@@ -78,9 +84,8 @@ const jsonPointer = (path: ReadonlyArray<PropertyKey>): string =>
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1({
   leafHook: (issue) => {
-    if (issue._tag === "UnexpectedKey")
-      return "There is no field of this name: leave it out or correct its spelling"
-    if (issue._tag === "MissingKey") return "This is required"
+    if (issue._tag === "UnexpectedKey") return noField
+    if (issue._tag === "MissingKey") return missing
     return SchemaIssue.defaultLeafHook(issue)
   }
 })
@@ -89,20 +94,21 @@ const sentenceOf = (message: string): string => {
   const expected = /^Expected (?:(a value (?:with )?)?)([\s\S]+)$/.exec(message)
   if (!expected) return message
   const [, filter, what = ""] = expected
-  if (filter === undefined) return `This must be ${alternatives(what)}`
+  if (filter === undefined) return mustBe(what.split(" | "))
   return filter.endsWith("with ") ? `This must have ${what}` : `This must be ${what}`
 }
 
-/** `string | null | null` as "text or null". */
-const alternatives = (types: string): string => {
-  const words = [...new Set(types.split(" | ").map(wordFor))]
+/** That a value must be of one of these types: of `string` and `null`, "This must be text or null". */
+export const mustBe = (types: ReadonlyArray<string>): string => {
+  const words = [...new Set(types.map(wordFor))]
   const last = words.pop() ?? ""
-  return words.length === 0 ? last : `${words.join(", ")} or ${last}`
+  return `This must be ${words.length === 0 ? last : `${words.join(", ")} or ${last}`}`
 }
 
 const plainWords: Readonly<Record<string, string>> = {
   string: "text",
   number: "a number",
+  integer: "a whole number",
   boolean: "true or false",
   object: "a JSON object",
   array: "a list"

@@ -253,6 +253,9 @@ export const foreignLimits = {
   toolPages: 20,
   descriptionMaxChars: 8_000,
   schemaMaxChars: 50_000,
+  /** Places that are told of arguments that do not fit; of arguments longer than this, the first alone. */
+  argumentFaults: 10,
+  thoroughMaxChars: 10_000,
   /** Of an outcome, as the model reads it. */
   resultMaxChars: 100_000,
   /** Of an error that is passed on. */

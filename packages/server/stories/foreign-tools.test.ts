@@ -107,13 +107,36 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           { tool: "shop__charge", arguments: { amount: 2, projectId: "p" } }
         ])
         expect(calls).toMatchObject([
-          { status: "failed", result: { reason: "invalid", error: expect.stringContaining("amount") } },
-          { status: "failed", result: { reason: "invalid", error: expect.stringContaining("amount") } },
+          { status: "failed", result: { reason: "invalid", pointer: "/amount" } },
+          { status: "failed", result: { reason: "invalid", pointer: "/amount" } },
           { status: "failed", result: { reason: "invalid", pointer: "/user_id" } },
           { status: "failed", result: { reason: "invalid", pointer: "/projectId" } }
         ])
         expect(yield* diary.called).toEqual([])
       })
+    )
+
+    it.effect(
+      "are answered as those of built-in tools are: each place, what belongs there, and the shape",
+      () =>
+        Effect.gen(function* () {
+          const { diary, story } = yield* newShop()
+          const calls = yield* outcomesOf(story, [
+            { tool: "shop__charge", arguments: { amount: "much", wait: 1 } },
+            { tool: "shop__charge", arguments: { wait: true } },
+            { tool: "shop__charge", arguments: { amount: 0 } },
+            { tool: "shop__charge", arguments: { amount: 3 } }
+          ])
+          const takes = "It takes {wait?: boolean, amount: integer}."
+          const unfit = "The arguments do not fit the tool's schema. "
+          expect(calls.map(({ result }) => result.error)).toEqual([
+            `${unfit}/wait: This must be true or false; /amount: This must be a whole number. ${takes}`,
+            `${unfit}/amount: This is required. ${takes}`,
+            `${unfit}/amount: 0 is less than 1. ${takes}`,
+            undefined
+          ])
+          expect((yield* diary.called).map((call) => call.arguments)).toEqual([{ amount: 3 }])
+        })
     )
   })
 

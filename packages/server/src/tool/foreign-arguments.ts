@@ -8,14 +8,20 @@
  * an argument that the schema does not have.
  */
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker"
-import { findFault, isJsonObject, pointerStep } from "@tropism/domain/json"
+import { findFault, isJsonObject, type JsonFault, pointerStep } from "@tropism/domain/json"
 import type { PinnedTool } from "@tropism/domain/mcp-server"
 import { Result, type Schema } from "effect"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
+import { foreignLimits } from "../limits.ts"
 import { lineOf } from "./foreign-fault.ts"
+import { placesOf } from "./validator-words.ts"
+import { unfit } from "./wrong-calls.ts"
 
 /** Interprets schemas; the other validator of the SDK would make programs of a stranger's text. */
 const engine = new CfWorkerJsonSchemaValidator()
+
+/** Goes on after the first fault; it is asked about what does not fit. */
+const thorough = new CfWorkerJsonSchemaValidator({ shortcircuit: false })
 
 /** Names that say who is calling, as people write them. */
 const identities: ReadonlySet<string> = new Set([
@@ -56,7 +62,24 @@ export const findArgumentsFault = (
   })
   if (Result.isFailure(judged))
     return refused("invalid", `The tool's schema cannot be used to check the arguments: ${judged.failure}`)
-  return judged.success.valid
-    ? undefined
-    : refused("invalid", `The arguments do not fit the tool's schema: ${lineOf(judged.success.errorMessage)}`)
+  if (judged.success.valid) return undefined
+  const faults = faultsOf(inputSchema, args, judged.success.errorMessage)
+  return refused("invalid", unfit(faults, inputSchema), faults[0]?.pointer)
+}
+
+/** Every place that does not fit; of arguments that take long to go through, the one that was found first. */
+const faultsOf = (
+  schema: PinnedTool["inputSchema"],
+  args: Schema.Json,
+  first: string
+): ReadonlyArray<JsonFault> => {
+  const isLong = JSON.stringify(args).length > foreignLimits.thoroughMaxChars
+  const faults = Result.try({
+    try: () => {
+      const { errorMessage = first } = isLong ? {} : thorough.getValidator({ ...schema })(args)
+      return placesOf(errorMessage)
+    },
+    catch: () => [{ pointer: "", message: lineOf(first) }]
+  })
+  return Result.merge(faults)
 }
