@@ -51,6 +51,24 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("a tool that nobody has is the model's mistake, and no error of the server", () =>
+      Effect.gen(function* () {
+        const { log } = yield* SharedServer
+        for (const name of ["send_email", "nowhere__send"]) {
+          const story = yield* newStoryHere
+          const { calls, run } = yield* mending(story, { tool: name, arguments: {} }, creating())
+          expect(calls[0]).toMatchObject({ status: "refused", decision: "refuse" })
+          const told = log.filter(({ message }) => JSON.stringify(message).includes(run.id))
+          expect(told).toMatchObject([
+            {
+              level: "Info",
+              message: ["An agent called a tool that it does not have", { agentId: run.agentId, tool: name }]
+            }
+          ])
+        }
+      })
+    )
+
     it.effect("a name like no other is answered with what there is alone", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

@@ -22,6 +22,7 @@ import { makeForeignRecords, type Settled } from "./foreign-records.ts"
 import { hasChanged, makeForeignWork } from "./foreign-work.ts"
 import type { KeptServer } from "./mcp-servers.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
+import { logRefusal, logUnknownTool } from "./refusal-log.ts"
 import type { Outcome } from "./toolbox.ts"
 
 /** A foreign tool that an agent may use, as it was when its run was shown it. */
@@ -91,8 +92,14 @@ export class ForeignCalls extends Context.Service<
             unknownOutcome("The worker died during the call. ", undefined),
             { end, wasBegun }
           )
-        if (!("tool" in cleared)) return yield* settle(principal, call, refusalOf(cleared), { end, wasBegun })
-        return yield* through(principal, call, end, { ...cleared, wasBegun })
+        const outcome = yield* "tool" in cleared
+          ? through(principal, call, end, { ...cleared, wasBegun })
+          : settle(principal, call, refusalOf(cleared), { end, wasBegun })
+        if (outcome.status === "refused")
+          yield* typeof wanted === "string"
+            ? logUnknownTool(principal, call)
+            : logRefusal(principal, call, "A call of a foreign tool was refused", outcome.result)
+        return outcome
       })
 
       return ForeignCalls.of({ call })

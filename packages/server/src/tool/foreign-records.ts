@@ -119,22 +119,10 @@ export const makeForeignRecords = Effect.gen(function* () {
         yield* CrashPoint.hit("tool.beforeCommit")
         return { status, result, appended: joined(appended, added) }
       })
-    ).pipe(
-      Effect.tap(() => CrashPoint.hit("tool.afterCommit")),
-      Effect.tap(() => (status === "refused" ? logRefusal(principal, call, result) : Effect.void))
-    )
+    ).pipe(Effect.tap(() => CrashPoint.hit("tool.afterCommit")))
 
   return { look, begin, settle }
 })
-
-const logRefusal = ({ agentId, agentName, runId }: RunPrincipal, call: ToolCall, result: Schema.Json) =>
-  Effect.logError("A call of a foreign tool was refused", {
-    agent: agentName,
-    agentId,
-    runId,
-    tool: call.name,
-    result
-  })
 
 const startedEvent = ({ arguments: args, id: callId, name: tool }: ToolCall): NewEvent => ({
   type: "ToolCallStartedEvent",

@@ -27,6 +27,7 @@ import { makeLogAppend } from "./log-append.ts"
 import { AttemptLost, RunGuard, type RunPrincipal } from "./principal.ts"
 import { AskUser, ChildRuns, ExitLoop, ListAgents, Questions, SpawnAgent } from "./run-tools.ts"
 import { type CallStatus, ToolCalls } from "./tool-calls.ts"
+import { logRefusal, logUnknownTool } from "./refusal-log.ts"
 import type { ToolEffect } from "./tool-effect.ts"
 import { bounded, unfit } from "./wrong-calls.ts"
 
@@ -47,7 +48,7 @@ export class Toolbox extends Context.Service<
       call: ToolCall,
       end?: LogEnd
     ) => Effect.Effect<Outcome, AttemptLost>
-    /** Answers a call with a refusal, on record, without making it. */
+    /** Answers a call of a tool that is not offered, or whose arguments cannot be used, on record, without making it. */
     readonly refuse: (
       principal: RunPrincipal,
       call: ToolCall,
@@ -162,7 +163,7 @@ export class Toolbox extends Context.Service<
               ...done,
               status: done.waitsFor === undefined ? ("completed" as const) : ("started" as const)
             })),
-            Effect.catchTag("ChangeRefused", (refusal) => refusalEffect(principal, call, refusal))
+            Effect.catchTag("ChangeRefused", (refusal) => Effect.succeed(refusalEffect(refusal)))
           )
           const result = bounded(made.result)
           const record = toolCalls.keep({
@@ -191,9 +192,25 @@ export class Toolbox extends Context.Service<
         )
 
       return Toolbox.of({
-        call: (principal, call, end) => recorded(principal, call, (id) => perform(principal, call, id), end),
+        call: (principal, call, end) =>
+          recorded(
+            principal,
+            call,
+            (id) =>
+              Effect.tapError(perform(principal, call, id), (refusal) =>
+                isDenied(refusal)
+                  ? logRefusal(principal, call, "An agent's change was refused", refusal.detail)
+                  : Effect.void
+              ),
+            end
+          ),
         refuse: (principal, call, sentence, reason = "notPermitted") =>
-          recorded(principal, call, () => Effect.fail(refused(reason, sentence)))
+          recorded(principal, call, () =>
+            Effect.andThen(
+              reason === "notPermitted" ? logUnknownTool(principal, call) : Effect.void,
+              Effect.fail(refused(reason, sentence))
+            )
+          )
       })
     })
   )
@@ -210,35 +227,23 @@ const read = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, args: Sche
     }
   )
 
-/** What a refusal says to the model, and to the log when a right was missing (S000-R27). */
-const refusalEffect = (principal: RunPrincipal, call: ToolCall, refusal: ChangeRefused) => {
-  const isDenied = refusal.reason === "notPermitted" || refusal.reason === "agentDisabled"
+/** A right was missing. */
+const isDenied = ({ reason }: ChangeRefused): boolean =>
+  reason === "notPermitted" || reason === "agentDisabled"
+
+/** What a refusal says to the model. */
+const refusalEffect = (refusal: ChangeRefused) => {
   const result = {
     error: refusal.detail,
     reason: refusal.reason,
     ...(refusal.pointer === undefined ? {} : { pointer: refusal.pointer })
   }
-  const status: CallStatus = isDenied ? "refused" : "failed"
-  const effect = {
-    status,
-    result,
-    decision: isDenied ? ("refuse" as const) : null,
-    reads: [],
-    waitsFor: undefined
-  }
-  return isDenied
-    ? Effect.as(
-        Effect.logError("An agent's change was refused", {
-          agent: principal.agentName,
-          agentId: principal.agentId,
-          runId: principal.runId,
-          tool: call.name,
-          reason: refusal.detail
-        }),
-        effect
-      )
-    : Effect.succeed(effect)
+  return isDenied(refusal)
+    ? { ...refusedEffect, status: "refused" as const, decision: "refuse" as const, result }
+    : { ...refusedEffect, status: "failed" as const, decision: null, result }
 }
+
+const refusedEffect = { reads: [], waitsFor: undefined }
 
 const answered = (result: Schema.Json): ToolEffect => ({ result, decision: null, reads: [] })
 
