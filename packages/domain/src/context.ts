@@ -22,6 +22,7 @@ import {
 import { type CallState, startCall } from "./context-calls.ts"
 import { exitLoopTool, type FlowProgress } from "./flow.ts"
 import { filePartOf } from "./attachment.ts"
+import { grow } from "./grown.ts"
 import type { Message, ToolCall } from "./message.ts"
 import { noRepetition, warned, withError } from "./repetition.ts"
 import { addUsage, type Usage } from "./run.ts"
@@ -111,7 +112,7 @@ export const fold = (events: Iterable<LoggedEvent>, from: ReducedContext = empty
     for (const message of step.said) said.push(message)
     state = step.state
   }
-  return { ...state, messages: said.length === 0 ? messages : [...messages, ...said] }
+  return { ...state, messages: grow(messages, said) }
 }
 
 /** All but the messages: they only grow and no step reads them, so one array serves a whole fold. */
