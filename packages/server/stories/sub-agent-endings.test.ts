@@ -103,7 +103,7 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
-    it.effect("whose program died before it came to the runs below is finished within a second", () =>
+    it.effect("whose program died before it came to the runs below is finished by a sweep", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const { below, top } = yield* newTree(story)

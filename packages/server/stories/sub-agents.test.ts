@@ -4,7 +4,8 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { runLimits } from "../src/limits.ts"
-import { scripted } from "../testing/platform.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { type Json, scripted, type Story } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   begin,
@@ -120,14 +121,16 @@ layer(SharedServer.layer)((it) => {
             ["search_objects", "completed"],
             ["spawn_agent", "started"]
           ])
+          const leaseOfWait = yield* leaseOf(story, run)
           const [slow, quick] = yield* asTimePasses(
             stepMs,
             childrenOf(story, run),
             (children) => children[1]?.status === "completed"
           )
           expect([slow.status, quick.status]).toEqual(["running", "completed"])
-          // One of two is not enough.
+          // One of two is not enough: nobody has taken the run up only to find that out.
           expect(yield* runNow(story, run)).toMatchObject({ status: "paused", pauseReason: "subAgents" })
+          expect(yield* leaseOf(story, run)).toEqual(leaseOfWait)
           const ended = yield* asTimePasses(stepMs, runNow(story, run), isEnded)
           expect(reportsOf(ended)).toHaveLength(3)
           const byCall = Object.fromEntries(
@@ -290,3 +293,7 @@ layer(SharedServer.layer)((it) => {
     )
   })
 })
+
+/** Until when the last worker that took a run had it: each claim sets it anew. */
+const leaseOf = (story: Story, run: Json) =>
+  ask(story.access, "select lease_expires_at::text from kb.agent_runs where id = $1", [run.id])
