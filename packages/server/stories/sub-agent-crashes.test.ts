@@ -7,7 +7,15 @@ import type { CrashPointName } from "../src/crash-point.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { freezingServer } from "../testing/frozen-attempts.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { type Json, newProject, scripted, startServer, type Story, storyIn } from "../testing/platform.ts"
+import {
+  eventually,
+  type Json,
+  newProject,
+  scripted,
+  startServer,
+  type Story,
+  storyIn
+} from "../testing/platform.ts"
 import {
   begin,
   boss,
@@ -99,6 +107,42 @@ describe("A task that is handed over", () => {
         })
       ),
     120_000
+  )
+
+  it.live(
+    "is done by whoever took it over, also when the one that froze wakes up while that is at work",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const access = yield* freshDatabase
+          const { doors, freeze, thaw } = yield* freezingServer(access)
+          const story = yield* newProject(doors, access)
+          yield* story.post("/agents", worker("helper", saysAfter(2_000, "Noted.")))
+          const agent = yield* boss(story, [spawning("helper")])
+          // The child's first attempt has its answer, and keeps it when another is already asking again.
+          const frozen = yield* Effect.forkChild(freeze("run.afterModel", 2))
+          const run = yield* begin(story, agent)
+          yield* Fiber.join(frozen)
+          const [child] = yield* childrenWhen(story, run, 1, ({ attempt }) => attempt === 2)
+          const log = yield* eventually(
+            eventsOf(story, child),
+            (events) => events.at(-1)?.type === "AgentTurnStartedEvent" && events.at(-1).turnNumber === 2
+          )
+          yield* thaw
+          const ended = yield* runWhen(story, run, isEnded)
+          expect(reportsOf(ended)).toMatchObject([{ result: { runId: child.id, summary: "Noted." } }])
+          expect(yield* childrenOf(story, run)).toMatchObject([
+            { status: "completed", attempt: 2, stepCount: 1 }
+          ])
+          const after = yield* eventsOf(story, child)
+          expect(after.slice(0, log.length)).toEqual(log)
+          expect(after.slice(log.length).map(({ type }) => type)).toEqual([
+            "AssistantMessageEvent",
+            "AgentTurnCompletedEvent",
+            "SessionEndedEvent"
+          ])
+        })
+      )
   )
 
   it.live("goes on at another server when the first one stops in the middle", () =>
