@@ -17,6 +17,7 @@ import {
   watcher
 } from "../testing/story-words.ts"
 import type { Json, Story } from "../testing/platform.ts"
+import { asUser } from "../testing/token-words.ts"
 
 const secret = "a secret that must go"
 
@@ -166,20 +167,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     it.effect("is for admins: an editor may delete, but not purge", () =>
       Effect.gen(function* () {
         const { story, eve, works } = yield* furnished
-        const editor = "an-editor-of-this-story"
-        yield* ask(
-          story.access,
-          `insert into kb.api_tokens (id, hash, user_id, role) values (gen_random_uuid(), encode(sha256($1::bytea), 'hex'), 'ed', 'editor')`,
-          [editor]
-        )
-        const send = (path: string) =>
-          story.send("DELETE", `/api/projects/${story.projectId}${path}`, undefined, {
-            authorization: `Bearer ${editor}`
-          })
+        const editor = yield* asUser(story, "editor")
         for (const path of [`/objects/${eve.id}`, `/relationships/${works.id}`])
-          expectProblem(yield* send(`${path}?purge=true`), 403)
+          expectProblem(yield* editor.delete(`${path}?purge=true`), 403)
         expect((yield* story.get("/purges")).items).toEqual([])
-        expect((yield* send(`/objects/${eve.id}`)).status).toBe(204)
+        expect((yield* editor.delete(`/objects/${eve.id}`)).status).toBe(204)
         expect((yield* story.get(`/objects/${eve.id}/history`)).items).toHaveLength(3)
       })
     )

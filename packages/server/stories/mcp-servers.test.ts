@@ -11,6 +11,7 @@ import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, startServer } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { asUser } from "../testing/token-words.ts"
 
 const secret = "s3cret-and-long-enough"
 
@@ -132,21 +133,15 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
         const story = yield* newStoryHere
         const diary = yield* newDiary
         const { id } = yield* addServer(story, program(diary))
-        const editor = "an-editor-of-this-project"
-        yield* ask(
-          story.access,
-          `insert into kb.api_tokens (id, hash, user_id, role) values (gen_random_uuid(), encode(sha256($1::bytea), 'hex'), 'ed', 'editor')`,
-          [editor]
+        const editor = yield* asUser(story, "editor")
+        expect((yield* editor.ask("GET", `/mcp-servers/${id}`)).status).toBe(200)
+        expectProblem(
+          yield* editor.ask("POST", "/mcp-servers", { name: "mine", transport: program(diary) }),
+          403
         )
-        const send = (method: string, path: string, body?: unknown) =>
-          story.send(method, `/api/projects/${story.projectId}${path}`, body, {
-            authorization: `Bearer ${editor}`
-          })
-        expect((yield* send("GET", `/mcp-servers/${id}`)).status).toBe(200)
-        expectProblem(yield* send("POST", "/mcp-servers", { name: "mine", transport: program(diary) }), 403)
-        expectProblem(yield* send("PATCH", `/mcp-servers/${id}`, { allowedTools: [] }), 403)
-        expectProblem(yield* send("POST", `/mcp-servers/${id}/refresh`), 403)
-        expectProblem(yield* send("DELETE", `/mcp-servers/${id}`), 403)
+        expectProblem(yield* editor.ask("PATCH", `/mcp-servers/${id}`, { allowedTools: [] }), 403)
+        expectProblem(yield* editor.ask("POST", `/mcp-servers/${id}/refresh`), 403)
+        expectProblem(yield* editor.ask("DELETE", `/mcp-servers/${id}`), 403)
         expect(yield* diary.started).toHaveLength(1)
       })
     )

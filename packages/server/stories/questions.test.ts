@@ -19,6 +19,7 @@ import {
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { approve, reject } from "../testing/suggestion-words.ts"
 import { callsOf, entriesOf, entriesWhen, make, runsOf, silentFor, watcher } from "../testing/story-words.ts"
+import { asUser } from "../testing/token-words.ts"
 
 const creating = (key: string) => ({
   tool: "create_object",
@@ -269,18 +270,9 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const { question, run } = yield* asked(story, asking("May I?"))
-        const secret = "a-viewer-of-this-story"
-        yield* ask(
-          story.access,
-          `insert into kb.api_tokens (id, hash, user_id, role) values (gen_random_uuid(), encode(sha256($1::bytea), 'hex'), 'vi', 'viewer')`,
-          [secret]
-        )
-        const viewer = (method: string, path: string, body?: unknown) =>
-          story.send(method, `/api/projects/${story.projectId}${path}`, body, {
-            authorization: `Bearer ${secret}`
-          })
-        expect((yield* viewer("GET", `/tasks/${question.id}`)).status).toBe(200)
-        expectProblem(yield* viewer("POST", `/runs/${run.id}/answer`, { answer: "yes" }), 403)
+        const viewer = yield* asUser(story, "viewer")
+        expect((yield* viewer.ask("GET", `/tasks/${question.id}`)).status).toBe(200)
+        expectProblem(yield* viewer.ask("POST", `/runs/${run.id}/answer`, { answer: "yes" }), 403)
         expect(yield* questionsOf(story)).toEqual([question])
       })
     )
