@@ -9,6 +9,8 @@ import { ask } from "../testing/owner-rows.ts"
 import { eventually, newStory, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { parsePrometheus, sumOf } from "../testing/prometheus.ts"
+import { feedOf, make, watcher } from "../testing/story-words.ts"
+import { asUser } from "../testing/token-words.ts"
 
 const collected = (collector: Collector, count: number) =>
   eventually(Effect.sync(collector.spans), (spans) => spans.length >= count)
@@ -283,6 +285,32 @@ describe("Metrics", () => {
     )
   )
 
+  it.live("a scrape tells for whom runs rest, and how many events wait for a run", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const story = yield* newStory
+        const agent = yield* story.post("/agents", watcher())
+        yield* story.ask("PUT", "/kill-switch", { stopped: true, reason: "To look" })
+        yield* ask(
+          story.access,
+          `insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, pause_reason, trigger, context_name, depth)
+           select gen_random_uuid(), $1, $2, 1, 'paused', reason, '{"type": "manual"}', 'run-' || place, 0
+           from unnest(array['question', 'subAgents', 'subAgents', 'stepLimit']) with ordinality as resting(reason, place)`,
+          [story.projectId, agent.id]
+        )
+        yield* make(story, "Person")
+        yield* feedOf(story, 1)
+        const seen = yield* scrape(story)
+        expect(sumOf(seen, "tropism_waiting_runs", { reason: "question" })).toBe(1)
+        expect(sumOf(seen, "tropism_waiting_runs", { reason: "subAgents" })).toBe(2)
+        expect(sumOf(seen, "tropism_waiting_runs")).toBe(3)
+        // What came in while all was stopped has been told to its agent.
+        expect(sumOf(seen, "tropism_waiting_entries")).toBe(1)
+        expect(sumOf(seen, "tropism_undispatched_events")).toBe(0)
+      })
+    )
+  )
+
   it.live("answers 401 without a token", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -292,6 +320,17 @@ describe("Metrics", () => {
           yield* story.send("GET", "/metrics", undefined, { authorization: "Bearer nobody" }),
           401
         )
+      })
+    )
+  )
+
+  it.live("answers 403 to a token that does not reach every project", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const story = yield* newStory
+        const inside = yield* asUser(story, "admin", [story.projectId])
+        expect((yield* inside.ask("GET", "/objects")).status).toBe(200)
+        expectProblem(yield* inside.send("GET", "/metrics"), 403)
       })
     )
   )
