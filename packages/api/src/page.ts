@@ -45,3 +45,8 @@ export interface Page<A> {
 
 export const clampLimit = (limit: number | undefined): number =>
   Math.min(limit ?? pageBounds.defaultLimit, pageBounds.maxLimit)
+
+/** Where a log is read from, by its own numbers. */
+export const After = {
+  after: Schema.optional(Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0)))
+}

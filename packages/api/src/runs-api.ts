@@ -1,23 +1,16 @@
 /**
- * Runs and contexts: what agents did, step by step, and the log it is told in.
+ * Runs: what agents did, step by step.
  */
 import { MaxSteps, TimeoutMs } from "@tropism/domain/agent"
 import { SpendingLimit } from "@tropism/domain/budget"
 import { AgentId, ProjectId, RunId, TaskId, Timestamp, ToolCallId, UserId } from "@tropism/domain/ids"
-import { Digest, FileName } from "@tropism/domain/attachment"
-import {
-  ContextEvent,
-  ContextName,
-  FileAttachmentEvent,
-  RequestedToolCall,
-  UserMessageEvent
-} from "@tropism/domain/context-event"
+import { ContextEvent } from "@tropism/domain/context-event"
 import { Run, RunStatus, Trigger } from "@tropism/domain/run"
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { Instant } from "./instant.ts"
-import { anyOf, Page, PageQuery, told } from "./page.ts"
+import { After, anyOf, Page, PageQuery, told } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
 
 /** One tool call as it was recorded: who, what, when, with what outcome. */
@@ -66,11 +59,6 @@ export type AnswerInput = typeof AnswerInput.Type
 
 const project = { projectId: ProjectId }
 const run = { projectId: ProjectId, runId: RunId }
-const context = { projectId: ProjectId, name: ContextName }
-
-const After = {
-  after: Schema.optional(Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0)))
-}
 
 /** Which runs a list shows: those of which all of these hold. */
 export const RunQuery = {
@@ -123,119 +111,6 @@ export class RunsApi extends HttpApiGroup.make("runs")
       payload: AnswerInput,
       success: Run,
       error: [NotFound, Forbidden, Conflict, InvalidInput]
-    })
-  )
-  .prefix("/api/projects/:projectId")
-  .middleware(RequestJudgement)
-  .middleware(Authorization) {}
-
-export const Context = Schema.Struct({
-  name: ContextName,
-  agentId: AgentId,
-  eventCount: Schema.Int,
-  /** The context whose log it shares, and the number of the last event that it does; null for one that began by itself. */
-  forkedFrom: Schema.NullOr(Schema.Struct({ name: ContextName, at: Schema.Int })),
-  createdAt: Timestamp
-}).annotate({
-  identifier: "Context"
-})
-export type Context = typeof Context.Type
-
-/** The state that the log folds to: what the agent knows, and how far it is (S004-R06…R11). */
-export const ContextState = Schema.Struct({
-  name: ContextName,
-  nextEventNumber: Schema.Int,
-  lastEventId: Schema.NullOr(Schema.String),
-  currentTurnNumber: Schema.Int,
-  /** The event that began the open turn; null while the agent is idle. */
-  agentTurnStartedAtEventId: Schema.NullOr(Schema.String),
-  isTurnDue: Schema.Boolean,
-  isSessionOpen: Schema.Boolean,
-  /** Which models answer from here on, and how long one request may take. */
-  config: Schema.Struct({
-    primary: Schema.NullOr(Schema.Struct({ provider: Schema.String, name: Schema.String })),
-    fallback: Schema.NullOr(Schema.Struct({ provider: Schema.String, name: Schema.String })),
-    timeoutMs: Schema.NullOr(Schema.Int)
-  }),
-  /** The messages that the model is shown next, in the form of a prompt. */
-  messages: Schema.Array(Schema.Json),
-  pendingCalls: Schema.Array(RequestedToolCall)
-}).annotate({ identifier: "ContextState" })
-export type ContextState = typeof ContextState.Type
-
-/** Where a fork begins and who goes on with it. */
-export const ForkInput = Schema.Struct({
-  name: ContextName,
-  /** The number of the last shared event; the last one where absent. */
-  at: Schema.optional(Schema.NullOr(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)))),
-  /** The agent of the same context where absent. */
-  agentId: Schema.optional(Schema.NullOr(AgentId))
-})
-
-export const ContextInput = Schema.Struct({ name: ContextName, agentId: AgentId })
-
-const triggersAgentTurn = Schema.optional(Schema.NullOr(Schema.Boolean))
-
-/** Something said; it triggers a turn unless it says otherwise (S004-R21, R23). */
-export const MessageInput = Schema.Struct({
-  type: UserMessageEvent.fields.type,
-  content: Schema.String.check(Schema.isBetweenLength(1, 100_000)),
-  triggersAgentTurn
-}).annotate({ identifier: "MessageInput" })
-
-/** A file that was sent to `/attachments`, or one that the server fetches; it triggers a turn only where it says so (S004-R25). */
-export const FileInput = Schema.Struct({
-  type: FileAttachmentEvent.fields.type,
-  attachment: Schema.optional(Schema.NullOr(Digest)),
-  url: Schema.optional(Schema.NullOr(Schema.String.check(Schema.isBetweenLength(1, 2_000)))),
-  fileName: Schema.optional(Schema.NullOr(FileName)),
-  triggersAgentTurn
-}).annotate({ identifier: "FileInput" })
-export type FileInput = typeof FileInput.Type
-
-/** An event that somebody adds. */
-export const EventInput = Schema.Union([MessageInput, FileInput]).annotate({ identifier: "EventInput" })
-export type EventInput = typeof EventInput.Type
-
-export class ContextsApi extends HttpApiGroup.make("contexts")
-  .add(
-    HttpApiEndpoint.post("create", "/contexts", {
-      params: project,
-      payload: ContextInput,
-      success: Context.pipe(HttpApiSchema.status(201)),
-      error: [NotFound, Forbidden, Conflict, InvalidInput]
-    }),
-    HttpApiEndpoint.get("get", "/contexts/:name", { params: context, success: Context, error: NotFound }),
-    HttpApiEndpoint.get("state", "/contexts/:name/state", {
-      params: context,
-      success: ContextState,
-      error: NotFound
-    }),
-    /** A context whose log is this one's up to an event; nothing is copied, and each goes on by itself (S004-F11…F13). */
-    HttpApiEndpoint.post("fork", "/contexts/:name/fork", {
-      params: context,
-      payload: ForkInput,
-      success: Context.pipe(HttpApiSchema.status(201)),
-      error: [NotFound, Forbidden, Conflict, InvalidInput]
-    }),
-    /** Ends the open turn; what was said of it stays in the log. 409 when no turn is open. */
-    HttpApiEndpoint.post("interrupt", "/contexts/:name/interrupt", {
-      params: context,
-      success: HttpApiSchema.NoContent,
-      error: [NotFound, Forbidden, Conflict]
-    }),
-    /** Answers as soon as the event is kept; what the agent does comes through the log (S004-R03). */
-    HttpApiEndpoint.post("addEvent", "/contexts/:name/events", {
-      params: context,
-      payload: EventInput,
-      success: HttpApiSchema.NoContent,
-      error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]
-    }),
-    HttpApiEndpoint.get("events", "/contexts/:name/events", {
-      params: context,
-      query: { ...PageQuery, ...After },
-      success: Page(ContextEvent),
-      error: [NotFound, InvalidInput]
     })
   )
   .prefix("/api/projects/:projectId")

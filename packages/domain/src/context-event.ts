@@ -7,36 +7,24 @@
  * or kept (S004-R26). A type this version does not know is kept and skipped.
  */
 import { Option, Schema } from "effect"
-import { AgentName } from "./agent.ts"
 import { Digest, MimeType } from "./attachment.ts"
+import {
+  ComparisonStartedEvent,
+  DefineToolEvent,
+  DefineWorkflowEvent,
+  SetGuardEvent,
+  SetLlmConfigEvent,
+  SetMemoryConfigEvent,
+  SetRacingEvent,
+  SetReducerEvent,
+  SetRetryConfigEvent,
+  SetTimeoutEvent
+} from "./config-event.ts"
+import { base, ContextEventId, ContextName } from "./event-base.ts"
 import { RunId, Timestamp } from "./ids.ts"
 import { Usage } from "./run.ts"
 
-/** A context's name; it stands before the `:` of every event id of its log. */
-export const ContextName = AgentName.pipe(Schema.brand("ContextName"))
-export type ContextName = typeof ContextName.Type
-
-export const ContextEventId = Schema.String.check(
-  Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}:[1-9][0-9]{0,9}$/, {
-    message: "Expected an event id: {agentName}:{counter}"
-  })
-).pipe(Schema.brand("ContextEventId"))
-export type ContextEventId = typeof ContextEventId.Type
-
-export const contextEventId = (name: string, number: number): ContextEventId =>
-  ContextEventId.make(`${name}:${number}`)
-
-/** The counter of an event's id. */
-export const eventNumber = (id: ContextEventId): number => Number(id.slice(id.indexOf(":") + 1))
-
-/** What every event has (S004-R14…R21). `agentName` is the context's name. */
-const base = {
-  id: ContextEventId,
-  timestamp: Timestamp,
-  agentName: ContextName,
-  parentEventId: Schema.OptionFromNullOr(ContextEventId),
-  triggersAgentTurn: Schema.Boolean
-}
+export { ContextEventId, contextEventId, ContextName, eventNumber } from "./event-base.ts"
 
 const Text = Schema.String
 
@@ -104,22 +92,6 @@ export class AssistantMessageEvent extends Schema.Class<AssistantMessageEvent>("
   runId: RunId,
   model: Schema.String,
   usage: Usage
-}) {}
-
-/** Which model answers from here on. */
-export class SetLlmConfigEvent extends Schema.Class<SetLlmConfigEvent>("SetLlmConfigEvent")({
-  type: Schema.tag("SetLlmConfigEvent"),
-  ...base,
-  role: Schema.Literals(["primary", "fallback"]),
-  provider: Schema.String,
-  name: Schema.String
-}) {}
-
-/** How long one model request may take from here on. */
-export class SetTimeoutEvent extends Schema.Class<SetTimeoutEvent>("SetTimeoutEvent")({
-  type: Schema.tag("SetTimeoutEvent"),
-  ...base,
-  timeoutMs: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_600_000 }))
 }) {}
 
 /** Why a run is asked to come to an end by itself. */
@@ -244,6 +216,37 @@ export class ToolCallFailedEvent extends Schema.Class<ToolCallFailedEvent>("Tool
   error: Schema.Json
 }) {}
 
+/** What lay before this is told by a summary from here on; the log keeps it (S004-F10). */
+export class ContextSummarizedEvent extends Schema.Class<ContextSummarizedEvent>("ContextSummarizedEvent")({
+  type: Schema.tag("ContextSummarizedEvent"),
+  ...base,
+  content: Text,
+  /** How many messages it stands for, counted from the first of the context. */
+  messages: Schema.Int,
+  runId: RunId,
+  model: Schema.String,
+  usage: Usage
+}) {}
+
+/** What the agent was reminded of from its earlier contexts; `content` is what the model reads (S004-F04). */
+export class MemoryRecalledEvent extends Schema.Class<MemoryRecalledEvent>("MemoryRecalledEvent")({
+  type: Schema.tag("MemoryRecalledEvent"),
+  ...base,
+  content: Text,
+  passages: Schema.Array(Schema.Struct({ context: ContextName, eventId: ContextEventId }))
+}) {}
+
+/** What the guard said of what the model was about to read (S004-F06). */
+export class GuardVerdictEvent extends Schema.Class<GuardVerdictEvent>("GuardVerdictEvent")({
+  type: Schema.tag("GuardVerdictEvent"),
+  ...base,
+  isFlagged: Schema.Boolean,
+  reason: Text,
+  runId: RunId,
+  model: Schema.String,
+  usage: Usage
+}) {}
+
 export const ContextEvent = Schema.Union([
   SessionStartedEvent,
   SessionEndedEvent,
@@ -254,6 +257,17 @@ export const ContextEvent = Schema.Union([
   AssistantMessageEvent,
   SetLlmConfigEvent,
   SetTimeoutEvent,
+  SetRetryConfigEvent,
+  SetRacingEvent,
+  SetGuardEvent,
+  SetMemoryConfigEvent,
+  SetReducerEvent,
+  DefineToolEvent,
+  DefineWorkflowEvent,
+  ComparisonStartedEvent,
+  ContextSummarizedEvent,
+  MemoryRecalledEvent,
+  GuardVerdictEvent,
   SoftStopEvent,
   FlowStepStartedEvent,
   LoopWarningEvent,

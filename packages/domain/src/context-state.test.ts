@@ -6,7 +6,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Option } from "effect"
 import { type ContextEventId, contextEventId, type LoggedEvent, type NewEvent } from "./context-event.ts"
-import { emptyContext, fold } from "./context.ts"
+import { emptyContext, fold, promptOf } from "./context.ts"
 import {
   answers,
   append,
@@ -31,14 +31,14 @@ const id = (number: number): ContextEventId => contextEventId(contextName, numbe
 
 describe("messages", () => {
   it("S004-R07 S004-R22…R24 are the system prompt, the user's words and the agent's answers, in order", () => {
-    const { messages } = contextOf(
+    const context = contextOf(
       { type: "SystemPromptEvent", content: "Be brief." },
       asks("Hi"),
       turnStarts(1),
       answers("Hello"),
       turnCompletes(1)
     )
-    expect(messages).toStrictEqual([
+    expect(promptOf(context)).toStrictEqual([
       { role: "system", content: "Be brief." },
       { role: "user", content: "Hi" },
       { role: "assistant", content: [{ type: "text", text: "Hello" }] }
@@ -75,6 +75,17 @@ describe("messages", () => {
     ])
   })
 
+  it("S004-R22 the newest system prompt stands, before everything", () => {
+    const context = contextOf({ type: "SystemPromptEvent", content: "Be brief." }, asks("Hi"), {
+      type: "SystemPromptEvent",
+      content: "Rhyme."
+    })
+    expect(promptOf(context)).toStrictEqual([
+      { role: "system", content: "Rhyme." },
+      { role: "user", content: "Hi" }
+    ])
+  })
+
   it("what is said while a tool works comes after its result", () => {
     const log = logOf(
       asks("Look"),
@@ -82,7 +93,7 @@ describe("messages", () => {
       answers("", ["c1"]),
       toolStarts("c1"),
       mentions("By the way"),
-      { type: "SystemPromptEvent", content: "Be brief." }
+      { type: "LoopWarningEvent", reason: "cycle", content: "You go in circles." }
     )
     expect(fold(log).messages).toHaveLength(2)
     expect(fold(append(log, toolCompletes("c1"))).messages.map((message) => message.role)).toEqual([

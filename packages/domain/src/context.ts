@@ -13,14 +13,13 @@ import {
   type ContextEvent,
   type ContextEventId,
   eventNumber,
-  type FlowStepStartedEvent,
   type LoggedEvent,
   type SoftStopEvent,
-  type ToolCallCompletedEvent,
   UnknownEvent
 } from "./context-event.ts"
+import { type ContextConfig, emptyConfig, reduceConfig } from "./context-config.ts"
 import { type CallState, startCall } from "./context-calls.ts"
-import { exitLoopTool, type FlowProgress } from "./flow.ts"
+import { beginStep, endLoop, type FlowState, withOutput } from "./context-flow.ts"
 import { filePartOf } from "./attachment.ts"
 import { grow } from "./grown.ts"
 import type { Message, ToolCall } from "./message.ts"
@@ -29,20 +28,15 @@ import { addUsage, type Usage } from "./run.ts"
 import { newRun, type RunProgress } from "./run-progress.ts"
 import { toolMessage, withoutOutcome, without, withResult } from "./tool-results.ts"
 
-export interface LlmConfig {
-  readonly provider: string
-  readonly name: string
-}
-
-export interface ReducedContext extends CallState {
+export interface ReducedContext extends CallState, FlowState {
+  /** What the agent was told to be; the newest system prompt stands. */
+  readonly systemPrompt: Option.Option<string>
+  /** What stands for the messages that the model is shown no more. */
+  readonly summary: Option.Option<string>
+  /** How many messages lay before the first of `messages`. */
+  readonly droppedMessages: number
   readonly messages: ReadonlyArray<Message>
-  /** Said while a tool call was pending, or meant for the next turn; joins `messages` when its time has come. */
-  readonly heldMessages: ReadonlyArray<Message>
-  readonly config: {
-    readonly primary: Option.Option<LlmConfig>
-    readonly fallback: Option.Option<LlmConfig>
-    readonly timeoutMs: Option.Option<number>
-  }
+  readonly config: ContextConfig
   readonly nextEventNumber: number
   readonly lastEventId: Option.Option<ContextEventId>
   readonly currentTurnNumber: number
@@ -63,20 +57,17 @@ export interface ReducedContext extends CallState {
   readonly heldResults: Readonly<Record<string, Message>>
   /** The calls of the last answer whose results are not among the messages yet, in the order in which the model made them. */
   readonly unsaidCalls: ReadonlyArray<string>
-  /** How far the flow has come; none before its first step, and in a single flow. */
-  readonly flow: Option.Option<FlowProgress>
-  /** The last answer asked for no tool, and no turn has begun since because somebody asked for one. */
-  readonly isAnswered: boolean
-  /** What the last run has said last. */
-  readonly lastText: string
   readonly run: RunProgress
   readonly isSessionOpen: boolean
 }
 
 export const emptyContext: ReducedContext = {
+  systemPrompt: Option.none(),
+  summary: Option.none(),
+  droppedMessages: 0,
   messages: [],
   heldMessages: [],
-  config: { primary: Option.none(), fallback: Option.none(), timeoutMs: Option.none() },
+  config: emptyConfig,
   nextEventNumber: 1,
   lastEventId: Option.none(),
   currentTurnNumber: 0,
@@ -97,6 +88,14 @@ export const emptyContext: ReducedContext = {
   lastText: "",
   run: newRun(""),
   isSessionOpen: false
+}
+
+/** What a model is shown: the system prompt, what stands for what it is shown no more, and the messages. */
+export const promptOf = ({ messages, summary, systemPrompt }: ReducedContext): ReadonlyArray<Message> => {
+  const first = [systemPrompt, summary].flatMap(Option.toArray)
+  return first.length === 0
+    ? messages
+    : [...first.map((content): Message => ({ role: "system", content })), ...messages]
 }
 
 /** Folds one event into the state. */
@@ -145,21 +144,22 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
     case "SessionEndedEvent":
       return silently({ ...state, isSessionOpen: false })
     case "ContextForkedEvent":
+    case "ComparisonStartedEvent":
+    case "ContextSummarizedEvent":
+    case "GuardVerdictEvent":
       return silently(state)
     case "SystemPromptEvent":
+      return silently({ ...state, systemPrompt: Option.some(event.content) })
+    case "MemoryRecalledEvent":
       return instruct(state, event.content)
     case "UserMessageEvent":
+    case "RunResumedEvent":
       return silently({
         ...state,
         heldMessages: [...state.heldMessages, { role: "user", content: event.content }]
       })
     case "FlowStepStartedEvent":
       return silently(beginStep(state, event))
-    case "RunResumedEvent":
-      return silently({
-        ...state,
-        heldMessages: [...state.heldMessages, { role: "user", content: event.content }]
-      })
     case "FileAttachmentEvent":
       return silently({
         ...state,
@@ -175,12 +175,15 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
     case "LoopWarningEvent":
       return instruct({ ...state, repetition: warned(state.repetition) }, event.content)
     case "SetLlmConfigEvent":
-      return silently({
-        ...state,
-        config: { ...state.config, [event.role]: Option.some({ provider: event.provider, name: event.name }) }
-      })
     case "SetTimeoutEvent":
-      return silently({ ...state, config: { ...state.config, timeoutMs: Option.some(event.timeoutMs) } })
+    case "SetRetryConfigEvent":
+    case "SetRacingEvent":
+    case "SetGuardEvent":
+    case "SetMemoryConfigEvent":
+    case "SetReducerEvent":
+    case "DefineToolEvent":
+    case "DefineWorkflowEvent":
+      return silently({ ...state, config: reduceConfig(state.config, event) })
     case "AgentTurnStartedEvent":
       return silently(openTurn(state, event.turnNumber, event.id, event.timestamp))
     case "AgentTurnCompletedEvent":
@@ -291,40 +294,6 @@ const softStop = (state: State, event: SoftStopEvent): Step => {
         ...step,
         said: [sayText(partialText), ...step.said]
       }
-}
-
-const beginStep = (state: State, { content, index, iteration, step }: FlowStepStartedEvent): State => ({
-  ...state,
-  heldMessages: [...state.heldMessages, { role: "user", content }],
-  flow: Option.some({
-    step,
-    index,
-    iteration,
-    outputs: Option.match(state.flow, { onNone: () => ({}), onSome: ({ outputs }) => outputs }),
-    text: "",
-    isExited: false
-  })
-})
-
-/** A turn of a step is through: what the step said last is its output. */
-const withOutput = (flow: FlowProgress): FlowProgress => ({
-  ...flow,
-  outputs: { ...flow.outputs, [flow.step]: flow.text }
-})
-
-/** The agent has ended its loop, and may have said with what. */
-const endLoop = (state: State, { result, tool }: ToolCallCompletedEvent): State => {
-  if (tool !== exitLoopTool) return state
-  const output =
-    typeof result === "object" && result !== null && "output" in result && typeof result.output === "string"
-      ? result.output
-      : undefined
-  return {
-    ...state,
-    isAnswered: true,
-    lastText: output ?? state.lastText,
-    flow: Option.map(state.flow, (flow) => ({ ...flow, isExited: true, text: output ?? flow.text }))
-  }
 }
 
 const closeTurn = (state: State): State => ({

@@ -5,22 +5,19 @@
  */
 import { Api } from "@tropism/api/api"
 import { Conflict } from "@tropism/api/problems"
-import type { ContextState, FileInput, MessageInput } from "@tropism/api/runs-api"
-import type { ReducedContext } from "@tropism/domain/context"
-import type { ContextName, NewEvent } from "@tropism/domain/context-event"
-import type { ProjectId } from "@tropism/domain/ids"
+import type { ContextState } from "@tropism/api/contexts-api"
+import { promptOf, type ReducedContext } from "@tropism/domain/context"
+import type { ContextName } from "@tropism/domain/context-event"
 import { findFault } from "@tropism/domain/json"
 import { Effect, Option } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
-import { Attachments } from "../agent/attachments.ts"
 import { Contexts } from "../agent/contexts.ts"
-import { fetchFile } from "../agent/remote-files.ts"
 import { Conversations } from "../dispatch/conversations.ts"
 import { Triggers } from "../dispatch/triggers.ts"
 import { inProject, reading } from "./access.ts"
-import { judged } from "./judged-file.ts"
+import { addedEvent } from "./added-event.ts"
 import { liveLog, logPage } from "./context-log.ts"
 import { invalid, orNotFound, triggerProblem } from "./refusals.ts"
 import { startAfter, wantsStream } from "./sse.ts"
@@ -49,37 +46,8 @@ const shownState = (name: ContextName, context: ReducedContext): ContextState =>
     fallback: Option.getOrNull(context.config.fallback),
     timeoutMs: Option.getOrNull(context.config.timeoutMs)
   },
-  messages: context.messages as ContextState["messages"],
+  messages: promptOf(context) as ContextState["messages"],
   pendingCalls: context.pendingCalls
-})
-
-const messageEvent = ({ content, triggersAgentTurn }: typeof MessageInput.Type): NewEvent => ({
-  type: "UserMessageEvent",
-  content,
-  triggersAgentTurn: triggersAgentTurn ?? true
-})
-
-/** The event of a file: one that is kept, or one that is fetched now and kept before the event is (S004-R25). */
-const fileEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: FileInput) {
-  const { attachment, fileName, triggersAgentTurn, url } = input
-  if (attachment && url) return yield* invalid("/url", "Name either an attachment or a url, and not both")
-  const shared = { fileName: fileName ?? null, triggersAgentTurn: triggersAgentTurn ?? false }
-  if (attachment) {
-    const attachments = yield* Attachments
-    // Who may not speak here is refused before anything is fetched or looked up.
-    const file = yield* inProject(projectId, "editor", () => attachments.find(attachment))
-    if (!file) return yield* invalid("/attachment", `There is no attachment ${attachment}: send it first`)
-    const event: NewEvent = { type: "FileAttachmentEvent", source: { type: "upload" }, ...file, ...shared }
-    return event
-  }
-  if (!url) return yield* invalid("/attachment", "Name the attachment by its digest, or the url of a file")
-  yield* inProject(projectId, "editor", Effect.succeed)
-  const fetched = yield* Effect.mapError(fetchFile(url), ({ detail }) => invalid("/url", detail))
-  const file = yield* judged(fetched.bytes, fetched.mimeType, "/url")
-  const attachments = yield* Attachments
-  yield* inProject(projectId, "editor", () => attachments.keep({ ...file, bytes: fetched.bytes }))
-  const event: NewEvent = { type: "FileAttachmentEvent", source: { type: "url", url }, ...file, ...shared }
-  return event
 })
 
 export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers) =>
@@ -162,10 +130,7 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
         if (fault) return yield* invalid(fault.pointer, fault.message)
         const contexts = yield* Contexts
         const triggers = yield* Triggers
-        const event =
-          payload.type === "FileAttachmentEvent"
-            ? yield* fileEvent(params.projectId, payload)
-            : messageEvent(payload)
+        const event = yield* addedEvent(params.projectId, payload)
         yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.flatMap(knownContext(contexts.get(params.name)), (context) =>
             Effect.catchTag(triggers.byEvent(context, event, userId), "TriggerRefused", triggerProblem)

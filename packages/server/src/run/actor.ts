@@ -115,10 +115,9 @@ export class Actor extends Context.Service<
         const bench = yield* benchOf(run, agent, occasion, context)
         // A model that cannot be used ends a run before it says its first word.
         const { model } = yield* bench.equipment(context)
-        const opened =
-          context.messages.length === 0
-            ? yield* begin(run, context, yield* opening(agent, occasion, model))
-            : yield* goOn(run, context)
+        const opened = Option.isNone(context.lastEventId)
+          ? yield* begin(run, context, yield* opening(agent, occasion, model))
+          : yield* goOn(run, context)
         return { bench, ...opened }
       })
 

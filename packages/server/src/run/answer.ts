@@ -8,7 +8,7 @@
  */
 import { contextEventId, eventNumber } from "@tropism/domain/context-event"
 import type { ReducedContext } from "@tropism/domain/context"
-import type { ToolCall } from "@tropism/domain/message"
+import type { Message, ToolCall } from "@tropism/domain/message"
 import type { Usage } from "@tropism/domain/run"
 import { noUsage } from "@tropism/domain/run"
 import { Clock, Effect, Option, Stream } from "effect"
@@ -35,8 +35,9 @@ export interface Listener {
   readonly tried: (each: ModelTry) => void
 }
 
-/** The tools that a model is shown, and whether it may call any. */
+/** The words and the tools that a model is shown, and whether it may call any. */
 export interface Offer {
+  readonly messages: ReadonlyArray<Message>
   readonly tools: ReadonlyArray<OfferedTool>
   readonly mayCall: boolean
 }
@@ -46,7 +47,7 @@ export const askModel = Effect.fn("askModel")(function* (
   model: ResolvedModel,
   { contextName: name, id: runId, projectId }: Pick<ClaimedRun, "id" | "projectId" | "contextName">,
   context: ReducedContext,
-  { mayCall, tools }: Offer,
+  { mayCall, messages, tools }: Offer,
   { heard, tried }: Listener
 ): Effect.fn.Return<Answer, ModelFailure, Contexts> {
   const contexts = yield* Contexts
@@ -67,7 +68,7 @@ export const askModel = Effect.fn("askModel")(function* (
     })
   })
   const parts = model.request({
-    messages: context.messages,
+    messages,
     tools,
     toolChoice: mayCall ? "auto" : "none",
     tried,

@@ -6,15 +6,13 @@
  * The reducer is pure and the log is never changed, so the fold up to the event
  * that a call names is the context that the model was shown, word for word.
  */
-import { decodeEvent } from "@tropism/domain/context-event"
-import { fold } from "@tropism/domain/context"
+import { promptOf } from "@tropism/domain/context"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import type { ModelCall, ModelExchange } from "@tropism/domain/model-call"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Contexts } from "../agent/contexts.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
-import { agentLimits } from "../limits.ts"
 import { type ModelCallRow, toModelCall } from "./model-call-rows.ts"
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -46,15 +44,8 @@ export class ModelCallReading extends Context.Service<
 
       /** The messages that the log up to an event folds to. */
       const messagesOf = Effect.fnUntraced(function* ({ afterEvent, contextName }: ModelCallRow) {
-        let context = fold([])
-        while (context.nextEventNumber <= afterEvent) {
-          const last = context.nextEventNumber - 1
-          const limit = Math.min(agentLimits.logPageEvents, afterEvent - last)
-          const page = yield* contexts.read(contextName, last, limit)
-          if (page.length === 0) break
-          context = fold(page.map(decodeEvent), context)
-        }
-        return context.messages
+        const context = yield* contexts.loadUpTo(contextName, afterEvent)
+        return promptOf(context)
       })
 
       const toolsOf = Effect.fnUntraced(function* (projectId: ProjectId, digest: string | null) {

@@ -7,7 +7,7 @@
  * is left to do ends the run in the transaction that keeps it; a request that
  * takes longer than the run may is aborted.
  */
-import { fold, type ReducedContext } from "@tropism/domain/context"
+import { fold, promptOf, type ReducedContext } from "@tropism/domain/context"
 import type { NewEvent } from "@tropism/domain/context-event"
 import { nextPlace } from "@tropism/domain/flow"
 import { Clock, Effect, Exit, Option } from "effect"
@@ -53,13 +53,14 @@ export const makeModelStep = Effect.gen(function* () {
     }
     yield* CrashPoint.hit("run.beforeModel")
     const partial = yield* makePartialText((text) => runs.keepPartial(run, text))
-    // A model that has called tools is shown them to the end: some providers refuse calls of tools that nobody names.
-    const offer: Offer = { tools: tools.offered, mayCall: withTools }
     const tries: Array<ModelTry> = []
     const step = stepOf(run, context, tools.offered, tries)
     const listener: Listener = { heard: partial.heard, tried: (each) => tries.push(each) }
-    const messages = yield* withFiles(run.projectId, context.messages)
-    const asked = askModel(model, run, { ...context, messages }, offer, listener).pipe(
+    const prompt = promptOf(context)
+    const messages = yield* withFiles(run.projectId, prompt)
+    // A model that has called tools is shown them to the end: some providers refuse calls of tools that nobody names.
+    const offer: Offer = { messages, tools: tools.offered, mayCall: withTools }
+    const asked = askModel(model, run, context, offer, listener).pipe(
       Effect.provideService(Contexts, contexts),
       Effect.tapError(() => modelCalls.keepUnanswered(step)),
       Effect.raceFirst(partial.keep)
@@ -69,7 +70,7 @@ export const makeModelStep = Effect.gen(function* () {
     const heard = within(asked, endMs).pipe(
       Effect.onExit((exit) =>
         observing.asked(step, {
-          messages: context.messages,
+          messages: prompt,
           answer: Exit.isSuccess(exit) ? Option.getOrUndefined(exit.value) : undefined
         })
       )

@@ -1,0 +1,35 @@
+/**
+ * What every event of a context has, and how its id is written.
+ *
+ * Ids are `{agentName}:{counter}`; the counter is contiguous in each log and
+ * given by the append transaction alone (S004-R14).
+ */
+import { Schema } from "effect"
+import { AgentName } from "./agent.ts"
+import { Timestamp } from "./ids.ts"
+
+/** A context's name; it stands before the `:` of every event id of its log. */
+export const ContextName = AgentName.pipe(Schema.brand("ContextName"))
+export type ContextName = typeof ContextName.Type
+
+export const ContextEventId = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}:[1-9][0-9]{0,9}$/, {
+    message: "Expected an event id: {agentName}:{counter}"
+  })
+).pipe(Schema.brand("ContextEventId"))
+export type ContextEventId = typeof ContextEventId.Type
+
+export const contextEventId = (name: string, number: number): ContextEventId =>
+  ContextEventId.make(`${name}:${number}`)
+
+/** The counter of an event's id. */
+export const eventNumber = (id: ContextEventId): number => Number(id.slice(id.indexOf(":") + 1))
+
+/** What every event has (S004-R14…R21). `agentName` is the context's name. */
+export const base = {
+  id: ContextEventId,
+  timestamp: Timestamp,
+  agentName: ContextName,
+  parentEventId: Schema.OptionFromNullOr(ContextEventId),
+  triggersAgentTurn: Schema.Boolean
+}

@@ -1,0 +1,64 @@
+/**
+ * The event that somebody adds to a context, made of what was sent.
+ *
+ * Flow: **http** → dispatch → run → tool → task
+ *
+ * What the server alone writes (turns, answers, tool calls) cannot be sent: the
+ * contract has no such input. A file is kept before its event is.
+ */
+import type { ConfigInput, EventInput, FileInput } from "@tropism/api/contexts-api"
+import type { NewEvent } from "@tropism/domain/context-event"
+import { defineFlowStep } from "@tropism/domain/flow"
+import type { ProjectId } from "@tropism/domain/ids"
+import { Effect } from "effect"
+import { Attachments } from "../agent/attachments.ts"
+import { fetchFile } from "../agent/remote-files.ts"
+import { inProject } from "./access.ts"
+import { judged } from "./judged-file.ts"
+import { invalid } from "./refusals.ts"
+
+export const addedEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: EventInput) {
+  switch (input.type) {
+    case "UserMessageEvent":
+    case "SystemPromptEvent": {
+      const triggersAgentTurn = input.triggersAgentTurn ?? input.type === "UserMessageEvent"
+      const event: NewEvent = { type: input.type, content: input.content, triggersAgentTurn }
+      return event
+    }
+    case "FileAttachmentEvent":
+      return yield* fileEvent(projectId, input)
+    default:
+      return configEvent(input)
+  }
+})
+
+/** The event that sets how the agent works in this context; what is left out has its default. */
+const configEvent = ({ triggersAgentTurn, ...input }: ConfigInput): NewEvent => {
+  const triggers = { triggersAgentTurn: triggersAgentTurn ?? false }
+  if (input.type !== "DefineWorkflowEvent") return { ...input, ...triggers }
+  const { flowType, maxIterations = null, steps, type } = input
+  return { type, flowType, maxIterations, steps: (steps ?? []).map(defineFlowStep), ...triggers }
+}
+
+/** The event of a file: one that is kept, or one that is fetched now and kept before the event is (S004-R25). */
+const fileEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: FileInput) {
+  const { attachment, fileName, triggersAgentTurn, url } = input
+  if (attachment && url) return yield* invalid("/url", "Name either an attachment or a url, and not both")
+  const shared = { fileName: fileName ?? null, triggersAgentTurn: triggersAgentTurn ?? false }
+  if (attachment) {
+    const attachments = yield* Attachments
+    // Who may not speak here is refused before anything is fetched or looked up.
+    const file = yield* inProject(projectId, "editor", () => attachments.find(attachment))
+    if (!file) return yield* invalid("/attachment", `There is no attachment ${attachment}: send it first`)
+    const event: NewEvent = { type: "FileAttachmentEvent", source: { type: "upload" }, ...file, ...shared }
+    return event
+  }
+  if (!url) return yield* invalid("/attachment", "Name the attachment by its digest, or the url of a file")
+  yield* inProject(projectId, "editor", Effect.succeed)
+  const fetched = yield* Effect.mapError(fetchFile(url), ({ detail }) => invalid("/url", detail))
+  const file = yield* judged(fetched.bytes, fetched.mimeType, "/url")
+  const attachments = yield* Attachments
+  yield* inProject(projectId, "editor", () => attachments.keep({ ...file, bytes: fetched.bytes }))
+  const event: NewEvent = { type: "FileAttachmentEvent", source: { type: "url", url }, ...file, ...shared }
+  return event
+})
