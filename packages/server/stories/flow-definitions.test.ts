@@ -114,6 +114,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expectProblem(yield* story.ask("PATCH", path, { steps: [back] }), 422, "/steps/0/prompt")
         expectProblem(yield* story.ask("PATCH", path, { flowType: "single" }), 422, "/steps")
         expect(yield* story.get(path)).toEqual(loop)
+        // A sequence keeps its steps and has no iterations: only its type changes, and that is judged.
+        const sequence = yield* story.post("/agents", flow({ name: "other" }))
+        const other = `/agents/${sequence.id}`
+        expectProblem(yield* story.ask("PATCH", other, { flowType: "single" }), 422, "/steps")
+        expect(yield* story.get(other)).toEqual(sequence)
       })
     )
 

@@ -109,24 +109,20 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const { question, run } = yield* asked(story, asking("Keep it?", ["yes", "no"]))
-        const other = yield* asked(yield* newStoryHere, asking("Else?"))
+        const elsewhere = yield* newStoryHere
+        const other = yield* asked(elsewhere, asking("Else?"))
         for (const [body, pointer] of [
           [{ answer: "maybe" }, "/answer"],
-          [{ answer: " " }, "/answer"],
-          [{ answer: "" }, "/answer"],
-          [{ answer: "x".repeat(20_001) }, "/answer"],
-          [{ answer: 3 }, "/answer"],
           [{}, "/answer"],
           [{ answer: "yes", taskId: other.question.id }, "/taskId"],
           [{ answer: "yes", taskId: "none" }, "/taskId"],
           [{ answer: "yes", extra: 1 }, "/extra"]
         ] as const)
           expectProblem(yield* story.ask("POST", `/runs/${run.id}/answer`, body), 422, pointer)
-        expectProblem(
-          yield* story.ask("POST", `/runs/${run.id}/answer`, '{"answer": "\\u0000yes"}'),
-          422,
-          "/answer"
-        )
+        // Where anything may be answered, it is the text itself that does not fit.
+        for (const text of [" ", "", "x".repeat(20_001), 3, "\u0000yes"])
+          expectProblem(yield* answer(elsewhere, other.run, text), 422, "/answer")
+        expect(yield* questionsOf(elsewhere)).toEqual([other.question])
         expectProblem(yield* answer(story, other.run, "yes"), 404)
         expect(yield* questionsOf(story)).toEqual([question])
         expect(yield* story.get(`/runs/${run.id}`)).toEqual(run)
@@ -170,6 +166,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(failed.status).toBe("failed")
         const [, other] = yield* questionsOf(story, "expired")
         expect(other).toMatchObject({ runId: failed.id, status: "expired" })
+        const [waited] = yield* callsOf(story, failed)
+        expect(waited).toMatchObject({ tool: "ask_user", status: "abandoned" })
       })
     )
 

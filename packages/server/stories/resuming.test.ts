@@ -102,7 +102,7 @@ layer(SharedServer.layer)((it) => {
     it.effect("what it may use from now on can be said, and is refused where it makes no sense", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        const { run } = yield* paused(story)
+        const { run } = yield* paused(story, { defaultTimeoutMs: 60_000 })
         for (const [body, pointer] of [
           [{ maxSteps: 0 }, "/maxSteps"],
           [{ timeoutMs: "soon" }, "/timeoutMs"],
@@ -116,10 +116,11 @@ layer(SharedServer.layer)((it) => {
           expect(answer.body.errors[0].pointer).toBe(pointer)
         }
         expect(yield* story.get(`/runs/${run.id}`)).toEqual(run)
+        // What is null is unsaid: the definition's timeout holds on.
         const answer = yield* resume(story, run, { maxSteps: 3, maxTokens: 1_000_000, timeoutMs: null })
         expect(answer.body.limits).toEqual({
           maxSteps: 3,
-          timeoutMs: null,
+          timeoutMs: 60_000,
           maxTokens: 1_000_000,
           maxCostUsd: null
         })
@@ -165,8 +166,13 @@ layer(SharedServer.layer)((it) => {
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const { run } = yield* paused(story)
+        for (const stepCount of [6, 9]) {
+          yield* resume(story, run)
+          expect(yield* atRest(story, run)).toMatchObject({ pauseReason: "stepLimit", stepCount })
+        }
+        expect(yield* notesOf(story)).toEqual(["1.0", "1.1", "2.0", "2.1", "3.0", "3.1"])
         const cancelled = yield* story.post(`/runs/${run.id}/cancel`)
-        expect(cancelled).toMatchObject({ status: "cancelled", summary: "So far so good." })
+        expect(cancelled).toMatchObject({ status: "cancelled", summary: "So far so good.", stepCount: 9 })
         const answer = yield* resume(story, run)
         expectProblem(answer, 409)
         expect(answer.body.detail).toBe("The run is cancelled: it has ended and does not go on")
