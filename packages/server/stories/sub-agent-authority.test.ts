@@ -6,14 +6,12 @@ import { Effect } from "effect"
 import type { Json } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
-  begin,
   boss,
   childrenOf,
   handingOver,
   handOver,
-  isEnded,
   reportsOf,
-  runWhen,
+  runThrough,
   spawning,
   worker
 } from "../testing/sub-agent-words.ts"
@@ -141,7 +139,7 @@ layer(SharedServer.layer)((it) => {
         const story = yield* newStoryHere
         const child = yield* story.post("/agents", worker("child", noteMaker))
         yield* handOver(story, [spawning("child")], { capabilities: { canCreateObjects: false } })
-        const alone = yield* runWhen(story, yield* begin(story, child), isEnded)
+        const alone = yield* runThrough(story, child)
         expect(reportsOf(alone).map(outcomeOf)).toEqual(["applied", "applied", "applied"])
       })
     )
@@ -151,7 +149,7 @@ layer(SharedServer.layer)((it) => {
         const story = yield* newStoryHere
         yield* story.post("/agents", worker("child", noteMaker, { executionMode: "suggest" }))
         const parent = yield* boss(story, [spawning("child")])
-        yield* runWhen(story, yield* begin(story, parent), isEnded)
+        yield* runThrough(story, parent)
         const [first, second] = yield* suggestionsOf(story, 3)
 
         yield* story.patch(`/agents/${parent.id}`, { capabilities: { canCreateObjects: false } })

@@ -16,19 +16,20 @@ import {
   type Story,
   storyIn
 } from "../testing/platform.ts"
+import { logOfRun } from "../testing/run-words.ts"
 import {
   begin,
   boss,
   childrenOf,
   childrenWhen,
-  eventsOf,
   isEnded,
-  isWaiting,
   reportsOf,
+  runThrough,
   runWhen,
   saysAfter,
   spawning,
   spawnsOf,
+  waitingFor,
   worker
 } from "../testing/sub-agent-words.ts"
 import { make } from "../testing/story-words.ts"
@@ -65,7 +66,7 @@ const expectOnce = Effect.fnUntraced(function* (story: Story, run: Json) {
   })
   expect(reportsOf(run)).toMatchObject([{ result: { runId: child.id, summary: "Noted." }, isError: false }])
   expect(yield* spawnsOf(story, run)).toMatchObject([{ status: "completed" }])
-  const outcomes = (yield* eventsOf(story, run)).filter(({ type }) => type === "ToolCallCompletedEvent")
+  const outcomes = (yield* logOfRun(story, run)).filter(({ type }) => type === "ToolCallCompletedEvent")
   expect(outcomes).toHaveLength(1)
   expect((yield* story.get("/objects?type=Note")).items).toHaveLength(1)
 })
@@ -88,19 +89,15 @@ describe("A task that is handed over", () => {
             const ended = yield* runWhen(story, run, isEnded)
             yield* expectOnce(story, ended)
             const logs = yield* Effect.forEach([run, ...(yield* childrenOf(story, run))], (each) =>
-              eventsOf(story, each)
+              logOfRun(story, each)
             )
             yield* thaw
             // Another run shows that the server goes on, and what woke up has had its turn.
             yield* make(story, "Thing")
-            yield* runWhen(
-              story,
-              yield* begin(story, yield* story.post("/agents", worker("later", saysAfter(0)))),
-              isEnded
-            )
+            yield* runThrough(story, yield* story.post("/agents", worker("later", saysAfter(0))))
             expect(
               yield* Effect.forEach([run, ...(yield* childrenOf(story, run))], (each) =>
-                eventsOf(story, each)
+                logOfRun(story, each)
               )
             ).toEqual(logs)
           }
@@ -125,7 +122,7 @@ describe("A task that is handed over", () => {
           yield* Fiber.join(frozen)
           const [child] = yield* childrenWhen(story, run, 1, ({ attempt }) => attempt === 2)
           const log = yield* eventually(
-            eventsOf(story, child),
+            logOfRun(story, child),
             (events) => events.at(-1)?.type === "AgentTurnStartedEvent" && events.at(-1).turnNumber === 2
           )
           yield* thaw
@@ -134,7 +131,7 @@ describe("A task that is handed over", () => {
           expect(yield* childrenOf(story, run)).toMatchObject([
             { status: "completed", attempt: 2, stepCount: 1 }
           ])
-          const after = yield* eventsOf(story, child)
+          const after = yield* logOfRun(story, child)
           expect(after.slice(0, log.length)).toEqual(log)
           expect(after.slice(log.length).map(({ type }) => type)).toEqual([
             "AssistantMessageEvent",
@@ -152,11 +149,8 @@ describe("A task that is handed over", () => {
         const { projectId, run } = yield* Effect.scoped(
           Effect.gen(function* () {
             const story = yield* newProject(yield* startServer(access), access)
-            yield* story.post("/agents", worker("helper", saysAfter(300, "Noted.")))
-            const started = yield* begin(story, yield* boss(story, [spawning("helper")]))
-            yield* runWhen(story, started, isWaiting)
-            yield* childrenWhen(story, started, 1, ({ status }) => status === "running")
-            return { projectId: story.projectId, run: started }
+            const { run } = yield* waitingFor(story, saysAfter(300, "Noted."))
+            return { projectId: story.projectId, run }
           })
         )
         const story = storyIn(yield* startServer(access), access, projectId)

@@ -6,15 +6,17 @@ import { Effect } from "effect"
 import { runLimits } from "../src/limits.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
+import { logOfRun } from "../testing/run-words.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   begin,
   boss,
   childrenOf,
   childrenWhen,
-  eventsOf,
+  endedInTime,
   handingOver,
   isEnded,
+  isRunning,
   isWaiting,
   reportsOf,
   runNow,
@@ -22,14 +24,12 @@ import {
   saysAfter,
   spawning,
   spawnsOf,
+  waitingFor,
   worker
 } from "../testing/sub-agent-words.ts"
 import { callsOf, entriesOf, make } from "../testing/story-words.ts"
 
-const stepMs = 1_000
 const longMs = 60_000
-
-const isRunning = ({ status }: Json): boolean => status === "running"
 
 /** A boss, two middles and four leaves, of which each leaf thinks for a minute: all of them at rest or in the middle of a request. */
 const newTree = Effect.fnUntraced(function* (story: Story) {
@@ -50,11 +50,10 @@ const statusesOf = (story: Story, runs: ReadonlyArray<Json>) =>
     (found) => found.map(({ status }) => status)
   )
 
-/** Lets a minute and more pass, as another agent's run tells it. */
-const passAMinute = Effect.fnUntraced(function* (story: Story) {
-  const agent = yield* story.post("/agents", worker("clock", saysAfter(longMs + 5_000)))
-  const run = yield* begin(story, agent)
-  yield* asTimePasses(stepMs, runNow(story, run), isEnded)
+/** Lets so much time pass, and a little more, as another agent's run tells it. */
+const pass = Effect.fnUntraced(function* (story: Story, ms: number) {
+  const clock = yield* story.post("/agents", worker("clock", saysAfter(ms + 5_000)))
+  yield* endedInTime(story, yield* begin(story, clock))
 })
 
 /** The outcomes of the calls that a log tells, by call. */
@@ -77,9 +76,9 @@ layer(SharedServer.layer)((it) => {
         expect((yield* spawnsOf(story, top)).map(({ status }) => status)).toEqual(["abandoned", "abandoned"])
 
         // The leaves' models answer when nobody wants it any more.
-        const logs = yield* Effect.forEach([top, ...below], (run) => eventsOf(story, run))
-        yield* passAMinute(story)
-        expect(yield* Effect.forEach([top, ...below], (run) => eventsOf(story, run))).toEqual(logs)
+        const logs = yield* Effect.forEach([top, ...below], (run) => logOfRun(story, run))
+        yield* pass(story, longMs)
+        expect(yield* Effect.forEach([top, ...below], (run) => logOfRun(story, run))).toEqual(logs)
         for (const log of logs)
           for (const outcomes of Object.values(outcomesOf(log))) expect(outcomes).toHaveLength(1)
       })
@@ -95,7 +94,7 @@ layer(SharedServer.layer)((it) => {
           "cancelled"
         ])
         expect(yield* runNow(story, top)).toMatchObject({ status: "paused", pauseReason: "subAgents" })
-        const ended = yield* asTimePasses(stepMs, runNow(story, top), isEnded)
+        const ended = yield* endedInTime(story, top)
         expect(ended.status).toBe("completed")
         expect(reportsOf(ended).map(({ result }) => result.status)).toEqual(
           expect.arrayContaining(["cancelled", "completed"])
@@ -154,7 +153,7 @@ layer(SharedServer.layer)((it) => {
   })
 
   describe("A run that waits for its sub-agents", () => {
-    const stoppable = (...calls: ReadonlyArray<ReturnType<typeof spawning>>) =>
+    const stoppable = (calls: ReadonlyArray<ReturnType<typeof spawning>>) =>
       scripted([
         { when: "tools.size == 0", say: "I could not wait any longer." },
         { when: "step == 0", calls },
@@ -164,11 +163,11 @@ layer(SharedServer.layer)((it) => {
     it.effect("is asked to stop when its time is up, and its sub-agents are ended", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        yield* story.post("/agents", worker("helper", saysAfter(longMs)))
-        const model = stoppable(spawning("helper"), spawning("helper", { task: "More." }))
-        const run = yield* begin(story, yield* boss(story, [], { model, defaultTimeoutMs: 600_000 }))
-        yield* runWhen(story, run, isWaiting)
-        yield* childrenWhen(story, run, 2, isRunning)
+        const calls = [spawning("helper"), spawning("helper", { task: "More." })]
+        const { run } = yield* waitingFor(story, saysAfter(longMs), calls, {
+          model: stoppable(calls),
+          defaultTimeoutMs: 600_000
+        })
         yield* ask(
           story.access,
           "update kb.agent_runs set deadline_at = now() - interval '1 second' where id = $1",
@@ -188,7 +187,7 @@ layer(SharedServer.layer)((it) => {
           }))
         )
         expect((yield* spawnsOf(story, run)).map(({ status }) => status)).toEqual(["abandoned", "abandoned"])
-        const events = yield* eventsOf(story, run)
+        const events = yield* logOfRun(story, run)
         expect(Object.values(outcomesOf(events))).toMatchObject(
           Array.from({ length: 2 }, () => [{ type: "ToolCallFailedEvent", error: { reason: "softStop" } }])
         )
@@ -223,15 +222,10 @@ layer(SharedServer.layer)((it) => {
           [run.id]
         )
         // Long enough for the detector to look, and not for the helper to end.
-        const clock = yield* story.post(
-          "/agents",
-          worker("clock", saysAfter(runLimits.stuckIntervalMs + 5_000))
-        )
-        const ticking = yield* begin(story, clock)
-        yield* asTimePasses(stepMs, runNow(story, ticking), isEnded)
+        yield* pass(story, runLimits.stuckIntervalMs)
         expect(yield* runNow(story, run)).toMatchObject({ status: "paused", pauseReason: "subAgents" })
         expect(yield* entriesOf(story, agent)).toMatchObject([{ status: "processing", runId: run.id }])
-        const ended = yield* asTimePasses(stepMs, runNow(story, run), isEnded)
+        const ended = yield* endedInTime(story, run)
         expect(ended.status).toBe("completed")
         expect(yield* entriesOf(story, agent)).toMatchObject([{ status: "completed", runId: run.id }])
       })
@@ -244,7 +238,7 @@ layer(SharedServer.layer)((it) => {
         yield* story.ask("PUT", "/kill-switch", { stopped: true, reason: "A rehearsal" })
         expect(yield* statusesOf(story, leaves)).toEqual(leaves.map(() => "paused"))
         yield* story.ask("PUT", "/kill-switch", { stopped: false })
-        const ended = yield* asTimePasses(stepMs, runNow(story, top), isEnded)
+        const ended = yield* endedInTime(story, top)
         expect(ended.status).toBe("completed")
         expect(yield* statusesOf(story, below)).toEqual(below.map(() => "completed"))
         expect(reportsOf(ended)).toHaveLength(2)

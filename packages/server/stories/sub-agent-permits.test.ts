@@ -6,26 +6,23 @@ import { Effect } from "effect"
 import { runLimits } from "../src/limits.ts"
 import { limitChains } from "../testing/chain-words.ts"
 import { promptWithObject } from "../testing/platform.ts"
-import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   begin,
   boss,
   childrenOf,
   childrenWhen,
+  endedInTime,
   handingOver,
   handOver,
-  isEnded,
   reportsOf,
-  runNow,
-  runWhen,
+  runThrough,
   saysAfter,
   spawning,
   spawnsOf,
   worker
 } from "../testing/sub-agent-words.ts"
 import { saying } from "../testing/story-words.ts"
-
-const stepMs = 1_000
 
 layer(SharedServer.layer)((it) => {
   describe("Whom an agent may hand tasks to", () => {
@@ -117,7 +114,7 @@ layer(SharedServer.layer)((it) => {
         const story = yield* newStoryHere
         const model = handingOver(spawning("again"))
         const agent = yield* story.post("/agents", worker("again", model, { subAgents: ["again"] }))
-        const first = yield* runWhen(story, yield* begin(story, agent), isEnded)
+        const first = yield* runThrough(story, agent)
         const depths: Array<number> = []
         let run = first
         for (const _ of Array.from({ length: runLimits.spawnMaxDepth })) {
@@ -160,7 +157,7 @@ layer(SharedServer.layer)((it) => {
           yield* boss(story, [spawning("helper"), spawning("helper", { task: "More." })])
         )
         yield* childrenWhen(story, run, 1)
-        const ended = yield* asTimePasses(stepMs, runNow(story, run), isEnded)
+        const ended = yield* endedInTime(story, run)
         expect(ended.status).toBe("completed")
         expect((yield* spawnsOf(story, run)).map(({ status }) => status)).toEqual(["completed", "refused"])
       })

@@ -6,22 +6,26 @@ import { Effect } from "effect"
 import { runLimits } from "../src/limits.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { type Json, scripted, type Story } from "../testing/platform.ts"
+import { logOfRun } from "../testing/run-words.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   begin,
   boss,
   childrenOf,
   childrenWhen,
-  eventsOf,
+  endedInTime,
   handOver,
   isEnded,
+  isRunning,
   isWaiting,
   reportsOf,
   runNow,
+  runThrough,
   runWhen,
   saysAfter,
   spawning,
   spawnsOf,
+  waitingFor,
   worker
 } from "../testing/sub-agent-words.ts"
 import { callsOf, saying } from "../testing/story-words.ts"
@@ -50,7 +54,7 @@ layer(SharedServer.layer)((it) => {
         const result = { runId: child.id, agent: "helper", status: "completed", summary: child.summary }
         expect(reportsOf(run)).toEqual([{ tool: "spawn_agent", result, isError: false }])
         expect(yield* spawnsOf(story, run)).toMatchObject([{ status: "completed", result }])
-        const told = (yield* eventsOf(story, run)).filter((event) => event.type.startsWith("ToolCall"))
+        const told = (yield* logOfRun(story, run)).filter((event) => event.type.startsWith("ToolCall"))
         expect(told).toMatchObject([
           { type: "ToolCallStartedEvent", tool: "spawn_agent", waitsFor: "run" },
           { type: "ToolCallCompletedEvent", tool: "spawn_agent", result }
@@ -69,7 +73,7 @@ layer(SharedServer.layer)((it) => {
         ])
         const children = yield* childrenOf(story, run)
         const words = yield* Effect.forEach(children, (child) =>
-          Effect.map(eventsOf(story, child), (events) =>
+          Effect.map(logOfRun(story, child), (events) =>
             events.filter((event) => event.type === "UserMessageEvent").map((event) => event.content)
           )
         )
@@ -87,14 +91,11 @@ layer(SharedServer.layer)((it) => {
     it.effect("S002-R44 the run that spawned waits, at rest, until its sub-agent has ended", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        yield* story.post("/agents", worker("helper", saysAfter(5_000)))
-        const run = yield* begin(story, yield* boss(story, [spawning("helper")]))
-        yield* runWhen(story, run, isWaiting)
-        const [child] = yield* childrenWhen(story, run, 1, ({ status }) => status === "running")
+        const { children, run } = yield* waitingFor(story, saysAfter(5_000))
         expect(yield* spawnsOf(story, run)).toMatchObject([{ status: "started" }])
-        const ended = yield* asTimePasses(stepMs, runNow(story, run), isEnded)
+        const ended = yield* endedInTime(story, run)
         expect(ended).toMatchObject({ id: run.id, status: "completed" })
-        expect(reportsOf(ended)).toMatchObject([{ result: { runId: child.id, summary: "Done." } }])
+        expect(reportsOf(ended)).toMatchObject([{ result: { runId: children[0]?.id, summary: "Done." } }])
       })
     )
 
@@ -113,7 +114,7 @@ layer(SharedServer.layer)((it) => {
               spawning("quick")
             ])
           )
-          yield* childrenWhen(story, run, 2, ({ status }) => status === "running")
+          yield* childrenWhen(story, run, 2, isRunning)
           yield* runWhen(story, run, isWaiting)
           // What can be made at once has been made before it waits.
           expect((yield* callsOf(story, run)).map((call) => [call.tool, call.status])).toEqual([
@@ -131,7 +132,7 @@ layer(SharedServer.layer)((it) => {
           // One of two is not enough: nobody has taken the run up only to find that out.
           expect(yield* runNow(story, run)).toMatchObject({ status: "paused", pauseReason: "subAgents" })
           expect(yield* leaseOf(story, run)).toEqual(leaseOfWait)
-          const ended = yield* asTimePasses(stepMs, runNow(story, run), isEnded)
+          const ended = yield* endedInTime(story, run)
           expect(reportsOf(ended)).toHaveLength(3)
           const byCall = Object.fromEntries(
             (yield* spawnsOf(story, run)).map((call) => [call.arguments.agent, call.result.summary])
@@ -169,7 +170,7 @@ layer(SharedServer.layer)((it) => {
           }
         ])
         // The same agent on its own has no bound (S002-R19).
-        const alone = yield* runWhen(story, yield* begin(story, helper), isEnded)
+        const alone = yield* runThrough(story, helper)
         expect(alone).toMatchObject({
           status: "completed",
           summary: "I was not stopped.",
@@ -201,8 +202,8 @@ layer(SharedServer.layer)((it) => {
             spawning("hasty")
           ])
         )
-        yield* childrenWhen(story, run, 3, ({ status }) => status === "running")
-        const ended = yield* asTimePasses(stepMs, runNow(story, run), isEnded)
+        yield* childrenWhen(story, run, 3, isRunning)
+        const ended = yield* endedInTime(story, run)
         expect(ended.status).toBe("completed")
         const children = yield* childrenOf(story, run)
         expect(
@@ -212,8 +213,8 @@ layer(SharedServer.layer)((it) => {
           [60_000, null, "Done."],
           [1_000, "timeout", "I was stopped."]
         ])
-        const stop = (yield* eventsOf(story, children[0])).find((event) => event.type === "SoftStopEvent")
-        const start = (yield* eventsOf(story, children[0])).find(
+        const stop = (yield* logOfRun(story, children[0])).find((event) => event.type === "SoftStopEvent")
+        const start = (yield* logOfRun(story, children[0])).find(
           (event) => event.type === "AgentTurnStartedEvent"
         )
         const tookMs = Date.parse(stop.timestamp) - Date.parse(start.timestamp)
@@ -246,15 +247,13 @@ layer(SharedServer.layer)((it) => {
     it.effect("is that a person cancelled it, and it goes on", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        yield* story.post("/agents", worker("helper", saysAfter(60_000)))
-        const run = yield* begin(story, yield* boss(story, [spawning("helper")]))
-        yield* runWhen(story, run, isWaiting)
-        const [child] = yield* childrenWhen(story, run, 1, ({ status }) => status === "running")
-        yield* story.post(`/runs/${child.id}/cancel`)
+        const { children, run } = yield* waitingFor(story, saysAfter(60_000))
+        const [child] = children
+        yield* story.post(`/runs/${child?.id}/cancel`)
         const ended = yield* runWhen(story, run, isEnded)
         expect(ended.status).toBe("completed")
         expect(reportsOf(ended)).toMatchObject([
-          { isError: true, result: { reason: "childCancelled", status: "cancelled", runId: child.id } }
+          { isError: true, result: { reason: "childCancelled", status: "cancelled", runId: child?.id } }
         ])
       })
     )

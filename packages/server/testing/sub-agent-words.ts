@@ -3,6 +3,7 @@
  */
 import { Effect } from "effect"
 import { eventually, type Json, scripted, type Story } from "./platform.ts"
+import { asTimePasses } from "./shared-server.ts"
 import { callsOf, type ScriptedCall } from "./story-words.ts"
 
 /** An agent that somebody tells to run, or another agent. */
@@ -48,7 +49,17 @@ export const runWhen = (story: Story, run: Json, satisfies: (run: Json) => boole
 
 export const isEnded = (run: Json): boolean => run.completedAt !== null
 
+export const isRunning = (run: Json): boolean => run.status === "running"
+
 export const isWaiting = (run: Json): boolean => run.status === "paused" && run.pauseReason === "subAgents"
+
+/** A run at its end, which comes when the server's clock goes on. */
+export const endedInTime = (story: Story, run: Json): Effect.Effect<Json> =>
+  asTimePasses(1_000, runNow(story, run), isEnded)
+
+/** Tells an agent to run and answers the run at its end. */
+export const runThrough = (story: Story, agent: Json): Effect.Effect<Json> =>
+  Effect.flatMap(begin(story, agent), (run) => runWhen(story, run, isEnded))
 
 /** The runs that a run spawned, oldest first. */
 export const childrenOf = (story: Story, run: Json): Effect.Effect<ReadonlyArray<Json>> =>
@@ -69,10 +80,6 @@ export const childrenWhen = (
 /** What a run that hands over has learned of its calls, in the model's order. */
 export const reportsOf = (run: Json): ReadonlyArray<Json> => JSON.parse(run.summary)
 
-/** Every event of a run's log. */
-export const eventsOf = (story: Story, run: Json): Effect.Effect<ReadonlyArray<Json>> =>
-  Effect.map(story.get(`/runs/${run.id}/events?limit=200`), (page) => page.items)
-
 /** The calls by which a run handed tasks over, oldest first. */
 export const spawnsOf = (story: Story, run: Json): Effect.Effect<ReadonlyArray<Json>> =>
   Effect.map(callsOf(story, run), (calls) => calls.filter((call) => call.tool === "spawn_agent"))
@@ -84,7 +91,20 @@ export const handOver = Effect.fnUntraced(function* (
   overrides: Record<string, unknown> = {}
 ) {
   const agent = yield* boss(story, calls, overrides)
-  const run = yield* runWhen(story, yield* begin(story, agent), isEnded)
+  const run = yield* runThrough(story, agent)
   yield* story.delete(`/agents/${agent.id}`)
   return run
+})
+
+/** A run of a boss at rest, and its helpers at work, each of which has this model. */
+export const waitingFor = Effect.fnUntraced(function* (
+  story: Story,
+  model: Json,
+  calls: ReadonlyArray<ScriptedCall> = [spawning("helper")],
+  overrides: Record<string, unknown> = {}
+) {
+  yield* story.post("/agents", worker("helper", model))
+  const started = yield* begin(story, yield* boss(story, calls, overrides))
+  const run = yield* runWhen(story, started, isWaiting)
+  return { run, children: yield* childrenWhen(story, run, calls.length, isRunning) }
 })
