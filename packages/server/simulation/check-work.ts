@@ -2,6 +2,7 @@
  * Checks the work of runs: what they spent, what they wait for, and the runs that they began.
  */
 import { addUsage, noUsage, type Usage } from "@tropism/domain/run"
+import { runLimits } from "../src/limits.ts"
 import type { BudgetRow, RunRow } from "./rows.ts"
 import { type Checker, keyOf, unless } from "./remains.ts"
 
@@ -146,7 +147,24 @@ const flowsGoThrough: Checker = ({ agents, contextEvents, runs }) => {
   })
 }
 
+/** No run was tried more often behind its last step, or in all, than it may be; and none was given up before. */
+const attemptsBounded: Checker = ({ runs }) =>
+  runs.flatMap((run) => {
+    const { attempt, attemptsBeforeStep, errorMessage, id } = run
+    const atStep = attempt - attemptsBeforeStep
+    const isSpent = atStep >= runLimits.maxAttempts || attempt >= runLimits.maxAttemptsInAll
+    const isGivenUp = /^The (?:last of \d+ attempts|worker died)/.test(errorMessage ?? "")
+    return [
+      ...unless(
+        atStep <= runLimits.maxAttempts && attempt <= runLimits.maxAttemptsInAll,
+        `run ${id} was tried ${attempt} times, ${atStep} of them behind its last step`
+      ),
+      ...unless(isSpent || !isGivenUp, `run ${id} was given up after ${atStep} attempts at one step`)
+    ]
+  })
+
 export const checkWork = {
+  attemptsBounded,
   spendingCounted,
   budgetsKept,
   waitsKnown,

@@ -92,6 +92,7 @@ export interface RunRow {
   readonly stepCount: number
   readonly usage: { readonly inputTokens: number; readonly outputTokens: number }
   readonly attempt: number
+  readonly attemptsBeforeStep: number
   readonly dueAt: Date | null
   readonly createdAt: Date
   readonly startedAt: Date | null

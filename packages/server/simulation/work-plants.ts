@@ -25,7 +25,19 @@ const adopted = `
   from (select id, run_id from kb.tool_calls where project_id = $1 and status = 'completed' order by id limit 1) call
   where child.id = (select id from kb.agent_runs where project_id = $1 and status = 'completed' and id <> call.run_id order by id limit 1)`
 
+const tried = (fault: string, values: string): Plant => ({
+  checker: "attemptsBounded",
+  fault,
+  sql: [`update kb.agent_runs set ${values} where project_id = $1 and status = 'completed'`]
+})
+
 export const workPlants: ReadonlyArray<Plant> = [
+  tried("a run was tried a fourth time at one step", "attempt = 9, attempts_before_step = 5"),
+  tried("a run was tried once more than it may be", "attempt = 21, attempts_before_step = 20"),
+  tried(
+    "a run was given up when fewer had died at its step",
+    "attempt = 5, attempts_before_step = 3, error_message = 'The worker died 3 times during one step of this run'"
+  ),
   overspent("chain"),
   overspent("run"),
   overspent("agent"),

@@ -155,8 +155,10 @@ export const runLimits = {
   /** Without a heartbeat for this long, another worker may take a run over. */
   leaseMs: 30_000,
   heartbeatIntervalMs: 10_000,
-  /** Claims of one run in all; after the last the run fails. */
+  /** Claims of one run with no step kept between them; after the last the run fails. */
   maxAttempts: 3,
+  /** Claims of one run in all, however many steps were kept. */
+  maxAttemptsInAll: 20,
   sweepIntervalMs: 1_000,
   /** The last request of a run whose time is up may take this long (S002-R27). */
   graceMs: 30_000,

@@ -21,6 +21,7 @@ import { statements as schedules } from "./migrations/0008-schedules.ts"
 import { statements as beginnings } from "./migrations/0009-beginnings.ts"
 import { statements as runEngine } from "./migrations/0010-run-engine.ts"
 import { statements as contexts } from "./migrations/0011-contexts.ts"
+import { statements as progress } from "./migrations/0012-progress.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -45,7 +46,8 @@ const migrations = {
   "0008_schedules": run(schedules),
   "0009_beginnings": run(beginnings),
   "0010_run_engine": run(runEngine),
-  "0011_contexts": run(contexts)
+  "0011_contexts": run(contexts),
+  "0012_progress": run(progress)
 }
 
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

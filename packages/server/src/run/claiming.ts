@@ -33,6 +33,8 @@ export const makeClaiming = Effect.gen(function* () {
   const { dropQuestions } = yield* makeDropping
   const { countRested, rested } = yield* makeCountingRuns
   const outbox = yield* Outbox
+  /** As many attempts as may be died over one step, or over all of them. */
+  const isSpent = sql`(attempt - attempts_before_step >= ${runLimits.maxAttempts} or attempt >= ${runLimits.maxAttemptsInAll})`
   const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
   const claimWhere = Effect.fnUntraced(function* (workerId: string, limit: number, due: Statement.Fragment) {
@@ -84,11 +86,7 @@ export const makeClaiming = Effect.gen(function* () {
 
   const takeOver = Effect.fn("Runs.takeOver")(
     (workerId: string, limit: number) =>
-      claimWhere(
-        workerId,
-        limit,
-        sql`status = 'running' and lease_expires_at < now() and attempt < ${runLimits.maxAttempts}`
-      ),
+      claimWhere(workerId, limit, sql`status = 'running' and lease_expires_at < now() and not ${isSpent}`),
     orDie
   )
 
@@ -117,10 +115,13 @@ export const makeClaiming = Effect.gen(function* () {
     return rows
   }, orDie)
 
+  const spentSentence = (attempts: number, during: string) =>
+    sql`coalesce(${`The last of ${attempts} attempts during ${during} broke: `}::text || error_message, ${`The worker died ${attempts} times during ${during}`}::text)`
+
   const giveUp = endSilent(
-    sql`coalesce(${`The last of ${runLimits.maxAttempts} attempts at this run broke: `}::text || error_message,
-      ${`The worker died ${runLimits.maxAttempts} times during this run`}::text)`,
-    sql`lease_expires_at < now() and attempt >= ${runLimits.maxAttempts}`
+    sql`case when attempt - attempts_before_step >= ${runLimits.maxAttempts} then ${spentSentence(runLimits.maxAttempts, "one step of this run")}
+      else ${spentSentence(runLimits.maxAttemptsInAll, "this run")} end`,
+    sql`lease_expires_at < now() and ${isSpent}`
   )
 
   const stuckAfter = sql`make_interval(secs => ${runLimits.stuckAfterMs / 1_000}::float8)`

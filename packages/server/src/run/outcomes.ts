@@ -103,7 +103,7 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* Effect.flatMap(
       Effect.tap(
         sql<RestedRun>`
-        update kb.agent_runs set status = 'paused', pause_reason = ${reason}, attempt_token = null, attempt = 0,
+        update kb.agent_runs set status = 'paused', pause_reason = ${reason}, attempt_token = null, attempt = 0, attempts_before_step = 0,
           time_left_ms = case when ${reason === "question"} then (extract(epoch from deadline_at - now()) * 1000)::bigint end,
           deadline_at = case when ${reason === "question"} then null else deadline_at end
         where ${held(run)} returning id, ${rested}`,

@@ -36,7 +36,7 @@ export const makeResuming = Effect.gen(function* () {
   const queueAgain = Effect.fnUntraced(function* (which: Statement.Fragment, limits: LimitOverrides) {
     const { projectId } = yield* ProjectTransaction
     const rows = yield* sql<{ id: RunId }>`
-      update kb.agent_runs set status = 'queued', pause_reason = null, error_message = null, attempt = 0, lease_expires_at = null,
+      update kb.agent_runs set status = 'queued', pause_reason = null, error_message = null, attempt = 0, attempts_before_step = 0, lease_expires_at = null,
         time_left_ms = null, deadline_at = null,
         limits = nullif(coalesce(limits, '{}') || ${JSON.stringify(limits)}::text::jsonb, '{}')
       where project_id = ${projectId} and status = 'paused' and ${sql.in("pause_reason", reasons)} and ${which} returning id`

@@ -152,7 +152,7 @@ export class Runs extends Context.Service<
 
       const counting = (run: ClaimedRun, usage: Usage, model: string, costMicros: number) => [
         sql`counted as (
-          update kb.agent_runs set step_count = step_count + 1, model = ${model}, cost_micros = cost_micros + ${costMicros}::bigint,
+          update kb.agent_runs set step_count = step_count + 1, attempts_before_step = attempt - 1, model = ${model}, cost_micros = cost_micros + ${costMicros}::bigint,
             partial_text = null, usage = jsonb_build_object(
             'inputTokens', (usage->>'inputTokens')::bigint + ${usage.inputTokens}::bigint,
             'outputTokens', (usage->>'outputTokens')::bigint + ${usage.outputTokens}::bigint)
