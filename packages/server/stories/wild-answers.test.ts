@@ -119,32 +119,55 @@ describe("An answer that nobody can keep", () => {
   )
 })
 
-/** Lets PostgreSQL refuse every step of a project's runs as a value that it cannot keep. */
-const refuseSteps = (story: Story) =>
+/** Lets PostgreSQL refuse every step of runs, from now on with this SQLSTATE. */
+const refuseSteps = (story: Story, code: string) =>
   Effect.forEach(
     [
-      `create function public.refuse_step() returns trigger language plpgsql as $$
-       begin raise exception 'the count is out of range' using errcode = '22003'; end $$`,
-      `create trigger refuse_step before update on kb.agent_runs for each row
+      `create or replace function public.refuse_step() returns trigger language plpgsql as $$
+       begin raise exception 'the count is out of range' using errcode = '${code}'; end $$`,
+      `create or replace trigger refuse_step before update on kb.agent_runs for each row
        when (new.step_count > old.step_count) execute function public.refuse_step()`
     ],
     (statement) => ask(story.access, statement)
   )
 
-describe("A run whose attempts all break", () => {
-  it.effect("says what broke, and not that its worker died", () =>
+describe("A run whose database refuses what it writes", () => {
+  it.effect("fails at its first attempt where it would be refused for ever, and says so", () =>
     Effect.gen(function* () {
-      const { agent, story } = yield* newProviderStory([answering("Hello.")])
-      yield* refuseSteps(story)
-      const run = yield* finished(story, yield* story.post(`/agents/${agent.id}/trigger`))
-      expect(run).toMatchObject({
-        status: "failed",
-        errorMessage: expect.stringMatching(
-          new RegExp(`last of ${runLimits.maxAttempts} attempts .*broke: .*the count is out of range`)
-        )
-      })
-      expect(run.errorMessage).not.toContain("died")
+      const { agent, provider, story } = yield* newProviderStory([answering("Hello.")])
+      for (const [index, code] of ["22003", "23514", "42703"].entries()) {
+        yield* refuseSteps(story, code)
+        const run = yield* finished(story, yield* story.post(`/agents/${agent.id}/trigger`))
+        expect(run).toMatchObject({
+          status: "failed",
+          attempt: 1,
+          errorMessage:
+            "The database refuses what this run writes, and would refuse it again: the count is out of range"
+        })
+        expect(provider.requests).toHaveLength(index + 1)
+        const log = yield* logOfRun(story, run)
+        expect(log.map(({ type }) => type)).toContain("AgentTurnFailedEvent")
+      }
     })
+  )
+
+  it.effect(
+    "is tried again where that may pass, and says in the end what broke it and not that its worker died",
+    () =>
+      Effect.gen(function* () {
+        const { agent, story } = yield* newProviderStory([answering("Hello.")])
+        for (const code of ["53200", "57014", "08006"]) {
+          yield* refuseSteps(story, code)
+          const run = yield* finished(story, yield* story.post(`/agents/${agent.id}/trigger`))
+          expect(run).toMatchObject({
+            status: "failed",
+            attempt: runLimits.maxAttempts,
+            errorMessage: expect.stringMatching(
+              new RegExp(`last of ${runLimits.maxAttempts} attempts .*broke: .*the count is out of range`)
+            )
+          })
+        }
+      })
   )
 })
 

@@ -11,7 +11,7 @@
  */
 import type { PgConnection } from "@effect/sql-pg"
 import type { ProjectId } from "@tropism/domain/ids"
-import { type Cause, Context, Effect, Layer, Option } from "effect"
+import { type Cause, Context, Effect, Layer, Option, Predicate } from "effect"
 import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { poolLimits } from "../limits.ts"
 
@@ -162,6 +162,20 @@ const isClash = (reason: Cause.Reason<unknown>): boolean =>
   reason._tag === "Die" &&
   reason.defect instanceof SqlError.SqlError &&
   (reason.defect.reason._tag === "DeadlockError" || reason.defect.reason._tag === "SerializationError")
+
+/**
+ * What PostgreSQL refused and would refuse again: a value or a row that it cannot keep, or a statement that it cannot run.
+ *
+ * **Details** SQLSTATE classes 22, 23 and 42; a connection, a clash, a lack of resources or an operator's deed may pass.
+ */
+export const findPermanentFault = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined =>
+  cause.reasons
+    .flatMap((reason) => (reason._tag === "Die" ? [reason.defect] : []))
+    .filter((defect) => defect instanceof SqlError.SqlError)
+    .find(
+      ({ reason }) =>
+        Predicate.hasProperty(reason.cause, "code") && /^(?:22|23|42)/.test(String(reason.cause.code))
+    )
 
 /** PostgreSQL answers ROLLBACK when a transaction that it broke off is committed. */
 export const checkCommit = (result: unknown): Effect.Effect<void, SqlError.SqlError> =>

@@ -15,12 +15,12 @@ import type { Decision } from "@tropism/domain/decide"
 import { planOf } from "@tropism/domain/flow"
 import { limitsOf } from "@tropism/domain/run-limits"
 import { allowsOffered } from "@tropism/domain/tool-pattern"
-import { Clock, Context, Effect, Layer, Option, Scope } from "effect"
+import { Cause, Clock, Context, Effect, Layer, Option, Scope } from "effect"
 import { type AgentVersion, Agents } from "../agent/agents.ts"
 import { Contexts } from "../agent/contexts.ts"
 import type { PromptFailed } from "../agent/template.ts"
 import { CrashPoint } from "../crash-point.ts"
-import { Database } from "../database/database.ts"
+import { Database, findPermanentFault } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import type { ModelFailure, ModelUnavailable } from "../model/model-request.ts"
 import { Models } from "../model/models.ts"
@@ -38,7 +38,7 @@ import type { RunHalted, RunNotInState } from "./holding.ts"
 import { makeRecordings } from "./recordings.ts"
 import { makeObserving } from "./observing.ts"
 import { Runs } from "./runs.ts"
-import { summaryOf } from "./sentences.ts"
+import { permanentSentence, summaryOf } from "./sentences.ts"
 import { makeWriting } from "./writing.ts"
 
 /** Where an attempt begins. */
@@ -221,13 +221,7 @@ export class Actor extends Context.Service<
         }
       })
 
-      const failRun = Effect.fnUntraced(function* (run: ClaimedRun, failure: Failure) {
-        const message =
-          "message" in failure && failure.message !== ""
-            ? failure.message
-            : "detail" in failure
-              ? failure.detail
-              : failure._tag
+      const failRun = Effect.fnUntraced(function* (run: ClaimedRun, message: string) {
         const close = Effect.gen(function* () {
           const context = yield* contexts.load(run.contextName)
           const error = message.slice(0, runLimits.errorMaxChars)
@@ -251,8 +245,17 @@ export class Actor extends Context.Service<
           const attempt: Effect.Effect<void, Failure | RunHalted | RunNotInState | AttemptLost, Scope.Scope> =
             Effect.flatMap(prepare(run), loop)
           return Effect.scoped(attempt).pipe(
+            Effect.catchCause((cause) => {
+              const fault = Cause.hasInterrupts(cause) ? undefined : findPermanentFault(cause)
+              return fault === undefined
+                ? Effect.failCause(cause)
+                : Effect.andThen(
+                    Effect.logError("A run breaks at what the database refuses for good", fault),
+                    failRun(run, permanentSentence(fault))
+                  )
+            }),
             Effect.catchTag(["ModelFailure", "ModelUnavailable", "PromptFailed"], (failure) =>
-              failRun(run, failure)
+              failRun(run, sentenceOf(failure))
             ),
             Effect.catchTag("RunHalted", ({ detail }) =>
               Effect.andThen(database.inProject(run.projectId, endings.cancel(run, detail)), endBelow(run))
@@ -271,4 +274,10 @@ export class Actor extends Context.Service<
       return Actor.of({ work })
     })
   )
+}
+
+/** What a person is told of a failure. */
+const sentenceOf = (failure: Failure): string => {
+  if ("message" in failure && failure.message !== "") return failure.message
+  return "detail" in failure ? failure.detail : failure._tag
 }

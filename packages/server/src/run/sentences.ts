@@ -51,6 +51,10 @@ export const causeSentence = (defect: unknown): string => {
   return keepableText(said, runLimits.breakCauseMaxChars)
 }
 
+/** Why a run was failed that no further attempt would bring on. */
+export const permanentSentence = (fault: SqlError.SqlError): string =>
+  `The database refuses what this run writes, and would refuse it again: ${causeSentence(fault)}`
+
 export const summaryOf = (text: string): string => text.slice(0, runLimits.summaryMaxChars)
 
 /** Why a run was ended that did not stop to repeat itself (S002-R37). */
