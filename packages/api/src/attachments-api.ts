@@ -1,7 +1,7 @@
 /**
  * Files that agents are shown: kept once each, under the digest of their bytes.
  */
-import { Attachment, Digest, FileName } from "@tropism/domain/attachment"
+import { Attachment, Digest, FileName, MimeType } from "@tropism/domain/attachment"
 import { ProjectId } from "@tropism/domain/ids"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
@@ -19,12 +19,12 @@ export const SentAttachment = Schema.Struct({
 
 export class AttachmentsApi extends HttpApiGroup.make("attachments")
   .add(
-    /** The bytes are the body; `type` is what they are, and they must begin like it. An event names the digest that is answered. */
+    /** The bytes are the body; `content-type`, or `type` beside bytes that are not named, is what they are, and they must begin like it. An event names the digest that is answered. */
     HttpApiEndpoint.post("attach", "/attachments", {
       params: { projectId: ProjectId },
-      query: { type: Schema.String, fileName: Schema.optional(FileName) },
+      query: { type: Schema.optional(Schema.String), fileName: Schema.optional(FileName) },
       payload: HttpApiSchema.StreamUint8Array({
-        contentType: "application/octet-stream",
+        contentType: ["application/octet-stream", ...MimeType.literals],
         maxBytes: attachmentMaxBytes
       }),
       success: SentAttachment.pipe(HttpApiSchema.status(201)),

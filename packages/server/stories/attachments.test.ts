@@ -171,6 +171,38 @@ describe("Event Types: FileAttachmentEvent", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("a file is sent with its own media type as the header, and needs no other word", () =>
+    Effect.gen(function* () {
+      const { story } = yield* desk
+      const send = (header: string, bytes: Uint8Array, query = "") =>
+        story.send("POST", `/api/projects/${story.projectId}/attachments${query}`, bytes, {
+          "content-type": header
+        })
+      const text = (value: string) => new TextEncoder().encode(value)
+      const sent = [
+        yield* send("image/png", png, "?fileName=chart.png"),
+        yield* send("text/plain; charset=utf-8", text("Words.")),
+        yield* send("Application/PDF", text("%PDF-1.7 and more")),
+        yield* send("application/json", text('{"a": 1}')),
+        yield* send("text/csv", text("a,b"), "?type=text/csv")
+      ]
+      expect(sent.map(({ body, status }) => [status, body.mimeType, body.fileName])).toEqual([
+        [201, "image/png", "chart.png"],
+        [201, "text/plain", null],
+        [201, "application/pdf", null],
+        [201, "application/json", null],
+        [201, "text/csv", null]
+      ])
+      // The bytes decide still, and two words for one file must agree.
+      expectProblem(yield* send("image/png", text("no picture")), 422, "type")
+      expectProblem(yield* send("image/png", png, "?type=image/gif"), 422, "type")
+      expectProblem(yield* send("application/octet-stream", png), 422, "type")
+      const form = yield* send("application/x-www-form-urlencoded", png)
+      expectProblem(form, 400)
+      expect(form.body.detail).toContain("content-type: image/png")
+    }).pipe(Effect.scoped)
+  )
+
   it.live("what is no such file is refused, and nothing is kept", () =>
     Effect.gen(function* () {
       const { story } = yield* desk

@@ -13,18 +13,16 @@ import { Attachments } from "../agent/attachments.ts"
 import { inProject, reading } from "./access.ts"
 import { invalid, orNotFound } from "./refusals.ts"
 import { judged } from "./judged-file.ts"
-import { tooLarge } from "./request-judgement.ts"
+import { saysBytes, tooLarge } from "./request-judgement.ts"
 
 export const attachmentsHandlers = HttpApiBuilder.group(Api, "attachments", (handlers) =>
   handlers
     .handle(
       "attach",
-      Effect.fn("http.attachments.attach")(function* ({ params, payload, query }) {
+      Effect.fn("http.attachments.attach")(function* ({ params, payload, query, request }) {
         // Whether somebody may is asked before a byte is read.
         yield* inProject(params.projectId, "editor", Effect.succeed)
-        const mimeType = mimeTypeOf(query.type)
-        if (mimeType === undefined)
-          return yield* invalid("type", `A file may be ${MimeType.literals.join(", ")}`)
+        const mimeType = yield* saidType(request.headers["content-type"] ?? "", query.type)
         const bytes = yield* Effect.mapError(collect(payload), () => tooLarge(attachmentMaxBytes))
         const file = yield* judged(bytes, mimeType, "type")
         const attachments = yield* Attachments
@@ -54,6 +52,23 @@ export const attachmentsHandlers = HttpApiBuilder.group(Api, "attachments", (han
       })
     )
 )
+
+/** What a file is called by its header, or beside a header that calls it bytes alone. */
+const saidType = (header: string, type: string | undefined) => {
+  const said = saysBytes(header) ? undefined : mimeTypeOf(header)
+  const mimeType = said ?? mimeTypeOf(type ?? "")
+  if (mimeType === undefined)
+    return invalid(
+      "type",
+      `A file may be ${MimeType.literals.join(", ")}: say which in the header content-type, or as type`
+    )
+  return type === undefined || mimeTypeOf(type) === mimeType
+    ? Effect.succeed(mimeType)
+    : invalid(
+        "type",
+        `The header content-type says that the file is ${mimeType}: leave type out, or say the same`
+      )
+}
 
 const collect = <E>(payload: Stream.Stream<Uint8Array, E>) =>
   Effect.map(Stream.runCollect(payload), (chunks) => new Uint8Array(Buffer.concat(chunks)))

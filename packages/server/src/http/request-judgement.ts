@@ -11,6 +11,7 @@ import { RequestJudgement } from "@tropism/api/authorization"
 import { BodyTooLarge, InvalidInput, MalformedRequest } from "@tropism/api/problems"
 import { attachmentMaxBytes } from "@tropism/api/attachments-api"
 import { importMaxBytes, lockfileMaxBytes } from "@tropism/api/transfer-api"
+import { mimeTypeOf, MimeType } from "@tropism/domain/attachment"
 import { textFault } from "@tropism/domain/json"
 import { scanJson } from "@tropism/domain/json-text"
 import { Effect, Layer } from "effect"
@@ -54,12 +55,18 @@ export const judgeEncoding = Effect.gen(function* () {
     })
 })
 
-const judgeFile = Effect.fnUntraced(function* (maxBytesOf: (url: string) => number) {
+/** Whether a header says that the body is bytes, and no more than that. */
+export const saysBytes = (contentType: string): boolean =>
+  /^application\/octet-stream\s*(?:;|$)/i.test(contentType)
+
+const judgeFile = Effect.fnUntraced(function* (
+  maxBytesOf: (url: string) => number,
+  isTaken: (contentType: string) => boolean = saysBytes,
+  header = "content-type: application/octet-stream"
+) {
   const { headers, url } = yield* HttpServerRequest.HttpServerRequest
-  if (!/^application\/octet-stream\s*(?:;|$)/i.test(headers["content-type"] ?? ""))
-    return yield* new MalformedRequest({
-      detail: "Send the file as the body, with the header content-type: application/octet-stream"
-    })
+  if (!isTaken(headers["content-type"] ?? ""))
+    return yield* new MalformedRequest({ detail: `Send the file as the body, with the header ${header}` })
   const maxBytes = maxBytesOf(url)
   if (Number(headers["content-length"] ?? 0) > maxBytes) return yield* tooLarge(maxBytes)
 })
@@ -69,7 +76,11 @@ const judges: Readonly<Record<string, ReturnType<typeof judgeFile>>> = {
   import: judgeFile((url) =>
     /[?&]format=package-lock(?:&|$)/.test(url) ? lockfileMaxBytes : importMaxBytes
   ),
-  attach: judgeFile(() => attachmentMaxBytes)
+  attach: judgeFile(
+    () => attachmentMaxBytes,
+    (contentType) => saysBytes(contentType) || mimeTypeOf(contentType) !== undefined,
+    `content-type: ${MimeType.literals.join(", ")}`
+  )
 }
 
 /** Reads the body once; the contract decodes the same bytes afterwards. */
