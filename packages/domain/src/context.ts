@@ -21,7 +21,7 @@ import { type ContextConfig, emptyConfig, reduceConfig } from "./context-config.
 import { type CallState, startCall } from "./context-calls.ts"
 import { beginStep, endLoop, type FlowState, withOutput } from "./context-flow.ts"
 import { filePartOf } from "./attachment.ts"
-import { grow } from "./grown.ts"
+import { behindTexts, grow } from "./grown.ts"
 import type { Message, ToolCall } from "./message.ts"
 import { noRepetition, warned, withError } from "./repetition.ts"
 import { addUsage, type Usage } from "./run.ts"
@@ -93,10 +93,10 @@ export const emptyContext: ReducedContext = {
 /** What a model is shown: the system prompt, what stands for what it is shown no more, and the messages. */
 export const promptOf = ({ messages, summary, systemPrompt }: ReducedContext): ReadonlyArray<Message> => {
   const first = [systemPrompt, summary].flatMap(Option.toArray)
-  return first.length === 0
-    ? messages
-    : [...first.map((content): Message => ({ role: "system", content })), ...messages]
+  return first.length === 0 ? messages : behindInstructions(first, messages)
 }
+
+const behindInstructions = behindTexts((content): Message => ({ role: "system", content }))
 
 /** Folds one event into the state. */
 export const reduce = (context: ReducedContext, event: LoggedEvent): ReducedContext => fold([event], context)

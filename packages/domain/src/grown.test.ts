@@ -1,7 +1,7 @@
 /** What is made of lists that grow is what would be made of them whole, in whatever order they are asked about. */
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { foldGrown, grow, mapGrown } from "./grown.ts"
+import { behindTexts, foldGrown, grow, mapGrown } from "./grown.ts"
 
 const small = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 }))
 
@@ -73,6 +73,28 @@ describe("a list that grows", () => {
         answers.push([list, Object.freeze(mapped)])
       })
       for (const [list, mapped] of answers) expect(mapped).toStrictEqual(list.map((number) => number * 2))
+    },
+    { arbitrary: long }
+  )
+})
+
+describe("a list behind texts", () => {
+  it.prop(
+    "is what it would be if it were made at once, whatever stood before it the last time",
+    [anyActs],
+    ([acts]) => {
+      const behind = behindTexts(Number)
+      const length = foldGrown<number, number>(
+        () => 0,
+        (count) => count + 1
+      )
+      let texts: ReadonlyArray<string> = []
+      play(acts, (list) => {
+        if (list.length % 3 === 0) texts = list.slice(0, 2).map(String)
+        const whole = behind(texts, list)
+        expect(whole).toStrictEqual([...texts.map(Number), ...list])
+        expect(length(whole)).toBe(whole.length)
+      })
     },
     { arbitrary: long }
   )

@@ -77,3 +77,30 @@ export const mapGrown = <A, B>(map: (item: A) => B) => {
     return mapped.list
   }
 }
+
+/**
+ * Makes lists with something before them that stays the same most of the time: then the whole grows as what is behind it does.
+ *
+ * **Details** What stands before is given as texts, of which `make` makes items.
+ */
+export const behindTexts = <A>(make: (text: string) => A) => {
+  const wholeOf = foldGrown<
+    A,
+    { texts: ReadonlyArray<string>; whole: ReadonlyArray<A>; readonly added: Array<A> }
+  >(
+    () => ({ texts: [], whole: [], added: [] }),
+    (state, item) => {
+      state.added.push(item)
+      return state
+    }
+  )
+  return (texts: ReadonlyArray<string>, items: ReadonlyArray<A>): ReadonlyArray<A> => {
+    const state = wholeOf(items)
+    const added = state.added.splice(0)
+    const isSame =
+      texts.length === state.texts.length && texts.every((text, index) => text === state.texts[index])
+    state.whole = isSame ? grow(state.whole, added) : [...texts.map(make), ...items]
+    state.texts = texts
+    return state.whole
+  }
+}

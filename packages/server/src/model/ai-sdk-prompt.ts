@@ -5,7 +5,9 @@
  * met here so that no caller needs to know them: only OpenAI takes a system
  * message in the middle of a conversation (others refuse the request, as do
  * several local chat templates), Anthropic refuses empty texts, and Gemini wants
- * the results of one answer's calls together.
+ * the results of one answer's calls together. A prompt that grew from that of an
+ * earlier request is translated from there on; what a provider package makes of
+ * it, it makes of the whole.
  */
 import type {
   JSONValue,
@@ -19,6 +21,7 @@ import type {
   LanguageModelV4ToolResultOutput,
   LanguageModelV4ToolResultPart
 } from "@ai-sdk/provider"
+import { foldGrown } from "@tropism/domain/grown"
 import { type Prompt, Tool } from "effect/ai"
 
 type AssistantPart =
@@ -32,25 +35,38 @@ export const toAiSdkPrompt = (
   prompt: Prompt.Prompt,
   options: { readonly lateSystemMessages: boolean }
 ): LanguageModelV4Prompt => {
-  const result: Array<LanguageModelV4Message> = []
-  const opening: Array<string> = []
-  for (const message of prompt.content) {
-    if (message.role !== "system") {
-      for (const each of toMessages(message)) join(result, each)
-    } else if (result.length === 0) {
-      opening.push(message.content)
-    } else if (options.lateSystemMessages) {
-      result.push({ role: "system", content: message.content })
-    } else {
-      result.push({
-        role: "user",
-        content: [{ type: "text", text: `<system>\n${message.content}\n</system>` }]
-      })
-    }
-  }
+  const { messages, opening } = (options.lateSystemMessages ? translated : translatedForMost)(prompt.content)
   // Some chat templates take one system message only, so the opening ones are joined.
-  return opening.length === 0 ? result : [{ role: "system", content: opening.join("\n\n") }, ...result]
+  return opening.length === 0
+    ? messages.slice()
+    : [{ role: "system", content: opening.join("\n\n") }, ...messages]
 }
+
+/** A prompt as far as it is translated. */
+interface Translation {
+  /** What the system says before anybody else. */
+  readonly opening: Array<string>
+  readonly messages: Array<LanguageModelV4Message>
+}
+
+const makeTranslated = (lateSystem: (content: string) => LanguageModelV4Message) =>
+  foldGrown<Prompt.Message, Translation>(
+    () => ({ opening: [], messages: [] }),
+    (translation, message) => {
+      const { messages, opening } = translation
+      if (message.role !== "system") for (const each of toMessages(message)) join(messages, each)
+      else if (messages.length === 0) opening.push(message.content)
+      else messages.push(lateSystem(message.content))
+      return translation
+    }
+  )
+
+const translated = makeTranslated((content) => ({ role: "system", content }))
+
+const translatedForMost = makeTranslated((content) => ({
+  role: "user",
+  content: [{ type: "text", text: `<system>\n${content}\n</system>` }]
+}))
 
 /** Results of calls that were made side by side go in one message: Gemini refuses fewer in a turn than there were calls. */
 const join = (messages: Array<LanguageModelV4Message>, next: LanguageModelV4Message): void => {

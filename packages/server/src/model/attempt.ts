@@ -12,7 +12,7 @@ import type { ModelProvider } from "@tropism/domain/model-config"
 import { costMicrosOf, type ModelPrice } from "@tropism/domain/model-price"
 import type { Usage } from "@tropism/domain/run"
 import { Duration, Effect, Schema, Stream } from "effect"
-import { AiError, type LanguageModel, Prompt, type Response, Tool, Toolkit } from "effect/ai"
+import { AiError, type LanguageModel, type Response, Tool, Toolkit } from "effect/ai"
 import { modelLimits } from "../limits.ts"
 import { endedTooEarly } from "./ai-sdk-error.ts"
 import { argumentsFault } from "./ai-sdk-parts.ts"
@@ -26,6 +26,7 @@ import {
   type ModelRequest,
   type ModelToolCall
 } from "./model-request.ts"
+import { toPrompt } from "./prompt.ts"
 
 /** A model that can be asked, and what it calls itself. */
 export interface AskedModel {
@@ -46,9 +47,7 @@ export const attempt = (model: AskedModel, request: ModelRequest): Stream.Stream
     const delivery = makeDelivery(model, request)
     const measure = makeMeasure()
     const timeoutMs = request.timeoutMs ?? modelLimits.requestTimeoutMs
-    return Stream.unwrap(
-      Effect.map(decodePrompt(request.messages), (prompt) => streamParts(model, prompt, request))
-    ).pipe(
+    return streamParts(model, request).pipe(
       Stream.timeoutOrElse({
         duration: modelLimits.silenceTimeoutMs,
         orElse: () =>
@@ -84,43 +83,19 @@ export const attempt = (model: AskedModel, request: ModelRequest): Stream.Stream
     )
   })
 
-const decodeMessage = Schema.decodeUnknownEffect(Prompt.Message)
-
-/** A message never changes, and each request of a run sends all that went before again: those need not be decoded again. */
-const decodedMessages = new WeakMap<ModelRequest["messages"][number], Prompt.Message>()
-
-const decodePrompt = Effect.fnUntraced(
-  function* (messages: ModelRequest["messages"]) {
-    const decoded: Array<Prompt.Message> = []
-    for (const message of messages) {
-      const known = decodedMessages.get(message) ?? (yield* decodeMessage(message))
-      decodedMessages.set(message, known)
-      decoded.push(known)
-    }
-    return Prompt.fromMessages(decoded)
-  },
-  Effect.mapError(() =>
-    AiError.make({
-      module: "model",
-      method: "attempt",
-      reason: new AiError.InvalidRequestError({
-        description: "The context does not fold to messages a model can be sent"
-      })
-    })
-  )
-)
-
-const streamParts = (model: AskedModel, prompt: Prompt.Prompt, request: ModelRequest) =>
+const streamParts = (model: AskedModel, request: ModelRequest) =>
   Stream.unwrap(
-    Effect.map(model.languageModelAt(request.step ?? 0), (languageModel) =>
-      languageModel.streamText({
+    Effect.gen(function* () {
+      const prompt = yield* toPrompt(request.messages)
+      const languageModel = yield* model.languageModelAt(request.step ?? 0)
+      return languageModel.streamText({
         prompt,
         toolkit: toolkitOf(request.tools),
         toolChoice: request.toolChoice ?? "auto",
         disableToolCallResolution: true,
         toolCallValidation: "deferred"
       })
-    )
+    })
   )
 
 type Toolbelt = ReturnType<typeof makeToolkit>

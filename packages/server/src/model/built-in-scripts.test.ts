@@ -2,8 +2,8 @@
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { AgentInput, defineAgent, findDefinitionFault } from "@tropism/domain/agent"
+import type { Message } from "@tropism/domain/message"
 import { Clock, Effect, FileSystem, Path, Schema, Stream } from "effect"
-import type { Prompt } from "effect/ai"
 import { Liquid } from "liquidjs"
 import { parse } from "yaml"
 import { builtInScriptNames, loadBuiltInScripts } from "./built-in-scripts.ts"
@@ -22,7 +22,7 @@ const readAgent = Effect.fnUntraced(function* (name: string) {
   return defineAgent(yield* decodeAgent(yaml, { onExcessProperty: "error" }))
 })
 
-type ToolAnswer = { readonly result: unknown; readonly isFailure?: boolean }
+type ToolAnswer = { readonly result: Schema.Json; readonly isFailure?: boolean }
 interface Turn {
   readonly calls: ReadonlyArray<{ readonly name: string; readonly arguments: Schema.Json }>
   readonly text: string
@@ -41,7 +41,7 @@ const turnOf = (
       name: tool.split(".")[1] ?? "",
       inputSchema: { type: "object" }
     }))
-    const messages: Array<Prompt.MessageEncoded> = [
+    let messages: ReadonlyArray<Message> = [
       { role: "user", content: String(new Liquid().parseAndRenderSync(agent.prompt, scope)) }
     ]
     const calls: Array<Turn["calls"][number]> = []
@@ -51,25 +51,28 @@ const turnOf = (
       if (asked.length === 0) return { calls, text: textOf(parts) } satisfies Turn
       for (const call of asked) expect(tools.map((tool) => tool.name)).toContain(call.name)
       calls.push(...asked.map((call) => ({ name: call.name, arguments: call.arguments })))
-      messages.push({
-        role: "assistant",
-        content: asked.map((call) => ({
-          type: "tool-call",
-          id: call.id,
-          name: call.name,
-          params: call.arguments
-        }))
-      })
-      messages.push({
-        role: "tool",
-        content: asked.map((call) => ({
-          type: "tool-result",
-          id: call.id,
-          name: call.name,
-          isFailure: false,
-          ...answer(call.name, call.arguments)
-        }))
-      })
+      messages = [
+        ...messages,
+        {
+          role: "assistant",
+          content: asked.map((call) => ({
+            type: "tool-call",
+            id: call.id,
+            name: call.name,
+            params: call.arguments
+          }))
+        },
+        {
+          role: "tool",
+          content: asked.map((call) => ({
+            type: "tool-result",
+            id: call.id,
+            name: call.name,
+            isFailure: false,
+            ...answer(call.name, call.arguments)
+          }))
+        }
+      ]
     }
     return yield* Effect.die("The script does not come to an end")
   }).pipe(

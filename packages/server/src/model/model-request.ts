@@ -8,11 +8,12 @@
  * never taken back: a failure after it says `outputBegan`. This file holds the
  * words only; nothing here talks to a model.
  */
+import type { Message } from "@tropism/domain/message"
 import type { ModelProvider } from "@tropism/domain/model-config"
 import type { ModelPrice } from "@tropism/domain/model-price"
 import type { Usage } from "@tropism/domain/run"
 import { type Effect, Schema, type Stream } from "effect"
-import type { Prompt, Response } from "effect/ai"
+import type { Response } from "effect/ai"
 
 /** A tool as its MCP server lists it. */
 export interface OfferedTool {
@@ -23,8 +24,8 @@ export interface OfferedTool {
 }
 
 export interface ModelRequest {
-  /** Messages in the JSON form of effect's `Prompt`, as the reducer makes them. */
-  readonly messages: ReadonlyArray<Prompt.MessageEncoded>
+  /** As the reducer makes them; a list that grew from that of an earlier request costs what is new. */
+  readonly messages: ReadonlyArray<Message>
   readonly tools: ReadonlyArray<OfferedTool>
   /** `none` shows the tools and forbids their use: for the last request of a stopped turn. */
   readonly toolChoice?: "auto" | "none" | undefined

@@ -7,7 +7,6 @@
 import { NodeServices } from "@effect/platform-node"
 import type { ModelConfig } from "@tropism/domain/model-config"
 import { ConfigProvider, Effect, Layer, Stream } from "effect"
-import type { Prompt } from "effect/ai"
 import { type ModelFailure, type ModelPart, type ModelRequest, ModelUnavailable } from "./model-request.ts"
 import { Models } from "./models.ts"
 
@@ -20,7 +19,7 @@ export const modelsIn = (env: Record<string, string>) =>
 
 /** A request with one message of the user. */
 export const asking = (message: string, request: Partial<ModelRequest> = {}): ModelRequest => ({
-  messages: [{ role: "user", content: message }] satisfies ReadonlyArray<Prompt.MessageEncoded>,
+  messages: [{ role: "user", content: message }],
   tools: [],
   ...request
 })

@@ -1,10 +1,11 @@
 /**
  * What the rules of a script see of a request.
  *
- * All of it comes from the prompt and nothing is remembered between requests,
- * so the same log always gives the same answer: a replay, or another node that
- * takes over, continues the script where it was.
+ * All of it comes from the prompt, so the same log always gives the same answer:
+ * a replay, or another node that takes over, continues the script where it was.
+ * A prompt that grew from that of an earlier request is read from there on.
  */
+import { foldGrown } from "@tropism/domain/grown"
 import { Option, Schema } from "effect"
 import type { Prompt } from "effect/ai"
 
@@ -36,23 +37,38 @@ export const scopeOf = (
   tools: ReadonlyArray<string>,
   values: ScriptScope["values"]
 ): ScriptScope => {
-  const messages = prompt.content
-  const lastUserAt = messages.findLastIndex((message) => message.role === "user")
-  const since = messages.slice(lastUserAt + 1)
-  const user = messages[lastUserAt]
-  const message =
-    user?.role === "user" ? user.content.map((part) => (part.type === "text" ? part.text : "")).join("") : ""
-  return {
-    step: since.filter((message) => message.role === "assistant").length,
-    message,
-    input: inputOf(message),
-    results: since.flatMap((message) => (message.role === "tool" ? message.content.flatMap(toResult) : [])),
-    system: messages.flatMap((message) => (message.role === "system" ? [message.content] : [])).join("\n\n"),
-    tools,
-    values,
-    turn: messages.filter((message) => message.role === "user").length
-  }
+  const said = saidIn(prompt.content)
+  return { ...said, system: said.system ?? "", tools, values }
 }
+
+/** What was said so far: the part of the scope that a prompt decides. */
+interface Said extends Omit<ScriptScope, "tools" | "values" | "step" | "system"> {
+  step: number
+  readonly results: Array<ScriptScope["results"][number]>
+  /** Null before anything was said. */
+  system: string | null
+}
+
+const saidIn = foldGrown<Prompt.Message, Said>(
+  () => ({ step: 0, message: "", input: null, results: [], system: null, turn: 0 }),
+  (said, message) => {
+    switch (message.role) {
+      case "system":
+        said.system = said.system === null ? message.content : `${said.system}\n\n${message.content}`
+        return said
+      case "user": {
+        const text = message.content.map((part) => (part.type === "text" ? part.text : "")).join("")
+        return { ...said, turn: said.turn + 1, step: 0, message: text, input: inputOf(text), results: [] }
+      }
+      case "assistant":
+        said.step += 1
+        return said
+      case "tool":
+        for (const part of message.content) if (part.type === "tool-result") said.results.push(toResult(part))
+        return said
+    }
+  }
+)
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
 const isJson = Schema.is(Schema.Json)
@@ -62,10 +78,11 @@ const inputOf = (message: string): Schema.Json => {
   return block === undefined ? null : Option.getOrNull(decodeJson(block))
 }
 
-const toResult = (part: Prompt.ToolMessagePart): ScriptScope["results"] =>
-  part.type === "tool-result"
-    ? [{ tool: part.name, result: decodeResult(part.result), isError: part.isFailure }]
-    : []
+const toResult = (part: Prompt.ToolResultPart): ScriptScope["results"][number] => ({
+  tool: part.name,
+  result: decodeResult(part.result),
+  isError: part.isFailure
+})
 
 /** A tool may answer JSON as text; a script would rather have the value. */
 const decodeResult = (result: unknown): Schema.Json => {

@@ -3,14 +3,15 @@
  *
  * It needs no network and is honest: whatever it answers is marked with the
  * provider `scripted`. Time passes through Clock, so a test or a simulation
- * decides how long an answer takes. Token counts are estimates, four characters
- * to a token, so that budgets and charts have something to show.
+ * decides how long an answer takes. Token counts are estimates, so that budgets
+ * and charts have something to show.
  */
 import { Effect, Result, Stream } from "effect"
 import { AiError, LanguageModel, type Response } from "effect/ai"
 import { collectParts } from "./collect-parts.ts"
 import { cutShort } from "./ai-sdk-error.ts"
 import type { CompiledScript, ScriptAnswer } from "./script.ts"
+import { charsOfList, tokensOf } from "./estimated-usage.ts"
 import { scopeOf } from "./script-scope.ts"
 
 type Parts = Stream.Stream<Response.StreamPartEncoded, AiError.AiError>
@@ -23,7 +24,7 @@ export const fromScript = (script: CompiledScript): Effect.Effect<LanguageModel.
       const answer = script.answer(scopeOf(request.prompt, tools, script.values))
       if (Result.isFailure(answer))
         return fail(new AiError.InvalidRequestError({ description: answer.failure }))
-      const parts = speak(answer.success, tokensOf(JSON.stringify(request.prompt.content)))
+      const parts = speak(answer.success, tokensOf(charsOfList(request.prompt.content)))
       return Stream.unwrap(Effect.as(pause(answer.success.latencyMs), parts))
     })
   return LanguageModel.make({ streamText, generateText: (request) => collectParts(streamText(request)) })
@@ -56,7 +57,7 @@ const say = (answer: ScriptAnswer): Parts => {
     pace === null
       ? Stream.succeed(answer.text)
       : Stream.mapEffect(Stream.fromIterable(wordsOf(answer.text)), (word) =>
-          Effect.as(pause((tokensOf(word) * 1000) / pace), word)
+          Effect.as(pause((tokensOf(word.length) * 1000) / pace), word)
         )
   return Stream.make<[Response.StreamPartEncoded]>({ type: "text-start", id: textId }).pipe(
     Stream.concat(
@@ -80,7 +81,8 @@ const closing = (answer: ScriptAnswer, inputTokens: number): ReadonlyArray<Respo
       inputTokens: { total: inputTokens },
       outputTokens: {
         total:
-          tokensOf(answer.text) + (answer.calls.length === 0 ? 0 : tokensOf(JSON.stringify(answer.calls)))
+          tokensOf(answer.text.length) +
+          (answer.calls.length === 0 ? 0 : tokensOf(JSON.stringify(answer.calls).length))
       }
     }
   }
@@ -93,5 +95,3 @@ const pause = (ms: number): Effect.Effect<void> => (ms === 0 ? Effect.void : Eff
 
 /** Words with the space before them; joined, they are the text. */
 const wordsOf = (text: string): ReadonlyArray<string> => text.match(/\s*\S+\s*$|\s*\S+|\s+/g) ?? []
-
-const tokensOf = (text: string): number => Math.ceil(text.length / 4)

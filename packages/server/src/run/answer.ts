@@ -8,6 +8,7 @@
  */
 import { contextEventId, eventNumber } from "@tropism/domain/context-event"
 import type { ReducedContext } from "@tropism/domain/context"
+import { foldGrown } from "@tropism/domain/grown"
 import type { Message, ToolCall } from "@tropism/domain/message"
 import type { Usage } from "@tropism/domain/run"
 import { noUsage } from "@tropism/domain/run"
@@ -35,8 +36,9 @@ export interface Listener {
   readonly tried: (each: ModelTry) => void
 }
 
-/** The words and the tools that a model is shown, and whether it may call any. */
+/** What a model is shown, and whether it may call any of the tools. */
 export interface Offer {
+  /** The messages of the context, with the bytes of their files. */
   readonly messages: ReadonlyArray<Message>
   readonly tools: ReadonlyArray<OfferedTool>
   readonly mayCall: boolean
@@ -118,14 +120,20 @@ const gather = (answer: Answer, part: ModelPart, context: ReducedContext): Answe
 
 /** Some providers count their call ids anew in each answer; in one context an id must name one call. */
 const freshId = (id: string, context: ReducedContext, siblings: ReadonlyArray<ToolCall>): string => {
+  const taken = callIdsIn(context.messages)
   const isTaken = (candidate: string) =>
-    siblings.some((call) => call.id === candidate) ||
-    context.messages.some(
-      (message) =>
-        message.role === "assistant" &&
-        message.content.some((part) => part.type === "tool-call" && part.id === candidate)
-    )
+    siblings.some((call) => call.id === candidate) || taken.has(candidate)
   let candidate = id === "" ? "call" : id
   for (let n = 2; isTaken(candidate); n++) candidate = `${id === "" ? "call" : id}_${n}`
   return candidate
 }
+
+/** The ids of all calls that were asked for. */
+const callIdsIn = foldGrown<Message, Set<string>>(
+  () => new Set(),
+  (ids, message) => {
+    if (message.role === "assistant")
+      for (const part of message.content) if (part.type === "tool-call") ids.add(part.id)
+    return ids
+  }
+)

@@ -44,7 +44,7 @@ export const makeObserving = Effect.gen(function* () {
   const callOf = (runId: string, callId: string) => spanIdOf("call", runId, callId)
 
   const content = (value: unknown): string | undefined =>
-    spans.showContent ? JSON.stringify(value)?.slice(0, telemetryLimits.contentMaxChars) : undefined
+    spans.showContent ? jsonBeginning(value, telemetryLimits.contentMaxChars) : undefined
 
   /** The span of the tool call that spawned a run. */
   const parentOf = Effect.fnUntraced(function* ({ ancestors, id, projectId }: ClaimedRun) {
@@ -196,6 +196,17 @@ export const makeObserving = Effect.gen(function* () {
 
   return { attempt, asked, toolCall }
 })
+
+/** The first characters of the JSON of a value; of a list, no more items are looked at than are shown. */
+const jsonBeginning = (value: unknown, maxChars: number): string | undefined => {
+  if (!Array.isArray(value)) return JSON.stringify(value)?.slice(0, maxChars)
+  let json = "["
+  for (const item of value) {
+    if (json.length > maxChars) break
+    json += `${json === "[" ? "" : ","}${JSON.stringify(item)}`
+  }
+  return `${json}]`.slice(0, maxChars)
+}
 
 /** The names that the conventions have for providers; the others go by their own. */
 const providerNames: Readonly<Record<string, string>> = {

@@ -8,6 +8,7 @@
  * not shown. Text is shown as text, because not every model takes files.
  */
 import { type Digest, digestOfRef, isTextual } from "@tropism/domain/attachment"
+import { foldGrown } from "@tropism/domain/grown"
 import type { ProjectId } from "@tropism/domain/ids"
 import type { Message, UserPart } from "@tropism/domain/message"
 import { Effect } from "effect"
@@ -23,10 +24,10 @@ export const makeShownFiles = Effect.gen(function* () {
 
   /** The messages with their files; those without any are answered as they are. */
   const withFiles = Effect.fnUntraced(function* (projectId: ProjectId, messages: ReadonlyArray<Message>) {
-    const digests = [...new Set(messages.flatMap(digestsOf))]
-    if (digests.length === 0) return messages
-    const sizes = yield* database.inProject(projectId, attachments.sizes(digests))
-    const shown = newestThatFit(messages.flatMap(digestsOf).toReversed(), sizes)
+    const newestFirst = digestsIn(messages).toReversed()
+    if (newestFirst.length === 0) return messages
+    const sizes = yield* database.inProject(projectId, attachments.sizes([...new Set(newestFirst)]))
+    const shown = newestThatFit(newestFirst, sizes)
     const files = yield* database.inProject(projectId, attachments.load([...shown]))
     return messages.map((message): Message =>
       message.role === "user" && typeof message.content !== "string"
@@ -41,10 +42,18 @@ export const makeShownFiles = Effect.gen(function* () {
   return { withFiles }
 })
 
-const digestsOf = (message: Message): ReadonlyArray<Digest> =>
-  message.role === "user" && typeof message.content !== "string"
-    ? message.content.flatMap((part) => (part.type === "file" ? (digestOfRef(part.data) ?? []) : []))
-    : []
+/** The digests of all files, in the order in which they were shown. */
+const digestsIn = foldGrown<Message, Array<Digest>>(
+  () => [],
+  (digests, { content, role }) => {
+    if (role !== "user" || typeof content === "string") return digests
+    for (const part of content) {
+      const digest = part.type === "file" ? digestOfRef(part.data) : undefined
+      if (digest !== undefined) digests.push(digest)
+    }
+    return digests
+  }
+)
 
 const newestThatFit = (
   newestFirst: ReadonlyArray<Digest>,
