@@ -91,6 +91,11 @@ layer(SharedServer.layer)((it) => {
         const words = summary.split(" ").length
         expect(longText.startsWith(summary)).toBe(true)
         expect([words > 50, words < 70]).toEqual([true, true])
+        // The log has it, too, and not only the row that was kept up to date meanwhile.
+        expect(firstOf(yield* runLog(story, run), "AgentTurnInterruptedEvent")).toMatchObject({
+          reason: "timeout",
+          partialText: summary
+        })
       })
     )
 
