@@ -147,6 +147,9 @@ const badAgents: ReadonlyArray<readonly [string, Record<string, unknown>, string
   ],
   ["maxSteps of nothing", { maxSteps: 0 }, "/maxSteps"],
   ["maxSteps of one and a half", { maxSteps: 1.5 }, "/maxSteps"],
+  ["more steps than any run has", { maxSteps: 10_001 }, "/maxSteps"],
+  ["a timeout of nothing", { defaultTimeoutMs: 0 }, "/defaultTimeoutMs"],
+  ["a timeout of more than a week", { defaultTimeoutMs: 604_800_001 }, "/defaultTimeoutMs"],
   ["a tool that is no server.tool", { tools: ["everything"] }, "/tools/0"],
   ["an execution mode that does not exist", { executionMode: "yolo" }, "/executionMode"],
   ["an unknown field", { naem: "x" }, "/naem"]

@@ -106,6 +106,7 @@ layer(SharedServer.layer)((it) => {
         for (const [body, pointer] of [
           [{ maxSteps: 0 }, "/maxSteps"],
           [{ timeoutMs: "soon" }, "/timeoutMs"],
+          [{ timeoutMs: 0 }, "/timeoutMs"],
           [{ maxCostUsd: -1 }, "/maxCostUsd"],
           [{ message: "" }, "/message"],
           [{ message: "a\u0000b" }, "/message"],
