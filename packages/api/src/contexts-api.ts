@@ -12,6 +12,7 @@ import {
   UserMessageEvent
 } from "@tropism/domain/context-event"
 import { AgentId, ProjectId, Timestamp } from "@tropism/domain/ids"
+import { ReducerConfig } from "@tropism/domain/prompt-window"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
@@ -43,12 +44,19 @@ export const ContextState = Schema.Struct({
   agentTurnStartedAtEventId: Schema.NullOr(Schema.String),
   isTurnDue: Schema.Boolean,
   isSessionOpen: Schema.Boolean,
-  /** Which models answer from here on, and how long one request may take. */
+  /** Which models answer from here on, how long one request may take, and how much of the log a model is shown. */
   config: Schema.Struct({
     primary: Schema.NullOr(Schema.Struct({ provider: Schema.String, name: Schema.String })),
     fallback: Schema.NullOr(Schema.Struct({ provider: Schema.String, name: Schema.String })),
-    timeoutMs: Schema.NullOr(Schema.Int)
+    timeoutMs: Schema.NullOr(Schema.Int),
+    reducer: ReducerConfig
   }),
+  /** What a model made of messages that it is shown no more, where a reducer had them summed up. */
+  summary: Schema.NullOr(Schema.String),
+  /** How many messages of the context it is shown no more. */
+  droppedMessages: Schema.Int,
+  /** The estimated tokens of what it is shown next, without the tools. */
+  promptTokens: Schema.Int,
   /** The messages that the model is shown next, in the form of a prompt. */
   messages: Schema.Array(Schema.Json),
   pendingCalls: Schema.Array(RequestedToolCall)

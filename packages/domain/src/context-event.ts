@@ -216,11 +216,14 @@ export class ToolCallFailedEvent extends Schema.Class<ToolCallFailedEvent>("Tool
   error: Schema.Json
 }) {}
 
-/** What lay before this is told by a summary from here on; the log keeps it (S004-F10). */
+/** What lay before this is shown no more, and a summary tells it from here on; the log keeps it (S004-F10). */
 export class ContextSummarizedEvent extends Schema.Class<ContextSummarizedEvent>("ContextSummarizedEvent")({
   type: Schema.tag("ContextSummarizedEvent"),
   ...base,
-  content: Text,
+  /** What the model made of the summary before and of the messages; null where it failed, and the summary before stands. */
+  content: Schema.NullOr(Text),
+  /** Why there is no new summary. */
+  error: Schema.optionalKey(Text),
   /** How many messages it stands for, counted from the first of the context. */
   messages: Schema.Int,
   runId: RunId,

@@ -6,6 +6,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Duration, Effect, Option, Schema } from "effect"
+import { anyLog, long } from "./any-log-for-tests.ts"
 import {
   type ContextEventId,
   contextEventId,
@@ -17,68 +18,13 @@ import { emptyContext, fold, reduce, type ReducedContext } from "./context.ts"
 import {
   answers,
   append,
-  asks,
   contextName,
   findUnpaired,
   logOf,
   mentions,
-  runA,
-  runB,
-  softStops,
   toolCompletes,
-  toolFails,
-  toolStarts,
-  turnBreaks,
-  turnCompletes,
-  turnFails,
-  turnStarts,
-  type UnknownDraft
+  toolStarts
 } from "./log-for-tests.ts"
-
-const call = Schema.Literals(["c1", "c2", "c3"])
-const anyId = Arbitrary.schema(call)
-const anyDraft: Arbitrary.Arbitrary<NewEvent | UnknownDraft> = Arbitrary.all([
-  Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 15 }))),
-  anyId,
-  Arbitrary.schema(Schema.Array(call).check(Schema.isMaxLength(3), Schema.isUnique())),
-  Arbitrary.schema(Schema.Literals(["crash", "message", "cancelled", "stepLimit"])),
-  Arbitrary.schema(
-    Schema.Struct({
-      turn: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5 })),
-      isOther: Schema.Boolean
-    })
-  )
-]).pipe(
-  Arbitrary.map(([kind, id, ids, reason, { turn, isOther }]): NewEvent | UnknownDraft => {
-    const kinds: ReadonlyArray<NewEvent | UnknownDraft> = [
-      { type: "SessionStartedEvent" },
-      { type: "SessionEndedEvent" },
-      { type: "SystemPromptEvent", content: "Be brief.", triggersAgentTurn: isOther },
-      asks("question"),
-      mentions("remark"),
-      answers("word", ids, isOther ? runB : runA),
-      {
-        type: "SetLlmConfigEvent",
-        role: isOther ? "fallback" : "primary",
-        provider: "scripted",
-        name: "tester"
-      },
-      { type: "SetTimeoutEvent", timeoutMs: turn * 1_000 },
-      softStops,
-      turnStarts(turn),
-      turnCompletes(turn),
-      turnBreaks(turn, reason),
-      turnFails(turn),
-      toolStarts(id),
-      toolCompletes(id),
-      isOther ? toolFails(id) : { type: "UnknownThingEvent", triggersAgentTurn: turn > 3 }
-    ]
-    return kinds[kind] ?? softStops
-  })
-)
-/** Any log at all, also one that no engine would write; `long` lets most have some tens of events. */
-const anyLog = Arbitrary.array(anyDraft, { maxLength: 40 }).pipe(Arbitrary.map((drafts) => logOf(...drafts)))
-const long = { size: 40 }
 
 const deepFreeze = <A>(value: A): A => {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {

@@ -12,91 +12,37 @@ import {
   type AgentTurnInterruptedEvent,
   type ContextEvent,
   type ContextEventId,
+  ContextSummarizedEvent,
   eventNumber,
   type LoggedEvent,
   type SoftStopEvent,
   UnknownEvent
 } from "./context-event.ts"
-import { type ContextConfig, emptyConfig, reduceConfig } from "./context-config.ts"
-import { type CallState, startCall } from "./context-calls.ts"
-import { beginStep, endLoop, type FlowState, withOutput } from "./context-flow.ts"
+import { reduceConfig } from "./context-config.ts"
+import { startCall } from "./context-calls.ts"
+import { cutBefore, findOverflow, openWindow, reducerOf, type Window } from "./context-window.ts"
+import { beginStep, endLoop, withOutput } from "./context-flow.ts"
 import { filePartOf } from "./attachment.ts"
-import { behindTexts, grow } from "./grown.ts"
+import { behindTexts } from "./grown.ts"
 import type { Message, ToolCall } from "./message.ts"
+import { listTokens } from "./message-size.ts"
 import { noRepetition, warned, withError } from "./repetition.ts"
 import { addUsage, type Usage } from "./run.ts"
-import { newRun, type RunProgress } from "./run-progress.ts"
+import { newRun } from "./run-progress.ts"
+import { emptyContext, type ReducedContext } from "./reduced-context.ts"
 import { toolMessage, withoutOutcome, without, withResult } from "./tool-results.ts"
 
-export interface ReducedContext extends CallState, FlowState {
-  /** What the agent was told to be; the newest system prompt stands. */
-  readonly systemPrompt: Option.Option<string>
-  /** What stands for the messages that the model is shown no more. */
-  readonly summary: Option.Option<string>
-  /** How many messages lay before the first of `messages`. */
-  readonly droppedMessages: number
-  readonly messages: ReadonlyArray<Message>
-  readonly config: ContextConfig
-  readonly nextEventNumber: number
-  readonly lastEventId: Option.Option<ContextEventId>
-  readonly currentTurnNumber: number
-  /** None: idle. Some: a turn is open, and this is the parent of new events. */
-  readonly agentTurnStartedAtEventId: Option.Option<ContextEventId>
-  readonly agentTurnStartedAt: Option.Option<string>
-  /** A triggering event has come, and no turn has begun since. */
-  readonly isTriggered: boolean
-  /** A turn should begin: somebody asked for it, or a crash has broken the last one off. */
-  readonly isTurnDue: boolean
-  /** When the first and the last of the triggers came for which no turn has begun. */
-  readonly triggeredAt: Option.Option<{ readonly first: string; readonly last: string }>
-  /** Somebody wants the open turn to end. */
-  readonly isInterruptRequested: boolean
-  /** The turn that asked for the pending calls has ended, and not by a crash: they are no longer wanted. */
-  readonly areCallsAbandoned: boolean
-  /** Outcomes of calls that come before one which is pending, by their ids: the model reads them in its own order. */
-  readonly heldResults: Readonly<Record<string, Message>>
-  /** The calls of the last answer whose results are not among the messages yet, in the order in which the model made them. */
-  readonly unsaidCalls: ReadonlyArray<string>
-  readonly run: RunProgress
-  readonly isSessionOpen: boolean
-}
-
-export const emptyContext: ReducedContext = {
-  systemPrompt: Option.none(),
-  summary: Option.none(),
-  droppedMessages: 0,
-  messages: [],
-  heldMessages: [],
-  config: emptyConfig,
-  nextEventNumber: 1,
-  lastEventId: Option.none(),
-  currentTurnNumber: 0,
-  agentTurnStartedAtEventId: Option.none(),
-  agentTurnStartedAt: Option.none(),
-  isTriggered: false,
-  isTurnDue: false,
-  triggeredAt: Option.none(),
-  isInterruptRequested: false,
-  pendingCalls: [],
-  areCallsAbandoned: false,
-  heldResults: {},
-  unsaidCalls: [],
-  waitingCalls: {},
-  repetition: noRepetition,
-  flow: Option.none(),
-  isAnswered: false,
-  lastText: "",
-  run: newRun(""),
-  isSessionOpen: false
-}
+export { emptyContext, type ReducedContext } from "./reduced-context.ts"
 
 /** What a model is shown: the system prompt, what stands for what it is shown no more, and the messages. */
 export const promptOf = ({ messages, summary, systemPrompt }: ReducedContext): ReadonlyArray<Message> => {
-  const first = [systemPrompt, summary].flatMap(Option.toArray)
+  const first = [systemPrompt, Option.map(summary, told)].flatMap(Option.toArray)
   return first.length === 0 ? messages : behindInstructions(first, messages)
 }
 
 const behindInstructions = behindTexts((content): Message => ({ role: "system", content }))
+
+const told = (summary: string): string => `What was said before this, summed up:\n\n${summary}`
 
 /** Folds one event into the state. */
 export const reduce = (context: ReducedContext, event: LoggedEvent): ReducedContext => fold([event], context)
@@ -104,17 +50,31 @@ export const reduce = (context: ReducedContext, event: LoggedEvent): ReducedCont
 /** Folds a whole log, or the part of it that is new, in time linear in its length. */
 export const fold = (events: Iterable<LoggedEvent>, from: ReducedContext = emptyContext): ReducedContext => {
   const { messages, ...rest } = from
-  const said: Array<Message> = []
+  const window = openWindow(messages)
   let state: State = rest
-  for (const event of events) {
-    const step = release(stepOf(state, event))
-    for (const message of step.said) said.push(message)
-    state = step.state
-  }
-  return { ...state, messages: grow(messages, said) }
+  for (const event of events) state = settle(window, release(stepOf(state, event)), event)
+  return { ...state, messages: window.close() }
 }
 
-/** All but the messages: they only grow and no step reads them, so one array serves a whole fold. */
+/** What was said joins the window, and what lies too far back leaves it. */
+const settle = (window: Window, { said, state }: Step, event: LoggedEvent): State => {
+  window.add(said)
+  const grown = said.length === 0 ? state : { ...state, windowTokens: state.windowTokens + listTokens(said) }
+  const reducer = reducerOf(grown.config)
+  // Results that are still to come belong to the newest unit: it is cut when it is whole.
+  const cut =
+    event instanceof ContextSummarizedEvent
+      ? cutBefore(event.messages - grown.droppedMessages, reducer, grown, window)
+      : grown.unsaidCalls.length > 0
+        ? undefined
+        : findOverflow(reducer, grown, window)
+  if (!cut) return grown
+  window.cut(cut)
+  const droppedMessages = grown.droppedMessages + cut.index - cut.carried.length
+  return { ...grown, droppedMessages, windowTokens: cut.tokens }
+}
+
+/** All but the messages: no step reads them, so one window serves a whole fold. */
 type State = Omit<ReducedContext, "messages">
 
 /** A state and what joins the messages on the way to it. */
@@ -145,9 +105,10 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
       return silently({ ...state, isSessionOpen: false })
     case "ContextForkedEvent":
     case "ComparisonStartedEvent":
-    case "ContextSummarizedEvent":
     case "GuardVerdictEvent":
       return silently(state)
+    case "ContextSummarizedEvent":
+      return silently(summarize(state, event))
     case "SystemPromptEvent":
       return silently({ ...state, systemPrompt: Option.some(event.content) })
     case "MemoryRecalledEvent":
@@ -207,6 +168,13 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
     }
   }
 }
+
+/** What a summary cost is the run's; one that failed leaves the summary that there was. */
+const summarize = (state: State, { content, runId, usage }: ContextSummarizedEvent): State => ({
+  ...state,
+  summary: content === null ? state.summary : Option.some(content),
+  run: state.run.id === runId ? { ...state.run, usage: addUsage(state.run.usage, usage) } : state.run
+})
 
 const triggered = ({ triggeredAt }: State, at: string): State["triggeredAt"] =>
   Option.some({

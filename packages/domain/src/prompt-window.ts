@@ -1,9 +1,10 @@
 /**
- * How much of a context a model is shown.
+ * How much of a context's log a model is shown: the reducers that an event can choose.
  *
- * `whole` shows everything. `truncating` keeps the newest messages, and
- * `summarizing` has a model sum up what it lets go. A tool call and its results
- * are one unit, and the system prompt always stays (S004-F09, F10).
+ * Code is in no event: each is one of these with its numbers. `whole` shows
+ * everything. `truncating` keeps the newest messages, and `summarizing` has a
+ * model sum up what it lets go. A tool call and its results are one unit, and
+ * the system prompt always stays (S004-F05, F09, F10). `context-window` cuts.
  */
 import { Schema } from "effect"
 
@@ -28,3 +29,38 @@ export const ReducerConfig = Schema.Union([
   })
 ])
 export type ReducerConfig = typeof ReducerConfig.Type
+export type SummarizingReducer = Extract<ReducerConfig, { readonly type: "summarizing" }>
+
+/** The reducer of a context that no event chose one for: a prompt beyond most models' windows would fail outright. */
+export const defaultReducer = {
+  type: "truncating",
+  maxMessages: null,
+  maxTokens: 100_000
+} as const satisfies ReducerConfig
+
+export const windowBounds = {
+  /** A cut goes so far below its bound that the next is not due at once: what providers keep of a prompt's beginning stays good until then. */
+  cutTo: 0.75,
+  /** Of its bound, what a window may hold of the words that its first turn was asked with. */
+  askedShare: 0.25,
+  /** Of its bound, what a summary may take. */
+  summaryShare: 0.25,
+  /** Of its bound, what must be let go for a summary to be worth its request. */
+  summedShare: 0.125,
+  /** Of its bound, what a summarizing reducer may keep. */
+  keptShare: 0.5
+} as const
+
+/** Why a reducer would never come to an end, and where. */
+export const findReducerFault = (
+  reducer: ReducerConfig
+): { readonly field: string; readonly message: string } | undefined => {
+  if (reducer.type !== "summarizing") return undefined
+  const most = Math.floor(reducer.maxTokens * windowBounds.keptShare)
+  return reducer.keepTokens <= most
+    ? undefined
+    : {
+        field: "keepTokens",
+        message: `At most half of maxTokens can be kept, here ${most}: else every message would need a summary of its own`
+      }
+}

@@ -10,6 +10,7 @@ import type { ConfigInput, EventInput, FileInput } from "@tropism/api/contexts-a
 import type { NewEvent } from "@tropism/domain/context-event"
 import { defineFlowStep } from "@tropism/domain/flow"
 import type { ProjectId } from "@tropism/domain/ids"
+import { findReducerFault } from "@tropism/domain/prompt-window"
 import { Effect } from "effect"
 import { Attachments } from "../agent/attachments.ts"
 import { fetchFile } from "../agent/remote-files.ts"
@@ -27,6 +28,10 @@ export const addedEvent = Effect.fnUntraced(function* (projectId: ProjectId, inp
     }
     case "FileAttachmentEvent":
       return yield* fileEvent(projectId, input)
+    case "SetReducerEvent": {
+      const fault = findReducerFault(input.reducer)
+      return fault ? yield* invalid(`/reducer/${fault.field}`, fault.message) : configEvent(input)
+    }
     default:
       return configEvent(input)
   }

@@ -8,6 +8,7 @@ import { Conflict } from "@tropism/api/problems"
 import type { ContextState } from "@tropism/api/contexts-api"
 import { promptOf, type ReducedContext } from "@tropism/domain/context"
 import type { ContextName } from "@tropism/domain/context-event"
+import { promptTokens, reducerOf } from "@tropism/domain/context-window"
 import { findFault } from "@tropism/domain/json"
 import { Effect, Option } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -44,8 +45,12 @@ const shownState = (name: ContextName, context: ReducedContext): ContextState =>
   config: {
     primary: Option.getOrNull(context.config.primary),
     fallback: Option.getOrNull(context.config.fallback),
-    timeoutMs: Option.getOrNull(context.config.timeoutMs)
+    timeoutMs: Option.getOrNull(context.config.timeoutMs),
+    reducer: reducerOf(context.config)
   },
+  summary: Option.getOrNull(context.summary),
+  droppedMessages: context.droppedMessages,
+  promptTokens: promptTokens(context),
   messages: promptOf(context) as ContextState["messages"],
   pendingCalls: context.pendingCalls
 })

@@ -118,17 +118,24 @@ const gather = (answer: Answer, part: ModelPart, context: ReducedContext): Answe
   }
 }
 
-/** Some providers count their call ids anew in each answer; in one context an id must name one call. */
+/**
+ * Some providers count their call ids anew in each answer; in one context an id must name one call.
+ *
+ * **Details** As long as all calls are in the window, an id that was used is seen. Later ids get the number of the answer's
+ * event, which no other answer has, and so does an id that looks as if it had one.
+ */
 const freshId = (id: string, context: ReducedContext, siblings: ReadonlyArray<ToolCall>): string => {
+  const given = id === "" ? "call" : id
   const taken = callIdsIn(context.messages)
+  const stamp = context.droppedMessages > 0 || /_at\d+$/.test(given) ? `_at${context.nextEventNumber}` : ""
   const isTaken = (candidate: string) =>
     siblings.some((call) => call.id === candidate) || taken.has(candidate)
-  let candidate = id === "" ? "call" : id
-  for (let n = 2; isTaken(candidate); n++) candidate = `${id === "" ? "call" : id}_${n}`
+  let candidate = `${given}${stamp}`
+  for (let n = 2; isTaken(candidate); n++) candidate = `${given}_${n}${stamp}`
   return candidate
 }
 
-/** The ids of all calls that were asked for. */
+/** The ids of the calls that are in the window. */
 const callIdsIn = foldGrown<Message, Set<string>>(
   () => new Set(),
   (ids, message) => {
