@@ -230,6 +230,8 @@ export const foreignLimits = {
   listTimeoutMs: 30_000,
   /** One message, or one answer over HTTP. */
   messageMaxBytes: 4_194_304,
+  /** How often one request is sent on to another address of the same host. */
+  redirects: 3,
   /** A connection that nobody uses is closed after this long. */
   idleMs: 300_000,
   connections: 200,

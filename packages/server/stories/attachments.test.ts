@@ -8,7 +8,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { FileNetwork } from "../src/agent/remote-files.ts"
+import { OutsideNetwork } from "../src/agent/outside-network.ts"
 import type { FakeModelServer } from "../src/model/fake-model-server.ts"
 import { isPublicAddress } from "../src/agent/addresses.ts"
 import { addEvent, logOf, quietLog } from "../testing/context-words.ts"
@@ -63,8 +63,8 @@ const website = (answer: (request: IncomingMessage, response: ServerResponse) =>
   )
 
 /** Lets the server fetch from this machine, too. */
-const reachingHere = Effect.provideService(FileNetwork, {
-  ...FileNetwork.defaultValue(),
+const reachingHere = Effect.provideService(OutsideNetwork, {
+  ...OutsideNetwork.defaultValue(),
   mayReach: (address) => address === "127.0.0.1" || isPublicAddress(address)
 })
 
@@ -259,7 +259,7 @@ describe("Event Types: FileAttachmentEvent", () => {
         response.writeHead(302, { location: `http://inside.test:${new URL(site.url).port}/secret` }).end()
       })
       let looked = 0
-      const { story } = yield* Effect.provideService(desk, FileNetwork, {
+      const { story } = yield* Effect.provideService(desk, OutsideNetwork, {
         // The first name is this machine's and stands for the world; the second leads to an address that is closed.
         mayReach: (address) => address === "127.0.0.1",
         lookup: (name, options, callback) => {

@@ -3,19 +3,14 @@
  *
  * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
  *
- * Whoever names the address must not reach with it what only this server can, so
- * an address is judged at the moment of connecting and the connection goes to
- * exactly what was judged: a name that leads elsewhere a moment later gains
- * nothing. Every redirect is judged anew. Size and time are bounded.
+ * Each request is judged where it connects (`outside-network.ts`), and so is every
+ * redirect anew. Size and time are bounded.
  */
-import { lookup as systemLookup } from "node:dns"
-import { type IncomingMessage, request as httpRequest } from "node:http"
-import { request as httpsRequest } from "node:https"
-import { isIP, type LookupFunction } from "node:net"
+import type { IncomingMessage } from "node:http"
 import { mimeTypeOf, type MimeType } from "@tropism/domain/attachment"
-import { Context, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { agentLimits } from "../limits.ts"
-import { isPublicAddress } from "./addresses.ts"
+import { ClosedAddress, type Network, OutsideNetwork, send } from "./outside-network.ts"
 
 /** Why a file was not fetched, in a sentence. */
 export class FileNotFetched extends Schema.TaggedError<FileNotFetched>()("FileNotFetched", {
@@ -28,16 +23,6 @@ export interface RemoteFile {
   readonly mimeType: MimeType
 }
 
-/** How names become addresses, and which addresses may be reached. */
-export class FileNetwork extends Context.Reference<{
-  readonly lookup: LookupFunction
-  readonly mayReach: (address: string) => boolean
-}>("@tropism/server/agent/FileNetwork", {
-  defaultValue: () => ({ lookup: systemLookup as LookupFunction, mayReach: isPublicAddress })
-}) {}
-
-type Network = Context.Service.Shape<typeof FileNetwork>
-
 /** Fetches a file of a kind that an agent can be shown. */
 export const fetchFile = (address: string): Effect.Effect<RemoteFile, FileNotFetched> =>
   Effect.timeoutOrElse(Effect.scoped(follow(address)), {
@@ -47,7 +32,7 @@ export const fetchFile = (address: string): Effect.Effect<RemoteFile, FileNotFet
 
 /** Asks, and asks again where it is sent on, a bounded number of times. */
 const follow = Effect.fn("fetchFile")(function* (address: string) {
-  const network = yield* FileNetwork
+  const network = yield* OutsideNetwork
   let url = yield* readUrl(address, undefined)
   for (let hops = 0; hops <= agentLimits.fileMaxRedirects; hops++) {
     const answer: Answer = yield* get(url, network)
@@ -73,51 +58,30 @@ type Answer =
   | { readonly type: "moved"; readonly location: string }
 
 /** One request; its connection ends with the answer, or when nobody waits any more. */
-const get = Effect.fnUntraced(function* (url: URL, { lookup, mayReach }: Network) {
-  const host = url.hostname.replace(/^\[|\]$/g, "")
-  if (isIP(host) !== 0 && !mayReach(host)) return yield* closed(url.host)
-  const response = yield* Effect.callback<IncomingMessage, FileNotFetched>((resume) => {
-    const send = url.protocol === "https:" ? httpsRequest : httpRequest
-    const request = send(
-      url,
-      {
-        lookup: judging(lookup, mayReach),
+const get = Effect.fnUntraced(function* (url: URL, network: Network) {
+  const response = yield* Effect.acquireRelease(
+    Effect.callback<IncomingMessage, FileNotFetched>((resume) => {
+      const stop = send(url, network, {
+        method: "GET",
         headers: { accept: "*/*", "user-agent": "tropism" },
-        agent: false
-      },
-      (answer) => resume(Effect.succeed(answer))
-    )
-    request.on("error", (error) =>
-      resume(
-        error instanceof ClosedAddress
-          ? closed(url.host)
-          : refuse(`${url.host} could not be reached: ${error.message}`)
-      )
-    )
-    request.end()
-    return Effect.sync(() => request.destroy())
-  })
-  yield* Effect.addFinalizer(() => Effect.sync(() => response.destroy()))
+        answered: (answer) => resume(Effect.succeed(answer)),
+        failed: (error) =>
+          resume(
+            error instanceof ClosedAddress
+              ? closed(url.host)
+              : refuse(`${url.host} could not be reached: ${error.message}`)
+          )
+      })
+      return Effect.sync(stop)
+    }),
+    (answer) => Effect.sync(() => answer.destroy()),
+    { interruptible: true }
+  )
   return yield* answerOf(url, response)
 })
 
 const closed = (host: string) =>
   refuse(`${host} leads to an address that is not of the public network: nothing is fetched from there`)
-
-class ClosedAddress extends Error {}
-
-/** Looks a name up and answers only what may be reached: the connection knows no other address. */
-const judging =
-  (lookup: LookupFunction, mayReach: (address: string) => boolean): LookupFunction =>
-  (name, options, callback) =>
-    lookup(name, { ...options, all: true }, (error, found) => {
-      if (error) return callback(error, "", 4)
-      const all = Array.isArray(found) ? found : []
-      const [first] = all
-      if (first === undefined || !all.every(({ address }) => mayReach(address)))
-        return callback(new ClosedAddress(`${name} is not of the public network`), "", 4)
-      return options.all ? callback(null, all) : callback(null, first.address, first.family)
-    })
 
 const answerOf = Effect.fnUntraced(function* (url: URL, response: IncomingMessage) {
   const { headers, statusCode = 0 } = response

@@ -9,6 +9,7 @@
  */
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client"
 import { Predicate, Schema } from "effect"
+import { ClosedAddress } from "../agent/outside-network.ts"
 import { foreignLimits } from "../limits.ts"
 
 /**
@@ -43,6 +44,7 @@ export const toFault = (error: unknown): ForeignFault => {
   const text = lineOf(error instanceof Error ? error.message : String(error))
   // The SDK raises a plain error where its connection is closed before it sends anything.
   if (error instanceof NeverSent || text === "Not connected") return unmade("The connection is closed")
+  if (error instanceof ClosedAddress) return unmade(text)
   if (error instanceof ProtocolError)
     return new ForeignFault({ outcome: "answered", message: text, isBroken: false })
   if (error instanceof SdkHttpError) return httpFault(Number(error.status), text)
