@@ -98,7 +98,7 @@ export class RunsApi extends HttpApiGroup.make("runs")
       success: Run,
       error: [NotFound, Forbidden, Conflict]
     }),
-    /** Lets a run go on that its steps, its time or a budget stopped: steps and time count afresh. 409 for any other. */
+    /** Lets a run go on that its steps, its time or a budget stopped, and answers it as it is then, queued: steps and time count afresh. 409 for any other. */
     HttpApiEndpoint.post("resume", "/runs/:runId/resume", {
       params: run,
       payload: ResumeInput,
