@@ -63,38 +63,16 @@ const statusWords = {
 const Decided = ({ task }: { readonly task: SuggestionTask }): ReactNode => {
   const rows = requestedRows(task.payload.suggestedChanges)
   return (
-    <div className="flex items-start gap-3.5">
-      <KindMark task={task} />
-      <div className="grid min-w-0 grow gap-3">
-        <div>
-          <h2 className="font-semibold">
-            <Visible text={task.title} />
-          </h2>
-          <p className="mt-0.5 text-sm text-ink-soft">
-            #{task.number}, suggested by <Visible text={task.agentName} />, {statusWords[task.status]}
-            {task.resolvedBy !== null && (
-              <>
-                {" "}
-                by <Visible text={task.resolvedBy} />
-              </>
-            )}
-            {task.resolvedAt !== null && (
-              <>
-                {" "}
-                <TimeAgo instant={task.resolvedAt} />
-              </>
-            )}
-            .
-          </p>
-        </div>
-        {task.resolutionNote !== null && (
-          <blockquote className="border-l-2 border-line-strong pl-3.5 text-sm whitespace-pre-line text-ink-soft">
-            <LongText text={task.resolutionNote} />
-          </blockquote>
-        )}
-        {rows.length > 0 && <PropertyRows rows={rows} conflicts={[]} seen={undefined} />}
-      </div>
-    </div>
+    <Ended
+      task={task}
+      mark={<KindMark task={task} />}
+      heading={<Visible text={task.title} />}
+      begun="suggested"
+      ended={statusWords[task.status]}
+      words={task.resolutionNote}
+    >
+      {rows.length > 0 && <PropertyRows rows={rows} conflicts={[]} seen={undefined} />}
+    </Ended>
   )
 }
 
@@ -105,39 +83,59 @@ const answerWords = {
   expired: "is not waited for any more"
 } as const
 
-const Answered = ({ task }: { readonly task: QuestionTask }): ReactNode => {
-  const { answer, question } = task.payload
-  return (
-    <div className="flex items-start gap-3.5">
-      <QuestionMark />
-      <div className="grid min-w-0 grow gap-3">
-        <div>
-          <h2 className="font-semibold whitespace-pre-line">
-            <LongText text={question} />
-          </h2>
-          <p className="mt-0.5 text-sm text-ink-soft">
-            #{task.number}, asked by <Visible text={task.agentName} />, {answerWords[task.status]}
-            {task.resolvedBy !== null && (
-              <>
-                {" "}
-                by <Visible text={task.resolvedBy} />
-              </>
-            )}
-            {task.resolvedAt !== null && (
-              <>
-                {" "}
-                <TimeAgo instant={task.resolvedAt} />
-              </>
-            )}
-            .
-          </p>
-        </div>
-        {answer !== undefined && (
-          <blockquote className="border-l-2 border-line-strong pl-3.5 text-sm whitespace-pre-line text-ink-soft">
-            <LongText text={answer} />
-          </blockquote>
-        )}
-      </div>
-    </div>
-  )
+const Answered = ({ task }: { readonly task: QuestionTask }): ReactNode => (
+  <Ended
+    task={task}
+    mark={<QuestionMark />}
+    heading={<LongText text={task.payload.question} />}
+    begun="asked"
+    ended={answerWords[task.status]}
+    words={task.payload.answer ?? null}
+  />
+)
+
+interface EndedProps {
+  readonly task: SuggestionTask | QuestionTask
+  readonly mark: ReactNode
+  readonly heading: ReactNode
+  /** What the agent did, and what became of it. */
+  readonly begun: "suggested" | "asked"
+  readonly ended: string
+  /** What the person said who ended it. */
+  readonly words: string | null
+  readonly children?: ReactNode
 }
+
+/** Who began a task and who ended it, and in which words. */
+const Ended = ({ begun, children, ended, heading, mark, task, words }: EndedProps): ReactNode => (
+  <div className="flex items-start gap-3.5">
+    {mark}
+    <div className="grid min-w-0 grow gap-3">
+      <div>
+        <h2 className="font-semibold whitespace-pre-line">{heading}</h2>
+        <p className="mt-0.5 text-sm text-ink-soft">
+          #{task.number}, {begun} by <Visible text={task.agentName} />, {ended}
+          {task.resolvedBy !== null && (
+            <>
+              {" "}
+              by <Visible text={task.resolvedBy} />
+            </>
+          )}
+          {task.resolvedAt !== null && (
+            <>
+              {" "}
+              <TimeAgo instant={task.resolvedAt} />
+            </>
+          )}
+          .
+        </p>
+      </div>
+      {words !== null && (
+        <blockquote className="border-l-2 border-line-strong pl-3.5 text-sm whitespace-pre-line text-ink-soft">
+          <LongText text={words} />
+        </blockquote>
+      )}
+      {children}
+    </div>
+  </div>
+)
