@@ -6,6 +6,7 @@
  * database's and that of a prompt which grows with each step.
  */
 import { newProject, nowMs } from "./doors.ts"
+import { measureLastPrompt } from "./last-prompt.ts"
 import { type Bench, patienceMs } from "./measures.ts"
 import { following, knowing, workInMemory } from "./pure-loop.ts"
 
@@ -132,6 +133,7 @@ const measureSteps = async (bench: Bench): Promise<void> => {
   reportEnds(bench, "a step in memory, decide and fold alone", alone)
   const asked = (await workInMemory(await following(stepsOf(size.steps)))).durations
   reportEnds(bench, "a step in memory, with the scripted model", asked)
+  await measureLastPrompt(report, size.steps)
 
   const { path } = await newProject(send)
   const { id: warm } = await send("POST", `${path}/agents`, stepper("warms-up", Math.ceil(size.steps / 4)))
