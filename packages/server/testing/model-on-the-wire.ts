@@ -16,6 +16,10 @@ import type { ScriptedCall } from "./story-words.ts"
 export interface WireAnswer {
   readonly say?: string
   readonly calls?: ReadonlyArray<ScriptedCall>
+  /** Refuses the request with this status instead. */
+  readonly status?: number
+  /** Says it and then nothing more, without an end. */
+  readonly isEndless?: boolean
 }
 
 export interface WireModel {
@@ -25,6 +29,8 @@ export interface WireModel {
   readonly requests: ReadonlyArray<Json>
   /** Done when it was asked for the first time. */
   readonly asked: Deferred.Deferred<void>
+  /** Done when the asker hung up before an answer was through. */
+  readonly hungUp: Deferred.Deferred<void>
   /** Lets a model that is held answer, from now on. */
   readonly letGo: Effect.Effect<void>
 }
@@ -62,6 +68,9 @@ export class ModelsOnTheWire extends Context.Service<
           const next = model.answers[model.requests.length] ?? model.answers.at(-1) ?? model.answers[0]
           model.requests.push(asked)
           Deferred.doneUnsafe(model.asked, Effect.void)
+          response.on("close", () => {
+            if (!response.writableFinished) Deferred.doneUnsafe(model.hungUp, Effect.void)
+          })
           void answer(Deferred.await(model.gate)).then(() =>
             send(response, next, `${asked.model}-${model.requests.length}`)
           )
@@ -97,6 +106,7 @@ export class ModelsOnTheWire extends Context.Service<
           answers,
           requests: [],
           asked: yield* Deferred.make<void>(),
+          hungUp: yield* Deferred.make<void>(),
           gate,
           letGo
         }
@@ -110,7 +120,18 @@ export class ModelsOnTheWire extends Context.Service<
 }
 
 /** An answer as a stream of server-sent events. */
-const send = (response: ServerResponse, { calls = [], say = "" }: WireAnswer, id: string): void => {
+const send = (
+  response: ServerResponse,
+  { calls = [], isEndless = false, say = "", status }: WireAnswer,
+  id: string
+): void => {
+  if (response.destroyed) return
+  if (status !== undefined) {
+    const error = { message: `Refused with ${status}`, type: "server_error" }
+    return void response
+      .writeHead(status, { "content-type": "application/json" })
+      .end(JSON.stringify({ error }))
+  }
   const chunks = [
     ...(say === "" ? [] : [chatChunk({ role: "assistant", content: say })]),
     ...calls.map((call, index) =>
@@ -125,12 +146,12 @@ const send = (response: ServerResponse, { calls = [], say = "" }: WireAnswer, id
         ]
       })
     ),
-    ...chatEnd(calls.length === 0 ? "stop" : "tool_calls")
+    ...(isEndless ? [] : chatEnd(calls.length === 0 ? "stop" : "tool_calls"))
   ]
   response.writeHead(200, { "content-type": "text/event-stream" })
   for (const chunk of chunks)
     response.write(`data: ${typeof chunk === "string" ? chunk : JSON.stringify(chunk)}\n\n`)
-  response.end()
+  if (!isEndless) response.end()
 }
 
 /** The names of the tools that a request offers, in alphabetical order. */

@@ -19,6 +19,7 @@ import { Conversations } from "../dispatch/conversations.ts"
 import { Triggers } from "../dispatch/triggers.ts"
 import { inProject, reading } from "./access.ts"
 import { addedEvent } from "./added-event.ts"
+import { checkModels } from "./model-checks.ts"
 import { liveLog, logPage } from "./context-log.ts"
 import { invalid, orNotFound, triggerProblem } from "./refusals.ts"
 import { startAfter, wantsStream } from "./sse.ts"
@@ -136,6 +137,7 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
         const contexts = yield* Contexts
         const triggers = yield* Triggers
         const event = yield* addedEvent(params.projectId, payload)
+        yield* checkModels(params.projectId, params.name, event)
         yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.flatMap(knownContext(contexts.get(params.name)), (context) =>
             Effect.catchTag(triggers.byEvent(context, event, userId), "TriggerRefused", triggerProblem)

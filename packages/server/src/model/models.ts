@@ -21,7 +21,8 @@ import { ModelUnavailable, type ReadRecord, type ResolvedModel } from "./model-r
 import { type KnownPrice, loadPrices } from "./prices.ts"
 import { isRemote, loadProviders, remoteProviders } from "./providers.ts"
 import { fromRecord } from "./replay-model.ts"
-import { askWithRetries, type Fallback } from "./retry.ts"
+import { chooseModels, type ModelSettings, type WantedModel } from "./chosen-model.ts"
+import { askWithRetries, defaultRetry, type Fallback } from "./retry.ts"
 import { type CompiledScript, compileScript } from "./script.ts"
 import { fromScript } from "./scripted-model.ts"
 
@@ -29,6 +30,8 @@ import { fromScript } from "./scripted-model.ts"
 export interface ModelChoice {
   readonly agentName: string
   readonly model: ModelConfig | null
+  /** What somebody set since, where the agent works. */
+  readonly settings?: ModelSettings
   /** Where the project's recorded runs are read; without it, none can be replayed. */
   readonly readRecord?: ReadRecord
 }
@@ -91,18 +94,20 @@ export class Models extends Context.Service<
 
       const openScript = Effect.fnUntraced(function* (
         choice: ModelChoice,
-        ref: ModelRef
+        ref: WantedModel
       ): Effect.fn.Return<AskedModel, ModelUnavailable> {
         const { name } = ref
-        const inline = choice.model?.script ? compiledOnce(choice.model.script) : undefined
-        const found = scripts.get(name) ?? scripts.get(choice.agentName)
+        const found = scripts.get(name) ?? (ref.isSet ? undefined : scripts.get(choice.agentName))
         const builtIn = found === undefined ? undefined : Result.succeed(found)
         // A fallback is meant by its name; the script in the definition is the model's own.
-        const script = ref === choice.model ? (inline ?? builtIn) : (builtIn ?? inline)
-        if (script === undefined)
+        const inline = ref.isSet ? undefined : choice.model?.script
+        const script = ref.script ? compiledOnce(ref.script) : (builtIn ?? (inline && compiledOnce(inline)))
+        if (!script)
           return yield* unavailable(
             choice,
-            `There is no built-in script named ${name} or ${choice.agentName}; give the agent's model a script`
+            ref.isSet
+              ? `There is no built-in script named ${name}, and the agent's model has another name`
+              : `There is no built-in script named ${name} or ${choice.agentName}; give the agent's model a script`
           )
         if (Result.isFailure(script))
           return yield* unavailable(choice, `The agent's script cannot be followed: ${script.failure}`)
@@ -136,7 +141,7 @@ export class Models extends Context.Service<
 
       const open = Effect.fnUntraced(function* (
         choice: ModelChoice,
-        ref: ModelRef
+        ref: WantedModel
       ): Effect.fn.Return<AskedModel, ModelUnavailable> {
         if (ref.provider === "scripted") return yield* openScript(choice, ref)
         if (!isRemote(ref.provider)) return yield* openRecord(choice, ref)
@@ -155,7 +160,7 @@ export class Models extends Context.Service<
               `The model ${ref.provider}:${ref.name} cannot be used here: ${scrub(error instanceof Error ? error.message : String(error))}`
             )
         })
-        const { maxOutputTokens = null, temperature = null } = choice.model ?? {}
+        const { maxOutputTokens = null, temperature = null } = ref
         const where = `${ref.provider}${addressOf(provider.address)}`
         const languageModel = yield* fromAiSdk({
           model,
@@ -172,23 +177,29 @@ export class Models extends Context.Service<
         return { provider: ref.provider, name: ref.name, price, languageModelAt, where, parameters }
       })
 
-      const openFallback = (choice: ModelChoice): Effect.Effect<Fallback | null> =>
-        choice.model?.fallback
-          ? Effect.catch(open(choice, choice.model.fallback), (error) =>
-              Effect.succeed({ unavailable: error.message })
-            )
+      const openFallback = (choice: ModelChoice, ref: WantedModel | null): Effect.Effect<Fallback | null> =>
+        ref
+          ? Effect.catch(open(choice, ref), (error) => Effect.succeed({ unavailable: error.message }))
           : Effect.succeed(null)
 
       const resolve = Effect.fn("Models.resolve")(function* (
         choice: ModelChoice
       ): Effect.fn.Return<ResolvedModel, ModelUnavailable> {
-        const model = yield* open(choice, yield* pick(choice))
-        const fallback = yield* openFallback(choice)
+        const { model: definition, settings } = choice
+        const own = yield* Effect.result(pick(choice))
+        const chosen = chooseModels(Result.getOrUndefined(own), definition, settings)
+        if (!chosen) return yield* Result.isFailure(own) ? own.failure : unavailable(choice, howToConfigure)
+        const model = yield* open(choice, chosen.primary)
+        const fallback = yield* openFallback(choice, chosen.fallback)
+        const terms = {
+          retry: settings ? Option.getOrElse(settings.retry, () => defaultRetry) : defaultRetry,
+          isRacing: settings?.isRacing ?? false
+        }
         return {
           provider: model.provider,
           name: model.name,
           price: model.price,
-          request: (request) => askWithRetries(model, fallback, request)
+          request: (request) => askWithRetries(model, fallback, request, terms)
         }
       })
 

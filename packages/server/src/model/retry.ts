@@ -1,28 +1,48 @@
 /**
- * What happens when an attempt fails: the same model again, then the fallback.
+ * What happens when an attempt fails: the same model again, then the fallback; or both are asked at once.
  *
  * Neither happens once a part was delivered, because what was said cannot be
  * unsaid. A pause that the server asks for is kept, unless it is
  * longer than anybody would wait. Every other retry in the server is a person's
  * or a declared policy's: there is none of tools and none of runs here.
  */
+import type { RetryConfig } from "@tropism/domain/context-config"
 import { Duration, Effect, Schedule, Stream } from "effect"
 import { modelLimits } from "../limits.ts"
 import type { AskedModel } from "./attempt.ts"
 import { ModelFailure, type ModelPart, type ModelRequest } from "./model-request.ts"
 import { observed } from "./observed.ts"
+import { race } from "./race.ts"
 
 /** The model that stands in for another, or why there is none after all. */
 export type Fallback = AskedModel | { readonly unavailable: string }
 
-/** Asks a model, patiently, and then its fallback. */
+/** How patient the asker is, and whether the fallback is asked at the same time. */
+export interface AskingTerms {
+  readonly retry: RetryConfig
+  readonly isRacing: boolean
+}
+
+/** How patient everybody is who says nothing else. */
+export const defaultRetry: RetryConfig = {
+  maxRetries: modelLimits.maxRetries,
+  baseMs: modelLimits.retryBaseMs,
+  maxMs: modelLimits.retryMaxMs,
+  factor: 2
+}
+
+/** Asks a model, patiently, and then its fallback; or both of them at once. */
 export const askWithRetries = (
   model: AskedModel,
   fallback: Fallback | null,
-  request: ModelRequest
+  request: ModelRequest,
+  { isRacing, retry }: AskingTerms
 ): Stream.Stream<ModelPart, ModelFailure> => {
-  const first = patiently(model, request)
+  const backoff = backoffOf(retry)
+  const patiently = (asked: AskedModel) => Stream.retry(observed(asked, request), backoff)
+  const first = patiently(model)
   if (fallback === null) return first
+  if (isRacing && !("unavailable" in fallback)) return race(first, patiently(fallback))
   return Stream.catchIf(
     first,
     (failure) => !failure.outputBegan,
@@ -40,7 +60,7 @@ export const askWithRetries = (
                 `${nameOf(failure)} failed (${failure.reason}: ${failure.message}); asking ${fallback.provider}:${fallback.name}`
               ),
               Stream.mapError(
-                patiently(fallback, request),
+                patiently(fallback),
                 (second) =>
                   new ModelFailure({
                     ...second,
@@ -52,26 +72,23 @@ export const askWithRetries = (
   )
 }
 
-const patiently = (model: AskedModel, request: ModelRequest): Stream.Stream<ModelPart, ModelFailure> =>
-  Stream.retry(observed(model, request), backoff)
-
-const backoff = Schedule.exponential(modelLimits.retryBaseMs).pipe(
-  Schedule.jittered,
-  Schedule.upTo({ times: modelLimits.maxRetries }),
-  Schedule.setInputType<ModelFailure>(),
-  Schedule.while(
-    ({ input }) => input.isRetryable && (input.retryAfterMs ?? 0) <= modelLimits.retryAfterMaxMs
-  ),
-  Schedule.modifyDelay(({ input, duration }) =>
-    Effect.succeed(
-      Math.max(input.retryAfterMs ?? 0, Math.min(Duration.toMillis(duration), modelLimits.retryMaxMs))
-    )
-  ),
-  Schedule.tap(({ input, duration }) =>
-    Effect.logWarning(
-      `${nameOf(input)} failed (${input.reason}: ${input.message}); asking again in ${Math.round(Duration.toMillis(duration))} ms`
+/** Pauses that grow, up to a bound; a pause that the server asks for is kept where it is longer. */
+const backoffOf = ({ baseMs, factor, maxMs, maxRetries }: RetryConfig) =>
+  Schedule.exponential(baseMs, factor).pipe(
+    Schedule.jittered,
+    Schedule.upTo({ times: maxRetries }),
+    Schedule.setInputType<ModelFailure>(),
+    Schedule.while(
+      ({ input }) => input.isRetryable && (input.retryAfterMs ?? 0) <= modelLimits.retryAfterMaxMs
+    ),
+    Schedule.modifyDelay(({ input, duration }) =>
+      Effect.succeed(Math.max(input.retryAfterMs ?? 0, Math.min(Duration.toMillis(duration), maxMs)))
+    ),
+    Schedule.tap(({ input, duration }) =>
+      Effect.logWarning(
+        `${nameOf(input)} failed (${input.reason}: ${input.message}); asking again in ${Math.round(Duration.toMillis(duration))} ms`
+      )
     )
   )
-)
 
 const nameOf = (failure: ModelFailure): string => `${failure.provider}:${failure.model}`

@@ -11,6 +11,7 @@
  */
 import type { NewEvent } from "@tropism/domain/context-event"
 import { emptyContext, type ReducedContext } from "@tropism/domain/context"
+import type { ContextConfig } from "@tropism/domain/context-config"
 import type { Decision } from "@tropism/domain/decide"
 import { planOf } from "@tropism/domain/flow"
 import { limitsOf } from "@tropism/domain/run-limits"
@@ -143,13 +144,16 @@ export class Actor extends Context.Service<
           wasStopped: context.run.id === run.id && Option.isSome(context.run.softStop),
           mayRepeat: (tool) => allowsOffered(definition.repeatableTools, tool),
           equipmentOf,
-          equipment: ({ flow: progress }) =>
-            equipmentOf(Option.match(progress, { onNone: () => flow?.steps[0], onSome: ({ step }) => step }))
+          equipment: ({ config, flow: progress }) =>
+            equipmentOf(
+              Option.match(progress, { onNone: () => flow?.steps[0], onSome: ({ step }) => step }),
+              config
+            )
         }
         return bench
       })
 
-      /** Finds the model and connects the tools of each step of a flow once. */
+      /** Connects the tools of each step of a flow once, and finds its model again when something was set. */
       const makeEquipment = Effect.fnUntraced(function* (
         run: ClaimedRun,
         { agentId, definition, version }: AgentVersion,
@@ -158,24 +162,27 @@ export class Actor extends Context.Service<
         const scope = yield* Effect.scope
         const principal = principalOf(run, { agentId, definition, version }, occasion)
         const known = new Map<string | undefined, Equipment>()
-        return Effect.fnUntraced(function* (name: string | undefined) {
+        return Effect.fnUntraced(function* (name: string | undefined, settings?: ContextConfig) {
           const found = known.get(name)
-          if (found) return found
+          if (found && found.settings === settings) return found
           const step = definition.steps.find((each) => each.name === name)
           const config = step?.model ?? definition.model
           const model = yield* models.resolve({
             agentName: definition.name,
             model: config,
-            readRecord: recordingsOf(run)
+            readRecord: recordingsOf(run.projectId),
+            ...(settings ? { settings } : {})
           })
-          const tools = yield* Scope.provide(
-            toolServers.connect(principal, step?.tools ?? definition.tools, {
-              isLoop: definition.flowType === "loop" && run.trigger.type !== "context",
-              maySpawn: definition.subAgents.length > 0
-            }),
-            scope
-          )
-          const equipment: Equipment = { config, model, tools }
+          const tools =
+            found?.tools ??
+            (yield* Scope.provide(
+              toolServers.connect(principal, step?.tools ?? definition.tools, {
+                isLoop: definition.flowType === "loop" && run.trigger.type !== "context",
+                maySpawn: definition.subAgents.length > 0
+              }),
+              scope
+            ))
+          const equipment: Equipment = { settings, model, tools }
           known.set(name, equipment)
           return equipment
         })

@@ -7,9 +7,9 @@
  * run at hand. Nothing is written and nobody is asked.
  */
 import type { ReducedContext } from "@tropism/domain/context"
+import type { ContextConfig } from "@tropism/domain/context-config"
 import { decide } from "@tropism/domain/decide"
 import type { FlowPlan } from "@tropism/domain/flow"
-import type { ModelConfig } from "@tropism/domain/model-config"
 import { Clock, Effect, Option } from "effect"
 import type { AgentVersion } from "../agent/agents.ts"
 import { runLimits } from "../limits.ts"
@@ -32,15 +32,19 @@ export interface Bench {
   /** It had been asked to stop before this attempt began, so its deadline says when that was. */
   readonly wasStopped: boolean
   readonly mayRepeat: (tool: string) => boolean
-  /** What a step asks and offers; the agent's own where there is no step, or the step has none. */
-  readonly equipmentOf: (step: string | undefined) => Effect.Effect<Equipment, ModelUnavailable>
-  /** What the present step of the flow asks and offers, or the first before it has begun. */
+  /** What a step asks and offers; the agent's own where there is no step, or the step has none. What was set comes first where it is given. */
+  readonly equipmentOf: (
+    step: string | undefined,
+    settings?: ContextConfig
+  ) => Effect.Effect<Equipment, ModelUnavailable>
+  /** What the present step of the flow asks and offers, or the first before it has begun, as the context has set it. */
   readonly equipment: (context: ReducedContext) => Effect.Effect<Equipment, ModelUnavailable>
 }
 
 /** The model that is asked and the tools that it is shown. */
 export interface Equipment {
-  readonly config: ModelConfig | null
+  /** What was set when the model was found. */
+  readonly settings: ContextConfig | undefined
   readonly model: ResolvedModel
   readonly tools: ConnectedTools
 }

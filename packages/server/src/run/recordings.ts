@@ -7,13 +7,12 @@
  * time, so a long record costs no memory; a run of another project does not
  * exist here.
  */
-import { RunId } from "@tropism/domain/ids"
+import { type ProjectId, RunId } from "@tropism/domain/ids"
 import type { RequestedToolCall } from "@tropism/domain/context-event"
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database } from "../database/database.ts"
 import type { ReadRecord } from "../model/model-request.ts"
-import type { ClaimedRun } from "./claimed-run.ts"
 
 interface AnswerRow {
   readonly text: string
@@ -22,12 +21,12 @@ interface AnswerRow {
 
 const isRunId = Schema.is(RunId)
 
-/** Reads the records of the project that a run belongs to. */
+/** Reads the records of a project. */
 export const makeRecordings = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
 
-  return ({ projectId }: Pick<ClaimedRun, "projectId">): ReadRecord =>
+  return (projectId: ProjectId): ReadRecord =>
     Effect.fn("recordings.read")(function* (runId, step) {
       if (!isRunId(runId)) return null
       const [row] = yield* database.ask(

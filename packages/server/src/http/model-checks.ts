@@ -1,0 +1,63 @@
+/**
+ * Refuses at the door a model that could not be asked when its turn comes.
+ *
+ * Flow: **http** → dispatch → run → tool → task
+ *
+ * A run that finds its model missing fails, minutes after somebody set it: who
+ * sets one is told at once what to do. Nobody is asked anything here, and no
+ * transaction is open while a model is looked for.
+ */
+import { emptyConfig } from "@tropism/domain/context-config"
+import type { ContextName, NewEvent } from "@tropism/domain/context-event"
+import type { AgentId, ProjectId } from "@tropism/domain/ids"
+import type { ModelProvider, ModelRef } from "@tropism/domain/model-config"
+import { Effect, Option } from "effect"
+import { Agents } from "../agent/agents.ts"
+import { Contexts } from "../agent/contexts.ts"
+import { Models } from "../model/models.ts"
+import { makeRecordings } from "../run/recordings.ts"
+import { inProject } from "./access.ts"
+import { invalid, orNotFound } from "./refusals.ts"
+
+/** Checks the model that an event sets, if it sets one. */
+export const checkModels = Effect.fnUntraced(function* (
+  projectId: ProjectId,
+  name: ContextName,
+  event: NewEvent
+) {
+  if (event.type !== "SetLlmConfigEvent") return
+  const contexts = yield* Contexts
+  // Who may not set anything here is refused before anything is looked up.
+  const { agentId } = yield* inProject(projectId, "editor", () => known(contexts.get(name)))
+  yield* checkModel(projectId, agentId, event, "")
+})
+
+const known = orNotFound("context")
+
+/** Refuses a model that cannot be asked for an agent; `pointer` is where it stands in what was sent. */
+export const checkModel = Effect.fnUntraced(function* (
+  projectId: ProjectId,
+  agentId: AgentId,
+  { name, provider }: ModelRef,
+  pointer: string
+) {
+  const agents = yield* Agents
+  const models = yield* Models
+  const recordingsOf = yield* makeRecordings
+  const agent = yield* inProject(projectId, "editor", () => agents.get(agentId))
+  // Nobody works for an agent that was deleted.
+  if (!agent) return
+  const set = { provider, name }
+  yield* models
+    .resolve({
+      agentName: agent.name,
+      model: agent.model,
+      settings: { ...emptyConfig, primary: Option.some(set) },
+      readRecord: recordingsOf(projectId)
+    })
+    .pipe(Effect.mapError(({ message }) => invalid(`${pointer}/${wrongPart(provider)}`, message)))
+})
+
+/** What is missing of the models within this program is their name; of the others, the way to their provider. */
+const wrongPart = (provider: ModelProvider): "name" | "provider" =>
+  provider === "scripted" || provider === "replay" ? "name" : "provider"
