@@ -16,7 +16,8 @@ export interface LaneOptions {
   readonly lanes: number
   /** Makes a migrated, empty database that goes with the scope. */
   readonly openDatabase: Effect.Effect<PostgresAccess, never, Scope.Scope>
-  readonly onReport: (report: Report) => Effect.Effect<void>
+  /** Told of a seed that has ended, and where its rows are. */
+  readonly onReport: (report: Report, access: PostgresAccess) => Effect.Effect<void>
   readonly trace?: ((line: string) => void) | undefined
 }
 
@@ -37,12 +38,13 @@ const useDatabase = Effect.fnUntraced(function* (
   waiting: Array<number>,
   { openDatabase, onReport, trace }: LaneOptions
 ) {
-  const surroundings = yield* Effect.flatMap(openDatabase, openSurroundings)
+  const access = yield* openDatabase
+  const surroundings = yield* openSurroundings(access)
   while (true) {
     const seed = waiting.shift()
     if (seed === undefined) return
     const report = yield* Effect.promise(() => simulate(surroundings, seed, trace))
-    yield* onReport(report)
+    yield* onReport(report, access)
     if (report.complaints.some(({ checker }) => checker === "drained")) return
   }
 })

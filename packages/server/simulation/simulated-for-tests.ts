@@ -1,49 +1,53 @@
 /**
- * Simulations that ended without a complaint, with their rows still in the database.
+ * Many seeds, simulated once for all tests that look at what became of them; their rows stay in the database.
  */
 import type { PgConnection } from "@effect/sql-pg"
-import { Context, Effect, Layer } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
+import { Context, Effect, Layer, Scope } from "effect"
+import { connect, type PostgresAccess } from "../src/database/postgres-access.ts"
 import { simulationDatabase } from "./database-for-tests.ts"
+import { simulateAll } from "./lanes.ts"
 import type { Remains } from "./remains.ts"
-import { simulate } from "./simulate.ts"
-import { openSurroundings } from "./surroundings.ts"
+import type { Report } from "./simulate.ts"
 
+/** What a simulation without a complaint left, and a login that may spoil it. */
 export interface Project {
   readonly id: string
   readonly owner: PgConnection.PgConnection
   readonly remains: Remains
 }
 
-/** The projects of some seeds on a database of their own, all without a complaint. */
-const simulateSome = Effect.fnUntraced(function* (seeds: ReadonlyArray<number>) {
-  const access = yield* simulationDatabase
-  const surroundings = yield* openSurroundings(access)
-  const owner = yield* connect(access.ownerUrl)
-  const projects: Array<Project> = []
-  for (const seed of seeds) {
-    const { project, complaints } = yield* Effect.promise(() => simulate(surroundings, seed))
-    if (project !== undefined && complaints.length === 0) projects.push({ ...project, owner })
+const seeds = Array.from({ length: 80 }, (_, index) => index + 1)
+
+const simulateSeeds = Effect.gen(function* () {
+  const scope = yield* Effect.scope
+  const ended: Array<{ readonly report: Report; readonly access: PostgresAccess }> = []
+  yield* simulateAll({
+    seeds,
+    lanes: 4,
+    // The databases outlive their lanes.
+    openDatabase: Effect.provideService(simulationDatabase, Scope.Scope, scope),
+    onReport: (report, access) => Effect.sync(() => void ended.push({ report, access }))
+  })
+  const owners = new Map<PostgresAccess, PgConnection.PgConnection>()
+  for (const { access } of ended) if (!owners.has(access)) owners.set(access, yield* connect(access.ownerUrl))
+  const inOrder = ended.toSorted((one, other) => one.report.seed - other.report.seed)
+  return {
+    reports: inOrder.map(({ report }) => report),
+    projects: inOrder.flatMap(({ access, report: { complaints, project } }): ReadonlyArray<Project> => {
+      const owner = owners.get(access)
+      return project && owner && complaints.length === 0 ? [{ ...project, owner }] : []
+    })
   }
-  return projects
 })
 
-/** Together they leave a row for every plant. */
-const seedsPerDatabase = 15
-
-export class Simulated extends Context.Service<Simulated, ReadonlyArray<Project>>()(
-  "@tropism/server/simulation/Simulated"
-) {
-  static readonly layer = Layer.effect(
-    Simulated,
-    Effect.map(
-      Effect.all(
-        [0, 1, 2].map((part) =>
-          simulateSome(Array.from({ length: seedsPerDatabase }, (_, index) => 3 * index + part + 1))
-        ),
-        { concurrency: 3 }
-      ),
-      (parts) => Simulated.of(parts.flat())
-    )
-  )
+export class Simulated extends Context.Service<
+  Simulated,
+  {
+    /** What became of each seed. */
+    readonly reports: ReadonlyArray<Report>
+    /** What those left that broke nothing. */
+    readonly projects: ReadonlyArray<Project>
+  }
+>()("@tropism/server/simulation/Simulated") {
+  static readonly layer = Layer.effect(Simulated, Effect.map(simulateSeeds, Simulated.of))
 }

@@ -1,18 +1,9 @@
 /**
- * Shows that every checker can complain: each kind of fault is planted in the rows
- * that simulations left, and its checker finds it.
- *
- * A plant is undone with its transaction. It is tried on one simulation after
- * another until there is one that it can spoil.
+ * Faults in the rows that a simulation left: at least one for each checker.
  */
-import { expect, layer } from "@effect/vitest"
 import type { AgentId } from "@tropism/domain/ids"
-import { Effect } from "effect"
-import { check, checkerNames } from "./checkers.ts"
-import type { Plant } from "./plant.ts"
-import { readRowsWith } from "./rows.ts"
-import { type Project, Simulated } from "./simulated-for-tests.ts"
-import { workPlants } from "./work-plants.ts"
+import type { Plant } from "../simulation/plant.ts"
+import { workPlants } from "../simulation/work-plants.ts"
 
 const agentsEvent = `select id from kb.graph_events where project_id = $1 and actor_type = 'agent' limit 1`
 /** Gives every agent that reacts another rule. */
@@ -23,8 +14,8 @@ const logEvent = (type: string) =>
   `delete from kb.context_events where (project_id, context_name, number) in
     (select project_id, context_name, number from kb.context_events where project_id = $1 and type = '${type}' limit 1)`
 
-/** At least one for each checker. */
-const plants: ReadonlyArray<Plant> = [
+/** At least one for each checker; each is tried on one simulation after another until it can spoil one. */
+export const plants: ReadonlyArray<Plant> = [
   ...workPlants,
   {
     checker: "eventPerChange",
@@ -352,39 +343,3 @@ const plants: ReadonlyArray<Plant> = [
     ]
   }
 ]
-
-/** Plants a fault and asks the checkers. */
-const complaintsAfter = ({ sql, testimony }: Plant, { id, owner, remains }: Project) =>
-  Effect.gen(function* () {
-    yield* owner.query("begin")
-    for (const statement of sql) yield* owner.query(statement, statement.includes("$1") ? [id] : [])
-    const acknowledged = { ...remains.acknowledged, ...testimony?.(remains) }
-    return check({ ...remains, ...(yield* readRowsWith(owner, id)), acknowledged })
-  }).pipe(Effect.ensuring(Effect.ignore(owner.query("rollback"))))
-
-layer(Simulated.layer, { excludeTestServices: true, timeout: 180_000 })("A checker", (it) => {
-  for (const plant of plants) {
-    it.effect(`${plant.checker} complains when ${plant.fault}`, () =>
-      Effect.gen(function* () {
-        for (const project of yield* Simulated) {
-          const complaints = yield* complaintsAfter(plant, project)
-          if (complaints.some(({ checker }) => checker === plant.checker)) return
-        }
-        expect.fail("no simulation left a row that could be spoiled, or its checker is blind")
-      })
-    )
-  }
-
-  it.effect("calm complains when a server logged an error and nothing was broken on purpose", () =>
-    Effect.gen(function* () {
-      const [project] = yield* Simulated
-      const complaints =
-        project && check({ ...project.remains, errors: ["deadlock detected"], hasBrokenLines: false })
-      expect(complaints).toEqual([{ checker: "calm", detail: "deadlock detected" }])
-    })
-  )
-
-  it("is shown to complain, each of them", () => {
-    expect(new Set([...plants.map((plant) => plant.checker), "calm"])).toEqual(new Set(checkerNames))
-  })
-})
