@@ -27,6 +27,25 @@ export const doorsOf =
     return text === "" ? null : JSON.parse(text)
   }
 
+/** How long the bench waits for what must come. */
+export const patienceMs = 300_000
+
+/** Looks again and again until what is seen satisfies, and answers it; fails with `what` when that takes too long. */
+export const until = async <A>(
+  look: () => Promise<A>,
+  satisfies: (seen: A) => boolean,
+  what: string,
+  everyMs = 25
+): Promise<A> => {
+  const deadline = nowMs() + patienceMs
+  for (;;) {
+    const seen = await look()
+    if (satisfies(seen)) return seen
+    if (nowMs() > deadline) throw new Error(`${what}; last seen: ${JSON.stringify(seen)}`)
+    await Bun.sleep(everyMs)
+  }
+}
+
 /** A project of the bench's own, by its path. */
 export const newProject = async (send: Send): Promise<{ readonly id: string; readonly path: string }> => {
   const { id } = await send("POST", "/api/projects", { name: "Bench" })

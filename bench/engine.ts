@@ -5,9 +5,9 @@
  * model is the scripted one without latency, so all time is the engine's, the
  * database's and that of a prompt which grows with each step.
  */
-import { newProject, nowMs } from "./doors.ts"
+import { newProject, until } from "./doors.ts"
 import { measureLastPrompt } from "./last-prompt.ts"
-import { type Bench, patienceMs } from "./measures.ts"
+import type { Bench } from "./measures.ts"
 import { following, knowing, workInMemory } from "./pure-loop.ts"
 
 const stepsOf = (count: number) => ({
@@ -73,23 +73,20 @@ interface Mark {
 /** Triggers a run, follows it to its end and answers how long each step took, by the times in its log, and what it took from the processor. */
 const runThrough = async ({ rows, send, server }: Bench, path: string, agentId: string) => {
   const { id } = await send("POST", `${path}/agents/${agentId}/trigger?wait=false`, {})
-  const deadline = nowMs() + patienceMs
   const marks: Array<Mark> = []
-  for (;;) {
+  const look = async () => {
     const [run] = await rows.ask((sql) =>
       sql.unsafe<{ status: string; steps: number }>(
         "select status, step_count as steps from kb.agent_runs where id = $1",
         [id]
       )
     )
-    const steps = run?.steps ?? 0
-    marks.push({ steps, ...(await server.cpuMs()) })
-    if (run?.status === "completed") break
-    if (run?.status !== "queued" && run?.status !== "running")
-      throw new Error(`The bench's run is ${run?.status}`)
-    if (nowMs() > deadline) throw new Error("The bench's run did not end")
-    await Bun.sleep(50)
+    marks.push({ steps: run?.steps ?? 0, ...(await server.cpuMs()) })
+    return run?.status
   }
+  const isOver = (status: string | undefined) => status !== "queued" && status !== "running"
+  const ended = await until(look, isOver, "The bench's run did not end", 50)
+  if (ended !== "completed") throw new Error(`The bench's run is ${ended}`)
   const times = await rows.ask((sql) =>
     sql.unsafe<{ ms: number; inputTokens: number }>(
       `select extract(epoch from created_at)::float8 * 1000 as ms, (payload->'usage'->>'inputTokens')::int as input_tokens
@@ -164,10 +161,10 @@ const measureWeight = async ({ report, rows, send, server, size }: Bench): Promi
   }
   // One run first, so that what is loaded once is not counted as a run's.
   await trigger()
-  while ((await atWork()) < 1) await Bun.sleep(20)
+  await until(atWork, (count) => count >= 1, "The first run is not at work")
   const none = await server.heapBytes()
   for (let n = 1; n < size.heldRuns; n++) await trigger()
-  while ((await atWork()) < size.heldRuns) await Bun.sleep(20)
+  await until(atWork, (count) => count >= size.heldRuns, `Not all of ${size.heldRuns} runs are at work`)
   const held = await server.heapBytes()
   for (let n = 0; n < size.queuedRuns; n++) await trigger()
   const queued = await server.heapBytes()
