@@ -28,7 +28,7 @@ it(
       expect(figures.filter(({ value }) => !(value >= 0))).toEqual([])
       expect(output.split("\n").filter((line) => line.startsWith("|"))).toHaveLength(figures.length + 2)
     }),
-  120_000
+  300_000
 )
 
 it("a part that does not exist is refused with the names of those that do", () =>

@@ -103,7 +103,7 @@ describe("kill -9 of the server at any moment", () => {
         yield* until(() => life.server.code() !== undefined)
         expect(life.server.code()).toBe(0)
       }),
-    180_000
+    300_000
   )
 
   it.live("says in one sentence that the default model cannot be asked, and starts nothing", () =>

@@ -107,7 +107,7 @@ describe("the first start", () => {
         yield* until(() => server.code() !== undefined)
         expect({ code: server.code(), error: server.error() }).toEqual({ code: 0, error: "" })
       }),
-    120_000
+    300_000
   )
 
   it.live(
@@ -124,6 +124,6 @@ describe("the first start", () => {
         expect(second.error()).toContain(folder)
         expect(readFileSync(join(folder, "token"), "utf8")).toBe(token)
       }),
-    120_000
+    300_000
   )
 })

@@ -91,7 +91,7 @@ describe("kill -9 while a foreign tool is at work", () => {
           }
         ])
       }),
-    90_000
+    300_000
   )
 
   it.live(
@@ -103,6 +103,6 @@ describe("kill -9 while a foreign tool is at work", () => {
         expect(ended).toMatchObject({ status: "completed", attempt: 2 })
         expect(calls).toMatchObject([{ tool: "shop__put", status: "completed", result: "Put a." }])
       }),
-    90_000
+    300_000
   )
 })

@@ -67,6 +67,6 @@ describe("kill -9 of the server while a file is imported", () => {
           objects.map((one) => one["id"]).toSorted()
         )
       }),
-    180_000
+    300_000
   )
 })

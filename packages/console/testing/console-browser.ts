@@ -102,7 +102,7 @@ const visit = async (
   const isPlain = !hasStoppedClock && Object.keys(contextOptions).length === 0
   const context = isPlain ? plain : await browser.newContext({ ...defaults, ...contextOptions })
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(30_000)
   const faults: Array<string> = []
   page.on("pageerror", (error) => faults.push(error.message))
   page.on("console", (message) => {

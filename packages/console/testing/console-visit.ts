@@ -62,7 +62,7 @@ const drawn = () =>
   })
 
 /** Watches until what is read is as expected. */
-export const eventually = <A>(read: () => Promise<A> | A) => expect.poll(read, { timeout: 10_000 })
+export const eventually = <A>(read: () => Promise<A> | A) => expect.poll(read, { timeout: 30_000 })
 
 /** The time of a stopped page goes on a little with every look, so that what is due at once happens. */
 const stopped = new WeakSet<Visit>()

@@ -64,7 +64,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(new Set(ends)).toContain("cancelled")
           expect(new Set(ends)).toContain("completed")
         }),
-      120_000
+      300_000
     )
   })
 })

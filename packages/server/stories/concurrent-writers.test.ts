@@ -104,7 +104,7 @@ layer(SharedServer.layer)((it) => {
           expect(yield* countOf(story, "graph_object_versions")).toBe(made.length)
           expect(yield* countOf(story, "agent_runs")).toBe(entries.length)
         }),
-      180_000
+      300_000
     )
   })
 })

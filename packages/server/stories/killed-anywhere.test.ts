@@ -51,6 +51,6 @@ describe("Crash: kill -9 at a point of every kind of a run of ten steps", () => 
           expect(figures.unknown).toBe(4)
         })
       ),
-    300_000
+    600_000
   )
 })

@@ -103,7 +103,7 @@ describe("A task that is handed over", () => {
           }
         })
       ),
-    120_000
+    300_000
   )
 
   it.live(

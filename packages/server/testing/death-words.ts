@@ -97,7 +97,7 @@ const expectDone = Effect.fnUntraced(function* (
   const ended = yield* eventually(
     story.get(`/runs/${run.id}`),
     ({ completedAt }) => completedAt !== null,
-    30_000
+    60_000
   )
   expect(ended).toMatchObject({ status: "completed", summary: `Done with ${round}.`, stepCount: 10 })
   const made = (yield* story.get(`/objects?type=Round${round}&limit=200`)).items

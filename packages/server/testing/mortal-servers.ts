@@ -66,7 +66,7 @@ export const prepareMortal = (
       eventually(
         Effect.sync(() => lines().find((line) => key in line)),
         (line) => line !== undefined,
-        30_000
+        60_000
       )
     const started = ({ loginLink, url }: Json): MortalServer => ({
       ...doorsAt(url, loginLink),
@@ -75,7 +75,7 @@ export const prepareMortal = (
         eventually(
           Effect.sync(() => state.hasEnded),
           (hasEnded) => hasEnded,
-          20_000
+          60_000
         )
       ),
       passed: () => lines().flatMap((line) => line.passed ?? [])

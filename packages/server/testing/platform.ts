@@ -154,7 +154,7 @@ export const newStory: Effect.Effect<Story, never, Scope.Scope> = Effect.gen(fun
 export const eventually = <A>(
   look: Effect.Effect<A>,
   satisfies: (seen: A) => boolean,
-  withinMs = 10_000
+  withinMs = 30_000
 ): Effect.Effect<A> =>
   look.pipe(
     Effect.flatMap((seen) => (satisfies(seen) ? Effect.succeed(seen) : Effect.fail(seen))),
