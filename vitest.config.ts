@@ -5,7 +5,28 @@
  * in one thread share their modules, which makes a run three times as fast, so
  * no test may leave anything behind in a module.
  */
+import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
+
+/** The tests' PostgreSQL has connections for so many files at once (`global-setup.ts`). */
+const mostWorkers = 8
+
+/** Files that take longest begin first, so that none of them is left at the end to work alone. */
+const longest = [
+  "simulation/simulation.test.ts",
+  "stories/killed-anywhere.test.ts",
+  "stories/cancel-races.test.ts",
+  "bench/bench.test.ts"
+]
+
+class LongestFirst extends BaseSequencer {
+  override sort(files: Array<TestSpecification>) {
+    const rank = ({ moduleId }: TestSpecification) =>
+      longest.findIndex((name) => moduleId.endsWith(`/${name}`)) >>> 0
+    return super.sort(files).then((sorted) => sorted.toSorted((one, other) => rank(one) - rank(other)))
+  }
+}
 
 export default defineConfig({
   test: {
@@ -13,10 +34,15 @@ export default defineConfig({
     exclude: ["**/node_modules/**", "**/dist/**"],
     pool: "threads",
     isolate: false,
+    // A story waits for PostgreSQL, for programs and for time about half as long as it works, so one
+    // worker more than there are cores keeps them all at work; vitest itself would take one less.
+    maxWorkers: Math.min(availableParallelism() + 1, mostWorkers),
+    sequence: { sequencer: LongestFirst },
     globalSetup: ["packages/server/testing/global-setup.ts"],
-    // Starting a server or a browser on a busy machine takes its time; a hang is still found.
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // For a hang alone: a story on a machine that does five other things takes a minute, and what it waits
+    // for has a bound of its own (`eventually`).
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     teardownTimeout: 60_000
   }
 })
