@@ -317,6 +317,8 @@ export const httpLimits = {
   bodyMaxBytes: 1_048_576,
   /** From the head of a request to the end of its body; a file that is imported may take longer. */
   bodyTimeoutMs: 60_000,
+  /** A connection that waits for its next request: longer than the minute for which clients and balancers keep theirs, so that it is theirs to close. */
+  keepAliveMs: 75_000,
   heartbeatIntervalMs: 4_000,
   /** A stream looks for rows that no wake-up told of. */
   streamPollIntervalMs: 1_000,

@@ -42,6 +42,18 @@ describe("a server whose doors are not hung yet", () => {
     })
   )
 
+  it.live(
+    "a connection may wait longer for its next request than the minute for which clients keep theirs",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* listening
+        server.on("request", (_, response) => response.end("open"))
+        const answer = yield* ask(portOf(server))
+        const [, seconds] = /timeout=(\d+)/.exec(answer.headers.get("keep-alive") ?? "") ?? []
+        assert.isAbove(Number(seconds), 60)
+      })
+  )
+
   it.live("a port that is only tried keeps nobody waiting", () =>
     Effect.gen(function* () {
       const server = yield* Effect.scoped(listening)

@@ -10,6 +10,7 @@ import { Unavailable } from "@tropism/api/problems"
 import { createServer, type Server } from "node:http"
 import { createServer as createSocket } from "node:net"
 import { Effect } from "effect"
+import { httpLimits } from "../limits.ts"
 
 const notYet = {
   type: "/problems/unavailable",
@@ -20,7 +21,7 @@ const notYet = {
 
 /** A server that answers 503 to whatever no one else listens for. Uploads may take as long as they need. */
 export const newServer = (): Server => {
-  const server = createServer({ requestTimeout: 0 })
+  const server = createServer({ requestTimeout: 0, keepAliveTimeout: httpLimits.keepAliveMs })
   return server.on("request", (request, response) => {
     if (server.listenerCount("request") > 1) return
     // Nobody will read the body; the connection ends so that the next request does not wait behind it.
