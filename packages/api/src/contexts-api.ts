@@ -44,12 +44,21 @@ export const ContextState = Schema.Struct({
   agentTurnStartedAtEventId: Schema.NullOr(Schema.String),
   isTurnDue: Schema.Boolean,
   isSessionOpen: Schema.Boolean,
-  /** Which models answer from here on, how long one request may take, and how much of the log a model is shown. */
+  /** Which models answer from here on, how long one request may take, how much of the log a model is shown, and its own tools. */
   config: Schema.Struct({
     primary: Schema.NullOr(Schema.Struct({ provider: Schema.String, name: Schema.String })),
     fallback: Schema.NullOr(Schema.Struct({ provider: Schema.String, name: Schema.String })),
     timeoutMs: Schema.NullOr(Schema.Int),
-    reducer: ReducerConfig
+    reducer: ReducerConfig,
+    /** The tools that the context defines, each with the tool that it stands for and what is given (S004-F02). */
+    tools: Schema.Array(
+      Schema.Struct({
+        name: Schema.String,
+        description: Schema.NullOr(Schema.String),
+        tool: Schema.String,
+        arguments: Schema.Record(Schema.String, Schema.Json)
+      })
+    )
   }),
   /** What a model made of messages that it is shown no more, where a reducer had them summed up. */
   summary: Schema.NullOr(Schema.String),

@@ -1,6 +1,7 @@
 /**
  * The tool calls of the last answer, as the reducer follows them: asked for, made, and with an outcome.
  */
+import { madeCall } from "./defined-tool.ts"
 import type { ToolCall } from "./message.ts"
 import { type Repetition, withCall } from "./repetition.ts"
 
@@ -26,7 +27,7 @@ export const startCall = <S extends CallState>(
     ...state,
     repetition: state.repetition.recent.some(({ id }) => id === callId)
       ? state.repetition
-      : withCall(state.repetition, call),
+      : withCall(state.repetition, madeCall(call)),
     waitingCalls: waitsFor === undefined ? state.waitingCalls : { ...state.waitingCalls, [callId]: waitsFor }
   }
 }

@@ -195,6 +195,8 @@ export class ToolCallStartedEvent extends Schema.Class<ToolCallStartedEvent>("To
   callId: Schema.String,
   tool: Schema.String,
   arguments: Schema.Json,
+  /** Where `tool` is a name that the context defines: the tool that was called, and with what (S004-F02). */
+  standsFor: Schema.optionalKey(Schema.Struct({ tool: Schema.String, arguments: Schema.Json })),
   /** Who brings the outcome, where it comes later: a run that was spawned, or a person who was asked. */
   waitsFor: Schema.optionalKey(Schema.Literals(["run", "person"]))
 }) {}

@@ -22,6 +22,7 @@ import { reduceConfig } from "./context-config.ts"
 import { startCall } from "./context-calls.ts"
 import { cutBefore, findOverflow, openWindow, reducerOf, type Window } from "./context-window.ts"
 import { beginStep, endLoop, withOutput } from "./context-flow.ts"
+import { withMeaning } from "./defined-tool.ts"
 import { filePartOf } from "./attachment.ts"
 import { behindTexts } from "./grown.ts"
 import type { Message, ToolCall } from "./message.ts"
@@ -284,7 +285,7 @@ const answer = (
   return {
     state: {
       ...state,
-      pendingCalls: calls,
+      pendingCalls: calls.map((call) => withMeaning(state.config.tools, call)),
       heldResults: {},
       unsaidCalls: calls.map(({ id }) => id),
       areCallsAbandoned: false,

@@ -8,6 +8,7 @@
 import { Option } from "effect"
 import type { ReducedContext } from "./context.ts"
 import type { SoftStopReason } from "./context-event.ts"
+import { madeCall } from "./defined-tool.ts"
 import { type FlowPlace, type FlowPlan, nextPlace } from "./flow.ts"
 import type { ToolCall } from "./message.ts"
 import { findLoopWarning, type LoopWarning, repetitionBounds, timesInARow } from "./repetition.ts"
@@ -160,7 +161,8 @@ const withCalls = (
   if (!call)
     return { type: "wait", for: Object.values(context.waitingCalls).includes("run") ? "run" : "person" }
   if (reason) return { type: "refuseTool", call, reason }
-  const times = mayRepeat(call.name) ? 1 : timesInARow(context.repetition, call)
+  const made = madeCall(call)
+  const times = mayRepeat(made.name) ? 1 : timesInARow(context.repetition, made)
   const isMade = context.repetition.recent.some(({ id }) => id === call.id)
   if (isMade || times < repetitionBounds.warnAt) return { type: "callTool", call }
   return times < repetitionBounds.failAt

@@ -14,6 +14,17 @@ export interface ToolCall {
   readonly arguments: Schema.Json
   /** Why what the model sent is not what a tool can be given, in a sentence for the model. */
   readonly fault?: string
+  /** Where the name is one that the context defines: what a call of it is a call of. */
+  readonly standsFor?: StandsFor
+}
+
+/** What a call of a defined tool is a call of. */
+export interface StandsFor {
+  readonly tool: string
+  /** The model's arguments with the given ones, which win. */
+  readonly arguments: Schema.Json
+  /** The names of those that were given. */
+  readonly given: ReadonlyArray<string>
 }
 
 export type Message =

@@ -32,12 +32,17 @@ export class Triggers extends Context.Service<
       input: Schema.Json | undefined,
       by: UserId
     ) => Effect.Effect<RunId, TriggerRefused, ProjectTransaction>
-    /** Keeps an event in a context; one that triggers has a run that will answer it, or is refused with nothing kept. */
-    readonly byEvent: (
+    /**
+     * Keeps an event in a context; one that triggers has a run that will answer it, or is refused with nothing kept.
+     *
+     * **Details** What must hold of the log for the event is `judged` in the same transaction, just before it is kept.
+     */
+    readonly byEvent: <E = never>(
       context: ContextHead,
       event: NewEvent,
-      by: UserId
-    ) => Effect.Effect<void, TriggerRefused, ProjectTransaction>
+      by: UserId,
+      judged?: Effect.Effect<void, E, ProjectTransaction>
+    ) => Effect.Effect<void, TriggerRefused | E, ProjectTransaction>
     /** Asks for the end of the turn that is open; false when none is, or when somebody has asked already. */
     readonly interrupt: (
       context: ContextHead,
@@ -91,13 +96,14 @@ export class Triggers extends Context.Service<
         return id
       })
 
-      const byEvent = Effect.fn("Triggers.byEvent")(function* (
+      const byEvent = Effect.fn("Triggers.byEvent")(function* <E>(
         context: ContextHead,
         event: NewEvent,
-        by: UserId
+        by: UserId,
+        judged: Effect.Effect<void, E, ProjectTransaction> = Effect.void
       ) {
         const agent = yield* agents.get(context.agentId)
-        const keep = contexts.append(context.name, [event])
+        const keep = Effect.andThen(judged, contexts.append(context.name, [event]))
         if (event.triggersAgentTurn !== true || agent?.enabled !== true) return yield* Effect.asVoid(keep)
         const admitted = yield* Effect.result(admission.places(agent.id))
         if (Result.isFailure(admitted) && admitted.failure.reason !== "pendingRuns")

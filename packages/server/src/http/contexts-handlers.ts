@@ -10,7 +10,7 @@ import { promptOf, type ReducedContext } from "@tropism/domain/context"
 import type { ContextName } from "@tropism/domain/context-event"
 import { promptTokens, reducerOf } from "@tropism/domain/context-window"
 import { findFault } from "@tropism/domain/json"
-import { Effect, Option } from "effect"
+import { Effect, Option, type Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
@@ -21,6 +21,7 @@ import { inProject, reading } from "./access.ts"
 import { addedEvent } from "./added-event.ts"
 import { checkModels } from "./model-checks.ts"
 import { liveLog, logPage } from "./context-log.ts"
+import { makeJudgedEvent } from "./judged-event.ts"
 import { invalid, orNotFound, triggerProblem } from "./refusals.ts"
 import { startAfter, wantsStream } from "./sse.ts"
 
@@ -47,7 +48,13 @@ const shownState = (name: ContextName, context: ReducedContext): ContextState =>
     primary: Option.getOrNull(context.config.primary),
     fallback: Option.getOrNull(context.config.fallback),
     timeoutMs: Option.getOrNull(context.config.timeoutMs),
-    reducer: reducerOf(context.config)
+    reducer: reducerOf(context.config),
+    tools: context.config.tools.map(({ arguments: given, description = null, name, tool }) => ({
+      name,
+      description,
+      tool,
+      arguments: given as Record<string, Schema.Json>
+    }))
   },
   summary: Option.getOrNull(context.summary),
   droppedMessages: context.droppedMessages,
@@ -138,9 +145,14 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
         const triggers = yield* Triggers
         const event = yield* addedEvent(params.projectId, payload)
         yield* checkModels(params.projectId, params.name, event)
+        const judged = yield* makeJudgedEvent
         yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.flatMap(knownContext(contexts.get(params.name)), (context) =>
-            Effect.catchTag(triggers.byEvent(context, event, userId), "TriggerRefused", triggerProblem)
+            Effect.catchTag(
+              triggers.byEvent(context, event, userId, judged(context, event)),
+              "TriggerRefused",
+              triggerProblem
+            )
           )
         )
       })

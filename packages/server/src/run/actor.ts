@@ -173,7 +173,7 @@ export class Actor extends Context.Service<
             readRecord: recordingsOf(run.projectId),
             ...(settings ? { settings } : {})
           })
-          const tools =
+          const connected =
             found?.tools ??
             (yield* Scope.provide(
               toolServers.connect(principal, step?.tools ?? definition.tools, {
@@ -182,6 +182,7 @@ export class Actor extends Context.Service<
               }),
               scope
             ))
+          const tools = connected.defining(settings?.tools ?? [])
           const equipment: Equipment = { settings, model, tools }
           known.set(name, equipment)
           return equipment

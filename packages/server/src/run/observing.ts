@@ -10,6 +10,7 @@
  * only figures are counted.
  */
 import { microsPerDollar } from "@tropism/domain/chain"
+import { madeCall } from "@tropism/domain/defined-tool"
 import type { ToolCall } from "@tropism/domain/message"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -182,9 +183,10 @@ export const makeObserving = Effect.gen(function* () {
   const toolCall = Effect.fnUntraced(function* <E>(
     run: ClaimedRun,
     { offered }: ConnectedTools,
-    call: ToolCall,
+    asked: ToolCall,
     making: Effect.Effect<Outcome, E>
   ) {
+    const call = madeCall(asked)
     const startMs = yield* Clock.currentTimeMillis
     const outcome = yield* making
     const endMs = yield* Clock.currentTimeMillis

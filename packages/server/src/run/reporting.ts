@@ -43,7 +43,7 @@ export const makeReporting = Effect.gen(function* () {
   /** The children among these runs whose parents may still wait for them. */
   const awaited = (ids: ReadonlyArray<RunId>) => sql<Child>`
     select child.id, agent.name as agent_name, child.status, child.pause_reason, child.summary, child.error_message, child.parent_run_id,
-      call.call_id, call.tool
+      call.call_id, coalesce(call.result ->> 'calledAs', call.tool) as tool
     from kb.agent_runs child
     join kb.agents agent on agent.id = child.agent_id
     join kb.tool_calls call on call.id = child.spawned_by

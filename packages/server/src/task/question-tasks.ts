@@ -82,7 +82,7 @@ export class QuestionTasks extends Context.Service<
       const select = (runId: RunId, which: ReturnType<typeof sql.and>) =>
         Effect.map(
           sql<Omit<AskedQuestion, "number"> & { readonly number: bigint }>`
-            select task.id, task.number, task.status, task.payload, task.resolved_by, call.call_id, call.tool
+            select task.id, task.number, task.status, task.payload, task.resolved_by, call.call_id, coalesce(call.result ->> 'calledAs', call.tool) as tool
             from kb.tasks task join kb.tool_calls call on call.id = task.tool_call_id
             where task.run_id = ${runId} and task.type = 'question' and ${which} order by task.id`,
           (rows) => rows.map((row): AskedQuestion => ({ ...row, number: Number(row.number) }))

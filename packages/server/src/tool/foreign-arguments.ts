@@ -9,7 +9,6 @@
  */
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker"
 import { findFault, isJsonObject, type JsonFault, pointerStep } from "@tropism/domain/json"
-import type { PinnedTool } from "@tropism/domain/mcp-server"
 import { Result, type Schema } from "effect"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { foreignLimits } from "../limits.ts"
@@ -40,16 +39,14 @@ const identities: ReadonlySet<string> = new Set([
 
 /** The first thing that is wrong with a call's arguments. */
 export const findArgumentsFault = (
-  { inputSchema }: Pick<PinnedTool, "inputSchema">,
+  { inputSchema }: { readonly inputSchema: Readonly<Record<string, unknown>> },
   args: Schema.Json
 ): ChangeRefused | undefined => {
   if (!isJsonObject(args)) return refused("invalid", "The arguments of a tool must be one JSON object")
   const fault = findFault(args)
   if (fault) return refused("invalid", fault.message, fault.pointer)
   const known = isJsonObject(inputSchema["properties"]) ? inputSchema["properties"] : {}
-  const identity = Object.keys(args).find(
-    (name) => !Object.hasOwn(known, name) && identities.has(name.toLowerCase().replace(/[_-]/g, ""))
-  )
+  const identity = Object.keys(args).find((name) => !Object.hasOwn(known, name) && isIdentity(name))
   if (identity !== undefined)
     return refused(
       "invalid",
@@ -67,9 +64,12 @@ export const findArgumentsFault = (
   return refused("invalid", unfit(faults, inputSchema), faults[0]?.pointer)
 }
 
+/** Whether an argument's name says who is calling. */
+export const isIdentity = (name: string): boolean => identities.has(name.toLowerCase().replace(/[_-]/g, ""))
+
 /** Every place that does not fit; of arguments that take long to go through, the one that was found first. */
 const faultsOf = (
-  schema: PinnedTool["inputSchema"],
+  schema: Readonly<Record<string, unknown>>,
   args: Schema.Json,
   first: string
 ): ReadonlyArray<JsonFault> => {

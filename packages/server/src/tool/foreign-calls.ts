@@ -8,9 +8,9 @@
  * makes the call again only where the tool may be called twice; otherwise its
  * outcome is unknown, and says so. Both records carry the attempt's token.
  */
+import type { MadeCall } from "@tropism/domain/defined-tool"
 import type { McpServerId } from "@tropism/domain/ids"
 import { isAllowedTool, mayCallAgain, type PinnedTool } from "@tropism/domain/mcp-server"
-import type { ToolCall } from "@tropism/domain/message"
 import { Context, Effect, Exit, Layer, Option, type Schema } from "effect"
 import type { LogEnd } from "../agent/appending.ts"
 import { CrashPoint } from "../crash-point.ts"
@@ -34,12 +34,12 @@ export interface ForeignTool {
 export class ForeignCalls extends Context.Service<
   ForeignCalls,
   {
-    /** Makes a call, or answers why it is not made; without a tool the sentence says what is wrong with the name. */
+    /** Makes a call, or answers why it is not made; in place of a tool stands why there is none to call. */
     readonly call: (
       principal: RunPrincipal,
-      call: ToolCall,
+      call: MadeCall,
       end: LogEnd,
-      wanted: ForeignTool | string
+      wanted: ForeignTool | ChangeRefused
     ) => Effect.Effect<Outcome, AttemptLost>
   }
 >()("@tropism/server/tool/ForeignCalls") {
@@ -52,7 +52,7 @@ export class ForeignCalls extends Context.Service<
       /** The two records of a call and the work between them. */
       const through = Effect.fnUntraced(function* (
         principal: RunPrincipal,
-        call: ToolCall,
+        call: MadeCall,
         end: LogEnd,
         { server, tool, wasBegun }: Cleared
       ) {
@@ -75,11 +75,11 @@ export class ForeignCalls extends Context.Service<
 
       const call = Effect.fn("ForeignCalls.call")(function* (
         principal: RunPrincipal,
-        call: ToolCall,
+        call: MadeCall,
         end: LogEnd,
-        wanted: ForeignTool | string
+        wanted: ForeignTool | ChangeRefused
       ) {
-        const serverId: McpServerId | undefined = typeof wanted === "string" ? undefined : wanted.server.id
+        const serverId: McpServerId | undefined = "_tag" in wanted ? undefined : wanted.server.id
         const { authority, earlier, server } = yield* look(principal, call, serverId)
         if (earlier && earlier.status !== "started")
           return { status: earlier.status, result: earlier.result, appended: [] }
@@ -96,7 +96,7 @@ export class ForeignCalls extends Context.Service<
           ? through(principal, call, end, { ...cleared, wasBegun })
           : settle(principal, call, refusalOf(cleared), { end, wasBegun })
         if (outcome.status === "refused")
-          yield* typeof wanted === "string"
+          yield* "_tag" in wanted
             ? logUnknownTool(principal, call)
             : logRefusal(principal, call, "A call of a foreign tool was refused", outcome.result)
         return outcome
@@ -116,12 +116,12 @@ interface Cleared {
 
 /** The gate: everything that can be said against a call before anybody is asked. */
 const clear = (
-  call: ToolCall,
-  wanted: ForeignTool | string,
+  call: MadeCall,
+  wanted: ForeignTool | ChangeRefused,
   server: KeptServer | undefined,
   authority: Authority | undefined
 ): Omit<Cleared, "wasBegun"> | ChangeRefused => {
-  if (typeof wanted === "string") return refused("notPermitted", wanted)
+  if ("_tag" in wanted) return wanted
   const { name } = wanted.server.config
   if (!server?.config.enabled)
     return refused("notPermitted", `The MCP server ${name} was removed or disabled`)

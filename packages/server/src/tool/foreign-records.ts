@@ -7,14 +7,15 @@
  * writes, and in each the row and the event of the log go together.
  */
 import type { McpServerId, ToolCallId } from "@tropism/domain/ids"
-import { eventNumber, type LoggedEvent, type NewEvent } from "@tropism/domain/context-event"
-import type { ToolCall } from "@tropism/domain/message"
+import { eventNumber, type LoggedEvent } from "@tropism/domain/context-event"
+import type { MadeCall } from "@tropism/domain/defined-tool"
 import { Effect, type Schema } from "effect"
 import type { LogEnd } from "../agent/appending.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { Authorities } from "../graph/authority.ts"
 import { Ids } from "../ids.ts"
+import { endedEvent, startedEvent } from "./call-events.ts"
 import { makeLogAppend } from "./log-append.ts"
 import { McpServers } from "./mcp-servers.ts"
 import { type AttemptLost, RunGuard, type RunPrincipal } from "./principal.ts"
@@ -53,7 +54,7 @@ export const makeForeignRecords = Effect.gen(function* () {
     database.inProject(principal.projectId, Effect.andThen(guard.hold(principal), effect))
 
   /** What is known of a call, of its server and of its agent at this moment. */
-  const look = (principal: RunPrincipal, call: ToolCall, serverId: McpServerId | undefined) =>
+  const look = (principal: RunPrincipal, call: MadeCall, serverId: McpServerId | undefined) =>
     held(
       principal,
       Effect.gen(function* () {
@@ -66,7 +67,7 @@ export const makeForeignRecords = Effect.gen(function* () {
 
   const keep = Effect.fnUntraced(function* (
     principal: RunPrincipal,
-    call: ToolCall,
+    call: MadeCall,
     status: CallStatus,
     result: Schema.Json,
     decision: "execute" | "refuse" | null
@@ -91,7 +92,7 @@ export const makeForeignRecords = Effect.gen(function* () {
   })
 
   /** Records that a call has begun; answers where the log ends then. */
-  const begin = (principal: RunPrincipal, call: ToolCall, end: LogEnd, isReadOnly: boolean) =>
+  const begin = (principal: RunPrincipal, call: MadeCall, end: LogEnd, isReadOnly: boolean) =>
     held(
       principal,
       Effect.gen(function* () {
@@ -105,7 +106,7 @@ export const makeForeignRecords = Effect.gen(function* () {
   /** Records what a call came to. */
   const settle = (
     principal: RunPrincipal,
-    call: ToolCall,
+    call: MadeCall,
     { result, status }: Settled,
     { appended = [], end, wasBegun }: Before
   ): Effect.Effect<Outcome, AttemptLost> =>
@@ -123,22 +124,6 @@ export const makeForeignRecords = Effect.gen(function* () {
 
   return { look, begin, settle }
 })
-
-const startedEvent = ({ arguments: args, id: callId, name: tool }: ToolCall): NewEvent => ({
-  type: "ToolCallStartedEvent",
-  callId,
-  tool,
-  arguments: args
-})
-
-const endedEvent = (
-  { id: callId, name: tool }: ToolCall,
-  status: CallStatus,
-  result: Schema.Json
-): NewEvent =>
-  status === "completed"
-    ? { type: "ToolCallCompletedEvent", callId, tool, result }
-    : { type: "ToolCallFailedEvent", callId, tool, error: result }
 
 /** The log's end behind what was appended; a turn neither begins nor ends in a call. */
 const endAfter = (end: LogEnd, appended: ReadonlyArray<LoggedEvent>): LogEnd => {

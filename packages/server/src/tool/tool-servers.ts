@@ -10,8 +10,12 @@
  */
 import { Client } from "@modelcontextprotocol/client"
 import { InMemoryTransport, Server } from "@modelcontextprotocol/server"
+import type { DefinedTool } from "@tropism/domain/context-config"
+import { madeCall, type MadeCall } from "@tropism/domain/defined-tool"
+import type { ProjectId } from "@tropism/domain/ids"
 import type { ToolCall } from "@tropism/domain/message"
 import { exitLoopTool } from "@tropism/domain/flow"
+import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { allows } from "@tropism/domain/tool-pattern"
 import { Context, Effect, Exit, Layer, type Schema, Scope } from "effect"
 import type { LogEnd } from "../agent/appending.ts"
@@ -23,6 +27,7 @@ import {
   isBuiltInTool,
   toolsOf
 } from "./built-in-tools.ts"
+import { findMisuse, withDefined } from "./defined-tools.ts"
 import { ForeignCalls } from "./foreign-calls.ts"
 import { ForeignOffers, isForeignName } from "./foreign-offers.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
@@ -34,6 +39,8 @@ export interface ConnectedTools {
   readonly offered: ReadonlyArray<OfferedTool>
   /** Makes a call, or answers one of a tool that is not offered with what is. */
   readonly call: (call: ToolCall, end: LogEnd) => Effect.Effect<Outcome, AttemptLost>
+  /** The same tools with those that a context defines. */
+  readonly defining: (defined: ReadonlyArray<DefinedTool>) => ConnectedTools
 }
 
 /** What decides about the tools of the `run` server beside an agent's patterns. */
@@ -47,6 +54,12 @@ export interface ToolTerms {
 export class ToolServers extends Context.Service<
   ToolServers,
   {
+    /** The tools that an agent's patterns stand for now, and those that its runs bring along. */
+    readonly offered: (
+      projectId: ProjectId,
+      patterns: ReadonlyArray<string>,
+      terms: ToolTerms
+    ) => Effect.Effect<ReadonlyArray<OfferedTool>>
     /** Connects a principal to the tools that its agent's patterns name, and to those that its run brings along. */
     readonly connect: (
       principal: RunPrincipal,
@@ -100,25 +113,38 @@ export class ToolServers extends Context.Service<
         return offered
       }
 
+      /** What is offered, and where the foreign part of it comes from. */
+      const lookUp = Effect.fnUntraced(function* (
+        projectId: ProjectId,
+        patterns: ReadonlyArray<string>,
+        terms: ToolTerms
+      ) {
+        const foreign = yield* foreignOffers.of(projectId, patterns)
+        const builtIn = offeredTo(patterns, terms)
+        return {
+          foreign,
+          offered: foreign.offered.length === 0 ? builtIn : [...builtIn, ...foreign.offered]
+        }
+      })
+
       const connect = Effect.fn("ToolServers.connect")(function* (
         principal: RunPrincipal,
         patterns: ReadonlyArray<string>,
         terms: ToolTerms
       ) {
-        const ends = new Map<string, LogEnd>()
+        const underWay = new Map<string, { readonly call: MadeCall; readonly end: LogEnd }>()
         const outcomes = new Map<string, Exit.Exit<Outcome, AttemptLost>>()
         const run = Effect.runPromiseExitWith(yield* Effect.context<never>())
         const scope = yield* Effect.scope
-        const foreign = yield* foreignOffers.of(principal.projectId, patterns)
-        const builtIn = offeredTo(patterns, terms)
-        const offered = foreign.offered.length === 0 ? builtIn : [...builtIn, ...foreign.offered]
-        const handle: Handler = (name, args, callId) =>
-          run(toolbox.call(principal, { id: callId, name, arguments: args }, ends.get(callId))).then(
-            (exit) => {
-              outcomes.set(callId, exit)
-              return exit
-            }
-          )
+        const { foreign, offered } = yield* lookUp(principal.projectId, patterns, terms)
+        const handle: Handler = (name, args, callId) => {
+          const { call, end } = underWay.get(callId) ?? {}
+          const made = { ...call, id: callId, name, arguments: args }
+          return run(toolbox.call(principal, made, end)).then((exit) => {
+            outcomes.set(callId, exit)
+            return exit
+          })
+        }
         // Many runs call no tool: the first call of a server connects.
         const connections = new Map<BuiltInServer, Effect.Effect<Client>>()
         for (const { name } of listings)
@@ -130,9 +156,9 @@ export class ToolServers extends Context.Service<
           return connection ?? Effect.die(new Error(`No server has the tool ${tool}`))
         }
 
-        const throughClient = (call: ToolCall, end: LogEnd): Effect.Effect<Outcome, AttemptLost> =>
+        const throughClient = (call: MadeCall, end: LogEnd): Effect.Effect<Outcome, AttemptLost> =>
           Effect.suspend(() => {
-            ends.set(call.id, end)
+            underWay.set(call.id, { call, end })
             const request = {
               name: call.name,
               arguments: call.arguments as Record<string, unknown>,
@@ -148,38 +174,62 @@ export class ToolServers extends Context.Service<
               (answered): Effect.Effect<Outcome, AttemptLost> => {
                 const exit = outcomes.get(call.id)
                 outcomes.delete(call.id)
-                ends.delete(call.id)
+                underWay.delete(call.id)
                 return exit ?? (Exit.isFailure(answered) ? Effect.failCause(answered.cause) : noRecord)
               }
             )
           })
 
-        const call = (wanted: ToolCall, end: LogEnd): Effect.Effect<Outcome, AttemptLost> => {
-          if (isForeignName(wanted.name)) {
-            const tool = foreign.find(wanted.name) ?? noTool(wanted.name, offered)
-            const fault = typeof tool === "string" ? undefined : wanted.fault
-            if (fault !== undefined) return toolbox.refuse(principal, wanted, unreadable(fault), "invalid")
-            return foreignCalls.call(principal, wanted, end, tool)
-          }
-          if (!builtIn.some((tool) => tool.name === wanted.name))
-            return toolbox.refuse(principal, wanted, noTool(wanted.name, offered))
-          const fault = argumentsFaultOf(wanted)
-          if (fault !== undefined) return toolbox.refuse(principal, wanted, unreadable(fault), "invalid")
-          return throughClient(wanted, end)
+        const call = (wanted: ToolCall, end: LogEnd, shown: ReadonlyArray<OfferedTool>) => {
+          const made = madeCall(wanted)
+          const tool = offered.find(({ name }) => name === made.name)
+          const fault = tool && faultOf(wanted, tool)
+          // A foreign tool that is not shown any more may have a call that was begun: its record is asked first.
+          if (isForeignName(made.name))
+            return foreignCalls.call(
+              principal,
+              made,
+              end,
+              fault ?? foreign.find(made.name) ?? notOffered(wanted, shown)
+            )
+          const refusal = tool ? fault : notOffered(wanted, shown)
+          return refusal ? toolbox.refuse(principal, made, refusal) : throughClient(made, end)
         }
-        return { offered, call: (wanted: ToolCall, end: LogEnd) => Effect.uninterruptible(call(wanted, end)) }
+        const defining = (defined: ReadonlyArray<DefinedTool>): ConnectedTools => {
+          const shown = withDefined(offered, defined)
+          return {
+            offered: shown,
+            call: (wanted, end) => Effect.uninterruptible(call(wanted, end, shown)),
+            defining
+          }
+        }
+        return defining([])
       })
 
-      return ToolServers.of({ connect })
+      return ToolServers.of({
+        connect,
+        offered: (projectId, patterns, terms) =>
+          Effect.map(lookUp(projectId, patterns, terms), ({ offered }) => offered)
+      })
     })
   )
 }
 
-/** Why a call's arguments are not one JSON object. */
-const argumentsFaultOf = ({ arguments: args, fault }: ToolCall): string | undefined => {
-  if (fault !== undefined) return fault
+/** Nothing of this name is offered, or not what it stands for. */
+const notOffered = ({ name, standsFor }: ToolCall, offered: ReadonlyArray<OfferedTool>): ChangeRefused => {
+  const words = noTool(standsFor?.tool ?? name, offered)
+  return refused(
+    "notPermitted",
+    standsFor === undefined ? words : `${name} stands for ${standsFor.tool}. ${words}`
+  )
+}
+
+/** Why the arguments of a call cannot be used, as far as that shows before it is made. */
+const faultOf = (call: ToolCall, tool: OfferedTool): ChangeRefused | undefined => {
+  const { arguments: args, fault, standsFor } = call
   const isObject = typeof args === "object" && args !== null && !Array.isArray(args)
-  return isObject ? undefined : "The arguments of a tool must be one JSON object"
+  if (fault === undefined && isObject) return standsFor && findMisuse(call, standsFor, tool)
+  return refused("invalid", unreadable(fault ?? "The arguments of a tool must be one JSON object"))
 }
 
 /** Where our own client says which call of the model this is; no server reads it from anybody else. */

@@ -10,10 +10,10 @@
  * failure here.
  */
 import type { LoggedEvent, NewEvent } from "@tropism/domain/context-event"
-import { findFault } from "@tropism/domain/json"
+import { findFault, isJsonObject } from "@tropism/domain/json"
 import { schemaFaults } from "@tropism/domain/schema-faults"
 import type { ToolCallId } from "@tropism/domain/ids"
-import type { ToolCall } from "@tropism/domain/message"
+import type { MadeCall } from "@tropism/domain/defined-tool"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { LogEnd } from "../agent/appending.ts"
 import { CrashPoint } from "../crash-point.ts"
@@ -21,6 +21,7 @@ import { Database, type ProjectTransaction } from "../database/database.ts"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { Ids } from "../ids.ts"
 import type { BuiltInToolName } from "./built-in-tools.ts"
+import { endedEvent, startedEvent } from "./call-events.ts"
 import { GraphEffects } from "./graph-effects.ts"
 import * as Args from "./graph-tools.ts"
 import { makeLogAppend } from "./log-append.ts"
@@ -45,15 +46,14 @@ export class Toolbox extends Context.Service<
     /** Makes a call of a built-in tool, once; `end` is where the caller last saw its log end. */
     readonly call: (
       principal: RunPrincipal,
-      call: ToolCall,
+      call: MadeCall,
       end?: LogEnd
     ) => Effect.Effect<Outcome, AttemptLost>
     /** Answers a call of a tool that is not offered, or whose arguments cannot be used, on record, without making it. */
     readonly refuse: (
       principal: RunPrincipal,
-      call: ToolCall,
-      sentence: string,
-      reason?: "notPermitted" | "invalid"
+      call: MadeCall,
+      refusal: ChangeRefused
     ) => Effect.Effect<Outcome, AttemptLost>
   }
 >()("@tropism/server/tool/Toolbox") {
@@ -70,7 +70,7 @@ export class Toolbox extends Context.Service<
       const ids = yield* Ids
 
       /** Reads the arguments and does what the tool does. */
-      const perform = (principal: RunPrincipal, call: ToolCall, id: ToolCallId) =>
+      const perform = (principal: RunPrincipal, call: MadeCall, id: ToolCallId) =>
         Effect.gen(function* () {
           const fault = findFault(call.arguments)
           if (fault) return yield* refused("invalid", fault.message, fault.pointer)
@@ -147,7 +147,7 @@ export class Toolbox extends Context.Service<
       /** The transaction that every call goes through. */
       const recorded = (
         principal: RunPrincipal,
-        call: ToolCall,
+        call: MadeCall,
         effect: (id: ToolCallId) => Effect.Effect<ToolEffect, ChangeRefused, ProjectTransaction>,
         end?: LogEnd
       ) =>
@@ -177,7 +177,7 @@ export class Toolbox extends Context.Service<
             arguments: call.arguments,
             status,
             decision,
-            result,
+            result: waitsFor === undefined ? result : heldResult(result, call),
             reads
           })
           const [, appended] = yield* database.together(
@@ -204,11 +204,11 @@ export class Toolbox extends Context.Service<
               ),
             end
           ),
-        refuse: (principal, call, sentence, reason = "notPermitted") =>
+        refuse: (principal, call, refusal) =>
           recorded(principal, call, () =>
             Effect.andThen(
-              reason === "notPermitted" ? logUnknownTool(principal, call) : Effect.void,
-              Effect.fail(refused(reason, sentence))
+              isDenied(refusal) ? logUnknownTool(principal, call) : Effect.void,
+              Effect.fail(refusal)
             )
           )
       })
@@ -248,18 +248,13 @@ const refusedEffect = { reads: [], waitsFor: undefined }
 const answered = (result: Schema.Json): ToolEffect => ({ result, decision: null, reads: [] })
 
 const eventsOf = (
-  call: ToolCall,
+  call: MadeCall,
   status: CallStatus,
   result: Schema.Json,
   waitsFor: ToolEffect["waitsFor"]
-): ReadonlyArray<NewEvent> => {
-  const { arguments: args, id: callId, name: tool } = call
-  const started: NewEvent = { type: "ToolCallStartedEvent", callId, tool, arguments: args }
-  if (waitsFor) return [{ ...started, waitsFor }]
-  return [
-    started,
-    status === "completed"
-      ? { type: "ToolCallCompletedEvent", callId, tool, result }
-      : { type: "ToolCallFailedEvent", callId, tool, error: result }
-  ]
-}
+): ReadonlyArray<NewEvent> =>
+  waitsFor ? [startedEvent(call, waitsFor)] : [startedEvent(call), endedEvent(call, status, result)]
+
+/** What is kept of a call whose outcome somebody else brings, for whoever brings it. */
+const heldResult = (result: Schema.Json, { calledAs }: MadeCall): Schema.Json =>
+  calledAs === undefined || !isJsonObject(result) ? result : { ...result, calledAs: calledAs.name }

@@ -9,6 +9,7 @@
  * says so.
  */
 import type { NewEvent } from "@tropism/domain/context-event"
+import { madeCall } from "@tropism/domain/defined-tool"
 import type { RunId } from "@tropism/domain/ids"
 import type { ToolCall } from "@tropism/domain/message"
 import { Effect } from "effect"
@@ -28,15 +29,17 @@ export const makeUnmadeCalls = Effect.gen(function* () {
     events: ReadonlyArray<NewEvent>
   ): Effect.fn.Return<ReadonlyArray<Statement.Fragment>> {
     const answers = events.filter((event): event is FailedCall => event.type === "ToolCallFailedEvent")
-    const calls = yield* Effect.forEach(answers, ({ callId, error, tool }) =>
-      Effect.map(ids.next, (id) => ({
+    const calls = yield* Effect.forEach(answers, ({ callId, error, tool }) => {
+      const asked = pending.find((call) => call.id === callId)
+      const made = asked ? madeCall(asked) : { name: tool, arguments: {} }
+      return Effect.map(ids.next, (id) => ({
         id,
         call: callId,
-        tool,
-        arguments: pending.find((call) => call.id === callId)?.arguments ?? {},
+        tool: made.name,
+        arguments: made.arguments,
         result: error
       }))
-    )
+    })
     if (calls.length === 0) return []
     return [
       sql`recorded as (

@@ -8,18 +8,26 @@ import { Predicate, type Schema } from "effect"
 import { cutJson } from "@tropism/domain/json-cut"
 import { toolLimits } from "../limits.ts"
 
+type Named = ReadonlyArray<{ readonly name: string }>
+
 /** It called a tool that it does not have: the nearest one, and all there are. */
-export const noTool = (name: string, offered: ReadonlyArray<{ readonly name: string }>): string => {
+export const noTool = (name: string, offered: Named): string =>
+  [`There is no tool ${name} for you.`, ...choices(name, offered, "You have")].join(" ")
+
+/** The same, for a person who named a tool that an agent does not have. */
+export const noToolOf = (agentName: string, name: string, offered: Named): string =>
+  [`The agent ${agentName} has no tool ${name}.`, ...choices(name, offered, "It has")].join(" ")
+
+const choices = (name: string, offered: Named, has: string) => {
   const names = offered.map((tool) => tool.name)
   const nearest = nearestOf(name, names)
   const shown = names.slice(0, toolLimits.listedTools).join(", ")
   const rest =
     names.length > toolLimits.listedTools ? `, and ${names.length - toolLimits.listedTools} more` : ""
   return [
-    `There is no tool ${name} for you.`,
     ...(nearest === undefined ? [] : [`Did you mean ${nearest}?`]),
-    names.length === 0 ? "You have no tools." : `You have: ${shown}${rest}.`
-  ].join(" ")
+    names.length === 0 ? `${has} no tools.` : `${has}: ${shown}${rest}.`
+  ]
 }
 
 /** Its arguments were nothing that a tool can be given. */

@@ -1,0 +1,50 @@
+/**
+ * What must hold for an event that sets how an agent works in a context.
+ *
+ * Flow: **http** → dispatch → run → tool → task
+ *
+ * Judged in the transaction that keeps the event, with the log held, so that two
+ * that are sent at once are judged one after the other.
+ */
+import type { InvalidInput } from "@tropism/api/problems"
+import type { NewEvent } from "@tropism/domain/context-event"
+import { Effect } from "effect"
+import { Agents } from "../agent/agents.ts"
+import { type ContextHead, Contexts } from "../agent/contexts.ts"
+import { ProjectTransaction } from "../database/database.ts"
+import { findToolDefinitionFault } from "../tool/tool-definitions.ts"
+import { ToolServers } from "../tool/tool-servers.ts"
+import { invalid } from "./refusals.ts"
+
+type NewTool = Extract<NewEvent, { readonly type: "DefineToolEvent" }>
+
+/** Answers when nothing speaks against the event. */
+export const makeJudgedEvent = Effect.gen(function* () {
+  const agents = yield* Agents
+  const contexts = yield* Contexts
+  const toolServers = yield* ToolServers
+
+  const judgeTool = Effect.fnUntraced(function* (
+    { agentId, name: contextName }: ContextHead,
+    { arguments: given = {}, name, tool }: NewTool
+  ) {
+    if (tool === null) return
+    const { projectId } = yield* ProjectTransaction
+    yield* contexts.lock(contextName)
+    const { config } = yield* contexts.load(contextName)
+    const agent = yield* agents.get(agentId)
+    const terms = { isLoop: false, maySpawn: (agent?.subAgents ?? []).length > 0 }
+    const fault = findToolDefinitionFault(
+      { name, tool, arguments: given },
+      {
+        agentName: agent?.name ?? "of this context",
+        defined: config.tools,
+        offered: yield* toolServers.offered(projectId, agent?.tools ?? [], terms)
+      }
+    )
+    if (fault) return yield* invalid(fault.pointer, fault.message)
+  })
+
+  return (context: ContextHead, event: NewEvent): Effect.Effect<void, InvalidInput, ProjectTransaction> =>
+    event.type === "DefineToolEvent" ? judgeTool(context, event) : Effect.void
+})

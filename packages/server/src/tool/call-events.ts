@@ -1,0 +1,36 @@
+/**
+ * What the log says of a call: that it was made, and what it came to.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ *
+ * The log names what the model called, so that the model reads its own words
+ * again; where that is a name which the context defines, the event says beside
+ * it which tool was called. The records of calls name the tool itself.
+ */
+import type { NewEvent } from "@tropism/domain/context-event"
+import type { MadeCall } from "@tropism/domain/defined-tool"
+import type { Schema } from "effect"
+import type { CallStatus } from "./tool-calls.ts"
+
+export const startedEvent = (
+  { arguments: args, calledAs, id: callId, name }: MadeCall,
+  waitsFor?: "run" | "person"
+): NewEvent => ({
+  type: "ToolCallStartedEvent",
+  callId,
+  ...(calledAs === undefined
+    ? { tool: name, arguments: args }
+    : { tool: calledAs.name, arguments: calledAs.arguments, standsFor: { tool: name, arguments: args } }),
+  ...(waitsFor === undefined ? {} : { waitsFor })
+})
+
+export const endedEvent = (
+  { calledAs, id: callId, name }: MadeCall,
+  status: CallStatus,
+  result: Schema.Json
+): NewEvent => {
+  const tool = calledAs?.name ?? name
+  return status === "completed"
+    ? { type: "ToolCallCompletedEvent", callId, tool, result }
+    : { type: "ToolCallFailedEvent", callId, tool, error: result }
+}

@@ -1,0 +1,93 @@
+/**
+ * Refuses the definition of a tool that could never be called, or that would take somebody's name.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ *
+ * Judged when it is sent, against what the agent may use then. What becomes of
+ * the agent later is judged with each call.
+ */
+import type { DefinedTool } from "@tropism/domain/context-config"
+import { definedToolBounds, isOwnToolName } from "@tropism/domain/defined-tool"
+import { exitLoopTool } from "@tropism/domain/flow"
+import { isJsonObject, type JsonFault, pointerStep } from "@tropism/domain/json"
+import type { OfferedTool } from "../model/model-request.ts"
+import { findArgumentsFault, isIdentity } from "./foreign-arguments.ts"
+import { noToolOf } from "./wrong-calls.ts"
+
+/** Against what a definition is judged. */
+export interface ToolSurroundings {
+  readonly agentName: string
+  /** The tools of the agent. */
+  readonly offered: ReadonlyArray<OfferedTool>
+  /** The tools that the context has defined already. */
+  readonly defined: ReadonlyArray<DefinedTool>
+}
+
+/** The first thing that is wrong with a new tool. */
+export const findToolDefinitionFault = (
+  { arguments: given, name, tool }: DefinedTool,
+  { agentName, defined, offered }: ToolSurroundings
+): JsonFault | undefined => {
+  if (isOwnToolName(name))
+    return {
+      pointer: "/name",
+      message: `${name} is the name of a tool, or of a foreign server's: choose another`
+    }
+  const chained = tool === name ? undefined : defined.find((each) => each.name === tool)
+  if (chained)
+    return {
+      pointer: "/tool",
+      message: `${tool} is defined in this context itself: name ${chained.tool} here`
+    }
+  if (tool === exitLoopTool)
+    return { pointer: "/tool", message: `${exitLoopTool} comes with a loop and goes by its own name alone` }
+  const original = offered.find((each) => each.name === tool)
+  if (!original) return { pointer: "/tool", message: noToolOf(agentName, tool, offered) }
+  const fault = findGivenFault(given, original)
+  if (fault) return { pointer: `/arguments${fault.pointer}`, message: fault.message }
+  const { perContext } = definedToolBounds
+  return defined.filter((each) => each.name !== name).length < perContext
+    ? undefined
+    : {
+        pointer: "/name",
+        message: `The context has ${perContext} defined tools, as many as it may have: take one back with tool null`
+      }
+}
+
+/** The first given argument that the tool does not take. */
+const findGivenFault = (
+  given: DefinedTool["arguments"],
+  { inputSchema, name: tool }: OfferedTool
+): JsonFault | undefined => {
+  const size = Buffer.byteLength(JSON.stringify(given), "utf8")
+  const { argumentsMaxBytes } = definedToolBounds
+  if (size > argumentsMaxBytes)
+    return {
+      pointer: "",
+      message: `The arguments have ${size} bytes; at most ${argumentsMaxBytes} can be given`
+    }
+  const names = Object.keys(given)
+  const identity = names.find(isIdentity)
+  if (identity !== undefined)
+    return {
+      pointer: pointerStep(identity),
+      message: `Nobody says who is calling in an argument: leave ${identity} out`
+    }
+  const known = isJsonObject(inputSchema["properties"]) ? inputSchema["properties"] : {}
+  const unknown = names.find((name) => !Object.hasOwn(known, name))
+  if (unknown !== undefined)
+    return {
+      pointer: pointerStep(unknown),
+      message: `${tool} has no argument ${unknown}; it has ${Object.keys(known).join(", ")}`
+    }
+  const properties = Object.fromEntries(names.map((name) => [name, known[name]]))
+  const { $defs, definitions } = inputSchema
+  const part = {
+    type: "object",
+    properties,
+    ...($defs ? { $defs } : {}),
+    ...(definitions ? { definitions } : {})
+  }
+  const fault = findArgumentsFault({ inputSchema: part }, given as never)
+  return fault && { pointer: fault.pointer ?? "", message: fault.detail }
+}
