@@ -9,6 +9,7 @@ import { AgentsApi } from "./agents-api.ts"
 import { AttachmentsApi } from "./attachments-api.ts"
 import { RequestProblems } from "./authorization.ts"
 import { ChainsApi } from "./chains-api.ts"
+import { ComparisonsApi } from "./comparisons-api.ts"
 import { ExplanationsApi } from "./explanations-api.ts"
 import { DefinitionsApi } from "./definitions-api.ts"
 import { FeedApi, ObjectsApi, RelationshipsApi } from "./graph-api.ts"
@@ -45,6 +46,7 @@ export class Api extends HttpApi.make("tropism")
   .add(ModelsApi)
   .add(RunRecordsApi)
   .add(ContextsApi)
+  .add(ComparisonsApi)
   .add(AttachmentsApi)
   .add(TasksApi)
   .add(WebhooksApi)

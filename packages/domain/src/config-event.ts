@@ -8,6 +8,7 @@
 import { Schema } from "effect"
 import { base, ContextName } from "./event-base.ts"
 import { FlowStep, FlowStepInput, FlowType, flowBounds } from "./flow.ts"
+import { RunId } from "./ids.ts"
 import { ModelProvider } from "./model-config.ts"
 import { ReducerConfig } from "./prompt-window.ts"
 
@@ -142,7 +143,7 @@ export class ComparisonStartedEvent extends Schema.Class<ComparisonStartedEvent>
   ...base,
   comparison: Schema.String,
   content: Schema.String,
-  variants: Schema.Array(Schema.Struct({ label: Schema.String, context: ContextName }))
+  variants: Schema.Array(Schema.Struct({ label: Schema.String, context: ContextName, runId: RunId }))
 }) {}
 
 export type ConfigEvent =

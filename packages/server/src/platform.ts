@@ -18,6 +18,7 @@ import { Sweeps } from "./cluster/sweeps.ts"
 import { Database } from "./database/database.ts"
 import { Projects } from "./database/projects.ts"
 import { Chains } from "./dispatch/chain-reading.ts"
+import { Comparisons } from "./dispatch/comparisons.ts"
 import { Conversations } from "./dispatch/conversations.ts"
 import { Admission } from "./run/admission.ts"
 import { Deliveries } from "./dispatch/deliveries.ts"
@@ -145,6 +146,7 @@ const dispatch = Layer.mergeAll(
   Triggers.layer,
   Resumptions.layer,
   Conversations.layer,
+  Layer.provide(Comparisons.layer, Layer.mergeAll(Triggers.layer, Conversations.layer)),
   Retries.layer,
   PendingEvents.layer,
   BatchTriggers.layer,

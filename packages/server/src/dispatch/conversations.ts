@@ -42,6 +42,12 @@ export class Conversations extends Context.Service<
       agent: Agent,
       terms: ForkTerms
     ) => InProject<ContextHead, ContextExists | PromptFailed | ForkRefused>
+    /** Makes several at the same event; of a context without any, contexts that begin as it did. */
+    readonly forkAll: (
+      names: ReadonlyArray<ContextName>,
+      agent: Agent,
+      terms: ForkTerms
+    ) => InProject<ReadonlyArray<ContextHead>, ContextExists | PromptFailed | ForkRefused>
   }
 >()("@tropism/server/dispatch/Conversations") {
   static readonly layer = Layer.effect(
@@ -79,29 +85,42 @@ export class Conversations extends Context.Service<
         return yield* begin(yield* contexts.create(name, agent.id), yield* systemPromptOf(agent))
       })
 
+      const forkAll = Effect.fn("Conversations.forkAll")(function* (
+        names: ReadonlyArray<ContextName>,
+        agent: Agent,
+        { at, from }: ForkTerms
+      ) {
+        if (at === undefined && from.eventCount === 0)
+          return yield* Effect.forEach(names, (name) => open(name, agent))
+        const last = at ?? from.eventCount
+        if (last < 1 || last > from.eventCount) return yield* new ForkRefused({ detail: noEvent(from, last) })
+        const shared = yield* contexts.loadUpTo(from.name, last)
+        const prompt = agent.id === from.agentId ? [] : yield* systemPromptOf(agent)
+        return yield* Effect.forEach(names, (name) =>
+          Effect.flatMap(contexts.create(name, agent.id, { name: from.name, at: last }), (head) =>
+            begin(head, [...forkEvents(from.name, last, shared), ...prompt])
+          )
+        )
+      })
+
       const fork = Effect.fn("Conversations.fork")(function* (
         name: ContextName,
         agent: Agent,
         { at, from }: ForkTerms
       ) {
-        const last = at ?? from.eventCount
-        if (last < 1 || last > from.eventCount)
-          return yield* new ForkRefused({
-            detail:
-              from.eventCount === 0
-                ? `The context ${from.name} has no event yet`
-                : `The context ${from.name} has the events 1 to ${from.eventCount}, and no ${last}`
-          })
-        const shared = yield* contexts.loadUpTo(from.name, last)
-        const head = yield* contexts.create(name, agent.id, { name: from.name, at: last })
-        const prompt = agent.id === from.agentId ? [] : yield* systemPromptOf(agent)
-        return yield* begin(head, [...forkEvents(from.name, last, shared), ...prompt])
+        const [head] = yield* forkAll([name], agent, { from, at: at ?? from.eventCount })
+        return head ?? (yield* Effect.die(new Error(`The fork ${name} was not made`)))
       })
 
-      return Conversations.of({ open, fork })
+      return Conversations.of({ open, fork, forkAll })
     })
   )
 }
+
+const noEvent = ({ eventCount, name }: ContextHead, number: number): string =>
+  eventCount === 0
+    ? `The context ${name} has no event yet`
+    : `The context ${name} has the events 1 to ${eventCount}, and no ${number}`
 
 /** The first events of a fork's own: where it comes from, and the end of whatever was open there. */
 const forkEvents = (from: ContextName, at: number, shared: ReducedContext): ReadonlyArray<NewEvent> => {

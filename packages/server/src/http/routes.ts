@@ -11,6 +11,7 @@ import { httpLimits } from "../limits.ts"
 import { agentsHandlers } from "./agents-handlers.ts"
 import { attachmentsHandlers } from "./attachments-handlers.ts"
 import { chainsHandlers } from "./chains-handlers.ts"
+import { comparisonsHandlers } from "./comparisons-handlers.ts"
 import { layerAuthorization } from "./authorization.ts"
 import { explanationsHandlers } from "./explanations-handlers.ts"
 import { definitionsHandlers } from "./definitions-handlers.ts"
@@ -53,6 +54,7 @@ const handlers = Layer.mergeAll(
   modelsHandlers,
   runRecordsHandlers,
   contextsHandlers,
+  comparisonsHandlers,
   attachmentsHandlers,
   tasksHandlers,
   webhooksHandlers,

@@ -1,0 +1,81 @@
+/**
+ * Comparisons: variants of a context are asked the same, and read side by side.
+ *
+ * Flow: **http** → dispatch → run → tool → task
+ */
+import { Api } from "@tropism/api/api"
+import { Conflict } from "@tropism/api/problems"
+import type { Agent } from "@tropism/domain/agent"
+import { type ComparisonInput, findActingTools } from "@tropism/domain/comparison"
+import { findFault } from "@tropism/domain/json"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Agents } from "../agent/agents.ts"
+import { Contexts } from "../agent/contexts.ts"
+import { Comparisons } from "../dispatch/comparisons.ts"
+import { inProject, reading } from "./access.ts"
+import { checkModel } from "./model-checks.ts"
+import { invalid, orNotFound, triggerProblem } from "./refusals.ts"
+
+const knownContext = orNotFound("context")
+const knownComparison = orNotFound("comparison")
+
+export const comparisonsHandlers = HttpApiBuilder.group(Api, "comparisons", (handlers) =>
+  handlers.handleAll({
+    compare: Effect.fn("http.comparisons.compare")(function* ({ params, payload }) {
+      const fault = findFault(payload) ?? findTwin(payload)
+      if (fault) return yield* invalid(fault.pointer, fault.message)
+      const [agents, contexts, comparisons] = [yield* Agents, yield* Contexts, yield* Comparisons]
+      const { agentId } = yield* inProject(params.projectId, "editor", () =>
+        knownContext(contexts.get(params.name))
+      )
+      for (const [index, { model }] of payload.variants.entries())
+        if (model) yield* checkModel(params.projectId, agentId, model, `/variants/${index}/model`)
+      return yield* inProject(params.projectId, "editor", ({ userId }) =>
+        Effect.gen(function* () {
+          const from = yield* knownContext(contexts.get(params.name))
+          const agent = yield* agents.get(agentId)
+          if (!agent) return yield* new Conflict({ reason: "state", detail: "The agent is deleted" })
+          const mayAct = findUnallowed(agent, payload)
+          if (mayAct) return yield* invalid("/allowWrites", mayAct)
+          const id = yield* Effect.catchTags(comparisons.start(from, agent, payload, userId), {
+            TriggerRefused: triggerProblem,
+            ForkRefused: ({ detail }) => Effect.fail(invalid("/at", detail)),
+            PromptFailed: ({ detail }) => Effect.fail(invalid("", detail)),
+            ContextExists: ({ name }) =>
+              Effect.fail(
+                new Conflict({ reason: "nameTaken", detail: `There is already a context named ${name}` })
+              )
+          })
+          return yield* knownComparison(comparisons.get(params.name, id))
+        })
+      )
+    }),
+    comparison: Effect.fn("http.comparisons.comparison")(function* ({ params }) {
+      const comparisons = yield* Comparisons
+      return yield* knownComparison(
+        reading(params.projectId, comparisons.get(params.name, params.comparisonId))
+      )
+    })
+  })
+)
+
+const findTwin = ({ variants }: ComparisonInput) => {
+  const index = variants.findIndex(({ label }, place) =>
+    variants.slice(0, place).some((other) => other.label.toLowerCase() === label.toLowerCase())
+  )
+  return index === -1
+    ? undefined
+    : {
+        pointer: `/variants/${index}/label`,
+        message: `There are two variants ${variants[index]?.label}: give each a label of its own`
+      }
+}
+
+/** Why the variants may not be asked without a word: what the agent's tools do, each variant would do for itself. */
+const findUnallowed = ({ steps, tools }: Agent, { allowWrites, variants }: ComparisonInput) => {
+  const acting = findActingTools([...tools, ...steps.flatMap((step) => step.tools ?? [])])
+  return allowWrites === true || acting.length === 0
+    ? undefined
+    : `The agent has tools that act (${[...new Set(acting)].join(", ")}), and each of the ${variants.length} variants would act for itself: send allowWrites true if they may, or compare with an agent that only reads`
+}
