@@ -101,8 +101,16 @@ export const findOverflow = (reducer: ReducerConfig, state: WindowState, window:
 export const cutBefore = (index: number, reducer: ReducerConfig, state: WindowState, window: Window) =>
   findCut(window, state.windowTokens, reducer, () => false, index)
 
-/** Where a window is cut when a model sums up what lies before; nothing while that would not be worth a request. */
-export const findSummed = (
+/** Where the window of a context is cut once a model has summed up what lies before; nothing while none has to. */
+export const findSummaryDue = (
+  context: WindowState & { readonly config: ContextConfig; readonly messages: ReadonlyArray<Message> }
+): Cut | undefined => {
+  const reducer = reducerOf(context.config)
+  return reducer.type === "summarizing" ? findSummed(reducer, context, context.messages) : undefined
+}
+
+/** Nothing, too, while so little would be let go that it is not worth a request. */
+const findSummed = (
   reducer: SummarizingReducer,
   state: WindowState,
   messages: ReadonlyArray<Message>

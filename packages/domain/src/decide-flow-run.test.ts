@@ -95,6 +95,8 @@ const perform = (
       const content = `${decision.place.step} ${decision.place.iteration} ${JSON.stringify(outputs)}`
       return [{ type: "FlowStepStartedEvent", ...decision.place, content, triggersAgentTurn: true }]
     }
+    case "summarize":
+      return expect.unreachable("A run's own context lets go of messages without a summary")
     case "requestModel":
       expect(findUnpaired(context.messages)).toBeUndefined()
       return [answer(story, context)]

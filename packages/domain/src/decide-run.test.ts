@@ -80,6 +80,7 @@ const drive = (
         break
       }
       case "startStep":
+      case "summarize":
       case "debounce":
       case "wait":
       case "warn":
@@ -105,7 +106,18 @@ const callIds = (story: Story, step: number) =>
 const perform = (
   decision: Exclude<
     Decision,
-    { type: "pause" | "finish" | "requestModel" | "startStep" | "debounce" | "wait" | "warn" | "fail" }
+    {
+      type:
+        | "pause"
+        | "finish"
+        | "requestModel"
+        | "summarize"
+        | "startStep"
+        | "debounce"
+        | "wait"
+        | "warn"
+        | "fail"
+    }
   >,
   turnNumber: number
 ): ReadonlyArray<NewEvent> => {

@@ -8,6 +8,7 @@
 import { Option } from "effect"
 import type { ReducedContext } from "./context.ts"
 import type { SoftStopReason } from "./context-event.ts"
+import { findSummaryDue } from "./context-window.ts"
 import { madeCall } from "./defined-tool.ts"
 import { type FlowPlace, type FlowPlan, nextPlace } from "./flow.ts"
 import type { ToolCall } from "./message.ts"
@@ -36,6 +37,8 @@ export type Decision =
       readonly reason: "crash" | "message" | "user"
     }
   | { readonly type: "requestModel"; readonly withTools: boolean }
+  /** The window is full: a model sums up what it lets go of before it is asked. */
+  | { readonly type: "summarize" }
   | { readonly type: "callTool"; readonly call: ToolCall }
   | { readonly type: "refuseTool"; readonly call: ToolCall; readonly reason: RefusalReason }
   /** Every pending call was made, and somebody else brings its outcome: runs, or else people. */
@@ -105,7 +108,8 @@ export const decide = (input: DecisionInput): Decision => {
   const steps = isOwnRun ? context.run.steps - context.run.stepsBeforeResume : 0
   if (maxSteps !== null && steps >= maxSteps) return { type: "softStop", reason: "stepLimit" }
   const reason = findLoopWarning(context.repetition, input.mayRepeat ?? never)
-  return reason ? { type: "warn", reason } : { type: "requestModel", withTools: true }
+  if (reason) return { type: "warn", reason }
+  return findSummaryDue(context) ? { type: "summarize" } : { type: "requestModel", withTools: true }
 }
 
 /** A call that was begun and has no outcome, which nobody brings later: whoever made it died, or works on it still. */

@@ -10,11 +10,16 @@ import { RequestedToolCall } from "./context-event.ts"
 import { Timestamp } from "./ids.ts"
 import { Usage } from "./run.ts"
 
+/** What a request was for: a step of the run, or a summary of what its window lets go of. */
+export const ModelCallPurpose = Schema.Literals(["step", "summary"])
+export type ModelCallPurpose = typeof ModelCallPurpose.Type
+
 /** One try of a request to a model. */
 export const ModelCall = Schema.Struct({
   /** From 1 in each run, in the order in which the model was asked. */
   number: Schema.Int,
-  /** The step that it was for, from 1; tries of one request share it, and so does a request that was made again. */
+  purpose: ModelCallPurpose,
+  /** The step that it was for or came before, from 1; tries of one request share it, and so does a request that was made again. */
   step: Schema.Int,
   /** From 1 in each request: the tries that went before brought no answer. */
   try: Schema.Int,

@@ -144,10 +144,9 @@ const findTurnFaults = ({ log, openTurnNumber }: ContextRecords): ReadonlyArray<
 }
 
 const findRunFaults = (run: RunRecord, log: ReadonlyArray<LoggedEvent>): ReadonlyArray<Fault> => {
-  const answers = log.flatMap((event) =>
-    event.type === "AssistantMessageEvent" && "usage" in event && event.runId === run.id ? [event] : []
-  )
-  const usage = answers.map((answer) => answer.usage).reduce(addUsage, noUsage)
+  const asked = log.flatMap((event) => ("usage" in event && event.runId === run.id ? [event] : []))
+  const answers = asked.filter(({ type }) => type === "AssistantMessageEvent")
+  const usage = asked.map((event) => event.usage).reduce(addUsage, noUsage)
   const said = run.status === "completed" && answers.length > 0 ? fold(log).run : undefined
   return [
     ...(answers.length === run.stepCount

@@ -38,6 +38,8 @@ const places: Readonly<Record<CrashPointName, true>> = {
   "run.afterTurnStarted": true,
   "run.beforeModel": true,
   "run.afterModel": true,
+  "run.beforeSummary": true,
+  "run.afterSummary": true,
   "run.afterStep": true,
   "run.afterDebounce": true,
   "run.afterWait": true,

@@ -17,6 +17,8 @@ export type CrashPointName =
   | "run.afterTurnStarted"
   | "run.beforeModel"
   | "run.afterModel"
+  | "run.beforeSummary"
+  | "run.afterSummary"
   | "run.afterStep"
   | "run.afterDebounce"
   | "run.afterWait"

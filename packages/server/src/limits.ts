@@ -196,6 +196,8 @@ export const runLimits = {
   /** Runs below an ended one that are looked up at once, to be cancelled one after the other. */
   cancelBatchRuns: 100,
   errorMaxChars: 2_000,
+  /** Of one message, as it is quoted to whoever sums up. */
+  quotedMessageMaxChars: 8_000,
   /** Of what PostgreSQL said when it broke an attempt. */
   breakCauseMaxChars: 500,
   /** How long a manual trigger waits for its run. */

@@ -22,6 +22,7 @@ import { statements as beginnings } from "./migrations/0009-beginnings.ts"
 import { statements as runEngine } from "./migrations/0010-run-engine.ts"
 import { statements as contexts } from "./migrations/0011-contexts.ts"
 import { statements as progress } from "./migrations/0012-progress.ts"
+import { statements as snapshots } from "./migrations/0013-snapshots.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -47,7 +48,8 @@ const migrations = {
   "0009_beginnings": run(beginnings),
   "0010_run_engine": run(runEngine),
   "0011_contexts": run(contexts),
-  "0012_progress": run(progress)
+  "0012_progress": run(progress),
+  "0013_snapshots": run(snapshots)
 }
 
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

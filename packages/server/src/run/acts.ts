@@ -26,6 +26,7 @@ import { stepStart } from "./opening.ts"
 import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
 import { doomLoopSentence, refusalSentences, summaryOf, underWay, warningSentences } from "./sentences.ts"
+import { makeSummarizing } from "./summarizing.ts"
 import { ToolCalls } from "../tool/tool-calls.ts"
 import { makeWriting } from "./writing.ts"
 import { makeDropping } from "../task/dropping.ts"
@@ -41,6 +42,7 @@ export const makeActs = Effect.gen(function* () {
   const { advance, append, catchUp, guarded } = yield* makeWriting
   const { fail, finish, interrupt, pause, softStop, wait } = yield* makeRests
   const { requestModel } = yield* makeModelStep
+  const { summarize } = yield* makeSummarizing
   const { dropQuestion } = yield* makeDropping
   const { toolCall } = yield* makeObserving
 
@@ -136,6 +138,8 @@ export const makeActs = Effect.gen(function* () {
         return gather(run, context, decision.untilMs)
       case "requestModel":
         return requestModel(bench, context, decision.withTools)
+      case "summarize":
+        return summarize(bench, context)
       case "callTool":
         return Effect.flatMap(bench.equipment(context), ({ tools }) =>
           Effect.flatMap(

@@ -14,6 +14,7 @@ import { SqlClient } from "effect/sql"
 import { Contexts } from "../agent/contexts.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { type ModelCallRow, toModelCall } from "./model-call-rows.ts"
+import { findSummary } from "./summary-prompt.ts"
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 
@@ -42,10 +43,10 @@ export class ModelCallReading extends Context.Service<
         return (yield* rows(projectId, runId, after, limit)).map(toModelCall)
       }, orDie)
 
-      /** The messages that the log up to an event folds to. */
-      const messagesOf = Effect.fnUntraced(function* ({ afterEvent, contextName }: ModelCallRow) {
+      /** What the log up to an event folds to, as it was shown: to be answered, or to be summed up. */
+      const messagesOf = Effect.fnUntraced(function* ({ afterEvent, contextName, purpose }: ModelCallRow) {
         const context = yield* contexts.loadUpTo(contextName, afterEvent)
-        return promptOf(context)
+        return purpose === "summary" ? (findSummary(context)?.messages ?? []) : promptOf(context)
       })
 
       const toolsOf = Effect.fnUntraced(function* (projectId: ProjectId, digest: string | null) {
@@ -60,7 +61,7 @@ export class ModelCallReading extends Context.Service<
         const [event] = yield* contexts.read(contextName, answerEvent - 1, 1)
         return event === undefined
           ? null
-          : { text: String(event["content"]), toolCalls: decodeCalls(event["toolCalls"]) }
+          : { text: String(event["content"] ?? ""), toolCalls: decodeCalls(event["toolCalls"] ?? []) }
       })
 
       const exchange = Effect.fn("ModelCallReading.exchange")(function* (runId: RunId, number: number) {

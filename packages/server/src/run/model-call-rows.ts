@@ -9,6 +9,7 @@ import type { ModelCall, ModelExchange } from "@tropism/domain/model-call"
 
 export interface ModelCallRow {
   readonly number: number
+  readonly purpose: ModelCall["purpose"]
   readonly step: number
   readonly try: number
   readonly provider: string
@@ -31,6 +32,7 @@ export interface ModelCallRow {
 
 export const toModelCall = (row: ModelCallRow): ModelCall => ({
   number: row.number,
+  purpose: row.purpose,
   step: row.step,
   try: row.try,
   provider: row.provider,

@@ -4,13 +4,14 @@
  * Flow: graph → outbox → dispatch → **run** → tool → task
  *
  * The words are not kept again: the log up to `after_event` folds to exactly
- * the messages that the model was shown, and each list of tools is kept once.
+ * the messages that the model was shown, or was to sum up, and each list of tools is kept once.
  * So a record is small however long the conversation is. The tries of an answer
  * are part of the append that keeps it; tries without an answer are a statement
  * of their own, guarded by the attempt's token.
  */
 import { createHash } from "node:crypto"
 import type { ProjectId } from "@tropism/domain/ids"
+import type { ModelCallPurpose } from "@tropism/domain/model-call"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Database } from "../database/database.ts"
@@ -22,7 +23,9 @@ import { makeHolding } from "./holding.ts"
 /** One request of a step, with the tries that it took so far. */
 export interface AskedStep {
   readonly run: ClaimedRun
-  /** From 1 in each run. */
+  /** Absent for a step. */
+  readonly purpose?: ModelCallPurpose
+  /** From 1 in each run; of a request that is no step, that of the step which follows it. */
   readonly step: number
   /** The last event that the model was shown. */
   readonly afterEvent: number
@@ -55,7 +58,10 @@ export class ModelCalls extends Context.Service<
       const { guard } = yield* makeHolding
       const listed = makeListed()
 
-      const rowsOf = ({ afterEvent, run, step, tools, tries }: AskedStep, answer: KeptAnswer | undefined) => {
+      const rowsOf = (
+        { afterEvent, purpose = "step", run, step, tools, tries }: AskedStep,
+        answer: KeptAnswer | undefined
+      ) => {
         const { digest } = fingerprintOf(tools)
         const rows = tries.map((each, index) => {
           const isAnswer = answer !== undefined && index === tries.length - 1
@@ -79,10 +85,10 @@ export class ModelCalls extends Context.Service<
           }
         })
         return sql`asked as (
-          insert into kb.model_calls (project_id, run_id, agent_id, context_name, number, step, try, provider, model, after_event, answer_event,
+          insert into kb.model_calls (project_id, run_id, agent_id, context_name, number, purpose, step, try, provider, model, after_event, answer_event,
             tools_digest, parameters, finish_reason, error, input_tokens, output_tokens, usage_estimated, cost_micros, started_at, first_output_ms, duration_ms)
           select ${run.projectId}::uuid, ${run.id}::uuid, ${run.agentId}::uuid, ${run.contextName},
-            coalesce((select max(number) from kb.model_calls where run_id = ${run.id}::uuid), 0) + row.ordinal, ${step}::int, row.ordinal,
+            coalesce((select max(number) from kb.model_calls where run_id = ${run.id}::uuid), 0) + row.ordinal, ${purpose}, ${step}::int, row.ordinal,
             row.provider, row.model, ${afterEvent}::int, appended.last_event_number - row.behind, ${digest}, row.parameters, row.finish, row.error,
             row.input, row.output, row.estimated, row.cost, row.started, row.first, row.took
           from appended, jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as row(ordinal int, provider text, model text, parameters jsonb,

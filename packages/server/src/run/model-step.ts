@@ -19,7 +19,7 @@ import { type Answer, askModel, type Listener, type Offer } from "./answer.ts"
 import { type Bench, decideNow, graceEndOf } from "./bench.ts"
 import { makeBreakingIn } from "./breaking-in.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
-import { type Closing, closingEvents, lastWordsOf } from "./closing.ts"
+import { type Closing, closingEvents } from "./closing.ts"
 import { type AskedStep, ModelCalls } from "./model-calls.ts"
 import { makePartialText } from "./partial-text.ts"
 import { makeObserving } from "./observing.ts"
@@ -36,7 +36,7 @@ export const makeModelStep = Effect.gen(function* () {
   const observing = yield* makeObserving
   const { append, appendAndEnd } = yield* makeWriting
   const { withFiles } = yield* makeShownFiles
-  const { finish, interrupt, pause, softStop } = yield* makeRests
+  const { interrupt, pause, restSpent, softStop } = yield* makeRests
   const { broken } = yield* makeBreakingIn
 
   const requestModel = Effect.fn("Actor.requestModel")(function* (
@@ -47,10 +47,7 @@ export const makeModelStep = Effect.gen(function* () {
     const { deadlineMs, run } = bench
     const { model, tools } = yield* bench.equipment(context)
     const spent = yield* runs.mayAsk(run)
-    if (spent) {
-      const end = runs.pause(run, "budget", summaryOf(lastWordsOf(run, context)), spent.reason)
-      return yield* finish(run, context, { type: "interrupted", reason: "budget" }, end)
-    }
+    if (spent) return yield* restSpent(run, context, spent)
     yield* CrashPoint.hit("run.beforeModel")
     const partial = yield* makePartialText((text) => runs.keepPartial(run, text))
     const tries: Array<ModelTry> = []
@@ -140,6 +137,10 @@ export const makeModelStep = Effect.gen(function* () {
   return { requestModel }
 })
 
+/** How many steps a run has made. */
+export const stepsOf = ({ id }: ClaimedRun, { run }: ReducedContext): number =>
+  run.id === id ? run.steps : 0
+
 /** The request that is about to be made; its tries join while it is. */
 const stepOf = (
   run: ClaimedRun,
@@ -148,14 +149,14 @@ const stepOf = (
   tries: ReadonlyArray<ModelTry>
 ): AskedStep => ({
   run,
-  step: (context.run.id === run.id ? context.run.steps : 0) + 1,
+  step: stepsOf(run, context) + 1,
   afterEvent: context.nextEventNumber - 1,
   tools,
   tries
 })
 
 /** Aborts what is not through by an instant. */
-const within = <A, E, R>(effect: Effect.Effect<A, E, R>, endMs: number | null) =>
+export const within = <A, E, R>(effect: Effect.Effect<A, E, R>, endMs: number | null) =>
   endMs === null
     ? Effect.map(effect, Option.some)
     : Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.timeoutOption(effect, Math.max(0, endMs - now)))

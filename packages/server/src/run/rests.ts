@@ -7,6 +7,7 @@
  * run in which somebody spoke since the log was read goes on instead: then the
  * answer is the state after what was said.
  */
+import type { ReachedCap } from "@tropism/domain/chain"
 import type { ReducedContext } from "@tropism/domain/context"
 import type { SoftStopReason } from "@tropism/domain/context-event"
 import { Clock, Effect, Option } from "effect"
@@ -79,6 +80,15 @@ export const makeRests = Effect.gen(function* () {
     return yield* finish(run, context, { type: "interrupted", reason, partialText }, end)
   })
 
+  /** Lets the run rest because nothing is left to spend on its next request. */
+  const restSpent = (run: ClaimedRun, context: ReducedContext, { reason }: ReachedCap) =>
+    finish(
+      run,
+      context,
+      { type: "interrupted", reason: "budget" },
+      runs.pause(run, "budget", summaryOf(lastWordsOf(run, context)), reason)
+    )
+
   /** Lets the run rest until others bring the outcomes that it waits for, unless one has come since the log was read. */
   const wait = Effect.fnUntraced(function* (
     run: ClaimedRun,
@@ -99,7 +109,7 @@ export const makeRests = Effect.gen(function* () {
       runs.fail(run, error, summaryOf(lastWordsOf(run, context)))
     )
 
-  return { finish, interrupt, softStop, pause, wait, fail }
+  return { finish, interrupt, softStop, pause, restSpent, wait, fail }
 })
 
 /** How long the open turn has taken. */

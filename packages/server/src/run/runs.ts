@@ -72,6 +72,12 @@ export class Runs extends Context.Service<
       model: string,
       costMicros: number
     ) => ReadonlyArray<Statement.Fragment>
+    /** The same for a request that is no step, such as one for a summary. */
+    readonly countingAside: (
+      run: ClaimedRun,
+      usage: Usage,
+      costMicros: number
+    ) => ReadonlyArray<Statement.Fragment>
     /** Asked before each model request: fails when the run must not go on, and answers the budget that is spent, if one is. */
     readonly mayAsk: (run: ClaimedRun) => Effect.Effect<ReachedCap | undefined, RunHalted | RunNotInState>
     /** Keeps what the model has said of an answer that is not complete. */
@@ -116,7 +122,7 @@ export class Runs extends Context.Service<
       const { found, guard, held, holdOpen, holdParents, keepPartial, timingOut } = yield* makeHolding
       const { complete, fail, pause, wait, cancel } = yield* makeOutcomes
       const { chain, get, list } = yield* makeReading
-      const { spending } = yield* makeSpending
+      const { counting, countingAside } = yield* makeSpending
       const { mayAsk } = yield* makeAsking
       const resuming = yield* makeResuming
       const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
@@ -150,16 +156,6 @@ export class Runs extends Context.Service<
           update kb.agent_runs set lease_expires_at = now(), attempt = attempt - 1, attempt_token = null
           where ${held(run)}`.pipe(Effect.asVoid, orDie)
 
-      const counting = (run: ClaimedRun, usage: Usage, model: string, costMicros: number) => [
-        sql`counted as (
-          update kb.agent_runs set step_count = step_count + 1, attempts_before_step = attempt - 1, model = ${model}, cost_micros = cost_micros + ${costMicros}::bigint,
-            partial_text = null, usage = jsonb_build_object(
-            'inputTokens', (usage->>'inputTokens')::bigint + ${usage.inputTokens}::bigint,
-            'outputTokens', (usage->>'outputTokens')::bigint + ${usage.outputTokens}::bigint)
-          from appended where ${held(run)})`,
-        spending(run, usage, costMicros)
-      ]
-
       return Runs.of({
         ...queueing,
         ...claiming,
@@ -171,6 +167,7 @@ export class Runs extends Context.Service<
         handBack,
         lapseAll,
         counting,
+        countingAside,
         mayAsk,
         keepPartial,
         timingOut,

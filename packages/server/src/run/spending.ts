@@ -15,6 +15,7 @@ import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { runLimits } from "../limits.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
+import { makeHolding } from "./holding.ts"
 
 /** The day that it is for a budget, on the database's clock: UTC, whatever the session speaks. */
 export const today = (sql: SqlClient.SqlClient) => sql`to_char(now() at time zone 'UTC', 'YYYY-MM-DD')`
@@ -25,6 +26,7 @@ export const rowsOfDay = (sql: SqlClient.SqlClient, day: Statement.Fragment) =>
 
 export const makeSpending = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const { held } = yield* makeHolding
 
   /** Which of its agent's rows of a day a run adds to. */
   const dayRowOf = ({ id }: ClaimedRun): string =>
@@ -34,14 +36,14 @@ export const makeSpending = Effect.gen(function* () {
    * Part of an append: adds what a model request used.
    *
    * **Details** All rows are taken in one order, so runs that add to the same ones never wait for each other in a circle. A
-   * run counts itself with its first request, in its agent's day and in every run above it; the runs of a chain are counted
+   * run counts itself with its first step, in its agent's day and in every run above it; the runs of a chain are counted
    * where they get their place.
    */
-  const spending = (run: ClaimedRun, usage: Usage, costMicros: number) =>
+  const spending = (run: ClaimedRun, usage: Usage, costMicros: number, isStep: boolean) =>
     sql`spent as (
       insert into kb.budgets as budget (project_id, scope, scope_id, period, runs, input_tokens, output_tokens, cost_micros)
       select ${run.projectId}::uuid, share.scope, share.id, share.period,
-        case when share.scope <> 'chain' and asker.step_count = 0 then 1 else 0 end,
+        case when share.scope <> 'chain' and asker.step_count = 0 and ${isStep}::boolean then 1 else 0 end,
         ${usage.inputTokens}::bigint, ${usage.outputTokens}::bigint, ${costMicros}::bigint
       from appended
       cross join (select step_count from kb.agent_runs where id = ${run.id}) asker
@@ -57,7 +59,26 @@ export const makeSpending = Effect.gen(function* () {
         output_tokens = budget.output_tokens + excluded.output_tokens,
         cost_micros = budget.cost_micros + excluded.cost_micros)`
 
-  return { spending }
+  const used = (usage: Usage, costMicros: number) =>
+    sql`cost_micros = cost_micros + ${costMicros}::bigint, usage = jsonb_build_object(
+        'inputTokens', (usage->>'inputTokens')::bigint + ${usage.inputTokens}::bigint,
+        'outputTokens', (usage->>'outputTokens')::bigint + ${usage.outputTokens}::bigint)`
+
+  /** Parts of an append: what one step, or one other request, adds to its run and to every budget that it spends. */
+  const counting = (run: ClaimedRun, usage: Usage, model: string, costMicros: number) => [
+    sql`counted as (
+      update kb.agent_runs set step_count = step_count + 1, attempts_before_step = attempt - 1, model = ${model},
+        partial_text = null, ${used(usage, costMicros)}
+      from appended where ${held(run)})`,
+    spending(run, usage, costMicros, true)
+  ]
+
+  const countingAside = (run: ClaimedRun, usage: Usage, costMicros: number) => [
+    sql`counted as (update kb.agent_runs set ${used(usage, costMicros)} from appended where ${held(run)})`,
+    spending(run, usage, costMicros, false)
+  ]
+
+  return { counting, countingAside }
 })
 
 /** The counting columns of a budget's row. */

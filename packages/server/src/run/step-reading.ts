@@ -104,7 +104,7 @@ export class StepReading extends Context.Service<
         // A step has one call or more, so no call of a later step has a smaller number than the step.
         const calls = yield* sql<ModelCallRow>`
           select * from kb.model_calls where project_id = ${projectId} and run_id = ${runId} and number > ${after}
-            and step > ${after} and step <= ${after + limit}
+            and step > ${after} and step <= ${after + limit} and purpose = 'step'
           order by number`
         const [first] = calls
         if (first === undefined) return []
