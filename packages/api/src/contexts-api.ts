@@ -190,6 +190,7 @@ export class ContextsApi extends HttpApiGroup.make("contexts")
       success: HttpApiSchema.NoContent,
       error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]
     }),
+    /** The log: a JSON page, or live with `Accept: text/event-stream`, ids being event numbers; Last-Event-ID goes on behind one. */
     HttpApiEndpoint.get("events", "/contexts/:name/events", {
       params: context,
       query: { ...PageQuery, ...After },

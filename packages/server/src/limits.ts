@@ -289,8 +289,6 @@ export const agentLimits = {
   promptFilesMaxBytes: 20_971_520,
   /** Instants of a schedule that are told ahead. */
   previewFires: 5,
-  /** Events that one slow listener may be behind before it reads from the log instead. */
-  subscriberBuffer: 256,
   /** Events read from a log in one query. */
   logPageEvents: 1_000,
   /** Versions of agents, which never change, that are kept in memory. */
@@ -314,17 +312,13 @@ export const telemetryLimits = {
   labelValues: 100
 } as const
 
-/** Of `http/`: requests and streams. */
+/** Of `http/`: requests; live streams have theirs in `http/stream-limits.ts`. */
 export const httpLimits = {
   bodyMaxBytes: 1_048_576,
   /** From the head of a request to the end of its body; a file that is imported may take longer. */
   bodyTimeoutMs: 60_000,
   /** A connection that waits for its next request: longer than the minute for which clients and balancers keep theirs, so that it is theirs to close. */
   keepAliveMs: 75_000,
-  heartbeatIntervalMs: 4_000,
-  /** A stream looks for rows that no wake-up told of. */
-  streamPollIntervalMs: 1_000,
-  streamPageEvents: 200,
   /** How long requests under way may take to end when the server stops. */
   drainTimeoutMs: 10_000,
   /** What 429 tells a door whose agent has too many runs. */

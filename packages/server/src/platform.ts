@@ -46,6 +46,7 @@ import { Objects } from "./graph/objects.ts"
 import { Provenances } from "./graph/provenance.ts"
 import { Purges } from "./graph/purges.ts"
 import { Relationships } from "./graph/relationships.ts"
+import { LiveLogs } from "./http/live-logs.ts"
 import { Tokens } from "./http/tokens.ts"
 import { Outbox } from "./outbox/outbox.ts"
 import { WakeUps } from "./outbox/wake-ups.ts"
@@ -94,7 +95,7 @@ const runGuard = Layer.effect(
 
 const database = Layer.mergeAll(Database.layer, WakeUps.layer)
 const ground = Layer.provideMerge(
-  Layer.mergeAll(Projects.layer, Outbox.layer, Tokens.layer, KillSwitches.layer),
+  Layer.mergeAll(Projects.layer, Outbox.layer, Tokens.layer, KillSwitches.layer, LiveLogs.layer),
   database
 )
 const agents = Layer.provideMerge(

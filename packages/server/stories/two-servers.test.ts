@@ -13,6 +13,7 @@ import { askAsServer, couriers, isCourier } from "../testing/couriers.ts"
 import { openStream } from "../testing/event-stream.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { type Doors, eventually, newProject, startServer, type Story, storyIn } from "../testing/platform.ts"
+import { asTimePasses } from "../testing/shared-server.ts"
 import { feedOf, make, watcher } from "../testing/story-words.ts"
 
 class TwoServers extends Context.Service<
@@ -64,6 +65,33 @@ layer(TwoServers.layer)((it) => {
         yield* story.post("/contexts/talk/events", { type: "UserMessageEvent", content: "Hello" })
         const heard = yield* live.until((events) => events.length >= 1)
         expect(heard[0]?.json).toMatchObject({ type: "UserMessageEvent", content: "Hello" })
+      })
+    )
+
+    it.effect("subscribers at both servers hear everything that is said at either, in one order", () =>
+      Effect.gen(function* () {
+        const { other, story } = yield* bothDoors
+        const agent = yield* story.post("/agents", watcher({ triggerType: "manual", reactionConfig: null }))
+        yield* story.post("/contexts", { name: "crowd", agentId: agent.id })
+        const path = `/api/projects/${story.projectId}/contexts/crowd/events`
+        const live = yield* Effect.forEach([story, story, other, other], (doors) => openStream(doors, path))
+        const count = 30
+        const say = (number: number) =>
+          (number % 2 === 0 ? story : other).post("/contexts/crowd/events", {
+            type: "UserMessageEvent",
+            content: `Message ${number}`,
+            triggersAgentTurn: false
+          })
+        const numbers = Array.from({ length: count }, (_, index) => index + 1)
+        yield* Effect.forEach(numbers, say, { concurrency: 6 })
+        // What was said while a letter was on its way goes out with the next one.
+        const isHeard = Effect.sync(() => live.every(({ heard }) => heard.length >= count))
+        yield* asTimePasses(outboxLimits.tellIntervalMs, isHeard, (all) => all)
+        const log = yield* story.get("/contexts/crowd/events?limit=200")
+        for (const { heard } of live) {
+          expect(heard.map(({ id }) => id)).toEqual(numbers.map(String))
+          expect(heard.map(({ json }) => json)).toEqual(log.items)
+        }
       })
     )
 

@@ -95,6 +95,14 @@ export const openStream = Effect.fn("openStream")(function* (
   }
 })
 
+/** The events of a stream's text that have come whole. */
+export const heardIn = (text: string): ReadonlyArray<Heard> =>
+  text
+    .split("\n\n")
+    .slice(0, -1)
+    .filter((block) => block.includes("data: "))
+    .map(heardOf)
+
 const heardOf = (block: string): Heard => {
   const fields = new Map(
     block.split("\n").map((line): [string, string] => {

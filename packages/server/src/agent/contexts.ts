@@ -18,7 +18,7 @@ import {
 } from "@tropism/domain/context-event"
 import { emptyContext, fold, type ReducedContext } from "@tropism/domain/context"
 import type { AgentId, ProjectId } from "@tropism/domain/ids"
-import { Context, Effect, Layer, PubSub, Schema, type Scope } from "effect"
+import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { agentLimits } from "../limits.ts"
@@ -85,12 +85,12 @@ export class Contexts extends Context.Service<
     readonly loadUpTo: (name: ContextName, last: number) => InProject<ReducedContext>
     /** Shows a piece of an answer to those who watch the context now. */
     readonly showDelta: (projectId: string, delta: TextDeltaEvent) => Effect.Effect<void>
-    /** The pieces shown from now on, for all contexts of all projects of this program. */
-    readonly deltas: Effect.Effect<
-      PubSub.Subscription<{ readonly projectId: string; readonly delta: TextDeltaEvent }>,
-      never,
-      Scope.Scope
-    >
+    /** Is told each piece that is shown in a context on this server, until the scope ends. */
+    readonly watchDeltas: (
+      projectId: ProjectId,
+      name: ContextName,
+      tell: (delta: TextDeltaEvent) => void
+    ) => Effect.Effect<void, never, Scope.Scope>
   }
 >()("@tropism/server/agent/Contexts") {
   static readonly layer = Layer.effect(
@@ -98,9 +98,7 @@ export class Contexts extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const wakeUps = yield* WakeUps
-      const hub = yield* PubSub.sliding<{ readonly projectId: string; readonly delta: TextDeltaEvent }>(
-        agentLimits.subscriberBuffer
-      )
+      const watched = new Map<string, Set<(delta: TextDeltaEvent) => void>>()
 
       const create = Effect.fn("Contexts.create")(function* (
         name: ContextName,
@@ -215,6 +213,24 @@ export class Contexts extends Context.Service<
         return context
       })
 
+      const watchDeltas = (
+        projectId: ProjectId,
+        name: ContextName,
+        tell: (delta: TextDeltaEvent) => void
+      ) => {
+        const key = `${projectId}/${name}`
+        const enter = Effect.sync(() => {
+          const watchers = watched.get(key) ?? new Set()
+          watched.set(key, watchers.add(tell))
+        })
+        const leave = Effect.sync(() => {
+          const watchers = watched.get(key)
+          watchers?.delete(tell)
+          if (watchers?.size === 0) watched.delete(key)
+        })
+        return Effect.acquireRelease(enter, () => leave)
+      }
+
       return Contexts.of({
         create,
         get,
@@ -226,8 +242,9 @@ export class Contexts extends Context.Service<
         read,
         load,
         loadUpTo,
-        showDelta: (projectId, delta) => Effect.asVoid(PubSub.publish(hub, { projectId, delta })),
-        deltas: PubSub.subscribe(hub)
+        showDelta: (projectId, delta) =>
+          Effect.sync(() => watched.get(`${projectId}/${delta.agentName}`)?.forEach((tell) => tell(delta))),
+        watchDeltas
       })
     })
   )

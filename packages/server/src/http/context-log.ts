@@ -6,15 +6,24 @@
 import { type ContextName, eventNumber } from "@tropism/domain/context-event"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { isTerminal } from "@tropism/domain/run"
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import type { LoggedJson } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { Database } from "../database/database.ts"
 import { Runs } from "../run/runs.ts"
+import type { LiveSource } from "./live-logs.ts"
 import { pageByNumber } from "./paging.ts"
-import { type SseEvent, sseResponse } from "./sse.ts"
+import { sseResponse } from "./sse.ts"
 
 const numberOf = (event: LoggedJson): number => eventNumber(event.id)
+
+/** PostgreSQL counts no further in an int; a place beyond it has nothing behind it. */
+const lastNumber = 2_147_483_647
+
+const readLog = (name: ContextName, after: number, limit: number) =>
+  Effect.flatMap(Contexts, (contexts) =>
+    after < lastNumber ? contexts.read(name, after, limit) : Effect.succeed([])
+  )
 
 /** A page of a context's log, in order. */
 export const logPage = (
@@ -24,12 +33,9 @@ export const logPage = (
     readonly limit?: number | undefined
     readonly after?: number | undefined
   }
-) =>
-  Effect.flatMap(Contexts, (contexts) =>
-    pageByNumber(query, numberOf, (cursor, limit) => contexts.read(name, cursor ?? query.after ?? 0, limit))
-  )
+) => pageByNumber(query, numberOf, (cursor, limit) => readLog(name, cursor ?? query.after ?? 0, limit))
 
-/** A context's log, live: kept events with their numbers, pieces of text without. */
+/** A context's log, live: kept events with their numbers, pieces of text without; of a run's, until the run has ended. */
 export const liveLog = Effect.fnUntraced(function* (
   projectId: ProjectId,
   name: ContextName,
@@ -39,31 +45,27 @@ export const liveLog = Effect.fnUntraced(function* (
   const database = yield* Database
   const contexts = yield* Contexts
   const runs = yield* Runs
-  const ephemeral = Stream.unwrap(
-    Effect.map(contexts.deltas, (deltas) =>
-      Stream.fromSubscription(deltas).pipe(
-        Stream.filter((shown) => shown.projectId === projectId && shown.delta.agentName === name),
-        Stream.map(({ delta }): SseEvent => ({ number: undefined, name: delta.type, json: delta }))
+  const topic = `context:${projectId}/${name}` as const
+  const log: LiveSource = {
+    key: topic,
+    topic,
+    name,
+    end: Effect.map(database.inProject(projectId, contexts.get(name)), (head) => head?.eventCount ?? 0),
+    read: (from, limit) =>
+      Effect.map(
+        Effect.provideService(database.inProject(projectId, readLog(name, from, limit)), Contexts, contexts),
+        (events) =>
+          events.map((event) => ({ number: numberOf(event), id: event.id, name: event.type, json: event }))
+      ),
+    passing: (show) =>
+      contexts.watchDeltas(projectId, name, (delta) =>
+        show({ number: undefined, id: delta.id, name: delta.type, json: delta })
       )
-    )
+  }
+  if (runId === undefined) return yield* sseResponse(log, after)
+  const isOver = Effect.map(
+    database.inProject(projectId, runs.get(runId)),
+    (run) => run === undefined || isTerminal(run.status)
   )
-  const isOver =
-    runId === undefined
-      ? Effect.succeed(false)
-      : Effect.map(
-          database.inProject(projectId, runs.get(runId)),
-          (run) => run === undefined || isTerminal(run.status)
-        )
-  return yield* sseResponse(
-    {
-      topic: `context:${projectId}/${name}`,
-      read: (from, limit) =>
-        Effect.map(database.inProject(projectId, contexts.read(name, from, limit)), (events) =>
-          events.map((event) => ({ number: numberOf(event), name: event.type, json: event }))
-        ),
-      isOver,
-      ephemeral
-    },
-    after
-  )
+  return yield* sseResponse({ ...log, key: `${topic} of run ${runId}`, isOver }, after)
 })

@@ -23,7 +23,7 @@ import { checkModels } from "./model-checks.ts"
 import { liveLog, logPage } from "./context-log.ts"
 import { makeJudgedEvent } from "./judged-event.ts"
 import { invalid, orNotFound, triggerProblem } from "./refusals.ts"
-import { startAfter, wantsStream } from "./sse.ts"
+import { wantsStream } from "./sse.ts"
 
 const knownContext = orNotFound("context")
 
@@ -163,7 +163,7 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
         const contexts = yield* Contexts
         yield* knownContext(reading(params.projectId, contexts.get(params.name)))
         if (yield* wantsStream)
-          return yield* liveLog(params.projectId, params.name, yield* startAfter(query.after), undefined)
+          return yield* liveLog(params.projectId, params.name, query.after ?? 0, undefined)
         return yield* Effect.orDie(
           HttpServerResponse.json(yield* reading(params.projectId, logPage(params.name, query)))
         )

@@ -13,7 +13,7 @@ import { Database } from "../database/database.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { reading } from "./access.ts"
 import { pageByNumber } from "./paging.ts"
-import { sseResponse, startAfter, wantsStream } from "./sse.ts"
+import { sseResponse, wantsStream } from "./sse.ts"
 
 export const feedHandlers = HttpApiBuilder.group(Api, "feed", (handlers) =>
   handlers.handleRaw(
@@ -27,7 +27,7 @@ export const feedHandlers = HttpApiBuilder.group(Api, "feed", (handlers) =>
         return yield* Effect.orDie(HttpServerResponse.json(page))
       }
       const newest = yield* reading(params.projectId, outbox.lastPosition)
-      return yield* liveFeed(params.projectId, yield* startAfter(query.after ?? newest))
+      return yield* liveFeed(params.projectId, query.after ?? newest)
     })
   )
 )
@@ -40,10 +40,12 @@ const liveFeed = Effect.fnUntraced(function* (projectId: ProjectId, after: numbe
   const outbox = yield* Outbox
   return yield* sseResponse(
     {
+      key: `feed:${projectId}`,
       topic: `feed:${projectId}`,
+      end: database.inProject(projectId, outbox.lastPosition),
       read: (from, limit) =>
         Effect.map(database.inProject(projectId, outbox.feed(from, limit)), (events) =>
-          events.map((event) => ({ number: placeOf(event), name: event.type, json: event }))
+          events.map((event) => ({ number: placeOf(event), id: event.id, name: event.type, json: event }))
         )
     },
     after

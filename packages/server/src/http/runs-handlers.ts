@@ -23,7 +23,7 @@ import { liveLog, logPage } from "./context-log.ts"
 import { pageById } from "./paging.ts"
 import { optionalBody } from "./optional-body.ts"
 import { answerProblem, keepable, orNotFound, triggerProblem } from "./refusals.ts"
-import { startAfter, wantsStream } from "./sse.ts"
+import { wantsStream } from "./sse.ts"
 
 const knownRun = orNotFound("run")
 
@@ -56,8 +56,7 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
         const runs = yield* Runs
         const run = yield* knownRun(reading(params.projectId, runs.get(params.runId)))
         const name = run.contextName as ContextName
-        if (yield* wantsStream)
-          return yield* liveLog(params.projectId, name, yield* startAfter(query.after), run.id)
+        if (yield* wantsStream) return yield* liveLog(params.projectId, name, query.after ?? 0, run.id)
         return yield* Effect.orDie(
           HttpServerResponse.json(yield* reading(params.projectId, logPage(name, query)))
         )

@@ -3,82 +3,45 @@
  *
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  *
- * The log is read again after each wake-up, so a lost wake-up costs a second and
- * no event; ids are the log's own numbers, so a client that reconnects with
- * Last-Event-ID misses nothing and gets nothing twice. A slow client slows only
- * its own reading: nothing is buffered for it but one page.
+ * Ids are the log's own numbers, so a client that comes back with Last-Event-ID
+ * misses nothing and gets nothing twice. An id that this log has not given names
+ * no place in it: the stream begins where one without it would.
  */
-import { Effect, Option, type Queue, Stream } from "effect"
+import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { httpLimits } from "../limits.ts"
-import { nextWakeUp, type Topic, WakeUps } from "../outbox/wake-ups.ts"
-
-/** One event of a stream; an ephemeral one has no number. */
-export interface SseEvent {
-  readonly number: number | undefined
-  readonly name: string
-  readonly json: unknown
-}
-
-export interface SseSource<R> {
-  readonly topic: Topic
-  /** The next events after a number, in order. */
-  readonly read: (after: number, limit: number) => Effect.Effect<ReadonlyArray<SseEvent>, never, R>
-  /** Whether the log can still grow; asked when there is nothing to read. */
-  readonly isOver?: Effect.Effect<boolean, never, R>
-  /** What passes by and is not kept. */
-  readonly ephemeral?: Stream.Stream<SseEvent>
-}
+import { LiveLogs, type LiveSource } from "./live-logs.ts"
 
 /** Whether the client asks for a stream. */
 export const wantsStream = Effect.map(HttpServerRequest.HttpServerRequest, (request) =>
   (request.headers["accept"] ?? "").includes("text/event-stream")
 )
 
-/** Where to begin: Last-Event-ID if it is a number of ours, else the given place. */
-export const startAfter = (given: number | undefined) =>
-  Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
-    const last = request.headers["last-event-id"]
-    return last !== undefined && /^\d{1,15}$/.test(last) ? Number(last) : (given ?? 0)
+/**
+ * Streams a log behind the event that was heard last, else behind the given one.
+ *
+ * **Details** Last-Event-ID is the number that the stream gave as id, the id that the event has in its log, or the id of
+ * a piece that passed by after it (`{name}:{n}.d{k}`). Numbers beyond the log's end are of another log, too.
+ */
+export const sseResponse = Effect.fn("sseResponse")(function* (source: LiveSource, given: number) {
+  const logs = yield* LiveLogs
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const heard = yield* heardIn(source, headers["last-event-id"] ?? "")
+  return HttpServerResponse.stream(logs.watch(source, heard ?? given), {
+    contentType: "text/event-stream",
+    headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
   })
-
-/** Streams a source from a place on, with heartbeats while it is quiet. */
-export const sseResponse = Effect.fn("sseResponse")(function* <R>(source: SseSource<R>, after: number) {
-  const wakeUps = yield* WakeUps
-  const events = Stream.unwrap(
-    Effect.map(wakeUps.listen(source.topic), (mailbox) => follow(source, after, mailbox))
-  )
-  const all = source.ephemeral ? Stream.merge(events, source.ephemeral, { haltStrategy: "left" }) : events
-  const heartbeat = Stream.map(Stream.tick(httpLimits.heartbeatIntervalMs), () => ": heartbeat\n\n")
-  const text = Stream.merge(Stream.map(all, format), heartbeat, { haltStrategy: "left" })
-  const context = yield* Effect.context<R>()
-  return HttpServerResponse.stream(
-    Stream.provideContext(Stream.encodeText(Stream.prepend(text, ["retry: 1000\n\n"])), context),
-    {
-      contentType: "text/event-stream",
-      headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
-    }
-  )
 })
 
-/** Pages of the log, one after the other; waits for a wake-up where there is none. */
-const follow = <R>(
-  source: SseSource<R>,
-  after: number,
-  mailbox: Queue.Dequeue<void>
-): Stream.Stream<SseEvent, never, R> =>
-  Stream.paginate(
-    after,
-    Effect.fnUntraced(function* (from: number) {
-      const isOver = source.isOver ? yield* source.isOver : false
-      const events = yield* source.read(from, httpLimits.streamPageEvents)
-      const last = events.at(-1)?.number
-      if (last !== undefined) return [events, Option.some(last)] as const
-      if (isOver) return [events, Option.none<number>()] as const
-      yield* nextWakeUp(mailbox, httpLimits.streamPollIntervalMs)
-      return [events, Option.some(from)] as const
-    })
-  )
+const idPattern = /^(?:(?<name>[^:]+):)?(?<digits>\d{1,15})(?<piece>\.d\d{1,15})?$/
 
-const format = (event: SseEvent): string =>
-  `${event.number === undefined ? "" : `id: ${event.number}\n`}event: ${event.name}\ndata: ${JSON.stringify(event.json)}\n\n`
+/** The number of the event that an id names; undefined when this log has none of that id. */
+const heardIn = Effect.fnUntraced(function* (source: LiveSource, id: string) {
+  const { digits, name, piece } = idPattern.exec(id)?.groups ?? {}
+  if (digits === undefined || (piece !== undefined && name === undefined)) return undefined
+  const number = Number(digits)
+  if (number === 0) return name === undefined || name === source.name ? 0 : undefined
+  const [event] = yield* source.read(number - 1, 1)
+  if (event?.number !== number) return undefined
+  // A fork shares events of its origin, which keep their ids.
+  return name === undefined || name === source.name || `${name}:${digits}` === event.id ? number : undefined
+})

@@ -1,0 +1,137 @@
+/**
+ * Watching a log: one reading for all, a bounded buffer, and the log itself for whoever is behind.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber, Latch, Layer, Stream } from "effect"
+import { streamLimits } from "./stream-limits.ts"
+import { type Topic, WakeUps } from "../outbox/wake-ups.ts"
+import { LiveLogs, type LiveSource, type SseEvent } from "./live-logs.ts"
+
+const topic: Topic = "context:here/talk"
+
+/** A log in memory that counts how often it is read. */
+const newLog = () => {
+  const state = { count: 0, reads: 0, isOver: false, show: (event: SseEvent): void => void event }
+  const source: LiveSource = {
+    key: topic,
+    topic,
+    end: Effect.sync(() => state.count),
+    isOver: Effect.sync(() => state.isOver),
+    passing: (show) => Effect.sync(() => void (state.show = show)),
+    read: (after, limit) =>
+      Effect.sync(() => {
+        state.reads += 1
+        const count = Math.min(limit, Math.max(0, state.count - after))
+        return Array.from({ length: count }, (_, index) => eventOf(after + index + 1))
+      })
+  }
+  return { state, source }
+}
+
+const eventOf = (number: number): SseEvent => ({
+  number,
+  id: `talk:${number}`,
+  name: "Said",
+  json: { number }
+})
+
+const piece = (text: string): SseEvent => ({ number: undefined, id: "", name: "Piece", json: text })
+
+/** Lets the log grow, and everybody take what there is. */
+const grow = (state: ReturnType<typeof newLog>["state"], count: number) =>
+  Effect.gen(function* () {
+    state.count += count
+    yield* (yield* WakeUps).signal(topic)
+    yield* settled
+  })
+
+const settled = Effect.forEach(Array.from({ length: 20 }), () => Effect.yieldNow, { discard: true })
+
+/** Watches until the log is over; what has come so far, in order. */
+const watch = Effect.fnUntraced(function* (
+  source: LiveSource,
+  after = 0,
+  taking: Effect.Effect<void> = Effect.void
+) {
+  const heard: Array<string> = []
+  const logs = yield* LiveLogs
+  const fiber = yield* logs.watch(source, after).pipe(
+    Stream.decodeText,
+    Stream.runForEach((text) =>
+      Effect.andThen(
+        taking,
+        Effect.sync(() => heard.push(...(text.match(/(?<=data: ).*/g) ?? [])))
+      )
+    ),
+    Effect.forkChild
+  )
+  yield* settled
+  return { heard, fiber }
+})
+
+const upTo = (count: number, from = 1): ReadonlyArray<string> =>
+  Array.from({ length: count - from + 1 }, (_, index) => JSON.stringify({ number: from + index }))
+
+const layer = Layer.provideMerge(LiveLogs.layer, WakeUps.layer)
+
+describe("A log that is watched", () => {
+  it.effect("is read once for a thousand who watch it, and no more when the last of them has gone", () =>
+    Effect.gen(function* () {
+      const { source, state } = newLog()
+      const watching = yield* Effect.forEach(Array.from({ length: 1_000 }), () => watch(source))
+      const before = state.reads
+      for (let times = 0; times < 10; times += 1) yield* grow(state, 2)
+      for (const { heard } of watching) expect(heard).toEqual(upTo(20))
+      // Each wake-up is one page and the look that finds nothing behind it.
+      expect(state.reads - before).toBeLessThanOrEqual(20)
+      yield* Fiber.interruptAll(watching.map(({ fiber }) => fiber))
+      const reads = state.reads
+      yield* grow(state, 1)
+      expect(state.reads).toBe(reads)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect(
+    "keeps for one who is slow no more than its buffer: it reads the log, and misses what passed by",
+    () =>
+      Effect.gen(function* () {
+        const { source, state } = newLog()
+        const latch = yield* Latch.make(true)
+        const quick = yield* watch(source)
+        const slow = yield* watch(source, 0, latch.await)
+        yield* grow(state, 1)
+        yield* latch.close
+        state.show(piece("early"))
+        yield* settled
+        const count = streamLimits.bufferEvents * 3
+        for (let grown = 1; grown < count; grown += 1) yield* grow(state, 1)
+        state.show(piece("late"))
+        yield* latch.open
+        yield* settled
+        yield* grow(state, 1)
+        yield* Effect.forEach(Array.from({ length: 100 }), () => settled)
+        expect(quick.heard).toEqual(
+          upTo(count + 1).flatMap((event, index) =>
+            index === 0 ? [event, '"early"'] : index === count - 1 ? [event, '"late"'] : [event]
+          )
+        )
+        expect(slow.heard.filter((text) => text.startsWith("{"))).toEqual(upTo(count + 1))
+        expect(slow.heard).not.toContain('"late"')
+      }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("ends for everybody once it is over and they have it whole, also for those who come then", () =>
+    Effect.gen(function* () {
+      const { source, state } = newLog()
+      const first = yield* watch(source)
+      yield* grow(state, 3)
+      state.isOver = true
+      yield* grow(state, 300)
+      yield* Fiber.join(first.fiber)
+      expect(first.heard).toEqual(upTo(303))
+      const late = yield* watch(source, 1)
+      yield* Fiber.join(late.fiber)
+      expect(late.heard).toEqual(upTo(303, 2))
+    }).pipe(Effect.provide(layer))
+  )
+})

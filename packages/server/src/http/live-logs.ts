@@ -1,0 +1,290 @@
+/**
+ * The logs that somebody watches: what is new is read once, whoever and however many watch.
+ *
+ * Flow: **http** → graph → outbox → dispatch → run → tool → task
+ *
+ * One reader for each log and program follows its wake-ups and puts what it reads
+ * into a buffer (`recent-events.ts`); it begins with the first subscriber and ends
+ * with the last. A subscriber that is further behind, or begins in the past, reads
+ * pages of the log by itself until it has caught up, a few of them at a time, so
+ * none costs the others anything. One that takes nothing of what it was handed for
+ * `stallMs` is cut off and can come back with the id that it heard last.
+ */
+import {
+  Array as Arr,
+  Cause,
+  Context,
+  Effect,
+  Fiber,
+  Layer,
+  type Pull,
+  type Scope,
+  Semaphore,
+  Stream
+} from "effect"
+import { streamLimits } from "./stream-limits.ts"
+import { drive, type Topic, WakeUps } from "../outbox/wake-ups.ts"
+import {
+  type Progress,
+  progressAfter,
+  type RecentEvents,
+  recentEvents,
+  type SentEvent
+} from "./recent-events.ts"
+
+/** One event of a stream; one that passes by has no number. */
+export interface SseEvent {
+  readonly number: number | undefined
+  /** The id that it has in its log. */
+  readonly id: string
+  /** What kind of event it is. */
+  readonly name: string
+  readonly json: unknown
+}
+
+/** A log that can be watched. */
+export interface LiveSource {
+  /** The same for everybody who watches the same log. */
+  readonly key: string
+  readonly topic: Topic
+  /** What ids of its events begin with, if they have a number in them. */
+  readonly name?: string
+  /** The number of the log's last event. */
+  readonly end: Effect.Effect<number>
+  /** The next events after a number, in order. */
+  readonly read: (after: number, limit: number) => Effect.Effect<ReadonlyArray<SseEvent>>
+  /** Whether the log can grow no more. */
+  readonly isOver?: Effect.Effect<boolean>
+  /** Shows what passes by and is not kept, until the scope ends. */
+  readonly passing?: (show: (event: SseEvent) => void) => Effect.Effect<void, never, Scope.Scope>
+}
+
+interface Subscriber {
+  readonly progress: Progress
+  /** Lets it go on while it waits, with a text of its own or with what is new. */
+  wake: ((text: Uint8Array | undefined) => void) | undefined
+  /** Ends its connection. */
+  cut: () => void
+  /** Heartbeats since it was handed something that it has not taken yet. */
+  held: number
+  isHanded: boolean
+  hasBegun: boolean
+  /** Events of its next page. */
+  pageEvents: number
+}
+
+interface LiveLog {
+  readonly source: LiveSource
+  readonly subscribers: Set<Subscriber>
+  recent: RecentEvents | undefined
+  isOver: boolean
+  reader: Fiber.Fiber<void> | undefined
+}
+
+export class LiveLogs extends Context.Service<
+  LiveLogs,
+  {
+    /** The text of everything after an event, then of what comes, with heartbeats while it is quiet. */
+    readonly watch: (source: LiveSource, after: number) => Stream.Stream<Uint8Array>
+  }
+>()("@tropism/server/http/LiveLogs") {
+  static readonly layer = Layer.effect(
+    LiveLogs,
+    Effect.gen(function* () {
+      const wakeUps = yield* WakeUps
+      const surroundings = yield* Effect.context<never>()
+      const logs = new Map<string, LiveLog>()
+      const catchingUp = Semaphore.makeUnsafe(streamLimits.catchUps)
+
+      const begin = (source: LiveSource): LiveLog => {
+        const log: LiveLog = {
+          source,
+          subscribers: new Set(),
+          recent: undefined,
+          isOver: false,
+          reader: undefined
+        }
+        logs.set(source.key, log)
+        log.reader = Effect.runForkWith(surroundings)(Effect.provideService(follow(log), WakeUps, wakeUps))
+        return log
+      }
+
+      const enter = (source: LiveSource, after: number) =>
+        Effect.sync(() => {
+          const log = logs.get(source.key) ?? begin(source)
+          const subscriber: Subscriber = {
+            progress: progressAfter(after),
+            wake: undefined,
+            cut: () => {},
+            held: 0,
+            isHanded: false,
+            hasBegun: false,
+            pageEvents: streamLimits.firstPageEvents
+          }
+          log.subscribers.add(subscriber)
+          return { log, subscriber }
+        })
+
+      const leave = ({ log, subscriber }: { readonly log: LiveLog; readonly subscriber: Subscriber }) =>
+        Effect.suspend(() => {
+          log.subscribers.delete(subscriber)
+          if (log.subscribers.size > 0) return Effect.void
+          if (logs.get(log.source.key) === log) logs.delete(log.source.key)
+          return Effect.sync(() => log.reader?.interruptUnsafe())
+        })
+
+      yield* Effect.addFinalizer(() =>
+        Fiber.interruptAll([...logs.values()].flatMap(({ reader }) => reader ?? []))
+      )
+      yield* Effect.forkScoped(
+        Effect.forever(
+          Effect.andThen(
+            Effect.sleep(streamLimits.heartbeatIntervalMs),
+            Effect.sync(() => logs.forEach(beat))
+          )
+        )
+      )
+
+      return LiveLogs.of({
+        watch: (source, after) =>
+          Stream.unwrap(
+            Effect.map(Effect.acquireRelease(enter(source, after), leave), ({ log, subscriber }) =>
+              Stream.fromPull(
+                Effect.withFiber((fiber) => {
+                  subscriber.cut = () => fiber.interruptUnsafe()
+                  return Effect.succeed(nextOf(log, subscriber, catchingUp))
+                })
+              )
+            )
+          )
+      })
+    })
+  )
+}
+
+/** Reads what is new in a log for all who watch it, for ever. */
+const follow = (log: LiveLog) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { source } = log
+      if (source.passing)
+        yield* source.passing((event) => {
+          log.recent?.add(sent(event))
+          rouse(log)
+        })
+      return yield* drive(`live log ${source.key}`, source.topic, streamLimits.pollIntervalMs, readOn(log))
+    })
+  )
+
+/** One look at a log; whether there may be more. */
+const readOn = Effect.fnUntraced(function* (log: LiveLog) {
+  const { source } = log
+  const recent = (log.recent ??= recentEvents(yield* source.end))
+  // Asked before the log is read: what comes in between would be missed.
+  const isOver = source.isOver ? yield* source.isOver : false
+  const page = yield* source.read(recent.head(), streamLimits.pageEvents)
+  yield* publish(log, recent, page)
+  log.isOver = isOver && page.length < streamLimits.pageEvents
+  rouse(log)
+  return page.length === streamLimits.pageEvents || (source.isOver !== undefined && page.length > 0)
+})
+
+/** Puts a page into the buffer, which may hold less: whoever keeps up takes each part before the next comes. */
+const publish = Effect.fnUntraced(function* (
+  log: LiveLog,
+  recent: RecentEvents,
+  page: ReadonlyArray<SseEvent>
+) {
+  let size = 0
+  for (const event of page.map(sent)) {
+    if (size > 0 && size + event.bytes.length > streamLimits.chunkBytes) {
+      rouse(log)
+      yield* Effect.yieldNow
+      size = 0
+    }
+    recent.add(event)
+    size += event.bytes.length
+  }
+})
+
+/** Lets everybody go on who waits. */
+const rouse = (log: LiveLog) => {
+  for (const { wake } of log.subscribers) wake?.(undefined)
+}
+
+/** Keeps the quiet connections of a log open, and ends those that take nothing. */
+const beat = (log: LiveLog) => {
+  for (const subscriber of log.subscribers) {
+    if (subscriber.wake) subscriber.wake(heartbeat)
+    else if (subscriber.isHanded) {
+      subscriber.held += 1
+      if (subscriber.held * streamLimits.heartbeatIntervalMs >= streamLimits.stallMs) subscriber.cut()
+    }
+  }
+}
+
+type Texts = Arr.NonEmptyReadonlyArray<Uint8Array>
+
+/** What a subscriber is handed next, as soon as there is anything. */
+const nextOf = (log: LiveLog, subscriber: Subscriber, catchingUp: Semaphore.Semaphore): Pull.Pull<Texts> => {
+  const { progress } = subscriber
+  const hand = (texts: Texts) =>
+    Effect.sync(() => {
+      subscriber.isHanded = true
+      return texts
+    })
+
+  const wait = Effect.callback<Texts, Cause.Done>((resume) => {
+    subscriber.wake = (text) => {
+      subscriber.wake = undefined
+      resume(text ? hand([text]) : next)
+    }
+    return Effect.sync(() => void (subscriber.wake = undefined))
+  })
+
+  const catchUp = Effect.gen(function* () {
+    const { pageEvents } = subscriber
+    const page = yield* catchingUp.withPermit(log.source.read(progress.number, pageEvents))
+    const texts: Array<Uint8Array> = []
+    let size = 0
+    for (const event of page) {
+      if (size > streamLimits.chunkBytes) break
+      const { bytes, number } = sent(event)
+      texts.push(bytes)
+      size += bytes.length
+      progress.number = number ?? progress.number
+    }
+    // Large events come in small pages: what is read and does not go out is read again.
+    subscriber.pageEvents =
+      texts.length < page.length ? texts.length : Math.min(pageEvents * 2, streamLimits.pageEvents)
+    if (Arr.isArrayNonEmpty(texts)) return yield* hand(texts)
+    progress.number = Math.max(progress.number, log.recent?.floor() ?? 0)
+    return yield* next
+  })
+
+  const next: Pull.Pull<Texts> = Effect.suspend(() => {
+    subscriber.isHanded = false
+    subscriber.held = 0
+    if (!subscriber.hasBegun) {
+      subscriber.hasBegun = true
+      return hand([beginning])
+    }
+    const taken = log.recent?.take(progress) ?? []
+    if (taken === "behind") return catchUp
+    if (Arr.isReadonlyArrayNonEmpty(taken)) return hand(taken)
+    return log.isOver ? Cause.done() : wait
+  })
+  return next
+}
+
+const encoder = new TextEncoder()
+const beginning = encoder.encode(`retry: ${streamLimits.retryMs}\n\n`)
+const heartbeat = encoder.encode(": heartbeat\n\n")
+
+/** An event as it goes out. */
+const sent = ({ json, name, number }: SseEvent): SentEvent => ({
+  number,
+  bytes: encoder.encode(
+    `${number === undefined ? "" : `id: ${number}\n`}event: ${name}\ndata: ${JSON.stringify(json)}\n\n`
+  )
+})
