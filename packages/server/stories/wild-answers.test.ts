@@ -156,7 +156,7 @@ describe("A run whose database refuses what it writes", () => {
     () =>
       Effect.gen(function* () {
         const { agent, story } = yield* newProviderStory([answering("Hello.")])
-        for (const code of ["53200", "57014", "08006"]) {
+        for (const code of ["53200", "57014", "08006", "23505"]) {
           yield* refuseSteps(story, code)
           const run = yield* finished(story, yield* story.post(`/agents/${agent.id}/trigger`))
           expect(run).toMatchObject({

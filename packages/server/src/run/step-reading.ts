@@ -5,8 +5,7 @@
  *
  * A page costs the same wherever it lies: a number of questions that does not
  * depend on how many steps it has. What the model asked for stands in its
- * answer; what came of a call stands in its record, and of a call that was
- * refused without being made, in the log.
+ * answer; what came of a call stands in its record, made or refused.
  */
 import type { ContextName } from "@tropism/domain/context-event"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
@@ -59,46 +58,6 @@ export class StepReading extends Context.Service<
           select call_id, status, created_at as started_at, completed_at from kb.tool_calls
           where project_id = ${projectId} and run_id = ${runId} and call_id = any(${callIds}::text[])`
 
-      /** Calls that the run was refused before they were made have no record. */
-      const refusalsOf = (
-        projectId: ProjectId,
-        context: ContextName,
-        after: number,
-        callIds: ReadonlyArray<string>
-      ) =>
-        sql<OutcomeRow>`
-          select payload ->> 'callId' as call_id, 'refused' as status, created_at as started_at, created_at as completed_at from kb.context_events
-          where project_id = ${projectId} and context_name = ${context} and number > ${after} and type = 'ToolCallFailedEvent'
-            and payload ->> 'callId' = any(${callIds}::text[])
-          order by number limit ${callIds.length}`
-
-      const outcomesOf = Effect.fnUntraced(function* (
-        projectId: ProjectId,
-        runId: RunId,
-        context: ContextName,
-        answers: ReadonlyArray<AnswerRow>
-      ) {
-        const wanted = answers.flatMap(({ calls, number }) => calls.map(({ id }) => ({ id, number })))
-        if (wanted.length === 0) return new Map<string, OutcomeRow>()
-        const recorded = yield* recordsOf(
-          projectId,
-          runId,
-          wanted.map(({ id }) => id)
-        )
-        const known = new Map(recorded.map((row) => [row.callId, row]))
-        const open = wanted.filter(({ id }) => !known.has(id))
-        if (open.length === 0) return known
-        const first = Math.min(...open.map(({ number }) => number))
-        const refused = yield* refusalsOf(
-          projectId,
-          context,
-          first,
-          open.map(({ id }) => id)
-        )
-        for (const row of refused) known.set(row.callId, row)
-        return known
-      })
-
       const list = Effect.fn("StepReading.list")(function* (runId: RunId, after: number, limit: number) {
         const { projectId } = yield* ProjectTransaction
         // A step has one call or more, so no call of a later step has a smaller number than the step.
@@ -113,8 +72,10 @@ export class StepReading extends Context.Service<
           first.contextName,
           calls.flatMap(({ answerEvent }) => answerEvent ?? [])
         )
-        const outcomes = yield* outcomesOf(projectId, runId, first.contextName, answers)
-        return stepsOf(calls).map((tries) => toStep(tries, answers, outcomes))
+        const asked = answers.flatMap((answer) => answer.calls.map(({ id }) => id))
+        const outcomes = asked.length === 0 ? [] : yield* recordsOf(projectId, runId, asked)
+        const byCall = new Map(outcomes.map((row) => [row.callId, row]))
+        return stepsOf(calls).map((tries) => toStep(tries, answers, byCall))
       }, orDie)
 
       return StepReading.of({ list })
