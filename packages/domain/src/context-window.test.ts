@@ -199,6 +199,18 @@ describe("Truncating", () => {
     expect(wider.droppedMessages).toBe(2)
   })
 
+  it("what was said is counted, whether it is still in the window or not", () => {
+    const context = contextOf(
+      within(500),
+      ...turn(1),
+      ...turn(2),
+      mentions("x".repeat(10_000)),
+      answers("Long.")
+    )
+    expect(context.droppedMessages).toBeGreaterThan(0)
+    expect(context.spoken).toEqual({ turns: 3, answers: 1 })
+  })
+
   it("a context that nobody chose a reducer for is shown no more than most models take", () => {
     const long = logOf(...Array.from({ length: 300 }, () => mentions("x".repeat(4_000))))
     expect(fold(long).windowTokens).toBeLessThanOrEqual(100_000)

@@ -26,7 +26,28 @@ export interface WindowState {
   readonly droppedMessages: number
   /** The estimated tokens of the messages in the window. */
   readonly windowTokens: number
+  readonly spoken: Spoken
 }
+
+/** How much was said in a context, whatever its window still holds of it. */
+export interface Spoken {
+  /** Messages of users. */
+  readonly turns: number
+  /** Answers since the last of them. */
+  readonly answers: number
+}
+
+/** Counts what was said. */
+export const count = (spoken: Spoken, said: ReadonlyArray<Message>): Spoken =>
+  said.reduce(
+    (sum, { role }) =>
+      role === "user"
+        ? { turns: sum.turns + 1, answers: 0 }
+        : role === "assistant"
+          ? { ...sum, answers: sum.answers + 1 }
+          : sum,
+    spoken
+  )
 
 /** A place where a window can be cut, and what it would be then. */
 export interface Cut {

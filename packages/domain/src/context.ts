@@ -20,7 +20,7 @@ import {
 } from "./context-event.ts"
 import { reduceConfig } from "./context-config.ts"
 import { startCall } from "./context-calls.ts"
-import { cutBefore, findOverflow, openWindow, reducerOf, type Window } from "./context-window.ts"
+import { count, cutBefore, findOverflow, openWindow, reducerOf, type Window } from "./context-window.ts"
 import { beginStep, endLoop, withOutput } from "./context-flow.ts"
 import { withMeaning } from "./defined-tool.ts"
 import { filePartOf } from "./attachment.ts"
@@ -60,7 +60,14 @@ export const fold = (events: Iterable<LoggedEvent>, from: ReducedContext = empty
 /** What was said joins the window, and what lies too far back leaves it. */
 const settle = (window: Window, { said, state }: Step, event: LoggedEvent): State => {
   window.add(said)
-  const grown = said.length === 0 ? state : { ...state, windowTokens: state.windowTokens + listTokens(said) }
+  const grown =
+    said.length === 0
+      ? state
+      : {
+          ...state,
+          windowTokens: state.windowTokens + listTokens(said),
+          spoken: count(state.spoken, said)
+        }
   const reducer = reducerOf(grown.config)
   // Results that are still to come belong to the newest unit: it is cut when it is whole.
   const cut =

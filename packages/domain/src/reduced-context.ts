@@ -48,6 +48,7 @@ export const emptyContext: ReducedContext = {
   summary: Option.none(),
   droppedMessages: 0,
   windowTokens: 0,
+  spoken: { turns: 0, answers: 0 },
   messages: [],
   heldMessages: [],
   config: emptyConfig,

@@ -17,6 +17,7 @@ import { modelLimits } from "../limits.ts"
 import { endedTooEarly } from "./ai-sdk-error.ts"
 import { argumentsFault } from "./ai-sdk-parts.ts"
 import { charsOf, tokensOf } from "./estimated-usage.ts"
+import { SpokenSoFar } from "./script-scope.ts"
 import { keepable, keepableCount, keepableUsage, makeKeepableText, makeMeasure } from "./keepable-parts.ts"
 import {
   ModelFailure,
@@ -96,7 +97,7 @@ const streamParts = (model: AskedModel, request: ModelRequest) =>
         toolCallValidation: "deferred"
       })
     })
-  )
+  ).pipe(Stream.provideService(SpokenSoFar, request.spoken))
 
 type Toolbelt = ReturnType<typeof makeToolkit>
 

@@ -10,6 +10,7 @@
  */
 import type { Message } from "@tropism/domain/message"
 import type { ModelProvider } from "@tropism/domain/model-config"
+import type { Spoken } from "@tropism/domain/context-window"
 import type { ModelPrice } from "@tropism/domain/model-price"
 import type { Usage } from "@tropism/domain/run"
 import { type Effect, Schema, type Stream } from "effect"
@@ -31,6 +32,8 @@ export interface ModelRequest {
   readonly toolChoice?: "auto" | "none" | undefined
   /** How many requests of the run were answered before; a recorded run is answered by it. */
   readonly step?: number | undefined
+  /** How much was said so far, in the prompt or before it; a script counts by it. */
+  readonly spoken?: Spoken | undefined
   /** How long one attempt may take, where the context says so. */
   readonly timeoutMs?: number | undefined
   /** Told of each try when it is over, however it ended. */

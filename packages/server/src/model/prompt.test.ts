@@ -65,7 +65,7 @@ const isNoFile = (_key: string, value: unknown): unknown =>
 const madeOf = (messages: ReadonlyArray<Message>) =>
   Effect.map(toPrompt(messages), (prompt) => ({
     prompt: [...prompt.content],
-    scope: structuredClone(scopeOf(prompt, ["look"], {})),
+    scope: structuredClone(scopeOf(prompt, ["look"], {}, undefined)),
     openai: structuredClone(toAiSdkPrompt(prompt, { lateSystemMessages: true })),
     others: structuredClone(toAiSdkPrompt(prompt, { lateSystemMessages: false })),
     chars: [charsOf({ messages, tools }), charsOfList(prompt.content)]

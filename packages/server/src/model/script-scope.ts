@@ -1,13 +1,20 @@
 /**
  * What the rules of a script see of a request.
  *
- * All of it comes from the prompt, so the same log always gives the same answer:
- * a replay, or another node that takes over, continues the script where it was.
+ * All of it comes from the prompt and from counts that are folded with it, so
+ * the same log always gives the same answer: a replay, or another node that takes
+ * over, continues the script where it was.
  * A prompt that grew from that of an earlier request is read from there on.
  */
 import { foldGrown } from "@tropism/domain/grown"
-import { Option, Schema } from "effect"
+import type { Spoken } from "@tropism/domain/context-window"
+import { Context, Option, Schema } from "effect"
 import type { Prompt } from "effect/ai"
+
+/** How much was said so far, where the prompt at hand may hold only the newest of it. */
+export class SpokenSoFar extends Context.Reference<Spoken | undefined>("@tropism/server/model/SpokenSoFar", {
+  defaultValue: () => undefined
+}) {}
 
 export interface ScriptScope {
   /** Answers of the assistant since the last message of the user: 0 at the first. */
@@ -35,10 +42,12 @@ export interface ScriptScope {
 export const scopeOf = (
   prompt: Prompt.Prompt,
   tools: ReadonlyArray<string>,
-  values: ScriptScope["values"]
+  values: ScriptScope["values"],
+  spoken: Spoken | undefined
 ): ScriptScope => {
   const said = saidIn(prompt.content)
-  return { ...said, system: said.system ?? "", tools, values }
+  const { answers: step, turns: turn } = spoken ?? { answers: said.step, turns: said.turn }
+  return { ...said, step, turn, system: said.system ?? "", tools, values }
 }
 
 /** What was said so far: the part of the scope that a prompt decides. */

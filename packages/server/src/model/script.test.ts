@@ -17,7 +17,9 @@ const answerOf = (
 ): Result.Result<ScriptAnswer, string> => {
   const compiled = compileScript(decodeScript(script))
   if (Result.isFailure(compiled)) return Result.fail(compiled.failure)
-  return compiled.success.answer(scopeOf(Prompt.make([...messages]), tools, compiled.success.values))
+  return compiled.success.answer(
+    scopeOf(Prompt.make([...messages]), tools, compiled.success.values, undefined)
+  )
 }
 
 const sayOf = (script: unknown, messages: Messages, tools: ReadonlyArray<string> = []): string =>

@@ -12,21 +12,23 @@ import { collectParts } from "./collect-parts.ts"
 import { cutShort } from "./ai-sdk-error.ts"
 import type { CompiledScript, ScriptAnswer } from "./script.ts"
 import { charsOfList, tokensOf } from "./estimated-usage.ts"
-import { scopeOf } from "./script-scope.ts"
+import { scopeOf, SpokenSoFar } from "./script-scope.ts"
 
 type Parts = Stream.Stream<Response.StreamPartEncoded, AiError.AiError>
 
 /** Makes a `LanguageModel` that follows a script. */
 export const fromScript = (script: CompiledScript): Effect.Effect<LanguageModel.LanguageModel> => {
   const streamText = (request: LanguageModel.ProviderOptions): Parts =>
-    Stream.suspend(() => {
-      const tools = request.toolChoice === "none" ? [] : request.tools.map((tool) => tool.name)
-      const answer = script.answer(scopeOf(request.prompt, tools, script.values))
-      if (Result.isFailure(answer))
-        return fail(new AiError.InvalidRequestError({ description: answer.failure }))
-      const parts = speak(answer.success, tokensOf(charsOfList(request.prompt.content)))
-      return Stream.unwrap(Effect.as(pause(answer.success.latencyMs), parts))
-    })
+    Stream.unwrap(
+      Effect.gen(function* () {
+        const tools = request.toolChoice === "none" ? [] : request.tools.map((tool) => tool.name)
+        const answer = script.answer(scopeOf(request.prompt, tools, script.values, yield* SpokenSoFar))
+        if (Result.isFailure(answer))
+          return fail(new AiError.InvalidRequestError({ description: answer.failure }))
+        yield* pause(answer.success.latencyMs)
+        return speak(answer.success, tokensOf(charsOfList(request.prompt.content)))
+      })
+    )
   return LanguageModel.make({ streamText, generateText: (request) => collectParts(streamText(request)) })
 }
 

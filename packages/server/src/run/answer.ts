@@ -75,6 +75,7 @@ export const askModel = Effect.fn("askModel")(function* (
     toolChoice: mayCall ? "auto" : "none",
     tried,
     step: context.run.id === runId ? context.run.steps : 0,
+    spoken: context.spoken,
     ...(timeoutMs === undefined ? {} : { timeoutMs })
   })
   const start: Answer = {
