@@ -218,6 +218,8 @@ export const toolLimits = {
   /** Of arguments that no tool can be given: their beginning is kept. */
   faultyArgumentsMaxChars: 2_000,
   nameMaxChars: 200,
+  /** The SDK's own bound of a request, by the wall's time: ours must always come first. */
+  sdkTimeoutMs: 86_400_000,
   /** Names of tools that a refusal lists. */
   listedTools: 50,
   reasoningMaxChars: 4_000

@@ -9,7 +9,7 @@
 import { type CallToolResult, Client, SdkError, SdkErrorCode, type Tool } from "@modelcontextprotocol/client"
 import type { McpTransport } from "@tropism/domain/mcp-server"
 import { Clock, Config, Deferred, Effect, Option, type Scope } from "effect"
-import { foreignLimits } from "../limits.ts"
+import { foreignLimits, toolLimits } from "../limits.ts"
 import { ForeignFault, lineOf, NeverSent, toFault, unmade } from "./foreign-fault.ts"
 import { checkPermit, LocalMcpServers } from "./foreign-permit.ts"
 import { revealSecrets, scrubber } from "./foreign-secrets.ts"
@@ -33,9 +33,6 @@ export interface ForeignClient {
   /** Takes every secret of the connection out of a text. */
   readonly scrub: (text: string) => string
 }
-
-/** The SDK keeps the wall's time, we keep ours: its own bound must never come first. */
-const never = 86_400_000
 
 /** Connects to a server and shakes hands, until the scope ends. */
 export const connectForeign = Effect.fn("connectForeign")(function* (
@@ -66,7 +63,10 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
       })
       yield* Effect.addFinalizer(() => Effect.ignore(Effect.tryPromise(() => client.close())))
       yield* asked(foreignLimits.connectTimeoutMs, "did not shake hands", () =>
-        client.connect(wire, { timeout: never, ...(isOld ? { prior: { kind: "legacy" } } : {}) })
+        client.connect(wire, {
+          timeout: toolLimits.sdkTimeoutMs,
+          ...(isOld ? { prior: { kind: "legacy" } } : {})
+        })
       )
       return { client, state }
     })
@@ -88,7 +88,7 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
     state.hasNews = false
     state.unfit = []
     return ask(foreignLimits.listTimeoutMs, "did not list its tools", (signal) =>
-      client.listTools(undefined, { cacheMode: "bypass", timeout: never, signal })
+      client.listTools(undefined, { cacheMode: "bypass", timeout: toolLimits.sdkTimeoutMs, signal })
     )
   })
   return {
@@ -100,7 +100,11 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
           try: (signal) =>
             client.callTool(
               { name: tool.name, arguments: args },
-              { timeout: never, signal, toolDefinition: { name: tool.name, inputSchema: tool.inputSchema } }
+              {
+                timeout: toolLimits.sdkTimeoutMs,
+                signal,
+                toolDefinition: { name: tool.name, inputSchema: tool.inputSchema }
+              }
             ),
           catch: toFault
         }),

@@ -28,6 +28,7 @@ import {
   toolsOf
 } from "./built-in-tools.ts"
 import { findMisuse, withDefined } from "./defined-tools.ts"
+import { toolLimits } from "../limits.ts"
 import { ForeignCalls } from "./foreign-calls.ts"
 import { ForeignOffers, isForeignName } from "./foreign-offers.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
@@ -168,7 +169,7 @@ export class ToolServers extends Context.Service<
             return Effect.flatMap(
               Effect.exit(
                 Effect.flatMap(connectionFor(call.name), (client) =>
-                  Effect.promise(() => client.callTool(request))
+                  Effect.promise(() => client.callTool(request, { timeout: toolLimits.sdkTimeoutMs }))
                 )
               ),
               (answered): Effect.Effect<Outcome, AttemptLost> => {
