@@ -246,9 +246,15 @@ export class GuardVerdictEvent extends Schema.Class<GuardVerdictEvent>("GuardVer
   type: Schema.tag("GuardVerdictEvent"),
   ...base,
   isFlagged: Schema.Boolean,
+  /** Empty where nothing is wrong. */
   reason: Text,
+  /** The beginning of what it said, word for word. */
+  content: Text,
+  /** How many messages are judged now, counted from the first of the context. */
+  messages: Schema.Int,
   runId: RunId,
   model: Schema.String,
+  /** What the guard used, and the answer that was thrown away, if it was complete by then. */
   usage: Usage
 }) {}
 

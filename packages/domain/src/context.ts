@@ -25,6 +25,7 @@ import { beginStep, endLoop, withOutput } from "./context-flow.ts"
 import { withMeaning } from "./defined-tool.ts"
 import { filePartOf } from "./attachment.ts"
 import { behindTexts } from "./grown.ts"
+import { withVerdict } from "./guard.ts"
 import type { Message, ToolCall } from "./message.ts"
 import { listTokens } from "./message-size.ts"
 import { noRepetition, warned, withError } from "./repetition.ts"
@@ -113,8 +114,9 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
       return silently({ ...state, isSessionOpen: false })
     case "ContextForkedEvent":
     case "ComparisonStartedEvent":
-    case "GuardVerdictEvent":
       return silently(state)
+    case "GuardVerdictEvent":
+      return silently(withVerdict(state, event))
     case "ContextSummarizedEvent":
       return silently(summarize(state, event))
     case "SystemPromptEvent":

@@ -39,6 +39,8 @@ export interface ReducedContext extends CallState, FlowState, WindowState {
   readonly heldResults: Readonly<Record<string, Message>>
   /** The calls of the last answer whose results are not among the messages yet, in the order in which the model made them. */
   readonly unsaidCalls: ReadonlyArray<string>
+  /** How many messages a guard has found safe, counted from the first of the context. */
+  readonly judgedMessages: number
   readonly run: RunProgress
   readonly isSessionOpen: boolean
 }
@@ -70,6 +72,7 @@ export const emptyContext: ReducedContext = {
   flow: Option.none(),
   isAnswered: false,
   lastText: "",
+  judgedMessages: 0,
   run: newRun(""),
   isSessionOpen: false
 }

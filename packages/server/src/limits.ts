@@ -198,6 +198,8 @@ export const runLimits = {
   errorMaxChars: 2_000,
   /** Of one message, as it is quoted to whoever sums up. */
   quotedMessageMaxChars: 8_000,
+  /** Of what a guard said, as it is kept. */
+  verdictMaxChars: 2_000,
   /** Of what PostgreSQL said when it broke an attempt. */
   breakCauseMaxChars: 500,
   /** How long a manual trigger waits for its run. */

@@ -25,11 +25,14 @@ export const checkModels = Effect.fnUntraced(function* (
   name: ContextName,
   event: NewEvent
 ) {
-  if (event.type !== "SetLlmConfigEvent") return
+  if (event.type !== "SetLlmConfigEvent" && event.type !== "SetGuardEvent") return
   const contexts = yield* Contexts
   // Who may not set anything here is refused before anything is looked up.
   const { agentId } = yield* inProject(projectId, "editor", () => known(contexts.get(name)))
-  yield* checkModel(projectId, agentId, event, "")
+  if (event.type === "SetLlmConfigEvent") return yield* checkModel(projectId, agentId, event, "")
+  if (event.guard?.provider === "replay")
+    return yield* invalid("/guard/provider", "A recorded run cannot judge: name a model that can be asked")
+  if (event.guard) yield* checkModel(projectId, agentId, event.guard, "/guard", true)
 })
 
 const known = orNotFound("context")
@@ -39,7 +42,8 @@ export const checkModel = Effect.fnUntraced(function* (
   projectId: ProjectId,
   agentId: AgentId,
   { name, provider }: ModelRef,
-  pointer: string
+  pointer: string,
+  isGuard = false
 ) {
   const agents = yield* Agents
   const models = yield* Models
@@ -51,7 +55,8 @@ export const checkModel = Effect.fnUntraced(function* (
   yield* models
     .resolve({
       agentName: agent.name,
-      model: agent.model,
+      // The agent's own script answers for the agent and judges nothing.
+      model: isGuard ? null : agent.model,
       settings: { ...emptyConfig, primary: Option.some(set) },
       readRecord: recordingsOf(projectId)
     })

@@ -35,6 +35,7 @@ import { evidenceOf, type Occasion, opening } from "./opening.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Descendants } from "./descendants.ts"
 import { Endings } from "./endings.ts"
+import { type GuardFlagged, guardOf } from "./guarding.ts"
 import type { RunHalted, RunNotInState } from "./holding.ts"
 import { makeRecordings } from "./recordings.ts"
 import { makeObserving } from "./observing.ts"
@@ -51,7 +52,7 @@ interface Prepared {
 }
 
 /** Reasons that end a run as failed. */
-type Failure = ModelFailure | ModelUnavailable | PromptFailed
+type Failure = ModelFailure | ModelUnavailable | PromptFailed | GuardFlagged
 
 export class Actor extends Context.Service<
   Actor,
@@ -183,7 +184,8 @@ export class Actor extends Context.Service<
               scope
             ))
           const tools = connected.defining(settings?.tools ?? [])
-          const equipment: Equipment = { settings, model, tools }
+          const guard = settings && (yield* guardOf(models, definition.name, settings))
+          const equipment: Equipment = { settings, model, guard, tools }
           known.set(name, equipment)
           return equipment
         })
@@ -229,13 +231,17 @@ export class Actor extends Context.Service<
         }
       })
 
-      const failRun = Effect.fnUntraced(function* (run: ClaimedRun, message: string) {
+      const failRun = Effect.fnUntraced(function* (run: ClaimedRun, message: string, flagged?: GuardFlagged) {
         const close = Effect.gen(function* () {
           const context = yield* contexts.load(run.contextName)
           const error = message.slice(0, runLimits.errorMaxChars)
           const events = closingEvents(context, { type: "failed", error })
           const records = yield* recording(run.id, context.pendingCalls, events)
-          yield* contexts.append(run.contextName, events, records)
+          yield* contexts.append(
+            run.contextName,
+            [...(flagged ? [flagged.verdict] : []), ...events],
+            [...records, ...(flagged?.alongside(events.length) ?? [])]
+          )
           yield* runs.fail(run, message, summaryOf(lastWordsOf(run, context)))
         })
         yield* guarded(run, close)
@@ -265,6 +271,7 @@ export class Actor extends Context.Service<
             Effect.catchTag(["ModelFailure", "ModelUnavailable", "PromptFailed"], (failure) =>
               failRun(run, sentenceOf(failure))
             ),
+            Effect.catchTag("GuardFlagged", (flagged) => failRun(run, flagged.message, flagged)),
             Effect.catchTag("RunHalted", ({ detail }) =>
               Effect.andThen(database.inProject(run.projectId, endings.cancel(run, detail)), endBelow(run))
             ),

@@ -16,6 +16,7 @@ import { Clock, Effect, Option, Stream } from "effect"
 import { Contexts } from "../agent/contexts.ts"
 import { requestedCall } from "./requested-call.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
+import type { Showing } from "./hush.ts"
 import type { ModelFailure, ModelPart, ModelTry, OfferedTool, ResolvedModel } from "../model/model-request.ts"
 
 export interface Answer {
@@ -30,8 +31,10 @@ export interface Answer {
 
 /** Who is told how a request goes, while it does. */
 export interface Listener {
-  /** Told the whole text so far whenever it has grown. */
+  /** Told the whole text so far whenever it has grown and may be heard. */
   readonly heard: (text: string) => void
+  /** Says when a piece of text may be heard. */
+  readonly showing: Showing
   /** Told of each try when it is over. */
   readonly tried: (each: ModelTry) => void
 }
@@ -50,14 +53,17 @@ export const askModel = Effect.fn("askModel")(function* (
   { contextName: name, id: runId, projectId }: Pick<ClaimedRun, "id" | "projectId" | "contextName">,
   context: ReducedContext,
   { mayCall, messages, tools }: Offer,
-  { heard, tried }: Listener
+  { heard, showing, tried }: Listener
 ): Effect.fn.Return<Answer, ModelFailure, Contexts> {
   const contexts = yield* Contexts
   const timeoutMs = Option.getOrUndefined(context.config.timeoutMs)
   const after = Option.match(context.lastEventId, { onNone: () => 0, onSome: eventNumber })
   let pieces = 0
+  let text = ""
   const showDelta = Effect.fnUntraced(function* (delta: string) {
     pieces += 1
+    text += delta
+    heard(text)
     const timestamp = new Date(yield* Clock.currentTimeMillis).toISOString()
     yield* contexts.showDelta(projectId, {
       type: "TextDeltaEvent",
@@ -86,14 +92,10 @@ export const askModel = Effect.fn("askModel")(function* (
     model: `${model.provider}:${model.name}`
   }
   return yield* parts.pipe(
-    Stream.tap((part) => (part.type === "text" ? showDelta(part.delta) : Effect.void)),
+    Stream.tap((part) => (part.type === "text" ? showing(showDelta(part.delta)) : Effect.void)),
     Stream.runFold(
       () => start,
-      (answer, part) => {
-        const next = gather(answer, part, context)
-        if (part.type === "text") heard(next.text)
-        return next
-      }
+      (answer, part) => gather(answer, part, context)
     )
   )
 })

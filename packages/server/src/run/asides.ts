@@ -16,9 +16,9 @@ import { ModelFailure, type ModelTry, type ResolvedModel } from "../model/model-
 import type { Answer } from "./answer.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { type AskedStep, ModelCalls } from "./model-calls.ts"
-import { stepsOf } from "./model-step.ts"
 import { makeObserving } from "./observing.ts"
 import { Runs } from "./runs.ts"
+import { stepsOf } from "./step-count.ts"
 
 /** A request beside the steps; its tries join while it is made. */
 export interface Aside extends AskedStep {

@@ -46,6 +46,8 @@ export interface Equipment {
   /** What was set when the model was found. */
   readonly settings: ContextConfig | undefined
   readonly model: ResolvedModel
+  /** Who judges what the model reads; absent where nobody does. */
+  readonly guard: ResolvedModel | undefined
   readonly tools: ConnectedTools
 }
 

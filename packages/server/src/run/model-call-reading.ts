@@ -7,12 +7,14 @@
  * that a call names is the context that the model was shown, word for word.
  */
 import { promptOf } from "@tropism/domain/context"
+import { findUnjudged } from "@tropism/domain/guard"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import type { ModelCall, ModelExchange } from "@tropism/domain/model-call"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Contexts } from "../agent/contexts.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import { guardMessages } from "./guard-prompt.ts"
 import { type ModelCallRow, toModelCall } from "./model-call-rows.ts"
 import { findSummary } from "./summary-prompt.ts"
 
@@ -43,10 +45,17 @@ export class ModelCallReading extends Context.Service<
         return (yield* rows(projectId, runId, after, limit)).map(toModelCall)
       }, orDie)
 
-      /** What the log up to an event folds to, as it was shown: to be answered, or to be summed up. */
+      /** What the log up to an event folds to, as it was shown: to be answered, to be judged, or to be summed up. */
       const messagesOf = Effect.fnUntraced(function* ({ afterEvent, contextName, purpose }: ModelCallRow) {
         const context = yield* contexts.loadUpTo(contextName, afterEvent)
-        return purpose === "summary" ? (findSummary(context)?.messages ?? []) : promptOf(context)
+        switch (purpose) {
+          case "step":
+            return promptOf(context)
+          case "guard":
+            return guardMessages(context, findUnjudged(context))
+          case "summary":
+            return findSummary(context)?.messages ?? []
+        }
       })
 
       const toolsOf = Effect.fnUntraced(function* (projectId: ProjectId, digest: string | null) {

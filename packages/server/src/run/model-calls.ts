@@ -39,11 +39,21 @@ export interface KeptAnswer {
   readonly eventsBehind: number
 }
 
+/** A request, and the answer to it that is kept. */
+export interface KeptRequest {
+  readonly asked: AskedStep
+  readonly answer: KeptAnswer | undefined
+}
+
 export class ModelCalls extends Context.Service<
   ModelCalls,
   {
-    /** The parts of an append that record a request and its answer. */
-    readonly recording: (asked: AskedStep, answer: KeptAnswer) => ReadonlyArray<Statement.Fragment>
+    /** The parts of an append that record a request with its answer, if it is kept, and another that was made beside it. */
+    readonly recording: (
+      asked: AskedStep,
+      answer: KeptAnswer | undefined,
+      beside?: KeptRequest
+    ) => ReadonlyArray<Statement.Fragment>
     /** Says that what `recording` made is committed: its list of tools need not be sent again. */
     readonly recorded: (asked: AskedStep) => void
     /** Records a request that brought no answer, if the attempt still holds its run. */
@@ -58,41 +68,18 @@ export class ModelCalls extends Context.Service<
       const { guard } = yield* makeHolding
       const listed = makeListed()
 
-      const rowsOf = (
-        { afterEvent, purpose = "step", run, step, tools, tries }: AskedStep,
-        answer: KeptAnswer | undefined
-      ) => {
-        const { digest } = fingerprintOf(tools)
-        const rows = tries.map((each, index) => {
-          const isAnswer = answer !== undefined && index === tries.length - 1
-          return {
-            ordinal: index + 1,
-            provider: each.provider,
-            model: each.name,
-            parameters: each.parameters,
-            behind: isAnswer ? answer.eventsBehind : null,
-            finish: each.finish?.reason ?? null,
-            error:
-              each.failure &&
-              `${each.failure.reason}: ${each.failure.message}`.slice(0, runLimits.errorMaxChars),
-            input: each.finish?.usage.inputTokens ?? 0,
-            output: each.finish?.usage.outputTokens ?? 0,
-            estimated: each.finish?.isUsageEstimated ?? false,
-            cost: isAnswer ? answer.costMicros : null,
-            started: new Date(each.startedAtMs).toISOString(),
-            first: each.firstOutputMs,
-            took: each.durationMs
-          }
-        })
+      const rowsOf = (run: ClaimedRun, requests: ReadonlyArray<KeptRequest>) => {
+        const rows = requests.flatMap(triesOf).map((row, index) => Object.assign(row, { ordinal: index + 1 }))
         return sql`asked as (
           insert into kb.model_calls (project_id, run_id, agent_id, context_name, number, purpose, step, try, provider, model, after_event, answer_event,
             tools_digest, parameters, finish_reason, error, input_tokens, output_tokens, usage_estimated, cost_micros, started_at, first_output_ms, duration_ms)
           select ${run.projectId}::uuid, ${run.id}::uuid, ${run.agentId}::uuid, ${run.contextName},
-            coalesce((select max(number) from kb.model_calls where run_id = ${run.id}::uuid), 0) + row.ordinal, ${purpose}, ${step}::int, row.ordinal,
-            row.provider, row.model, ${afterEvent}::int, appended.last_event_number - row.behind, ${digest}, row.parameters, row.finish, row.error,
+            coalesce((select max(number) from kb.model_calls where run_id = ${run.id}::uuid), 0) + row.ordinal, row.purpose, row.step, row.try,
+            row.provider, row.model, row.after, appended.last_event_number - row.behind, row.digest, row.parameters, row.finish, row.error,
             row.input, row.output, row.estimated, row.cost, row.started, row.first, row.took
-          from appended, jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as row(ordinal int, provider text, model text, parameters jsonb,
-            behind int, finish text, error text, input int, output int, estimated boolean, cost bigint, started timestamptz, first int, took int))`
+          from appended, jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as row(ordinal int, purpose text, step int, try int,
+            provider text, model text, after int, digest text, parameters jsonb, behind int, finish text, error text, input int, output int,
+            estimated boolean, cost bigint, started timestamptz, first int, took int))`
       }
 
       const listOf = ({ run, tools }: AskedStep): ReadonlyArray<Statement.Fragment> => {
@@ -113,7 +100,7 @@ export class ModelCalls extends Context.Service<
 
       const keepUnanswered = Effect.fn("ModelCalls.keepUnanswered")(function* (asked: AskedStep) {
         if (asked.tries.length === 0) return
-        const parts = sql.csv([...listOf(asked), rowsOf(asked, undefined)])
+        const parts = sql.csv([...listOf(asked), rowsOf(asked.run, [{ asked, answer: undefined }])])
         const [kept] = yield* database.ask(
           asked.run.projectId,
           sql`with guard as (${guard(asked.run)}), appended as (select ${asked.afterEvent}::int as last_event_number from guard), ${parts}
@@ -123,13 +110,43 @@ export class ModelCalls extends Context.Service<
       })
 
       return ModelCalls.of({
-        recording: (asked, answer) => [...listOf(asked), rowsOf(asked, answer)],
+        recording: (asked, answer, beside) => [
+          ...listOf(asked),
+          rowsOf(asked.run, [...(beside ? [beside] : []), { asked, answer }])
+        ],
         recorded,
         keepUnanswered
       })
     })
   )
 }
+
+/** The rows of a request's tries; an answer is the last one's. */
+const triesOf = ({ answer, asked: { afterEvent, purpose = "step", step, tools, tries } }: KeptRequest) =>
+  tries.map((each, index) => {
+    const kept = index === tries.length - 1 ? answer : undefined
+    return {
+      purpose,
+      step,
+      try: index + 1,
+      provider: each.provider,
+      model: each.name,
+      after: afterEvent,
+      digest: fingerprintOf(tools).digest,
+      parameters: each.parameters,
+      behind: kept?.eventsBehind ?? null,
+      finish: each.finish?.reason ?? null,
+      error:
+        each.failure && `${each.failure.reason}: ${each.failure.message}`.slice(0, runLimits.errorMaxChars),
+      input: each.finish?.usage.inputTokens ?? 0,
+      output: each.finish?.usage.outputTokens ?? 0,
+      estimated: each.finish?.isUsageEstimated ?? false,
+      cost: kept?.costMicros ?? null,
+      started: new Date(each.startedAtMs).toISOString(),
+      first: each.firstOutputMs,
+      took: each.durationMs
+    }
+  })
 
 interface Fingerprint {
   /** Null for no tools. */

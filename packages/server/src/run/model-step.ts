@@ -10,16 +10,18 @@
 import { fold, promptOf, type ReducedContext } from "@tropism/domain/context"
 import type { NewEvent } from "@tropism/domain/context-event"
 import { nextPlace } from "@tropism/domain/flow"
+import { addUsage } from "@tropism/domain/run"
 import { Clock, Effect, Exit, Option } from "effect"
 import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
 import type { ModelTry, OfferedTool } from "../model/model-request.ts"
-import { type Answer, askModel, type Listener, type Offer } from "./answer.ts"
+import { askModel, type Listener, type Offer } from "./answer.ts"
 import { type Bench, decideNow, graceEndOf } from "./bench.ts"
 import { makeBreakingIn } from "./breaking-in.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { type Closing, closingEvents } from "./closing.ts"
+import { type Heard, makeGuarding } from "./guarding.ts"
 import { type AskedStep, ModelCalls } from "./model-calls.ts"
 import { makePartialText } from "./partial-text.ts"
 import { makeObserving } from "./observing.ts"
@@ -27,6 +29,7 @@ import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
 import { summaryOf } from "./sentences.ts"
 import { makeShownFiles } from "./shown-files.ts"
+import { stepsOf } from "./step-count.ts"
 import { makeWriting } from "./writing.ts"
 
 export const makeModelStep = Effect.gen(function* () {
@@ -38,6 +41,7 @@ export const makeModelStep = Effect.gen(function* () {
   const { withFiles } = yield* makeShownFiles
   const { interrupt, pause, restSpent, softStop } = yield* makeRests
   const { broken } = yield* makeBreakingIn
+  const guarding = yield* makeGuarding
 
   const requestModel = Effect.fn("Actor.requestModel")(function* (
     bench: Bench,
@@ -45,30 +49,39 @@ export const makeModelStep = Effect.gen(function* () {
     withTools: boolean
   ) {
     const { deadlineMs, run } = bench
-    const { model, tools } = yield* bench.equipment(context)
+    const { guard, model, tools } = yield* bench.equipment(context)
     const spent = yield* runs.mayAsk(run)
     if (spent) return yield* restSpent(run, context, spent)
     yield* CrashPoint.hit("run.beforeModel")
     const partial = yield* makePartialText((text) => runs.keepPartial(run, text))
     const tries: Array<ModelTry> = []
     const step = stepOf(run, context, tools.offered, tries)
-    const listener: Listener = { heard: partial.heard, tried: (each) => tries.push(each) }
+    const aside = guarding.asideFor(run, context, guard)
+    const keepUnanswered = Effect.andThen(
+      modelCalls.keepUnanswered(step),
+      aside ? modelCalls.keepUnanswered(aside) : Effect.void
+    )
     const prompt = promptOf(context)
     const messages = yield* withFiles(run.projectId, prompt)
     // A model that has called tools is shown them to the end: some providers refuse calls of tools that nobody names.
     const offer: Offer = { messages, tools: tools.offered, mayCall: withTools }
-    const asked = askModel(model, run, context, offer, listener).pipe(
-      Effect.provideService(Contexts, contexts),
-      Effect.tapError(() => modelCalls.keepUnanswered(step)),
-      Effect.raceFirst(partial.keep)
-    )
+    const asked = guarding
+      .hear(guard, aside, step, context, (showing) => {
+        const listener: Listener = { heard: partial.heard, showing, tried: (each) => tries.push(each) }
+        return askModel(model, run, context, offer, listener)
+      })
+      .pipe(
+        Effect.provideService(Contexts, contexts),
+        Effect.tapErrorTag("ModelFailure", () => keepUnanswered),
+        Effect.raceFirst(partial.keep)
+      )
     const stop = context.run.id === run.id ? Option.getOrUndefined(context.run.softStop) : undefined
     const endMs = stop ? graceEndOf(bench, context) : deadlineMs
     const heard = within(asked, endMs).pipe(
       Effect.onExit((exit) =>
         observing.asked(step, {
           messages: prompt,
-          answer: Exit.isSuccess(exit) ? Option.getOrUndefined(exit.value) : undefined
+          answer: Exit.isSuccess(exit) ? Option.getOrUndefined(exit.value)?.answer : undefined
         })
       )
     )
@@ -76,11 +89,11 @@ export const makeModelStep = Effect.gen(function* () {
     const outcome = yield* stop ? heard : Effect.raceFirst(heard, broken(run, context))
     yield* CrashPoint.hit("run.afterModel")
     if (outcome === "message" || outcome === "user") {
-      yield* modelCalls.keepUnanswered(step)
+      yield* keepUnanswered
       return yield* interrupt(run, context, outcome, partial.text())
     }
-    if (Option.isSome(outcome)) return yield* keep(bench, context, step, outcome.value)
-    yield* modelCalls.keepUnanswered(step)
+    if (Option.isSome(outcome)) return yield* keep(bench, context, step, aside, outcome.value)
+    yield* keepUnanswered
     const partialText = partial.text()
     return stop
       ? yield* pause(run, context, stop.reason, partialText)
@@ -92,7 +105,8 @@ export const makeModelStep = Effect.gen(function* () {
     bench: Bench,
     context: ReducedContext,
     step: AskedStep,
-    answer: Answer
+    aside: AskedStep | undefined,
+    { answer, verdict }: Heard
   ) {
     const { run } = bench
     const said: NewEvent = {
@@ -103,9 +117,22 @@ export const makeModelStep = Effect.gen(function* () {
       model: answer.model,
       usage: answer.usage
     }
-    const { costMicros } = answer
-    const counting = runs.counting(run, answer.usage, answer.model, costMicros ?? 0)
-    const { events } = yield* contexts.plan(run.projectId, run.contextName, endOf(context), [said])
+    const told = verdict ? [verdict.event, said] : [said]
+    const counting = runs.counting(
+      run,
+      verdict ? addUsage(verdict.event.usage, answer.usage) : answer.usage,
+      answer.model,
+      (verdict?.costMicros ?? 0) + (answer.costMicros ?? 0)
+    )
+    const recording = (eventsBehind: number) =>
+      modelCalls.recording(
+        step,
+        { costMicros: answer.costMicros, eventsBehind },
+        aside && verdict
+          ? { asked: aside, answer: { costMicros: verdict.costMicros, eventsBehind: eventsBehind + 1 } }
+          : undefined
+      )
+    const { events } = yield* contexts.plan(run.projectId, run.contextName, endOf(context), told)
     const after = fold(events, context)
     const next = yield* decideNow(bench, after, context.currentTurnNumber)
     if (next.type === "completeTurn" && !after.isTurnDue && isLastTurn(bench, after)) {
@@ -113,9 +140,9 @@ export const makeModelStep = Effect.gen(function* () {
       const closing: Closing = { type: "completed", durationMs: yield* durationMs(after) }
       const end = runs.complete(run, summaryOf(next.text))
       const last = closingEvents(after, closing)
-      const isOver = yield* appendAndEnd(run, context, [said, ...last], end, [
+      const isOver = yield* appendAndEnd(run, context, [...told, ...last], end, [
         ...counting,
-        ...modelCalls.recording(step, { costMicros, eventsBehind: last.length })
+        ...recording(last.length)
       ])
       yield* CrashPoint.hit("run.afterComplete")
       if (isOver) {
@@ -123,12 +150,7 @@ export const makeModelStep = Effect.gen(function* () {
         return undefined
       }
     }
-    const kept = yield* append(
-      run,
-      context,
-      [said],
-      [...counting, ...modelCalls.recording(step, { costMicros, eventsBehind: 0 })]
-    )
+    const kept = yield* append(run, context, told, [...counting, ...recording(0)])
     modelCalls.recorded(step)
     yield* CrashPoint.hit("run.afterStep")
     return kept
@@ -136,10 +158,6 @@ export const makeModelStep = Effect.gen(function* () {
 
   return { requestModel }
 })
-
-/** How many steps a run has made. */
-export const stepsOf = ({ id }: ClaimedRun, { run }: ReducedContext): number =>
-  run.id === id ? run.steps : 0
 
 /** The request that is about to be made; its tries join while it is. */
 const stepOf = (
