@@ -35,7 +35,9 @@ export class SessionStartedEvent extends Schema.Class<SessionStartedEvent>("Sess
 
 export class SessionEndedEvent extends Schema.Class<SessionEndedEvent>("SessionEndedEvent")({
   type: Schema.tag("SessionEndedEvent"),
-  ...base
+  ...base,
+  /** The actor that began it died; whoever came after it says so. Absent where it ended by itself. */
+  reason: Schema.optionalKey(Schema.Literals(["crash"]))
 }) {}
 
 /** The context shares the log of another up to an event; its own begins here (S004-F11, F12). */

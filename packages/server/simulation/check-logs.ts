@@ -1,6 +1,6 @@
 /**
- * Checks the logs of contexts: contiguous, every turn ended once, every message
- * answered, and folding to what the runs report.
+ * Checks the logs of contexts: contiguous, every turn and session ended once, every
+ * message answered, and folding to what the runs report.
  */
 import { fold } from "@tropism/domain/context"
 import { eventNumber } from "@tropism/domain/context-event"
@@ -49,6 +49,26 @@ const turnsEnd: Checker = (remains) =>
       open = isStart ? event.turnNumber : undefined
     }
     return [...found, ...unless(open === undefined, `turn ${open} of ${name} never ended`)]
+  })
+
+/** A session that began ends once, whoever died in it, and a turn lies in one session. */
+const sessionsPair: Checker = (remains) =>
+  [...logsOf(remains)].flatMap(([name, log]) => {
+    let isOpen = false
+    let isTurnOpen = false
+    return log.flatMap(({ event: { type }, number }) => {
+      const isSession = type === "SessionStartedEvent" || type === "SessionEndedEvent"
+      const isTurn = type.startsWith("AgentTurn")
+      const isFitting = isSession
+        ? isOpen !== (type === "SessionStartedEvent") && !isTurnOpen
+        : !isTurn || isOpen
+      if (isSession) isOpen = type === "SessionStartedEvent"
+      if (isTurn) isTurnOpen = type === "AgentTurnStartedEvent"
+      return unless(
+        isFitting,
+        `event ${number} of ${name} is ${type} where a session is ${isOpen ? "open" : "over"}`
+      )
+    })
   })
 
 /** What a run has said last: an answer, or what there was of one that was broken off. */
@@ -126,4 +146,4 @@ const messagesKept: Checker = (remains) => {
 const calm: Checker = ({ errors, hasBrokenLines }) =>
   hasBrokenLines ? [] : errors.filter((line) => !line.includes("An agent's change was refused"))
 
-export const checkLogs = { logsContiguous, turnsEnd, logsFold, logsClosed, messagesKept, calm }
+export const checkLogs = { logsContiguous, turnsEnd, sessionsPair, logsFold, logsClosed, messagesKept, calm }

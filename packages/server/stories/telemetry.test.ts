@@ -36,7 +36,7 @@ const helper = {
 }
 
 describe("OpenTelemetry", () => {
-  it.live("a collector receives the spans of a run, of its model requests and of its tool call", () =>
+  it.live("S004-R59, R61 a collector receives the spans of a run, its requests and its tool call", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const collector = yield* startCollector

@@ -15,7 +15,7 @@ import { Effect, Logger, Redacted } from "effect"
 import { CrashPoint } from "../src/crash-point.ts"
 import { serveOn } from "../src/main.ts"
 
-const { ownerUrl, serverUrl, token, version } = JSON.parse(process.env["ACCESS"] ?? "{}")
+const { embedded, ownerUrl, serverUrl, token, version } = JSON.parse(process.env["ACCESS"] ?? "{}")
 
 /** Written before anything else happens: what a process that dies had in mind to say is lost. */
 const say = (line: object) => writeSync(1, `${JSON.stringify(line)}\n`)
@@ -37,7 +37,7 @@ const program = serveOn(
     ownerUrl: Redacted.make(ownerUrl),
     serverUrl: Redacted.make(serverUrl),
     serverStartupParameters: {},
-    embedded: true,
+    embedded,
     version
   },
   {

@@ -13,6 +13,8 @@ const script = fileURLToPath(new URL("mortal-server.ts", import.meta.url))
 export interface MortalServer extends Doors {
   /** Lets it die the n-th time that it passes a point from now on. */
   readonly dieAt: (name: CrashPointName, passing: number) => Effect.Effect<void>
+  /** Kills it where it stands, as by `kill -9`. */
+  readonly kill: Effect.Effect<void>
   /** Waits until it has died. */
   readonly died: Effect.Effect<void>
   /** The points that it has passed so far, in order. */
@@ -44,6 +46,7 @@ export const prepareMortal = (
             ACCESS: JSON.stringify({
               ownerUrl: Redacted.value(access.ownerUrl),
               serverUrl: Redacted.value(access.serverUrl),
+              embedded: access.embedded,
               version: access.version,
               token: storyToken
             })
@@ -71,6 +74,7 @@ export const prepareMortal = (
     const started = ({ loginLink, url }: Json): MortalServer => ({
       ...doorsAt(url, loginLink),
       dieAt: (name, passing) => Effect.andThen(order({ name, passing }), Effect.asVoid(saidOnce("armed"))),
+      kill: Effect.sync(() => void child.kill("SIGKILL")),
       died: Effect.asVoid(
         eventually(
           Effect.sync(() => state.hasEnded),

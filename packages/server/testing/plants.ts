@@ -305,6 +305,20 @@ export const plants: ReadonlyArray<Plant> = [
     ]
   },
   {
+    checker: "sessionsPair",
+    fault: "a session began inside another",
+    sql: [
+      `update kb.context_events set type = 'SessionStartedEvent' where project_id = $1 and type = 'SessionEndedEvent'`
+    ]
+  },
+  {
+    checker: "sessionsPair",
+    fault: "a turn lies in no session",
+    sql: [
+      `update kb.context_events set type = 'PlantedEvent' where project_id = $1 and type = 'SessionStartedEvent'`
+    ]
+  },
+  {
     checker: "logsFold",
     fault: "a run counts a step too many",
     sql: [`update kb.agent_runs set step_count = step_count + 1 where project_id = $1`]

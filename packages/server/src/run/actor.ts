@@ -30,7 +30,7 @@ import { ToolServers } from "../tool/tool-servers.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import { makeActs } from "./acts.ts"
 import { type Bench, decideNow, type Equipment } from "./bench.ts"
-import { closingEvents, lastWordsOf } from "./closing.ts"
+import { closingEvents, lastWordsOf, nextSession } from "./closing.ts"
 import { evidenceOf, type Occasion, opening } from "./opening.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Descendants } from "./descendants.ts"
@@ -208,15 +208,12 @@ export class Actor extends Context.Service<
 
       /** A log that has words already: after a crash, or in a context that people speak in. */
       const goOn = Effect.fnUntraced(function* (run: ClaimedRun, context: ReducedContext) {
-        const session: ReadonlyArray<NewEvent> = context.isSessionOpen
-          ? []
-          : [{ type: "SessionStartedEvent" }]
+        const isTurnOpen = Option.isSome(context.agentTurnStartedAtEventId)
+        // A run that rested goes on in its turn and its session; an open turn of one that died ends with its session.
+        const hasSession = context.isSessionOpen && (run.wasQueued || isTurnOpen)
         return {
-          context: session.length === 0 ? context : yield* append(run, context, session),
-          ownTurnNumber:
-            run.wasQueued && Option.isSome(context.agentTurnStartedAtEventId)
-              ? context.currentTurnNumber
-              : undefined
+          context: hasSession ? context : yield* append(run, context, nextSession(context)),
+          ownTurnNumber: run.wasQueued && isTurnOpen ? context.currentTurnNumber : undefined
         }
       })
 

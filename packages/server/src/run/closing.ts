@@ -48,9 +48,22 @@ export const closingEvents = (context: ReducedContext, closing: Closing): Readon
           }
     })),
     ...(Option.isSome(context.agentTurnStartedAtEventId) ? [turnEnd(turnNumber, closing)] : []),
-    ...(context.isSessionOpen ? [{ type: "SessionEndedEvent" } as const] : [])
+    ...(context.isSessionOpen
+      ? [sessionEnd(closing.type === "interrupted" && closing.reason === "crash")]
+      : [])
   ]
 }
+
+/** The session of the actor that comes now; where one that died has left its own open, that ends first (S004-R40…R42). */
+export const nextSession = ({ isSessionOpen }: ReducedContext): ReadonlyArray<NewEvent> => [
+  ...(isSessionOpen ? [sessionEnd(true)] : []),
+  { type: "SessionStartedEvent" }
+]
+
+const sessionEnd = (isCrash: boolean): NewEvent => ({
+  type: "SessionEndedEvent",
+  ...(isCrash ? { reason: "crash" } : {})
+})
 
 const turnEnd = (turnNumber: number, closing: Closing): NewEvent => {
   switch (closing.type) {

@@ -14,7 +14,7 @@ import { Clock, Effect, Option } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import type { ProjectTransaction } from "../database/database.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
-import { type Closing, closingEvents, lastWordsOf } from "./closing.ts"
+import { type Closing, closingEvents, lastWordsOf, nextSession } from "./closing.ts"
 import type { RunNotInState } from "./holding.ts"
 import { Runs } from "./runs.ts"
 import { softStopSentences, summaryOf } from "./sentences.ts"
@@ -53,7 +53,7 @@ export const makeRests = Effect.gen(function* () {
       reason === "timeout" ? [runs.timingOut(run)] : []
     )
 
-  /** Ends the open turn and not the run: a crash, a message or a person broke it off. */
+  /** Ends the open turn and not the run: a message or a person broke it off, or its actor died, and with it its session. */
   const interrupt = (
     run: ClaimedRun,
     context: ReducedContext,
@@ -66,7 +66,8 @@ export const makeRests = Effect.gen(function* () {
         turnNumber: context.currentTurnNumber,
         reason,
         ...(partialText === "" ? {} : { partialText })
-      }
+      },
+      ...(reason === "crash" ? nextSession(context) : [])
     ])
 
   const pause = Effect.fnUntraced(function* (
