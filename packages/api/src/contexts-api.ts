@@ -44,11 +44,12 @@ export const ContextState = Schema.Struct({
   agentTurnStartedAtEventId: Schema.NullOr(Schema.String),
   isTurnDue: Schema.Boolean,
   isSessionOpen: Schema.Boolean,
-  /** Which models answer from here on, how long one request may take, how much of the log a model is shown, and its own tools. */
+  /** Which models answer from here on, how long one request may take, what the agent is reminded of, how much of the log a model is shown, and its own tools. */
   config: Schema.Struct({
     primary: Schema.NullOr(Schema.Struct({ provider: Schema.String, name: Schema.String })),
     fallback: Schema.NullOr(Schema.Struct({ provider: Schema.String, name: Schema.String })),
     timeoutMs: Schema.NullOr(Schema.Int),
+    memory: Schema.NullOr(Schema.Struct(configFields.SetMemoryConfigEvent)),
     reducer: ReducerConfig,
     /** The tools that the context defines, each with the tool that it stands for and what is given (S004-F02). */
     tools: Schema.Array(

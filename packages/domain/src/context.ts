@@ -31,6 +31,7 @@ import { listTokens } from "./message-size.ts"
 import { noRepetition, warned, withError } from "./repetition.ts"
 import { addUsage, type Usage } from "./run.ts"
 import { newRun } from "./run-progress.ts"
+import { withRecalled } from "./recalled.ts"
 import { emptyContext, type ReducedContext } from "./reduced-context.ts"
 import { toolMessage, withoutOutcome, without, withResult } from "./tool-results.ts"
 
@@ -122,7 +123,7 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
     case "SystemPromptEvent":
       return silently({ ...state, systemPrompt: Option.some(event.content) })
     case "MemoryRecalledEvent":
-      return instruct(state, event.content)
+      return instruct({ ...state, recalled: withRecalled(state.recalled, event) }, event.content)
     case "UserMessageEvent":
     case "RunResumedEvent":
       return silently({

@@ -41,6 +41,8 @@ export interface ReducedContext extends CallState, FlowState, WindowState {
   readonly unsaidCalls: ReadonlyArray<string>
   /** How many messages a guard has found safe, counted from the first of the context. */
   readonly judgedMessages: number
+  /** What the agent was reminded of last: it is not told again what it has just been told. */
+  readonly recalled: ReadonlyArray<ContextEventId>
   readonly run: RunProgress
   readonly isSessionOpen: boolean
 }
@@ -73,6 +75,7 @@ export const emptyContext: ReducedContext = {
   isAnswered: false,
   lastText: "",
   judgedMessages: 0,
+  recalled: [],
   run: newRun(""),
   isSessionOpen: false
 }

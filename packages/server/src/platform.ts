@@ -13,6 +13,7 @@ import { Attachments } from "./agent/attachments.ts"
 import { agentAuthority } from "./agent/authorities.ts"
 import { Contexts } from "./agent/contexts.ts"
 import { Declarations } from "./agent/declarations.ts"
+import { Passages } from "./agent/passages.ts"
 import { Versions } from "./agent/versions.ts"
 import { Sweeps } from "./cluster/sweeps.ts"
 import { Database } from "./database/database.ts"
@@ -100,7 +101,10 @@ const ground = Layer.provideMerge(
 )
 const agents = Layer.provideMerge(
   Layer.mergeAll(Versions.layer, Declarations.layer),
-  Layer.provideMerge(Layer.mergeAll(Agents.layer, Contexts.layer, Attachments.layer, authorities), ground)
+  Layer.provideMerge(
+    Layer.mergeAll(Agents.layer, Contexts.layer, Passages.layer, Attachments.layer, authorities),
+    ground
+  )
 )
 const reads = Layer.provideMerge(Layer.mergeAll(Objects.layer, Relationships.layer), agents)
 const graph = Layer.provideMerge(

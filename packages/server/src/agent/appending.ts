@@ -21,6 +21,7 @@ import type { ReducedContext } from "@tropism/domain/context"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Clock, Effect, Option } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
+import { remembering } from "./passages.ts"
 
 /** Where a log ends: its last number, and the number of the event that began the open turn. */
 export interface LogEnd {
@@ -74,18 +75,20 @@ export const makeAppend = Effect.fnUntraced(function* (
   const turn = events.findLastIndex((event) => event.type.startsWith("AgentTurn"))
   const opens = events[turn]?.type === "AgentTurnStartedEvent"
   const openTurn = turn < 0 ? end.openTurnNumber : opens ? end.lastNumber + turn + 1 : null
+  const parts = [...remembering(sql, logged), ...alongside]
   const statement = sql<{ readonly name: string }>`
     with guard as (${guard ?? sql`select 1`}),
     appended as (
       update kb.contexts set last_event_number = ${end.lastNumber + events.length}, open_turn_number = ${openTurn}
       from guard where project_id = ${log.projectId} and name = ${log.name} and last_event_number = ${end.lastNumber}
-      returning name, last_event_number
+      returning project_id, name, agent_id, last_event_number
     ),
     written as (
       insert into kb.context_events (project_id, context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at)
       select ${log.projectId}::uuid, appended.name, row.number, row.type, row.payload, row.parent, row.triggers, ${timestamp}::timestamptz
       from appended, jsonb_to_recordset(${rows}::text::jsonb) as row(number int, type text, payload jsonb, parent text, triggers boolean)
-    )${alongside.length === 0 ? sql.literal("") : sql`, ${sql.csv(alongside)}`}
+      returning number, type, payload, created_at
+    )${parts.length === 0 ? sql.literal("") : sql`, ${sql.csv(parts)}`}
     select name from appended`
   const append: Append = { statement, events: logged.map(decodeEvent) }
   return append

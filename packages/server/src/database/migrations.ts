@@ -23,6 +23,7 @@ import { statements as runEngine } from "./migrations/0010-run-engine.ts"
 import { statements as contexts } from "./migrations/0011-contexts.ts"
 import { statements as progress } from "./migrations/0012-progress.ts"
 import { statements as snapshots } from "./migrations/0013-snapshots.ts"
+import { statements as memory } from "./migrations/0014-memory.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -49,7 +50,8 @@ const migrations = {
   "0010_run_engine": run(runEngine),
   "0011_contexts": run(contexts),
   "0012_progress": run(progress),
-  "0013_snapshots": run(snapshots)
+  "0013_snapshots": run(snapshots),
+  "0014_memory": run(memory)
 }
 
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

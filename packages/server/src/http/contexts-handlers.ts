@@ -48,6 +48,7 @@ const shownState = (name: ContextName, context: ReducedContext): ContextState =>
     primary: Option.getOrNull(context.config.primary),
     fallback: Option.getOrNull(context.config.fallback),
     timeoutMs: Option.getOrNull(context.config.timeoutMs),
+    memory: Option.getOrNull(context.config.memory),
     reducer: reducerOf(context.config),
     tools: context.config.tools.map(({ arguments: given, description = null, name, tool }) => ({
       name,

@@ -23,6 +23,7 @@ import { Descendants } from "./descendants.ts"
 import { isLastTurn, makeModelStep } from "./model-step.ts"
 import { makeObserving } from "./observing.ts"
 import { stepStart } from "./opening.ts"
+import { makeRecalling } from "./recalling.ts"
 import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
 import { doomLoopSentence, refusalSentences, summaryOf, underWay, warningSentences } from "./sentences.ts"
@@ -43,6 +44,7 @@ export const makeActs = Effect.gen(function* () {
   const { fail, finish, interrupt, pause, softStop, wait } = yield* makeRests
   const { requestModel } = yield* makeModelStep
   const { summarize } = yield* makeSummarizing
+  const { recalled } = yield* makeRecalling
   const { dropQuestion } = yield* makeDropping
   const { toolCall } = yield* makeObserving
 
@@ -88,7 +90,10 @@ export const makeActs = Effect.gen(function* () {
     context: ReducedContext,
     turnNumber: number
   ) {
-    const started = yield* append(run, context, [{ type: "AgentTurnStartedEvent", turnNumber }])
+    const started = yield* append(run, context, [
+      { type: "AgentTurnStartedEvent", turnNumber },
+      ...(yield* recalled(run, context))
+    ])
     yield* CrashPoint.hit("run.afterTurnStarted")
     return started
   })

@@ -1,0 +1,165 @@
+/**
+ * What was said in the contexts of an agent, found again by its words (S004-F04).
+ *
+ * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
+ *
+ * A passage is a message; each append keeps the words of its own. How much a word
+ * says is judged from the agent's newest passages: one that many of them have says
+ * little and is not looked for. For each of the others the newest that have it are
+ * looked at, so a question costs what it asks for and not what the agent remembers.
+ */
+import type { ContextEventId, ContextName } from "@tropism/domain/context-event"
+import type { AgentId, ProjectId } from "@tropism/domain/ids"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+import { recallLimits } from "./recall-limits.ts"
+
+/** What somebody said in a context. */
+export interface Passage {
+  readonly context: ContextName
+  readonly eventId: ContextEventId
+  readonly type: string
+  readonly content: string
+  readonly saidAt: Date
+}
+
+/** What is looked for, and for whom. */
+export interface Reminder {
+  readonly agentId: AgentId
+  /** Who is reminded: what is in its log, shared or its own, is not found. */
+  readonly context: ContextName
+  readonly asked: string
+  /** What it was reminded of already. */
+  readonly known: ReadonlyArray<ContextEventId>
+  readonly limit: number
+}
+
+/** The best passages first, and the words by which they were found, the rarest first. */
+export interface Recalled {
+  readonly passages: ReadonlyArray<Passage>
+  readonly words: ReadonlyArray<string>
+}
+
+export class Passages extends Context.Service<
+  Passages,
+  {
+    /** Finds the passages of the agent's other contexts that have the most to do with what was asked. */
+    readonly recall: (reminder: Reminder) => Effect.Effect<Recalled, never, ProjectTransaction>
+  }
+>()("@tropism/server/agent/Passages") {
+  static readonly layer = Layer.effect(
+    Passages,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      const recall = Effect.fn("Passages.recall")(function* (reminder: Reminder) {
+        const { projectId } = yield* ProjectTransaction
+        const sought = soughtOf(yield* counting(sql, reminder))
+        const passages = sought.length === 0 ? [] : yield* finding(sql, projectId, reminder, sought)
+        return { passages, words: sought.map(({ word }) => word) }
+      }, orDie)
+
+      return Passages.of({ recall })
+    })
+  )
+}
+
+/** A word of a question, without its ending, and how many of the sampled passages have it. */
+interface CountedWord {
+  readonly word: string
+  readonly having: number
+  readonly sampled: number
+}
+
+/** A word that is looked for, and how much it says. */
+interface SoughtWord {
+  readonly word: string
+  readonly weight: number
+}
+
+/** Asks how many of the agent's newest passages have each word of a question. */
+export const counting = (sql: SqlClient.SqlClient, { agentId, asked }: Reminder) =>
+  sql<CountedWord>`
+    with asked as (
+      select lexeme, quote_literal(lexeme)::tsquery as query
+      from unnest(kb.passage_words(${asked.slice(0, recallLimits.askedMaxChars).toWellFormed()}))
+      order by positions[1] limit ${recallLimits.askedWords}
+    ),
+    sample as materialized (
+      select words from kb.project_passages where agent_id = ${agentId} order by created_at desc limit ${recallLimits.sampledPassages}
+    )
+    select lexeme as word, count(sample.words)::int as having, (select count(*)::int from sample) as sampled
+    from asked left join sample on sample.words @@ asked.query group by lexeme`
+
+/** The words that say something, the rarest first. */
+const soughtOf = (words: ReadonlyArray<CountedWord>): ReadonlyArray<SoughtWord> =>
+  words
+    .map(({ having, sampled, word }): SoughtWord => ({ word, weight: weightOf(having, sampled) }))
+    .filter(({ weight }) => weight > 0)
+    .toSorted((one, other) => other.weight - one.weight || (one.word < other.word ? -1 : 1))
+    .slice(0, recallLimits.soughtWords)
+
+/**
+ * How much a word says that so many of the sampled passages have.
+ *
+ * **Details** Nothing, or less, for one that two in five of many passages have. Few passages prove little: what all of thirty say
+ * may still be what the agent is about.
+ */
+const weightOf = (having: number, sampled: number): number => Math.log((sampled + 60) / (3 * having + 1))
+
+/** Asks for the passages that have the words: each word is a question of its own, and planned by how often it occurs. */
+export const finding = (
+  sql: SqlClient.SqlClient,
+  projectId: ProjectId,
+  { agentId, context, known, limit }: Reminder,
+  sought: ReadonlyArray<SoughtWord>
+) => {
+  const having = sought.map(
+    ({ weight, word }) => sql`(
+      select context_name, number, created_at, ${weight}::float8 as weight from kb.project_passages
+      where agent_id = ${agentId} and words @@ ${`'${word}'`}::tsquery and context_name <> ${context}
+        and context_name || ':' || number <> all(${known}::text[])
+        and not exists (select from line where line.name = context_name and number <= line.until)
+      order by created_at desc limit ${recallLimits.passagesOfWord})`
+  )
+  return sql<Passage>`
+    with recursive line as (
+      select forked_from as name, forked_at as until from kb.contexts
+      where project_id = ${projectId} and name = ${context} and forked_from is not null
+      union all
+      select origin.forked_from, least(origin.forked_at, line.until)
+      from line join kb.contexts origin on origin.project_id = ${projectId} and origin.name = line.name
+      where origin.forked_from is not null
+    ),
+    found as (${having.reduce((all, one) => sql`${all} union all ${one}`)}),
+    scored as (
+      select context_name, number, created_at, sum(weight) as score from found group by context_name, number, created_at
+    ),
+    best as (
+      select *, max(score) over () as highest from scored order by score desc, created_at desc, context_name, number desc limit ${limit}
+    )
+    select best.context_name as context, best.context_name || ':' || best.number as event_id, event.type,
+      event.payload ->> 'content' as content, event.created_at as said_at
+    from best join kb.context_events event
+      on event.project_id = ${projectId} and event.context_name = best.context_name and event.number = best.number
+    where best.score >= best.highest * ${recallLimits.shareOfBest}::float8
+    order by best.score desc, best.created_at desc, best.context_name, best.number desc`
+}
+
+/** The events whose words are kept. */
+const remembered: ReadonlySet<string> = new Set(["UserMessageEvent", "AssistantMessageEvent"])
+
+/** The part of an append by which the words of its messages can be found; none where it has no messages. */
+export const remembering = (
+  sql: SqlClient.SqlClient,
+  events: ReadonlyArray<{ readonly type: string; readonly [field: string]: unknown }>
+): ReadonlyArray<Statement.Fragment> =>
+  events.some(({ content, type }) => remembered.has(type) && content !== "")
+    ? [
+        sql`remembered as (
+          insert into kb.passages (project_id, agent_id, context_name, number, created_at, words)
+          select appended.project_id, appended.agent_id, appended.name, written.number, written.created_at, kb.passage_words(written.payload ->> 'content')
+          from appended, written where written.type in ${sql.in([...remembered])} and written.payload ->> 'content' <> '')`
+      ]
+    : []
