@@ -237,33 +237,33 @@ describe("Crash: a conversation whose server is killed", () => {
           const crashed = { type: "SessionEndedEvent", reason: "crash" }
           const begins = { type: "SessionStartedEvent" }
           const ends = { type: "SessionEndedEvent" }
+          // On a slow day a turn was answered before the first server died.
           const acts = log.filter(({ type }) => type !== "UserMessageEvent")
-          expect(acts).toMatchObject([
-            begins,
-            // The first server died here, before the turn.
+          const death = acts.findIndex(({ reason }) => reason === "crash")
+          expect(acts[0]).toMatchObject(begins)
+          const before = countOf(acts.slice(0, death), "AgentTurnStartedEvent")
+          expect(acts.slice(death)).toMatchObject([
+            // The first server died here, before a turn.
             crashed,
             begins,
-            { type: "AgentTurnStartedEvent", turnNumber: 1 },
+            { type: "AgentTurnStartedEvent", turnNumber: before + 1 },
             { type: "AssistantMessageEvent", content: `Answer ${said.length - 1}: ${said.at(-2)}` },
-            { type: "AgentTurnCompletedEvent", turnNumber: 1 },
+            { type: "AgentTurnCompletedEvent", turnNumber: before + 1 },
             ends,
             begins,
-            { type: "AgentTurnStartedEvent", turnNumber: 2 },
+            { type: "AgentTurnStartedEvent", turnNumber: before + 2 },
             // The second server died here, in the turn.
-            { type: "AgentTurnInterruptedEvent", turnNumber: 2, reason: "crash" },
+            { type: "AgentTurnInterruptedEvent", turnNumber: before + 2, reason: "crash" },
             crashed,
             begins,
-            { type: "AgentTurnStartedEvent", turnNumber: 3 },
+            { type: "AgentTurnStartedEvent", turnNumber: before + 3 },
             { type: "AssistantMessageEvent", content: `Answer ${said.length}: Two` },
-            { type: "AgentTurnCompletedEvent", turnNumber: 3 },
+            { type: "AgentTurnCompletedEvent", turnNumber: before + 3 },
             ends
           ])
           expect(countOf(log, "SessionStartedEvent")).toBe(countOf(log, "SessionEndedEvent"))
-          expect(acts.map(({ reason }) => reason).filter((reason) => reason !== undefined)).toEqual([
-            "crash",
-            "crash",
-            "crash"
-          ])
+          expect(countOf(acts.slice(death), "SessionEndedEvent")).toBe(4)
+          expect(acts.slice(death).filter(({ reason }) => reason === "crash")).toHaveLength(3)
           expect((yield* last.get("/verify")).differences).toEqual([])
         })
       ),

@@ -23,15 +23,20 @@ export const whileServing = <A>(
 ): Effect.Effect<A> =>
   Effect.scoped(Effect.flatMap(startServer(access), (doors) => tell(storyIn(doors, access, projectId))))
 
-/** Uses the services of a server that is not running: no loop dispatches, works or sweeps. */
+/** Every service on a database, and no loop: nothing dispatches, works or sweeps. */
+export const platformOn = (access: PostgresAccess) => {
+  const pool = poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
+  return platformLayer.pipe(
+    Layer.provide(Layer.mergeAll(pool, Ids.layer, Models.layer)),
+    Layer.provide(NodeServices.layer)
+  )
+}
+
+/** Uses the services of a server that is not running. */
 export const unserved = <A, E>(
   access: PostgresAccess,
   effect: Effect.Effect<A, E, Layer.Success<typeof platformLayer>>
-): Effect.Effect<A> => {
-  const pool = poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
-  const platform = platformLayer.pipe(Layer.provide(Layer.mergeAll(pool, Ids.layer, Models.layer)))
-  return effect.pipe(Effect.provide(platform), Effect.provide(NodeServices.layer), Effect.orDie)
-}
+): Effect.Effect<A> => effect.pipe(Effect.provide(platformOn(access)), Effect.orDie)
 
 /** Commits a user's change where no server runs: nothing dispatches it, nothing works on it. */
 export const changeUnserved = (

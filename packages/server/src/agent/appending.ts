@@ -70,7 +70,7 @@ export const makeAppend = Effect.fnUntraced(function* (
   { guard, alongside = [] }: Terms = {}
 ) {
   const timestamp = new Date(yield* Clock.currentTimeMillis).toISOString()
-  const logged = number(log.name, events, timestamp, end)
+  const logged = numberEvents(log.name, events, timestamp, end)
   const rows = JSON.stringify(logged.map((json, index) => toRow(json, end.lastNumber + index + 1)))
   const turn = events.findLastIndex((event) => event.type.startsWith("AgentTurn"))
   const opens = events[turn]?.type === "AgentTurnStartedEvent"
@@ -100,7 +100,7 @@ export const makeAppend = Effect.fnUntraced(function* (
  * An event that names no parent has the open turn's start, else the last event;
  * the first event of a log has none (S004-R18…R20).
  */
-const number = (
+export const numberEvents = (
   name: ContextName,
   events: ReadonlyArray<NewEvent>,
   timestamp: string,
