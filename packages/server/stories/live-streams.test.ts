@@ -8,7 +8,7 @@ import { streamLimits } from "../src/http/stream-limits.ts"
 import { keptOf, logOf, newContext, say } from "../testing/context-words.ts"
 import { type Heard, openStream } from "../testing/event-stream.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, type Json, type Story } from "../testing/platform.ts"
+import { eventually, type Story } from "../testing/platform.ts"
 import { rawSubscriber } from "../testing/raw-subscriber.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { asUser } from "../testing/token-words.ts"
@@ -52,17 +52,19 @@ layer(SharedServer.layer)((it) => {
         Effect.gen(function* () {
           const story = yield* newStoryHere
           yield* newContext(story, "talk")
-          yield* fill(story, 40)
+          yield* fill(story, 24)
           const log = yield* logOf(story, "talk")
           const path = pathOf(story)
+          // Somebody stays, so that they all come to a log that is being read.
+          yield* openStream(story, path)
           const connect = Effect.fnUntraced(function* () {
-            const forms = claims(yield* Random.nextIntBetween(1, 39), 40)
+            const forms = claims(yield* Random.nextIntBetween(1, 23), 24)
             const [claim, place] = forms[yield* Random.nextIntBetween(0, forms.length - 1)] ?? ["", 0]
             const wanted = log.slice(place)
             const raw = yield* rawSubscriber(story, path, claim)
             yield* eventually(
-              Effect.sync(() => raw.heard()),
-              (heard) => heard.length >= wanted.length
+              Effect.sync(() => raw.heard().length),
+              (count) => count >= wanted.length
             )
             expect({ claim, heard: raw.heard().map(({ json }) => json) }).toEqual({ claim, heard: wanted })
             // It is cut anywhere, in the middle of an event too, and says honestly what it has.
@@ -84,7 +86,7 @@ layer(SharedServer.layer)((it) => {
       Effect.gen(function* () {
         const story = yield* newStoryHere
         yield* newContext(story, "talk")
-        const count = 60
+        const count = 40
         const listening = Effect.gen(function* () {
           const heard: Array<Heard> = []
           while (heard.length < count) {
@@ -200,28 +202,37 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
-    it.effect(
-      "a stream is for those who may read the context: another project's, or a token that was revoked",
-      () =>
-        Effect.gen(function* () {
-          const story = yield* newStoryHere
-          const other = yield* newStoryHere
-          yield* newContext(story, "talk")
-          const viewer = yield* asUser(story, "viewer", [story.projectId])
-          const stranger = yield* asUser(other, "admin", [other.projectId])
-          const live = yield* openStream(viewer, pathOf(story))
-          expect(live.status).toBe(200)
-          const statusOf = (doors: Json, path: string) =>
-            Effect.map(openStream(doors, path), ({ status }) => status)
-          expect(yield* statusOf(stranger, pathOf(story))).toBe(404)
-          expect(yield* statusOf(other, pathOf(other))).toBe(404)
-          yield* ask(
-            story.access,
-            "update kb.api_tokens set revoked_at = now() where hash = encode(sha256($1::bytea), 'hex')",
-            [viewer.token]
-          )
-          expect(yield* statusOf(viewer, pathOf(story))).toBe(401)
-        })
+    it.effect("a stream is for those who may read the context, and no longer than they may", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const other = yield* newStoryHere
+        yield* newContext(story, "talk")
+        const viewer = yield* asUser(story, "viewer", [story.projectId])
+        const stranger = yield* asUser(other, "admin", [other.projectId])
+        const revoked = yield* rawSubscriber(viewer, pathOf(story))
+        const live = yield* openStream(story, pathOf(story))
+        const statusOf = (doors: Story, path: string) =>
+          Effect.map(openStream(doors, path), ({ status }) => status)
+        expect(yield* statusOf(viewer, pathOf(story))).toBe(200)
+        expect(yield* statusOf(stranger, pathOf(story))).toBe(404)
+        expect(yield* statusOf(other, pathOf(other))).toBe(404)
+        yield* say(story, "talk", "For both", false)
+        yield* eventually(
+          Effect.sync(() => revoked.heard().length),
+          (count) => count === 1
+        )
+        yield* ask(
+          story.access,
+          "update kb.api_tokens set revoked_at = now() where hash = encode(sha256($1::bytea), 'hex')",
+          [viewer.token]
+        )
+        expect(yield* statusOf(viewer, pathOf(story))).toBe(401)
+        yield* TestClock.adjust(streamLimits.permitIntervalMs)
+        yield* revoked.closed
+        yield* say(story, "talk", "For one", false)
+        yield* live.until((heard) => heard.length === 2)
+        expect(revoked.heard()).toHaveLength(1)
+      })
     )
   })
 })

@@ -47,7 +47,9 @@ export const reading = <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, 
     Effect.catchTag("Forbidden", () => Effect.fail(noProject()))
   )
 
-const requireProject = (principal: Principal, projectId: ProjectId): Effect.Effect<void, NotFound> =>
+/** Whether a project is among those that a principal may see. */
+export const sees = (principal: Principal, projectId: ProjectId): boolean =>
   principal.projectIds === null || principal.projectIds.includes(projectId)
-    ? Effect.void
-    : Effect.fail(noProject())
+
+const requireProject = (principal: Principal, projectId: ProjectId): Effect.Effect<void, NotFound> =>
+  sees(principal, projectId) ? Effect.void : Effect.fail(noProject())

@@ -9,9 +9,15 @@
  */
 import { Authorization, CurrentPrincipal } from "@tropism/api/authorization"
 import { Unauthorized } from "@tropism/api/problems"
-import { Effect, Layer, Redacted } from "effect"
+import { Context, Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { Tokens } from "./tokens.ts"
+
+/** The secret that let a request in, for what goes on after the request was judged. */
+export class CurrentCredential extends Context.Reference<Redacted.Redacted>(
+  "@tropism/server/http/CurrentCredential",
+  { defaultValue: () => Redacted.make("") }
+) {}
 
 export const layerAuthorization = Layer.effect(
   Authorization,
@@ -26,17 +32,17 @@ export const layerAuthorization = Layer.effect(
         }))
       )
     })
+    const letIn = <A, E, R>(httpEffect: Effect.Effect<A, E, R>, credential: Redacted.Redacted) =>
+      Effect.flatMap(principalOf(credential), (principal) =>
+        Effect.provideService(
+          Effect.provideService(httpEffect, CurrentPrincipal, principal),
+          CurrentCredential,
+          credential
+        )
+      )
     return Authorization.of({
-      bearer: (httpEffect, { credential }) =>
-        Effect.flatMap(principalOf(credential), (principal) =>
-          Effect.provideService(httpEffect, CurrentPrincipal, principal)
-        ),
-      cookie: (httpEffect, { credential }) =>
-        Effect.gen(function* () {
-          yield* fromOwnPage
-          const principal = yield* principalOf(credential)
-          return yield* Effect.provideService(httpEffect, CurrentPrincipal, principal)
-        })
+      bearer: (httpEffect, { credential }) => letIn(httpEffect, credential),
+      cookie: (httpEffect, { credential }) => Effect.andThen(fromOwnPage, letIn(httpEffect, credential))
     })
   })
 )

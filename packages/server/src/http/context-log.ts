@@ -48,6 +48,7 @@ export const liveLog = Effect.fnUntraced(function* (
   const topic = `context:${projectId}/${name}` as const
   const log: LiveSource = {
     key: topic,
+    projectId,
     topic,
     name,
     end: Effect.map(database.inProject(projectId, contexts.get(name)), (head) => head?.eventCount ?? 0),

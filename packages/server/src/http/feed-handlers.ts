@@ -41,6 +41,7 @@ const liveFeed = Effect.fnUntraced(function* (projectId: ProjectId, after: numbe
   return yield* sseResponse(
     {
       key: `feed:${projectId}`,
+      projectId,
       topic: `feed:${projectId}`,
       end: database.inProject(projectId, outbox.lastPosition),
       read: (from, limit) =>

@@ -2,6 +2,7 @@
  * Watching a log: one reading for all, a bounded buffer, and the log itself for whoever is behind.
  */
 import { describe, expect, it } from "@effect/vitest"
+import { ProjectId } from "@tropism/domain/ids"
 import { Effect, Fiber, Latch, Layer, Stream } from "effect"
 import { streamLimits } from "./stream-limits.ts"
 import { type Topic, WakeUps } from "../outbox/wake-ups.ts"
@@ -14,6 +15,7 @@ const newLog = () => {
   const state = { count: 0, reads: 0, isOver: false, show: (event: SseEvent): void => void event }
   const source: LiveSource = {
     key: topic,
+    projectId: ProjectId.make("018f0000-0000-7000-8000-000000000000"),
     topic,
     end: Effect.sync(() => state.count),
     isOver: Effect.sync(() => state.isOver),
@@ -55,7 +57,7 @@ const watch = Effect.fnUntraced(function* (
 ) {
   const heard: Array<string> = []
   const logs = yield* LiveLogs
-  const fiber = yield* logs.watch(source, after).pipe(
+  const fiber = yield* logs.watch(source, after, { key: "", holds: Effect.succeed(true) }).pipe(
     Stream.decodeText,
     Stream.runForEach((text) =>
       Effect.andThen(

@@ -8,8 +8,10 @@
  * with the last. A subscriber that is further behind, or begins in the past, reads
  * pages of the log by itself until it has caught up, a few of them at a time, so
  * none costs the others anything. One that takes nothing of what it was handed for
- * `stallMs` is cut off and can come back with the id that it heard last.
+ * `stallMs` is cut off and can come back with the id that it heard last; one whose
+ * permit holds no more is cut off, too.
  */
+import type { ProjectId } from "@tropism/domain/ids"
 import {
   Array as Arr,
   Cause,
@@ -46,6 +48,7 @@ export interface SseEvent {
 export interface LiveSource {
   /** The same for everybody who watches the same log. */
   readonly key: string
+  readonly projectId: ProjectId
   readonly topic: Topic
   /** What ids of its events begin with, if they have a number in them. */
   readonly name?: string
@@ -59,8 +62,16 @@ export interface LiveSource {
   readonly passing?: (show: (event: SseEvent) => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
+/** By what somebody may watch a log; it is looked at again while the stream is open. */
+export interface Permit {
+  /** The same for all who may by the same. */
+  readonly key: string
+  readonly holds: Effect.Effect<boolean>
+}
+
 interface Subscriber {
   readonly progress: Progress
+  readonly permit: Permit
   /** Lets it go on while it waits, with a text of its own or with what is new. */
   wake: ((text: Uint8Array | undefined) => void) | undefined
   /** Ends its connection. */
@@ -85,7 +96,7 @@ export class LiveLogs extends Context.Service<
   LiveLogs,
   {
     /** The text of everything after an event, then of what comes, with heartbeats while it is quiet. */
-    readonly watch: (source: LiveSource, after: number) => Stream.Stream<Uint8Array>
+    readonly watch: (source: LiveSource, after: number, permit: Permit) => Stream.Stream<Uint8Array>
   }
 >()("@tropism/server/http/LiveLogs") {
   static readonly layer = Layer.effect(
@@ -109,11 +120,12 @@ export class LiveLogs extends Context.Service<
         return log
       }
 
-      const enter = (source: LiveSource, after: number) =>
+      const enter = (source: LiveSource, after: number, permit: Permit) =>
         Effect.sync(() => {
           const log = logs.get(source.key) ?? begin(source)
           const subscriber: Subscriber = {
             progress: progressAfter(after),
+            permit,
             wake: undefined,
             cut: () => {},
             held: 0,
@@ -136,19 +148,20 @@ export class LiveLogs extends Context.Service<
       yield* Effect.addFinalizer(() =>
         Fiber.interruptAll([...logs.values()].flatMap(({ reader }) => reader ?? []))
       )
-      yield* Effect.forkScoped(
-        Effect.forever(
-          Effect.andThen(
-            Effect.sleep(streamLimits.heartbeatIntervalMs),
-            Effect.sync(() => logs.forEach(beat))
-          )
-        )
+      const subscribers = () => [...logs.values()].flatMap((log) => [...log.subscribers])
+      yield* forkEvery(
+        streamLimits.heartbeatIntervalMs,
+        Effect.sync(() => subscribers().forEach(beat))
+      )
+      yield* forkEvery(
+        streamLimits.permitIntervalMs,
+        Effect.suspend(() => dismiss(subscribers()))
       )
 
       return LiveLogs.of({
-        watch: (source, after) =>
+        watch: (source, after, permit) =>
           Stream.unwrap(
-            Effect.map(Effect.acquireRelease(enter(source, after), leave), ({ log, subscriber }) =>
+            Effect.map(Effect.acquireRelease(enter(source, after, permit), leave), ({ log, subscriber }) =>
               Stream.fromPull(
                 Effect.withFiber((fiber) => {
                   subscriber.cut = () => fiber.interruptUnsafe()
@@ -212,16 +225,29 @@ const rouse = (log: LiveLog) => {
   for (const { wake } of log.subscribers) wake?.(undefined)
 }
 
-/** Keeps the quiet connections of a log open, and ends those that take nothing. */
-const beat = (log: LiveLog) => {
-  for (const subscriber of log.subscribers) {
-    if (subscriber.wake) subscriber.wake(heartbeat)
-    else if (subscriber.isHanded) {
-      subscriber.held += 1
-      if (subscriber.held * streamLimits.heartbeatIntervalMs >= streamLimits.stallMs) subscriber.cut()
-    }
+const forkEvery = (intervalMs: number, act: Effect.Effect<void>) =>
+  Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(intervalMs), act)))
+
+/** Keeps a quiet connection open, and ends one that takes nothing. */
+const beat = (subscriber: Subscriber) => {
+  if (subscriber.wake) subscriber.wake(heartbeat)
+  else if (subscriber.isHanded) {
+    subscriber.held += 1
+    if (subscriber.held * streamLimits.heartbeatIntervalMs >= streamLimits.stallMs) subscriber.cut()
   }
 }
+
+/** Ends the connections of those who may watch no longer; each permit is looked at once. */
+const dismiss = Effect.fnUntraced(function* (subscribers: ReadonlyArray<Subscriber>) {
+  const verdicts = new Map<string, boolean>()
+  for (const { cut, permit } of subscribers) {
+    // A database that is away says nothing of anybody's permit.
+    const holds =
+      verdicts.get(permit.key) ?? (yield* Effect.catchDefect(permit.holds, () => Effect.succeed(true)))
+    verdicts.set(permit.key, holds)
+    if (!holds) cut()
+  }
+})
 
 type Texts = Arr.NonEmptyReadonlyArray<Uint8Array>
 

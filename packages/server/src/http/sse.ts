@@ -7,9 +7,14 @@
  * misses nothing and gets nothing twice. An id that this log has not given names
  * no place in it: the stream begins where one without it would.
  */
-import { Effect } from "effect"
+import type { ProjectId } from "@tropism/domain/ids"
+import { Effect, Redacted } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { LiveLogs, type LiveSource } from "./live-logs.ts"
+import { digestOf } from "../task/digest.ts"
+import { sees } from "./access.ts"
+import { CurrentCredential } from "./authorization.ts"
+import { LiveLogs, type LiveSource, type Permit } from "./live-logs.ts"
+import { Tokens } from "./tokens.ts"
 
 /** Whether the client asks for a stream. */
 export const wantsStream = Effect.map(HttpServerRequest.HttpServerRequest, (request) =>
@@ -26,10 +31,27 @@ export const sseResponse = Effect.fn("sseResponse")(function* (source: LiveSourc
   const logs = yield* LiveLogs
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const heard = yield* heardIn(source, headers["last-event-id"] ?? "")
-  return HttpServerResponse.stream(logs.watch(source, heard ?? given), {
-    contentType: "text/event-stream",
-    headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
-  })
+  return HttpServerResponse.stream(
+    logs.watch(source, heard ?? given, yield* currentPermit(source.projectId)),
+    {
+      contentType: "text/event-stream",
+      headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
+    }
+  )
+})
+
+/** That the request's credential is known still, and reaches the project. */
+const currentPermit = Effect.fnUntraced(function* (projectId: ProjectId) {
+  const tokens = yield* Tokens
+  const credential = yield* CurrentCredential
+  const permit: Permit = {
+    key: `${projectId} ${yield* digestOf(Redacted.value(credential))}`,
+    holds: Effect.map(
+      tokens.find(credential),
+      (principal) => principal !== undefined && sees(principal, projectId)
+    )
+  }
+  return permit
 })
 
 const idPattern = /^(?:(?<name>[^:]+):)?(?<digits>\d{1,15})(?<piece>\.d\d{1,15})?$/
