@@ -8,6 +8,7 @@
 import { appendFile } from "node:fs/promises"
 import { parseArgs } from "node:util"
 import { openRows } from "./database.ts"
+import { measureContexts } from "./contexts.ts"
 import { doorsOf } from "./doors.ts"
 import { measureEngine } from "./engine.ts"
 import { type Figure, jsonLine, tableOf } from "./figures.ts"
@@ -29,7 +30,8 @@ const parts: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
   reactions: measureReactions,
   crowds: measureCrowds,
   past: measurePast,
-  engine: measureEngine
+  engine: measureEngine,
+  contexts: measureContexts
 }
 
 const whole: Size = {
@@ -42,7 +44,12 @@ const whole: Size = {
   idleMs: 20_000,
   steps: 1_000,
   heldRuns: 14,
-  queuedRuns: 1_000
+  queuedRuns: 1_000,
+  spokenContexts: 500,
+  idleContexts: [10_000, 100_000],
+  readContexts: 5_000,
+  subscribers: 1_000,
+  stalled: 50
 }
 const small: Size = {
   writesMs: 200,
@@ -54,7 +61,12 @@ const small: Size = {
   idleMs: 200,
   steps: 40,
   heldRuns: 3,
-  queuedRuns: 10
+  queuedRuns: 10,
+  spokenContexts: 5,
+  idleContexts: [20],
+  readContexts: 10,
+  subscribers: 20,
+  stalled: 2
 }
 
 const { values } = parseArgs({

@@ -36,6 +36,13 @@ export interface Size {
   /** Runs that work at once, no more than a server's hands for one project; and runs that wait behind them. */
   readonly heldRuns: number
   readonly queuedRuns: number
+  /** Contexts that were answered in; and that lie there, of which so many are read once. */
+  readonly spokenContexts: number
+  readonly idleContexts: ReadonlyArray<number>
+  readonly readContexts: number
+  /** Who watch one log, and who beside them never read. */
+  readonly subscribers: number
+  readonly stalled: number
 }
 
 /** Graph writes per second, with nobody who reacts. */
