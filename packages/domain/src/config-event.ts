@@ -9,7 +9,7 @@ import { Schema } from "effect"
 import { base, ContextName } from "./event-base.ts"
 import { FlowStep, FlowStepInput, FlowType, flowBounds } from "./flow.ts"
 import { RunId } from "./ids.ts"
-import { ModelProvider } from "./model-config.ts"
+import { GuardRef, ModelProvider } from "./model-config.ts"
 import { ReducerConfig } from "./prompt-window.ts"
 
 /** Accepts null as absent. */
@@ -18,8 +18,6 @@ const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(s
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
 const Name = Schema.String.check(Schema.isBetweenLength(1, 200))
-
-const Text = Schema.String.check(Schema.isBetweenLength(1, 100_000))
 
 /** The words of each event beside those that every event has: what somebody sends, and what is kept. */
 export const configFields = {
@@ -43,7 +41,7 @@ export const configFields = {
   SetRacingEvent: { isRacing: Schema.Boolean },
   /** A second model that is asked at the same time whether what was said tries to turn the agent; null is none (S004-F06). */
   SetGuardEvent: {
-    guard: Schema.NullOr(Schema.Struct({ provider: ModelProvider, name: Name, instructions: opt(Text) }))
+    guard: Schema.NullOr(GuardRef)
   },
   SetMemoryConfigEvent: {
     /** How many passages of earlier contexts of the agent a turn is reminded of; 0 is none. */

@@ -30,6 +30,14 @@ const ModelName = Schema.String.check(Schema.isBetweenLength(1, 200))
 export const ModelRef = Schema.Struct({ provider: ModelProvider, name: ModelName, price: opt(ModelPrice) })
 export type ModelRef = typeof ModelRef.Type
 
+/** A second model that judges what the first is about to read; `instructions` say what it shall look for besides (S004-F06). */
+export const GuardRef = Schema.Struct({
+  provider: ModelProvider,
+  name: ModelName,
+  instructions: opt(Schema.String.check(Schema.isBetweenLength(1, 100_000)))
+})
+export type GuardRef = typeof GuardRef.Type
+
 export const ModelConfig = Schema.Struct({
   ...ModelRef.fields,
   temperature: opt(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }))),
@@ -37,6 +45,9 @@ export const ModelConfig = Schema.Struct({
   /** For provider `scripted`: the rules; without it, the built-in script of the model's or the agent's name. */
   script: opt(Script),
   /** Asked when the first model cannot answer; never after its output has begun. */
-  fallback: opt(ModelRef)
+  fallback: opt(ModelRef),
+  /** Whether both are asked at the same time; whoever speaks first is heard (S004-F07). */
+  race: opt(Schema.Boolean),
+  guard: opt(GuardRef)
 }).annotate({ identifier: "ModelConfig" })
 export type ModelConfig = typeof ModelConfig.Type

@@ -2,7 +2,7 @@
  * Events by which somebody sets which models answer in a context, how long they are waited for, and how patiently.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { Deferred, Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import {
   addEvent,
   contentsOf,
@@ -245,6 +245,24 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
         yield* set(story, "main", { ...racing, isRacing: false })
         yield* answered(story, "main", "Two")
         expect([own.requests.length, other.requests.length]).toEqual([2, 0])
+      })
+    )
+
+    it.effect("S004-F07 an agent's definition may say that its model and its fallback race", () =>
+      Effect.gen(function* () {
+        const { model, newStory } = yield* ModelsOnTheWire
+        const story = yield* newStory
+        const slow = yield* model([{ say: "Late." }], { isHeld: true })
+        const quick = yield* model([{ say: "Here." }], { isHeld: true })
+        const agent = yield* newContext(story, "main", { ...slow.config, fallback: quick.config, race: true })
+        const triggered = yield* Effect.forkChild(story.post(`/agents/${agent.id}/trigger`))
+        yield* Effect.all([Deferred.await(slow.asked), Deferred.await(quick.asked)])
+        yield* quick.letGo
+        const run = yield* Fiber.join(triggered)
+        expect(run).toMatchObject({ status: "completed", summary: "Here." })
+        yield* Deferred.await(slow.hungUp)
+        expect(firstOf(yield* logOf(story, run.contextName), "SetRacingEvent").isRacing).toBe(true)
+        expect(firstOf(yield* logOf(story, "main"), "SetRacingEvent").isRacing).toBe(true)
       })
     )
   })

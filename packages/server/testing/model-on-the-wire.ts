@@ -29,8 +29,6 @@ export interface WireModel {
   readonly requests: ReadonlyArray<Json>
   /** Done when it was asked for the first time. */
   readonly asked: Deferred.Deferred<void>
-  /** Done when it has answered a request to the end. */
-  readonly through: Deferred.Deferred<void>
   /** Done when the asker hung up before an answer was through. */
   readonly hungUp: Deferred.Deferred<void>
   /** Lets a model that is held answer, from now on. */
@@ -71,7 +69,7 @@ export class ModelsOnTheWire extends Context.Service<
           model.requests.push(asked)
           Deferred.doneUnsafe(model.asked, Effect.void)
           response.on("close", () => {
-            Deferred.doneUnsafe(response.writableFinished ? model.through : model.hungUp, Effect.void)
+            if (!response.writableFinished) Deferred.doneUnsafe(model.hungUp, Effect.void)
           })
           void answer(Deferred.await(model.gate)).then(() =>
             send(response, next, `${asked.model}-${model.requests.length}`)
@@ -109,7 +107,6 @@ export class ModelsOnTheWire extends Context.Service<
           requests: [],
           asked: yield* Deferred.make<void>(),
           hungUp: yield* Deferred.make<void>(),
-          through: yield* Deferred.make<void>(),
           gate,
           letGo
         }

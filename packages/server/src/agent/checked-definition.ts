@@ -92,12 +92,32 @@ const findModelFault = (definition: AgentDefinition, before: AgentDefinition | u
     ? definition.steps.map(({ model }, index) => ({ pointer: `/steps/${index}`, model }))
     : []
   for (const { model, pointer } of [...own, ...ofSteps]) {
-    const fault = model?.script
-      ? findScriptFault(model.script, `${pointer}/model/script`)
-      : findMissingScript(definition.name, model, `${pointer}/model`)
+    const isOfStep = pointer !== ""
+    const fault =
+      (model?.script
+        ? findScriptFault(model.script, `${pointer}/model/script`)
+        : findMissingScript(definition.name, model, `${pointer}/model`)) ??
+      findWatchFault(model, isOfStep, `${pointer}/model`)
     if (fault) return fault
   }
   return undefined
+}
+
+/** A guard that could judge nothing, or a guard or a race of a single step: both are the agent's. */
+const findWatchFault = (model: ModelConfig | null, isOfStep: boolean, pointer: string) => {
+  const { guard, race } = model ?? {}
+  if (isOfStep && race)
+    return { pointer: `${pointer}/race`, message: "A race is the agent's: set /model/race" }
+  if (!guard) return undefined
+  if (isOfStep) return { pointer: `${pointer}/guard`, message: "A guard is the agent's: set /model/guard" }
+  if (guard.provider === "replay")
+    return {
+      pointer: `${pointer}/guard/provider`,
+      message: "A recorded run cannot judge: name a model that can be asked"
+    }
+  return guard.provider === "scripted" && !builtInScriptNames.includes(guard.name)
+    ? { pointer: `${pointer}/guard/name`, message: `There is no built-in script named ${guard.name}` }
+    : undefined
 }
 
 /** A scripted model, or a fallback that is one, that nobody has written a script for. */

@@ -10,6 +10,7 @@
 import type { Agent } from "@tropism/domain/agent"
 import type { ReducedContext } from "@tropism/domain/context"
 import type { ContextName, NewEvent } from "@tropism/domain/context-event"
+import { firstSettings } from "@tropism/domain/model-settings"
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { type ContextExists, type ContextHead, Contexts } from "../agent/contexts.ts"
 import { type PromptFailed, renderPrompt } from "../agent/template.ts"
@@ -56,8 +57,10 @@ export class Conversations extends Context.Service<
       const contexts = yield* Contexts
       const projects = yield* Projects
 
-      const systemPromptOf = Effect.fnUntraced(function* (agent: Agent) {
-        if (agent.systemPrompt === null) return []
+      /** What an agent brings into a context: who is asked and who watches, and what it was told to be. */
+      const firstWords = Effect.fnUntraced(function* (agent: Agent) {
+        const settings = firstSettings(agent.model)
+        if (agent.systemPrompt === null) return settings
         const scope = {
           event: null,
           events: [],
@@ -73,7 +76,7 @@ export class Conversations extends Context.Service<
           type: "SystemPromptEvent",
           content: yield* renderPrompt(agent.systemPrompt, scope)
         }
-        return [event]
+        return [...settings, event]
       })
 
       const begin = Effect.fnUntraced(function* (head: ContextHead, events: ReadonlyArray<NewEvent>) {
@@ -82,7 +85,7 @@ export class Conversations extends Context.Service<
       })
 
       const open = Effect.fn("Conversations.open")(function* (name: ContextName, agent: Agent) {
-        return yield* begin(yield* contexts.create(name, agent.id), yield* systemPromptOf(agent))
+        return yield* begin(yield* contexts.create(name, agent.id), yield* firstWords(agent))
       })
 
       const forkAll = Effect.fn("Conversations.forkAll")(function* (
@@ -95,7 +98,7 @@ export class Conversations extends Context.Service<
         const last = at ?? from.eventCount
         if (last < 1 || last > from.eventCount) return yield* new ForkRefused({ detail: noEvent(from, last) })
         const shared = yield* contexts.loadUpTo(from.name, last)
-        const prompt = agent.id === from.agentId ? [] : yield* systemPromptOf(agent)
+        const prompt = agent.id === from.agentId ? [] : yield* firstWords(agent)
         return yield* Effect.forEach(names, (name) =>
           Effect.flatMap(contexts.create(name, agent.id, { name: from.name, at: last }), (head) =>
             begin(head, [...forkEvents(from.name, last, shared), ...prompt])

@@ -30,6 +30,10 @@ export const checkModels = Effect.fnUntraced(function* (
   // Who may not set anything here is refused before anything is looked up.
   const { agentId } = yield* inProject(projectId, "editor", () => known(contexts.get(name)))
   if (event.type === "SetLlmConfigEvent") return yield* checkModel(projectId, agentId, event, "")
+  const agents = yield* Agents
+  const agent = yield* inProject(projectId, "editor", () => agents.get(agentId))
+  if (agent?.model?.guard)
+    return yield* invalid("/guard", `The guard of ${agent.name} is in its definition: change it there`)
   if (event.guard?.provider === "replay")
     return yield* invalid("/guard/provider", "A recorded run cannot judge: name a model that can be asked")
   if (event.guard) yield* checkModel(projectId, agentId, event.guard, "/guard", true)

@@ -14,6 +14,7 @@ import { emptyContext, type ReducedContext } from "@tropism/domain/context"
 import type { ContextConfig } from "@tropism/domain/context-config"
 import type { Decision } from "@tropism/domain/decide"
 import { planOf } from "@tropism/domain/flow"
+import { guardSettings } from "@tropism/domain/model-settings"
 import { limitsOf } from "@tropism/domain/run-limits"
 import { allowsOffered } from "@tropism/domain/tool-pattern"
 import { Cause, Clock, Context, Effect, Layer, Option, Scope } from "effect"
@@ -119,7 +120,7 @@ export class Actor extends Context.Service<
         const { model } = yield* bench.equipment(context)
         const opened = Option.isNone(context.lastEventId)
           ? yield* begin(run, context, yield* opening(agent, occasion, model))
-          : yield* goOn(run, context)
+          : yield* goOn(run, context, agent)
         return { bench, ...opened }
       })
 
@@ -207,12 +208,16 @@ export class Actor extends Context.Service<
       })
 
       /** A log that has words already: after a crash, or in a context that people speak in. */
-      const goOn = Effect.fnUntraced(function* (run: ClaimedRun, context: ReducedContext) {
+      const goOn = Effect.fnUntraced(function* (run: ClaimedRun, context: ReducedContext, of: AgentVersion) {
         const isTurnOpen = Option.isSome(context.agentTurnStartedAtEventId)
         // A run that rested goes on in its turn and its session; an open turn of one that died ends with its session.
         const hasSession = context.isSessionOpen && (run.wasQueued || isTurnOpen)
+        const words = [
+          ...(hasSession ? [] : nextSession(context)),
+          ...guardSettings(of.definition.model, context.config)
+        ]
         return {
-          context: hasSession ? context : yield* append(run, context, nextSession(context)),
+          context: words.length === 0 ? context : yield* append(run, context, words),
           ownTurnNumber: run.wasQueued && isTurnOpen ? context.currentTurnNumber : undefined
         }
       })

@@ -9,6 +9,7 @@
  */
 import type { NewEvent } from "@tropism/domain/context-event"
 import type { GraphEvent } from "@tropism/domain/graph"
+import { firstSettings } from "@tropism/domain/model-settings"
 import type { Trigger } from "@tropism/domain/run"
 import type { Evidence } from "@tropism/domain/task"
 import { type FlowPlace, type FlowProgress, nextPlace, planOf } from "@tropism/domain/flow"
@@ -26,7 +27,7 @@ export interface Occasion {
   readonly project: { readonly id: string; readonly name: string }
 }
 
-/** The events that open a run on its own context: session, model, system prompt, prompt, input, and the first step of a flow. */
+/** The events that open a run on its own context: session, model and who watches it, system prompt, prompt, input, and the first step of a flow. */
 export const opening = Effect.fn("opening")(function* (
   agent: AgentVersion,
   occasion: Occasion,
@@ -37,6 +38,7 @@ export const opening = Effect.fn("opening")(function* (
   const plan = planOf(agent.definition)
   const events: Array<NewEvent> = [{ type: "SessionStartedEvent" }]
   events.push({ type: "SetLlmConfigEvent", role: "primary", provider: model.provider, name: model.name })
+  events.push(...firstSettings(agent.definition.model))
   if (systemPrompt !== null)
     events.push({ type: "SystemPromptEvent", content: yield* renderPrompt(systemPrompt, scope) })
   // A flow without steps says its prompt as its one step; every other run begins with it.
