@@ -13,10 +13,11 @@ import {
 } from "@tropism/domain/context-event"
 import { AgentId, ProjectId, Timestamp } from "@tropism/domain/ids"
 import { ReducerConfig } from "@tropism/domain/prompt-window"
+import { Replay } from "@tropism/domain/replay"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
-import { After, Page, PageQuery } from "./page.ts"
+import { After, Page, PageQuery, told } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
 
 const project = { projectId: ProjectId }
@@ -28,6 +29,8 @@ export const Context = Schema.Struct({
   eventCount: Schema.Int,
   /** The context whose log it shares, and the number of the last event that it does; null for one that began by itself. */
   forkedFrom: Schema.NullOr(Schema.Struct({ name: ContextName, at: Schema.Int })),
+  /** Whether the agent is at work in it. */
+  isTurnOpen: Schema.Boolean,
   createdAt: Timestamp
 }).annotate({
   identifier: "Context"
@@ -159,6 +162,13 @@ export type EventInput = typeof EventInput.Type
 
 export class ContextsApi extends HttpApiGroup.make("contexts")
   .add(
+    /** The newest first. */
+    HttpApiEndpoint.get("list", "/contexts", {
+      params: project,
+      query: { ...PageQuery, agentId: told(AgentId, "Of this agent") },
+      success: Page(Context),
+      error: [NotFound, InvalidInput]
+    }),
     HttpApiEndpoint.post("create", "/contexts", {
       params: project,
       payload: ContextInput,
@@ -169,6 +179,12 @@ export class ContextsApi extends HttpApiGroup.make("contexts")
     HttpApiEndpoint.get("state", "/contexts/:name/state", {
       params: context,
       success: ContextState,
+      error: NotFound
+    }),
+    /** Folds the log from its beginning, with no model and no tool, and compares each event with what would have been written (S004-F19). */
+    HttpApiEndpoint.get("replay", "/contexts/:name/replay", {
+      params: context,
+      success: Replay,
       error: NotFound
     }),
     /** A context whose log is this one's up to an event; nothing is copied, and each goes on by itself (S004-F11…F13). */

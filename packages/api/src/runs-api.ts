@@ -5,6 +5,7 @@ import { MaxSteps, TimeoutMs } from "@tropism/domain/agent"
 import { SpendingLimit } from "@tropism/domain/budget"
 import { AgentId, ProjectId, RunId, TaskId, Timestamp, ToolCallId, UserId } from "@tropism/domain/ids"
 import { ContextEvent } from "@tropism/domain/context-event"
+import { Replay } from "@tropism/domain/replay"
 import { Run, RunStatus, Trigger } from "@tropism/domain/run"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
@@ -92,6 +93,8 @@ export class RunsApi extends HttpApiGroup.make("runs")
       success: Page(ToolCallRecord),
       error: [NotFound, InvalidInput]
     }),
+    /** Replays the log that the run wrote to: the whole context. */
+    HttpApiEndpoint.get("replay", "/runs/:runId/replay", { params: run, success: Replay, error: NotFound }),
     /** Decides once against completion: 409 when the run has ended already. */
     HttpApiEndpoint.post("cancel", "/runs/:runId/cancel", {
       params: run,

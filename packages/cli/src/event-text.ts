@@ -84,6 +84,8 @@ const rawText = (event: ContextFeedEvent): string => {
       return "reason" in event ? event.reason : ""
     case "SetLlmConfigEvent":
       return "provider" in event ? `${event.role} ${event.provider}:${event.name}` : ""
+    case "TextDeltaEvent":
+      return "delta" in event ? event.delta : ""
     case "SetTimeoutEvent":
       return "timeoutMs" in event ? `${event.timeoutMs} ms` : ""
     default:

@@ -28,6 +28,13 @@ export const invokeInto = (out: Array<string>, server: FakeServer, ...args: Read
 export const invokeWith = (environment: Record<string, string>, ...args: ReadonlyArray<string>) =>
   Effect.suspend(() => execute([], environment, args))
 
+/** The same, printing into a list: for a command that does not end. */
+export const invokeWithInto = (
+  out: Array<string>,
+  environment: Record<string, string>,
+  ...args: ReadonlyArray<string>
+) => Effect.suspend(() => execute(out, environment, args))
+
 /** Waits for something that another fiber or process brings about. */
 export const until = (isSo: () => boolean) =>
   Effect.sync(isSo).pipe(Effect.repeat({ until: (so) => so, schedule: Schedule.spaced("10 millis") }))

@@ -4,6 +4,7 @@
  */
 import { fold } from "@tropism/domain/context"
 import { eventNumber } from "@tropism/domain/context-event"
+import { beginReplay, replay } from "@tropism/domain/replay"
 import { addUsage, noUsage } from "@tropism/domain/run"
 import { Option } from "effect"
 import { runLimits } from "../src/limits.ts"
@@ -115,6 +116,20 @@ const logsFold: Checker = (remains) => {
   })
 }
 
+/** Each log is what the decider writes, given what came from outside (S004-F19). */
+const logsReplay: Checker = (remains) =>
+  [...logsOf(remains)].flatMap(([name, log]) => {
+    const { firstDifference } = replay(
+      beginReplay,
+      log.map((row) => row.json)
+    )
+    return firstDifference
+      ? [
+          `${name} differs at ${firstDifference.eventId}: ${firstDifference.detail}: ${JSON.stringify(firstDifference)}`
+        ]
+      : []
+  })
+
 /** Nobody is at work any more: no session is open, and no message that wants an answer has none. */
 const logsClosed: Checker = (remains) =>
   [...logsOf(remains)].flatMap(([name, log]) => {
@@ -146,4 +161,13 @@ const messagesKept: Checker = (remains) => {
 const calm: Checker = ({ errors, hasBrokenLines }) =>
   hasBrokenLines ? [] : errors.filter((line) => !line.includes("An agent's change was refused"))
 
-export const checkLogs = { logsContiguous, turnsEnd, sessionsPair, logsFold, logsClosed, messagesKept, calm }
+export const checkLogs = {
+  logsContiguous,
+  turnsEnd,
+  sessionsPair,
+  logsFold,
+  logsReplay,
+  logsClosed,
+  messagesKept,
+  calm
+}

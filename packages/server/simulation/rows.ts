@@ -7,9 +7,10 @@
 import type { PgConnection } from "@effect/sql-pg"
 import type { AgentDefinition } from "@tropism/domain/agent"
 import { type ChainLimits, defineChainLimits } from "@tropism/domain/chain"
-import { decodeEvent, type LoggedEvent } from "@tropism/domain/context-event"
+import { contextEventId, decodeEvent, type LoggedEvent } from "@tropism/domain/context-event"
 import type { NotedRefusal } from "@tropism/domain/graph"
 import type { Properties } from "@tropism/domain/json"
+import type { KeptEvent } from "@tropism/domain/replay"
 import type { LimitOverrides } from "@tropism/domain/run"
 import { Effect, String as Text } from "effect"
 import type { Lender } from "./line.ts"
@@ -123,6 +124,8 @@ export interface ContextEventRow {
   readonly contextName: string
   readonly number: number
   readonly event: LoggedEvent
+  /** The event as the log gives it. */
+  readonly json: KeptEvent
 }
 
 export interface CallRow {
@@ -252,16 +255,15 @@ interface StoredEvent {
   readonly createdAt: Date
 }
 
-const toContextEvent = (row: StoredEvent): ContextEventRow => ({
-  contextName: row.contextName,
-  number: row.number,
-  event: decodeEvent({
+const toContextEvent = (row: StoredEvent): ContextEventRow => {
+  const json: KeptEvent = {
     ...row.payload,
     type: row.type,
-    id: `${row.contextName}:${row.number}`,
+    id: contextEventId(row.contextName, row.number),
     timestamp: row.createdAt.toISOString(),
     agentName: row.contextName,
     parentEventId: row.parentEventId,
     triggersAgentTurn: row.triggersAgentTurn
-  })
-})
+  }
+  return { contextName: row.contextName, number: row.number, event: decodeEvent(json), json }
+}

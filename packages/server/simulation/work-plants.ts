@@ -31,7 +31,28 @@ const tried = (fault: string, values: string): Plant => ({
   sql: [`update kb.agent_runs set ${values} where project_id = $1 and status = 'completed'`]
 })
 
+const rewritten = (fault: string, type: string, values: string): Plant => ({
+  checker: "logsReplay",
+  fault,
+  sql: [`update kb.context_events set ${values} where project_id = $1 and type = '${type}'`]
+})
+
 export const workPlants: ReadonlyArray<Plant> = [
+  rewritten(
+    "a turn has another number",
+    "AgentTurnStartedEvent",
+    `payload = jsonb_set(payload, '{turnNumber}', '7')`
+  ),
+  rewritten(
+    "a call was begun with other arguments",
+    "ToolCallStartedEvent",
+    `payload = jsonb_set(payload, '{arguments}', '{"planted": 1}')`
+  ),
+  rewritten(
+    "an answer hangs on another event",
+    "AssistantMessageEvent",
+    `parent_event_id = context_name || ':1'`
+  ),
   tried("a run was tried a fourth time at one step", "attempt = 9, attempts_before_step = 5"),
   tried("a run was tried once more than it may be", "attempt = 21, attempts_before_step = 20"),
   tried(

@@ -61,9 +61,12 @@ export const logWith = (
 /** Whether every run of the project has ended. */
 export const isQuiet = (runs: Json): boolean => runs.items.every((run: Json) => run.completedAt !== null)
 
-/** The log, once every run of the project has ended. */
+/** The log, once every run of the project has ended; it replays to itself (S004-F19). */
 export const quietLog = (story: Story, name: string): Effect.Effect<ReadonlyArray<Json>> =>
-  Effect.andThen(eventually(story.get("/runs?limit=200"), isQuiet), logOf(story, name))
+  Effect.all([
+    eventually(story.get("/runs?limit=200"), isQuiet),
+    eventually(story.get(`/contexts/${name}/replay`), ({ isEqual }) => isEqual, 0)
+  ]).pipe(Effect.andThen(logOf(story, name)))
 
 export const typesOf = (events: ReadonlyArray<Json>): ReadonlyArray<string> =>
   events.map((event) => event.type)

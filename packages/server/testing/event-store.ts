@@ -104,7 +104,15 @@ const inMemory = (contexts: Map<string, Kept>): EventStore["Service"] => {
         act((projectId, createdAt) => {
           if (contexts.has(`${projectId}/${name}`)) return undefined
           const forkedFrom = origin ?? null
-          const head: ContextHead = { name, agentId, eventCount: forkedFrom?.at ?? 0, forkedFrom, createdAt }
+          const eventCount = forkedFrom?.at ?? 0
+          const head: ContextHead = {
+            name,
+            agentId,
+            eventCount,
+            forkedFrom,
+            isTurnOpen: false,
+            createdAt
+          }
           contexts.set(`${projectId}/${name}`, { head, own: [] })
           return head
         }),
@@ -113,7 +121,9 @@ const inMemory = (contexts: Map<string, Kept>): EventStore["Service"] => {
     get: (name) =>
       act((projectId) => {
         const kept = contexts.get(`${projectId}/${name}`)
-        return kept && { ...kept.head, eventCount: logOf(projectId, name).length }
+        if (!kept) return undefined
+        const { lastNumber, openTurnNumber } = endNow(projectId, name)
+        return { ...kept.head, eventCount: lastNumber, isTurnOpen: openTurnNumber !== null }
       }),
     lock: (name) => act((projectId) => endNow(projectId, name)),
     append: (name, events) => act((projectId, timestamp) => write(projectId, name, timestamp, events)),

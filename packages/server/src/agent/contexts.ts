@@ -36,7 +36,15 @@ export interface ContextHead {
   readonly eventCount: number
   /** The context whose log it shares, and the last event that it does. */
   readonly forkedFrom: ForkPoint | null
+  /** The agent is at work in it, or was when its server died. */
+  readonly isTurnOpen: boolean
   readonly createdAt: string
+}
+
+/** A context in a list, and where it stands there. */
+export interface PlacedContext {
+  readonly item: ContextHead
+  readonly place: string
 }
 
 /** An event of a context at which another begins. */
@@ -57,6 +65,12 @@ export class Contexts extends Context.Service<
       forkedFrom?: ForkPoint
     ) => InProject<ContextHead, ContextExists>
     readonly get: (name: ContextName) => InProject<ContextHead | undefined>
+    /** Contexts behind a place of the list, the newest first; of one agent, where it is named. */
+    readonly list: (
+      agentId: AgentId | undefined,
+      after: string | undefined,
+      limit: number
+    ) => InProject<ReadonlyArray<PlacedContext>>
     /** Locks the log for the rest of the transaction and says where it ends. */
     readonly lock: (name: ContextName) => InProject<LogEnd>
     /** Appends events in the order given, under the log's lock; answers them as they are kept. */
@@ -118,6 +132,28 @@ export class Contexts extends Context.Service<
         const [row] =
           yield* sql<HeadRow>`select * from kb.contexts where project_id = ${projectId} and name = ${name}`
         return row && toHead(row)
+      }, orDie)
+
+      const list = Effect.fn("Contexts.list")(function* (
+        agentId: AgentId | undefined,
+        after: string | undefined,
+        limit: number
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        // A place is an instant in microseconds, which no number of JavaScript rounds, and a name.
+        const [micros, name] = after === undefined ? [] : splitPlace(after)
+        const rows = yield* sql<HeadRow & { readonly micros: string }>`
+          select *, (extract(epoch from created_at) * 1000000)::bigint::text as micros from kb.contexts
+          where ${sql.and([
+            sql`project_id = ${projectId}`,
+            ...(agentId === undefined ? [] : [sql`agent_id = ${agentId}`]),
+            ...(micros === undefined || name === undefined
+              ? []
+              : [
+                  sql`(created_at, name) < (timestamptz 'epoch' + ${micros}::bigint * interval '1 microsecond', ${name})`
+                ])
+          ])} order by created_at desc, name desc limit ${limit}`
+        return rows.map((row): PlacedContext => ({ item: toHead(row), place: `${row.micros}.${row.name}` }))
       }, orDie)
 
       const lock = Effect.fn("Contexts.lock")(function* (name: ContextName) {
@@ -234,6 +270,7 @@ export class Contexts extends Context.Service<
       return Contexts.of({
         create,
         get,
+        list,
         lock,
         append,
         plan,
@@ -254,6 +291,7 @@ interface HeadRow {
   readonly name: ContextName
   readonly agentId: AgentId
   readonly lastEventNumber: number
+  readonly openTurnNumber: number | null
   readonly forkedFrom: ContextName | null
   readonly forkedAt: number | null
   readonly createdAt: Date
@@ -275,5 +313,11 @@ const toHead = (row: HeadRow): ContextHead => ({
   eventCount: row.lastEventNumber,
   forkedFrom:
     row.forkedFrom === null || row.forkedAt === null ? null : { name: row.forkedFrom, at: row.forkedAt },
+  isTurnOpen: row.openTurnNumber !== null,
   createdAt: row.createdAt.toISOString()
 })
+
+const splitPlace = (place: string): readonly [string, string] => {
+  const dot = place.indexOf(".")
+  return [place.slice(0, dot), place.slice(dot + 1)]
+}

@@ -15,6 +15,7 @@ import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
 import { Contexts } from "../agent/contexts.ts"
+import { replayContext } from "../agent/replaying.ts"
 import { Conversations } from "../dispatch/conversations.ts"
 import { Triggers } from "../dispatch/triggers.ts"
 import { inProject, reading } from "./access.ts"
@@ -23,9 +24,13 @@ import { checkModels } from "./model-checks.ts"
 import { liveLog, logPage } from "./context-log.ts"
 import { makeJudgedEvent } from "./judged-event.ts"
 import { invalid, orNotFound, triggerProblem } from "./refusals.ts"
+import { pageByPlace } from "./paging.ts"
 import { wantsStream } from "./sse.ts"
 
 const knownContext = orNotFound("context")
+
+/** An instant and a name: where a context stands in the list. */
+const contextPlaces = /^\d{1,18}\.[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/
 
 const noAgent = (id: string) => invalid("/agentId", `There is no agent ${id}`)
 
@@ -67,6 +72,16 @@ const shownState = (name: ContextName, context: ReducedContext): ContextState =>
 export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers) =>
   handlers
     .handle(
+      "list",
+      Effect.fn("http.contexts.list")(function* ({ params, query }) {
+        const contexts = yield* Contexts
+        return yield* reading(
+          params.projectId,
+          pageByPlace(query, contextPlaces, (after, limit) => contexts.list(query.agentId, after, limit))
+        )
+      })
+    )
+    .handle(
       "create",
       Effect.fn("http.contexts.create")(function* ({ params, payload }) {
         const agents = yield* Agents
@@ -98,6 +113,14 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
             Effect.map(contexts.load(params.name), (context) => shownState(params.name, context))
           )
         )
+      })
+    )
+    .handle(
+      "replay",
+      Effect.fn("http.contexts.replay")(function* ({ params: { name, projectId } }) {
+        const contexts = yield* Contexts
+        const { eventCount } = yield* knownContext(reading(projectId, contexts.get(name)))
+        return yield* replayContext(projectId, name, eventCount)
       })
     )
     .handle(

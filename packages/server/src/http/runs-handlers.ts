@@ -11,6 +11,8 @@ import { isResumable, type LimitOverrides, type Run } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { Contexts } from "../agent/contexts.ts"
+import { replayContext } from "../agent/replaying.ts"
 import { Resumptions, whyNotResumed } from "../dispatch/resumptions.ts"
 import { Descendants } from "../run/descendants.ts"
 import { CrashPoint } from "../crash-point.ts"
@@ -80,6 +82,20 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
             )
           )
         )
+      })
+    )
+    .handle(
+      "replay",
+      Effect.fn("http.runs.replay")(function* ({ params: { projectId, runId } }) {
+        const runs = yield* Runs
+        const contexts = yield* Contexts
+        const { eventCount, name } = yield* reading(
+          projectId,
+          Effect.flatMap(knownRun(runs.get(runId)), ({ contextName }) =>
+            knownRun(contexts.get(contextName as ContextName))
+          )
+        )
+        return yield* replayContext(projectId, name, eventCount)
       })
     )
     .handle(

@@ -1,0 +1,103 @@
+/**
+ * `tropism contexts log` and `tail`: what stands in a context's log, and what is written while one looks.
+ */
+import { ContextEvent, ContextName, eventNumber } from "@tropism/domain/context-event"
+import { Effect, Schema, Stream } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { inProject, readPages } from "../access.ts"
+import { followContext } from "../context-feed.ts"
+import { contextEventName, contextEventText } from "../event-text.ts"
+import { printOr } from "../print-records.ts"
+import { JsonFlag } from "../settings.ts"
+import { Screen } from "../terminal/screen.ts"
+import { type Column, renderTable } from "../terminal/table.ts"
+import { pad } from "../terminal/text.ts"
+import { clockTime } from "../terminal/time.ts"
+
+export const contextArgument = Argument.String("context").pipe(
+  Argument.withDescription("A context's name"),
+  Argument.withSchema(ContextName)
+)
+
+/** The number behind which somebody looks. */
+const afterFlag = Flag.Int("after").pipe(
+  Flag.withMetavar("<event>"),
+  Flag.withDescription("Begin behind this event (default: from the beginning)"),
+  Flag.withSchema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  Flag.withDefault(0)
+)
+
+const encode = Schema.encodeSync(Schema.Array(ContextEvent))
+
+export const logCommand = Command.make(
+  "log",
+  { context: contextArgument, after: afterFlag },
+  ({ after, context: name }) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const screen = yield* Screen
+        const { items } = yield* readPages(
+          (query) =>
+            access.client.contexts.events({ params: { ...access.params, name }, query: { after, ...query } }),
+          Infinity
+        )
+        const options = { paint: screen.paint, width: yield* screen.width }
+        yield* printOr(
+          encode(items),
+          items.length === 0
+            ? screen.print("The log has no such event.")
+            : screen.print(...renderTable(items, logColumns(screen.paint.dim), options))
+        )
+      })
+    )
+).pipe(Command.withDescription("Print a context's log"))
+
+/** The columns of a log. */
+export const logColumns = (dim: (text: string) => string): ReadonlyArray<Column<ContextEvent>> => [
+  { title: "NO", align: "right", cell: ({ id }) => String(eventNumber(id)), paint: () => dim },
+  { title: "TIME", cell: ({ timestamp }) => clockTime(timestamp), paint: () => dim },
+  { title: "EVENT", cell: ({ type }) => contextEventName(type) },
+  { title: "WHAT", shrinks: "end", cell: contextEventText }
+]
+
+export const tailCommand = Command.make(
+  "tail",
+  {
+    context: contextArgument,
+    after: afterFlag,
+    deltas: Flag.Boolean("deltas").pipe(
+      Flag.withDescription("Show the pieces of an answer while it is written, too"),
+      Flag.withDefault(false)
+    )
+  },
+  ({ after, context: name, deltas }) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const screen = yield* Screen
+        const isJson = yield* JsonFlag
+        const dim = screen.paint.dim
+        yield* followContext(access, name, after).pipe(
+          Stream.filter(({ number }) => deltas || number !== undefined),
+          Stream.runForEach(({ event, json, number }) =>
+            screen.print(
+              isJson
+                ? JSON.stringify(json)
+                : [
+                    dim(clockTime(event.timestamp)),
+                    pad(number === undefined ? "" : String(number), 5, "right"),
+                    pad(contextEventName(event.type), 20),
+                    contextEventText(event)
+                  ]
+                    .join("  ")
+                    .trimEnd()
+            )
+          )
+        )
+      })
+    )
+).pipe(
+  Command.withDescription("Print a context's log, and what is written to it from then on"),
+  Command.withExamples([
+    { command: "tropism contexts tail talk --json --deltas", description: "One JSON object per line, live" }
+  ])
+)

@@ -1,0 +1,208 @@
+/**
+ * `tropism contexts`: the logs in which people and agents speak, and what can be done with one.
+ */
+import { ContextName } from "@tropism/domain/context-event"
+import type { ReplayDifference } from "@tropism/domain/replay"
+import type { Context, ContextState } from "@tropism/api/contexts-api"
+import { Clock, Effect, Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { type Access, inProject, readPages } from "../access.ts"
+import { findAgent, readAgents } from "../agents-by-name.ts"
+import { shortId } from "../change-text.ts"
+import { differenceLines } from "../difference-lines.ts"
+import { failure } from "../failure.ts"
+import { type Fact, printFacts, printOr, printRecords } from "../print-records.ts"
+import { Screen } from "../terminal/screen.ts"
+import { printable } from "../terminal/text.ts"
+import { formatAge } from "../terminal/time.ts"
+import { diffJson } from "@tropism/domain/json-diff"
+import { contextArgument, logCommand, tailCommand } from "./context-log.ts"
+import { limitFlag } from "./limit-flag.ts"
+
+const list = Command.make(
+  "contexts",
+  {
+    agent: Flag.String("agent").pipe(
+      Flag.withDescription("Only contexts of this agent, by name or id"),
+      Flag.optional
+    ),
+    limit: limitFlag
+  },
+  ({ agent, limit }) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const { paint } = yield* Screen
+        const now = yield* Clock.currentTimeMillis
+        const filter = Option.isSome(agent) ? { agentId: (yield* findAgent(access, agent.value)).id } : {}
+        const { hasMore, items } = yield* readPages(
+          (query) => access.client.contexts.list({ params: access.params, query: { ...query, ...filter } }),
+          limit
+        )
+        const nameOf = yield* agentNames(access)
+        yield* printRecords({
+          records: items,
+          hasMore,
+          nothing: "There is no such context.",
+          columns: [
+            { title: "CONTEXT", cell: ({ name }) => name, shrinks: "end" },
+            { title: "AGENT", cell: nameOf },
+            { title: "EVENTS", align: "right", cell: ({ eventCount }) => String(eventCount) },
+            { title: "FORKED FROM", cell: forkText },
+            {
+              title: "TURN",
+              cell: ({ isTurnOpen }) => (isTurnOpen ? "open" : ""),
+              paint: () => paint.waiting
+            },
+            {
+              title: "AGE",
+              align: "right",
+              cell: ({ createdAt }) => formatAge(createdAt, now),
+              paint: () => paint.dim
+            }
+          ]
+        })
+      })
+    )
+).pipe(
+  Command.withDescription("List contexts, or look at one and work with it"),
+  Command.withExamples([
+    { command: "tropism contexts --agent helper", description: "List the conversations with an agent" },
+    {
+      command: "tropism contexts replay talk",
+      description: "Exit code 1 when the log does not replay to itself"
+    }
+  ])
+)
+
+const agentNames = (access: Access) =>
+  Effect.map(readAgents(access), (agents) => {
+    const names = new Map<string, string>(agents.map(({ id, name }) => [id, name]))
+    return ({ agentId }: Context) => names.get(agentId) ?? shortId(agentId)
+  })
+
+const forkText = ({ forkedFrom }: Context): string =>
+  forkedFrom === null ? "" : `${forkedFrom.name}:${forkedFrom.at}`
+
+const show = Command.make("show", { context: contextArgument }, ({ context: name }) =>
+  inProject((access) =>
+    Effect.gen(function* () {
+      const params = { ...access.params, name }
+      const context = yield* access.client.contexts.get({ params })
+      const state = yield* access.client.contexts.state({ params })
+      const agent = (yield* agentNames(access))(context)
+      yield* printOr({ ...context, state }, printFacts(contextFacts(context, state, agent)))
+    })
+  )
+).pipe(Command.withDescription("Show what a context's log folds to: what its agent knows, and how far it is"))
+
+const contextFacts = (context: Context, state: ContextState, agent: string): ReadonlyArray<Fact> => {
+  const { fallback, primary, reducer } = state.config
+  const modelText = (model: typeof primary) => (model === null ? "" : `${model.provider}:${model.name}`)
+  return [
+    ["Context", context.name],
+    ["Agent", agent],
+    ["Forked from", forkText(context)],
+    ["Events", String(context.eventCount)],
+    ["Turns", `${state.currentTurnNumber}${context.isTurnOpen ? ", the last of them open" : ""}`],
+    ["Model", modelText(primary)],
+    ["Fallback", modelText(fallback)],
+    ["Reducer", reducer.type],
+    [
+      "Is shown",
+      `${state.messages.length} messages, about ${state.promptTokens} tokens${state.droppedMessages === 0 ? "" : `; ${state.droppedMessages} older ones are shown no more`}`
+    ],
+    ["Summary", state.summary ?? ""],
+    ["Waits for", state.pendingCalls.map((call) => call.name).join(", ")]
+  ]
+}
+
+const fork = Command.make(
+  "fork",
+  {
+    context: contextArgument,
+    name: Argument.String("name").pipe(
+      Argument.withDescription("What the new context is called"),
+      Argument.withSchema(ContextName)
+    ),
+    at: Flag.Int("at").pipe(
+      Flag.withMetavar("<event>"),
+      Flag.withDescription("The last event that both share (default: the last there is)"),
+      Flag.withSchema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
+      Flag.optional
+    ),
+    agent: Flag.String("agent").pipe(
+      Flag.withDescription("Who goes on with it, by name or id (default: the same agent)"),
+      Flag.optional
+    )
+  },
+  ({ agent, at, context, name }) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const screen = yield* Screen
+        const forked = yield* access.client.contexts.fork({
+          params: { ...access.params, name: context },
+          payload: {
+            name,
+            at: Option.getOrNull(at),
+            agentId: Option.isSome(agent) ? (yield* findAgent(access, agent.value)).id : null
+          }
+        })
+        yield* printOr(
+          forked,
+          screen.print(`${forked.name} shares the events of ${context} up to ${forked.forkedFrom?.at}.`)
+        )
+      })
+    )
+).pipe(
+  Command.withDescription("Begin a context at an event of another; nothing is copied"),
+  Command.withExamples([
+    {
+      command: "tropism contexts fork talk what-if --at 12",
+      description: "Go on from event 12 in another way"
+    }
+  ])
+)
+
+const interrupt = Command.make("interrupt", { context: contextArgument }, ({ context: name }) =>
+  inProject((access) =>
+    Effect.gen(function* () {
+      const screen = yield* Screen
+      yield* access.client.contexts.interrupt({ params: { ...access.params, name } })
+      yield* printOr({ name, isInterrupted: true }, screen.print(`The turn of ${name} is interrupted.`))
+    })
+  )
+).pipe(Command.withDescription("End the turn that is open; what was said of it stays in the log"))
+
+const replay = Command.make("replay", { context: contextArgument }, ({ context: name }) =>
+  inProject((access) =>
+    Effect.gen(function* () {
+      const screen = yield* Screen
+      const found = yield* access.client.contexts.replay({ params: { ...access.params, name } })
+      const { engineEvents, events, firstDifference } = found
+      yield* printOr(
+        found,
+        screen.print(
+          `Replayed ${events} events of ${name}, of which the engine wrote ${engineEvents}.`,
+          ...(firstDifference ? whereText(firstDifference, screen.paint) : ["They are equal, byte for byte."])
+        )
+      )
+      if (firstDifference) return yield* failure(`The log of ${name} does not replay to itself.`)
+    })
+  )
+).pipe(
+  Command.withDescription(
+    "Fold a log from its beginning, with no model and no tool, and compare each event with what would be written"
+  )
+)
+
+const whereText = (
+  { detail, eventId, expected, found }: ReplayDifference,
+  paint: Parameters<typeof differenceLines>[1]
+): ReadonlyArray<string> => [
+  `${eventId}: ${printable(detail)}.`,
+  ...(expected === null ? [] : differenceLines(diffJson(expected, found), paint))
+]
+
+export const contextsCommand = list.pipe(
+  Command.withSubcommands([show, logCommand, tailCommand, fork, interrupt, replay])
+)

@@ -1,0 +1,102 @@
+/**
+ * `tropism contexts` on a real server: what there is, what stands in a log, and whether it replays to itself.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { addEvent, logOf, newContext, quietLog } from "../../server/testing/context-words.ts"
+import { freshDatabase } from "../../server/testing/fresh-database.ts"
+import { ask } from "../../server/testing/owner-rows.ts"
+import { newProject, startServer } from "../../server/testing/platform.ts"
+import { invokeWith, invokeWithInto, until } from "../testing/invoke.ts"
+
+/** A server on which somebody has spoken with an agent, and the command. */
+const scene = Effect.gen(function* () {
+  const access = yield* freshDatabase
+  const story = yield* newProject(yield* startServer(access), access)
+  yield* newContext(story, "talk")
+  yield* addEvent(story, "talk", "Hello\u001B[2J")
+  const log = yield* quietLog(story, "talk")
+  const environment = { TROPISM_TOKEN: story.token }
+  return {
+    story,
+    log,
+    contexts: (...args: ReadonlyArray<string>) =>
+      invokeWith(environment, "contexts", ...args, "--url", story.url),
+    contextsInto: (out: Array<string>, ...args: ReadonlyArray<string>) =>
+      invokeWithInto(out, environment, "contexts", ...args, "--url", story.url)
+  }
+}).pipe(Effect.provide(NodeServices.layer))
+
+describe("tropism contexts", () => {
+  it.live("lists, shows, forks and interrupts, and says what cannot be done", () =>
+    Effect.gen(function* () {
+      const { contexts, log, story } = yield* scene
+      const forked = yield* contexts("fork", "talk", "what-if", "--at", "3")
+      expect(forked).toMatchObject({ exitCode: 0, out: ["what-if shares the events of talk up to 3."] })
+      const listed = yield* contexts()
+      expect(listed.out.map((line) => line.split(/\s{2,}/).slice(0, 4))).toEqual([
+        ["CONTEXT", "AGENT", "EVENTS", "FORKED FROM"],
+        ["what-if", "agent-of-talk", expect.stringMatching(/^\d+$/), "talk:3"],
+        ["talk", "agent-of-talk", String(log.length), expect.anything()]
+      ])
+      const json = yield* contexts("--agent", "agent-of-talk", "--json")
+      expect(JSON.parse(json.out.join(""))).toEqual((yield* story.get("/contexts")).items)
+      const shown = yield* contexts("show", "talk")
+      expect(shown.out).toContain("Turns     1")
+      expect(shown.out).toContain("Reducer   truncating")
+      const idle = yield* contexts("interrupt", "talk")
+      expect(idle).toMatchObject({ exitCode: 1, error: "No turn is open: there is nothing to end." })
+      const nowhere = yield* contexts("show", "nowhere")
+      expect(nowhere).toMatchObject({ exitCode: 1, error: "There is no such context." })
+      expect((yield* contexts("show", "a:b")).exitCode).toBe(2)
+    })
+  )
+
+  it.live("prints a log, for people and as it is kept, and follows it", () =>
+    Effect.gen(function* () {
+      const { contexts, contextsInto, log, story } = yield* scene
+      const table = yield* contexts("log", "talk")
+      expect(table.out).toHaveLength(log.length + 1)
+      expect(table.out.join("\n")).toContain("UserMessage")
+      expect(table.out.join("\n")).not.toContain("\u001B")
+      expect(JSON.parse((yield* contexts("log", "talk", "--json")).out.join(""))).toEqual(log)
+      const out: Array<string> = []
+      const tail = yield* Effect.forkChild(contextsInto(out, "tail", "talk", "--json", "--after", "2"))
+      yield* until(() => out.length >= log.length - 2)
+      yield* addEvent(story, "talk", "Again")
+      yield* quietLog(story, "talk")
+      const whole = (yield* logOf(story, "talk")).slice(2)
+      yield* until(() => out.length >= whole.length)
+      expect(out.map((line) => JSON.parse(line))).toEqual(whole)
+      yield* Fiber.interrupt(tail)
+    })
+  )
+
+  it.live("S004-F19 replays a log, and ends with 1 where it does not replay to itself", () =>
+    Effect.gen(function* () {
+      const { contexts, log, story } = yield* scene
+      const equal = yield* contexts("replay", "talk")
+      expect(equal).toMatchObject({
+        exitCode: 0,
+        out: [
+          `Replayed ${log.length} events of talk, of which the engine wrote ${log.length - 1}.`,
+          "They are equal, byte for byte."
+        ]
+      })
+      yield* ask(
+        story.access,
+        `update kb.context_events set payload = '{"turnNumber": 4}' where type = 'AgentTurnStartedEvent'`
+      )
+      const { error, exitCode, out } = yield* contexts("replay", "talk")
+      expect({ error, exitCode }).toEqual({
+        exitCode: 1,
+        error: "The log of talk does not replay to itself."
+      })
+      expect(out.at(-2)).toMatch(/^talk:\d: The event differs in turnNumber\.$/)
+      expect(out.at(-1)).toBe("  turnNumber: 1 → 4")
+      const json = yield* contexts("replay", "talk", "--json")
+      expect(JSON.parse(json.out.join(""))).toEqual(yield* story.get("/contexts/talk/replay"))
+    })
+  )
+})
