@@ -5,12 +5,21 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Random } from "effect"
 import { TestClock } from "effect/testing"
 import { streamLimits } from "../src/http/stream-limits.ts"
-import { keptOf, logOf, newContext, say } from "../testing/context-words.ts"
+import {
+  contentsOf,
+  countOf,
+  isQuiet,
+  keptOf,
+  logOf,
+  newContext,
+  passingOf,
+  say
+} from "../testing/context-words.ts"
 import { type Heard, openStream } from "../testing/event-stream.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, type Story } from "../testing/platform.ts"
+import { eventually, scripted, type Story } from "../testing/platform.ts"
 import { rawSubscriber } from "../testing/raw-subscriber.ts"
-import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { asUser } from "../testing/token-words.ts"
 
 const pathOf = (story: Story, name = "talk"): string =>
@@ -151,6 +160,40 @@ layer(SharedServer.layer)((it) => {
           yield* fill(story, 1)
           yield* live.until((heard) => heard.length >= 2)
           expect([beyond.status, beyond.heard]).toEqual([200, []])
+        })
+    )
+
+    it.effect(
+      "several clients speak in one context: all hear all of it in one order, and the answer as it is written",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* newContext(story, "talk", scripted([{ say: "I have heard you all.", tokensPerSecond: 2 }]))
+          const clients = yield* Effect.forEach(upTo(3), () => openStream(story, pathOf(story)))
+          yield* Effect.forEach(
+            upTo(3),
+            (number) => say(story, "talk", `From client ${number}`, number === 3),
+            {
+              concurrency: 3
+            }
+          )
+          yield* asTimePasses(
+            250,
+            story.get("/runs?limit=200"),
+            (runs) => runs.items.length > 0 && isQuiet(runs)
+          )
+          const log = yield* logOf(story, "talk")
+          expect(countOf(log, "UserMessageEvent")).toBe(3)
+          for (const client of clients) {
+            yield* client.until(() => keptOf(client).length >= log.length)
+            expect(keptOf(client).map(({ json }) => json)).toEqual(log)
+            const pieces = passingOf(client).map(({ json }) => json.delta)
+            expect(pieces.length).toBeGreaterThan(1)
+            expect([pieces.join("")]).toEqual(contentsOf(log, "AssistantMessageEvent"))
+            // What passes by comes before what is kept of it.
+            const kinds = client.heard.map(({ name }) => name)
+            expect(kinds.lastIndexOf("TextDeltaEvent")).toBeLessThan(kinds.indexOf("AssistantMessageEvent"))
+          }
         })
     )
 
