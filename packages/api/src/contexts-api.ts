@@ -37,6 +37,14 @@ export const Context = Schema.Struct({
 })
 export type Context = typeof Context.Type
 
+/** A model as somebody set it; what is absent is as the agent's definition has it. */
+const SetModel = Schema.Struct({
+  provider: Schema.String,
+  name: Schema.String,
+  temperature: Schema.optional(Schema.NullOr(Schema.Finite)),
+  maxOutputTokens: Schema.optional(Schema.NullOr(Schema.Int))
+})
+
 /** The state that the log folds to: what the agent knows, and how far it is (S004-R06…R11). */
 export const ContextState = Schema.Struct({
   name: ContextName,
@@ -49,9 +57,26 @@ export const ContextState = Schema.Struct({
   isSessionOpen: Schema.Boolean,
   /** Which models answer from here on, how long one request may take, what the agent is reminded of, how much of the log a model is shown, and its own tools. */
   config: Schema.Struct({
-    primary: Schema.NullOr(Schema.Struct({ provider: Schema.String, name: Schema.String })),
-    fallback: Schema.NullOr(Schema.Struct({ provider: Schema.String, name: Schema.String })),
+    primary: Schema.NullOr(SetModel),
+    fallback: Schema.NullOr(SetModel),
     timeoutMs: Schema.NullOr(Schema.Int),
+    /** How patiently one model is asked; null is as patiently as the server does by itself. */
+    retry: Schema.NullOr(
+      Schema.Struct({
+        maxRetries: Schema.Int,
+        baseMs: Schema.Int,
+        maxMs: Schema.Int,
+        factor: Schema.Finite
+      })
+    ),
+    isRacing: Schema.Boolean,
+    guard: Schema.NullOr(
+      Schema.Struct({
+        provider: Schema.String,
+        name: Schema.String,
+        instructions: Schema.NullOr(Schema.String)
+      })
+    ),
     memory: Schema.NullOr(Schema.Struct(configFields.SetMemoryConfigEvent)),
     reducer: ReducerConfig,
     /** The tools that the context defines, each with the tool that it stands for and what is given (S004-F02). */

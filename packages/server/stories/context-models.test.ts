@@ -94,6 +94,13 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
             (yield* set(story, "main", { type: "SetRetryConfigEvent", maxRetries: 2, baseMs: 1, maxMs: 2 }))
               .status
           ).toBe(204)
+          expect((yield* story.get("/contexts/main/state")).config).toMatchObject({
+            primary: null,
+            fallback: other.config,
+            retry: { maxRetries: 2, baseMs: 1, maxMs: 2, factor: 2 },
+            isRacing: false,
+            guard: null
+          })
           const log = yield* answered(story, "main", "One")
           expect(contentsOf(log, "AssistantMessageEvent")).toEqual(["Instead."])
           expect([own.requests.length, other.requests.length]).toEqual([3, 1])

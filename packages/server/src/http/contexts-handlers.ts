@@ -53,6 +53,9 @@ const shownState = (name: ContextName, context: ReducedContext): ContextState =>
     primary: Option.getOrNull(context.config.primary),
     fallback: Option.getOrNull(context.config.fallback),
     timeoutMs: Option.getOrNull(context.config.timeoutMs),
+    retry: Option.getOrNull(context.config.retry),
+    isRacing: context.config.isRacing,
+    guard: Option.getOrNull(context.config.guard),
     memory: Option.getOrNull(context.config.memory),
     reducer: reducerOf(context.config),
     tools: context.config.tools.map(({ arguments: given, description = null, name, tool }) => ({
