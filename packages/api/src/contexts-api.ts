@@ -11,6 +11,7 @@ import {
   SystemPromptEvent,
   UserMessageEvent
 } from "@tropism/domain/context-event"
+import { FlowStep, FlowType } from "@tropism/domain/flow"
 import { AgentId, ProjectId, Timestamp } from "@tropism/domain/ids"
 import { ReducerConfig } from "@tropism/domain/prompt-window"
 import { Replay } from "@tropism/domain/replay"
@@ -87,8 +88,18 @@ export const ContextState = Schema.Struct({
         tool: Schema.String,
         arguments: Schema.Record(Schema.String, Schema.Json)
       })
+    ),
+    /** What each message is worked through with; null where it is one turn (S004-F03). */
+    workflow: Schema.NullOr(
+      Schema.Struct({
+        flowType: FlowType,
+        steps: Schema.Array(FlowStep),
+        maxIterations: Schema.NullOr(Schema.Int)
+      })
     )
   }),
+  /** The step that a flow has come to; null where none is at work. */
+  flow: Schema.NullOr(Schema.Struct({ step: Schema.String, index: Schema.Int, iteration: Schema.Int })),
   /** What a model made of messages that it is shown no more, where a reducer had them summed up. */
   summary: Schema.NullOr(Schema.String),
   /** How many messages of the context it is shown no more. */

@@ -243,7 +243,11 @@ export const findDefinitionFault = (
 }
 
 /** What a flow's type demands of its steps and iterations. */
-const findFlowFault = ({ flowType, maxIterations, steps }: AgentDefinition): DefinitionFault | undefined => {
+export const findFlowFault = ({
+  flowType,
+  maxIterations,
+  steps
+}: Pick<AgentDefinition, "flowType" | "maxIterations" | "steps">): DefinitionFault | undefined => {
   if (flowType === "sequential" && steps.length === 0)
     return { pointer: "/steps", message: "A sequential flow needs at least one step: {name, prompt}" }
   if (flowType === "single" && steps.length > 0)

@@ -21,7 +21,7 @@ import {
 import { reduceConfig } from "./context-config.ts"
 import { startCall } from "./context-calls.ts"
 import { count, cutBefore, findOverflow, openWindow, reducerOf, type Window } from "./context-window.ts"
-import { beginStep, endLoop, withOutput } from "./context-flow.ts"
+import { beginStep, beginTurn, completeTurn, endFlow, endLoop, hear } from "./context-flow.ts"
 import { withMeaning } from "./defined-tool.ts"
 import { filePartOf } from "./attachment.ts"
 import { behindTexts } from "./grown.ts"
@@ -101,11 +101,21 @@ const stepOf = (before: State, event: LoggedEvent): Step => {
     nextEventNumber: eventNumber(event.id) + 1,
     lastEventId: Option.some(event.id),
     isTriggered: before.isTriggered || event.triggersAgentTurn,
+    isAsked: before.isAsked || (event.triggersAgentTurn && !goesOn(event)),
     isTurnDue: before.isTurnDue || event.triggersAgentTurn,
     triggeredAt: event.triggersAgentTurn ? triggered(before, event.timestamp) : before.triggeredAt
   }
   return event instanceof UnknownEvent ? silently(state) : stepOfKnown(state, event)
 }
+
+const say = (state: State, content: string): State => ({
+  ...state,
+  heldMessages: [...state.heldMessages, { role: "user", content }]
+})
+
+/** Whether an event lets what is at work go on; whatever else triggers a turn asks for something. */
+const goesOn = ({ type }: LoggedEvent): boolean =>
+  type === "FlowStepStartedEvent" || type === "RunResumedEvent"
 
 const stepOfKnown = (state: State, event: ContextEvent): Step => {
   switch (event.type) {
@@ -125,11 +135,9 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
     case "MemoryRecalledEvent":
       return instruct({ ...state, recalled: withRecalled(state.recalled, event) }, event.content)
     case "UserMessageEvent":
+      return silently(say(hear(state, { at: eventNumber(event.id), content: event.content }), event.content))
     case "RunResumedEvent":
-      return silently({
-        ...state,
-        heldMessages: [...state.heldMessages, { role: "user", content: event.content }]
-      })
+      return silently(say(state, event.content))
     case "FlowStepStartedEvent":
       return silently(beginStep(state, event))
     case "FileAttachmentEvent":
@@ -159,9 +167,9 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
     case "AgentTurnStartedEvent":
       return silently(openTurn(state, event.turnNumber, event.id, event.timestamp))
     case "AgentTurnCompletedEvent":
-      return silently(closeTurn({ ...state, flow: Option.map(state.flow, withOutput) }))
+      return silently(closeTurn(completeTurn(state, turnStart(state))))
     case "AgentTurnFailedEvent":
-      return silently(closeTurn(state))
+      return silently(closeTurn(endFlow(state, turnStart(state))))
     case "AgentTurnInterruptedEvent":
       return interrupt(state, event)
     case "AssistantMessageEvent":
@@ -213,26 +221,33 @@ const instruct = (state: State, content: string): Step =>
     ? { state, said: [{ role: "system", content }] }
     : silently({ ...state, heldMessages: [...state.heldMessages, { role: "system", content }] })
 
+/** Where the open turn began; everything was before it where none is open. */
+const turnStart = ({ agentTurnStartedAtEventId, nextEventNumber }: State): number =>
+  Option.match(agentTurnStartedAtEventId, { onNone: () => nextEventNumber, onSome: eventNumber })
+
 /** A turn that somebody asked for wants an answer of its own; one that a crash made necessary goes on where the log ends. */
-const openTurn = (state: State, turnNumber: number, startedBy: ContextEventId, startedAt: string): State => ({
-  ...state,
-  currentTurnNumber: turnNumber,
-  agentTurnStartedAtEventId: Option.some(startedBy),
-  agentTurnStartedAt: Option.some(startedAt),
-  isAnswered: state.isAnswered && !state.isTriggered,
-  isTriggered: false,
-  isTurnDue: false,
-  triggeredAt: Option.none(),
-  repetition: state.isTriggered ? noRepetition : state.repetition,
-  run: Option.isSome(state.run.pausedFor)
-    ? {
-        ...state.run,
-        stepsBeforeResume: state.run.steps,
-        softStop: Option.none(),
-        pausedFor: Option.none()
-      }
-    : state.run
-})
+const openTurn = (state: State, turnNumber: number, startedBy: ContextEventId, startedAt: string): State => {
+  const isSpokenTo = state.isStepDue && state.isAsked
+  return {
+    ...beginTurn(state),
+    currentTurnNumber: turnNumber,
+    agentTurnStartedAtEventId: Option.some(startedBy),
+    agentTurnStartedAt: Option.some(startedAt),
+    isAnswered: state.isAnswered && !state.isTriggered,
+    isTriggered: isSpokenTo,
+    isTurnDue: isSpokenTo,
+    triggeredAt: isSpokenTo ? state.triggeredAt : Option.none(),
+    repetition: state.isTriggered ? noRepetition : state.repetition,
+    run: Option.isSome(state.run.pausedFor)
+      ? {
+          ...state.run,
+          stepsBeforeResume: state.run.steps,
+          softStop: Option.none(),
+          pausedFor: Option.none()
+        }
+      : state.run
+  }
+}
 
 /** A crash is nobody's wish: the next turn goes on where the log ends. A limit lets the run rest. */
 const interrupt = (state: State, { partialText, reason }: AgentTurnInterruptedEvent): Step => {
@@ -242,7 +257,8 @@ const interrupt = (state: State, { partialText, reason }: AgentTurnInterruptedEv
     reason === "stepLimit" || reason === "timeout" || reason === "budget"
       ? Option.some(reason)
       : Option.none()
-  const closed = closeTurn(state)
+  const isGivenUp = reason === "user" || reason === "cancelled" || reason === "forked"
+  const closed = closeTurn(isGivenUp ? endFlow(state, turnStart(state)) : state)
   const step = silently({
     ...closed,
     lastText: partialText ? partialText : closed.lastText,

@@ -7,6 +7,7 @@
  */
 import { Option } from "effect"
 import type { ReducedContext } from "./context.ts"
+import { nextStepOf } from "./context-flow.ts"
 import type { SoftStopReason } from "./context-event.ts"
 import { findSummaryDue } from "./context-window.ts"
 import { madeCall } from "./defined-tool.ts"
@@ -75,7 +76,7 @@ export interface DecisionInput {
   readonly isTimeUp?: boolean
   /** The time that the last request after a soft stop may take is over (S002-R29). */
   readonly isGraceOver?: boolean
-  /** Absent where a turn begins at once. */
+  /** Of a conversation, whose workflow the context sets; absent where a turn begins at once. */
   readonly debounce?: Debounce | undefined
   /** What the run has to go through; absent for a single flow and for a conversation. */
   readonly flow?: FlowPlan | undefined
@@ -126,15 +127,18 @@ const betweenTurns = (
   isOwnRun: boolean,
   text: string
 ): Decision => {
+  const place = debounce ? nextStepOf(context) : flow && nextPlace(flow, context.flow)
   if (context.isTurnDue) {
-    const untilMs = debounce && quietFrom(context, debounce)
-    return untilMs === undefined
-      ? { type: "startTurn", turnNumber: context.currentTurnNumber + 1 }
-      : { type: "debounce", untilMs }
+    // A step that has begun waits for nobody; what is asked anew is worked through from the first.
+    const isGathered = context.isStepDue && !context.isAsked
+    const untilMs = debounce && !isGathered ? quietFrom(context, debounce) : undefined
+    if (untilMs !== undefined) return { type: "debounce", untilMs }
+    return debounce && context.isAsked && place
+      ? { type: "startStep", place }
+      : { type: "startTurn", turnNumber: context.currentTurnNumber + 1 }
   }
   const paused = isOwnRun ? Option.getOrUndefined(context.run.pausedFor) : undefined
   if (paused) return { type: "pause", reason: paused }
-  const place = flow && nextPlace(flow, context.flow)
   return place ? { type: "startStep", place } : { type: "finish", text }
 }
 

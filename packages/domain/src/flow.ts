@@ -17,7 +17,14 @@ const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(s
 export const FlowType = Schema.Literals(["single", "sequential", "loop"])
 export type FlowType = typeof FlowType.Type
 
-export const flowBounds = { maxSteps: 50, maxIterations: 1_000, defaultIterations: 10 } as const
+export const flowBounds = {
+  maxSteps: 50,
+  maxIterations: 1_000,
+  defaultIterations: 10,
+  /** Messages that a conversation's workflow is told of as its input, and the characters of them all. */
+  maxInputMessages: 100,
+  maxInputChars: 200_000
+} as const
 
 /** A name that a template can speak of: `{{ steps.review.output }}`. */
 export const FlowStepName = Schema.String.check(

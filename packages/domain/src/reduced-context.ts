@@ -9,7 +9,7 @@ import { Option } from "effect"
 import type { CallState } from "./context-calls.ts"
 import { type ContextConfig, emptyConfig } from "./context-config.ts"
 import type { ContextEventId } from "./context-event.ts"
-import type { FlowState } from "./context-flow.ts"
+import { type FlowState, noFlow } from "./context-flow.ts"
 import type { WindowState } from "./context-window.ts"
 import type { Message } from "./message.ts"
 import { noRepetition } from "./repetition.ts"
@@ -54,7 +54,7 @@ export const emptyContext: ReducedContext = {
   windowTokens: 0,
   spoken: { turns: 0, answers: 0 },
   messages: [],
-  heldMessages: [],
+  ...noFlow,
   config: emptyConfig,
   nextEventNumber: 1,
   lastEventId: Option.none(),
@@ -71,9 +71,6 @@ export const emptyContext: ReducedContext = {
   unsaidCalls: [],
   waitingCalls: {},
   repetition: noRepetition,
-  flow: Option.none(),
-  isAnswered: false,
-  lastText: "",
   judgedMessages: 0,
   recalled: [],
   run: newRun(""),

@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { allows, allowsOffered, ToolPattern } from "./tool-pattern.ts"
+import { allows, allowsOffered, commonTools, ToolPattern } from "./tool-pattern.ts"
 
 describe("a pattern", () => {
   it.each(["graph.get_object", "graph.*", "*.search", "git-hub.list_*", "*.*"])("may be %s", (pattern) => {
@@ -54,5 +54,24 @@ describe("by the name that a model sees, a list", () => {
     [["github.a__b"], "github__a__b", true]
   ] as const)("%j has %s: %s", (patterns, offered, has) => {
     expect(allowsOffered(patterns, offered)).toBe(has)
+  })
+})
+
+describe("two lists have in common", () => {
+  it.each([
+    [["graph.*"], ["graph.get_*", "graph.neighbors"], ["graph.get_*", "graph.neighbors"]],
+    [["graph.get_object", "run.ask_user"], ["graph.*"], ["graph.get_object"]],
+    [
+      ["graph.get_*", "shop.*"],
+      ["graph.*", "shop.charge"],
+      ["shop.charge", "graph.get_*"]
+    ],
+    // A glob that is partly within another is not within it.
+    [["graph.*_object"], ["graph.get_*"], []],
+    [["graph.get_object"], ["graph.get_objects"], []],
+    [["graph.*"], [], []],
+    [[], ["*.*"], []]
+  ] as const)("%j and %j: %j", (some, others, common) => {
+    expect(commonTools(some, others)).toEqual(common)
   })
 })

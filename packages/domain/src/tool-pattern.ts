@@ -24,6 +24,22 @@ export const allows = (patterns: ReadonlyArray<string>, name: string): boolean =
     return new RegExp(`^${source}$`).test(name)
   })
 
+/** Whether everything that a name or glob can stand for is within a list. */
+export const isWithin = (patterns: ReadonlyArray<string>, pattern: string): boolean =>
+  // A * that a list's * takes in can be anything there.
+  allows(patterns, pattern)
+
+/** What two lists have in common, as far as one name or glob of either lies within the other list. */
+export const commonTools = (
+  some: ReadonlyArray<string>,
+  others: ReadonlyArray<string>
+): ReadonlyArray<string> => {
+  const within = others.filter((pattern) => isWithin(some, pattern))
+  return within.length === others.length
+    ? others
+    : [...new Set([...within, ...some.filter((pattern) => isWithin(others, pattern))])]
+}
+
 /** The servers of this program; a foreign server has another name. */
 export const builtInServers = ["graph", "tasks", "agents", "run"] as const
 

@@ -36,6 +36,7 @@ const places: Readonly<Record<CrashPointName, true>> = {
   "release.afterCommit": true,
   "run.afterClaim": true,
   "run.afterTurnStarted": true,
+  "run.afterFlowStep": true,
   "run.beforeModel": true,
   "run.afterModel": true,
   "run.beforeSummary": true,

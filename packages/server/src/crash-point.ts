@@ -15,6 +15,7 @@ export type CrashPointName =
   | "release.afterCommit"
   | "run.afterClaim"
   | "run.afterTurnStarted"
+  | "run.afterFlowStep"
   | "run.beforeModel"
   | "run.afterModel"
   | "run.beforeSummary"

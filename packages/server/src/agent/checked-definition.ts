@@ -7,14 +7,17 @@
  * that an agent whose schedule was taken once can always be changed otherwise,
  * and above all be disabled.
  */
-import { type AgentDefinition, findDefinitionFault, isNew } from "@tropism/domain/agent"
+import { type AgentDefinition, findDefinitionFault, findFlowFault, isNew } from "@tropism/domain/agent"
 import { findUnknownTool, spawnTool } from "@tropism/domain/built-in-tools"
+import type { Workflow } from "@tropism/domain/context-config"
+import type { JsonFault } from "@tropism/domain/json"
 import type { ModelConfig, ModelRef } from "@tropism/domain/model-config"
+import { isWithin } from "@tropism/domain/tool-pattern"
 import { Effect, Schema } from "effect"
 import { builtInScriptNames } from "../model/built-in-scripts.ts"
 import { findScriptFault } from "../model/script.ts"
 import { checkFloor, checkTimezone, readSchedule } from "./schedule.ts"
-import { findPromptFault } from "./template.ts"
+import { findPromptFault, findStepPromptFault } from "./template.ts"
 
 /** Something in an agent's definition that cannot be right, with the place. */
 export class DefinitionRefused extends Schema.TaggedError<DefinitionRefused>()("DefinitionRefused", {
@@ -50,34 +53,45 @@ export const checkDefinition = Effect.fnUntraced(function* (
   return definition
 })
 
+/**
+ * The first thing that is wrong with a workflow for conversations with an agent, in the places of a definition.
+ *
+ * **Details** Its steps may do no more than the agent: of tools they have those of the agent's list, or fewer.
+ */
+export const findWorkflowFault = (agent: AgentDefinition, workflow: Workflow): JsonFault | undefined =>
+  findFlowFault(workflow) ??
+  findBlankStep(workflow) ??
+  findStepPromptFault(workflow) ??
+  findStepToolFault(workflow) ??
+  findToolBeyond(agent, workflow) ??
+  findStepModelFault(agent.name, workflow)
+
+type Steps = Pick<AgentDefinition, "steps">
+
+const onlyBlanks = "There are only blanks in it: say what the agent is to do"
+
 /** A prompt that says nothing: the model would be asked nothing. */
 const findBlankPrompt = (definition: AgentDefinition, before: AgentDefinition | undefined) => {
-  const own = isNew("prompt", definition, before) ? [{ pointer: "/prompt", prompt: definition.prompt }] : []
-  const ofSteps = isNew("steps", definition, before)
-    ? definition.steps.map(({ prompt }, index) => ({ pointer: `/steps/${index}/prompt`, prompt }))
-    : []
-  const blank = [...own, ...ofSteps].find(({ prompt }) => prompt.trim() === "")
-  return (
-    blank && { pointer: blank.pointer, message: "There are only blanks in it: say what the agent is to do" }
-  )
+  if (isNew("prompt", definition, before) && definition.prompt.trim() === "")
+    return { pointer: "/prompt", message: onlyBlanks }
+  return isNew("steps", definition, before) ? findBlankStep(definition) : undefined
+}
+
+const findBlankStep = ({ steps }: Steps): JsonFault | undefined => {
+  const blank = steps.findIndex(({ prompt }) => prompt.trim() === "")
+  return blank === -1 ? undefined : { pointer: `/steps/${blank}/prompt`, message: onlyBlanks }
 }
 
 /** A built-in tool that is none, or one that can do nothing as the agent is. */
 const findToolFault = (definition: AgentDefinition, before: AgentDefinition | undefined) => {
   const isNewSteps = isNew("steps", definition, before)
-  const lists = [
-    ...(isNew("tools", definition, before) ? [{ pointer: "/tools", tools: definition.tools }] : []),
-    ...(isNewSteps
-      ? definition.steps.map(({ tools }, index) => ({ pointer: `/steps/${index}/tools`, tools: tools ?? [] }))
-      : []),
-    ...(isNew("repeatableTools", definition, before)
-      ? [{ pointer: "/repeatableTools", tools: definition.repeatableTools }]
-      : [])
-  ]
-  for (const { pointer, tools } of lists) {
-    const fault = findUnknownTool(pointer, tools)
-    if (fault) return fault
-  }
+  const fault =
+    (isNew("tools", definition, before) ? findUnknownTool("/tools", definition.tools) : undefined) ??
+    (isNewSteps ? findStepToolFault(definition) : undefined) ??
+    (isNew("repeatableTools", definition, before)
+      ? findUnknownTool("/repeatableTools", definition.repeatableTools)
+      : undefined)
+  if (fault) return fault
   const isJudged = isNewSteps || isNew("tools", definition, before) || isNew("subAgents", definition, before)
   const named = [definition.tools, ...definition.steps.map(({ tools }) => tools ?? [])].flat()
   return isJudged && definition.subAgents.length === 0 && named.includes(spawnTool)
@@ -85,19 +99,9 @@ const findToolFault = (definition: AgentDefinition, before: AgentDefinition | un
     : undefined
 }
 
-/** What is wrong with the script of the agent's own model, or of the model of a step. */
-const findModelFault = (definition: AgentDefinition, before: AgentDefinition | undefined) => {
-  const own = isNew("model", definition, before) ? [{ pointer: "", model: definition.model }] : []
-  const ofSteps = isNew("steps", definition, before)
-    ? definition.steps.map(({ model }, index) => ({ pointer: `/steps/${index}`, model }))
-    : []
-  for (const { model, pointer } of [...own, ...ofSteps]) {
-    const isOfStep = pointer !== ""
-    const fault =
-      (model?.script
-        ? findScriptFault(model.script, `${pointer}/model/script`)
-        : findMissingScript(definition.name, model, `${pointer}/model`)) ??
-      findWatchFault(model, isOfStep, `${pointer}/model`)
+const findStepToolFault = ({ steps }: Steps): JsonFault | undefined => {
+  for (const [index, { tools }] of steps.entries()) {
+    const fault = findUnknownTool(`/steps/${index}/tools`, tools ?? [])
     if (fault) return fault
   }
   return undefined
@@ -119,6 +123,41 @@ const findWatchFault = (model: ModelConfig | null, isOfStep: boolean, pointer: s
     ? { pointer: `${pointer}/guard/name`, message: `There is no built-in script named ${guard.name}` }
     : undefined
 }
+
+/** A tool of a step that the agent itself does not have. */
+const findToolBeyond = (agent: AgentDefinition, { steps }: Steps): JsonFault | undefined => {
+  for (const [index, { tools }] of steps.entries())
+    for (const [place, tool] of (tools ?? []).entries())
+      if (!isWithin(agent.tools, tool))
+        return {
+          pointer: `/steps/${index}/tools/${place}`,
+          message: `The agent ${agent.name} does not have ${tool}: a step has tools of the agent, or fewer. It has ${agent.tools.join(", ") || "none"}`
+        }
+  return undefined
+}
+
+/** What is wrong with the agent's own model, or with the model of a step. */
+const findModelFault = (definition: AgentDefinition, before: AgentDefinition | undefined) => {
+  const { model, name } = definition
+  const own = isNew("model", definition, before)
+    ? (findScriptOf(name, model, "/model") ?? findWatchFault(model, false, "/model"))
+    : undefined
+  return own ?? (isNew("steps", definition, before) ? findStepModelFault(name, definition) : undefined)
+}
+
+const findStepModelFault = (agentName: string, { steps }: Steps): JsonFault | undefined => {
+  for (const [index, { model }] of steps.entries()) {
+    const pointer = `/steps/${index}/model`
+    const fault = findScriptOf(agentName, model, pointer) ?? findWatchFault(model, true, pointer)
+    if (fault) return fault
+  }
+  return undefined
+}
+
+const findScriptOf = (agentName: string, model: ModelConfig | null, pointer: string) =>
+  model?.script
+    ? findScriptFault(model.script, `${pointer}/script`)
+    : findMissingScript(agentName, model, pointer)
 
 /** A scripted model, or a fallback that is one, that nobody has written a script for. */
 const findMissingScript = (agentName: string, model: ModelConfig | null, pointer: string) => {

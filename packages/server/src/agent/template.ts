@@ -81,31 +81,29 @@ export const findPromptFault = (
   const names = steps.map(({ name }) => name)
   // What is said before the first step can tell of none; a loop without steps says its prompt again and again.
   const inPrompt = flowType === "loop" && names.length === 0 ? [promptStep] : []
-  const spoken: ReadonlyArray<Spoken> = [
-    {
-      pointer: "/prompt",
-      template: prompt,
-      outputs: inPrompt,
-      isJudged: isNewFlow || isNew("prompt", definition, before)
-    },
-    {
-      pointer: "/systemPrompt",
-      template: systemPrompt ?? "",
-      outputs: [],
-      isJudged: isNewFlow || isNew("systemPrompt", definition, before)
-    },
-    ...steps.map((step, index) => ({
-      pointer: `/steps/${index}/prompt`,
-      template: step.prompt,
-      outputs: flowType === "loop" ? names : names.slice(0, index),
-      isJudged: isNewFlow
-    }))
+  const own: ReadonlyArray<Spoken> = [
+    ...(isNewFlow || isNew("prompt", definition, before)
+      ? [{ pointer: "/prompt", template: prompt, outputs: inPrompt }]
+      : []),
+    ...(isNewFlow || isNew("systemPrompt", definition, before)
+      ? [{ pointer: "/systemPrompt", template: systemPrompt ?? "", outputs: [] }]
+      : [])
   ]
-  for (const each of spoken) {
-    const fault = each.isJudged ? findTemplateFault(each, names) : undefined
-    if (fault) return { pointer: each.pointer, message: fault }
-  }
-  return undefined
+  return findSpokenFault(own, names) ?? (isNewFlow ? findStepPromptFault(definition) : undefined)
+}
+
+/** Finds the place of a step's prompt that is no template or names something that it cannot know. */
+export const findStepPromptFault = ({
+  flowType,
+  steps
+}: Pick<AgentDefinition, "flowType" | "steps">): DefinitionFault | undefined => {
+  const names = steps.map(({ name }) => name)
+  const spoken = steps.map(({ prompt }, index) => ({
+    pointer: `/steps/${index}/prompt`,
+    template: prompt,
+    outputs: flowType === "loop" ? names : names.slice(0, index)
+  }))
+  return findSpokenFault(spoken, names)
 }
 
 /** A template of a definition, and the steps whose outputs are there when it is said. */
@@ -113,7 +111,17 @@ interface Spoken {
   readonly pointer: string
   readonly template: string
   readonly outputs: ReadonlyArray<string>
-  readonly isJudged: boolean
+}
+
+const findSpokenFault = (
+  spoken: ReadonlyArray<Spoken>,
+  steps: ReadonlyArray<string>
+): DefinitionFault | undefined => {
+  for (const each of spoken) {
+    const fault = findTemplateFault(each, steps)
+    if (fault) return { pointer: each.pointer, message: fault }
+  }
+  return undefined
 }
 
 const findTemplateFault = (

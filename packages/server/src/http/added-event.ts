@@ -8,7 +8,7 @@
  */
 import type { ConfigInput, EventInput, FileInput } from "@tropism/api/contexts-api"
 import type { NewEvent } from "@tropism/domain/context-event"
-import { defineFlowStep } from "@tropism/domain/flow"
+import { defineFlowStep, flowBounds } from "@tropism/domain/flow"
 import type { ProjectId } from "@tropism/domain/ids"
 import { findReducerFault } from "@tropism/domain/prompt-window"
 import { Effect } from "effect"
@@ -41,7 +41,8 @@ export const addedEvent = Effect.fnUntraced(function* (projectId: ProjectId, inp
 const configEvent = ({ triggersAgentTurn, ...input }: ConfigInput): NewEvent => {
   const triggers = { triggersAgentTurn: triggersAgentTurn ?? false }
   if (input.type !== "DefineWorkflowEvent") return { ...input, ...triggers }
-  const { flowType, maxIterations = null, steps, type } = input
+  const { flowType, steps, type } = input
+  const maxIterations = input.maxIterations ?? (flowType === "loop" ? flowBounds.defaultIterations : null)
   return { type, flowType, maxIterations, steps: (steps ?? []).map(defineFlowStep), ...triggers }
 }
 

@@ -63,8 +63,10 @@ const shownState = (name: ContextName, context: ReducedContext): ContextState =>
       description,
       tool,
       arguments: given as Record<string, Schema.Json>
-    }))
+    })),
+    workflow: Option.getOrNull(context.config.workflow)
   },
+  flow: Option.getOrNull(context.flow),
   summary: Option.getOrNull(context.summary),
   droppedMessages: context.droppedMessages,
   promptTokens: promptTokens(context),

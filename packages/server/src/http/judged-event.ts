@@ -9,7 +9,9 @@
 import type { InvalidInput } from "@tropism/api/problems"
 import type { NewEvent } from "@tropism/domain/context-event"
 import { Effect } from "effect"
+import type { Workflow } from "@tropism/domain/context-config"
 import { Agents } from "../agent/agents.ts"
+import { findWorkflowFault } from "../agent/checked-definition.ts"
 import { type ContextHead, Contexts } from "../agent/contexts.ts"
 import { ProjectTransaction } from "../database/database.ts"
 import { findToolDefinitionFault } from "../tool/tool-definitions.ts"
@@ -45,6 +47,22 @@ export const makeJudgedEvent = Effect.gen(function* () {
     if (fault) return yield* invalid(fault.pointer, fault.message)
   })
 
-  return (context: ContextHead, event: NewEvent): Effect.Effect<void, InvalidInput, ProjectTransaction> =>
-    event.type === "DefineToolEvent" ? judgeTool(context, event) : Effect.void
+  /** An agent may lose tools later: those of a step are compared with the agent's again when the step begins. */
+  const judgeWorkflow = Effect.fnUntraced(function* ({ agentId }: ContextHead, workflow: Workflow) {
+    const agent = yield* agents.get(agentId)
+    // Nobody works for an agent that was deleted.
+    const fault = agent && findWorkflowFault(agent, workflow)
+    if (fault) return yield* invalid(fault.pointer, fault.message)
+  })
+
+  return (context: ContextHead, event: NewEvent): Effect.Effect<void, InvalidInput, ProjectTransaction> => {
+    switch (event.type) {
+      case "DefineToolEvent":
+        return judgeTool(context, event)
+      case "DefineWorkflowEvent":
+        return judgeWorkflow(context, event)
+      default:
+        return Effect.void
+    }
+  }
 })

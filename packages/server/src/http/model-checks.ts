@@ -9,6 +9,7 @@
  */
 import { emptyConfig } from "@tropism/domain/context-config"
 import type { ContextName, NewEvent } from "@tropism/domain/context-event"
+import type { FlowStep } from "@tropism/domain/flow"
 import type { AgentId, ProjectId } from "@tropism/domain/ids"
 import type { ModelProvider, ModelRef } from "@tropism/domain/model-config"
 import { Effect, Option } from "effect"
@@ -19,17 +20,23 @@ import { makeRecordings } from "../run/recordings.ts"
 import { inProject } from "./access.ts"
 import { invalid, orNotFound } from "./refusals.ts"
 
-/** Checks the model that an event sets, if it sets one. */
+/** Checks each model that an event sets. */
 export const checkModels = Effect.fnUntraced(function* (
   projectId: ProjectId,
   name: ContextName,
   event: NewEvent
 ) {
-  if (event.type !== "SetLlmConfigEvent" && event.type !== "SetGuardEvent") return
+  if (
+    event.type !== "SetLlmConfigEvent" &&
+    event.type !== "SetGuardEvent" &&
+    event.type !== "DefineWorkflowEvent"
+  )
+    return
   const contexts = yield* Contexts
   // Who may not set anything here is refused before anything is looked up.
   const { agentId } = yield* inProject(projectId, "editor", () => known(contexts.get(name)))
   if (event.type === "SetLlmConfigEvent") return yield* checkModel(projectId, agentId, event, "")
+  if (event.type === "DefineWorkflowEvent") return yield* checkSteps(projectId, agentId, event.steps)
   const agents = yield* Agents
   const agent = yield* inProject(projectId, "editor", () => agents.get(agentId))
   if (agent?.model?.guard)
@@ -37,6 +44,17 @@ export const checkModels = Effect.fnUntraced(function* (
   if (event.guard?.provider === "replay")
     return yield* invalid("/guard/provider", "A recorded run cannot judge: name a model that can be asked")
   if (event.guard) yield* checkModel(projectId, agentId, event.guard, "/guard", true)
+})
+
+/** Checks the models of a workflow's steps; a script is judged with the workflow, where it stands. */
+const checkSteps = Effect.fnUntraced(function* (
+  projectId: ProjectId,
+  agentId: AgentId,
+  steps: ReadonlyArray<FlowStep>
+) {
+  for (const [index, { model }] of steps.entries())
+    if (model !== null && model.provider !== "scripted")
+      yield* checkModel(projectId, agentId, model, `/steps/${index}/model`)
 })
 
 const known = orNotFound("context")

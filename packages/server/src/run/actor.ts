@@ -11,9 +11,7 @@
  */
 import type { NewEvent } from "@tropism/domain/context-event"
 import { emptyContext, type ReducedContext } from "@tropism/domain/context"
-import type { ContextConfig } from "@tropism/domain/context-config"
 import type { Decision } from "@tropism/domain/decide"
-import { planOf } from "@tropism/domain/flow"
 import { guardSettings } from "@tropism/domain/model-settings"
 import { limitsOf } from "@tropism/domain/run-limits"
 import { allowsOffered } from "@tropism/domain/tool-pattern"
@@ -25,20 +23,18 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database, findPermanentFault } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import type { ModelFailure, ModelUnavailable } from "../model/model-request.ts"
-import { Models } from "../model/models.ts"
 import type { AttemptLost, RunPrincipal } from "../tool/principal.ts"
-import { ToolServers } from "../tool/tool-servers.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import { makeActs } from "./acts.ts"
-import { type Bench, decideNow, type Equipment } from "./bench.ts"
+import { type Bench, decideNow, equipmentNow } from "./bench.ts"
 import { closingEvents, lastWordsOf, nextSession } from "./closing.ts"
+import { makeEquipment } from "./equipment.ts"
 import { evidenceOf, type Occasion, opening } from "./opening.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Descendants } from "./descendants.ts"
 import { Endings } from "./endings.ts"
-import { type GuardFlagged, guardOf } from "./guarding.ts"
+import type { GuardFlagged } from "./guarding.ts"
 import type { RunHalted, RunNotInState } from "./holding.ts"
-import { makeRecordings } from "./recordings.ts"
 import { makeObserving } from "./observing.ts"
 import { Runs } from "./runs.ts"
 import { permanentSentence, summaryOf } from "./sentences.ts"
@@ -69,12 +65,10 @@ export class Actor extends Context.Service<
       const runs = yield* Runs
       const agents = yield* Agents
       const contexts = yield* Contexts
-      const models = yield* Models
-      const toolServers = yield* ToolServers
       const endings = yield* Endings
       const descendants = yield* Descendants
       const { append, guarded } = yield* makeWriting
-      const recordingsOf = yield* makeRecordings
+      const equipmentFor = yield* makeEquipment
       const { recording } = yield* makeUnmadeCalls
       const { act } = yield* makeActs
       const observing = yield* makeObserving
@@ -117,7 +111,7 @@ export class Actor extends Context.Service<
             : yield* database.inProject(run.projectId, contexts.load(run.contextName))
         const bench = yield* benchOf(run, agent, occasion, context)
         // A model that cannot be used ends a run before it says its first word.
-        const { model } = yield* bench.equipment(context)
+        const { model } = yield* equipmentNow(bench, context)
         const opened = Option.isNone(context.lastEventId)
           ? yield* begin(run, context, yield* opening(agent, occasion, model))
           : yield* goOn(run, context, agent)
@@ -133,63 +127,18 @@ export class Actor extends Context.Service<
         const { definition } = agent
         const now = yield* Clock.currentTimeMillis
         const { maxSteps } = limitsOf(definition, run.ancestors.length > 0, run.limits)
-        const flow = run.trigger.type === "context" ? undefined : planOf(definition)
-        const equipmentOf = yield* makeEquipment(run, agent, occasion)
         const bench: Bench = {
           run,
           agent,
           occasion,
-          flow,
           maxSteps,
           isConversation: run.trigger.type === "context",
           deadlineMs: run.timeLeftMs === null ? null : now + run.timeLeftMs,
           wasStopped: context.run.id === run.id && Option.isSome(context.run.softStop),
           mayRepeat: (tool) => allowsOffered(definition.repeatableTools, tool),
-          equipmentOf,
-          equipment: ({ config, flow: progress }) =>
-            equipmentOf(
-              Option.match(progress, { onNone: () => flow?.steps[0], onSome: ({ step }) => step }),
-              config
-            )
+          equipmentOf: yield* equipmentFor(run, agent, principalOf(run, agent, occasion))
         }
         return bench
-      })
-
-      /** Connects the tools of each step of a flow once, and finds its model again when something was set. */
-      const makeEquipment = Effect.fnUntraced(function* (
-        run: ClaimedRun,
-        { agentId, definition, version }: AgentVersion,
-        occasion: Occasion
-      ) {
-        const scope = yield* Effect.scope
-        const principal = principalOf(run, { agentId, definition, version }, occasion)
-        const known = new Map<string | undefined, Equipment>()
-        return Effect.fnUntraced(function* (name: string | undefined, settings?: ContextConfig) {
-          const found = known.get(name)
-          if (found && found.settings === settings) return found
-          const step = definition.steps.find((each) => each.name === name)
-          const config = step?.model ?? definition.model
-          const model = yield* models.resolve({
-            agentName: definition.name,
-            model: config,
-            readRecord: recordingsOf(run.projectId),
-            ...(settings ? { settings } : {})
-          })
-          const connected =
-            found?.tools ??
-            (yield* Scope.provide(
-              toolServers.connect(principal, step?.tools ?? definition.tools, {
-                isLoop: definition.flowType === "loop" && run.trigger.type !== "context",
-                maySpawn: definition.subAgents.length > 0
-              }),
-              scope
-            ))
-          const tools = connected.defining(settings?.tools ?? [])
-          const guard = settings && (yield* guardOf(models, definition.name, settings))
-          const equipment: Equipment = { settings, model, guard, tools }
-          known.set(name, equipment)
-          return equipment
-        })
       })
 
       /** The first words of a run, and its first turn with them. */

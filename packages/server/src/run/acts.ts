@@ -9,6 +9,7 @@
  * that an answer after which nothing is left to do is the run's end.
  */
 import type { ReducedContext } from "@tropism/domain/context"
+import { askedText } from "@tropism/domain/context-flow"
 import { type Decision, isUnderWay } from "@tropism/domain/decide"
 import type { NewEvent } from "@tropism/domain/context-event"
 import type { FlowPlace } from "@tropism/domain/flow"
@@ -17,12 +18,12 @@ import { Clock, Effect, Option, type Schema } from "effect"
 import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
-import type { Bench } from "./bench.ts"
+import { type Bench, equipmentNow, flowOf, isLastTurn } from "./bench.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Descendants } from "./descendants.ts"
-import { isLastTurn, makeModelStep } from "./model-step.ts"
+import { makeModelStep } from "./model-step.ts"
 import { makeObserving } from "./observing.ts"
-import { stepStart } from "./opening.ts"
+import { type Occasion, stepStart } from "./opening.ts"
 import { makeRecalling } from "./recalling.ts"
 import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
@@ -40,7 +41,7 @@ export const makeActs = Effect.gen(function* () {
   const contexts = yield* Contexts
   const toolCalls = yield* ToolCalls
   const descendants = yield* Descendants
-  const { advance, append, catchUp, guarded } = yield* makeWriting
+  const { advance, append, appendUnlessGrown, catchUp, guarded } = yield* makeWriting
   const { fail, finish, interrupt, pause, softStop, wait } = yield* makeRests
   const { requestModel } = yield* makeModelStep
   const { summarize } = yield* makeSummarizing
@@ -110,23 +111,35 @@ export const makeActs = Effect.gen(function* () {
       ])
     )
 
-  /** Begins a step of the flow; where another model answers from here on, the log says so. */
-  const startStep = Effect.fnUntraced(function* (
-    { agent, equipmentOf, occasion, run }: Bench,
+  /** Begins a step of the flow. Where somebody spoke meanwhile, a conversation's is not begun: that is heard first. */
+  const startStep = Effect.fnUntraced(function* (bench: Bench, context: ReducedContext, place: FlowPlace) {
+    const { agent, isConversation, occasion, run } = bench
+    const steps = flowOf(bench, context)?.steps ?? []
+    if (!isConversation) {
+      const begun = yield* stepStart(agent, occasion, { steps, progress: context.flow, place })
+      return yield* append(run, context, [...(yield* modelOfStep(bench, context, place)), begun])
+    }
+    const progress = context.isAsked ? Option.none() : context.flow
+    const asked: Occasion = { ...occasion, trigger: { ...occasion.trigger, input: askedText(context) } }
+    return yield* appendUnlessGrown(run, context, [
+      yield* stepStart(agent, asked, { steps, progress, place })
+    ])
+  })
+
+  /** Says in the log of a run that another model answers from a step on. */
+  const modelOfStep = Effect.fnUntraced(function* (
+    bench: Bench,
     context: ReducedContext,
-    place: FlowPlace
+    { step }: FlowPlace
   ) {
-    const { model } = yield* equipmentOf(place.step)
+    const { model } = yield* bench.equipmentOf(flowOf(bench, context), step)
     const { name, provider } = model
     const isSame = Option.exists(
       context.config.primary,
       (primary) => primary.provider === provider && primary.name === name
     )
-    const begun = yield* stepStart(agent, occasion, context.flow, place)
-    return yield* append(run, context, [
-      ...(isSame ? [] : [{ type: "SetLlmConfigEvent", role: "primary", provider, name } as const]),
-      begun
-    ])
+    const set: NewEvent = { type: "SetLlmConfigEvent", role: "primary", provider, name }
+    return isSame ? [] : [set]
   })
 
   /** Does the one thing decided; answers the state after it, or nothing when the run is over. */
@@ -136,7 +149,9 @@ export const makeActs = Effect.gen(function* () {
       case "startTurn":
         return startTurn(run, context, decision.turnNumber)
       case "startStep":
-        return startStep(bench, context, decision.place)
+        return Effect.tap(startStep(bench, context, decision.place), () =>
+          CrashPoint.hit("run.afterFlowStep")
+        )
       case "interruptTurn":
         return interrupt(run, context, decision.reason, "")
       case "debounce":
@@ -146,7 +161,7 @@ export const makeActs = Effect.gen(function* () {
       case "summarize":
         return summarize(bench, context)
       case "callTool":
-        return Effect.flatMap(bench.equipment(context), ({ tools }) =>
+        return Effect.flatMap(equipmentNow(bench, context), ({ tools }) =>
           Effect.flatMap(
             toolCall(run, tools, decision.call, tools.call(decision.call, endOf(context))),
             ({ appended }) => advance(run, context, appended)

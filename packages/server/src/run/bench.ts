@@ -7,15 +7,15 @@
  * run at hand. Nothing is written and nobody is asked.
  */
 import type { ReducedContext } from "@tropism/domain/context"
-import type { ContextConfig } from "@tropism/domain/context-config"
+import type { Workflow } from "@tropism/domain/context-config"
+import { workflowOf } from "@tropism/domain/context-flow"
 import { decide } from "@tropism/domain/decide"
-import type { FlowPlan } from "@tropism/domain/flow"
+import { nextPlace, planOf } from "@tropism/domain/flow"
 import { Clock, Effect, Option } from "effect"
 import type { AgentVersion } from "../agent/agents.ts"
 import { runLimits } from "../limits.ts"
-import type { ModelUnavailable, ResolvedModel } from "../model/model-request.ts"
-import type { ConnectedTools } from "../tool/tool-servers.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
+import type { EquipmentOf } from "./equipment.ts"
 import type { Occasion } from "./opening.ts"
 
 /** What an attempt works with, found once at its beginning. */
@@ -23,7 +23,6 @@ export interface Bench {
   readonly run: ClaimedRun
   readonly agent: AgentVersion
   readonly occasion: Occasion
-  readonly flow: FlowPlan | undefined
   readonly maxSteps: number | null
   /** Whether people speak here: their messages are gathered for a moment. */
   readonly isConversation: boolean
@@ -32,23 +31,31 @@ export interface Bench {
   /** It had been asked to stop before this attempt began, so its deadline says when that was. */
   readonly wasStopped: boolean
   readonly mayRepeat: (tool: string) => boolean
-  /** What a step asks and offers; the agent's own where there is no step, or the step has none. What was set comes first where it is given. */
-  readonly equipmentOf: (
-    step: string | undefined,
-    settings?: ContextConfig
-  ) => Effect.Effect<Equipment, ModelUnavailable>
-  /** What the present step of the flow asks and offers, or the first before it has begun, as the context has set it. */
-  readonly equipment: (context: ReducedContext) => Effect.Effect<Equipment, ModelUnavailable>
+  readonly equipmentOf: EquipmentOf
 }
 
-/** The model that is asked and the tools that it is shown. */
-export interface Equipment {
-  /** What was set when the model was found. */
-  readonly settings: ContextConfig | undefined
-  readonly model: ResolvedModel
-  /** Who judges what the model reads; absent where nobody does. */
-  readonly guard: ResolvedModel | undefined
-  readonly tools: ConnectedTools
+/** The flow that a run goes through now, its agent's or in a conversation the context's; nothing where there is one prompt. */
+export const flowOf = (
+  { agent: { definition }, isConversation }: Pick<Bench, "agent" | "isConversation">,
+  context: ReducedContext
+): Workflow | undefined => {
+  if (isConversation) return workflowOf(context)
+  return definition.flowType === "single" ? undefined : definition
+}
+
+/** What the present step of the flow asks and offers, or the first before it has begun, as the context has set it. */
+export const equipmentNow = (bench: Bench, context: ReducedContext) => {
+  const flow = flowOf(bench, context)
+  const isBegun = Option.isSome(context.flow) && !(bench.isConversation && context.isAsked)
+  const step = isBegun ? context.flow.value.step : flow?.steps[0]?.name
+  return bench.equipmentOf(flow, step, context.config)
+}
+
+/** Whether nothing follows the turn that is open. */
+export const isLastTurn = (bench: Bench, context: ReducedContext): boolean => {
+  const flow = flowOf(bench, context)
+  const plan = flow && planOf(flow)
+  return plan === undefined || nextPlace(plan, context.flow) === undefined
 }
 
 /** What the log and the clock say should happen now. */
@@ -57,7 +64,8 @@ export const decideNow = Effect.fnUntraced(function* (
   context: ReducedContext,
   ownTurnNumber: number | undefined
 ) {
-  const { deadlineMs, flow, isConversation, maxSteps, mayRepeat, run } = bench
+  const { deadlineMs, isConversation, maxSteps, mayRepeat, run } = bench
+  const flow = isConversation ? undefined : planOf(bench.agent.definition)
   const nowMs = yield* Clock.currentTimeMillis
   const isTimeUp = deadlineMs !== null && nowMs >= deadlineMs
   const graceEnd = graceEndOf(bench, context)

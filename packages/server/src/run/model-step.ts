@@ -9,7 +9,6 @@
  */
 import { fold, promptOf, type ReducedContext } from "@tropism/domain/context"
 import type { NewEvent } from "@tropism/domain/context-event"
-import { nextPlace } from "@tropism/domain/flow"
 import { addUsage } from "@tropism/domain/run"
 import { Clock, Effect, Exit, Option } from "effect"
 import { endOf } from "../agent/appending.ts"
@@ -17,7 +16,7 @@ import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
 import type { ModelTry, OfferedTool } from "../model/model-request.ts"
 import { askModel, type Listener, type Offer } from "./answer.ts"
-import { type Bench, decideNow, graceEndOf } from "./bench.ts"
+import { type Bench, decideNow, equipmentNow, graceEndOf, isLastTurn } from "./bench.ts"
 import { makeBreakingIn } from "./breaking-in.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { type Closing, closingEvents } from "./closing.ts"
@@ -49,7 +48,7 @@ export const makeModelStep = Effect.gen(function* () {
     withTools: boolean
   ) {
     const { deadlineMs, run } = bench
-    const { guard, model, tools } = yield* bench.equipment(context)
+    const { guard, model, tools } = yield* equipmentNow(bench, context)
     const spent = yield* runs.mayAsk(run)
     if (spent) return yield* restSpent(run, context, spent)
     yield* CrashPoint.hit("run.beforeModel")
@@ -178,7 +177,3 @@ export const within = <A, E, R>(effect: Effect.Effect<A, E, R>, endMs: number | 
   endMs === null
     ? Effect.map(effect, Option.some)
     : Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.timeoutOption(effect, Math.max(0, endMs - now)))
-
-/** Whether nothing follows the turn that is open. */
-export const isLastTurn = ({ flow }: Bench, context: ReducedContext): boolean =>
-  flow === undefined || nextPlace(flow, context.flow) === undefined

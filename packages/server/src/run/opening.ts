@@ -12,7 +12,7 @@ import type { GraphEvent } from "@tropism/domain/graph"
 import { firstSettings } from "@tropism/domain/model-settings"
 import type { Trigger } from "@tropism/domain/run"
 import type { Evidence } from "@tropism/domain/task"
-import { type FlowPlace, type FlowProgress, nextPlace, planOf } from "@tropism/domain/flow"
+import { type FlowPlace, type FlowProgress, type FlowStep, nextPlace, planOf } from "@tropism/domain/flow"
 import { Effect, Option, type Schema } from "effect"
 import type { AgentVersion } from "../agent/agents.ts"
 import { PromptFailed, type PromptScope, renderPrompt, speaksOf } from "../agent/template.ts"
@@ -53,19 +53,24 @@ export const opening = Effect.fn("opening")(function* (
   const task = taskOf(occasion.trigger)
   if (task !== undefined) events.push({ type: "UserMessageEvent", content: task })
   const first = plan && nextPlace(plan, Option.none())
-  if (first) events.push(yield* stepStart(agent, occasion, Option.none(), first))
+  if (first) events.push(yield* stepStart(agent, occasion, { steps, progress: Option.none(), place: first }))
   return events
 })
+
+/** A step that is about to begin: of which steps it is one, and how far they have come. */
+interface StepTerms {
+  readonly steps: ReadonlyArray<FlowStep>
+  readonly progress: Option.Option<FlowProgress>
+  readonly place: FlowPlace
+}
 
 /** The event that begins a step of a flow, its prompt rendered over what the steps before it said. */
 export const stepStart = Effect.fnUntraced(function* (
   agent: AgentVersion,
   occasion: Occasion,
-  progress: Option.Option<FlowProgress>,
-  place: FlowPlace
+  { place, progress, steps }: StepTerms
 ) {
-  const { prompt, steps } = agent.definition
-  const template = steps.find(({ name }) => name === place.step)?.prompt ?? prompt
+  const template = steps.find(({ name }) => name === place.step)?.prompt ?? agent.definition.prompt
   const content = yield* renderPrompt(template, scopeOf(agent, occasion, progress, place.iteration))
   const event: NewEvent = { type: "FlowStepStartedEvent", ...place, content, triggersAgentTurn: true }
   return event

@@ -15,7 +15,7 @@ import { Effect, Option, Result } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import { runLimits } from "../limits.ts"
 import { asideOf, makeAsides } from "./asides.ts"
-import type { Bench } from "./bench.ts"
+import { type Bench, equipmentNow } from "./bench.ts"
 import { makeBreakingIn } from "./breaking-in.ts"
 import { ModelCalls } from "./model-calls.ts"
 import { within } from "./model-step.ts"
@@ -36,7 +36,7 @@ export const makeSummarizing = Effect.gen(function* () {
     const { deadlineMs, run } = bench
     const wanted = findSummary(context)
     if (wanted === undefined) return yield* catchUp(run, context)
-    const { model } = yield* bench.equipment(context)
+    const { model } = yield* equipmentNow(bench, context)
     const spent = yield* runs.mayAsk(run)
     if (spent) return yield* restSpent(run, context, spent)
     yield* CrashPoint.hit("run.beforeSummary")

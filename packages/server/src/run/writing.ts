@@ -74,6 +74,19 @@ export const makeWriting = Effect.gen(function* () {
     return yield* advance(run, context, appended)
   })
 
+  /** Appends events to a log that still ends as it was folded; where it has grown, they are not kept and the answer is what it says now. */
+  const appendUnlessGrown = Effect.fnUntraced(function* (
+    run: ClaimedRun,
+    context: ReducedContext,
+    events: ReadonlyArray<NewEvent>
+  ) {
+    const planned = yield* plan(run, context, events, [])
+    const [written] = yield* database.ask(run.projectId, planned.statement)
+    if (!written) return yield* catchUp(run, context)
+    yield* contexts.grown(run.projectId, run.contextName)
+    return fold(planned.events, context)
+  })
+
   /** Appends the last events and ends the run; false, with nothing done, when somebody spoke since the log was read or the attempt is lost. */
   const appendAndEnd = Effect.fnUntraced(function* (
     run: ClaimedRun,
@@ -95,5 +108,5 @@ export const makeWriting = Effect.gen(function* () {
     )
   })
 
-  return { guarded, catchUp, advance, append, appendAndEnd }
+  return { guarded, catchUp, advance, append, appendUnlessGrown, appendAndEnd }
 })
