@@ -4,7 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Option, Schema } from "effect"
 import { anyWindowedLog } from "./any-log-for-tests.ts"
-import { reducerOf } from "./context-window.ts"
+import { findSummaryDue, reducerOf } from "./context-window.ts"
 import type { LoggedEvent, NewEvent } from "./context-event.ts"
 import { decodeEvent } from "./context-event.ts"
 import { emptyContext, fold, promptOf, reduce } from "./context.ts"
@@ -257,6 +257,25 @@ describe("Summarizing", () => {
     const context = contextOf(...turn(1), ...turn(2), summed(2), ...turn(3), softStops, summed(4, null))
     expect(context).toMatchObject({ droppedMessages: 4, summary: Option.some("They said much.") })
     expect(said(context.messages).slice(0, 2)).toEqual(["user: question 3", "assistant: answer 3"])
+  })
+
+  it("S004-F06, F10 what no guard has judged is not summed up", () => {
+    const crowd = Array.from({ length: 30 }, () => mentions("x".repeat(200)))
+    const reducer = sets({ type: "summarizing", maxTokens: 1_000, keepTokens: 200 })
+    const guard: NewEvent = { type: "SetGuardEvent", guard: { provider: "openai", name: "g" } }
+    const judged = (messages: number): NewEvent => ({
+      type: "GuardVerdictEvent",
+      isFlagged: false,
+      reason: "",
+      content: "SAFE",
+      messages,
+      runId: runA,
+      model: "openai:g",
+      usage: { inputTokens: 1, outputTokens: 1 }
+    })
+    expect(findSummaryDue(contextOf(reducer, ...crowd))?.index).toBe(19)
+    expect(findSummaryDue(contextOf(reducer, guard, ...crowd))).toBeUndefined()
+    expect(findSummaryDue(contextOf(reducer, guard, ...crowd, judged(10)))?.index).toBe(10)
   })
 
   it("what could not come to an end is refused", () => {

@@ -124,17 +124,25 @@ export const cutBefore = (index: number, reducer: ReducerConfig, state: WindowSt
 
 /** Where the window of a context is cut once a model has summed up what lies before; nothing while none has to. */
 export const findSummaryDue = (
-  context: WindowState & { readonly config: ContextConfig; readonly messages: ReadonlyArray<Message> }
+  context: WindowState & {
+    readonly config: ContextConfig
+    readonly messages: ReadonlyArray<Message>
+    readonly judgedMessages: number
+  }
 ): Cut | undefined => {
-  const reducer = reducerOf(context.config)
-  return reducer.type === "summarizing" ? findSummed(reducer, context, context.messages) : undefined
+  const { config, droppedMessages, judgedMessages, messages } = context
+  const reducer = reducerOf(config)
+  // Where there is a guard, nothing reaches a model by way of a summary that it has not judged.
+  const until = Option.isSome(config.guard) ? judgedMessages - droppedMessages : messages.length
+  return reducer.type === "summarizing" ? findSummed(reducer, context, messages, until) : undefined
 }
 
 /** Nothing, too, while so little would be let go that it is not worth a request. */
 const findSummed = (
   reducer: SummarizingReducer,
   state: WindowState,
-  messages: ReadonlyArray<Message>
+  messages: ReadonlyArray<Message>,
+  until: number
 ): Cut | undefined => {
   const { keepTokens, maxTokens } = reducer
   if (promptTokens(state) <= maxTokens) return undefined
@@ -144,7 +152,8 @@ const findSummed = (
     before,
     reducer,
     // What one request sums up is no more than what one may show.
-    ({ tokens }) => tokens <= keepTokens || before - tokens >= maxTokens
+    ({ tokens }) => tokens <= keepTokens || before - tokens >= maxTokens,
+    until
   )
   return cut && before - cut.tokens >= maxTokens * windowBounds.summedShare ? cut : undefined
 }

@@ -7,8 +7,10 @@
  * judged where its rows are.
  */
 import { Option, Schema } from "effect"
+import { encodeSnapshot } from "./context-snapshot.ts"
 import { fold } from "./context.ts"
 import { eventNumber, type LoggedEvent } from "./context-event.ts"
+import { canonicalJson } from "./json.ts"
 import { addUsage, noUsage, type Usage } from "./run.ts"
 
 export const VerificationRule = Schema.Literals([
@@ -31,7 +33,9 @@ export const VerificationRule = Schema.Literals([
   /** A recorded tool call and its outcome in the log disagree. */
   "toolCall",
   /** The context's head names another open turn than its log. */
-  "openTurn"
+  "openTurn",
+  /** The snapshot of a context is not what its log folds to up to there. */
+  "snapshot"
 ])
 export type VerificationRule = typeof VerificationRule.Type
 
@@ -76,6 +80,12 @@ export interface CallRecord {
   readonly status: string
 }
 
+/** A snapshot that this version would read. */
+export interface SnapshotRecord {
+  readonly number: number
+  readonly state: unknown
+}
+
 /** A context: its head, its whole log, and what is recorded beside it. */
 export interface ContextRecords {
   readonly name: string
@@ -84,6 +94,7 @@ export interface ContextRecords {
   readonly log: ReadonlyArray<LoggedEvent>
   readonly runs: ReadonlyArray<RunRecord>
   readonly calls: ReadonlyArray<CallRecord>
+  readonly snapshots: ReadonlyArray<SnapshotRecord>
 }
 
 type Fault = Pick<Difference, "rule" | "detail">
@@ -94,7 +105,8 @@ export const findLogFaults = (records: ContextRecords): ReadonlyArray<Fault> => 
   ...findParentFaults(records),
   ...findTurnFaults(records),
   ...records.runs.flatMap((run) => findRunFaults(run, records.log)),
-  ...findCallFaults(records)
+  ...findCallFaults(records),
+  ...records.snapshots.flatMap((snapshot) => findSnapshotFaults(snapshot, records.log))
 ]
 
 const findNumberFaults = ({ lastEventNumber, log }: ContextRecords): ReadonlyArray<Fault> => {
@@ -194,6 +206,18 @@ const findCallFaults = ({ calls, log }: ContextRecords): ReadonlyArray<Fault> =>
           ]
     })
   ]
+}
+
+const findSnapshotFaults = (
+  { number, state }: SnapshotRecord,
+  log: ReadonlyArray<LoggedEvent>
+): ReadonlyArray<Fault> => {
+  if (number > log.length)
+    return [fault("snapshot", `The snapshot at event ${number} is of a log that has ${log.length} events`)]
+  const folded = canonicalJson(encodeSnapshot(fold(log.slice(0, number))))
+  return folded === canonicalJson(state)
+    ? []
+    : [fault("snapshot", `The snapshot at event ${number} is not what the log folds to`)]
 }
 
 const fault = (rule: VerificationRule, detail: string): Fault => ({ rule, detail })

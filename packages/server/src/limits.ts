@@ -295,6 +295,10 @@ export const agentLimits = {
   previewFires: 5,
   /** Events read from a log in one query. */
   logPageEvents: 1_000,
+  /** Events behind the last snapshot of a context for which another is kept. */
+  snapshotEvents: 500,
+  /** Of a window: one that is larger is folded anew from its log, for its snapshot would be some 10 MB. */
+  snapshotMaxTokens: 2_000_000,
   /** Versions of agents, which never change, that are kept in memory. */
   rememberedVersions: 1_000,
   /** Days of a schedule looked at to learn whether two of them are neighbours: years of any but the rarest. */

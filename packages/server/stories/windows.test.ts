@@ -124,7 +124,7 @@ describe("Reducers", () => {
         expect(new Set(made.items.map(({ callId }: Json) => callId)).size).toBe(stepsPerRound * callsPerStep)
         expect((yield* story.get("/verify")).differences).toEqual([])
       }).pipe(Effect.scoped),
-    120_000
+    300_000
   )
 
   it.live("S004-F05 what cannot be a reducer is refused with its place", () =>

@@ -11,18 +11,18 @@ import {
   contextEventId,
   type ContextEventId,
   type ContextName,
-  decodeEvent,
   type LoggedEvent,
   type NewEvent,
   type TextDeltaEvent
 } from "@tropism/domain/context-event"
-import { emptyContext, fold, type ReducedContext } from "@tropism/domain/context"
+import type { ReducedContext } from "@tropism/domain/context"
 import type { AgentId, ProjectId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
-import { agentLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
+import { makeFolding } from "./folding.ts"
+import { makeSnapshots } from "./snapshots.ts"
 import { type Append, type LogEnd, type LoggedJson, makeAppend, type Terms } from "./appending.ts"
 
 export class ContextExists extends Schema.TaggedError<ContextExists>()("ContextExists", {
@@ -93,10 +93,20 @@ export class Contexts extends Context.Service<
     readonly grown: (projectId: ProjectId, name: ContextName) => Effect.Effect<void>
     /** Events after a number, in order, as they are kept. */
     readonly read: (name: ContextName, after: number, limit: number) => InProject<ReadonlyArray<LoggedJson>>
-    /** Folds what is new onto a state: everything there is to know of a context. */
+    /** Folds a log from its newest snapshot on, and says which event that was, or 0. */
+    readonly open: (
+      name: ContextName
+    ) => InProject<{ readonly context: ReducedContext; readonly keptNumber: number }>
+    /** The same, or folds what is new onto a state: everything there is to know of a context. */
     readonly load: (name: ContextName, from?: ReducedContext) => InProject<ReducedContext>
     /** Folds a log up to an event. */
     readonly loadUpTo: (name: ContextName, last: number) => InProject<ReducedContext>
+    /** The statement that keeps a state as the newest snapshot of its log, whoever else does. */
+    readonly keeping: (
+      projectId: ProjectId,
+      name: ContextName,
+      context: ReducedContext
+    ) => Statement.Statement<{ readonly number: number }>
     /** Shows a piece of an answer to those who watch the context now. */
     readonly showDelta: (projectId: string, delta: TextDeltaEvent) => Effect.Effect<void>
     /** Is told each piece that is shown in a context on this server, until the scope ends. */
@@ -113,6 +123,7 @@ export class Contexts extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const wakeUps = yield* WakeUps
       const watched = new Map<string, Set<(delta: TextDeltaEvent) => void>>()
+      const { beginningOf, keeping } = yield* makeSnapshots
 
       const create = Effect.fn("Contexts.create")(function* (
         name: ContextName,
@@ -226,28 +237,7 @@ export class Contexts extends Context.Service<
         }))
       }, orDie)
 
-      const load = Effect.fn("Contexts.load")(function* (
-        name: ContextName,
-        from: ReducedContext = emptyContext
-      ) {
-        let context = from
-        while (true) {
-          const page = yield* read(name, context.nextEventNumber - 1, agentLimits.logPageEvents)
-          context = fold(page.map(decodeEvent), context)
-          if (page.length < agentLimits.logPageEvents) return context
-        }
-      })
-
-      const loadUpTo = Effect.fn("Contexts.loadUpTo")(function* (name: ContextName, last: number) {
-        let context = emptyContext
-        while (context.nextEventNumber <= last) {
-          const wanted = Math.min(agentLimits.logPageEvents, last - context.nextEventNumber + 1)
-          const page = yield* read(name, context.nextEventNumber - 1, wanted)
-          if (page.length === 0) return context
-          context = fold(page.map(decodeEvent), context)
-        }
-        return context
-      })
+      const { load, loadUpTo, open } = makeFolding(read, beginningOf)
 
       const watchDeltas = (
         projectId: ProjectId,
@@ -277,8 +267,10 @@ export class Contexts extends Context.Service<
         write,
         grown,
         read,
+        open,
         load,
         loadUpTo,
+        keeping,
         showDelta: (projectId, delta) =>
           Effect.sync(() => watched.get(`${projectId}/${delta.agentName}`)?.forEach((tell) => tell(delta))),
         watchDeltas

@@ -35,6 +35,7 @@ import { Descendants } from "./descendants.ts"
 import { Endings } from "./endings.ts"
 import type { GuardFlagged } from "./guarding.ts"
 import type { RunHalted, RunNotInState } from "./holding.ts"
+import { makeKeeping } from "./keeping.ts"
 import { makeObserving } from "./observing.ts"
 import { Runs } from "./runs.ts"
 import { permanentSentence, summaryOf } from "./sentences.ts"
@@ -46,6 +47,8 @@ interface Prepared {
   readonly context: ReducedContext
   /** The turn that this attempt opened, if it has. */
   readonly ownTurnNumber: number | undefined
+  /** The last event of the context's newest snapshot; 0 without one. */
+  readonly keptNumber: number
 }
 
 /** Reasons that end a run as failed. */
@@ -71,13 +74,8 @@ export class Actor extends Context.Service<
       const equipmentFor = yield* makeEquipment
       const { recording } = yield* makeUnmadeCalls
       const { act } = yield* makeActs
+      const { keepDue } = yield* makeKeeping
       const observing = yield* makeObserving
-
-      const occasionOf = (run: ClaimedRun): Occasion => ({
-        trigger: run.trigger,
-        events: run.events,
-        project: { id: run.projectId, name: run.projectName }
-      })
 
       const principalOf = (run: ClaimedRun, agent: AgentVersion, occasion: Occasion): RunPrincipal => ({
         projectId: run.projectId,
@@ -105,17 +103,17 @@ export class Actor extends Context.Service<
       const prepare = Effect.fn("Actor.prepare")(function* (run: ClaimedRun) {
         const agent = yield* versionOf(run)
         const occasion = occasionOf(run)
-        const context =
+        const { context, keptNumber } =
           run.loggedEvents === 0
-            ? emptyContext
-            : yield* database.inProject(run.projectId, contexts.load(run.contextName))
+            ? { context: emptyContext, keptNumber: 0 }
+            : yield* database.inProject(run.projectId, contexts.open(run.contextName))
         const bench = yield* benchOf(run, agent, occasion, context)
         // A model that cannot be used ends a run before it says its first word.
         const { model } = yield* equipmentNow(bench, context)
         const opened = Option.isNone(context.lastEventId)
           ? yield* begin(run, context, yield* opening(agent, occasion, model))
           : yield* goOn(run, context, agent)
-        return { bench, ...opened }
+        return { bench, keptNumber, ...opened }
       })
 
       const benchOf = Effect.fnUntraced(function* (
@@ -174,8 +172,9 @@ export class Actor extends Context.Service<
       /** Rounds of decide and act. Bounded: each round appends, and steps are bounded. */
       const loop = Effect.fn("Actor.loop")(function* ({ bench, ...start }: Prepared) {
         let context: ReducedContext | undefined = start.context
-        let ownTurnNumber = start.ownTurnNumber
+        let { keptNumber, ownTurnNumber } = start
         while (context !== undefined) {
+          keptNumber = yield* keepDue(bench.run, context, keptNumber)
           const decision: Decision = yield* decideNow(bench, context, ownTurnNumber)
           if (decision.type === "startTurn") ownTurnNumber = decision.turnNumber
           context = yield* act(bench, context, decision)
@@ -247,3 +246,9 @@ const sentenceOf = (failure: Failure): string => {
   if ("message" in failure && failure.message !== "") return failure.message
   return "detail" in failure ? failure.detail : failure._tag
 }
+
+const occasionOf = ({ events, projectId, projectName, trigger }: ClaimedRun): Occasion => ({
+  trigger,
+  events,
+  project: { id: projectId, name: projectName }
+})

@@ -7,12 +7,14 @@
  * difference. It writes nothing: what is wrong is for people to judge.
  */
 import { type ContextName, decodeEvent, type LoggedEvent } from "@tropism/domain/context-event"
+import { foldVersion } from "@tropism/domain/context-snapshot"
 import type { ProjectId } from "@tropism/domain/ids"
 import {
   type CallRecord,
   type Difference,
   findLogFaults,
   type RunRecord,
+  type SnapshotRecord,
   type Verification
 } from "@tropism/domain/verification"
 import { Context, Effect, Layer } from "effect"
@@ -54,7 +56,10 @@ export class Verifier extends Context.Service<
         const calls = yield* sql<CallRecord>`
           select call.run_id, call.call_id, call.status from kb.tool_calls call join kb.agent_runs run on run.id = call.run_id
           where run.project_id = ${projectId} and run.context_name = ${head.name}`
-        const faults = findLogFaults({ ...head, log, runs, calls })
+        const snapshots = yield* sql<SnapshotRecord>`
+          select number, state from kb.context_snapshots
+          where project_id = ${projectId} and context_name = ${head.name} and version = ${foldVersion}`
+        const faults = findLogFaults({ ...head, log, runs, calls, snapshots })
         return {
           events: log.length,
           runs: runs.length,
