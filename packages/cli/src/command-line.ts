@@ -9,6 +9,7 @@ import { type CliError, CliOutput, Command } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
 import { agentsCommand } from "./commands/agents.ts"
 import { chainCommand } from "./commands/chain.ts"
+import { chatCommand } from "./commands/chat.ts"
 import { contextsCommand } from "./commands/contexts.ts"
 import { explainCommand } from "./commands/explain.ts"
 import { exportCommand } from "./commands/export.ts"
@@ -40,6 +41,7 @@ const tropism = Command.make("tropism").pipe(
         agentsCommand,
         runCommand,
         runsCommand,
+        chatCommand,
         contextsCommand,
         webhooksCommand,
         mcpServersCommand,

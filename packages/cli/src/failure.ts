@@ -8,9 +8,12 @@
 import { failureSentence, isUnreachable, statusOf } from "@tropism/client/failure-sentence"
 import { Schema } from "effect"
 
-export class Failure extends Schema.TaggedError<Failure>()("Failure", { message: Schema.String }) {}
+export class Failure extends Schema.TaggedError<Failure>()("Failure", {
+  message: Schema.String,
+  exitCode: Schema.Int
+}) {}
 
-export const failure = (message: string): Failure => new Failure({ message })
+export const failure = (message: string, exitCode = 1): Failure => new Failure({ message, exitCode })
 
 /** Says why a request to the server failed and what to do about it. */
 export const requestFailure = (error: unknown, url: string): Failure => {

@@ -48,6 +48,14 @@ export const limits = {
   agentFileBytes: 1024 * 1024,
   /** Lines of a long text that are shown of what was, and of what is. */
   differenceLines: 20,
+  /** Of an agent that is asked something: runs that are looked at for the one in this context. */
+  chatRuns: 50,
+  /** How long the log may say nothing before it is asked whether the run broke without a word. */
+  chatSilenceMs: 1_000,
+  /** Lines that are typed ahead of the agent. */
+  typedAhead: 1_000,
+  /** Two signals that come so soon are one press of the key. */
+  sameInterruptMs: 100,
   /** How long a clean stop may take before the process ends without it. */
   stopMs: 15_000
 } as const

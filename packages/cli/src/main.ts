@@ -2,7 +2,7 @@
  * The door of the command line: arguments in, one exit code out.
  *
  * 0 is done, 1 is a failure that was told in a sentence, 2 is a wrong
- * invocation, 130 is an interruption. A stack is never shown unless
+ * invocation, 3 is an agent that waits for a person, 130 is an interruption. A stack is never shown unless
  * `--log-level debug` asks for it.
  */
 // Each by its own path: the package as a whole takes half a second to load.
@@ -13,6 +13,7 @@ import { CliError } from "effect/cli"
 import { runCommandLine, usageExitCode } from "./command-line.ts"
 import { Failure } from "./failure.ts"
 import { limits } from "./limits.ts"
+import { Keyboard } from "./terminal/keyboard.ts"
 import { Screen } from "./terminal/screen.ts"
 
 const args = process.argv.slice(2)
@@ -26,7 +27,7 @@ const exitCode = (exit: Exit.Exit<unknown, unknown>): number => {
   const error = Cause.squash(exit.cause)
   if (CliError.isCliError(error)) return usageExitCode(error)
   process.stderr.write(`tropism: ${error instanceof Failure ? error.message : faultText(exit.cause)}\n`)
-  return 1
+  return error instanceof Failure ? error.exitCode : 1
 }
 
 const faultText = (cause: Cause.Cause<unknown>): string =>
@@ -54,9 +55,11 @@ if (launcherFd > 2) {
   void Bun.file(launcherFd).stream().pipeTo(new WritableStream()).then(stop, stop)
 }
 
-runCommandLine(args).pipe(Effect.provide(Layer.provideMerge(Screen.layer, NodeServices.layer)), (command) =>
-  NodeRuntime.runMain(command, {
-    disableErrorReporting: true,
-    teardown: (exit) => process.exit(exitCode(exit))
-  })
+runCommandLine(args).pipe(
+  Effect.provide(Layer.mergeAll(Keyboard.layer, Layer.provideMerge(Screen.layer, NodeServices.layer))),
+  (command) =>
+    NodeRuntime.runMain(command, {
+      disableErrorReporting: true,
+      teardown: (exit) => process.exit(exitCode(exit))
+    })
 )

@@ -6,6 +6,7 @@ import { Cause, ConfigProvider, Console, Effect, Exit, Layer, Schedule } from "e
 import { CliError } from "effect/cli"
 import { runCommandLine, usageExitCode } from "../src/command-line.ts"
 import { Failure } from "../src/failure.ts"
+import { Keyboard } from "../src/terminal/keyboard.ts"
 import { Screen } from "../src/terminal/screen.ts"
 import { type FakeServer, token } from "./fake-server.ts"
 
@@ -53,6 +54,7 @@ const execute = (out: Array<string>, environment: Record<string, string>, args: 
           Layer.mergeAll(
             NodeServices.layer,
             Screen.layerMemory(out),
+            Keyboard.layer,
             ConfigProvider.layer(ConfigProvider.fromUnknown(environment))
           )
         ),
@@ -62,6 +64,6 @@ const execute = (out: Array<string>, environment: Record<string, string>, args: 
     if (Exit.isSuccess(exit)) return { exitCode: 0, out, error: errors.join("\n") }
     const error = Cause.squash(exit.cause)
     if (CliError.isCliError(error)) return { exitCode: usageExitCode(error), out, error: errors.join("\n") }
-    if (error instanceof Failure) return { exitCode: 1, out, error: error.message }
+    if (error instanceof Failure) return { exitCode: error.exitCode, out, error: error.message }
     return yield* Effect.failCause(Cause.die(error))
   }).pipe(Effect.map((invocation): Invocation => invocation))

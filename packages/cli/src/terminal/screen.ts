@@ -20,6 +20,8 @@ export class Screen extends Context.Service<
     readonly width: Effect.Effect<number | undefined>
     /** Prints lines that stay. */
     readonly print: (...lines: ReadonlyArray<string>) => Effect.Effect<void>
+    /** Writes as it is, with no end of a line; for words that come piece by piece. */
+    readonly write: (text: string) => Effect.Effect<void>
     /** Redraws the last line; undefined takes it away. The text is drawn for the width it is given. */
     readonly redraw: (draw: ((columns: number) => string) | undefined) => Effect.Effect<void>
   }
@@ -72,6 +74,7 @@ export class Screen extends Context.Service<
           ? columns.pipe(Effect.map((count): number | undefined => count))
           : Effect.succeed(undefined),
         print,
+        write: (text) => lock.withPermits(1)(write(text)),
         redraw
       }
     })
@@ -84,6 +87,7 @@ export class Screen extends Context.Service<
       isLive: false,
       width: Effect.succeed(undefined),
       print: (...more) => Effect.sync(() => void lines.push(...more)),
+      write: (text) => Effect.sync(() => void lines.push(text)),
       redraw: () => Effect.void
     })
 }

@@ -1,0 +1,138 @@
+/**
+ * One context that is spoken in: what is said goes out, its log comes in, and how far the agent is.
+ *
+ * The log is followed from where it ends now, across cut connections, with
+ * nothing twice; others may speak in the same context meanwhile, and are heard.
+ */
+import type { EventInput } from "@tropism/api/contexts-api"
+import type { Agent } from "@tropism/domain/agent"
+import type { ContextName } from "@tropism/domain/context-event"
+import { Deferred, Effect, Option, Queue, Stream } from "effect"
+import type { Access } from "../access.ts"
+import { type FedEvent, followContext } from "../context-feed.ts"
+import { type Failure, failure, requestFailure } from "../failure.ts"
+import { limits } from "../limits.ts"
+import { advance, isAtRest, type Progress, type Question, type TurnEnd } from "./progress.ts"
+
+/** Where the agent stands once nothing more comes by itself. */
+export type Rest = TurnEnd | { readonly type: "question"; readonly question: Question }
+
+/** Opens a conversation; each event that comes is told, in order. */
+export const openConversation = Effect.fnUntraced(function* (
+  access: Access,
+  name: ContextName,
+  agent: Agent,
+  tell: (fed: FedEvent) => Effect.Effect<void>
+) {
+  const { client, connection } = access
+  const params = { ...access.params, name }
+  const sentence = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.mapError(effect, (error) => requestFailure(error, connection.url))
+  const state = yield* sentence(client.contexts.state({ params }))
+  let progress: Progress = {
+    isTurnOpen: state.agentTurnStartedAtEventId !== null,
+    isSessionOpen: state.isSessionOpen,
+    isDue: state.isTurnDue,
+    questions: [],
+    lastEnd: undefined
+  }
+  /** What was sent and has not come back yet. */
+  let unheard = 0
+  const lost = yield* Deferred.make<never, Failure>()
+  const news = yield* Queue.sliding<void>(1)
+  yield* followContext(access, name, state.nextEventNumber - 1).pipe(
+    Stream.runForEach((fed) =>
+      Effect.gen(function* () {
+        progress = advance(progress, fed.event)
+        if (fed.event.type === "UserMessageEvent" || fed.event.triggersAgentTurn)
+          unheard = Math.max(0, unheard - 1)
+        yield* tell(fed)
+        yield* Queue.offer(news, undefined)
+      })
+    ),
+    Effect.catch((error) => Deferred.fail(lost, error)),
+    Effect.forkScoped
+  )
+
+  const runsHere = Effect.map(
+    sentence(
+      client.runs.list({ params: access.params, query: { agentId: agent.id, limit: limits.chatRuns } })
+    ),
+    ({ items }) => items.filter((run) => run.contextName === name)
+  )
+
+  /** Says something; what wants an answer is waited for with `rest`. */
+  const say = Effect.fnUntraced(function* (payload: EventInput) {
+    const wants = payload.triggersAgentTurn ?? payload.type === "UserMessageEvent"
+    if (wants) {
+      progress = { ...progress, lastEnd: undefined }
+      unheard += 1
+    }
+    yield* sentence(client.contexts.addEvent({ params, payload })).pipe(
+      Effect.tapError(() => Effect.sync(() => (unheard = Math.max(0, unheard - (wants ? 1 : 0)))))
+    )
+    return wants
+  })
+
+  const answer = (question: Question, text: string) =>
+    Effect.gen(function* () {
+      const run = (yield* runsHere).find(({ completedAt }) => completedAt === null)
+      if (!run) return yield* failure("Nobody waits for this answer any more.")
+      progress = {
+        ...progress,
+        questions: progress.questions.filter(({ callId }) => callId !== question.callId)
+      }
+      const { items } = yield* sentence(
+        client.tasks.list({ params: access.params, query: { status: "pending", type: "question" } })
+      )
+      const task = items.find(({ title, runId }) => runId === run.id && question.text.startsWith(title))
+      const payload = { answer: text, taskId: task?.id ?? null }
+      yield* sentence(client.runs.answer({ params: { ...access.params, runId: run.id }, payload }))
+    })
+
+  /** Where the agent stands now; undefined while it is at work. */
+  const restNow = (): Rest | undefined => {
+    const [question] = progress.questions
+    if (question) return { type: "question", question }
+    return unheard === 0 && isAtRest(progress) ? progress.lastEnd : undefined
+  }
+
+  /** A run that broke before its first word leaves nothing in the log. */
+  const brokenRun = Effect.fnUntraced(function* (known: ReadonlySet<string>) {
+    const [newest] = yield* runsHere
+    return newest && !known.has(newest.id) && newest.status === "failed" && newest.stepCount === 0
+      ? Option.some<Rest>({ type: "failed", error: newest.errorMessage ?? "no reason was recorded" })
+      : Option.none<Rest>()
+  })
+
+  /** Waits until the agent is at rest; `known` are the runs before what it is asked now. */
+  const rest = Effect.fnUntraced(function* (known: ReadonlySet<string>) {
+    while (true) {
+      const now = restNow()
+      if (now) return now
+      const heard = yield* Effect.timeoutOption(
+        Effect.raceFirst(Queue.take(news), Deferred.await(lost)),
+        limits.chatSilenceMs
+      )
+      if (Option.isSome(heard) || progress.isTurnOpen) continue
+      const broken = yield* brokenRun(known)
+      if (Option.isSome(broken)) return broken.value
+    }
+  })
+
+  return {
+    name,
+    say,
+    answer,
+    rest,
+    /** The runs that there are now. */
+    knownRuns: Effect.map(runsHere, (runs): ReadonlySet<string> => new Set(runs.map(({ id }) => id))),
+    isAtWork: () => progress.isTurnOpen || progress.isDue || unheard > 0,
+    interrupt: sentence(client.contexts.interrupt({ params })),
+    state: sentence(client.contexts.state({ params })),
+    fork: (as: ContextName) =>
+      sentence(client.contexts.fork({ params, payload: { name: as, at: null, agentId: null } }))
+  }
+})
+
+export type Conversation = Effect.Success<ReturnType<typeof openConversation>>

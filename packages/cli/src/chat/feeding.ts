@@ -1,0 +1,85 @@
+/**
+ * A conversation that nobody types: one message, lines, or events of a script, answered in order.
+ *
+ * Each that wants an answer is waited for before the next is said. Ctrl-C ends
+ * the turn that is open and then the command; what follows is not said.
+ */
+import { EventInput } from "@tropism/api/contexts-api"
+import { Effect, Fiber, Option, Queue, Schema, Stream } from "effect"
+import { type Failure, failure } from "../failure.ts"
+import type { Listening } from "../terminal/keyboard.ts"
+import { printable } from "../terminal/text.ts"
+import { typed } from "../typed-input.ts"
+import type { Conversation, Rest } from "./conversation.ts"
+
+/** The exit code of a command whose agent rests and waits for a person. */
+const restsExitCode = 3
+
+/** Says all there is to say; fails where the agent could not answer. */
+export const feed = <E, R>(
+  conversation: Conversation,
+  listening: Listening,
+  inputs: Stream.Stream<EventInput, E, R>
+) =>
+  Stream.runForEach(inputs, (input) =>
+    Effect.gen(function* () {
+      const known = yield* conversation.knownRuns
+      if (yield* conversation.say(input)) yield* judged(yield* awaited(conversation, listening, known))
+    })
+  )
+
+const awaited = (conversation: Conversation, { typed: inputs }: Listening, known: ReadonlySet<string>) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const resting = yield* Effect.forkScoped(conversation.rest(known))
+      const first = yield* Effect.raceFirst(
+        Effect.map(Fiber.join(resting), Option.some),
+        Effect.as(Queue.take(inputs), Option.none<Rest>())
+      )
+      if (Option.isSome(first)) return first.value
+      yield* Effect.ignore(conversation.interrupt)
+      // The second time, nothing is waited for.
+      yield* Effect.raceFirst(Fiber.join(resting), Queue.take(inputs))
+      return yield* Effect.interrupt
+    })
+  )
+
+const judged = (rest: Rest): Effect.Effect<void, Failure> => {
+  switch (rest.type) {
+    case "completed":
+      return Effect.void
+    case "failed":
+      return Effect.fail(failure(`The turn failed: ${printable(rest.error)}`))
+    case "interrupted":
+      return Effect.fail(failure("The turn was interrupted."))
+    case "paused":
+      return Effect.fail(
+        failure(`The agent rests (${rest.reason}); what is said next lets it go on.`, restsExitCode)
+      )
+    case "question":
+      return Effect.fail(
+        failure(
+          `The agent asks: ${printable(rest.question.text)} "tropism tasks" shows the question.`,
+          restsExitCode
+        )
+      )
+  }
+}
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+
+/** The events of a script, one JSON object in each line; a line that is none is told with its number. */
+export const scriptEvents = <E, R>(lines: Stream.Stream<string, E, R>) =>
+  lines.pipe(
+    Stream.zipWithIndex,
+    Stream.filter(([line]) => line.trim() !== ""),
+    Stream.mapEffect(([line, index]) =>
+      Effect.mapError(
+        Option.match(decodeJson(line), {
+          onNone: () => Effect.fail(failure("It is no JSON object.")),
+          onSome: (json) => typed(EventInput, json)
+        }),
+        ({ message }) => failure(`Line ${index + 1} of the script: ${message}`)
+      )
+    )
+  )

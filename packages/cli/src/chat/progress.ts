@@ -1,0 +1,87 @@
+/**
+ * How far an agent is with what was said, as the events of its context tell.
+ *
+ * Pure: one event moves it on. An agent is at rest when its session has ended
+ * and nothing that wants an answer came since; a question to a person is a rest
+ * of its own, which an answer ends.
+ */
+import type { ContextFeedEvent } from "@tropism/client/feed"
+import { Predicate } from "effect"
+
+/** A question that waits for an answer. */
+export interface Question {
+  readonly callId: string
+  readonly text: string
+  readonly options: ReadonlyArray<string>
+}
+
+/** How the last turn ended. */
+export type TurnEnd =
+  | { readonly type: "completed" }
+  | { readonly type: "failed"; readonly error: string }
+  | { readonly type: "interrupted" }
+  | { readonly type: "paused"; readonly reason: string }
+
+export interface Progress {
+  readonly isTurnOpen: boolean
+  readonly isSessionOpen: boolean
+  /** Something wants an answer, and no turn has begun for it. */
+  readonly isDue: boolean
+  readonly questions: ReadonlyArray<Question>
+  readonly lastEnd: TurnEnd | undefined
+}
+
+export const isAtRest = ({ isDue, isSessionOpen, isTurnOpen }: Progress): boolean =>
+  !isDue && !isSessionOpen && !isTurnOpen
+
+export const advance = (before: Progress, event: ContextFeedEvent): Progress => {
+  if (event.type === "TextDeltaEvent") return before
+  const progress = event.triggersAgentTurn ? { ...before, isDue: true } : before
+  switch (event.type) {
+    case "SessionStartedEvent":
+      return { ...progress, isSessionOpen: true }
+    case "SessionEndedEvent":
+      return { ...progress, isSessionOpen: false }
+    case "AgentTurnStartedEvent":
+      return { ...progress, isTurnOpen: true, isDue: false }
+    case "AgentTurnCompletedEvent":
+    case "AgentTurnFailedEvent":
+    case "AgentTurnInterruptedEvent":
+      return { ...progress, isTurnOpen: false, questions: [], lastEnd: endOf(event) ?? progress.lastEnd }
+    case "ToolCallStartedEvent": {
+      const question = "waitsFor" in event && event.waitsFor === "person" ? questionOf(event) : undefined
+      return question ? { ...progress, questions: [...progress.questions, question] } : progress
+    }
+    case "ToolCallCompletedEvent":
+    case "ToolCallFailedEvent": {
+      const { callId } = "callId" in event ? event : { callId: "" }
+      return { ...progress, questions: progress.questions.filter((each) => each.callId !== callId) }
+    }
+    default:
+      return progress
+  }
+}
+
+const endOf = (event: ContextFeedEvent): TurnEnd | undefined => {
+  if (event.type === "AgentTurnFailedEvent")
+    return { type: "failed", error: "error" in event ? event.error : "" }
+  if (event.type !== "AgentTurnInterruptedEvent" || !("reason" in event)) return { type: "completed" }
+  const { reason } = event
+  if (reason === "user" || reason === "cancelled") return { type: "interrupted" }
+  return reason === "stepLimit" || reason === "timeout" || reason === "budget"
+    ? { type: "paused", reason }
+    : undefined
+}
+
+const questionOf = ({
+  arguments: args,
+  callId
+}: {
+  readonly arguments: unknown
+  readonly callId: string
+}) => ({
+  callId,
+  text: Predicate.hasProperty(args, "question") ? String(args.question) : "",
+  options:
+    Predicate.hasProperty(args, "options") && Array.isArray(args.options) ? args.options.map(String) : []
+})

@@ -1,0 +1,170 @@
+/**
+ * A person at a terminal who speaks with an agent: lines in, words out, until the person leaves.
+ *
+ * Ctrl-C interrupts the turn that is open; a second one, or one while the agent
+ * is at rest, leaves. A line that is typed while the agent speaks breaks in, as
+ * any message does.
+ */
+import { ContextName } from "@tropism/domain/context-event"
+import { Effect, Fiber, Option, Queue, Schema } from "effect"
+import { failure, type Failure } from "../failure.ts"
+import type { Keyboard, Listening } from "../terminal/keyboard.ts"
+import type { Screen } from "../terminal/screen.ts"
+import { printable } from "../terminal/text.ts"
+import { SetLlmConfigInput } from "@tropism/api/contexts-api"
+import { typed } from "../typed-input.ts"
+import type { Conversation, Rest } from "./conversation.ts"
+import type { Question } from "./progress.ts"
+
+export const helpLines = [
+  "/state              what the agent knows, and how far it is",
+  "/model NAME         which model answers from here on, as provider:name",
+  "/system TEXT        what the agent is told to be from here on",
+  "/fork NAME          a context that shares everything up to here",
+  "/interrupt          end the turn that is open, as Ctrl-C does",
+  "/exit               leave, as Ctrl-D does"
+]
+
+/** Talks until the person leaves; interrupted where Ctrl-C was how. */
+export const talk = Effect.fnUntraced(function* (
+  conversation: Conversation,
+  screen: Screen["Service"],
+  keyboard: Keyboard["Service"]
+) {
+  const listening = yield* keyboard.listen("lines")
+  let question: Question | undefined
+  let isInterrupting = false
+  while (true) {
+    if (!conversation.isAtWork() || question) yield* listening.prompt
+    const input = yield* Queue.take(listening.typed)
+    if (input.type === "end") return
+    if (input.type === "interrupt") {
+      if (isInterrupting || !conversation.isAtWork()) return yield* Effect.interrupt
+      isInterrupting = true
+      yield* tolerant(screen, conversation.interrupt)
+      continue
+    }
+    const text = input.text.trim()
+    if (text === "") continue
+    if (text === "/exit") return
+    if (text.startsWith("/")) {
+      yield* tolerant(screen, obey(conversation, screen, text))
+      continue
+    }
+    const asked = question
+    question = undefined
+    isInterrupting = false
+    const rest = yield* tolerant(
+      screen,
+      speak(conversation, listening, () =>
+        asked
+          ? conversation.answer(asked, text)
+          : conversation.say({ type: "UserMessageEvent", content: text })
+      )
+    )
+    if (Option.isSome(rest)) question = yield* told(screen, rest.value)
+  }
+})
+
+/** Says something and waits, while lines break in and Ctrl-C interrupts. */
+const speak = Effect.fnUntraced(function* (
+  conversation: Conversation,
+  { typed: inputs }: Listening,
+  says: () => Effect.Effect<unknown, Failure>
+) {
+  const known = yield* conversation.knownRuns
+  yield* says()
+  let isInterrupting = false
+  return yield* Effect.scoped(
+    Effect.gen(function* () {
+      const resting = yield* Effect.forkScoped(conversation.rest(known))
+      while (true) {
+        const next = yield* Effect.raceFirst(
+          Fiber.join(resting),
+          Effect.map(Queue.take(inputs), (input) => input)
+        )
+        if (next.type === "end" || (next.type === "interrupt" && isInterrupting))
+          return yield* Effect.interrupt
+        else if (next.type === "interrupt") {
+          isInterrupting = true
+          // It may have ended by itself a moment ago.
+          yield* Effect.ignore(conversation.interrupt)
+        } else if (next.type === "line") {
+          const content = next.text.trim()
+          if (content !== "") yield* conversation.say({ type: "UserMessageEvent", content })
+        } else return next
+      }
+    })
+  )
+})
+
+/** Says what is left to say of a rest; a question waits for the next line. */
+const told = (screen: Screen["Service"], rest: Rest): Effect.Effect<Question | undefined> => {
+  if (rest.type === "paused")
+    return Effect.as(
+      screen.print(`The agent rests (${rest.reason}). What you say next lets it go on.`),
+      undefined
+    )
+  if (rest.type !== "question") return Effect.succeed(undefined)
+  const { options, text } = rest.question
+  return Effect.as(
+    screen.print(
+      screen.paint.bold(`? ${printable(text)}`),
+      ...options.map((option) => `  - ${printable(option)}`)
+    ),
+    rest.question
+  )
+}
+
+/** A failure is told in its sentence, and the conversation goes on. */
+const tolerant = <A>(screen: Screen["Service"], effect: Effect.Effect<A, Failure>) =>
+  effect.pipe(
+    Effect.map(Option.some),
+    Effect.catch(({ message }) => Effect.as(screen.print(screen.paint.bad(message)), Option.none<A>()))
+  )
+
+const obey = Effect.fnUntraced(function* (
+  conversation: Conversation,
+  screen: Screen["Service"],
+  text: string
+) {
+  const [command = "", ...words] = text.split(/\s+/)
+  const said = text.slice(command.length).trim()
+  switch (command) {
+    case "/help":
+      return yield* screen.print(...helpLines)
+    case "/interrupt":
+      return yield* conversation.interrupt
+    case "/state": {
+      const state = yield* conversation.state
+      return yield* screen.print(
+        `${conversation.name}: ${state.nextEventNumber - 1} events, ${state.currentTurnNumber} turns; ${state.messages.length} messages are shown, about ${state.promptTokens} tokens`
+      )
+    }
+    case "/fork": {
+      const name = Schema.decodeUnknownOption(ContextName)(said)
+      if (Option.isNone(name)) return yield* failure("Say what the fork is called: /fork NAME")
+      yield* conversation.fork(name.value)
+      return yield* screen.print(`${name.value} shares everything up to here: tropism chat ${name.value}`)
+    }
+    case "/model": {
+      const colon = said.indexOf(":")
+      if (words.length !== 1 || colon < 1) return yield* failure("Say which model: /model provider:name")
+      const payload = yield* typed(SetLlmConfigInput, {
+        type: "SetLlmConfigEvent",
+        role: "primary",
+        provider: said.slice(0, colon),
+        name: said.slice(colon + 1)
+      })
+      yield* conversation.say(payload)
+      return yield* screen.print(`${said} answers from here on.`)
+    }
+    case "/system": {
+      if (said === "") return yield* failure("Say what the agent is told to be: /system TEXT")
+      yield* conversation.say({ type: "SystemPromptEvent", content: said })
+      return yield* screen.print("The agent is told so from here on.")
+    }
+    default:
+      return yield* failure(`There is no ${printable(command)}. /help names what there is.`)
+  }
+})

@@ -1,0 +1,163 @@
+/**
+ * `tropism chat`: a conversation with an agent, typed, piped, or from a script.
+ *
+ * It writes nothing but events into a context, so whatever it does can be done
+ * by any other client, at the same time too.
+ */
+import { ContextName } from "@tropism/domain/context-event"
+import type { Agent } from "@tropism/domain/agent"
+import { Clock, Effect, FileSystem, Option, Stdio, Stream } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { type Access, inProject } from "../access.ts"
+import { findAgent, readAgents } from "../agents-by-name.ts"
+import { openConversation } from "../chat/conversation.ts"
+import { feed, scriptEvents } from "../chat/feeding.ts"
+import { helpLines, talk } from "../chat/talk.ts"
+import { tellAnswers, tellJson, tellLive } from "../chat/telling.ts"
+import { failure } from "../failure.ts"
+import { JsonFlag } from "../settings.ts"
+import { Keyboard } from "../terminal/keyboard.ts"
+import { Screen } from "../terminal/screen.ts"
+import { statusOf } from "@tropism/client/failure-sentence"
+
+const flag = (name: string, description: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+
+export const chatCommand = Command.make(
+  "chat",
+  {
+    context: Argument.String("context").pipe(
+      Argument.withDescription(
+        "The conversation; a new one where there is none of this name, or none is named"
+      ),
+      Argument.withSchema(ContextName),
+      Argument.optional
+    ),
+    agent: Flag.String("agent").pipe(
+      Flag.withDescription("Who is spoken with, by name or id; not needed in a conversation that exists"),
+      Flag.optional
+    ),
+    message: Flag.String("message").pipe(
+      Flag.withAlias("m"),
+      Flag.withDescription("Say this, print the answer, and end"),
+      Flag.optional
+    ),
+    lines: flag("lines", "Say each line of the input as a message, and not all of it as one"),
+    script: Flag.String("script").pipe(
+      Flag.withMetavar("<file>"),
+      Flag.withDescription("Add the events of this file, one JSON object in each line; - is the input"),
+      Flag.optional
+    ),
+    deltas: flag("deltas", "With --json: print the pieces of an answer, too")
+  },
+  ({ agent, context, deltas, lines, message, script }) =>
+    inProject((access) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const screen = yield* Screen
+          const keyboard = yield* Keyboard
+          const isJson = yield* JsonFlag
+          const isTyped = keyboard.isTerminal && Option.isNone(message) && Option.isNone(script)
+          const found = yield* findContext(access, context, agent)
+          const tell = isJson ? tellJson(screen, deltas) : isTyped ? tellLive(screen) : tellAnswers(screen)
+          const conversation = yield* openConversation(access, found.name, found.agent, tell)
+          if (isTyped) {
+            if (!isJson) yield* screen.print(...greeting(found), "")
+            return yield* talk(conversation, screen, keyboard)
+          }
+          const listening = yield* keyboard.listen("interrupts")
+          const says = (content: string) => ({ type: "UserMessageEvent", content }) as const
+          if (Option.isSome(message))
+            return yield* feed(conversation, listening, Stream.make(says(message.value)))
+          const text = yield* readText(Option.getOrElse(script, () => "-"))
+          if (Option.isSome(script)) return yield* feed(conversation, listening, scriptEvents(linesOf(text)))
+          const messages = lines
+            ? Stream.filter(linesOf(text), (line) => line.trim() !== "")
+            : Stream.make((yield* Stream.mkString(text)).trimEnd())
+          yield* feed(conversation, listening, Stream.map(messages, says))
+        })
+      )
+    )
+).pipe(
+  Command.withDescription(`Speak with an agent. At a terminal:\n${helpLines.join("\n")}`),
+  Command.withExamples([
+    { command: "tropism chat --agent helper", description: "Begin a conversation" },
+    {
+      command: 'tropism chat desk -m "What is new?"',
+      description: "Ask once; exit code 1 when the turn failed, 3 when the agent waits"
+    },
+    { command: "git log -5 | tropism chat --agent helper", description: "All of the input is one message" },
+    {
+      command: "tropism chat desk --script events.jsonl --json",
+      description: "Events in, the log out, one JSON object in each line"
+    }
+  ])
+)
+
+/** The text of a file or of the input, as it comes. */
+const readText = (path: string) =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const stdio = yield* Stdio.Stdio
+    const bytes = path === "-" ? stdio.stdin : files.stream(path)
+    return Stream.decodeText(bytes).pipe(Stream.mapError(() => failure(`${path} cannot be read.`)))
+  })
+
+const linesOf = Stream.splitLines
+
+interface Found {
+  readonly name: ContextName
+  readonly agent: Agent
+  readonly isNew: boolean
+}
+
+const greeting = ({ agent, isNew, name }: Found): ReadonlyArray<string> => [
+  `${isNew ? "A new conversation" : "Conversation"} ${name} with ${agent.name}. /help names what else there is; Ctrl-C interrupts, Ctrl-D leaves.`
+]
+
+/** The context that is meant; made where there is none. */
+const findContext = (access: Access, wanted: Option.Option<ContextName>, agent: Option.Option<string>) =>
+  Effect.gen(function* () {
+    const existing = Option.isSome(wanted)
+      ? yield* access.client.contexts.get({ params: { ...access.params, name: wanted.value } }).pipe(
+          Effect.map(Option.some),
+          Effect.catch((error) =>
+            statusOf(error) === 404 ? Effect.succeed(Option.none()) : Effect.fail(error)
+          )
+        )
+      : Option.none()
+    const asked = Option.isSome(agent) ? yield* findAgent(access, agent.value) : undefined
+    if (Option.isSome(existing)) {
+      const { agentId, name } = existing.value
+      const agents = yield* readAgents(access)
+      const known = agents.find(({ id }) => id === agentId)
+      if (!known)
+        return yield* failure(
+          `The agent of ${name} was deleted. "tropism contexts fork ${name} NAME --agent AGENT" goes on with another.`
+        )
+      if (asked && asked.id !== agentId)
+        return yield* failure(
+          `${name} is a conversation with ${known.name}. "tropism contexts fork ${name} NAME --agent ${asked.name}" goes on with ${asked.name}.`
+        )
+      const found: Found = { name, agent: yield* enabled(known), isNew: false }
+      return found
+    }
+    if (!asked)
+      return yield* failure(
+        Option.isSome(wanted)
+          ? `There is no context ${wanted.value}. Say with --agent who is spoken with, and it is made.`
+          : "Say with --agent who is spoken with, or name a conversation."
+      )
+    const able = yield* enabled(asked)
+    const now = new Date(yield* Clock.currentTimeMillis).toISOString().replaceAll(/\D/g, "").slice(0, 17)
+    const name = Option.getOrElse(wanted, () => ContextName.make(`chat-${asked.name.slice(0, 70)}-${now}`))
+    yield* access.client.contexts.create({ params: access.params, payload: { name, agentId: asked.id } })
+    const found: Found = { name, agent: able, isNew: true }
+    return found
+  })
+
+/** Nobody answers for an agent that is disabled. */
+const enabled = (agent: Agent) =>
+  agent.enabled
+    ? Effect.succeed(agent)
+    : Effect.fail(failure(`${agent.name} is disabled and answers nobody. Enable it first.`))

@@ -1,0 +1,205 @@
+/**
+ * `tropism chat` on a real server: asked once, piped, scripted, and typed at a terminal.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { NodeServices } from "@effect/platform-node"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import {
+  contentsOf,
+  countOf,
+  logOf,
+  logWith,
+  newContext,
+  quietLog,
+  typesOf
+} from "../../server/testing/context-words.ts"
+import { freshDatabase } from "../../server/testing/fresh-database.ts"
+import { asking, askingModel } from "../../server/testing/question-words.ts"
+import { type Json, newProject, scripted, startServer } from "../../server/testing/platform.ts"
+import { invokeWith, until } from "../testing/invoke.ts"
+import { launch, launcher } from "../testing/launch.ts"
+import { onTerminal } from "../testing/terminal-process.ts"
+
+/** A server with an agent that is spoken with in `talk`, and the ways to start the command. */
+const scene = (model?: Json, overrides: Record<string, unknown> = {}) =>
+  Effect.gen(function* () {
+    const access = yield* freshDatabase
+    const story = yield* newProject(yield* startServer(access), access)
+    yield* newContext(story, "talk", model, overrides)
+    const environment = { TROPISM_TOKEN: story.token }
+    const at = ["--url", story.url]
+    return {
+      story,
+      chat: (...args: ReadonlyArray<string>) => invokeWith(environment, "chat", ...args, ...at),
+      /** As a process of its own, with this as its input. */
+      piped: Effect.fnUntraced(function* (input: string | undefined, ...args: ReadonlyArray<string>) {
+        const process = yield* launch(launcher, ["chat", ...args, ...at], environment)
+        if (input !== undefined) process.process.stdin?.end(input)
+        return process
+      }),
+      typed: (...args: ReadonlyArray<string>) => onTerminal(["chat", ...args, ...at], environment)
+    }
+  }).pipe(Effect.provide(NodeServices.layer))
+
+const scriptOf = (...events: ReadonlyArray<Json>) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const folder = mkdtempSync(join(tmpdir(), "tropism-chat-"))
+      const path = join(folder, "script.jsonl")
+      writeFileSync(path, events.map((event) => JSON.stringify(event)).join("\n"))
+      return { folder, path }
+    }),
+    ({ folder }) => Effect.sync(() => rmSync(folder, { recursive: true }))
+  ).pipe(Effect.map(({ path }) => path))
+
+const endless = scripted([{ say: "Never {{ message }}", latencyMs: 600_000 }])
+
+describe("tropism chat", () => {
+  it.live("asks once, prints the answer and ends; a new conversation is made where none is named", () =>
+    Effect.gen(function* () {
+      const { chat, story } = yield* scene()
+      expect(yield* chat("talk", "-m", "Hello")).toEqual({ exitCode: 0, out: ["Answer 1: Hello"], error: "" })
+      expect((yield* chat("talk", "-m", "Again")).out).toEqual(["Answer 2: Again"])
+      const made = yield* chat("--agent", "agent-of-talk", "-m", "Anew")
+      expect(made.out).toEqual(["Answer 1: Anew"])
+      const [newest] = (yield* story.get("/contexts")).items
+      expect(newest.name).toMatch(/^chat-agent-of-talk-\d{17}$/)
+      expect((yield* chat("-m", "Who?")).error).toContain("Say with --agent who is spoken with")
+      yield* story.patch(`/agents/${newest.agentId}`, { enabled: false })
+      const disabled = yield* chat("talk", "-m", "Hello")
+      expect(disabled).toMatchObject({ exitCode: 1, out: [] })
+      expect(disabled.error).toContain("agent-of-talk is disabled")
+    })
+  )
+
+  it.live("ends with 1 where the turn failed, and with 3 where the agent waits for a person", () =>
+    Effect.gen(function* () {
+      const { chat, story } = yield* scene(scripted([{ say: "Half an ans", fault: { kind: "cut" } }]))
+      const failed = yield* chat("talk", "-m", "Hello")
+      expect(failed).toMatchObject({ exitCode: 1, out: [] })
+      expect(failed.error).toMatch(/^The turn failed: /)
+      yield* newContext(
+        story,
+        "limited",
+        scripted([{ calls: [{ tool: "search_objects", arguments: {} }] }]),
+        {
+          maxSteps: 1
+        }
+      )
+      expect(yield* chat("limited", "-m", "Hello")).toMatchObject({
+        exitCode: 3,
+        error: "The agent rests (stepLimit); what is said next lets it go on."
+      })
+      yield* newContext(story, "asker", askingModel(asking("Which one?")), { tools: ["run.ask_user"] })
+      const asked = yield* chat("asker", "-m", "Hello")
+      expect(asked).toMatchObject({ exitCode: 3 })
+      expect(asked.error).toContain("The agent asks: Which one?")
+    })
+  )
+
+  it.live(
+    "adds the events of a script and prints the log as it is kept, with pieces where they are wanted",
+    () =>
+      Effect.gen(function* () {
+        const { chat, story } = yield* scene()
+        const path = yield* scriptOf(
+          { type: "SystemPromptEvent", content: "Be brief." },
+          { type: "UserMessageEvent", content: "One", triggersAgentTurn: false },
+          { type: "UserMessageEvent", content: "Two" },
+          { type: "UserMessageEvent", content: "Three" }
+        )
+        const { exitCode, out } = yield* chat("talk", "--script", path, "--json", "--deltas")
+        expect(exitCode).toBe(0)
+        const events = out.map((line): Json => JSON.parse(line))
+        const log = yield* quietLog(story, "talk")
+        expect(events.filter(({ type }) => type !== "TextDeltaEvent")).toEqual(log)
+        expect(events.filter(({ type }) => type === "TextDeltaEvent")).not.toEqual([])
+        expect(contentsOf(log, "AssistantMessageEvent")).toEqual(["Answer 2: Two", "Answer 3: Three"])
+        const wrong = yield* scriptOf({ type: "UserMessageEvent", content: "Four" }, { type: "Nothing" })
+        const refused = yield* chat("talk", "--script", wrong)
+        expect(refused).toMatchObject({ exitCode: 1, out: ["Answer 4: Four"] })
+        expect(refused.error).toContain("Line 2 of the script: This cannot be sent")
+      })
+  )
+
+  it.live("takes all of its input as one message, or each line as one", () =>
+    Effect.gen(function* () {
+      const { piped } = yield* scene()
+      const whole = yield* piped("One\nTwo\n", "talk")
+      yield* until(() => whole.code() !== undefined)
+      expect([whole.code(), whole.out(), whole.error()]).toEqual([0, "Answer 1: One\nTwo\n", ""])
+      const lines = yield* piped("One\n\nTwo\n", "talk", "--lines")
+      yield* until(() => lines.code() !== undefined)
+      expect([lines.code(), lines.out()]).toEqual([0, "Answer 2: One\nAnswer 3: Two\n"])
+    })
+  )
+
+  it.live("a signal ends the turn, and with it a command that has nothing more to say", () =>
+    Effect.gen(function* () {
+      const { piped, story } = yield* scene(endless)
+      const asking = yield* piped(undefined, "talk", "-m", "Hello")
+      yield* logWith(story, "talk", "AgentTurnStartedEvent")
+      asking.process.kill("SIGINT")
+      yield* until(() => asking.code() !== undefined)
+      expect(asking.code()).toBe(130)
+      const log = yield* quietLog(story, "talk")
+      expect(log.find(({ type }) => type === "AgentTurnInterruptedEvent")).toMatchObject({ reason: "user" })
+    })
+  )
+
+  it.live("at a terminal, Ctrl-C interrupts the turn and not the program, and the next leaves with 130", () =>
+    Effect.gen(function* () {
+      const model = scripted([
+        { when: 'message == "wait"', say: "Never", latencyMs: 600_000 },
+        { say: "Heard {{ message }}" }
+      ])
+      const { story, typed } = yield* scene(model)
+      const { exitCode, press, sees } = yield* typed("talk")
+      yield* sees("with agent-of-talk")
+      yield* sees("> ")
+      yield* press("one\r")
+      yield* sees("Heard one")
+      yield* sees("> ")
+      yield* press("wait\r")
+      yield* logWith(story, "talk", "AgentTurnStartedEvent", 2)
+      yield* press("\u0003")
+      yield* sees("interrupted")
+      yield* sees("> ")
+      yield* press("/state\r")
+      yield* sees("talk: ")
+      yield* press("three\r")
+      yield* sees("Heard three")
+      yield* sees("> ")
+      yield* press("\u0003")
+      expect(yield* exitCode).toBe(130)
+      const log = yield* quietLog(story, "talk")
+      expect(countOf(log, "AgentTurnCompletedEvent")).toBe(2)
+      expect(countOf(log, "AgentTurnInterruptedEvent")).toBe(1)
+    })
+  )
+
+  it.live(
+    "at a terminal, a question is shown with its options and the next line answers it; Ctrl-D leaves",
+    () =>
+      Effect.gen(function* () {
+        const { story, typed } = yield* scene(askingModel(asking("Which one?", ["this", "that"])), {
+          tools: ["run.ask_user"]
+        })
+        const { exitCode, press, sees } = yield* typed("talk")
+        yield* sees("> ")
+        yield* press("go\r")
+        yield* sees("? Which one?")
+        yield* sees("- that")
+        yield* sees("> ")
+        yield* press("that\r")
+        yield* sees('"answer":"that"')
+        yield* sees("> ")
+        yield* press("\u0004")
+        expect(yield* exitCode).toBe(0)
+        expect(typesOf(yield* logOf(story, "talk"))).toContain("ToolCallCompletedEvent")
+      })
+  )
+})

@@ -1,0 +1,50 @@
+/**
+ * The command line as a process on a terminal of its own, as a person has it.
+ */
+import { fileURLToPath } from "node:url"
+import { Effect } from "effect"
+import { until } from "./invoke.ts"
+
+const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
+
+/** Starts it; it is killed with the scope. */
+export const onTerminal = (args: ReadonlyArray<string>, environment: Record<string, string>) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const screen = { text: "" }
+        const decoder = new TextDecoder()
+        const child = Bun.spawn([process.execPath, main, ...args], {
+          env: { PATH: process.env["PATH"] ?? "", HOME: "/nowhere", TERM: "xterm", ...environment },
+          terminal: {
+            cols: 120,
+            rows: 40,
+            data: (_terminal, bytes) => {
+              screen.text += decoder.decode(bytes, { stream: true })
+            }
+          }
+        })
+        return { child, screen }
+      }),
+      ({ child }) =>
+        Effect.promise(() => {
+          child.kill("SIGKILL")
+          child.terminal?.close()
+          return child.exited
+        })
+    ),
+    ({ child, screen }) => ({
+      /** Presses keys. */
+      press: (keys: string) => Effect.sync(() => child.terminal?.write(keys)),
+      /** Waits until the screen shows a text behind what was seen before; answers nothing. */
+      sees: (text: string) =>
+        Effect.flatMap(
+          until(() => screen.text.includes(text)),
+          () =>
+            Effect.sync(() => {
+              screen.text = screen.text.slice(screen.text.indexOf(text) + text.length)
+            })
+        ),
+      exitCode: Effect.promise(() => child.exited)
+    })
+  )
