@@ -102,6 +102,8 @@ export const ContextState = Schema.Struct({
   flow: Schema.NullOr(Schema.Struct({ step: Schema.String, index: Schema.Int, iteration: Schema.Int })),
   /** What a model made of messages that it is shown no more, where a reducer had them summed up. */
   summary: Schema.NullOr(Schema.String),
+  /** What other contexts of the agent recall of this one, where it keeps a running summary. */
+  notes: Schema.NullOr(Schema.String),
   /** How many messages of the context it is shown no more. */
   droppedMessages: Schema.Int,
   /** The estimated tokens of what it is shown next, without the tools. */

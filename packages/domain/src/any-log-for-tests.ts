@@ -70,7 +70,7 @@ export const long = { size: 40 }
 
 /** Something that changes the window, or fills it. */
 const anyWindowDraft: Arbitrary.Arbitrary<NewEvent> = Arbitrary.all([
-  Arbitrary.schema(between(0, 5)),
+  Arbitrary.schema(between(0, 6)),
   Arbitrary.schema(between(1, 12)),
   Arbitrary.schema(between(0, 2_000))
 ]).pipe(
@@ -96,6 +96,14 @@ const anyWindowDraft: Arbitrary.Arbitrary<NewEvent> = Arbitrary.all([
         runId: runA,
         model: "scripted:tester",
         usage: { inputTokens: 3, outputTokens: 2 }
+      },
+      {
+        type: "ContextNotedEvent",
+        content: length > 1_000 ? null : "n".repeat(length),
+        messages: number,
+        runId: runA,
+        model: "scripted:tester",
+        usage: { inputTokens: 1, outputTokens: 1 }
       }
     ]
     return kinds[kind] ?? softStops

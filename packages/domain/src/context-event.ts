@@ -235,6 +235,21 @@ export class ContextSummarizedEvent extends Schema.Class<ContextSummarizedEvent>
   usage: Usage
 }) {}
 
+/** What the context was about so far, for the agent's other contexts; its own model is not shown it (S004-F04). */
+export class ContextNotedEvent extends Schema.Class<ContextNotedEvent>("ContextNotedEvent")({
+  type: Schema.tag("ContextNotedEvent"),
+  ...base,
+  /** What a model made of the notes before and of the messages since; null where it failed, and the notes before stand. */
+  content: Schema.NullOr(Text),
+  /** Why there are no new notes. */
+  error: Schema.optionalKey(Text),
+  /** How many messages there were, counted from the first of the context. */
+  messages: Schema.Int,
+  runId: RunId,
+  model: Schema.String,
+  usage: Usage
+}) {}
+
 /** What the agent was reminded of from its earlier contexts; `content` is what the model reads (S004-F04). */
 export class MemoryRecalledEvent extends Schema.Class<MemoryRecalledEvent>("MemoryRecalledEvent")({
   type: Schema.tag("MemoryRecalledEvent"),
@@ -279,6 +294,7 @@ export const ContextEvent = Schema.Union([
   DefineWorkflowEvent,
   ComparisonStartedEvent,
   ContextSummarizedEvent,
+  ContextNotedEvent,
   MemoryRecalledEvent,
   GuardVerdictEvent,
   SoftStopEvent,

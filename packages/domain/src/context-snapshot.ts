@@ -107,6 +107,7 @@ const KeptContext = Schema.Struct({
   windowTokens: Schema.Int,
   spoken: Schema.Struct({ turns: Schema.Int, answers: Schema.Int }),
   judgedMessages: Schema.Int,
+  notes: Schema.Struct({ content: OrNull(Schema.String), told: Schema.Int, tried: Schema.Int }),
   recalled: Schema.Array(ContextEventId),
   messages: Schema.Array(KeptMessage),
   heldMessages: Schema.Array(KeptMessage),

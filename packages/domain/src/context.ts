@@ -12,6 +12,7 @@ import {
   type AgentTurnInterruptedEvent,
   type ContextEvent,
   type ContextEventId,
+  type ContextNotedEvent,
   ContextSummarizedEvent,
   eventNumber,
   type LoggedEvent,
@@ -31,6 +32,7 @@ import { listTokens } from "./message-size.ts"
 import { noRepetition, warned, withError } from "./repetition.ts"
 import { addUsage, type Usage } from "./run.ts"
 import { newRun } from "./run-progress.ts"
+import { withNotes } from "./notes.ts"
 import { withRecalled } from "./recalled.ts"
 import { emptyContext, type ReducedContext } from "./reduced-context.ts"
 import { toolMessage, withoutOutcome, without, withResult } from "./tool-results.ts"
@@ -130,6 +132,8 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
       return silently(withVerdict(state, event))
     case "ContextSummarizedEvent":
       return silently(summarize(state, event))
+    case "ContextNotedEvent":
+      return silently({ ...spend(state, event), notes: withNotes(state.notes, event) })
     case "SystemPromptEvent":
       return silently({ ...state, systemPrompt: Option.some(event.content) })
     case "MemoryRecalledEvent":
@@ -189,9 +193,14 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
 }
 
 /** What a summary cost is the run's; one that failed leaves the summary that there was. */
-const summarize = (state: State, { content, runId, usage }: ContextSummarizedEvent): State => ({
+const summarize = (state: State, event: ContextSummarizedEvent): State => ({
+  ...spend(state, event),
+  summary: event.content === null ? state.summary : Option.some(event.content)
+})
+
+/** Counts what a request cost that was no step. */
+const spend = (state: State, { runId, usage }: ContextSummarizedEvent | ContextNotedEvent): State => ({
   ...state,
-  summary: content === null ? state.summary : Option.some(content),
   run: state.run.id === runId ? { ...state.run, usage: addUsage(state.run.usage, usage) } : state.run
 })
 

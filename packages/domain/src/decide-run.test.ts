@@ -80,6 +80,7 @@ const drive = (
         break
       }
       case "startStep":
+      case "takeNotes":
       case "summarize":
       case "debounce":
       case "wait":
@@ -112,6 +113,7 @@ const perform = (
         | "finish"
         | "requestModel"
         | "summarize"
+        | "takeNotes"
         | "startStep"
         | "debounce"
         | "wait"

@@ -13,6 +13,7 @@ import { findSummaryDue } from "./context-window.ts"
 import { madeCall } from "./defined-tool.ts"
 import { type FlowPlace, type FlowPlan, nextPlace } from "./flow.ts"
 import type { ToolCall } from "./message.ts"
+import { areNotesDue } from "./notes-due.ts"
 import { findLoopWarning, type LoopWarning, repetitionBounds, timesInARow } from "./repetition.ts"
 
 /** Why a call is not made. */
@@ -40,6 +41,8 @@ export type Decision =
   | { readonly type: "requestModel"; readonly withTools: boolean }
   /** The window is full: a model sums up what it lets go of before it is asked. */
   | { readonly type: "summarize" }
+  /** Enough was said since the last notes: a model makes new ones, for the agent's other contexts. */
+  | { readonly type: "takeNotes" }
   | { readonly type: "callTool"; readonly call: ToolCall }
   | { readonly type: "refuseTool"; readonly call: ToolCall; readonly reason: RefusalReason }
   /** Every pending call was made, and somebody else brings its outcome: runs, or else people. */
@@ -139,7 +142,8 @@ const betweenTurns = (
   }
   const paused = isOwnRun ? Option.getOrUndefined(context.run.pausedFor) : undefined
   if (paused) return { type: "pause", reason: paused }
-  return place ? { type: "startStep", place } : { type: "finish", text }
+  if (place) return { type: "startStep", place }
+  return areNotesDue(context) ? { type: "takeNotes" } : { type: "finish", text }
 }
 
 const isComplete = ({ isAnswered, pendingCalls }: ReducedContext): boolean =>

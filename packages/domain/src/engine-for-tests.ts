@@ -88,6 +88,7 @@ const acted = (decision: Decision, context: ReducedContext, die: number): Readon
       return closed(context, { type: "AgentTurnCompletedEvent", turnNumber, durationMs: die })
     case "startStep":
     case "summarize":
+    case "takeNotes":
     case "debounce":
       return []
   }

@@ -10,8 +10,8 @@ import { RequestedToolCall } from "./context-event.ts"
 import { Timestamp } from "./ids.ts"
 import { Usage } from "./run.ts"
 
-/** What a request was for: a step of the run, a guard's verdict on what the step reads, or a summary of what its window lets go of. */
-export const ModelCallPurpose = Schema.Literals(["step", "guard", "summary"])
+/** What a request was for: a step of the run, a guard's verdict on what the step reads, a summary of what its window lets go of, or notes for other contexts. */
+export const ModelCallPurpose = Schema.Literals(["step", "guard", "summary", "notes"])
 export type ModelCallPurpose = typeof ModelCallPurpose.Type
 
 /** One try of a request to a model. */

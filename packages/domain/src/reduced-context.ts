@@ -12,6 +12,7 @@ import type { ContextEventId } from "./context-event.ts"
 import { type FlowState, noFlow } from "./context-flow.ts"
 import type { WindowState } from "./context-window.ts"
 import type { Message } from "./message.ts"
+import { noNotes, type Notes } from "./notes.ts"
 import { noRepetition } from "./repetition.ts"
 import { newRun, type RunProgress } from "./run-progress.ts"
 
@@ -41,6 +42,7 @@ export interface ReducedContext extends CallState, FlowState, WindowState {
   readonly unsaidCalls: ReadonlyArray<string>
   /** How many messages a guard has found safe, counted from the first of the context. */
   readonly judgedMessages: number
+  readonly notes: Notes
   /** What the agent was reminded of last: it is not told again what it has just been told. */
   readonly recalled: ReadonlyArray<ContextEventId>
   readonly run: RunProgress
@@ -72,6 +74,7 @@ export const emptyContext: ReducedContext = {
   waitingCalls: {},
   repetition: noRepetition,
   judgedMessages: 0,
+  notes: noNotes,
   recalled: [],
   run: newRun(""),
   isSessionOpen: false

@@ -41,6 +41,7 @@ const places: Readonly<Record<CrashPointName, true>> = {
   "run.afterModel": true,
   "run.beforeSummary": true,
   "run.afterSummary": true,
+  "run.afterNotes": true,
   "run.afterStep": true,
   "run.afterDebounce": true,
   "run.afterWait": true,

@@ -20,6 +20,7 @@ export type CrashPointName =
   | "run.afterModel"
   | "run.beforeSummary"
   | "run.afterSummary"
+  | "run.afterNotes"
   | "run.afterStep"
   | "run.afterDebounce"
   | "run.afterWait"

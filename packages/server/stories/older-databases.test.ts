@@ -96,9 +96,10 @@ const rows = (round: number, isSettled: boolean): ReadonlyArray<string> => {
        "reactionConfig": {"objectTypes": ["Person"], "events": ["created"], "concurrencyStrategy": "skip", "ignoreSelfTriggered": true, "ignoreAgentTriggered": false},
        "maxSteps": null, "enabled": true}', 'ada')`,
     `insert into kb.agent_reactions (project_id, object_type, event_type, agent_id) values ('${projectId}', 'Person', 'created', '${agent}')`,
-    `insert into kb.contexts (project_id, name, agent_id, last_event_number) values ('${projectId}', '${context}', '${agent}', 1)`,
+    `insert into kb.contexts (project_id, name, agent_id, last_event_number) values ('${projectId}', '${context}', '${agent}', 2)`,
     `insert into kb.context_events (project_id, context_name, number, type, payload, triggers_agent_turn, created_at)
-     values ('${projectId}', '${context}', 1, 'SessionStartedEvent', '{}', false, now())`,
+     values ('${projectId}', '${context}', 1, 'SessionStartedEvent', '{}', false, now()),
+       ('${projectId}', '${context}', 2, 'UserMessageEvent', '{"content": "Look at the persons"}', true, now())`,
     `insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, trigger, context_name, root_event_id, depth, model, summary, step_count, attempt, started_at, completed_at)
      values ('${run}', '${projectId}', '${agent}', 1, 'completed', '{"type": "reaction", "events": [{"id": "${id(11)}", "type": "created", "objectId": "${person}", "objectType": "Person", "version": 1}]}',
        '${context}', '${id(11)}', 0, 'scripted:s', 'Seen.', 1, 1, now(), now())`,
@@ -170,7 +171,11 @@ describe("Decision: migration plan", () => {
         expect((yield* story.get(`/agents/${id(4)}/processing-log`)).items).toMatchObject([
           { status: "completed", runId: id(5) }
         ])
-        expect((yield* story.get(`/contexts/run-${id(5)}/events`)).items).toHaveLength(1)
+        expect((yield* story.get(`/contexts/run-${id(5)}/events`)).items).toHaveLength(2)
+        // What was said before agents could remember is remembered.
+        expect(yield* ask(access, "select context_name, number, words::text from kb.passages")).toEqual([
+          [`run-${id(5)}`, 2, "'look':1 'person':4"]
+        ])
         expect((yield* story.get("/events?limit=6")).items.map((event: Json) => event.id)).toEqual(
           [11, 12, 13, 14, 15, 16].map(id)
         )

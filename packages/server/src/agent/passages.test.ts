@@ -46,8 +46,8 @@ const rowsOf = (table: "context_events" | "passages", place: number, agent: stri
   const from = `from generate_series(1, ${passagesOfAgent}) n`
   const name = `'context-${place}-' || n % 100 + 1`
   return table === "passages"
-    ? `insert into kb.passages (project_id, agent_id, context_name, number, created_at, words)
-       select '${project}', '${agent}', ${name}, n, to_timestamp(n), kb.passage_words(${said}) ${from}`
+    ? `insert into kb.passages (project_id, agent_id, context_name, number, type, created_at, words)
+       select '${project}', '${agent}', ${name}, n, 'UserMessageEvent', to_timestamp(n), kb.passage_words(${said}) ${from}`
     : `insert into kb.context_events (project_id, context_name, number, type, payload, triggers_agent_turn, created_at)
        select '${project}', ${name}, n, 'UserMessageEvent', jsonb_build_object('content', ${said}), true, to_timestamp(n) ${from}`
 }

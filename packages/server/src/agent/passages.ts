@@ -3,7 +3,7 @@
  *
  * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
  *
- * A passage is a message; each append keeps the words of its own. How much a word
+ * A passage is a message or a summary; each append keeps the words of its own. How much a word
  * says is judged from the agent's newest passages: one that many of them have says
  * little and is not looked for. For each of the others the newest that have it are
  * looked at, so a question costs what it asks for and not what the agent remembers.
@@ -147,19 +147,24 @@ export const finding = (
     order by best.score desc, best.created_at desc, best.context_name, best.number desc`
 }
 
-/** The events whose words are kept. */
-const remembered: ReadonlySet<string> = new Set(["UserMessageEvent", "AssistantMessageEvent"])
+/** Of these the newest of a context is remembered, for it takes the place of those before it. */
+const summaries: ReadonlySet<string> = new Set(["ContextNotedEvent", "ContextSummarizedEvent"])
 
-/** The part of an append by which the words of its messages can be found; none where it has no messages. */
+/** The events whose words are kept. */
+const remembered: ReadonlySet<string> = new Set(["UserMessageEvent", "AssistantMessageEvent", ...summaries])
+
+/** The part of an append by which the words of its messages and summaries can be found; none where it has none of them. */
 export const remembering = (
   sql: SqlClient.SqlClient,
   events: ReadonlyArray<{ readonly type: string; readonly [field: string]: unknown }>
 ): ReadonlyArray<Statement.Fragment> =>
-  events.some(({ content, type }) => remembered.has(type) && content !== "")
+  events.some(({ content, type }) => remembered.has(type) && content)
     ? [
         sql`remembered as (
-          insert into kb.passages (project_id, agent_id, context_name, number, created_at, words)
-          select appended.project_id, appended.agent_id, appended.name, written.number, written.created_at, kb.passage_words(written.payload ->> 'content')
-          from appended, written where written.type in ${sql.in([...remembered])} and written.payload ->> 'content' <> '')`
+          insert into kb.passages (project_id, agent_id, context_name, number, type, created_at, words)
+          select appended.project_id, appended.agent_id, appended.name, written.number, written.type, written.created_at, kb.passage_words(written.payload ->> 'content')
+          from appended, written where written.type in ${sql.in([...remembered])} and written.payload ->> 'content' <> ''
+          on conflict (project_id, context_name, type) where type in ('ContextNotedEvent', 'ContextSummarizedEvent')
+          do update set number = excluded.number, created_at = excluded.created_at, words = excluded.words)`
       ]
     : []

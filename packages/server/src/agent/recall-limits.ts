@@ -1,5 +1,5 @@
 /**
- * The bounds of what an agent is reminded of from its other contexts.
+ * The bounds of what an agent is reminded of from its other contexts, and of the notes that they keep.
  *
  * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
  *
@@ -19,5 +19,8 @@ export const recallLimits = {
   shareOfBest: 0.25,
   /** Of one passage as the agent reads it, and of all together. */
   passageMaxChars: 1_000,
-  toldMaxChars: 12_000
+  toldMaxChars: 12_000,
+  /** Of the notes of a context, and of what was said since the last as the model is shown it. */
+  notesMaxChars: 4_000,
+  notedMaxChars: 60_000
 } as const

@@ -68,6 +68,7 @@ const shownState = (name: ContextName, context: ReducedContext): ContextState =>
   },
   flow: Option.getOrNull(context.flow),
   summary: Option.getOrNull(context.summary),
+  notes: Option.getOrNull(context.notes.content),
   droppedMessages: context.droppedMessages,
   promptTokens: promptTokens(context),
   messages: promptOf(context) as ContextState["messages"],

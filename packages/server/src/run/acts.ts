@@ -23,6 +23,7 @@ import type { ClaimedRun } from "./claimed-run.ts"
 import { Descendants } from "./descendants.ts"
 import { makeModelStep } from "./model-step.ts"
 import { makeObserving } from "./observing.ts"
+import { makeNoting } from "./noting.ts"
 import { type Occasion, stepStart } from "./opening.ts"
 import { makeRecalling } from "./recalling.ts"
 import { durationMs, makeRests } from "./rests.ts"
@@ -46,6 +47,7 @@ export const makeActs = Effect.gen(function* () {
   const { requestModel } = yield* makeModelStep
   const { summarize } = yield* makeSummarizing
   const { recalled } = yield* makeRecalling
+  const { takeNotes } = yield* makeNoting
   const { dropQuestion } = yield* makeDropping
   const { toolCall } = yield* makeObserving
 
@@ -160,6 +162,8 @@ export const makeActs = Effect.gen(function* () {
         return requestModel(bench, context, decision.withTools)
       case "summarize":
         return summarize(bench, context)
+      case "takeNotes":
+        return takeNotes(bench, context)
       case "callTool":
         return Effect.flatMap(equipmentNow(bench, context), ({ tools }) =>
           Effect.flatMap(

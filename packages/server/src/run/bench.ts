@@ -11,6 +11,7 @@ import type { Workflow } from "@tropism/domain/context-config"
 import { workflowOf } from "@tropism/domain/context-flow"
 import { decide } from "@tropism/domain/decide"
 import { nextPlace, planOf } from "@tropism/domain/flow"
+import { areNotesDue } from "@tropism/domain/notes-due"
 import { Clock, Effect, Option } from "effect"
 import type { AgentVersion } from "../agent/agents.ts"
 import { runLimits } from "../limits.ts"
@@ -55,7 +56,7 @@ export const equipmentNow = (bench: Bench, context: ReducedContext) => {
 export const isLastTurn = (bench: Bench, context: ReducedContext): boolean => {
   const flow = flowOf(bench, context)
   const plan = flow && planOf(flow)
-  return plan === undefined || nextPlace(plan, context.flow) === undefined
+  return (plan === undefined || nextPlace(plan, context.flow) === undefined) && !areNotesDue(context)
 }
 
 /** What the log and the clock say should happen now. */

@@ -16,6 +16,7 @@ import { Contexts } from "../agent/contexts.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { guardMessages } from "./guard-prompt.ts"
 import { type ModelCallRow, toModelCall } from "./model-call-rows.ts"
+import { notesRequest } from "./notes-prompt.ts"
 import { findSummary } from "./summary-prompt.ts"
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -45,7 +46,7 @@ export class ModelCallReading extends Context.Service<
         return (yield* rows(projectId, runId, after, limit)).map(toModelCall)
       }, orDie)
 
-      /** What the log up to an event folds to, as it was shown: to be answered, to be judged, or to be summed up. */
+      /** What the log up to an event folds to, as it was shown: to be answered, to be judged, or to be told in short. */
       const messagesOf = Effect.fnUntraced(function* ({ afterEvent, contextName, purpose }: ModelCallRow) {
         const context = yield* contexts.loadUpTo(contextName, afterEvent)
         switch (purpose) {
@@ -55,6 +56,8 @@ export class ModelCallReading extends Context.Service<
             return guardMessages(context, findUnjudged(context))
           case "summary":
             return findSummary(context)?.messages ?? []
+          case "notes":
+            return notesRequest(context)
         }
       })
 

@@ -86,7 +86,12 @@ const thatFit = (passages: ReadonlyArray<Passage>, words: ReadonlyArray<string>)
 }
 
 const headOf = ({ context, eventId, saidAt, type }: Passage): string =>
-  `In ${context}, on ${saidAt.toISOString().slice(0, 10)}, ${type === "UserMessageEvent" ? "a user said" : "you said"} (${eventId}):`
+  `In ${context}, on ${saidAt.toISOString().slice(0, 10)}, ${verbs[type] ?? "it was noted"} (${eventId}):`
+
+const verbs: Readonly<Record<string, string>> = {
+  UserMessageEvent: "a user said",
+  AssistantMessageEvent: "you said"
+}
 
 /** What was said around the rarest word that was looked for; every line is marked, so no line can pass for one of ours. */
 const quoteOf = (content: string, words: ReadonlyArray<string>): string => {

@@ -22,24 +22,28 @@ export const statements: ReadonlyArray<string> = [
     agent_id uuid not null,
     context_name text not null,
     number integer not null,
+    type text not null,
     created_at timestamptz not null,
     words tsvector not null,
     primary key (project_id, context_name, number),
     foreign key (project_id, context_name) references kb.contexts (project_id, name) on delete cascade
   )`,
   `insert into kb.passages
-    select event.project_id, context.agent_id, event.context_name, event.number, event.created_at, kb.passage_words(event.payload ->> 'content')
+    select event.project_id, context.agent_id, event.context_name, event.number, event.type, event.created_at, kb.passage_words(event.payload ->> 'content')
     from kb.context_events event
     join kb.contexts context on context.project_id = event.project_id and context.name = event.context_name
     where event.type in ('UserMessageEvent', 'AssistantMessageEvent') and event.payload ->> 'content' <> ''`,
   // A short pending list: whoever writes past its end must not tidy megabytes.
   `create index passages_words on kb.passages using gin (words) with (gin_pending_list_limit = 256)`,
+  // Of summaries, the newest stands for those before it.
+  `create unique index passages_summaries on kb.passages (project_id, context_name, type)
+    where type in ('ContextNotedEvent', 'ContextSummarizedEvent')`,
   `create index passages_newest on kb.passages (agent_id, created_at)`,
   `alter table kb.passages enable row level security`,
   `create policy project on kb.passages using (project_id = ${currentProject}) with check (project_id = ${currentProject})`,
   // As for the objects of a project: under a policy no index would serve a search for words.
   `create view kb.project_passages as
     select agent_id, context_name, number, created_at, words from kb.passages where project_id = ${currentProject}`,
-  `grant insert on kb.passages to tropism_server`,
+  `grant select, insert, update on kb.passages to tropism_server`,
   `grant select on kb.project_passages to tropism_server`
 ]
