@@ -22,6 +22,7 @@ import {
   measureWrites,
   type Size
 } from "./measures.ts"
+import { measureOpening } from "./opening.ts"
 import { startServerProcess } from "./server-process.ts"
 
 const parts: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
@@ -31,7 +32,8 @@ const parts: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
   crowds: measureCrowds,
   past: measurePast,
   engine: measureEngine,
-  contexts: measureContexts
+  contexts: measureContexts,
+  openings: measureOpening
 }
 
 const whole: Size = {
@@ -46,6 +48,8 @@ const whole: Size = {
   heldRuns: 14,
   queuedRuns: 1_000,
   spokenContexts: 500,
+  opened: [100, 1_000, 10_000],
+  opens: 9,
   idleContexts: [10_000, 100_000],
   readContexts: 5_000,
   subscribers: 1_000,
@@ -63,6 +67,8 @@ const small: Size = {
   heldRuns: 3,
   queuedRuns: 10,
   spokenContexts: 5,
+  opened: [10, 600],
+  opens: 2,
   idleContexts: [20],
   readContexts: 10,
   subscribers: 20,

@@ -38,6 +38,9 @@ export interface Size {
   readonly queuedRuns: number
   /** Contexts that were answered in; and that lie there, of which so many are read once. */
   readonly spokenContexts: number
+  /** Events of the contexts that are opened, and how often each is. */
+  readonly opened: ReadonlyArray<number>
+  readonly opens: number
   readonly idleContexts: ReadonlyArray<number>
   readonly readContexts: number
   /** Who watch one log, and who beside them never read. */
