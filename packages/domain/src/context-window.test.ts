@@ -190,6 +190,24 @@ describe("Truncating", () => {
     ])
   })
 
+  it("S004-F09 what an earlier turn was asked goes with it", () => {
+    const steps = Array.from({ length: 40 }, (_, n) => [
+      answers("", [`c${n}`]),
+      toolStarts(`c${n}`),
+      toolCompletes(`c${n}`)
+    ]).flat()
+    const context = contextOf(
+      last(20),
+      asks("question 1"),
+      turnStarts(1),
+      ...steps,
+      asks("question 2"),
+      turnStarts(2),
+      ...steps
+    )
+    expect(said(context.messages).filter((words) => words.startsWith("user"))).toEqual(["user: question 2"])
+  })
+
   it("S004-F09 the newest unit stays, however large, and nothing comes back when the bound is wider", () => {
     const huge = "x".repeat(10_000)
     const context = contextOf(within(500), ...turn(1), mentions(huge))

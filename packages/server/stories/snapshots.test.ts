@@ -100,7 +100,7 @@ layer(SharedServer.layer)((it) => {
 
           // A fork behind it begins with it, and one before it with the log.
           yield* story.post("/contexts/talk/fork", { name: "behind" })
-          yield* story.post("/contexts/talk/fork", { name: "before", at: 400 })
+          yield* story.post("/contexts/talk/fork", { name: "before", at: agentLimits.snapshotEvents + 3 })
           expect((yield* stateOf(story, "behind")).messages[0].content).toBe("Be planted.")
           expect((yield* stateOf(story, "before")).messages[0].content).toBe("Be brief.")
 
