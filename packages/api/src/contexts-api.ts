@@ -4,9 +4,9 @@
 import { Digest, FileName } from "@tropism/domain/attachment"
 import { configFields, workflowInputFields } from "@tropism/domain/config-event"
 import {
-  ContextEvent,
   ContextName,
   FileAttachmentEvent,
+  LoggedEvent,
   RequestedToolCall,
   SystemPromptEvent,
   UserMessageEvent
@@ -249,7 +249,7 @@ export class ContextsApi extends HttpApiGroup.make("contexts")
     HttpApiEndpoint.get("events", "/contexts/:name/events", {
       params: context,
       query: { ...PageQuery, ...After },
-      success: Page(ContextEvent),
+      success: Page(LoggedEvent),
       error: [NotFound, InvalidInput]
     })
   )

@@ -4,7 +4,7 @@
 import { MaxSteps, TimeoutMs } from "@tropism/domain/agent"
 import { SpendingLimit } from "@tropism/domain/budget"
 import { AgentId, ProjectId, RunId, TaskId, Timestamp, ToolCallId, UserId } from "@tropism/domain/ids"
-import { ContextEvent } from "@tropism/domain/context-event"
+import { LoggedEvent } from "@tropism/domain/context-event"
 import { Replay } from "@tropism/domain/replay"
 import { Run, RunStatus, Trigger } from "@tropism/domain/run"
 import { Schema } from "effect"
@@ -84,7 +84,7 @@ export class RunsApi extends HttpApiGroup.make("runs")
     HttpApiEndpoint.get("events", "/runs/:runId/events", {
       params: run,
       query: { ...PageQuery, ...After },
-      success: Page(ContextEvent),
+      success: Page(LoggedEvent),
       error: [NotFound, InvalidInput]
     }),
     HttpApiEndpoint.get("toolCalls", "/runs/:runId/tool-calls", {

@@ -73,6 +73,31 @@ describe("tropism contexts", () => {
     })
   )
 
+  it.live("prints what a newer version has written, too", () =>
+    Effect.gen(function* () {
+      const { contexts, log, story } = yield* scene
+      yield* ask(
+        story.access,
+        `insert into kb.context_events (project_id, context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at)
+         values ($1, 'talk', $2, 'DreamtEvent', '{"of": "sheep"}', 'talk:1', false, now())`,
+        [story.projectId, log.length + 1]
+      )
+      yield* ask(
+        story.access,
+        "update kb.contexts set last_event_number = $2 where project_id = $1 and name = 'talk'",
+        [story.projectId, log.length + 1]
+      )
+      const table = yield* contexts("log", "talk")
+      expect(table.out.at(-1)).toContain("Dreamt")
+      const kept = yield* contexts("log", "talk", "--json")
+      expect(JSON.parse(kept.out.join("")).at(-1)).toMatchObject({
+        type: "DreamtEvent",
+        id: `talk:${log.length + 1}`,
+        parentEventId: "talk:1"
+      })
+    })
+  )
+
   it.live("S004-F19 replays a log, and ends with 1 where it does not replay to itself", () =>
     Effect.gen(function* () {
       const { contexts, log, story } = yield* scene

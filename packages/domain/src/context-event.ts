@@ -320,7 +320,9 @@ export class UnknownEvent extends Schema.Class<UnknownEvent>("UnknownEvent")({
   readonly isUnknown = true
 }
 
-export type LoggedEvent = ContextEvent | UnknownEvent
+/** An event as a log has it, of this version or of a newer one. */
+export const LoggedEvent = Schema.Union([ContextEvent, UnknownEvent]).annotate({ identifier: "LoggedEvent" })
+export type LoggedEvent = typeof LoggedEvent.Type
 
 /** An event before the log has given it an id, a time and a parent. */
 export type NewEvent = ContextEvent extends infer E ? (E extends ContextEvent ? Draft<E> : never) : never

@@ -1,7 +1,7 @@
 /**
  * `tropism contexts log` and `tail`: what stands in a context's log, and what is written while one looks.
  */
-import { ContextEvent, ContextName, eventNumber } from "@tropism/domain/context-event"
+import { ContextName, eventNumber, LoggedEvent } from "@tropism/domain/context-event"
 import { Effect, Schema, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { inProject, readPages } from "../access.ts"
@@ -27,7 +27,8 @@ const afterFlag = Flag.Int("after").pipe(
   Flag.withDefault(0)
 )
 
-const encode = Schema.encodeSync(Schema.Array(ContextEvent))
+/** The events as they are on the wire. */
+export const encodeLog = Schema.encodeSync(Schema.Array(LoggedEvent))
 
 export const logCommand = Command.make(
   "log",
@@ -43,7 +44,7 @@ export const logCommand = Command.make(
         )
         const options = { paint: screen.paint, width: yield* screen.width }
         yield* printOr(
-          encode(items),
+          encodeLog(items),
           items.length === 0
             ? screen.print("The log has no such event.")
             : screen.print(...renderTable(items, logColumns(screen.paint.dim), options))
@@ -53,7 +54,7 @@ export const logCommand = Command.make(
 ).pipe(Command.withDescription("Print a context's log"))
 
 /** The columns of a log. */
-export const logColumns = (dim: (text: string) => string): ReadonlyArray<Column<ContextEvent>> => [
+export const logColumns = (dim: (text: string) => string): ReadonlyArray<Column<LoggedEvent>> => [
   { title: "NO", align: "right", cell: ({ id }) => String(eventNumber(id)), paint: () => dim },
   { title: "TIME", cell: ({ timestamp }) => clockTime(timestamp), paint: () => dim },
   { title: "EVENT", cell: ({ type }) => contextEventName(type) },

@@ -18,6 +18,7 @@ import { renderTable } from "../terminal/table.ts"
 import { printable } from "../terminal/text.ts"
 import { clockTime, formatAge, formatDuration } from "../terminal/time.ts"
 import { typed } from "../typed-input.ts"
+import { encodeLog } from "./context-log.ts"
 import { limitFlag } from "./limit-flag.ts"
 
 const runArgument = Argument.String("run").pipe(
@@ -116,7 +117,7 @@ const show = Command.make("show", { run: runArgument }, (input) =>
       // Lists are newest first and a log is read from its beginning; ids say the order either way.
       const log = events.items.toSorted((a, b) => numberOf(a.id) - numberOf(b.id))
       yield* printOr(
-        { run, steps: steps.items, events: log, toolCalls: toolCalls.items },
+        { run, steps: steps.items, events: encodeLog(log), toolCalls: toolCalls.items },
         Effect.gen(function* () {
           yield* printFacts(runFacts(run, toolCalls.items.length, screen.paint))
           const table = { paint: screen.paint, width: yield* screen.width }

@@ -24,6 +24,7 @@ import { statements as contexts } from "./migrations/0011-contexts.ts"
 import { statements as progress } from "./migrations/0012-progress.ts"
 import { statements as snapshots } from "./migrations/0013-snapshots.ts"
 import { statements as memory } from "./migrations/0014-memory.ts"
+import { statements as contextList } from "./migrations/0015-context-list.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -51,7 +52,8 @@ const migrations = {
   "0011_contexts": run(contexts),
   "0012_progress": run(progress),
   "0013_snapshots": run(snapshots),
-  "0014_memory": run(memory)
+  "0014_memory": run(memory),
+  "0015_context_list": run(contextList)
 }
 
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
