@@ -190,22 +190,18 @@ describe("Truncating", () => {
     ])
   })
 
-  it("S004-F09 what an earlier turn was asked goes with it", () => {
+  it("S004-F09 what an earlier turn was asked goes with it, wherever the cuts fall", () => {
     const steps = Array.from({ length: 40 }, (_, n) => [
       answers("", [`c${n}`]),
       toolStarts(`c${n}`),
       toolCompletes(`c${n}`)
     ]).flat()
-    const context = contextOf(
-      last(20),
-      asks("question 1"),
-      turnStarts(1),
-      ...steps,
-      asks("question 2"),
-      turnStarts(2),
-      ...steps
-    )
-    expect(said(context.messages).filter((words) => words.startsWith("user"))).toEqual(["user: question 2"])
+    const log = [asks("question 1"), turnStarts(1), ...steps, asks("question 2"), turnStarts(2), ...steps]
+    for (let bound = 8; bound <= 40; bound++)
+      expect([
+        bound,
+        said(contextOf(last(bound), ...log).messages).filter((words) => words.startsWith("user"))
+      ]).toEqual([bound, ["user: question 2"]])
   })
 
   it("S004-F09 the newest unit stays, however large, and nothing comes back when the bound is wider", () => {
