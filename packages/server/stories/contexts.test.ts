@@ -23,6 +23,7 @@ import {
 } from "../testing/context-words.ts"
 import { openStream } from "../testing/event-stream.ts"
 import type { Json } from "../testing/platform.ts"
+import { expectProblem } from "../testing/problem-words.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 
 /** Small, so that whatever else waits, such as a new connection to the database, is not rushed past its own bound. */
@@ -150,6 +151,35 @@ layer(SharedServer.layer)((it) => {
         expect((yield* story.get("/contexts/talk")).eventCount).toBe(0)
         expect((yield* story.get("/runs")).items).toEqual([])
       })
+    )
+
+    it.effect(
+      "a message that nobody would answer is refused with the reason, and nothing of it is kept",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* newContext(story, "talk")
+          const message = { type: "UserMessageEvent", content: "Anybody?" }
+          const before = yield* logOf(story, "talk")
+          yield* story.patch(`/agents/${agent.id}`, { enabled: false })
+          const disabled = yield* story.ask("POST", "/contexts/talk/events", message)
+          expectProblem(disabled, 409)
+          expect(disabled.body).toMatchObject({
+            reason: "agentDisabled",
+            detail: expect.stringContaining("enable it")
+          })
+          yield* story.delete(`/agents/${agent.id}`)
+          const gone = yield* story.ask("POST", "/contexts/talk/events", message)
+          expectProblem(gone, 409)
+          expect(gone.body).toMatchObject({ detail: expect.stringContaining("deleted") })
+          expect(yield* logOf(story, "talk")).toEqual(before)
+          // What asks for no answer is kept.
+          const note = yield* story.ask("POST", "/contexts/talk/events", {
+            ...message,
+            triggersAgentTurn: false
+          })
+          expect(note.status).toBe(204)
+        })
     )
   })
 

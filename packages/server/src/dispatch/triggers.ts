@@ -102,12 +102,14 @@ export class Triggers extends Context.Service<
         by: UserId,
         judged: Effect.Effect<void, E, ProjectTransaction> = Effect.void
       ) {
-        const agent = yield* agents.get(context.agentId)
         const keep = Effect.andThen(judged, contexts.append(context.name, [event]))
-        if (event.triggersAgentTurn !== true || agent?.enabled !== true) return yield* Effect.asVoid(keep)
-        const admitted = yield* Effect.result(admission.places(agent.id))
+        if (event.triggersAgentTurn !== true) return yield* Effect.asVoid(keep)
+        // What nobody would answer is not taken: neither by a disabled agent nor by one that is gone.
+        const admitted = yield* Effect.result(admission.places(context.agentId))
         if (Result.isFailure(admitted) && admitted.failure.reason !== "pendingRuns")
           return yield* admitted.failure
+        const agent = yield* agents.get(context.agentId)
+        if (!agent) return yield* Effect.die(new Error(`Agent ${context.agentId} is gone while it is held`))
         // A run that a limit has stopped goes on with what is said; nobody would answer it else.
         const isResumed = Result.isSuccess(admitted) && (yield* runs.resumeOn(context.name))
         yield* keep
