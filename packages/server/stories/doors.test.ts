@@ -353,6 +353,16 @@ const bodies = new Map<string, Json>([
   ["POST agents/{agentId}/webhooks", {}],
   ["POST agents/{agentId}/webhooks/{webhookId}/rotate", {}],
   ["POST contexts/{name}/fork", { name: "another" }],
+  [
+    "POST contexts/{name}/comparisons",
+    {
+      content: "Which?",
+      variants: [
+        { label: "a", content: "A?" },
+        { label: "b", content: "B?" }
+      ]
+    }
+  ],
   ["PATCH mcp-servers/{mcpServerId}", {}],
   ["POST mcp-servers/{mcpServerId}/refresh", {}],
   ["POST runs/{runId}/answer", { answer: "Yes" }],
