@@ -63,6 +63,18 @@ export const configFields = {
   }
 } as const
 
+/** What the bounds of each field alone do not say of pauses. */
+export const findRetryFault = ({
+  baseMs,
+  maxMs
+}: {
+  readonly baseMs: number
+  readonly maxMs: number
+}): string | undefined =>
+  baseMs > maxMs
+    ? `No pause is longer than maxMs, so baseMs (${baseMs}) must not be more than it (${maxMs})`
+    : undefined
+
 /** Which model answers from here on. */
 export class SetLlmConfigEvent extends Schema.Class<SetLlmConfigEvent>("SetLlmConfigEvent")({
   type: Schema.tag("SetLlmConfigEvent"),

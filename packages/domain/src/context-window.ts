@@ -12,7 +12,7 @@
 import { Option } from "effect"
 import type { ContextConfig } from "./context-config.ts"
 import { grow } from "./grown.ts"
-import type { Message } from "./message.ts"
+import { isSaidByUser, type Message } from "./message.ts"
 import { listTokens, messageTokens, textTokens } from "./message-size.ts"
 import { defaultReducer, type ReducerConfig, type SummarizingReducer, windowBounds } from "./prompt-window.ts"
 
@@ -40,10 +40,10 @@ export interface Spoken {
 /** Counts what was said. */
 export const count = (spoken: Spoken, said: ReadonlyArray<Message>): Spoken =>
   said.reduce(
-    (sum, { role }) =>
-      role === "user"
+    (sum, message) =>
+      isSaidByUser(message)
         ? { turns: sum.turns + 1, answers: 0 }
-        : role === "assistant"
+        : message.role === "assistant"
           ? { ...sum, answers: sum.answers + 1 }
           : sum,
     spoken
@@ -209,7 +209,7 @@ const makeAsked = (reducer: ReducerConfig) => {
   return {
     pass: (message: Message): void => {
       if (message.role === "assistant") isAnswered = true
-      if (message.role !== "user") return
+      if (!isSaidByUser(message)) return
       if (isAnswered) words = []
       isAnswered = false
       words.push(message)
@@ -217,7 +217,7 @@ const makeAsked = (reducer: ReducerConfig) => {
     },
     /** What has to stand before a message that would be the first. */
     before: (message: Message): Asked =>
-      message.role === "user" ? nothing : (carried ??= newestOf(words, reducer))
+      isSaidByUser(message) ? nothing : (carried ??= newestOf(words, reducer))
   }
 }
 

@@ -16,6 +16,7 @@ import {
   ContextSummarizedEvent,
   eventNumber,
   type LoggedEvent,
+  type MemoryRecalledEvent,
   type SoftStopEvent,
   UnknownEvent
 } from "./context-event.ts"
@@ -27,7 +28,7 @@ import { withMeaning } from "./defined-tool.ts"
 import { filePartOf } from "./attachment.ts"
 import { behindTexts } from "./grown.ts"
 import { withVerdict } from "./guard.ts"
-import type { Message, ToolCall } from "./message.ts"
+import { type Message, quoted, type ToolCall } from "./message.ts"
 import { listTokens } from "./message-size.ts"
 import { noRepetition, warned, withError } from "./repetition.ts"
 import { addUsage, type Usage } from "./run.ts"
@@ -137,7 +138,7 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
     case "SystemPromptEvent":
       return silently({ ...state, systemPrompt: Option.some(event.content) })
     case "MemoryRecalledEvent":
-      return instruct({ ...state, recalled: withRecalled(state.recalled, event) }, event.content)
+      return remind(state, event)
     case "UserMessageEvent":
       return silently(say(hear(state, { at: eventNumber(event.id), content: event.content }), event.content))
     case "RunResumedEvent":
@@ -224,11 +225,20 @@ const release = ({ state, said }: Step): Step => {
   return { state: { ...state, heldMessages: [] }, said: [...said, ...state.heldMessages] }
 }
 
-/** An instruction is for the turn that is open: it waits for pending calls only. */
-const instruct = (state: State, content: string): Step =>
+const instruct = (state: State, content: string): Step => sayNow(state, { role: "system", content })
+
+/** Other people's words have no say here: the system never speaks them. */
+const remind = (state: State, event: MemoryRecalledEvent): Step =>
+  sayNow(
+    { ...state, recalled: withRecalled(state.recalled, event) },
+    { role: "user", content: event.content, options: quoted }
+  )
+
+/** What is for the turn that is open waits for pending calls only. */
+const sayNow = (state: State, message: Message): Step =>
   state.pendingCalls.length === 0
-    ? { state, said: [{ role: "system", content }] }
-    : silently({ ...state, heldMessages: [...state.heldMessages, { role: "system", content }] })
+    ? { state, said: [message] }
+    : silently({ ...state, heldMessages: [...state.heldMessages, message] })
 
 /** Where the open turn began; everything was before it where none is open. */
 const turnStart = ({ agentTurnStartedAtEventId, nextEventNumber }: State): number =>

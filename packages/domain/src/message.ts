@@ -29,9 +29,21 @@ export interface StandsFor {
 
 export type Message =
   | { readonly role: "system"; readonly content: string }
-  | { readonly role: "user"; readonly content: string | ReadonlyArray<UserPart> }
+  | {
+      readonly role: "user"
+      readonly content: string | ReadonlyArray<UserPart>
+      /** There where nobody says the words here: they are quoted from elsewhere. */
+      readonly options?: typeof quoted
+    }
   | { readonly role: "assistant"; readonly content: ReadonlyArray<AssistantPart> }
   | { readonly role: "tool"; readonly content: ReadonlyArray<ToolResultPart> }
+
+/** Marks a message whose words are quoted; no provider is sent it. */
+export const quoted = { tropism: { isQuoted: true } } as const
+
+/** Whether a user says a message, here and now. */
+export const isSaidByUser = (message: Message): boolean =>
+  message.role === "user" && message.options === undefined
 
 export type UserPart =
   | { readonly type: "text"; readonly text: string }

@@ -3,9 +3,9 @@
  *
  * Rules are data. The first rule whose `when` is true answers with a text, with
  * tool calls, or with a fault that a test or a demo wants to see. `when`, `say`
- * and the texts in `arguments` are Liquid over `step`, `message`, `input`,
- * `results`, `system`, `tools` and the script's own `values`. This file says
- * what a script may look like; the server's model stage parses and runs it.
+ * and the texts in `arguments` are Liquid over `step`, `turn`, `message`, `input`,
+ * `results`, `system`, `recalled`, `tools` and the script's own `values`. This file
+ * says what a script may look like; the server's model stage parses and runs it.
  */
 import { Schema } from "effect"
 

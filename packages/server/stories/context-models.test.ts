@@ -114,6 +114,18 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
         })
     )
 
+    it.effect("S004-F01 pauses that would begin above their bound are refused, and nothing is set", () =>
+      Effect.gen(function* () {
+        const { newStory } = yield* ModelsOnTheWire
+        const story = yield* newStory
+        yield* newContext(story, "main")
+        const retry = { type: "SetRetryConfigEvent", maxRetries: 1, baseMs: 500, maxMs: 499 }
+        expectProblem(yield* set(story, "main", retry), 422, "/maxMs")
+        expect((yield* story.get("/contexts/main/state")).config.retry).toBeNull()
+        expect((yield* set(story, "main", { ...retry, maxMs: 500 })).status).toBe(204)
+      })
+    )
+
     it.effect("S004-R28 a model that takes longer than was set is waited for no longer", () =>
       Effect.gen(function* () {
         const { model, newStory } = yield* ModelsOnTheWire

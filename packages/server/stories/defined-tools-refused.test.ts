@@ -32,6 +32,19 @@ const wrong: ReadonlyArray<readonly [string, Record<string, unknown>, string, st
   ["an argument that the tool does not have", { arguments: { tipe: "A" } }, "/arguments/tipe", "it has type"],
   ["a value that does not fit", { arguments: { type: 7 } }, "/arguments/type", "This must be text"],
   ["a value out of bounds", { arguments: { confidence: 2 } }, "/arguments/confidence", "1"],
+  [
+    "a text that the tool itself refuses",
+    { arguments: { type: "" } },
+    "/arguments/type",
+    "begins with a letter"
+  ],
+  ["a text of the wrong form", { arguments: { type: "7 up" } }, "/arguments/type", "begins with a letter"],
+  [
+    "an id that the tool itself refuses",
+    { tool: "get_object", arguments: { objectId: "7" } },
+    "/arguments/objectId",
+    "id"
+  ],
   ["an identity", { arguments: { user_id: "me" } }, "/arguments/user_id", "Nobody says who is calling"],
   [
     "an identity that the tool knows",

@@ -7,6 +7,7 @@
  * contract has no such input. A file is kept before its event is.
  */
 import type { ConfigInput, EventInput, FileInput } from "@tropism/api/contexts-api"
+import { findRetryFault } from "@tropism/domain/config-event"
 import type { NewEvent } from "@tropism/domain/context-event"
 import { defineFlowStep, flowBounds } from "@tropism/domain/flow"
 import type { ProjectId } from "@tropism/domain/ids"
@@ -31,6 +32,10 @@ export const addedEvent = Effect.fnUntraced(function* (projectId: ProjectId, inp
     case "SetReducerEvent": {
       const fault = findReducerFault(input.reducer)
       return fault ? yield* invalid(`/reducer/${fault.field}`, fault.message) : configEvent(input)
+    }
+    case "SetRetryConfigEvent": {
+      const fault = findRetryFault(input)
+      return fault ? yield* invalid("/maxMs", fault) : configEvent(input)
     }
     default:
       return configEvent(input)

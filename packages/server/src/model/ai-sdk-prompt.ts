@@ -5,7 +5,8 @@
  * met here so that no caller needs to know them: only OpenAI takes a system
  * message in the middle of a conversation (others refuse the request, as do
  * several local chat templates), Anthropic refuses empty texts, and Gemini wants
- * the results of one answer's calls together. A prompt that grew from that of an
+ * the results of one answer's calls together. Where the user speaks for the system,
+ * in a tag, nobody else's words have that tag. A prompt that grew from that of an
  * earlier request is translated from there on; what a provider package makes of
  * it, it makes of the whole.
  */
@@ -49,12 +50,15 @@ interface Translation {
   readonly messages: Array<LanguageModelV4Message>
 }
 
-const makeTranslated = (lateSystem: (content: string) => LanguageModelV4Message) =>
+const makeTranslated = (
+  lateSystem: (content: string) => LanguageModelV4Message,
+  said: (text: string) => string = (text) => text
+) =>
   foldGrown<Prompt.Message, Translation>(
     () => ({ opening: [], messages: [] }),
     (translation, message) => {
       const { messages, opening } = translation
-      if (message.role !== "system") for (const each of toMessages(message)) join(messages, each)
+      if (message.role !== "system") for (const each of toMessages(message, said)) join(messages, each)
       else if (messages.length === 0) opening.push(message.content)
       else messages.push(lateSystem(message.content))
       return translation
@@ -63,10 +67,16 @@ const makeTranslated = (lateSystem: (content: string) => LanguageModelV4Message)
 
 const translated = makeTranslated((content) => ({ role: "system", content }))
 
-const translatedForMost = makeTranslated((content) => ({
-  role: "user",
-  content: [{ type: "text", text: `<system>\n${content}\n</system>` }]
-}))
+/** The opening bracket of whatever a model may read as the tag of a notice looks the same and is another: nothing is lost. */
+const withoutTags = (text: string): string => text.replaceAll(/<(?=[\s/]*system\b)/gi, "‹")
+
+const translatedForMost = makeTranslated(
+  (content) => ({
+    role: "user",
+    content: [{ type: "text", text: `<system>\n${withoutTags(content)}\n</system>` }]
+  }),
+  withoutTags
+)
 
 /** Results of calls that were made side by side go in one message: Gemini refuses fewer in a turn than there were calls. */
 const join = (messages: Array<LanguageModelV4Message>, next: LanguageModelV4Message): void => {
@@ -77,11 +87,12 @@ const join = (messages: Array<LanguageModelV4Message>, next: LanguageModelV4Mess
 }
 
 const toMessages = (
-  message: Exclude<Prompt.Message, Prompt.SystemMessage>
+  message: Exclude<Prompt.Message, Prompt.SystemMessage>,
+  said: (text: string) => string
 ): ReadonlyArray<LanguageModelV4Message> => {
   switch (message.role) {
     case "user": {
-      const content = message.content.flatMap(toUserPart)
+      const content = message.content.flatMap((part) => toUserPart(part, said))
       return content.length === 0 ? [] : [{ role: "user", content }]
     }
     case "assistant": {
@@ -98,9 +109,10 @@ const toMessages = (
 }
 
 const toUserPart = (
-  part: Prompt.UserMessagePart
+  part: Prompt.UserMessagePart,
+  said: (text: string) => string
 ): ReadonlyArray<LanguageModelV4TextPart | LanguageModelV4FilePart> =>
-  part.type === "text" ? toText(part.text) : [toFile(part)]
+  part.type === "text" ? toText(said(part.text)) : [toFile(part)]
 
 const toText = (text: string): ReadonlyArray<LanguageModelV4TextPart> =>
   text === "" ? [] : [{ type: "text", text }]

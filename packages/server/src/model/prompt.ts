@@ -35,7 +35,8 @@ const translate = (message: Message): Prompt.Message => {
         content:
           typeof message.content === "string"
             ? [Prompt.makePart("text", { text: message.content })]
-            : message.content.map(toUserPart)
+            : message.content.map(toUserPart),
+        ...(message.options === undefined ? {} : { options: message.options })
       })
     case "assistant":
       return Prompt.makeMessage("assistant", { content: message.content.map(toAssistantPart) })

@@ -7,6 +7,7 @@
  * A prompt that grew from that of an earlier request is read from there on.
  */
 import { foldGrown } from "@tropism/domain/grown"
+import { quoted } from "@tropism/domain/message"
 import type { Spoken } from "@tropism/domain/context-window"
 import { Context, Option, Schema } from "effect"
 import type { Prompt } from "effect/ai"
@@ -30,6 +31,8 @@ export interface ScriptScope {
     readonly isError: boolean
   }>
   readonly system: string
+  /** What the agent was reminded of last, from its other contexts; empty without any. */
+  readonly recalled: string
   /** Names of the tools that may be called. */
   readonly tools: ReadonlyArray<string>
   /** The script's own constants. */
@@ -59,7 +62,7 @@ interface Said extends Omit<ScriptScope, "tools" | "values" | "step" | "system">
 }
 
 const saidIn = foldGrown<Prompt.Message, Said>(
-  () => ({ step: 0, message: "", input: null, results: [], system: null, turn: 0 }),
+  () => ({ step: 0, message: "", input: null, results: [], system: null, recalled: "", turn: 0 }),
   (said, message) => {
     switch (message.role) {
       case "system":
@@ -67,6 +70,8 @@ const saidIn = foldGrown<Prompt.Message, Said>(
         return said
       case "user": {
         const text = message.content.map((part) => (part.type === "text" ? part.text : "")).join("")
+        // What is quoted is nobody's question.
+        if (isQuoted(message)) return { ...said, recalled: text }
         return { ...said, turn: said.turn + 1, step: 0, message: text, input: inputOf(text), results: [] }
       }
       case "assistant":
@@ -78,6 +83,9 @@ const saidIn = foldGrown<Prompt.Message, Said>(
     }
   }
 )
+
+const isQuoted = ({ options }: Prompt.UserMessage): boolean =>
+  Object.keys(quoted).some((key) => Object.hasOwn(options, key))
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
 const isJson = Schema.is(Schema.Json)

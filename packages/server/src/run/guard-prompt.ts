@@ -9,7 +9,7 @@
  */
 import type { ReducedContext } from "@tropism/domain/context"
 import type { ContextConfig } from "@tropism/domain/context-config"
-import type { Message, UserPart } from "@tropism/domain/message"
+import { isSaidByUser, type Message, type UserPart } from "@tropism/domain/message"
 import { Option } from "effect"
 
 /** The request to the guard of a context. */
@@ -54,7 +54,7 @@ const quotesOf = (message: Message): ReadonlyArray<string> => {
         typeof message.content === "string"
           ? [message.content]
           : message.content.flatMap((part) => (part.type === "text" ? [part.text] : []))
-      ).map((text) => JSON.stringify({ from: "user", text }))
+      ).map((text) => JSON.stringify({ from: isSaidByUser(message) ? "user" : "notice", text }))
     case "tool":
       return message.content.map(({ isFailure, name, result }) =>
         JSON.stringify({ from: "tool", tool: name, isFailure, result })

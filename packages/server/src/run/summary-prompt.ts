@@ -9,7 +9,13 @@
  */
 import type { ReducedContext } from "@tropism/domain/context"
 import { type Cut, findSummaryDue, reducerOf } from "@tropism/domain/context-window"
-import type { AssistantPart, Message, ToolResultPart, UserPart } from "@tropism/domain/message"
+import {
+  type AssistantPart,
+  isSaidByUser,
+  type Message,
+  type ToolResultPart,
+  type UserPart
+} from "@tropism/domain/message"
 import { sizeBounds } from "@tropism/domain/message-size"
 import { windowBounds } from "@tropism/domain/prompt-window"
 import { Option } from "effect"
@@ -89,8 +95,11 @@ const transcriptOf = (messages: ReadonlyArray<Message>, maxChars: number): strin
 
 const speakers = { system: "System", user: "User", assistant: "Assistant", tool: "Tool" } as const
 
-const paragraphOf = ({ content, role }: Message): string =>
-  `${speakers[role]}: ${typeof content === "string" ? content : content.map(wordsOf).join("\n")}`
+const paragraphOf = (message: Message): string => {
+  const { content, role } = message
+  const speaker = role === "user" && !isSaidByUser(message) ? "Quoted" : speakers[role]
+  return `${speaker}: ${typeof content === "string" ? content : content.map(wordsOf).join("\n")}`
+}
 
 const wordsOf = (part: UserPart | AssistantPart | ToolResultPart): string => {
   switch (part.type) {

@@ -7,7 +7,9 @@
  * that name alone.
  */
 import { builtInTools } from "@tropism/domain/built-in-tools"
-import { Schema } from "effect"
+import type { JsonFault } from "@tropism/domain/json"
+import { schemaFaults } from "@tropism/domain/schema-faults"
+import { Result, Schema } from "effect"
 import { graphTools } from "./graph-tools.ts"
 import { runTools } from "./run-tools.ts"
 
@@ -29,6 +31,22 @@ const inputSchemaOf = (
     additionalProperties: false,
     ...(Object.keys(definitions).length === 0 ? {} : { $defs: definitions })
   }
+}
+
+/** Reads arguments strictly: a field that the schema does not have is an error that names it. */
+export const argumentsAreStrict = { onExcessProperty: "error", errors: "all" } as const
+
+/** The first of some of a tool's arguments that the tool itself would refuse, whatever the others are. */
+export const findGivenFault = (
+  name: BuiltInToolName,
+  given: Readonly<Record<string, unknown>>
+): JsonFault | undefined => {
+  const fields: Readonly<Record<string, Schema.ConstraintDecoder<unknown>>> = all[name].arguments.fields
+  const part = Schema.Struct(
+    Object.fromEntries(Object.entries(fields).filter(([field]) => Object.hasOwn(given, field)))
+  )
+  const read = Schema.decodeUnknownResult(part, argumentsAreStrict)(given)
+  return Result.isFailure(read) ? schemaFaults(read.failure.issue)[0] : undefined
 }
 
 /** The tools of a server as MCP lists them; they are the same for everybody. */

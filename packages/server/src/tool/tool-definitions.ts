@@ -11,6 +11,7 @@ import { definedToolBounds, isOwnToolName } from "@tropism/domain/defined-tool"
 import { exitLoopTool } from "@tropism/domain/flow"
 import { isJsonObject, type JsonFault, pointerStep } from "@tropism/domain/json"
 import type { OfferedTool } from "../model/model-request.ts"
+import { findGivenFault, isBuiltInTool } from "./built-in-tools.ts"
 import { findArgumentsFault, isIdentity } from "./foreign-arguments.ts"
 import { noToolOf } from "./wrong-calls.ts"
 
@@ -43,7 +44,7 @@ export const findToolDefinitionFault = (
     return { pointer: "/tool", message: `${exitLoopTool} comes with a loop and goes by its own name alone` }
   const original = offered.find((each) => each.name === tool)
   if (!original) return { pointer: "/tool", message: noToolOf(agentName, tool, offered) }
-  const fault = findGivenFault(given, original)
+  const fault = findUnfit(given, original)
   if (fault) return { pointer: `/arguments${fault.pointer}`, message: fault.message }
   const { perContext } = definedToolBounds
   return defined.filter((each) => each.name !== name).length < perContext
@@ -55,7 +56,7 @@ export const findToolDefinitionFault = (
 }
 
 /** The first given argument that the tool does not take. */
-const findGivenFault = (
+const findUnfit = (
   given: DefinedTool["arguments"],
   { inputSchema, name: tool }: OfferedTool
 ): JsonFault | undefined => {
@@ -89,5 +90,7 @@ const findGivenFault = (
     ...(definitions ? { definitions } : {})
   }
   const fault = findArgumentsFault({ inputSchema: part }, given as never)
-  return fault && { pointer: fault.pointer ?? "", message: fault.detail }
+  if (fault) return { pointer: fault.pointer ?? "", message: fault.detail }
+  // A schema says less than the tool's own reading of a call: a form or a length may be wrong besides.
+  return isBuiltInTool(tool) ? findGivenFault(tool, given) : undefined
 }

@@ -20,7 +20,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { Ids } from "../ids.ts"
-import type { BuiltInToolName } from "./built-in-tools.ts"
+import { argumentsAreStrict, type BuiltInToolName } from "./built-in-tools.ts"
 import { endedEvent, startedEvent } from "./call-events.ts"
 import { GraphEffects } from "./graph-effects.ts"
 import * as Args from "./graph-tools.ts"
@@ -216,16 +216,12 @@ export class Toolbox extends Context.Service<
   )
 }
 
-/** Reads arguments strictly: a field that the schema does not have is an error that names it. */
 const read = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, args: Schema.Json) =>
-  Effect.mapError(
-    Schema.decodeUnknownEffect(schema, { onExcessProperty: "error", errors: "all" })(args),
-    ({ issue }) => {
-      const faults = schemaFaults(issue)
-      const takes = Schema.toJsonSchemaDocument(schema).schema
-      return refused("invalid", unfit(faults, takes), faults[0]?.pointer)
-    }
-  )
+  Effect.mapError(Schema.decodeUnknownEffect(schema, argumentsAreStrict)(args), ({ issue }) => {
+    const faults = schemaFaults(issue)
+    const takes = Schema.toJsonSchemaDocument(schema).schema
+    return refused("invalid", unfit(faults, takes), faults[0]?.pointer)
+  })
 
 /** A right was missing. */
 const isDenied = ({ reason }: ChangeRefused): boolean =>
