@@ -4,10 +4,10 @@
  * Whole runs, and crashes anywhere in them, are in `decide-run.test.ts`.
  */
 import { describe, expect, it } from "@effect/vitest"
-import type { LoggedEvent } from "./context-event.ts"
+import type { LoggedEvent, NewEvent } from "./context-event.ts"
 import { fold } from "./context.ts"
 import { decide, type Decision } from "./decide.ts"
-import type { RunId } from "./ids.ts"
+import { type RunId, UserId } from "./ids.ts"
 import {
   answers,
   append,
@@ -110,6 +110,26 @@ describe("decide", () => {
       reason: "crash"
     })
     expect(next(append(broken, turnStarts(2)), 2)).toMatchObject({ type: "callTool", call: { id: "c1" } })
+  })
+
+  it("S004-R38 a person's interrupt ends what waits first, then the turn, also when its worker has died", () => {
+    const interrupted: NewEvent = { type: "InterruptRequestedEvent", by: UserId.make("ann") }
+    const waits = (callId: string): NewEvent => ({ ...toolStarts(callId), waitsFor: "person" }) as NewEvent
+    const waiting = append(called, waits("c1"), waits("c2"))
+    expect(next(waiting)).toEqual({ type: "wait", for: "person" })
+    const asked = append(waiting, interrupted)
+    for (const opened of [1, noTurn]) {
+      expect(next(asked, opened)).toMatchObject({
+        type: "refuseTool",
+        call: { id: "c1" },
+        reason: "abandoned"
+      })
+      expect(next(append(asked, toolFails("c1"), toolFails("c2")), opened)).toEqual({
+        type: "interruptTurn",
+        turnNumber: 1,
+        reason: "user"
+      })
+    }
   })
 
   it("an answer that was written before a crash is not asked for again", () => {

@@ -93,8 +93,9 @@ export const decide = (input: DecisionInput): Decision => {
   const text = isOwnRun ? context.lastText : ""
   const turnNumber = context.currentTurnNumber
   if (Option.isNone(context.agentTurnStartedAtEventId)) return betweenTurns(input, isOwnRun, text)
+  // What a person wants outlives the worker that was to do it.
+  if (context.isInterruptRequested) return toInterrupt(context)
   if (ownTurnNumber !== turnNumber) return { type: "interruptTurn", turnNumber, reason: "crash" }
-  if (context.isInterruptRequested) return { type: "interruptTurn", turnNumber, reason: "user" }
   const stopped = isOwnRun ? Option.getOrUndefined(context.run.softStop) : undefined
   // A complete answer ends its turn, however late it came; what was asked meanwhile has a turn of its own.
   if (isTimeUp && stopped === undefined && !isComplete(context))
@@ -123,6 +124,14 @@ export const isUnderWay = (
 ): boolean => repetition.recent.some(({ id }) => id === callId) && !Object.hasOwn(waitingCalls, callId)
 
 const never = () => false
+
+/** A person ends the turn: nobody waits any more for what others were to bring, and then it is over. */
+const toInterrupt = ({ currentTurnNumber, pendingCalls, waitingCalls }: ReducedContext): Decision => {
+  const call = pendingCalls.find(({ id }) => Object.hasOwn(waitingCalls, id))
+  return call
+    ? { type: "refuseTool", call, reason: "abandoned" }
+    : { type: "interruptTurn", turnNumber: currentTurnNumber, reason: "user" }
+}
 
 /** No turn is open: a trigger, the next step of the flow, or the end. */
 const betweenTurns = (

@@ -9,6 +9,7 @@ import { Effect } from "effect"
 import { CrashPoint, type CrashPointName } from "../src/crash-point.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { eventually, newProject, startServer, storyIn } from "../testing/platform.ts"
+import { expectProblem } from "../testing/problem-words.ts"
 import {
   answer,
   asker,
@@ -59,5 +60,36 @@ describe("A server that dies around a question", () => {
       yield* eventually(Effect.sync(hasStopped), (stopped) => stopped)
       yield* expectOnce(yield* other(access, story.projectId), run)
     })
+  )
+
+  it.live.each([
+    ["before the run does what it was woken for", "run.afterClaim", 2, "under way"],
+    ["after the turn's end", "run.beforeComplete", 1, "No turn is open"]
+  ] as const)(
+    "S004-R38 an interrupt of a run that waits is not lost with its server: %s",
+    ([, place, passing, refusal]) =>
+      Effect.gen(function* () {
+        const { access, hasStopped, run, story } = yield* stoppingAt(place, passing)
+        yield* eventually(story.get(`/runs/${run.id}`), ({ status }) => status === "paused")
+        expect((yield* story.ask("POST", `/contexts/${run.contextName}/interrupt`)).status).toBe(204)
+        yield* eventually(Effect.sync(hasStopped), (stopped) => stopped)
+        const again = yield* story.ask("POST", `/contexts/${run.contextName}/interrupt`)
+        expectProblem(again, 409)
+        expect(again.body.detail).toContain(refusal)
+        const there = yield* other(access, story.projectId)
+        expect(yield* ended(there, run)).toMatchObject({ status: "completed", stepCount: 1 })
+        const log = yield* logOfRun(there, run)
+        const ends = log.filter(({ type }) => type.startsWith("AgentTurn") || type.startsWith("Session"))
+        expect(ends.map(({ reason, type }) => [type, reason ?? null])).toEqual([
+          ["SessionStartedEvent", null],
+          ["AgentTurnStartedEvent", null],
+          ["AgentTurnInterruptedEvent", "user"],
+          ["SessionEndedEvent", "crash"],
+          ["SessionStartedEvent", null],
+          ["SessionEndedEvent", null]
+        ])
+        expect((yield* callsOf(there, run)).map(({ status }) => status)).toEqual(["abandoned"])
+        expect(yield* questionsOf(there, "expired")).toHaveLength(1)
+      })
   )
 })

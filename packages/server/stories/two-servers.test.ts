@@ -10,6 +10,7 @@ import { TestClock } from "effect/testing"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { outboxLimits } from "../src/limits.ts"
 import { askAsServer, couriers, isCourier } from "../testing/couriers.ts"
+import { countOf, logOf, newContext, say, slowEcho } from "../testing/context-words.ts"
 import { openStream } from "../testing/event-stream.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { type Doors, eventually, newProject, startServer, type Story, storyIn } from "../testing/platform.ts"
@@ -65,6 +66,41 @@ layer(TwoServers.layer)((it) => {
         yield* story.post("/contexts/talk/events", { type: "UserMessageEvent", content: "Hello" })
         const heard = yield* live.until((events) => events.length >= 1)
         expect(heard[0]?.json).toMatchObject({ type: "UserMessageEvent", content: "Hello" })
+      })
+    )
+
+    it.effect("whoever breaks into a turn through the server that does not hold it is noticed at once", () =>
+      Effect.gen(function* () {
+        const { other, story } = yield* bothDoors
+        yield* newContext(story, "talk", slowEcho)
+        // Nobody can say which server took the run, so each of them interrupts once and speaks once.
+        for (const [turn, doors] of [story, other].entries()) {
+          yield* say(story, "talk", "Tell me everything")
+          const started = logOf(story, "talk").pipe(
+            Effect.map((log) => countOf(log, "AgentTurnStartedEvent"))
+          )
+          yield* asTimePasses(outboxLimits.tellIntervalMs, started, (count) => count === 2 * turn + 1)
+          yield* say(doors, "talk", "And be quick")
+          yield* asTimePasses(outboxLimits.tellIntervalMs, started, (count) => count === 2 * turn + 2)
+          expect((yield* doors.ask("POST", "/contexts/talk/interrupt")).status).toBe(204)
+          const log = logOf(story, "talk")
+          const ended = yield* asTimePasses(
+            outboxLimits.tellIntervalMs,
+            log,
+            (events) => countOf(events, "SessionEndedEvent") === turn + 1
+          )
+          const [message, user] = ended
+            .filter(({ type }) => type === "AgentTurnInterruptedEvent")
+            .slice(2 * turn)
+          expect([message.reason, user.reason]).toEqual(["message", "user"])
+          const spoken = ended.filter(({ type }) => type === "UserMessageEvent")[2 * turn + 1]
+          const asked = ended.filter(({ type }) => type === "InterruptRequestedEvent")[turn]
+          for (const [cause, end] of [
+            [spoken, message],
+            [asked, user]
+          ] as const)
+            expect(new Date(end.timestamp).getTime() - new Date(cause.timestamp).getTime()).toBeLessThan(500)
+        }
       })
     )
 

@@ -12,7 +12,7 @@ import { ContextName, type NewEvent } from "@tropism/domain/context-event"
 import type { GraphEventId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
 import type { Run, Trigger } from "@tropism/domain/run"
 import { isAtRest } from "@tropism/domain/run"
-import { Context, Effect, Layer, Option, Result, type Schema } from "effect"
+import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { Agents } from "../agent/agents.ts"
 import { type ContextHead, Contexts } from "../agent/contexts.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
@@ -22,6 +22,11 @@ import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
 import type { NewRun } from "../run/claimed-run.ts"
 import { Runs } from "../run/runs.ts"
 import { Admission, type TriggerRefused } from "../run/admission.ts"
+
+/** Why a turn was not asked to end. */
+export class InterruptRefused extends Schema.TaggedError<InterruptRefused>()("InterruptRefused", {
+  reason: Schema.Literals(["noTurn", "underWay"])
+}) {}
 
 export class Triggers extends Context.Service<
   Triggers,
@@ -43,11 +48,11 @@ export class Triggers extends Context.Service<
       by: UserId,
       judged?: Effect.Effect<void, E, ProjectTransaction>
     ) => Effect.Effect<void, TriggerRefused | E, ProjectTransaction>
-    /** Asks for the end of the turn that is open; false when none is, or when somebody has asked already. */
+    /** Asks for the end of the turn that is open, and wakes its run where that waits for somebody. */
     readonly interrupt: (
       context: ContextHead,
       by: UserId
-    ) => Effect.Effect<boolean, never, ProjectTransaction>
+    ) => Effect.Effect<void, InterruptRefused, ProjectTransaction>
     /** The run as it is now. */
     readonly look: (projectId: ProjectId, id: RunId) => Effect.Effect<Run | undefined>
     /** Waits until a run is at rest (ended or paused), but no longer than the bound. */
@@ -122,12 +127,15 @@ export class Triggers extends Context.Service<
       })
 
       const interrupt = Effect.fn("Triggers.interrupt")(function* ({ name }: ContextHead, by: UserId) {
+        // The run is held before the log, as whoever answers holds them: it cannot go to rest in between.
+        const resting = yield* runs.holdResting(name)
         const { openTurnNumber } = yield* contexts.lock(name)
-        if (openTurnNumber === null) return false
+        if (openTurnNumber === null) return yield* new InterruptRefused({ reason: "noTurn" })
         const since = yield* contexts.read(name, openTurnNumber, agentLimits.logPageEvents)
-        if (since.some(({ type }) => type === "InterruptRequestedEvent")) return false
+        if (since.some(({ type }) => type === "InterruptRequestedEvent"))
+          return yield* new InterruptRefused({ reason: "underWay" })
         yield* contexts.append(name, [{ type: "InterruptRequestedEvent", by }])
-        return true
+        if (resting) yield* runs.wake(resting.id, resting.reason)
       })
 
       const look = (projectId: ProjectId, id: RunId) => database.inProject(projectId, runs.get(id))

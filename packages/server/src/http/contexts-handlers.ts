@@ -41,6 +41,12 @@ const notBegun = {
   PromptFailed: ({ detail }: { readonly detail: string }) => invalid("/agentId", detail)
 }
 
+/** Why a turn was not asked to end. */
+const notInterrupted = {
+  noTurn: "No turn is open: there is nothing to end",
+  underWay: "An interrupt of this turn is under way: it ends as soon as what has begun is recorded"
+}
+
 const shownState = (name: ContextName, context: ReducedContext): ContextState => ({
   name,
   nextEventNumber: context.nextEventNumber,
@@ -157,11 +163,10 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
         return yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.gen(function* () {
             const context = yield* knownContext(contexts.get(params.name))
-            if (!(yield* triggers.interrupt(context, userId)))
-              return yield* new Conflict({
-                reason: "state",
-                detail: "No turn is open: there is nothing to end"
-              })
+            yield* Effect.mapError(
+              triggers.interrupt(context, userId),
+              ({ reason }) => new Conflict({ reason: "state", detail: notInterrupted[reason] })
+            )
           })
         )
       })

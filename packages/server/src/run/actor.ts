@@ -132,6 +132,10 @@ export class Actor extends Context.Service<
           maxSteps,
           isConversation: run.trigger.type === "context",
           deadlineMs: run.timeLeftMs === null ? null : now + run.timeLeftMs,
+          orphanedTurn:
+            !run.wasQueued && Option.isSome(context.agentTurnStartedAtEventId)
+              ? context.currentTurnNumber
+              : undefined,
           wasStopped: context.run.id === run.id && Option.isSome(context.run.softStop),
           mayRepeat: (tool) => allowsOffered(definition.repeatableTools, tool),
           equipmentOf: yield* equipmentFor(run, agent, principalOf(run, agent, occasion))

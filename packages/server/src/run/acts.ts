@@ -155,7 +155,7 @@ export const makeActs = Effect.gen(function* () {
           CrashPoint.hit("run.afterFlowStep")
         )
       case "interruptTurn":
-        return interrupt(run, context, decision.reason, "")
+        return interrupt(run, context, decision.reason, "", bench.orphanedTurn === decision.turnNumber)
       case "debounce":
         return gather(run, context, decision.untilMs)
       case "requestModel":

@@ -29,6 +29,8 @@ export interface Bench {
   readonly isConversation: boolean
   /** When the run has used its time, by this program's clock, in milliseconds; null is never. */
   readonly deadlineMs: number | null
+  /** The turn that the attempt before this one left open when it died, with its session. */
+  readonly orphanedTurn: number | undefined
   /** It had been asked to stop before this attempt began, so its deadline says when that was. */
   readonly wasStopped: boolean
   readonly mayRepeat: (tool: string) => boolean

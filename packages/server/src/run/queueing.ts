@@ -8,8 +8,9 @@
  * run at work will see what was appended. That an instant of a schedule has one
  * run is another.
  */
+import type { ContextName } from "@tropism/domain/context-event"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
-import type { PauseReason } from "@tropism/domain/run"
+import { isResumable, type PauseReason, type RunStatus } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { brokenUniqueKey, orDie, ProjectTransaction } from "../database/database.ts"
@@ -80,5 +81,15 @@ export const makeQueueing = Effect.gen(function* () {
     return true
   }, orDie)
 
-  return { queue, queueOn, skip, wake }
+  const holdResting = Effect.fn("Runs.holdResting")(function* (name: ContextName) {
+    const { projectId } = yield* ProjectTransaction
+    const [row] = yield* sql<{ id: RunId; status: RunStatus; pauseReason: PauseReason | null }>`
+      select id, status, pause_reason from kb.agent_runs
+      where project_id = ${projectId} and context_name = ${name} and status in ('queued', 'running', 'paused') for no key update`
+    return row?.status === "paused" && row.pauseReason !== null && !isResumable(row.pauseReason)
+      ? { id: row.id, reason: row.pauseReason }
+      : undefined
+  }, orDie)
+
+  return { queue, queueOn, skip, wake, holdResting }
 })

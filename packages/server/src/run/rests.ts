@@ -58,7 +58,8 @@ export const makeRests = Effect.gen(function* () {
     run: ClaimedRun,
     context: ReducedContext,
     reason: "crash" | "message" | "user",
-    partialText: string
+    partialText: string,
+    isOrphaned = false
   ) =>
     append(run, context, [
       {
@@ -67,7 +68,7 @@ export const makeRests = Effect.gen(function* () {
         reason,
         ...(partialText === "" ? {} : { partialText })
       },
-      ...(reason === "crash" ? nextSession(context) : [])
+      ...(isOrphaned ? nextSession(context) : [])
     ])
 
   const pause = Effect.fnUntraced(function* (

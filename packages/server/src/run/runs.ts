@@ -39,6 +39,10 @@ export class Runs extends Context.Service<
     readonly queueOn: (run: NewRun) => Read<boolean>
     /** Queues a run again that rests for this reason; false when it does not. */
     readonly wake: (id: RunId, reason: PauseReason) => Read<boolean>
+    /** Holds the run of a context for this transaction, and answers it when it waits for a person or other runs. */
+    readonly holdResting: (
+      name: ContextName
+    ) => Read<{ readonly id: RunId; readonly reason: PauseReason } | undefined>
     /** Records triggers that get no run, as runs that were skipped. */
     readonly skip: (runs: ReadonlyArray<SkippedRun>) => Read<void>
     /** Takes up to `limit` queued runs, oldest first, for this worker. */

@@ -1,0 +1,172 @@
+/**
+ * A person ends a turn that waits: for an answer of a person, or for sub-agents.
+ *
+ * The decider's rules stand in `domain`; these stories show that whoever rests is
+ * woken in the transaction that keeps the wish, and leaves nothing behind it.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import {
+  countOf,
+  firstOf,
+  logOf,
+  newContext,
+  quietLog,
+  quietness,
+  say,
+  turnsOf,
+  typesOf
+} from "../testing/context-words.ts"
+import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
+import { expectProblem } from "../testing/problem-words.ts"
+import { answer, asked, asking, ended, logOfRun, questionsOf } from "../testing/question-words.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { callsOf, type ScriptedCall } from "../testing/story-words.ts"
+import {
+  childrenOf,
+  childrenWhen,
+  isRunning,
+  saysAfter,
+  spawning,
+  worker
+} from "../testing/sub-agent-words.ts"
+
+const interrupt = (story: Story, name = "talk") => story.ask("POST", `/contexts/${name}/interrupt`)
+
+/** A model that makes these calls in its first turn, and answers what it is told later. */
+const callingFirst = (...calls: ReadonlyArray<ScriptedCall>) =>
+  scripted([{ when: "turn == 1 and step == 0", calls }, { say: "Heard: {{ message }}" }])
+
+/** A conversation whose run rests because its first answer made these calls. */
+const resting = Effect.fnUntraced(function* (
+  story: Story,
+  reason: string,
+  calls: ReadonlyArray<ScriptedCall>,
+  overrides: Record<string, unknown> = {}
+) {
+  yield* newContext(story, "talk", callingFirst(...calls), { tools: ["run.*"], ...overrides })
+  yield* say(story, "talk", "Begin")
+  yield* quietness
+  return yield* eventually(
+    Effect.map(story.get("/runs"), (page): Json =>
+      page.items.find(({ parentRunId }: Json) => parentRunId === null)
+    ),
+    (run) => run?.pauseReason === reason
+  )
+})
+
+const lastOf = (log: ReadonlyArray<Json>, count: number) => typesOf(log).slice(-count)
+
+layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+  describe("Request Interruption", () => {
+    it.effect("S004-R38 a person ends a turn that waits for an answer: the question is withdrawn", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const run = yield* resting(story, "question", [asking("Which one?"), asking("And how many?")])
+        expect((yield* interrupt(story)).status).toBe(204)
+        const log = yield* quietLog(story, "talk")
+        expect(lastOf(log, 5)).toEqual([
+          "InterruptRequestedEvent",
+          "ToolCallFailedEvent",
+          "ToolCallFailedEvent",
+          "AgentTurnInterruptedEvent",
+          "SessionEndedEvent"
+        ])
+        expect(firstOf(log, "AgentTurnInterruptedEvent")).toMatchObject({ reason: "user", turnNumber: 1 })
+        expect(yield* ended(story, run)).toMatchObject({
+          status: "completed",
+          pauseReason: null,
+          stepCount: 1
+        })
+        expect(yield* questionsOf(story)).toEqual([])
+        expect(yield* questionsOf(story, "expired")).toHaveLength(2)
+        expect((yield* callsOf(story, run)).map(({ status }) => status)).toEqual(["abandoned", "abandoned"])
+        expectProblem(yield* answer(story, run, "The first"), 409)
+        expect((yield* interrupt(story)).body.detail).toContain("No turn is open")
+        // The conversation goes on with what is said next.
+        yield* say(story, "talk", "Never mind")
+        yield* eventually(logOf(story, "talk"), (events) => countOf(events, "AgentTurnCompletedEvent") === 1)
+        expect(firstOf((yield* quietLog(story, "talk")).toReversed(), "AssistantMessageEvent").content).toBe(
+          "Heard: Never mind"
+        )
+        expect((yield* story.get("/verify")).differences).toEqual([])
+      })
+    )
+
+    it.effect("S004-R38 a person ends a turn that waits for sub-agents: those are cancelled", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* story.post("/agents", worker("helper", saysAfter(60_000)))
+        const run = yield* resting(story, "subAgents", [spawning("helper"), spawning("helper")], {
+          subAgents: ["*"]
+        })
+        yield* childrenWhen(story, run, 2, isRunning)
+        expect((yield* interrupt(story)).status).toBe(204)
+        const log = yield* quietLog(story, "talk")
+        expect(firstOf(log, "AgentTurnInterruptedEvent").reason).toBe("user")
+        expect((yield* childrenOf(story, run)).map(({ status }) => status)).toEqual([
+          "cancelled",
+          "cancelled"
+        ])
+        expect((yield* callsOf(story, run)).map(({ status }) => status)).toEqual(["abandoned", "abandoned"])
+        expect(yield* ended(story, run)).toMatchObject({ status: "completed", pauseReason: null })
+        expect((yield* story.get("/verify")).differences).toEqual([])
+      })
+    )
+
+    it.effect("S004-R38 the log of a run that waits is interrupted like a conversation", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { run } = yield* asked(story, asking("Which licence is it?"))
+        expect((yield* interrupt(story, run.contextName)).status).toBe(204)
+        expect(yield* ended(story, run)).toMatchObject({ status: "completed", pauseReason: null })
+        expect(firstOf(yield* logOfRun(story, run), "AgentTurnInterruptedEvent").reason).toBe("user")
+        expect(yield* questionsOf(story, "expired")).toHaveLength(1)
+      })
+    )
+
+    it.effect(
+      "of many who interrupt a turn that waits one is heard, and an answer comes before or not at all",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const run = yield* resting(story, "question", [asking("Which one?")])
+          const [answered, ...answers] = yield* Effect.all(
+            [answer(story, run, "The first"), ...Array.from({ length: 20 }, () => interrupt(story))],
+            { concurrency: "unbounded" }
+          )
+          const log = yield* quietLog(story, "talk")
+          expect(answers.filter(({ status }) => status === 204).length).toBe(
+            countOf(log, "InterruptRequestedEvent")
+          )
+          for (const refusal of answers.filter(({ status }) => status !== 204)) expectProblem(refusal, 409)
+          const calls = yield* callsOf(story, run)
+          expect(calls.map(({ status }) => status)).toEqual([
+            answered?.status === 200 ? "completed" : "abandoned"
+          ])
+          expect(yield* ended(story, run)).toMatchObject({ status: "completed" })
+          expect(turnsOf(log)).toHaveLength(2)
+        })
+    )
+
+    it.effect("a message to a conversation that waits for a person is heard with the answer", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const run = yield* resting(story, "question", [asking("Which one?")])
+        yield* say(story, "talk", "Be quick")
+        expect(yield* story.get(`/runs/${run.id}`)).toMatchObject({
+          status: "paused",
+          pauseReason: "question"
+        })
+        expect((yield* answer(story, run, "The first")).status).toBe(200)
+        const log = yield* quietLog(story, "talk")
+        expect(turnsOf(log).map(([type]) => type)).toEqual([
+          "AgentTurnStartedEvent",
+          "AgentTurnInterruptedEvent",
+          "AgentTurnStartedEvent",
+          "AgentTurnCompletedEvent"
+        ])
+      })
+    )
+  })
+})
