@@ -4,15 +4,12 @@
  * What does not fit is the mistake of whoever typed it, and is told as one: the
  * place, and what it takes.
  */
-import { schemaFaults } from "@tropism/domain/schema-faults"
+import { failureSentence } from "@tropism/client/failure-sentence"
 import { Effect, Schema } from "effect"
 import { failure } from "./failure.ts"
 import { printable } from "./terminal/text.ts"
 
 export const typed = <A>(schema: Schema.Codec<A, unknown>, input: unknown) =>
-  Effect.mapError(Schema.decodeUnknownEffect(schema, { errors: "all" })(input), ({ issue }) => {
-    const faults = schemaFaults(issue).map(({ message, pointer }) =>
-      pointer === "" ? message : `${printable(pointer.slice(1))}: ${message}`
-    )
-    return failure(`This cannot be sent: ${faults.join("; ")}.`)
-  })
+  Effect.mapError(Schema.decodeUnknownEffect(schema, { errors: "all" })(input), (error) =>
+    failure(printable(failureSentence(error)))
+  )

@@ -57,6 +57,9 @@ const scriptOf = (...events: ReadonlyArray<Json>) =>
 
 const endless = scripted([{ say: "Never {{ message }}", latencyMs: 600_000 }])
 
+/** An agent that lets a person choose, and then says what was chosen. */
+const choosing = [askingModel(asking("Which one?", ["this", "that"])), { tools: ["run.ask_user"] }] as const
+
 describe("tropism chat", () => {
   it.live("asks once, prints the answer and ends; a new conversation is made where none is named", () =>
     Effect.gen(function* () {
@@ -201,5 +204,115 @@ describe("tropism chat", () => {
         expect(yield* exitCode).toBe(0)
         expect(typesOf(yield* logOf(story, "talk"))).toContain("ToolCallCompletedEvent")
       })
+  )
+
+  it.live("at a terminal, an answer that is none of the options is refused, and the next line answers", () =>
+    Effect.gen(function* () {
+      const { typed } = yield* scene(...choosing)
+      const { exitCode, press, sees } = yield* typed("talk")
+      yield* sees("> ")
+      yield* press("go\r")
+      yield* sees("? Which one?")
+      yield* sees("> ")
+      yield* press("neither\r")
+      yield* sees("one of the answers to choose from")
+      yield* sees("? Which one?")
+      yield* sees("> ")
+      yield* press("that\r")
+      yield* sees('"answer":"that"')
+      yield* sees("> ")
+      yield* press("\u0003")
+      expect(yield* exitCode).toBe(130)
+    })
+  )
+
+  it.live(
+    "a question waits for whoever comes: shown at a terminal, answered by a message, told to a script",
+    () =>
+      Effect.gen(function* () {
+        const model = scripted([
+          { when: 'message == "Quick!"', say: "Gladly" },
+          { calls: [asking("Which one?", ["this", "that"])] }
+        ])
+        const { chat, story, typed } = yield* scene(model, choosing[1])
+        expect((yield* chat("talk", "-m", "go")).error).toContain("The agent asks: Which one? (this, that)")
+        const left = yield* typed("talk")
+        yield* left.sees("? Which one?")
+        yield* left.sees("- that")
+        yield* left.sees("> ")
+        yield* left.press("\u0003")
+        expect(yield* left.exitCode).toBe(130)
+        const refused = yield* chat("talk", "-m", "neither")
+        expect(refused).toMatchObject({ exitCode: 1, out: [] })
+        expect(refused.error).toContain("one of the answers to choose from")
+        const path = yield* scriptOf({ type: "UserMessageEvent", content: "Quick!" })
+        expect(yield* chat("talk", "--script", path)).toMatchObject({ exitCode: 3, out: [] })
+        expect(yield* chat("talk", "-m", "this")).toMatchObject({ exitCode: 0, error: "" })
+        const log = yield* quietLog(story, "talk")
+        expect(contentsOf(log, "UserMessageEvent")).toEqual(["go", "Quick!"])
+        const answered = log.find(({ type }) => type === "ToolCallCompletedEvent")
+        expect(answered).toMatchObject({ tool: "ask_user", result: { answer: "this" } })
+      })
+  )
+
+  it.live("at a terminal, words that come one by one keep the blanks between them", () =>
+    Effect.gen(function* () {
+      const said = "one two\n  three four"
+      const { press, sees } = yield* (yield* scene(scripted([{ say: said, tokensPerSecond: 10 }]))).typed(
+        "talk"
+      )
+      yield* sees("> ")
+      yield* press("go\r")
+      yield* sees("one two")
+      yield* sees("\n  three four")
+      yield* sees("> ")
+    })
+  )
+
+  it.live("says so where there is nothing to say, or two things at once, and makes no conversation", () =>
+    Effect.gen(function* () {
+      const { chat, piped, story } = yield* scene()
+      const nothing = { exitCode: 2, out: [], error: "There is nothing to say." }
+      expect(yield* chat("new", "--agent", "agent-of-talk", "-m", " ")).toEqual(nothing)
+      expect(yield* chat("new", "--agent", "agent-of-talk", "-m", "x", "--script", "-")).toEqual({
+        ...nothing,
+        error: "Say either --message or --script: the one is a message, the other a file of events."
+      })
+      for (const more of [[], ["--lines"]]) {
+        const empty = yield* piped("\n", "talk", ...more)
+        yield* until(() => empty.code() !== undefined)
+        expect([empty.code(), empty.out(), empty.error()]).toEqual([
+          2,
+          "",
+          "tropism: There is nothing to say.\n"
+        ])
+      }
+      expect((yield* story.get("/contexts")).items.map(({ name }: Json) => name)).toEqual(["talk"])
+    })
+  )
+
+  it.live("at a terminal, commands say who answers, what it is told to be, and where a fork is", () =>
+    Effect.gen(function* () {
+      const { story, typed } = yield* scene(choosing[0], choosing[1])
+      const { exitCode, press, sees } = yield* typed("talk")
+      const types = (line: string, shows: string) =>
+        Effect.andThen(sees("> "), Effect.andThen(press(`${line}\r`), sees(shows)))
+      yield* types("/system Be brief.", "The agent is told so from here on.")
+      yield* types("/model nothing", "Say which model: /model provider:name")
+      yield* types("/fork talk-2", "tropism chat talk-2")
+      yield* types("/nonsense", "There is no /nonsense.")
+      yield* types("go", "? Which one?")
+      yield* types("/interrupt", "interrupted")
+      yield* types("/model scripted:daily-digest", "scripted:daily-digest answers from here on.")
+      yield* types("/exit", "/exit")
+      expect(yield* exitCode).toBe(0)
+      const log = yield* quietLog(story, "talk")
+      expect(contentsOf(log, "SystemPromptEvent")).toContain("Be brief.")
+      expect(log.find(({ type }) => type === "SetLlmConfigEvent")).toMatchObject({
+        provider: "scripted",
+        name: "daily-digest"
+      })
+      expect(contentsOf(yield* logOf(story, "talk-2"), "SystemPromptEvent")).toContain("Be brief.")
+    })
   )
 })

@@ -6,7 +6,7 @@
  * caches, because only the caller knows which of its requests may be repeated.
  */
 import { Api } from "@tropism/api/api"
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 
@@ -31,8 +31,16 @@ export class Client extends Context.Service<Client, ApiClient>()("@tropism/clien
 export const makeClient = (connection: Connection): Effect.Effect<ApiClient, never, HttpClient.HttpClient> =>
   HttpApiClient.make(Api, {
     baseUrl: connection.url,
-    transformClient: HttpClient.mapRequest(withCredential(connection))
+    transformClient: HttpClient.mapRequest(withCredential(connection)),
+    transformResponse: Effect.mapError((error) =>
+      Schema.isSchemaError(error) ? new AnswerUnreadable({ reason: error.message }) : error
+    )
   })
+
+/** The server answered what the contract does not know; a `SchemaError` is a request that does not fit it. */
+export class AnswerUnreadable extends Schema.TaggedError<AnswerUnreadable>()("AnswerUnreadable", {
+  reason: Schema.String
+}) {}
 
 /** Adds the token to a request, if there is one. */
 export const withCredential =

@@ -3,7 +3,11 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { InvalidInput, NotFound } from "@tropism/api/problems"
-import { HttpClientError, HttpClientRequest, HttpClientResponse } from "effect/http"
+import type { ContextName } from "@tropism/domain/context-event"
+import { ProjectId } from "@tropism/domain/ids"
+import { Effect } from "effect"
+import { HttpClient, HttpClientError, HttpClientRequest, HttpClientResponse } from "effect/http"
+import { makeClient } from "./client.ts"
 import { FeedLost, FeedRefused } from "./feed.ts"
 import { failureSentence, isUnreachable, statusOf } from "./failure-sentence.ts"
 
@@ -17,6 +21,11 @@ const teapot = new HttpClientError.HttpClientError({
     response: HttpClientResponse.fromWeb(request, new Response("", { status: 418 }))
   })
 })
+
+/** A server that answers everything with what nobody asked for. */
+const nonsensical = HttpClient.make((asked) =>
+  Effect.succeed(HttpClientResponse.fromWeb(asked, Response.json({ nonsense: true })))
+)
 
 describe("failureSentence", () => {
   it("tells a missing server from one that says no", () => {
@@ -51,6 +60,22 @@ describe("failureSentence", () => {
     expect(failureSentence(refused)).toBe("No such run.")
     expect(statusOf(refused)).toBe(404)
   })
+
+  it.effect("tells a request that does not fit the contract from an answer that does not", () =>
+    Effect.gen(function* () {
+      const client = yield* makeClient({ url: "http://tropism.test" })
+      const params = {
+        projectId: ProjectId.make("0197a1d2-0000-7000-8000-000000000001"),
+        name: "talk" as ContextName
+      }
+      const unsent = yield* Effect.flip(
+        client.contexts.addEvent({ params, payload: { type: "UserMessageEvent", content: "" } })
+      )
+      expect(failureSentence(unsent)).toMatch(/^This cannot be sent: content: /)
+      const unread = yield* Effect.flip(client.contexts.get({ params }))
+      expect(failureSentence(unread)).toMatch(/^The server's answer is not what this version understands: /)
+    }).pipe(Effect.provideService(HttpClient.HttpClient, nonsensical))
+  )
 
   it("names the status when nothing else is known", () => {
     expect(failureSentence(teapot)).toBe("The server answered with status 418.")

@@ -5,8 +5,10 @@
  * to do about it depends on the program, so the caller adds that.
  */
 import { InputFault } from "@tropism/api/problems"
+import { schemaFaults } from "@tropism/domain/schema-faults"
 import { Option, Predicate, Schema } from "effect"
 import { HttpClientError } from "effect/http"
+import { AnswerUnreadable } from "./client.ts"
 import { FeedLost, FeedRefused, FeedUnreadable } from "./feed.ts"
 
 /** Problem details as any server of this kind sends them (RFC 9457). */
@@ -40,8 +42,13 @@ export const failureSentence = (error: unknown): string => {
   if (Option.isSome(problem)) return problemSentence(problem.value)
   const status = statusOf(error)
   if (status !== undefined && status >= 400) return `The server answered with status ${status}.`
-  if (Schema.isSchemaError(error))
-    return `The server's answer is not what this version understands: ${firstLine(error.message)}`
+  if (error instanceof AnswerUnreadable)
+    return `The server's answer is not what this version understands: ${firstLine(error.reason)}`
+  if (Schema.isSchemaError(error)) {
+    // Whoever typed it wrote no JSON pointer.
+    const faults = schemaFaults(error.issue).map((fault) => ({ ...fault, pointer: fault.pointer.slice(1) }))
+    return `This cannot be sent: ${faultsText(faults)}.`
+  }
   return Predicate.hasProperty(error, "message")
     ? firstLine(String(error.message))
     : "The request failed for an unknown reason."
@@ -50,12 +57,11 @@ export const failureSentence = (error: unknown): string => {
 const problemSentence = (problem: typeof Problem.Type): string => {
   const faults = problem.errors ?? []
   if (faults.length === 0) return ended(problem.detail ?? problem.title)
-  return ended(
-    faults
-      .map((fault) => (fault.pointer === "" ? fault.message : `${fault.pointer}: ${fault.message}`))
-      .join("; ")
-  )
+  return ended(faultsText(faults))
 }
+
+const faultsText = (faults: ReadonlyArray<{ readonly pointer: string; readonly message: string }>): string =>
+  faults.map(({ message, pointer }) => (pointer === "" ? message : `${pointer}: ${message}`)).join("; ")
 
 const ended = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 

@@ -3,10 +3,13 @@
  *
  * The log is followed from where it ends now, across cut connections, with
  * nothing twice; others may speak in the same context meanwhile, and are heard.
+ * A turn that is open already is read, too: it may wait for an answer.
  */
 import type { EventInput } from "@tropism/api/contexts-api"
 import type { Agent } from "@tropism/domain/agent"
-import type { ContextName } from "@tropism/domain/context-event"
+import { type ContextEventId, type ContextName, eventNumber } from "@tropism/domain/context-event"
+import { isQuestion } from "@tropism/domain/task"
+import { statusOf } from "@tropism/client/failure-sentence"
 import { Deferred, Effect, Option, Queue, Stream } from "effect"
 import type { Access } from "../access.ts"
 import { type FedEvent, followContext } from "../context-feed.ts"
@@ -15,7 +18,11 @@ import { limits } from "../limits.ts"
 import { advance, isAtRest, type Progress, type Question, type TurnEnd } from "./progress.ts"
 
 /** Where the agent stands once nothing more comes by itself. */
-export type Rest = TurnEnd | { readonly type: "question"; readonly question: Question }
+export type Rest =
+  | TurnEnd
+  | { readonly type: "question"; readonly question: Question }
+  /** A run failed before its first word, so the log says nothing of it. */
+  | { readonly type: "broken"; readonly error: string }
 
 /** Opens a conversation; each event that comes is told, in order. */
 export const openConversation = Effect.fnUntraced(function* (
@@ -38,12 +45,17 @@ export const openConversation = Effect.fnUntraced(function* (
   }
   /** What was sent and has not come back yet. */
   let unheard = 0
+  const lastNumber = state.nextEventNumber - 1
+  const openedAt = state.agentTurnStartedAtEventId as ContextEventId | null
+  const isCaughtUp = yield* Deferred.make<void>()
   const lost = yield* Deferred.make<never, Failure>()
   const news = yield* Queue.sliding<void>(1)
-  yield* followContext(access, name, state.nextEventNumber - 1).pipe(
+  yield* followContext(access, name, openedAt === null ? lastNumber : eventNumber(openedAt) - 1).pipe(
     Stream.runForEach((fed) =>
       Effect.gen(function* () {
         progress = advance(progress, fed.event)
+        if (fed.number === lastNumber) yield* Deferred.succeed(isCaughtUp, undefined)
+        if (fed.number !== undefined && fed.number <= lastNumber) return
         if (fed.event.type === "UserMessageEvent" || fed.event.triggersAgentTurn)
           unheard = Math.max(0, unheard - 1)
         yield* tell(fed)
@@ -53,6 +65,13 @@ export const openConversation = Effect.fnUntraced(function* (
     Effect.catch((error) => Deferred.fail(lost, error)),
     Effect.forkScoped
   )
+  if (openedAt !== null) yield* Effect.raceFirst(Deferred.await(isCaughtUp), Deferred.await(lost))
+
+  const forget = (question: Question) =>
+    Effect.sync(() => {
+      const questions = progress.questions.filter(({ callId }) => callId !== question.callId)
+      progress = { ...progress, questions }
+    })
 
   const runsHere = Effect.map(
     sentence(
@@ -61,7 +80,7 @@ export const openConversation = Effect.fnUntraced(function* (
     ({ items }) => items.filter((run) => run.contextName === name)
   )
 
-  /** Says something; what wants an answer is waited for with `rest`. */
+  /** Adds an event; answers whether it wants an answer. */
   const say = Effect.fnUntraced(function* (payload: EventInput) {
     const wants = payload.triggersAgentTurn ?? payload.type === "UserMessageEvent"
     if (wants) {
@@ -74,34 +93,51 @@ export const openConversation = Effect.fnUntraced(function* (
     return wants
   })
 
-  const answer = (question: Question, text: string) =>
-    Effect.gen(function* () {
-      const run = (yield* runsHere).find(({ completedAt }) => completedAt === null)
-      if (!run) return yield* failure("Nobody waits for this answer any more.")
-      progress = {
-        ...progress,
-        questions: progress.questions.filter(({ callId }) => callId !== question.callId)
-      }
-      const { items } = yield* sentence(
-        client.tasks.list({ params: access.params, query: { status: "pending", type: "question" } })
-      )
-      const task = items.find(({ title, runId }) => runId === run.id && question.text.startsWith(title))
-      const payload = { answer: text, taskId: task?.id ?? null }
-      yield* sentence(client.runs.answer({ params: { ...access.params, runId: run.id }, payload }))
-    })
+  const answer = Effect.fnUntraced(function* (question: Question, text: string) {
+    const run = (yield* runsHere).find(({ completedAt }) => completedAt === null)
+    if (!run) {
+      yield* forget(question)
+      return yield* failure("Nobody waits for this answer any more.")
+    }
+    const { items } = yield* sentence(
+      client.tasks.list({ params: access.params, query: { status: "pending", type: "question" } })
+    )
+    const task = items.find(
+      (each) => isQuestion(each) && each.runId === run.id && each.payload.question === question.text
+    )
+    const payload = { answer: text, taskId: task?.id ?? null }
+    yield* client.runs.answer({ params: { ...access.params, runId: run.id }, payload }).pipe(
+      // Somebody else has answered; one that is refused for what it says leaves the question open.
+      Effect.tapError((error) => (statusOf(error) === 409 ? forget(question) : Effect.void)),
+      sentence
+    )
+    yield* forget(question)
+    return true
+  })
+
+  /** The question that waits for an answer, if one does. */
+  const question = () => progress.questions[0]
 
   /** Where the agent stands now; undefined while it is at work. */
   const restNow = (): Rest | undefined => {
-    const [question] = progress.questions
-    if (question) return { type: "question", question }
+    const asked = question()
+    if (asked) return { type: "question", question: asked }
     return unheard === 0 && isAtRest(progress) ? progress.lastEnd : undefined
   }
+
+  /** Ends the turn that is open. A run that waits for an answer hears nothing, so it is cancelled. */
+  const interrupt = Effect.gen(function* () {
+    if (!question()) return yield* sentence(client.contexts.interrupt({ params }))
+    const run = (yield* runsHere).find(({ completedAt }) => completedAt === null)
+    if (run) yield* sentence(client.runs.cancel({ params: { ...access.params, runId: run.id } }))
+    progress = { ...progress, questions: [] }
+  })
 
   /** A run that broke before its first word leaves nothing in the log. */
   const brokenRun = Effect.fnUntraced(function* (known: ReadonlySet<string>) {
     const [newest] = yield* runsHere
     return newest && !known.has(newest.id) && newest.status === "failed" && newest.stepCount === 0
-      ? Option.some<Rest>({ type: "failed", error: newest.errorMessage ?? "no reason was recorded" })
+      ? Option.some<Rest>({ type: "broken", error: newest.errorMessage ?? "no reason was recorded" })
       : Option.none<Rest>()
   })
 
@@ -115,20 +151,28 @@ export const openConversation = Effect.fnUntraced(function* (
         limits.chatSilenceMs
       )
       if (Option.isSome(heard) || progress.isTurnOpen) continue
-      const broken = yield* brokenRun(known)
-      if (Option.isSome(broken)) return broken.value
+      // Whether the server can still be reached is for the log to say.
+      const broken = yield* Effect.orElseSucceed(brokenRun(known), () => Option.none<Rest>())
+      if (Option.isNone(broken)) continue
+      progress = { ...progress, isDue: false }
+      unheard = 0
+      return broken.value
     }
   })
 
   return {
     name,
     say,
-    answer,
+    /** Says a message, or what answers a question; what wants an answer is waited for with `rest`. */
+    speak: (text: string, asked: Question | undefined): Effect.Effect<boolean, Failure> =>
+      asked ? answer(asked, text) : say({ type: "UserMessageEvent", content: text }),
+    question,
     rest,
     /** The runs that there are now. */
     knownRuns: Effect.map(runsHere, (runs): ReadonlySet<string> => new Set(runs.map(({ id }) => id))),
-    isAtWork: () => progress.isTurnOpen || progress.isDue || unheard > 0,
-    interrupt: sentence(client.contexts.interrupt({ params })),
+    /** Whether something comes by itself: an agent that has asked waits. */
+    isAtWork: () => !question() && (progress.isTurnOpen || progress.isDue || unheard > 0),
+    interrupt,
     state: sentence(client.contexts.state({ params })),
     fork: (as: ContextName) =>
       sentence(client.contexts.fork({ params, payload: { name: as, at: null, agentId: null } }))

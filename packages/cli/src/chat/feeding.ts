@@ -1,8 +1,9 @@
 /**
  * A conversation that nobody types: one message, lines, or events of a script, answered in order.
  *
- * Each that wants an answer is waited for before the next is said. Ctrl-C ends
- * the turn that is open and then the command; what follows is not said.
+ * Each that wants an answer is waited for before the next is said. A message
+ * answers the question that waits, as a line at a terminal does; an event is
+ * added as it stands. Ctrl-C ends the turn that is open and then the command.
  */
 import { EventInput } from "@tropism/api/contexts-api"
 import { Effect, Fiber, Option, Queue, Schema, Stream } from "effect"
@@ -15,16 +16,19 @@ import type { Conversation, Rest } from "./conversation.ts"
 /** The exit code of a command whose agent rests and waits for a person. */
 const restsExitCode = 3
 
-/** Says all there is to say; fails where the agent could not answer. */
+/** Says all there is to say, messages and events; fails where the agent could not answer. */
 export const feed = <E, R>(
   conversation: Conversation,
   listening: Listening,
-  inputs: Stream.Stream<EventInput, E, R>
+  inputs: Stream.Stream<string | EventInput, E, R>
 ) =>
   Stream.runForEach(inputs, (input) =>
     Effect.gen(function* () {
       const known = yield* conversation.knownRuns
-      if (yield* conversation.say(input)) yield* judged(yield* awaited(conversation, listening, known))
+      const wants = yield* typeof input === "string"
+        ? conversation.speak(input, conversation.question())
+        : conversation.say(input)
+      if (wants) yield* judged(yield* awaited(conversation, listening, known))
     })
   )
 
@@ -48,6 +52,7 @@ const judged = (rest: Rest): Effect.Effect<void, Failure> => {
   switch (rest.type) {
     case "completed":
       return Effect.void
+    case "broken":
     case "failed":
       return Effect.fail(failure(`The turn failed: ${printable(rest.error)}`))
     case "interrupted":
@@ -56,13 +61,13 @@ const judged = (rest: Rest): Effect.Effect<void, Failure> => {
       return Effect.fail(
         failure(`The agent rests (${rest.reason}); what is said next lets it go on.`, restsExitCode)
       )
-    case "question":
+    case "question": {
+      const { options, text } = rest.question
+      const choices = options.length === 0 ? "" : ` (${options.map(printable).join(", ")})`
       return Effect.fail(
-        failure(
-          `The agent asks: ${printable(rest.question.text)} "tropism tasks" shows the question.`,
-          restsExitCode
-        )
+        failure(`The agent asks: ${printable(text)}${choices} The next message answers.`, restsExitCode)
       )
+    }
   }
 }
 

@@ -2,13 +2,13 @@
  * A person at a terminal who speaks with an agent: lines in, words out, until the person leaves.
  *
  * Ctrl-C interrupts the turn that is open; a second one, or one while the agent
- * is at rest, leaves. A line that is typed while the agent speaks breaks in, as
- * any message does.
+ * is at rest, leaves; an agent that has asked is at rest, and its question waits
+ * on. A line that is typed while the agent speaks breaks in, as any message does.
  */
 import { ContextName } from "@tropism/domain/context-event"
-import { Effect, Fiber, Option, Queue, Schema } from "effect"
+import { Effect, Option, Queue, Schema } from "effect"
 import { failure, type Failure } from "../failure.ts"
-import type { Keyboard, Listening } from "../terminal/keyboard.ts"
+import type { Keyboard, Typed } from "../terminal/keyboard.ts"
 import type { Screen } from "../terminal/screen.ts"
 import { printable } from "../terminal/text.ts"
 import { SetLlmConfigInput } from "@tropism/api/contexts-api"
@@ -31,90 +31,62 @@ export const talk = Effect.fnUntraced(function* (
   screen: Screen["Service"],
   keyboard: Keyboard["Service"]
 ) {
-  const listening = yield* keyboard.listen("lines")
-  let question: Question | undefined
+  const { prompt, typed: inputs } = yield* keyboard.listen("lines")
+  /** The runs before what was said last. */
+  let known: ReadonlySet<string> = new Set()
+  /** The question that stands on the screen: what is typed answers no other. */
+  let shown: Question | undefined
   let isInterrupting = false
   while (true) {
-    if (!conversation.isAtWork() || question) yield* listening.prompt
-    const input = yield* Queue.take(listening.typed)
-    if (input.type === "end") return
-    if (input.type === "interrupt") {
+    const question = conversation.question()
+    if (question && question !== shown) yield* screen.print(...questionLines(screen, question))
+    shown = question
+    const isAtWork = conversation.isAtWork()
+    if (!isAtWork) yield* prompt
+    const next: Typed | Rest = yield* isAtWork
+      ? Effect.raceFirst(conversation.rest(known), Queue.take(inputs))
+      : Queue.take(inputs)
+    if (next.type === "end") return
+    if (next.type === "interrupt") {
       if (isInterrupting || !conversation.isAtWork()) return yield* Effect.interrupt
       isInterrupting = true
-      yield* tolerant(screen, conversation.interrupt)
+      // It may have ended by itself a moment ago.
+      yield* Effect.ignore(conversation.interrupt)
       continue
     }
-    const text = input.text.trim()
-    if (text === "") continue
-    if (text === "/exit") return
-    if (text.startsWith("/")) {
-      yield* tolerant(screen, obey(conversation, screen, text))
-      continue
-    }
-    const asked = question
-    question = undefined
     isInterrupting = false
-    const rest = yield* tolerant(
-      screen,
-      speak(conversation, listening, () =>
-        asked
-          ? conversation.answer(asked, text)
-          : conversation.say({ type: "UserMessageEvent", content: text })
-      )
-    )
-    if (Option.isSome(rest)) question = yield* told(screen, rest.value)
+    if (next.type !== "line") {
+      yield* told(screen, next)
+      continue
+    }
+    const text = next.text.trim()
+    if (text === "/exit") return
+    if (text.startsWith("/")) yield* tolerant(screen, obey(conversation, screen, text))
+    else if (text !== "") {
+      if (!isAtWork) known = yield* Effect.orElseSucceed(conversation.knownRuns, () => known)
+      const said = yield* tolerant(screen, conversation.speak(text, shown))
+      // What was refused is asked again.
+      if (Option.isNone(said)) shown = undefined
+    }
   }
 })
 
-/** Says something and waits, while lines break in and Ctrl-C interrupts. */
-const speak = Effect.fnUntraced(function* (
-  conversation: Conversation,
-  { typed: inputs }: Listening,
-  says: () => Effect.Effect<unknown, Failure>
-) {
-  const known = yield* conversation.knownRuns
-  yield* says()
-  let isInterrupting = false
-  return yield* Effect.scoped(
-    Effect.gen(function* () {
-      const resting = yield* Effect.forkScoped(conversation.rest(known))
-      while (true) {
-        const next = yield* Effect.raceFirst(
-          Fiber.join(resting),
-          Effect.map(Queue.take(inputs), (input) => input)
-        )
-        if (next.type === "end" || (next.type === "interrupt" && isInterrupting))
-          return yield* Effect.interrupt
-        else if (next.type === "interrupt") {
-          isInterrupting = true
-          // It may have ended by itself a moment ago.
-          yield* Effect.ignore(conversation.interrupt)
-        } else if (next.type === "line") {
-          const content = next.text.trim()
-          if (content !== "") yield* conversation.say({ type: "UserMessageEvent", content })
-        } else return next
-      }
-    })
-  )
-})
-
-/** Says what is left to say of a rest; a question waits for the next line. */
-const told = (screen: Screen["Service"], rest: Rest): Effect.Effect<Question | undefined> => {
-  if (rest.type === "paused")
-    return Effect.as(
-      screen.print(`The agent rests (${rest.reason}). What you say next lets it go on.`),
-      undefined
-    )
-  if (rest.type !== "question") return Effect.succeed(undefined)
-  const { options, text } = rest.question
-  return Effect.as(
-    screen.print(
-      screen.paint.bold(`? ${printable(text)}`),
-      ...options.map((option) => `  - ${printable(option)}`)
-    ),
-    rest.question
-  )
+/** Says what is left to say of a rest: the log has told how a turn ended. */
+const told = (screen: Screen["Service"], rest: Rest): Effect.Effect<void> => {
+  switch (rest.type) {
+    case "paused":
+      return screen.print(`The agent rests (${rest.reason}). What you say next lets it go on.`)
+    case "broken":
+      return screen.print(screen.paint.bad(`The turn failed: ${printable(rest.error)}`))
+    default:
+      return Effect.void
+  }
 }
+
+const questionLines = ({ paint }: Screen["Service"], { options, text }: Question): ReadonlyArray<string> => [
+  paint.bold(`? ${printable(text)}`),
+  ...options.map((option) => `  - ${printable(option)}`)
+]
 
 /** A failure is told in its sentence, and the conversation goes on. */
 const tolerant = <A>(screen: Screen["Service"], effect: Effect.Effect<A, Failure>) =>

@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { FedEvent } from "../context-feed.ts"
 import { contextEventText } from "../event-text.ts"
 import type { Screen } from "../terminal/screen.ts"
-import { cutEnd, printable } from "../terminal/text.ts"
+import { cutEnd, printableLines } from "../terminal/text.ts"
 
 type Tell = (fed: FedEvent) => Effect.Effect<void>
 
@@ -69,6 +69,3 @@ const lineOf = (event: ContextFeedEvent): string | undefined => {
       return undefined
   }
 }
-
-/** Text of several lines, with nothing in it that writes to the terminal. */
-const printableLines = (text: string): string => text.split("\n").map(printable).join("\n")

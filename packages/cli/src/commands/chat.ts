@@ -58,6 +58,7 @@ export const chatCommand = Command.make(
           const keyboard = yield* Keyboard
           const isJson = yield* JsonFlag
           const isTyped = keyboard.isTerminal && Option.isNone(message) && Option.isNone(script)
+          const inputs = isTyped ? Stream.empty : yield* inputsOf({ lines, message, script })
           const found = yield* findContext(access, context, agent)
           const tell = isJson ? tellJson(screen, deltas) : isTyped ? tellLive(screen) : tellAnswers(screen)
           const conversation = yield* openConversation(access, found.name, found.agent, tell)
@@ -66,15 +67,7 @@ export const chatCommand = Command.make(
             return yield* talk(conversation, screen, keyboard)
           }
           const listening = yield* keyboard.listen("interrupts")
-          const says = (content: string) => ({ type: "UserMessageEvent", content }) as const
-          if (Option.isSome(message))
-            return yield* feed(conversation, listening, Stream.make(says(message.value)))
-          const text = yield* readText(Option.getOrElse(script, () => "-"))
-          if (Option.isSome(script)) return yield* feed(conversation, listening, scriptEvents(linesOf(text)))
-          const messages = lines
-            ? Stream.filter(linesOf(text), (line) => line.trim() !== "")
-            : Stream.make((yield* Stream.mkString(text)).trimEnd())
-          yield* feed(conversation, listening, Stream.map(messages, says))
+          yield* feed(conversation, listening, inputs)
         })
       )
     )
@@ -93,6 +86,39 @@ export const chatCommand = Command.make(
     }
   ])
 )
+
+interface Said {
+  readonly lines: boolean
+  readonly message: Option.Option<string>
+  readonly script: Option.Option<string>
+}
+
+/** What is to be said where nobody types it: messages, or the events of a script. */
+const inputsOf = Effect.fnUntraced(function* ({ lines, message, script }: Said) {
+  if (Option.isSome(message)) {
+    if (Option.isSome(script))
+      return yield* failure(
+        "Say either --message or --script: the one is a message, the other a file of events.",
+        usageExitCode
+      )
+    return yield* oneMessage(message.value)
+  }
+  const text = yield* readText(Option.getOrElse(script, () => "-"))
+  if (Option.isSome(script)) return scriptEvents(linesOf(text))
+  if (!lines) return yield* oneMessage((yield* Stream.mkString(text)).trimEnd())
+  return linesOf(text).pipe(
+    Stream.filter((line) => line.trim() !== ""),
+    Stream.orElseIfEmpty(() => Stream.fail(nothingToSay))
+  )
+})
+
+const oneMessage = (text: string) =>
+  text.trim() === "" ? Effect.fail(nothingToSay) : Effect.succeed(Stream.make(text))
+
+/** The exit code of an invocation that cannot be meant. */
+const usageExitCode = 2
+
+const nothingToSay = failure("There is nothing to say.", usageExitCode)
 
 /** The text of a file or of the input, as it comes. */
 const readText = (path: string) =>

@@ -10,12 +10,14 @@ import { CliOutput } from "effect/cli"
 export const displayWidth = CliOutput.displayWidth
 
 /** Replaces line breaks by spaces and every other control character by a visible one. */
-export const printable = (text: string): string =>
-  text
-    .replace(/\s+/g, " ")
-    // eslint-disable-next-line no-control-regex -- finding control characters is what this does
-    .replace(/[\u0000-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g, "\uFFFD")
-    .trim()
+export const printable = (text: string): string => text.replace(/\s+/g, " ").replace(control, "\uFFFD").trim()
+
+/** The same for a text of lines, or a piece of one: its blanks, tabs and line breaks stay as they are. */
+export const printableLines = (text: string): string =>
+  text.replaceAll("\r", "").replace(control, (each) => (each === "\n" || each === "\t" ? each : "\uFFFD"))
+
+// eslint-disable-next-line no-control-regex -- finding control characters is what this does
+const control = /[\u0000-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g
 
 /** Cuts a text to a width in columns and says by an ellipsis that it did; what is cut loses its colours. */
 export const cutEnd = (text: string, columns: number): string => {
