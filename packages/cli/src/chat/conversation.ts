@@ -125,11 +125,9 @@ export const openConversation = Effect.fnUntraced(function* (
     return unheard === 0 && isAtRest(progress) ? progress.lastEnd : undefined
   }
 
-  /** Ends the turn that is open. A run that waits for an answer hears nothing, so it is cancelled. */
+  /** Ends the turn that is open; what the agent has asked is withdrawn with it. */
   const interrupt = Effect.gen(function* () {
-    if (!question()) return yield* sentence(client.contexts.interrupt({ params }))
-    const run = (yield* runsHere).find(({ completedAt }) => completedAt === null)
-    if (run) yield* sentence(client.runs.cancel({ params: { ...access.params, runId: run.id } }))
+    yield* sentence(client.contexts.interrupt({ params }))
     progress = { ...progress, questions: [] }
   })
 
