@@ -7,9 +7,12 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AgentsApi } from "./agents-api.ts"
 import { AttachmentsApi } from "./attachments-api.ts"
+import { AutonomyApi } from "./autonomy-api.ts"
 import { RequestProblems } from "./authorization.ts"
+import { BacktestsApi } from "./backtests-api.ts"
 import { ChainsApi } from "./chains-api.ts"
 import { ComparisonsApi } from "./comparisons-api.ts"
+import { DenialsApi } from "./denials-api.ts"
 import { ExplanationsApi } from "./explanations-api.ts"
 import { DefinitionsApi } from "./definitions-api.ts"
 import { FeedApi, ObjectsApi, RelationshipsApi } from "./graph-api.ts"
@@ -25,6 +28,7 @@ import { ProjectsApi, SystemApi } from "./system-api.ts"
 import { TasksApi } from "./tasks-api.ts"
 import { DeliveriesApi, WebhooksApi } from "./webhooks-api.ts"
 import { TransferApi } from "./transfer-api.ts"
+import { UndosApi } from "./undos-api.ts"
 import { VerificationApi } from "./verification-api.ts"
 
 export class Api extends HttpApi.make("tropism")
@@ -39,6 +43,7 @@ export class Api extends HttpApi.make("tropism")
   .add(TransferApi)
   .add(ExplanationsApi)
   .add(AgentsApi)
+  .add(AutonomyApi)
   .add(ProcessingApi)
   .add(DefinitionsApi)
   .add(McpServersApi)
@@ -47,8 +52,11 @@ export class Api extends HttpApi.make("tropism")
   .add(RunRecordsApi)
   .add(ContextsApi)
   .add(ComparisonsApi)
+  .add(BacktestsApi)
   .add(AttachmentsApi)
   .add(TasksApi)
+  .add(DenialsApi)
+  .add(UndosApi)
   .add(WebhooksApi)
   .add(DeliveriesApi)
   .add(VerificationApi)

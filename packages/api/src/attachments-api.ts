@@ -22,7 +22,11 @@ export class AttachmentsApi extends HttpApiGroup.make("attachments")
     /** The bytes are the body; `content-type`, or `type` beside bytes that are not named, is what they are, and they must begin like it. An event names the digest that is answered. */
     HttpApiEndpoint.post("attach", "/attachments", {
       params: { projectId: ProjectId },
-      query: { type: Schema.optional(Schema.String), fileName: Schema.optional(FileName) },
+      query: {
+        type: Schema.optional(Schema.String),
+        fileName: Schema.optional(FileName),
+        untrusted: Schema.optional(Schema.Literals(["true", "false"]))
+      },
       payload: HttpApiSchema.StreamUint8Array({
         contentType: ["application/octet-stream", ...MimeType.literals],
         maxBytes: attachmentMaxBytes

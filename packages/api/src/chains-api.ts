@@ -31,7 +31,8 @@ export const ChainTask = Schema.Struct({
   type: TaskType,
   status: TaskStatus,
   title: Schema.String,
-  runId: RunId,
+  /** The run that made it; null of an undo. */
+  runId: Schema.NullOr(RunId),
   depth: Schema.Int,
   createdAt: Timestamp,
   resolvedAt: Schema.NullOr(Timestamp)

@@ -2,6 +2,7 @@
  * Contexts: one log each, in which people speak with an agent and set how it works.
  */
 import { Digest, FileName } from "@tropism/domain/attachment"
+import { Taint } from "@tropism/domain/taint"
 import { configFields, workflowInputFields } from "@tropism/domain/config-event"
 import {
   ContextName,
@@ -32,6 +33,8 @@ export const Context = Schema.Struct({
   forkedFrom: Schema.NullOr(Schema.Struct({ name: ContextName, at: Schema.Int })),
   /** Whether the agent is at work in it. */
   isTurnOpen: Schema.Boolean,
+  /** What of untrusted sources it was shown, the first few: where there is any, its agent may only suggest. */
+  taintedBy: Schema.Array(Taint),
   createdAt: Timestamp
 }).annotate({
   identifier: "Context"
@@ -140,6 +143,8 @@ export const FileInput = Schema.Struct({
   attachment: Schema.optional(Schema.NullOr(Digest)),
   url: Schema.optional(Schema.NullOr(Schema.String.check(Schema.isBetweenLength(1, 2_000)))),
   fileName: Schema.optional(Schema.NullOr(FileName)),
+  /** Nobody vouches for what the file says; also where it was sent as such. */
+  untrusted: Schema.optional(Schema.NullOr(Schema.Boolean)),
   triggersAgentTurn
 }).annotate({ identifier: "FileInput" })
 export type FileInput = typeof FileInput.Type

@@ -19,6 +19,7 @@ import { ObjectId, ProjectId, RelationshipId } from "@tropism/domain/ids"
 import { Properties } from "@tropism/domain/json"
 import { filterBounds, PropertyFilters } from "@tropism/domain/property-filter"
 import { Provenance } from "@tropism/domain/provenance"
+import { UntrustedWords } from "@tropism/domain/untrusted"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
@@ -33,11 +34,12 @@ const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(s
 export const ObjectInput = Schema.Struct({
   type: CreateObject.fields.objectType,
   key: opt(ObjectKey),
-  properties: opt(Properties)
+  properties: opt(Properties),
+  untrusted: opt(UntrustedWords)
 }).annotate({ identifier: "ObjectInput" })
 export type ObjectInput = typeof ObjectInput.Type
 
-const patchFields = { properties: Properties, ...expectedVersion }
+const patchFields = { properties: Properties, untrusted: opt(UntrustedWords), ...expectedVersion }
 
 /** `properties` is a JSON merge patch: null removes a property. */
 export const ObjectPatch = Schema.Struct(patchFields).annotate({ identifier: "ObjectPatch" })
@@ -47,7 +49,8 @@ export const RelationshipInput = Schema.Struct({
   type: ObjectType,
   fromId: ObjectId,
   toId: ObjectId,
-  properties: opt(Properties)
+  properties: opt(Properties),
+  untrusted: opt(UntrustedWords)
 }).annotate({ identifier: "RelationshipInput" })
 export type RelationshipInput = typeof RelationshipInput.Type
 

@@ -4,6 +4,7 @@
  * `type` is a stable address below the server itself. A missing thing and
  * another project's thing give the same problem, so nothing can be probed.
  */
+import { AddedRelationship, PropertyConflict } from "@tropism/domain/staleness"
 import { Schema } from "effect"
 import { HttpApiError } from "effect/http-api"
 
@@ -61,14 +62,28 @@ export class Conflict extends HttpApiError.Problem<Conflict>()(
       "digestMismatch",
       "outdated",
       "notPermitted",
+      "untrusted",
       "agentDisabled",
+      "tooManySuggestions",
+      "rejectedBefore",
+      "expired",
       "stopped",
       "state",
       "idTaken",
       "finished",
       "otherFile",
       "otherSettings"
-    ])
+    ]),
+    /** `outdated`: each place that moved under the change, as it was seen, is, and would be. */
+    conflicts: Schema.optionalKey(Schema.Array(PropertyConflict)),
+    /** `outdated`: the version of the target now; null when there is none. */
+    current: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+    /** `outdated`: whether the target, or an end of a new relationship, is no longer there. */
+    gone: Schema.optionalKey(Schema.Boolean),
+    /** `outdated`: relationships that would fall with an object and that somebody else made since. */
+    relationships: Schema.optionalKey(Schema.Array(AddedRelationship)),
+    /** `keyTaken`, `relationshipExists`: what is there already. */
+    existingId: Schema.optionalKey(Schema.String)
   }
 ) {}
 

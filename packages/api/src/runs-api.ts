@@ -3,7 +3,17 @@
  */
 import { MaxSteps, TimeoutMs } from "@tropism/domain/agent"
 import { SpendingLimit } from "@tropism/domain/budget"
-import { AgentId, ProjectId, RunId, TaskId, Timestamp, ToolCallId, UserId } from "@tropism/domain/ids"
+import {
+  AgentId,
+  BacktestId,
+  ProjectId,
+  PromotionId,
+  RunId,
+  TaskId,
+  Timestamp,
+  ToolCallId,
+  UserId
+} from "@tropism/domain/ids"
 import { LoggedEvent } from "@tropism/domain/context-event"
 import { Replay } from "@tropism/domain/replay"
 import { Run, RunStatus, Trigger } from "@tropism/domain/run"
@@ -28,6 +38,8 @@ export const ToolCallRecord = Schema.Struct({
   status: Schema.Literals(["started", "completed", "failed", "refused", "unknown", "abandoned"]),
   /** What the gate decided for a change; null for a tool that changes nothing. */
   decision: Schema.NullOr(Schema.Literals(["execute", "suggest", "refuse"])),
+  /** The promotion that let a hybrid agent do it without being sure, or without saying so; null where none was needed. */
+  promotionId: Schema.NullOr(PromotionId),
   result: Schema.Json,
   createdAt: Timestamp,
   /** When its outcome was there; null before that, and of a call of an earlier version. */
@@ -66,6 +78,7 @@ export const RunQuery = {
   status: told(anyOf(RunStatus), "In one of these states, parted by commas"),
   agentId: Schema.optional(AgentId),
   parentRunId: told(RunId, "Spawned by this run"),
+  backtestId: told(BacktestId, "Of this backtest; without it, only runs that work for real"),
   trigger: told(anyOf(Trigger.fields.type), "Woken in one of these ways, parted by commas"),
   from: told(Instant, "Made at this instant or later"),
   to: told(Instant, "Made before this instant")

@@ -1,27 +1,103 @@
 /**
- * Tasks: what waits for a person, and the person's decision.
+ * Tasks: what waits for a person and the person's decision, and todos.
+ *
+ * A todo is seen and done by its owner alone.
  */
-import { ProjectId, TaskId } from "@tropism/domain/ids"
+import { AgentId, ProjectId, TaskId, UserId } from "@tropism/domain/ids"
 import { Properties } from "@tropism/domain/json"
-import { Task, TaskStatus, TaskType } from "@tropism/domain/task"
+import { Task, TaskRevision, TaskStatus, TaskType, TodoTask } from "@tropism/domain/task"
+import { TodoDescription, TodoTitle } from "@tropism/domain/todo"
+import { undoBounds } from "@tropism/domain/undo"
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
-import { Page, PageQuery } from "./page.ts"
-import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
+import { Instant } from "./instant.ts"
+import { Page, PageQuery, told } from "./page.ts"
+import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
+
+export const decisionBounds = { maxTasks: 200 } as const
 
 /** `digest` binds the approval to the payload the person saw: another payload is 409. */
 export const Approval = Schema.Struct({
   digest: Schema.optional(Schema.NullOr(Schema.String.check(Schema.isMaxLength(200)))),
   /** Properties to write instead of the suggested ones: edit, then approve. */
-  suggestedChanges: Schema.optional(Schema.NullOr(Schema.Struct({ data: Properties })))
+  suggestedChanges: Schema.optional(
+    Schema.NullOr(
+      Schema.Struct({
+        data: Properties,
+        /** The version that the person has seen: what moved up to it is no conflict. Absent, it is the one that the agent saw. */
+        baseVersion: Schema.optional(
+          Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2_147_483_647 })))
+        )
+      })
+    )
+  ),
+  /** Of an undo: the ids of items that stay as they are. */
+  leaveOut: Schema.optional(
+    Schema.NullOr(
+      Schema.Array(Schema.String.check(Schema.isMaxLength(100))).check(
+        Schema.isMaxLength(undoBounds.maxEntities)
+      )
+    )
+  )
 }).annotate({ identifier: "Approval" })
 export type Approval = typeof Approval.Type
 
+const Digest = Schema.optional(Schema.NullOr(Schema.String.check(Schema.isMaxLength(200))))
+const Reason = Schema.optional(Schema.NullOr(Schema.String.check(Schema.isMaxLength(2_000))))
+
+/** The agent hears the reason; `digest` binds the rejection as it does an approval. */
 export const Rejection = Schema.Struct({
-  reason: Schema.optional(Schema.NullOr(Schema.String.check(Schema.isMaxLength(2_000))))
+  reason: Reason,
+  digest: Digest
 }).annotate({ identifier: "Rejection" })
 export type Rejection = typeof Rejection.Type
+
+/** One decision about many tasks, each in a transaction of its own, in this order. */
+export const Decisions = Schema.Struct({
+  decision: Schema.Literals(["approve", "reject"]),
+  /** Of a rejection. */
+  reason: Reason,
+  tasks: Schema.Array(Schema.Struct({ taskId: TaskId, digest: Digest })).check(
+    Schema.isBetweenLength(1, decisionBounds.maxTasks)
+  )
+}).annotate({ identifier: "Decisions" })
+export type Decisions = typeof Decisions.Type
+
+/** What came of a decision: the task as it is now, or the problem that the task's own door would answer. */
+export const Decided = Schema.Struct({
+  taskId: TaskId,
+  task: Schema.optionalKey(Task),
+  problem: Schema.optionalKey(Schema.Union([Conflict, InvalidInput, NotFound, Forbidden]))
+}).annotate({ identifier: "Decided" })
+
+/** A todo of whoever sends it. */
+export const NewTodo = Schema.Struct({
+  title: TodoTitle,
+  description: Schema.optional(Schema.NullOr(TodoDescription))
+}).annotate({ identifier: "NewTodo" })
+export type NewTodo = typeof NewTodo.Type
+
+/**
+ * New words for a todo, where a description without any text takes the description away; or for whom and until when a
+ * suggestion or a question waits, where null is nobody and never, and `me` is whoever asks.
+ */
+export const TaskChange = Schema.Struct({
+  title: Schema.optional(Schema.NullOr(TodoTitle)),
+  description: Schema.optional(Schema.NullOr(TodoDescription)),
+  assignee: Schema.optional(Schema.NullOr(UserId)),
+  expiresAt: Schema.optional(Schema.NullOr(Instant))
+})
+  .check(
+    Schema.makeFilter(({ assignee, description, expiresAt, title }: Readonly<Record<string, unknown>>) => {
+      const isOfTodo = (title ?? description ?? null) !== null
+      const isOfWait = assignee !== undefined || expiresAt !== undefined
+      if (isOfTodo && isOfWait) return "Change the words of a todo, or for whom a suggestion waits, not both"
+      return isOfTodo || isOfWait ? undefined : "At least title, description, assignee or expiresAt required"
+    })
+  )
+  .annotate({ identifier: "TaskChange" })
+export type TaskChange = typeof TaskChange.Type
 
 const project = { projectId: ProjectId }
 const task = { projectId: ProjectId, taskId: TaskId }
@@ -30,16 +106,66 @@ export class TasksApi extends HttpApiGroup.make("tasks")
   .add(
     HttpApiEndpoint.get("list", "/tasks", {
       params: project,
-      query: { ...PageQuery, status: Schema.optional(TaskStatus), type: Schema.optional(TaskType) },
+      query: {
+        ...PageQuery,
+        status: Schema.optional(TaskStatus),
+        type: Schema.optional(TaskType),
+        assignee: told(UserId, "Only what this user is asked to decide; `me` is whoever asks"),
+        agentId: told(AgentId, "Only what this agent put before people")
+      },
       success: Page(Task),
       error: [NotFound, InvalidInput]
     }),
     HttpApiEndpoint.get("get", "/tasks/:taskId", { params: task, success: Task, error: NotFound }),
+    HttpApiEndpoint.post("add", "/tasks", {
+      params: project,
+      payload: NewTodo,
+      success: TodoTask.pipe(HttpApiSchema.status(201)),
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    HttpApiEndpoint.patch("change", "/tasks/:taskId", {
+      params: task,
+      payload: TaskChange,
+      success: Task,
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    HttpApiEndpoint.post("complete", "/tasks/:taskId/complete", {
+      params: task,
+      success: TodoTask,
+      error: [NotFound, Forbidden, Conflict]
+    }),
+    HttpApiEndpoint.delete("remove", "/tasks/:taskId", {
+      params: task,
+      success: HttpApiSchema.NoContent,
+      error: [NotFound, Forbidden, Conflict]
+    }),
+    /** What a suggestion said before its agent refined it, newest first. */
+    HttpApiEndpoint.get("revisions", "/tasks/:taskId/revisions", {
+      params: task,
+      query: PageQuery,
+      success: Page(TaskRevision),
+      error: [NotFound, InvalidInput]
+    }),
     HttpApiEndpoint.post("approve", "/tasks/:taskId/approve", {
       params: task,
       payload: Approval,
       success: Task,
       error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    /**
+     * Has a task that waits made anew, as the graph is now: the agent looks again at what it suggested something about,
+     * and the task names the run (409 while one is under way); an undo is planned anew, with another digest.
+     */
+    HttpApiEndpoint.post("rerun", "/tasks/:taskId/rerun", {
+      params: task,
+      success: Task,
+      error: [NotFound, Forbidden, Conflict, TooManyRequests]
+    }),
+    HttpApiEndpoint.post("decide", "/tasks/decisions", {
+      params: project,
+      payload: Decisions,
+      success: Schema.Struct({ items: Schema.Array(Decided) }),
+      error: [NotFound, Forbidden, InvalidInput]
     }),
     HttpApiEndpoint.post("reject", "/tasks/:taskId/reject", {
       params: task,

@@ -136,7 +136,9 @@ export class TransferApi extends HttpApiGroup.make("transfer")
         /** CSV: the type of rows that name none. */
         type: Schema.optional(ObjectType),
         /** CSV: the column whose values are the keys, instead of one called `key`. */
-        key: Schema.optional(text(200))
+        key: Schema.optional(text(200)),
+        /** true: the file comes from an untrusted source, and so do all properties that it writes. */
+        untrusted: Schema.optional(Schema.Literals(["true", "false"]))
       },
       payload: HttpApiSchema.StreamUint8Array({
         contentType: "application/octet-stream",

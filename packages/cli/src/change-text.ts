@@ -1,13 +1,21 @@
 /**
  * What a suggestion would do, or an agent wants to know, in words short enough for a line.
  */
-import { isQuestion, type SuggestionTask, type Task } from "@tropism/domain/task"
+import {
+  isPromotion,
+  isSuggestion,
+  isTodo,
+  isUndo,
+  type SuggestionTask,
+  type Task,
+  type UndoTask
+} from "@tropism/domain/task"
 import { canonicalJson } from "@tropism/domain/json"
 import type { Schema } from "effect"
 import { cutEnd, printable } from "./terminal/text.ts"
 
-/** What a task is about: the object's type and key, the ends of a relationship, or a question. */
-export const taskSubject = (task: Task): string => (isQuestion(task) ? "question" : subject(task))
+/** What a task is about: the object's type and key, the ends of a relationship, or what kind of task it is. */
+export const taskSubject = (task: Task): string => (isSuggestion(task) ? subject(task) : task.type)
 
 const subject = (task: SuggestionTask): string => {
   const change = task.payload.suggestedChanges
@@ -29,10 +37,23 @@ const subject = (task: SuggestionTask): string => {
 
 /** One line for each property that would change, old → new; of a question its words and the answers to choose from. */
 export const taskLines = (task: Task): ReadonlyArray<string> => {
-  if (!isQuestion(task)) return changeLines(task)
+  if (isSuggestion(task)) return changeLines(task)
+  if (isTodo(task) || isPromotion(task)) return [task.title]
+  if (isUndo(task)) return [task.title, undoCounts(task)]
   const { options, question } = task.payload
   return [question, ...(options === undefined ? [] : [`(${options.join(" | ")})`])]
 }
+
+/** How much an undo would do, and how much it would leave. */
+export const undoCounts = ({ payload: { counts } }: UndoTask): string =>
+  [
+    `${counts.ready} to undo`,
+    ...(counts.conflicts === 0 ? [] : [`${counts.conflicts} kept, because somebody came after`]),
+    ...(counts.unneeded === 0 ? [] : [`${counts.unneeded} with nothing left`]),
+    ...(counts.suggestions === 0
+      ? []
+      : [`${counts.suggestions} ${counts.suggestions === 1 ? "suggestion" : "suggestions"} to drop`])
+  ].join(", ")
 
 const changeLines = (task: SuggestionTask): ReadonlyArray<string> => {
   const change = task.payload.suggestedChanges

@@ -8,9 +8,12 @@ import { Console, Effect } from "effect"
 import { type CliError, CliOutput, Command } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
 import { agentsCommand } from "./commands/agents.ts"
+import { autonomyCommand } from "./commands/autonomy.ts"
+import { backtestCommand } from "./commands/backtest.ts"
 import { chainCommand } from "./commands/chain.ts"
 import { chatCommand } from "./commands/chat.ts"
 import { contextsCommand } from "./commands/contexts.ts"
+import { denialsCommand } from "./commands/denials.ts"
 import { explainCommand } from "./commands/explain.ts"
 import { exportCommand } from "./commands/export.ts"
 import { importCommand } from "./commands/import.ts"
@@ -22,6 +25,7 @@ import { runsCommand } from "./commands/runs.ts"
 import { demoCommand, startCommand } from "./commands/start.ts"
 import { tailCommand } from "./commands/tail.ts"
 import { tasksCommand } from "./commands/tasks.ts"
+import { undoCommand } from "./commands/undo.ts"
 import { verifyCommand } from "./commands/verify.ts"
 import { webhooksCommand } from "./commands/webhooks.ts"
 import { whyCommand } from "./commands/why.ts"
@@ -41,6 +45,7 @@ const tropism = Command.make("tropism").pipe(
         agentsCommand,
         runCommand,
         runsCommand,
+        backtestCommand,
         chatCommand,
         contextsCommand,
         webhooksCommand,
@@ -50,7 +55,7 @@ const tropism = Command.make("tropism").pipe(
         killSwitchCommand
       ]
     },
-    { group: "Review", commands: [tasksCommand] }
+    { group: "Review", commands: [tasksCommand, undoCommand, denialsCommand, autonomyCommand] }
   ]),
   Command.withGlobalFlags(globalFlags)
 )

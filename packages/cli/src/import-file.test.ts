@@ -158,10 +158,25 @@ describe("tropism import of lines", () => {
     Effect.gen(function* () {
       const server = yield* fakeServer({ importLines: [started, { ...finishedLines, failed: 0 }] })
       const file = yield* fileOf(".txt", "type,key\nPerson,ada\n")
-      const { exitCode } = yield* invoke(server, "import", file, "--resume", importId, "--key", "name")
+      const { exitCode } = yield* invoke(
+        server,
+        "import",
+        file,
+        "--resume",
+        importId,
+        "--key",
+        "name",
+        "--untrusted"
+      )
       expect(exitCode).toBe(0)
       expect(importsOf(server)).toEqual([
-        { format: "csv", resume: importId, key: "name", name: expect.stringMatching(/\.txt$/) }
+        {
+          format: "csv",
+          resume: importId,
+          key: "name",
+          untrusted: "true",
+          name: expect.stringMatching(/\.txt$/)
+        }
       ])
       expect((yield* invoke(server, "import", file, file, "--resume", importId)).error).toContain("one file")
     }).pipe(Effect.provide(NodeServices.layer))

@@ -36,6 +36,8 @@ export interface ImportRequest {
   /** CSV: the type of rows that name none, and the column of the keys. */
   readonly type?: string | undefined
   readonly key?: string | undefined
+  /** Whether what the file says is untrusted. */
+  readonly untrusted?: boolean | undefined
   /** The import to go on with. */
   readonly resume?: ImportId | undefined
 }
@@ -177,6 +179,7 @@ const makeSending = (
       ...(isLines ? (mode === "begin" ? { id } : { resume: id }) : {}),
       ...(format === "csv" && request.type !== undefined ? { type: request.type } : {}),
       ...(format === "csv" && request.key !== undefined ? { key: request.key } : {}),
+      ...(request.untrusted === true ? { untrusted: "true" as const } : {}),
       ...nameOf(path, file, isLines)
     })
 

@@ -33,7 +33,14 @@ export const whyLines = (
     ...(toolCall === null
       ? []
       : [`  through ${printable(toolCall.tool)}${toolCall.reasoning === null ? confidence : ""}`]),
-    ...(task === null ? [] : [`  as task ${task.number}: ${printable(task.title)}`]),
+    ...(toolCall === null || toolCall.promotionId === null
+      ? []
+      : [`  without asking, by promotion ${shortId(toolCall.promotionId)}`]),
+    ...(task === null
+      ? []
+      : [
+          `  ${task.type === "undo" ? "brought back by undo" : "as task"} ${task.number}: ${printable(task.title)}`
+        ]),
     ...property.chain.flatMap((hop, place) => hopLines(hop, place, property.chain.length, provenance, paint))
   ]
 }

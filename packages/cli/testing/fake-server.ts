@@ -12,10 +12,10 @@ import type { Stop } from "@tropism/domain/kill-switch"
 import { diffJson } from "@tropism/domain/json-diff"
 import type { RunStep } from "@tropism/domain/model-call"
 import type { Run } from "@tropism/domain/run"
-import { isQuestion, type Task } from "@tropism/domain/task"
+import { isQuestion, isSuggestion, isTodo, type Task } from "@tropism/domain/task"
 import { UserId } from "@tropism/domain/ids"
 import { Effect, Schema } from "effect"
-import { at, id } from "./records.ts"
+import { at, changedTodo, id, isWanted, todo } from "./records.ts"
 
 export interface FakeState {
   projects: Array<Project>
@@ -118,7 +118,7 @@ const route = (
   query: URLSearchParams,
   body: string
 ): Response => {
-  const { status, type } = { status: query.get("status"), type: query.get("type") }
+  const status = query.get("status")
   switch (line) {
     case "GET /api/projects":
       return page(state.projects, query)
@@ -152,11 +152,14 @@ const route = (
       )
     case "GET /tasks":
       return page(
-        state.tasks.filter(
-          (task) => (status === null || task.status === status) && (type === null || task.type === type)
-        ),
+        state.tasks.filter((task) => isWanted(task, query)),
         query
       )
+    case "POST /tasks": {
+      const made = todo(1 + state.tasks.filter(isTodo).length, JSON.parse(body))
+      state.tasks = [made, ...state.tasks]
+      return Response.json(made, { status: 201 })
+    }
     case "GET /events":
       return request.headers.get("accept")?.includes("text/event-stream")
         ? liveEvents(state, request)
@@ -283,12 +286,17 @@ const routeTask = (state: FakeState, line: string, key: string | undefined, body
   const task = state.tasks.find((one) => one.id === key)
   if (!task) return problem(404, "Not found")
   if (line === "GET ") return Response.json(task)
+  if (isTodo(task) && !/approve|reject/.test(line)) {
+    const changed = changedTodo(line, task, body)
+    state.tasks = [...(changed ? [changed] : []), ...state.tasks.filter(({ id: other }) => other !== key)]
+    return changed ? Response.json(changed) : new Response(null, { status: 204 })
+  }
   if (task.status !== "pending")
     return problem(409, "The task is decided already", { reason: "alreadyDecided" })
   const input = JSON.parse(body)
-  if (line === "POST approve" && input.digest !== task.digest)
+  if (line === "POST approve" && !isTodo(task) && input.digest !== task.digest)
     return problem(409, "The suggestion is another one now", { reason: "digestMismatch" })
-  if (isQuestion(task)) return problem(409, "A question is answered", { reason: "state" })
+  if (!isSuggestion(task)) return problem(409, "There is nothing to decide", { reason: "state" })
   const decided: Task =
     line === "POST approve"
       ? {

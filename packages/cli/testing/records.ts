@@ -4,9 +4,9 @@
 import type { Agent, AgentInput } from "@tropism/domain/agent"
 import { defineAgent } from "@tropism/domain/agent"
 import type { GraphEvent } from "@tropism/domain/graph"
-import { AgentId, GraphEventId, ObjectId, ProjectId, RunId, TaskId } from "@tropism/domain/ids"
+import { AgentId, GraphEventId, ObjectId, ProjectId, RunId, TaskId, UserId } from "@tropism/domain/ids"
 import type { Run } from "@tropism/domain/run"
-import type { QuestionTask, SuggestionTask } from "@tropism/domain/task"
+import type { QuestionTask, SuggestionTask, Task, TodoTask } from "@tropism/domain/task"
 
 const kinds = {
   project: ProjectId,
@@ -58,6 +58,7 @@ export const run = (number: number, more: Partial<Run> = {}): Run => ({
   },
   summary: "Nothing to do.",
   errorMessage: null,
+  taintedBy: [],
   stepCount: 1,
   attempt: 1,
   usage: { inputTokens: 10, outputTokens: 2 },
@@ -65,6 +66,7 @@ export const run = (number: number, more: Partial<Run> = {}): Run => ({
   total: { usage: { inputTokens: 10, outputTokens: 2 }, costUsd: 0 },
   limits: { maxSteps: null, timeoutMs: null, maxTokens: null, maxCostUsd: null },
   parentRunId: null,
+  backtestId: null,
   spawnDepth: 0,
   model: "scripted:licence-review",
   rootEventId: id("event", number),
@@ -94,20 +96,30 @@ export const task = (number: number, more: Partial<SuggestionTask> = {}): Sugges
   digest: `digest-${number}`,
   agentId: id("agent", 1),
   agentName: "licence-review",
+  agentVersion: 1,
+  revision: 1,
+  refinedAt: null,
+  expiresAt: null,
   runId: id("run", 1),
+  assignee: null,
   baseVersion: 1,
   evidence: [],
+  untrusted: [],
   target: {
     id: id("object", 1),
     type: "Package",
     key: "node_modules/left",
     properties: { version: "1.0.0" },
+    untrusted: [],
     version: 1,
     actorType: "user",
     actorId: "local",
     createdAt: at(0),
     updatedAt: at(0)
   },
+  relationship: null,
+  staleness: null,
+  rerun: null,
   resolvedBy: null,
   resolutionNote: null,
   outcome: null,
@@ -115,6 +127,36 @@ export const task = (number: number, more: Partial<SuggestionTask> = {}): Sugges
   resolvedAt: null,
   ...more
 })
+
+export const todo = (number: number, more: Partial<TodoTask> = {}): TodoTask => ({
+  id: id("task", 100 + number),
+  number,
+  type: "todo",
+  owner: UserId.make("ada"),
+  status: "pending",
+  title: `Todo ${number}`,
+  description: null,
+  resolvedBy: null,
+  resolutionNote: null,
+  createdAt: at(0),
+  resolvedAt: null,
+  ...more
+})
+
+/** What becomes of a todo by a request; undefined when it is deleted. */
+export const changedTodo = (line: string, task: TodoTask, body: string): TodoTask | undefined => {
+  if (line === "DELETE ") return undefined
+  if (line !== "PATCH ") return { ...task, status: "completed" }
+  const words = Object.entries(JSON.parse(body)).filter(([, value]) => value !== null)
+  return { ...task, ...Object.fromEntries(words) }
+}
+
+/** Whether a list of tasks that asks for this shows the task. */
+export const isWanted = (task: Task, query: URLSearchParams): boolean =>
+  (["status", "type", "assignee", "agentId"] as const).every((name) => {
+    const wanted = query.get(name)
+    return wanted === null || (name in task && (task as Readonly<Record<string, unknown>>)[name] === wanted)
+  })
 
 export const question = (number: number, payload: Partial<QuestionTask["payload"]> = {}): QuestionTask => ({
   ...task(number, { title: "Which licence is it?", baseVersion: null, target: null }),

@@ -9,7 +9,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { extname, join } from "node:path"
 import type { Conflict } from "@tropism/api/problems"
 import { changedProperties, mergePatch, type Properties } from "@tropism/domain/json"
-import { isQuestion, type SuggestionTask, type Task } from "@tropism/domain/task"
+import { isQuestion, isSuggestion, isTodo, type SuggestionTask, type Task } from "@tropism/domain/task"
 import type { World } from "./fixture-world.ts"
 
 export interface FixtureServer {
@@ -187,7 +187,13 @@ const decide = (
   const place = world.tasks.findIndex((task) => task.id === id)
   const task = world.tasks[place]
   if (!task) return problem(response, 404, "Not found")
-  if (isQuestion(task)) return problem(response, 409, "The present state does not allow this", "state")
+  if (!isSuggestion(task) && !isQuestion(task) && (verb === "complete") === isTodo(task)) {
+    if (task.status !== "pending")
+      return problem(response, 409, "The present state does not allow this", "alreadyDecided")
+    world.tasks[place] = { ...task, status: verb === "reject" ? "rejected" : "completed" }
+    return json(response, world.tasks[place])
+  }
+  if (!isSuggestion(task)) return problem(response, 409, "The present state does not allow this", "state")
   const isApproval = verb === "approve"
   const reason = refusalOf(world, task, isApproval ? body["digest"] : undefined)
   if (reason) return problem(response, 409, "The present state does not allow this", reason)
@@ -231,7 +237,7 @@ const refusalOf = (world: World, task: SuggestionTask, digest: unknown): Conflic
   return moved.some((name) => name in change.data) ? "outdated" : undefined
 }
 
-const applyChange = (world: World, task: SuggestionTask): Task["outcome"] => {
+const applyChange = (world: World, task: SuggestionTask): SuggestionTask["outcome"] => {
   const change = task.payload.suggestedChanges
   if (change.type === "create") return { entityId: task.id, version: 1, change: "created" }
   if (change.type === "createRelationship") return { entityId: task.id, version: 1, change: "created" }

@@ -10,7 +10,15 @@ import type { GraphObject, ObjectVersion, Relationship } from "@tropism/domain/g
 import type { AgentId, GraphEventId, ObjectId, RelationshipId, RunId, TaskId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
 import type { Run } from "@tropism/domain/run"
-import { type QuestionTask, type SuggestionTask, type Task, taskTypeOf } from "@tropism/domain/task"
+import { type Staleness, toldStaleness } from "@tropism/domain/staleness"
+import {
+  isTodo,
+  type QuestionTask,
+  type SuggestionTask,
+  type Task,
+  taskTypeOf,
+  type TodoTask
+} from "@tropism/domain/task"
 
 /** A UUID that a reader can tell apart: its last digits are the number. */
 export const fixtureId = <Id extends string>(kind: number, number: number): Id =>
@@ -64,6 +72,7 @@ export const addObject = (
     version: index + 1,
     type: index === 0 ? "created" : "updated",
     properties,
+    untrusted: [],
     actorType: "user",
     actorId: "admin",
     approvedBy: null,
@@ -78,6 +87,7 @@ export const addObject = (
     type,
     key,
     properties: states.at(-1) ?? {},
+    untrusted: [],
     version: states.length,
     actorType: "user",
     actorId: "admin",
@@ -97,7 +107,7 @@ export interface SuggestionFixture {
   readonly baseVersion?: number | null
   readonly reasoning?: string
   readonly confidence?: number
-  readonly evidence?: Task["evidence"]
+  readonly evidence?: SuggestionTask["evidence"]
   readonly minutesAgo?: number
 }
 
@@ -123,10 +133,19 @@ export const addSuggestion = (world: World, fixture: SuggestionFixture): Suggest
     digest: `digest-of-${number}`,
     agentId: fixture.agentId,
     agentName: agentNames[fixture.agentId] ?? "agent",
+    agentVersion: 1,
+    revision: 1,
+    refinedAt: null,
+    expiresAt: null,
     runId,
+    assignee: null,
     baseVersion: fixture.baseVersion === undefined ? (fixture.target?.version ?? null) : fixture.baseVersion,
     evidence: fixture.evidence ?? [],
+    untrusted: [],
     target: fixture.target ?? null,
+    relationship: null,
+    staleness: stalenessOf(world, fixture),
+    rerun: null,
     resolvedBy: null,
     resolutionNote: null,
     outcome: null,
@@ -135,6 +154,29 @@ export const addSuggestion = (world: World, fixture: SuggestionFixture): Suggest
   }
   world.tasks.push(task)
   return task
+}
+
+/** How a suggestion stands in the world as it is. */
+const stalenessOf = (
+  world: World,
+  { baseVersion, change, evidence, target }: SuggestionFixture
+): Staleness => {
+  const current = target ?? null
+  const isNew = change.type === "create" || change.type === "createRelationship"
+  const isOfObject = change.type === "update" || change.type === "delete"
+  const base = current && world.versions.get(current.id)?.find(({ version }) => version === baseVersion)
+  const changed = (evidence ?? []).flatMap((each) => {
+    const version = world.objects.get(each.objectId)?.version ?? null
+    return version === each.version ? [] : [{ ...each, currentVersion: version }]
+  })
+  const standing = {
+    current,
+    base: isNew ? null : (base ?? current),
+    isGone: isOfObject && current === null,
+    added: [],
+    takenBy: null
+  }
+  return toldStaleness(change, standing, changed)
 }
 
 /** Adds a question that waits; its number is its place. */
@@ -158,12 +200,9 @@ export const addQuestion = (
     agentId,
     agentName: agentNames[agentId] ?? "agent",
     runId,
-    baseVersion: null,
-    evidence: [],
-    target: null,
+    assignee: null,
     resolvedBy: null,
     resolutionNote: null,
-    outcome: null,
     createdAt: minutesAgo(number),
     resolvedAt: null
   }
@@ -171,8 +210,27 @@ export const addQuestion = (
   return task
 }
 
+/** Adds a todo of the one who looks, numbered among his own. */
+export const addTodo = (world: World, title: string, description: string | null = null): TodoTask => {
+  const todo: TodoTask = {
+    id: fixtureId<TaskId>(3, 500 + world.tasks.length),
+    number: 1 + world.tasks.filter(isTodo).length,
+    type: "todo",
+    owner: "admin" as TodoTask["owner"],
+    status: "pending",
+    title,
+    description,
+    resolvedBy: null,
+    resolutionNote: null,
+    createdAt: minutesAgo(1),
+    resolvedAt: null
+  }
+  world.tasks.push(todo)
+  return todo
+}
+
 /** What an agent read, as evidence. */
-export const read = (object: GraphObject, version = object.version): Task["evidence"][number] => ({
+export const read = (object: GraphObject, version = object.version): SuggestionTask["evidence"][number] => ({
   objectId: object.id,
   type: object.type,
   version
@@ -191,6 +249,7 @@ export const addRelationship = (
     fromId: from.id,
     toId: to.id,
     properties: {},
+    untrusted: [],
     version: 1,
     actorType: "user",
     actorId: "admin",
@@ -225,11 +284,13 @@ export const addRun = (
     total: { usage: { inputTokens: 0, outputTokens: 0 }, costUsd: 0 },
     limits: { maxSteps: null, timeoutMs: null, maxTokens: null, maxCostUsd: null },
     parentRunId: null,
+    backtestId: null,
     spawnDepth: 0,
     model: "scripted",
     rootEventId: null,
     depth: 1,
     contextName: `run-${number}`,
+    taintedBy: [],
     createdAt: minutesAgo(minutes),
     startedAt: minutesAgo(minutes),
     completedAt: given.status === "running" ? null : minutesAgo(minutes),

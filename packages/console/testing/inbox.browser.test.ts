@@ -74,13 +74,13 @@ describe("the list of suggestions", () => {
   it("says before the click that the object moved, is outdated, or is gone", async () => {
     const visit = await open()
     const stale = card(visit, "Mark lightningcss for a licence review")
-    await stale.getByText("Only deprecated, version moved; what this suggestion touches did not.").waitFor()
+    await stale.getByText("Only version, deprecated moved; what this suggestion touches did not.").waitFor()
     const outdated = card(visit, "Record the version that was reviewed")
-    await outdated.getByText("review, version moved, which this suggestion touches").waitFor()
+    await outdated.getByText("version, review › state moved, which this suggestion touches").waitFor()
     await outdated.getByText("The agent saw 5.6.0").waitFor()
     expect(await outdated.getByRole("button").last().innerText()).toMatch(/^Approve/)
     const gone = card(visit, "Mark left-pad for a licence review")
-    await gone.getByText("The object was deleted after this was suggested.").waitFor()
+    await gone.getByText("What this would change was deleted after it was suggested.").waitFor()
     expect(await gone.getByRole("button", { name: "Approve" }).isDisabled()).toBe(true)
   })
 

@@ -7,7 +7,7 @@
  * `approvedBy`, so the agent is not woken by it.
  */
 import { Schema } from "effect"
-import { GraphEventId, RunId, TaskId, ToolCallId, UserId } from "./ids.ts"
+import { AgentId, GraphEventId, RunId, TaskId, ToolCallId, UserId } from "./ids.ts"
 
 export const ActorType = Schema.Literals(["user", "agent", "system"])
 export type ActorType = typeof ActorType.Type
@@ -28,7 +28,9 @@ export const Cause = Schema.Struct({
   /** The first event of the chain; null when this change begins one. */
   rootEventId: Schema.NullOr(GraphEventId),
   /** How many agents stand between the root event and this change; 0 for a person's own. */
-  depth: Schema.Int
+  depth: Schema.Int,
+  /** The agents whose changes this one takes back; absent is none. */
+  undoes: Schema.optionalKey(Schema.Array(AgentId))
 })
 export type Cause = typeof Cause.Type
 

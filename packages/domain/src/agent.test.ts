@@ -12,6 +12,7 @@ import {
   findDefinitionFault,
   patchAgent
 } from "./agent.ts"
+import { UserId } from "./ids.ts"
 
 const least: AgentInput = { name: "reviewer", prompt: "Review it.", triggerType: "manual" }
 
@@ -59,6 +60,7 @@ const full: AgentInput = {
   catchUp: "all",
   overlapPolicy: "allow",
   retryPolicy: { maxAttempts: 3, backoffMs: 1_000 },
+  reviewPolicy: { maxPending: 20, expiresAfterMs: 3_600_000, assignee: UserId.make("grace") },
   maxPendingRuns: 20,
   disableAfterFailures: 3,
   enabled: false
@@ -94,6 +96,7 @@ describe("defineAgent", () => {
       catchUp: "one",
       overlapPolicy: "skip",
       retryPolicy: null,
+      reviewPolicy: null,
       maxPendingRuns: 1_000,
       disableAfterFailures: 10,
       enabled: true
@@ -171,6 +174,7 @@ describe("patchAgent", () => {
         catchUp: null,
         overlapPolicy: null,
         retryPolicy: null,
+        reviewPolicy: null,
         maxPendingRuns: null,
         disableAfterFailures: null,
         enabled: null,

@@ -9,7 +9,7 @@ import { Schema } from "effect"
 import { Budget } from "./budget.ts"
 import { Capabilities, ExecutionMode, HybridPolicy } from "./capability.ts"
 import { defineFlowStep, flowBounds, FlowStep, FlowStepInput, FlowType } from "./flow.ts"
-import { AgentId, Timestamp } from "./ids.ts"
+import { AgentId, Timestamp, UserId } from "./ids.ts"
 import { ModelConfig } from "./model-config.ts"
 import { canonicalJson } from "./json.ts"
 import { defineReaction, ReactionConfig, ReactionInput } from "./reaction.ts"
@@ -47,6 +47,20 @@ export const RetryPolicy = Schema.Struct({
 }).annotate({ identifier: "RetryPolicy" })
 export type RetryPolicy = typeof RetryPolicy.Type
 
+/** What an agent's suggestions may ask of people, when its definition says nothing of it. */
+export const reviewDefaults = { maxPending: 1_000 } as const
+
+/** How an agent's suggestions wait for people: how many, for how long, and for whom. */
+export const ReviewPolicy = Schema.Struct({
+  /** Suggestions that may wait at once; one more is refused until people have decided. */
+  maxPending: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))),
+  /** From the agent's last words to the end of the wait, up to a year; null, or absent: it waits for ever. */
+  expiresAfterMs: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 31_536_000_000 }))),
+  /** Who is asked to decide; anybody else with the role may. */
+  assignee: opt(UserId)
+}).annotate({ identifier: "ReviewPolicy" })
+export type ReviewPolicy = typeof ReviewPolicy.Type
+
 /** What an agent's safeguards are when its definition says nothing of them. */
 export const safeguardDefaults = { maxPendingRuns: 1_000, disableAfterFailures: 10 } as const
 
@@ -83,6 +97,7 @@ const fields = {
   catchUp: opt(CatchUp),
   overlapPolicy: opt(OverlapPolicy),
   retryPolicy: opt(RetryPolicy),
+  reviewPolicy: opt(ReviewPolicy),
   maxPendingRuns: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))),
   disableAfterFailures: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))),
   enabled: opt(Schema.Boolean)
@@ -135,6 +150,7 @@ export const AgentDefinition = Schema.Struct({
   /** What a schedule does when its earlier run has not ended. */
   overlapPolicy: OverlapPolicy,
   retryPolicy: Schema.NullOr(RetryPolicy),
+  reviewPolicy: Schema.NullOr(ReviewPolicy),
   /** Runs that may wait or work at once before a trigger through a door is refused with 429. */
   maxPendingRuns: Schema.Int,
   /** Failures in a row after which the agent is disabled. */
@@ -182,6 +198,7 @@ export const defineAgent = (input: AgentInput): AgentDefinition => ({
   catchUp: input.catchUp ?? "one",
   overlapPolicy: input.overlapPolicy ?? "skip",
   retryPolicy: input.retryPolicy ?? null,
+  reviewPolicy: input.reviewPolicy ?? null,
   maxPendingRuns: input.maxPendingRuns ?? safeguardDefaults.maxPendingRuns,
   disableAfterFailures: input.disableAfterFailures ?? safeguardDefaults.disableAfterFailures,
   enabled: input.enabled ?? true

@@ -48,7 +48,9 @@ export const FileName = Schema.String.check(
 export const Attachment = Schema.Struct({
   digest: Digest,
   mimeType: MimeType,
-  sizeBytes: Schema.Int
+  sizeBytes: Schema.Int,
+  /** Nobody vouches for what it says; whoever sent it last has said so. */
+  untrusted: Schema.Boolean
 }).annotate({ identifier: "Attachment" })
 export type Attachment = typeof Attachment.Type
 

@@ -42,9 +42,10 @@ export type AgentDay = typeof AgentDay.Type
 /** Tokens and money, in millionths of a dollar. */
 export type Spent = Pick<ChainUse, "inputTokens" | "outputTokens" | "costMicros">
 
-/** Whose bound it is: of the run, of one that it works for, or of the agent. */
+/** Whose bound it is: of the run, of one that it works for, of its backtest, or of the agent. */
 export type Spender =
   | { readonly type: "run" }
+  | { readonly type: "backtest" }
   | { readonly type: "runAbove"; readonly runId: string; readonly agentName: string }
   | { readonly type: "agent"; readonly name: string }
 
@@ -75,6 +76,8 @@ const nameOf = (spender: Spender): string => {
   switch (spender.type) {
     case "run":
       return "The run"
+    case "backtest":
+      return "The backtest"
     case "runAbove":
       return `The run ${spender.runId} of ${spender.agentName}, for which this one works,`
     case "agent":

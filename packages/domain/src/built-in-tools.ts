@@ -20,7 +20,8 @@ export const builtInTools = {
     "update_relationship",
     "delete_relationship"
   ],
-  run: ["spawn_agent", "list_agents", "ask_user", "exit_loop"]
+  run: ["spawn_agent", "list_agents", "ask_user", "exit_loop"],
+  tasks: ["add_task", "list_tasks", "complete_task", "delete_task", "update_task"]
 } as const
 
 /** The tool by which an agent hands a task to another. */

@@ -37,12 +37,21 @@ export const ChangeKind = Schema.Literals([
 ])
 export type ChangeKind = typeof ChangeKind.Type
 
+const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+
+/** After how many reviews, and with what share of them accepted as they were, an agent need not ask any more. */
+export const PromotionPolicy = Schema.Struct({
+  minReviews: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 })),
+  minRate: Share
+}).annotate({ identifier: "PromotionPolicy" })
+export type PromotionPolicy = typeof PromotionPolicy.Type
+
 /** When a hybrid agent may act without asking. */
 export const HybridPolicy = Schema.Struct({
-  confidenceThreshold: Schema.optional(
-    Schema.NullOr(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })))
-  ),
-  alwaysSuggest: Schema.optional(Schema.NullOr(Schema.Array(ChangeKind)))
+  confidenceThreshold: Schema.optional(Schema.NullOr(Share)),
+  alwaysSuggest: Schema.optional(Schema.NullOr(Schema.Array(ChangeKind))),
+  /** Null, or absent: nothing is earned. */
+  promotion: Schema.optional(Schema.NullOr(PromotionPolicy))
 }).annotate({ identifier: "HybridPolicy" })
 export type HybridPolicy = typeof HybridPolicy.Type
 
@@ -127,6 +136,23 @@ export const choosesToSuggest = (
   )
 }
 
+/**
+ * Whether a change that is to be suggested would be done, had the agent earned it.
+ *
+ * **Details** What was earned stands for the confidence, and for nothing else: not for the mode, not for the agent's own wish
+ * to ask, and not for what is always suggested.
+ */
+export const waitsForTrust = (
+  mode: ExecutionMode,
+  policy: HybridPolicy | null,
+  kind: Change["type"],
+  intent: Intent
+): boolean =>
+  mode === "hybrid" &&
+  (policy?.promotion ?? null) !== null &&
+  choosesToSuggest(mode, policy, kind, intent) &&
+  !choosesToSuggest(mode, policy, kind, { ...intent, confidence: 1 })
+
 const thresholdOf = (policy: HybridPolicy | null): number =>
   policy?.confidenceThreshold ?? hybridDefaults.confidenceThreshold
 
@@ -144,8 +170,8 @@ export interface Powers {
  * What an agent may do that acts for another: what both of them may.
  *
  * **Details** A flag is denied where either denies it, a type allowed where both allow it. The mode is the narrower of the
- * two: suggest, then hybrid, then execute. Where both are hybrid the higher threshold holds, and what either of them always
- * suggests is suggested.
+ * two: suggest, then hybrid, then execute. Where both are hybrid the higher threshold holds, what either of them always
+ * suggests is suggested, and trust counts where both may earn it.
  */
 export const narrow = (own: Powers, above: Powers): Powers => {
   const narrower = breadth[own.executionMode] <= breadth[above.executionMode] ? own : above
@@ -166,8 +192,20 @@ const narrowPolicy = (own: HybridPolicy | null, above: HybridPolicy | null): Hyb
     ? null
     : {
         confidenceThreshold: Math.max(thresholdOf(own), thresholdOf(above)),
-        alwaysSuggest: [...new Set([...alwaysSuggestOf(own), ...alwaysSuggestOf(above)])]
+        alwaysSuggest: [...new Set([...alwaysSuggestOf(own), ...alwaysSuggestOf(above)])],
+        promotion: narrowPromotion(own?.promotion ?? null, above?.promotion ?? null)
       }
+
+const narrowPromotion = (
+  own: PromotionPolicy | null,
+  above: PromotionPolicy | null
+): PromotionPolicy | null =>
+  own && above
+    ? {
+        minReviews: Math.max(own.minReviews, above.minReviews),
+        minRate: Math.max(own.minRate, above.minRate)
+      }
+    : null
 
 const narrowCapabilities = (own: Capabilities | null, above: Capabilities | null): Capabilities | null => {
   if (own === null || above === null) return own ?? above

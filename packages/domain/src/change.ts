@@ -8,12 +8,17 @@ import { Schema } from "effect"
 import { ObjectKey, ObjectType } from "./graph.ts"
 import { ObjectId, RelationshipId } from "./ids.ts"
 import { canonicalJson, Properties } from "./json.ts"
+import { Untrusted } from "./untrusted.ts"
+
+/** Which of the properties written are untrusted; absent, none is. */
+const marks = { untrusted: Schema.optionalKey(Untrusted) }
 
 export const CreateObject = Schema.Struct({
   type: Schema.Literal("create"),
   objectType: ObjectType,
   key: Schema.NullOr(ObjectKey),
-  data: Properties
+  data: Properties,
+  ...marks
 })
 
 /** `data` is a JSON merge patch of the object's properties. */
@@ -21,6 +26,7 @@ export const UpdateObject = Schema.Struct({
   type: Schema.Literal("update"),
   objectId: ObjectId,
   data: Properties,
+  ...marks,
   expectedVersion: Schema.optionalKey(Schema.Int)
 })
 
@@ -33,7 +39,8 @@ export const DeleteObject = Schema.Struct({
 export const CreateRelationship = Schema.Struct({
   type: Schema.Literal("createRelationship"),
   relationship: Schema.Struct({ fromId: ObjectId, toId: ObjectId, type: ObjectType }),
-  data: Properties
+  data: Properties,
+  ...marks
 })
 
 /** `data` is a JSON merge patch of the relationship's properties; its type and ends never change. */
@@ -41,6 +48,7 @@ export const UpdateRelationship = Schema.Struct({
   type: Schema.Literal("updateRelationship"),
   relationshipId: RelationshipId,
   data: Properties,
+  ...marks,
   expectedVersion: Schema.optionalKey(Schema.Int)
 })
 

@@ -96,7 +96,8 @@ const readingTools: ReadonlySet<string> = new Set([
   "graph.get_object",
   "graph.neighbors",
   "run.list_agents",
-  "run.exit_loop"
+  "run.exit_loop",
+  "tasks.list_tasks"
 ])
 
 const actingTools = Object.entries(builtInTools).flatMap(([server, tools]) =>

@@ -74,7 +74,9 @@ export class FileAttachmentEvent extends Schema.Class<FileAttachmentEvent>("File
   mimeType: MimeType,
   fileName: Schema.NullOr(Schema.String),
   digest: Digest,
-  sizeBytes: Schema.Int
+  sizeBytes: Schema.Int,
+  /** Nobody vouches for what it says; absent is false. */
+  untrusted: Schema.optionalKey(Schema.Boolean)
 }) {}
 
 export const RequestedToolCall = Schema.Struct({

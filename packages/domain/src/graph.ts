@@ -7,6 +7,7 @@
 import { Schema } from "effect"
 import { ActorType } from "./actor.ts"
 import {
+  AgentId,
   GraphEventId,
   ObjectId,
   PurgeId,
@@ -18,6 +19,7 @@ import {
   UserId
 } from "./ids.ts"
 import { isJsonObject, Properties } from "./json.ts"
+import { Untrusted } from "./untrusted.ts"
 
 /** The name of a kind of object, e.g. `Package`. */
 export const ObjectType = Schema.String.check(
@@ -34,6 +36,8 @@ export const GraphObject = Schema.Struct({
   type: Schema.String,
   key: Schema.NullOr(Schema.String),
   properties: Properties,
+  /** The properties whose values come from untrusted sources. */
+  untrusted: Untrusted,
   version: Schema.Int,
   actorType: ActorType,
   actorId: Schema.NullOr(Schema.String),
@@ -48,6 +52,8 @@ export const Relationship = Schema.Struct({
   fromId: ObjectId,
   toId: ObjectId,
   properties: Properties,
+  /** The properties whose values come from untrusted sources. */
+  untrusted: Untrusted,
   version: Schema.Int,
   actorType: ActorType,
   actorId: Schema.NullOr(Schema.String),
@@ -93,6 +99,8 @@ export const GraphEvent = Schema.Struct({
   taskId: Schema.NullOr(TaskId),
   rootEventId: GraphEventId,
   depth: Schema.Int,
+  /** The agents whose changes an undo took back by this; they are not woken by it. Absent is none. */
+  undoes: Schema.optionalKey(Schema.Array(AgentId)),
   /** Agents that this event was meant for and did not wake, with the reason. */
   refusals: Schema.Array(NotedRefusal),
   createdAt: Timestamp
@@ -104,6 +112,8 @@ const versionFields = {
   version: Schema.Int,
   type: ChangeType,
   properties: Properties,
+  /** The properties whose values come from untrusted sources. */
+  untrusted: Untrusted,
   actorType: ActorType,
   actorId: Schema.NullOr(Schema.String),
   approvedBy: Schema.NullOr(UserId),

@@ -40,17 +40,26 @@ export type EntryId = typeof EntryId.Type
 export const TaskId = Uuid.pipe(Schema.brand("TaskId"))
 export type TaskId = typeof TaskId.Type
 
+export const PromotionId = Uuid.pipe(Schema.brand("PromotionId"))
+export type PromotionId = typeof PromotionId.Type
+
 export const ImportId = Uuid.pipe(Schema.brand("ImportId"))
 export type ImportId = typeof ImportId.Type
 
 export const ToolCallId = Uuid.pipe(Schema.brand("ToolCallId"))
 export type ToolCallId = typeof ToolCallId.Type
 
+export const DenialId = Uuid.pipe(Schema.brand("DenialId"))
+export type DenialId = typeof DenialId.Type
+
 export const WebhookId = Uuid.pipe(Schema.brand("WebhookId"))
 export type WebhookId = typeof WebhookId.Type
 
 export const McpServerId = Uuid.pipe(Schema.brand("McpServerId"))
 export type McpServerId = typeof McpServerId.Type
+
+export const BacktestId = Uuid.pipe(Schema.brand("BacktestId"))
+export type BacktestId = typeof BacktestId.Type
 
 /** Proves that its holder is the one attempt that may write for a run. */
 export const AttemptToken = Uuid.pipe(Schema.brand("AttemptToken"))

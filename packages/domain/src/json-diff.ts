@@ -34,5 +34,6 @@ export const diffJson = (before: unknown, after: unknown, pointer = ""): Readonl
   ]
 }
 
-const ownValue = (object: Record<string, Schema.Json>, key: string): Schema.Json | undefined =>
+/** What an object itself says under a key, and not what every object has. */
+export const ownValue = (object: Record<string, Schema.Json>, key: string): Schema.Json | undefined =>
   Object.hasOwn(object, key) ? object[key] : undefined

@@ -98,6 +98,10 @@ const fields = {
   callTimeoutMs: opt(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mcpServerBounds.maxCallTimeoutMs }))
   ),
+  /** What its tools answer comes from untrusted sources. */
+  untrusted: opt(Schema.Boolean),
+  /** Runs that have read something untrusted may call its tools all the same. */
+  allowUntrusted: opt(Schema.Boolean),
   enabled: opt(Schema.Boolean)
 }
 
@@ -120,6 +124,8 @@ export const McpServerConfig = Schema.Struct({
   allowedTools: Schema.Array(Schema.String),
   idempotentTools: Schema.Array(Schema.String),
   callTimeoutMs: Schema.Int,
+  untrusted: Schema.optionalKey(Schema.Boolean),
+  allowUntrusted: Schema.optionalKey(Schema.Boolean),
   enabled: Schema.Boolean
 })
 export type McpServerConfig = typeof McpServerConfig.Type
@@ -165,6 +171,8 @@ export const defineMcpServer = (input: McpServerInput): McpServerConfig => ({
   allowedTools: input.allowedTools ?? [],
   idempotentTools: input.idempotentTools ?? [],
   callTimeoutMs: input.callTimeoutMs ?? mcpServerBounds.defaultCallTimeoutMs,
+  untrusted: input.untrusted ?? false,
+  allowUntrusted: input.allowUntrusted ?? false,
   enabled: input.enabled ?? true
 })
 

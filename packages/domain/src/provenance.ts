@@ -7,7 +7,18 @@
 import { Schema } from "effect"
 import { ActorType } from "./actor.ts"
 import { ChangeType, EntityType } from "./graph.ts"
-import { AgentId, GraphEventId, ObjectId, RunId, TaskId, Timestamp, ToolCallId, UserId } from "./ids.ts"
+import {
+  AgentId,
+  GraphEventId,
+  ObjectId,
+  PromotionId,
+  RunId,
+  TaskId,
+  Timestamp,
+  ToolCallId,
+  UserId
+} from "./ids.ts"
+import { TaskType } from "./task.ts"
 
 /** Who caused an event; `agentName` is the agent's name as it is now. */
 const actorFields = {
@@ -51,7 +62,9 @@ export const ProvenanceToolCall = Schema.Struct({
   id: ToolCallId,
   tool: Schema.String,
   reasoning: Schema.NullOr(Schema.String),
-  confidence: Schema.NullOr(Schema.Finite)
+  confidence: Schema.NullOr(Schema.Finite),
+  /** The promotion that let a hybrid agent make the change without asking; null where none was needed. */
+  promotionId: Schema.NullOr(PromotionId)
 })
 
 export const PropertyProvenance = Schema.Struct({
@@ -66,8 +79,10 @@ export const PropertyProvenance = Schema.Struct({
   ...actorFields,
   approvedBy: Schema.NullOr(UserId),
   toolCall: Schema.NullOr(ProvenanceToolCall),
-  /** The suggestion that a person decided. */
-  task: Schema.NullOr(Schema.Struct({ id: TaskId, number: Schema.Int, title: Schema.String })),
+  /** The suggestion that a person decided, or the undo that brought the value back. */
+  task: Schema.NullOr(
+    Schema.Struct({ id: TaskId, number: Schema.Int, type: TaskType, title: Schema.String })
+  ),
   /** From the event that set the value back to the root. */
   chain: Schema.Array(ProvenanceHop),
   rootEventId: GraphEventId,

@@ -117,6 +117,7 @@ export type Refusal =
   | "relationshipType"
   | "eventType"
   | "selfTriggered"
+  | "undone"
   | "agentTriggered"
   | "properties"
   | "changedProperties"
@@ -127,6 +128,8 @@ export const refusalSentences: Readonly<Record<Exclude<Refusal, "chainDepth">, s
   relationshipType: "The agent does not react to relationships of this type.",
   eventType: "The agent does not react to this kind of event.",
   selfTriggered: "The agent caused this event itself and ignores its own changes.",
+  undone:
+    "The event takes back what this agent did, and the agent ignores its own changes: it would do them again.",
   agentTriggered: "An agent caused this event and this agent ignores changes made by agents.",
   properties: "The properties after this event do not meet the agent's conditions (where.properties).",
   changedProperties:
@@ -136,7 +139,15 @@ export const refusalSentences: Readonly<Record<Exclude<Refusal, "chainDepth">, s
 /** What the judgement needs to know of an event. */
 export type JudgedEvent = Pick<
   GraphEvent,
-  "entityType" | "objectType" | "type" | "changedProperties" | "snapshot" | "actorType" | "actorId" | "depth"
+  | "entityType"
+  | "objectType"
+  | "type"
+  | "changedProperties"
+  | "snapshot"
+  | "actorType"
+  | "actorId"
+  | "undoes"
+  | "depth"
 >
 
 /** Says why an event does not wake an agent, or undefined when it does (S000-R03…R06, R11, R12; S001-R14…R16, R47, F04). */
@@ -153,6 +164,7 @@ export const refuses = (
     // Any agent: also this one, should it be told not to ignore itself (S001-R15).
     if (config.ignoreAgentTriggered) return "agentTriggered"
   }
+  if (config.ignoreSelfTriggered && event.undoes?.includes(agentId)) return "undone"
   const unmet = config.where === null ? undefined : refusesWhere(config.where, event)
   return unmet ?? (event.depth >= maxChainDepth ? "chainDepth" : undefined)
 }

@@ -7,7 +7,8 @@
  */
 import { Schema } from "effect"
 import { GraphEvent } from "./graph.ts"
-import { AgentId, GraphEventId, RunId, Timestamp, WebhookId } from "./ids.ts"
+import { AgentId, BacktestId, GraphEventId, RunId, Timestamp, WebhookId } from "./ids.ts"
+import { Taint } from "./taint.ts"
 
 export const RunStatus = Schema.Literals([
   "queued",
@@ -137,12 +138,16 @@ export const Run = Schema.Struct({
   limits: RunLimits,
   /** The run that spawned this one; null for one that began by itself. */
   parentRunId: Schema.NullOr(RunId),
+  /** The backtest that it belongs to: then it did nothing but say what it would do. */
+  backtestId: Schema.NullOr(BacktestId),
   /** How many runs spawned one another above this one. */
   spawnDepth: Schema.Int,
   model: Schema.NullOr(Schema.String),
   rootEventId: Schema.NullOr(GraphEventId),
   depth: Schema.Int,
   contextName: Schema.String,
+  /** What of untrusted sources its context was shown, the first few: where there is any, the run may only suggest. */
+  taintedBy: Schema.Array(Taint),
   createdAt: Timestamp,
   startedAt: Schema.NullOr(Timestamp),
   completedAt: Schema.NullOr(Timestamp),

@@ -1,14 +1,20 @@
 /**
- * Something for a person: a suggestion that waits for a decision, or a question that waits for an answer.
+ * Something for a person: a suggestion or an undo to decide, a question to answer, a promotion to look at, or a todo.
  *
  * A suggestion's payload is the specification's, and the digest binds a decision
- * to what the person saw. A task is decided, or answered, once; the database
- * keeps it so.
+ * to what the person saw. A task is decided, answered or done once; the database
+ * keeps it so. A todo is its owner's own, with a number of its own; everything
+ * else is the project's.
  */
 import { Schema } from "effect"
 import { Change, type Change as AnyChange } from "./change.ts"
-import { ChangeType, GraphObject } from "./graph.ts"
-import { AgentId, RunId, TaskId, Timestamp, UserId } from "./ids.ts"
+import { ChangeKind } from "./capability.ts"
+import { ChangeType, GraphObject, Relationship } from "./graph.ts"
+import { AgentId, PromotionId, RunId, TaskId, Timestamp, UserId } from "./ids.ts"
+import { RunStatus } from "./run.ts"
+import { Staleness } from "./staleness.ts"
+import { Taint } from "./taint.ts"
+import { UndoOutcome, UndoPayload } from "./undo.ts"
 
 export const TaskStatus = Schema.Literals(["pending", "completed", "rejected", "expired"])
 export type TaskStatus = typeof TaskStatus.Type
@@ -31,7 +37,7 @@ export const SuggestionType = Schema.Literals([
 ])
 export type SuggestionType = typeof SuggestionType.Type
 
-export const TaskType = Schema.Literals([...SuggestionType.literals, "question"])
+export const TaskType = Schema.Literals([...SuggestionType.literals, "undo", "question", "todo", "promotion"])
 export type TaskType = typeof TaskType.Type
 
 /** The task type that carries a change (S001-R35…R38). */
@@ -43,6 +49,9 @@ export const taskTypeOf: Readonly<Record<AnyChange["type"], SuggestionType>> = {
   updateRelationship: "relationship_update_suggestion",
   deleteRelationship: "relationship_delete_suggestion"
 }
+
+/** How many object versions one suggestion is based on: the newest that its run had read. */
+export const evidenceBounds = { maxReads: 200 } as const
 
 /** One object version that the run had read before it suggested. */
 export const Evidence = Schema.Struct({ objectId: Schema.String, type: Schema.String, version: Schema.Int })
@@ -69,49 +78,147 @@ export const QuestionPayload = Schema.Struct({
 })
 export type QuestionPayload = typeof QuestionPayload.Type
 
+/** What an agent version has earned, and by what. */
+export const PromotionPayload = Schema.Struct({
+  promotionId: PromotionId,
+  agentId: AgentId,
+  agentVersion: Schema.Int,
+  operation: ChangeKind,
+  objectType: Schema.String,
+  reviews: Schema.Int,
+  rate: Schema.Finite
+})
+export type PromotionPayload = typeof PromotionPayload.Type
+
+/** What every task says of itself. */
 const common = {
   id: TaskId,
+  /** Its place among the project's tasks, or, of a todo, among its owner's todos; from 1 on. */
   number: Schema.Int,
   status: TaskStatus,
   title: Schema.String,
   description: Schema.NullOr(Schema.String),
+  resolvedBy: Schema.NullOr(UserId),
+  resolutionNote: Schema.NullOr(Schema.String),
+  createdAt: Timestamp,
+  resolvedAt: Schema.NullOr(Timestamp)
+}
+
+/** What every task says that an agent put before people. */
+const fromAgent = {
+  ...common,
   /** SHA-256 of the canonical text of the suggested change, or of the question, hexadecimal. */
   digest: Schema.String,
   agentId: AgentId,
   agentName: Schema.String,
   runId: RunId,
+  /** Who is asked to decide; anybody with the role may. Null is nobody in particular. */
+  assignee: Schema.NullOr(UserId)
+}
+
+export const SuggestionTask = Schema.Struct({
+  ...fromAgent,
+  type: SuggestionType,
+  payload: SuggestionPayload,
+  /** The version of the agent that suggested this. */
+  agentVersion: Schema.Int,
+  /** How often the agent has said this, the first time included; what it said before is kept as its revisions. */
+  revision: Schema.Int,
+  refinedAt: Schema.NullOr(Timestamp),
+  /** When it stops to wait for a decision; null is never. */
+  expiresAt: Schema.NullOr(Timestamp),
   /** The version of the target that the agent saw; null when the change has no target. */
   baseVersion: Schema.NullOr(Schema.Int),
   evidence: Schema.Array(Evidence),
+  /** What of untrusted sources the run had read: whoever approves vouches for what it suggests. */
+  untrusted: Schema.Array(Taint),
   /** The target as it is now: null when there is none or it is deleted. */
   target: Schema.NullOr(GraphObject),
-  resolvedBy: Schema.NullOr(UserId),
-  resolutionNote: Schema.NullOr(Schema.String),
+  /** The relationship that the change is about, as it is now. */
+  relationship: Schema.NullOr(Relationship),
+  /** Whether the graph moved since; null once the suggestion does not wait any more. */
+  staleness: Schema.NullOr(Staleness),
+  /** The run that looks, or has looked, at this again because a person asked for it; the newest. */
+  rerun: Schema.NullOr(Schema.Struct({ runId: RunId, status: RunStatus })),
   /** What approval did to the graph. */
   outcome: Schema.NullOr(
     Schema.Struct({
       entityId: Schema.String,
       version: Schema.Int,
-      change: Schema.Union([ChangeType, Schema.Literal("unchanged")])
+      change: Schema.Union([ChangeType, Schema.Literal("unchanged")]),
+      /** The version that the change was of, when it was applied on top of others: what they had set elsewhere stays. */
+      rebasedFrom: Schema.optionalKey(
+        Schema.Struct({ version: Schema.Int, moved: Schema.Array(Schema.String) })
+      )
     })
-  ),
-  createdAt: Timestamp,
-  resolvedAt: Schema.NullOr(Timestamp)
-}
-
-export const SuggestionTask = Schema.Struct({ ...common, type: SuggestionType, payload: SuggestionPayload })
+  )
+})
 export type SuggestionTask = typeof SuggestionTask.Type
+
+/** What a suggestion said before it was refined. */
+export const TaskRevision = Schema.Struct({
+  revision: Schema.Int,
+  payload: SuggestionPayload,
+  digest: Schema.String,
+  runId: RunId,
+  agentVersion: Schema.Int,
+  baseVersion: Schema.NullOr(Schema.Int),
+  evidence: Schema.Array(Evidence),
+  /** When the agent said it. */
+  createdAt: Timestamp
+}).annotate({ identifier: "TaskRevision" })
+export type TaskRevision = typeof TaskRevision.Type
 
 /** Its run waits for the answer; `completed` is answered, `expired` is no longer wanted. */
 export const QuestionTask = Schema.Struct({
-  ...common,
+  ...fromAgent,
   type: Schema.Literal("question"),
   payload: QuestionPayload
 })
 export type QuestionTask = typeof QuestionTask.Type
 
-export const Task = Schema.Union([SuggestionTask, QuestionTask]).annotate({ identifier: "Task" })
+/** An agent need not ask any more: `completed` is seen by a person, `rejected` taken back, `expired` ended otherwise. */
+export const PromotionTask = Schema.Struct({
+  ...common,
+  type: Schema.Literal("promotion"),
+  payload: PromotionPayload,
+  digest: Schema.String,
+  agentId: AgentId,
+  agentName: Schema.String
+})
+export type PromotionTask = typeof PromotionTask.Type
+/** What a run, an agent's version or a chain did, to be taken back; its items are a list of their own. */
+export const UndoTask = Schema.Struct({
+  ...common,
+  type: Schema.Literal("undo"),
+  payload: UndoPayload,
+  /** SHA-256 of the plan, hexadecimal. */
+  digest: Schema.String,
+  /** How often it was planned. */
+  revision: Schema.Int,
+  outcome: Schema.NullOr(UndoOutcome)
+})
+export type UndoTask = typeof UndoTask.Type
+
+/** Something that its owner wants to do; `completed` is done. */
+export const TodoTask = Schema.Struct({
+  ...common,
+  type: Schema.Literal("todo"),
+  owner: UserId
+})
+export type TodoTask = typeof TodoTask.Type
+
+export const Task = Schema.Union([SuggestionTask, UndoTask, QuestionTask, TodoTask, PromotionTask]).annotate({
+  identifier: "Task"
+})
 export type Task = typeof Task.Type
 
 export const isQuestion = (task: Task): task is QuestionTask => task.type === "question"
-export const isSuggestion = (task: Task): task is SuggestionTask => task.type !== "question"
+export const isUndo = (task: Task): task is UndoTask => task.type === "undo"
+/** What a person may hand to another: it waits for anybody with the role. */
+export const AssignableType = Schema.Literals([...SuggestionType.literals, "question"])
+
+export const isTodo = (task: Task): task is TodoTask => task.type === "todo"
+export const isPromotion = (task: Task): task is PromotionTask => task.type === "promotion"
+export const isSuggestion = (task: Task): task is SuggestionTask =>
+  (SuggestionType.literals as ReadonlyArray<string>).includes(task.type)

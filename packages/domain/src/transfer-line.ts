@@ -12,6 +12,7 @@ import { ObjectId } from "./ids.ts"
 import { findFault, findPropertiesFault, isJsonObject, type JsonFault, Properties } from "./json.ts"
 import { scanJson } from "./json-text.ts"
 import { schemaFaults } from "./schema-faults.ts"
+import { untrustedNames, UntrustedWords } from "./untrusted.ts"
 
 /** Accepts null as absent. */
 const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
@@ -20,7 +21,8 @@ export const ObjectLine = Schema.Struct({
   id: opt(ObjectId),
   type: ObjectType,
   key: opt(ObjectKey),
-  properties: opt(Properties)
+  properties: opt(Properties),
+  untrusted: opt(UntrustedWords)
 }).annotate({ identifier: "ObjectLine" })
 export type ObjectLine = typeof ObjectLine.Type
 
@@ -32,7 +34,8 @@ export type LineEnd = typeof LineEnd.Type
 
 export const RelationshipLine = Schema.Struct({
   relationship: Schema.Struct({ type: ObjectType, from: LineEnd, to: LineEnd }),
-  properties: opt(Properties)
+  properties: opt(Properties),
+  untrusted: opt(UntrustedWords)
 }).annotate({ identifier: "RelationshipLine" })
 export type RelationshipLine = typeof RelationshipLine.Type
 
@@ -72,8 +75,10 @@ export const toTransferLine = (value: unknown): Result.Result<TransferLine, Json
 
 /** Judges what the database could not keep here already, where it costs nobody else anything. */
 const keepable = (line: TransferLine): Result.Result<TransferLine, JsonFault> => {
-  const fault = findFault(line) ?? findPropertiesFault(line.properties ?? {})
-  return fault ? Result.fail(fault) : Result.succeed(line)
+  const properties = line.properties ?? {}
+  const fault = findFault(line) ?? findPropertiesFault(properties)
+  if (fault) return Result.fail(fault)
+  return Result.map(untrustedNames(line.untrusted, properties), () => line)
 }
 
 const firstFault = (issue: SchemaIssue.Issue): JsonFault =>

@@ -17,7 +17,9 @@ export const WebhookInput = Schema.Struct({
   /** Deliveries that are taken within a minute; 60 unless it says otherwise. */
   ratePerMinute: Schema.optional(
     Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: webhookBounds.maxRatePerMinute })))
-  )
+  ),
+  /** What it delivers comes from an untrusted source: the runs that it begins may only suggest. */
+  untrusted: Schema.optional(Schema.NullOr(Schema.Boolean))
 }).annotate({ identifier: "WebhookInput" })
 export type WebhookInput = typeof WebhookInput.Type
 
@@ -36,6 +38,7 @@ const fields = {
   /** Where deliveries go, as seen from whoever asked. */
   url: Schema.String,
   ratePerMinute: Schema.Int,
+  untrusted: Schema.Boolean,
   createdBy: Schema.String,
   createdAt: Timestamp,
   lastDeliveryAt: Schema.NullOr(Timestamp),

@@ -16,6 +16,7 @@ import { Triggers } from "../src/dispatch/triggers.ts"
 import { Objects } from "../src/graph/objects.ts"
 import { KillSwitches } from "../src/run/kill-switches.ts"
 import { ProcessingLog } from "../src/run/processing-log.ts"
+import { Autonomy } from "../src/task/autonomy.ts"
 import type { Acknowledged, Person, Told } from "./people.ts"
 
 const by = "ada" as UserId
@@ -72,6 +73,31 @@ export const manage = Effect.fnUntraced(function* (
           yield* change(agent, {
             reactionConfig: { ...config, events: chance.pick([["created"], ["updated"]]) }
           })
+      }
+    }
+  }
+})
+
+/** Takes trust back that agents have earned, and notes what was done by it until then. */
+export const distrust = Effect.fnUntraced(function* (
+  { chance, ask, acknowledged }: Person,
+  agents: ReadonlyArray<Agent>
+) {
+  const sql = yield* SqlClient.SqlClient
+  for (let n = chance.between(1, 3); n > 0; n--) {
+    yield* Effect.sleep(chance.between(300, 1_500))
+    for (const { id } of agents) {
+      const earned = yield* ask(Effect.flatMap(Autonomy, (autonomy) => autonomy.of(id, undefined)))
+      const promotions = earned.type === "done" ? (earned.value?.promotions ?? []) : []
+      for (const promotion of promotions.filter(({ endedAt }) => endedAt === null)) {
+        const told = yield* ask(
+          Effect.flatMap(Autonomy, (autonomy) => autonomy.reverse(id, promotion.id, by, "Not now"))
+        )
+        if (told.type !== "done" || !told.value) continue
+        const calls = yield* Effect.orDie(
+          sql<{ id: string }>`select id from kb.tool_calls where promotion_id = ${promotion.id}`
+        )
+        acknowledged.distrusted.push({ promotionId: promotion.id, calls: calls.map((call) => call.id) })
       }
     }
   }

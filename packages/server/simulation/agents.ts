@@ -96,6 +96,10 @@ export const suggester = (chance: Chance): AgentInput => ({
   ...(chance.oneIn(4) ? { maxSteps: 1 } : {}),
   maxPendingRuns: sometimes(chance, 8, () => chance.between(1, 2)),
   disableAfterFailures: sometimes(chance, 8, () => chance.between(1, 3)),
+  reviewPolicy: sometimes(chance, 2, () => ({
+    maxPending: chance.between(1, 4),
+    expiresAfterMs: chance.oneIn(2) ? chance.between(300, 3_000) : null
+  })),
   retryPolicy: sometimes(chance, 4, () => ({
     maxAttempts: chance.between(2, 3),
     backoffMs: chance.between(0, 1_500)
@@ -120,6 +124,36 @@ export const executor = (chance: Chance): AgentInput => ({
         { when: "step == 0", calls: [read] },
         { when: "step == 1", calls: [note("echoed")] },
         { say: "I wrote it down." }
+      ]
+    }
+  }
+})
+
+/** One that asks until people trust it, and is never sure of what it does. */
+export const apprentice = (chance: Chance): AgentInput => ({
+  name: "apprentice",
+  prompt,
+  triggerType: "reaction",
+  executionMode: "hybrid",
+  hybridPolicy: { promotion: { minReviews: chance.between(1, 2), minRate: chance.pick([0, 0.5]) } },
+  tools: ["graph.*"],
+  reactionConfig: drawReaction(chance, { objectTypes: ["Note", "Person"], events: ["created", "updated"] }),
+  model: {
+    provider: "scripted",
+    name: "apprentice",
+    script: {
+      rules: [
+        {
+          when: "step == 0",
+          calls: [
+            note("learned", "0.1"),
+            {
+              tool: "create_object",
+              arguments: { type: "Draft", properties: { of: "{{ input.object.id }}" } }
+            }
+          ]
+        },
+        { say: "I tried." }
       ]
     }
   }

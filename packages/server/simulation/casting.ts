@@ -76,9 +76,11 @@ export const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chan
   })
   const game = chance.oneIn(3) ? drawGame(chance.fork("game")) : undefined
   const rises = chance.oneIn(4)
+  const training = chance.fork("training")
   const inputs = [
     ...(game === undefined || chance.oneIn(3) ? [agents.suggester(chance)] : []),
     ...(chance.oneIn(3) ? [agents.executor(chance)] : []),
+    ...(training.oneIn(3) ? [agents.apprentice(training)] : []),
     ...(rises ? [agents.riser(chance)] : []),
     ...(game?.agents ?? []),
     ...drawWorkers(chance.fork("workers"))

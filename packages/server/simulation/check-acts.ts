@@ -2,6 +2,7 @@
  * Checks what agents did: every tool call on record once, every effect through a
  * call, and no write of an agent that may only suggest without a person's yes.
  */
+import { DenialReason } from "@tropism/domain/denial"
 import { canonicalJson } from "@tropism/domain/json"
 import type { CallRow, ContextEventRow } from "./rows.ts"
 import { type Checker, unless } from "./remains.ts"
@@ -75,13 +76,38 @@ const callsRecorded: Checker = ({ contextEvents, calls }) => {
   ]
 }
 
+/** A call that was refused for want of a right, or because people must decide or did, is among the denials, once, and no other call is; none of a backtest is. */
+const denialsRecorded: Checker = ({ calls, denials, runs }) => {
+  const tried = new Set(runs.flatMap(({ backtestId, id }) => (backtestId === null ? [] : [id])))
+  const ofCall = Map.groupBy(
+    denials.filter((denial) => denial.taskId === null),
+    (denial) => denial.toolCallId
+  )
+  return calls.flatMap((call) => {
+    const count = ofCall.get(call.id)?.length ?? 0
+    return unless(
+      count === (isDenied(call) && !tried.has(call.runId) ? 1 : 0),
+      `call ${call.id} was ${call.status} and is among the denials ${count} times`
+    )
+  })
+}
+
+/** A call that the limits of its run refuse is no denial. */
+const isDenied = ({ result, status }: CallRow): boolean =>
+  status === "refused" &&
+  typeof result === "object" &&
+  result !== null &&
+  "reason" in result &&
+  (DenialReason.literals as ReadonlyArray<unknown>).includes(result.reason)
+
 /** What an agent did or suggested has a call on record that decided so, and the other way round. */
-const effectsRecorded: Checker = ({ calls, events, tasks: all }) => {
-  const tasks = all.filter(({ type }) => type !== "question")
+const effectsRecorded: Checker = ({ calls, events, revisions, tasks: all, wouldBes }) => {
+  const tasks = all.filter(({ payload }) => payload.suggestedChanges !== undefined)
   const callById = new Map(calls.map((call) => [call.id, call]))
   const done = events.filter((event) => event.actorType === "agent" && event.taskId === null)
   const doneBy = Map.groupBy(done, (event) => event.toolCallId)
-  const tasksOf = Map.groupBy(tasks, (task) => task.toolCallId)
+  // A call suggests what a task says, or said before another call refined it; in a backtest, what would be suggested.
+  const tasksOf = Map.groupBy([...tasks, ...revisions, ...wouldBes], (said) => said.toolCallId)
   return [
     ...done.flatMap((event) =>
       unless(
@@ -158,4 +184,11 @@ const restraintsObeyed: Checker = ({ acknowledged, events }) => {
   ]
 }
 
-export const checkActs = { callsAnswered, callsRecorded, effectsRecorded, suggestedOnly, restraintsObeyed }
+export const checkActs = {
+  callsAnswered,
+  callsRecorded,
+  denialsRecorded,
+  effectsRecorded,
+  suggestedOnly,
+  restraintsObeyed
+}

@@ -8,7 +8,7 @@ const countRuns = ({ events, runs }: Remains): ReadonlyMap<string, number> => {
   const rootOf = new Map(events.map((event) => [event.id, event.rootEventId]))
   const handedOn = runs.flatMap((run) => (run.parentRunId === null ? [] : [run.rootEventId]))
   const woken = runs
-    .filter((run) => run.trigger.type === "reaction")
+    .filter((run) => run.trigger.type === "reaction" && run.backtestId === null)
     .flatMap((run) =>
       isAskedFor(run)
         ? [run.id]

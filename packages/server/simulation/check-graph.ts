@@ -54,11 +54,11 @@ const historyOf = (object: EntityRow, history: ReadonlyArray<VersionRow>): Reado
       `${object.type} ${object.id} and its history disagree on its deletion`
     ),
     ...unless(
-      history.every(({ type }, index) =>
-        index === 0
-          ? type === "created"
-          : type === (index === history.length - 1 && object.isDeleted ? "deleted" : "updated")
-      ),
+      // What was deleted comes back only by being created again.
+      history.every(({ type }, index) => {
+        const before = history[index - 1]?.type ?? "deleted"
+        return (type === "created") === (before === "deleted")
+      }),
       `${object.type} ${object.id} was created or deleted at the wrong place of its history`
     )
   ]
@@ -71,14 +71,18 @@ const historyFolds: Checker = ({ objects, relationships, relationshipVersions, v
   )
 }
 
-/** An update changes something, and its event says what. */
+/** An update changes a value or who vouches for it, and its event says of what. */
 const changesTold: Checker = ({ versions, events }) => {
   const eventById = new Map(events.map((event) => [event.id, event]))
   return [...Map.groupBy(versions, (version) => version.objectId).values()].flatMap((history) =>
     history.flatMap((version, index) => {
       const before = history[index - 1]
       if (version.type !== "updated" || before === undefined) return []
-      const changed = changedProperties(before.properties, version.properties)
+      const marks = [...before.untrusted, ...version.untrusted].filter(
+        (name) => before.untrusted.includes(name) !== version.untrusted.includes(name)
+      )
+      const values = changedProperties(before.properties, version.properties)
+      const changed = [...new Set([...values, ...marks])].toSorted()
       const told = eventById.get(version.eventId)?.changedProperties
       return unless(
         changed.length > 0 && isSame(changed, told),

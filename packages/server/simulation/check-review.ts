@@ -1,19 +1,24 @@
 /**
  * Checks people's decisions: an approved task made one change, every other task none.
  */
-import { type Checker, countsUp, unless } from "./remains.ts"
+import { reviewDefaults } from "@tropism/domain/agent"
+import { patchedBy } from "@tropism/domain/suggestion"
+import { type Checker, countsUp, keyOf, unless } from "./remains.ts"
 
 const decisionsApplied: Checker = ({ tasks, events }) => {
   const changesOf = Map.groupBy(events, (event) => event.taskId)
   return tasks.flatMap((task) => {
-    if (task.type === "question")
-      return unless(!changesOf.has(task.id), `the answer to question ${task.ordinal} changed something`)
+    // What an approved undo did is looked at item by item.
+    if (task.type === "undo" && task.status === "completed")
+      return unless(changesOf.has(task.id), `undo ${task.ordinal} took nothing back`)
+    if (task.payload.suggestedChanges === undefined)
+      return unless(!changesOf.has(task.id), `the decision of ${task.type} ${task.ordinal} changed something`)
     const at = `task ${task.ordinal} (${task.status})`
     const changes = changesOf.get(task.id) ?? []
     if (task.status !== "completed")
       return [
         ...unless(changes.length === 0 && task.outcome === null, `${at} changed something`),
-        ...unless((task.status === "pending") === (task.resolvedBy === null), `${at} has the wrong decider`)
+        ...unless((task.status === "rejected") === (task.resolvedBy !== null), `${at} has the wrong decider`)
       ]
     const { outcome } = task
     if (outcome === null || task.resolvedBy === null)
@@ -49,4 +54,51 @@ const tasksNumbered: Checker = ({ tasks, lastTaskNumber }) =>
     `the tasks are numbered ${tasks.map((task) => task.ordinal).join(", ")}, the last ${lastTaskNumber}`
   )
 
-export const checkReview = { decisionsApplied, decisionsKept, tasksNumbered }
+/** No agent has two suggestions open about the same: patches of one thing name different properties. */
+const openOnce: Checker = ({ tasks }) => {
+  const open = tasks.filter(({ status, subject }) => status === "pending" && subject !== null)
+  const bySubject = Map.groupBy(open, ({ agentId, subject }) => keyOf(agentId, subject ?? ""))
+  return [...bySubject].flatMap(([about, same]) => {
+    const written = same.flatMap(({ payload: { suggestedChanges: change } }) =>
+      change ? (patchedBy(change) ?? [""]) : []
+    )
+    return unless(
+      new Set(written).size === written.length,
+      `tasks ${same.map(({ ordinal }) => ordinal).join(", ")} are open about the same: ${about}`
+    )
+  })
+}
+
+/** No agent has more suggestions open than it was ever allowed; what has a time may be over and not swept. */
+const waitsBounded: Checker = ({ agents, tasks }) =>
+  agents.flatMap(({ definitions, id }) => {
+    const max = Math.max(
+      ...definitions.map(({ reviewPolicy }) => reviewPolicy?.maxPending ?? reviewDefaults.maxPending)
+    )
+    const open = tasks.filter(
+      (task) =>
+        task.agentId === id && task.status === "pending" && task.subject !== null && task.expiresAt === null
+    )
+    return unless(open.length <= max, `agent ${id} has ${open.length} suggestions open, more than ${max}`)
+  })
+
+/** What a refined suggestion said before is there, from the first time to the last but one. */
+const revisionsKept: Checker = ({ revisions, tasks }) => {
+  const revisionsOf = Map.groupBy(revisions, ({ taskId }) => taskId)
+  return tasks.flatMap(({ id, ordinal, revision }) => {
+    const said = (revisionsOf.get(id) ?? []).map((one) => one.revision)
+    return unless(
+      countsUp([...said, revision]),
+      `task ${ordinal} is at revision ${revision} and was said as ${said.join(", ") || "none"} before`
+    )
+  })
+}
+
+export const checkReview = {
+  decisionsApplied,
+  decisionsKept,
+  tasksNumbered,
+  openOnce,
+  waitsBounded,
+  revisionsKept
+}

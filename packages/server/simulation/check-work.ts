@@ -14,14 +14,16 @@ const restsForGood = (run: RunRow): boolean =>
   isOver(run) ||
   (run.status === "paused" && ["stepLimit", "timeout", "budget"].includes(run.pauseReason ?? ""))
 
+const isReal = ({ backtestId }: RunRow): boolean => backtestId === null
+
 const usageOf = (runs: ReadonlyArray<RunRow>): Usage =>
   runs.map(({ usage }) => usage).reduce(addUsage, noUsage)
 
 const agrees = (row: BudgetRow | undefined, usage: Usage): boolean =>
   (row?.inputTokens ?? 0) === usage.inputTokens && (row?.outputTokens ?? 0) === usage.outputTokens
 
-/** What each run, each chain and each agent has spent is the sum of the steps of those who spent it. */
-const spendingCounted: Checker = ({ budgets, runs }) => {
+/** What each run, each chain, each agent and each backtest has spent is the sum of the steps of those who spent it. */
+const spendingCounted: Checker = ({ backtests, budgets, runs }) => {
   const rows = Map.groupBy(budgets, ({ scope, scopeId }) => keyOf(scope, scopeId))
   const rowOf = (scope: string, id: string): BudgetRow | undefined => rows.get(keyOf(scope, id))?.[0]
   const said = (scope: string, id: string, spenders: ReadonlyArray<RunRow>): ReadonlyArray<string> => {
@@ -42,8 +44,18 @@ const spendingCounted: Checker = ({ budgets, runs }) => {
         runs.filter(({ ancestors, id }) => id === run.id || ancestors.includes(run.id))
       )
     ),
-    ...[...ofAgents].flatMap(([id, spenders]) => said("agent", id, spenders)),
-    ...[...ofChains].flatMap(([id, spenders]) => (id === null ? [] : said("chain", id, spenders)))
+    // A backtest pays for its runs, and then their agent and their chain do not.
+    ...[...ofAgents].flatMap(([id, spenders]) => said("agent", id, spenders.filter(isReal))),
+    ...[...ofChains].flatMap(([id, spenders]) =>
+      id === null ? [] : said("chain", id, spenders.filter(isReal))
+    ),
+    ...backtests.flatMap(({ id }) =>
+      said(
+        "backtest",
+        id,
+        runs.filter(({ backtestId }) => backtestId === id)
+      )
+    )
   ]
 }
 

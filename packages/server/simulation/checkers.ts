@@ -5,12 +5,17 @@
  * nothing unapproved, and logs that say what happened.
  */
 import { checkActs } from "./check-acts.ts"
+import { checkBacktests } from "./check-backtests.ts"
 import { checkChains } from "./check-chains.ts"
 import { checkGraph } from "./check-graph.ts"
 import { checkLogs } from "./check-logs.ts"
 import { checkReactions } from "./check-reactions.ts"
 import { checkReview } from "./check-review.ts"
+import { checkTodos } from "./check-todos.ts"
 import { checkRules } from "./check-rules.ts"
+import { checkTaint } from "./check-taint.ts"
+import { checkTrust } from "./check-trust.ts"
+import { checkUndos } from "./check-undos.ts"
 import { checkWaking } from "./check-waking.ts"
 import { checkWork } from "./check-work.ts"
 import type { Checker, Complaint, Remains } from "./remains.ts"
@@ -24,6 +29,11 @@ const checkers: Readonly<Record<string, Checker>> = {
   ...checkActs,
   ...checkWork,
   ...checkReview,
+  ...checkTaint,
+  ...checkTrust,
+  ...checkTodos,
+  ...checkUndos,
+  ...checkBacktests,
   ...checkLogs
 }
 

@@ -53,10 +53,14 @@ const places: Readonly<Record<CrashPointName, true>> = {
   "tool.afterCommit": true,
   "run.beforeComplete": true,
   "run.afterComplete": true,
+  "task.beforeChange": true,
   "task.beforeCommit": true,
   "task.afterCommit": true,
   "schedule.beforeCommit": true,
-  "schedule.afterCommit": true
+  "schedule.afterCommit": true,
+  "backtest.beforeBegun": true,
+  "backtest.beforeQueued": true,
+  "backtest.afterCommit": true
 }
 const [firstPlace, ...otherPlaces] = Object.keys(places) as [CrashPointName, ...Array<CrashPointName>]
 

@@ -41,6 +41,7 @@ export const drained = Effect.fnUntraced(function* (
       select exists (select from kb.graph_events where project_id = ${projectId} and dispatched_at is null)
         or exists (select from kb.agent_runs where project_id = ${projectId} and (status in ('queued', 'running')
           or status = 'paused' and pause_reason in ('question', 'subAgents')))
+        or exists (select from kb.backtests where project_id = ${projectId} and status in ('queued', 'running'))
         or exists (select from kb.agent_processing_log where project_id = ${projectId} and status in ('pending', 'processing')) as is_open`
     if (row?.isOpen === false) return true
     yield* Effect.sleep(dispatchLimits.sweepIntervalMs)

@@ -19,6 +19,7 @@ import type {
   UserId,
   WebhookId
 } from "@tropism/domain/ids"
+import { isTodo } from "@tropism/domain/task"
 import { Cause, Effect, Exit } from "effect"
 import { Contexts } from "../src/agent/contexts.ts"
 import { CrashPoint } from "../src/crash-point.ts"
@@ -54,12 +55,15 @@ export interface Acknowledged {
   readonly changes: Array<{ readonly change: Change; readonly applied: Applied }>
   readonly approved: Array<TaskId>
   readonly rejected: Array<TaskId>
+  readonly todos: Array<{ readonly owner: string; readonly number: number }>
   readonly said: Array<{ readonly context: string; readonly content: string }>
   readonly delivered: Array<{ readonly id: string; readonly runId: RunId }>
   /** Agents and objects that a person named in a batch, acknowledged or not: what waits for its run does not say who asked. */
   readonly named: Array<{ readonly agentId: AgentId; readonly objectId: string }>
   /** What agents had written by themselves when a right to write was taken from them for good. */
   readonly restrained: Array<{ readonly agentId: AgentId; readonly written: ReadonlyArray<string> }>
+  /** Promotions that somebody took back, with the calls that had been made by them. */
+  readonly distrusted: Array<{ readonly promotionId: string; readonly calls: ReadonlyArray<string> }>
   /** What agents had written when a kill switch was on, and before it was turned off. */
   readonly halted: Array<{ readonly before: ReadonlyArray<string>; readonly after: ReadonlyArray<string> }>
 }
@@ -68,10 +72,12 @@ export const nothingAcknowledged = (): Acknowledged => ({
   changes: [],
   approved: [],
   rejected: [],
+  todos: [],
   said: [],
   delivered: [],
   named: [],
   restrained: [],
+  distrusted: [],
   halted: []
 })
 
@@ -137,6 +143,7 @@ const drawChange = (
   n: number
 ): Change => {
   const mood = chance.pick(moods)
+  const doubt = chance.oneIn(8) ? { untrusted: ["mood"] } : {}
   const [first, ...rest] = objects
   const kind = first === undefined ? 0 : chance.below(10)
   if (first === undefined || kind < 4) {
@@ -145,19 +152,22 @@ const drawChange = (
       type: "create",
       objectType: chance.oneIn(4) ? "Person" : "Note",
       key,
-      data: { mood, n, tags: ["a", { b: null }] }
+      data: { mood, n, tags: ["a", { b: null }] },
+      ...doubt
     }
   }
   const objectId = chance.pick([first, ...rest])
   if (kind < 7) {
     const expected = chance.oneIn(4) ? { expectedVersion: chance.between(1, 3) } : {}
-    return { type: "update", objectId, data: chance.oneIn(6) ? {} : { mood, n }, ...expected }
+    return chance.oneIn(6)
+      ? { type: "update", objectId, data: {}, ...expected }
+      : { type: "update", objectId, data: { mood, n }, ...doubt, ...expected }
   }
   if (kind === 7) return { type: "delete", objectId }
   const [known] = relationships
   if (kind === 8 && known !== undefined)
     return chance.oneIn(2)
-      ? { type: "updateRelationship", relationshipId: known, data: { mood, n } }
+      ? { type: "updateRelationship", relationshipId: known, data: { mood, n }, ...doubt }
       : { type: "deleteRelationship", relationshipId: known }
   const toId = chance.pick([first, ...rest])
   return { type: "createRelationship", relationship: { fromId: objectId, toId, type: "knows" }, data: { n } }
@@ -197,10 +207,10 @@ export const review = Effect.fnUntraced(function* (name: string, { chance, ask, 
   for (let round = chance.between(2, 4); round > 0; round--) {
     yield* Effect.sleep(chance.between(50, 1_100))
     const seen = yield* ask(
-      Effect.flatMap(Tasks, (tasks) => tasks.list({ status: "pending" }, undefined, 50))
+      Effect.flatMap(Tasks, (tasks) => tasks.list({ status: "pending" }, by, undefined, 50))
     )
     if (seen.type !== "done") continue
-    for (const task of seen.value) {
+    for (const task of seen.value.filter((each) => !isTodo(each))) {
       const choice = chance.below(10)
       if (choice < 6) {
         const digest = chance.oneIn(10) ? "0".repeat(64) : task.digest

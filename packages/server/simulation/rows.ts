@@ -9,11 +9,13 @@ import type { AgentDefinition } from "@tropism/domain/agent"
 import { type ChainLimits, defineChainLimits } from "@tropism/domain/chain"
 import { contextEventId, decodeEvent, type LoggedEvent } from "@tropism/domain/context-event"
 import type { NotedRefusal } from "@tropism/domain/graph"
+import type { AgentId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
 import type { KeptEvent } from "@tropism/domain/replay"
 import type { LimitOverrides } from "@tropism/domain/run"
-import { Effect, String as Text } from "effect"
+import { Effect, type Schema, String as Text } from "effect"
 import type { Lender } from "./line.ts"
+import { reviewQueries, type ReviewRows } from "./review-rows.ts"
 
 export interface Authored {
   readonly actorType: "user" | "agent" | "system"
@@ -28,6 +30,7 @@ export interface EntityRow {
   readonly id: string
   readonly type: string
   readonly properties: Properties
+  readonly untrusted: ReadonlyArray<string>
   readonly version: number
   readonly isDeleted: boolean
 }
@@ -37,6 +40,7 @@ export interface VersionRow extends Authored {
   readonly version: number
   readonly type: "created" | "updated" | "deleted"
   readonly properties: Properties
+  readonly untrusted: ReadonlyArray<string>
   readonly eventId: string
 }
 
@@ -53,6 +57,8 @@ export interface EventRow extends Authored {
   readonly snapshot: { readonly properties: Properties; readonly version: number }
   readonly rootEventId: string
   readonly depth: number
+  /** The agents whose work it takes back. */
+  readonly undoes: ReadonlyArray<AgentId>
   readonly refusals: ReadonlyArray<NotedRefusal>
 }
 
@@ -63,7 +69,15 @@ export interface AgentRow {
   readonly definitions: ReadonlyArray<
     Pick<
       AgentDefinition,
-      "budget" | "enabled" | "executionMode" | "flowType" | "reactionConfig" | "steps" | "triggerType"
+      | "budget"
+      | "enabled"
+      | "executionMode"
+      | "flowType"
+      | "hybridPolicy"
+      | "reactionConfig"
+      | "reviewPolicy"
+      | "steps"
+      | "triggerType"
     >
   >
 }
@@ -80,6 +94,8 @@ export interface RunRow {
   /** The runs above it. */
   readonly ancestors: ReadonlyArray<string>
   readonly limits: LimitOverrides | null
+  /** The backtest that it belongs to. */
+  readonly backtestId: string | null
   readonly trigger: {
     readonly type: string
     readonly events?: ReadonlyArray<{ readonly id: string }>
@@ -135,32 +151,22 @@ export interface CallRow {
   readonly callId: string
   readonly status: string
   readonly decision: string | null
+  readonly promotionId: string | null
+  readonly tool: string
+  readonly arguments: Schema.Json
   readonly result: unknown
-}
-
-export interface TaskRow {
-  readonly id: string
-  /** The number by which people name it. */
-  readonly ordinal: number
-  readonly type: string
-  readonly status: string
-  readonly agentId: string
-  readonly runId: string
-  readonly toolCallId: string
-  readonly resolvedBy: string | null
-  readonly outcome: { readonly entityId: string; readonly version: number; readonly change: string } | null
 }
 
 /** What a chain, a run or an agent has spent, in all its days. */
 export interface BudgetRow {
-  readonly scope: "chain" | "run" | "agent"
+  readonly scope: "chain" | "run" | "agent" | "backtest"
   readonly scopeId: string
   readonly runs: number
   readonly inputTokens: number
   readonly outputTokens: number
 }
 
-export interface Rows {
+export interface Rows extends ReviewRows {
   readonly objects: ReadonlyArray<EntityRow>
   readonly relationships: ReadonlyArray<EntityRow>
   readonly versions: ReadonlyArray<VersionRow>
@@ -172,7 +178,6 @@ export interface Rows {
   readonly contexts: ReadonlyArray<ContextRow>
   readonly contextEvents: ReadonlyArray<ContextEventRow>
   readonly calls: ReadonlyArray<CallRow>
-  readonly tasks: ReadonlyArray<TaskRow>
   readonly budgets: ReadonlyArray<BudgetRow>
   readonly chainLimits: ChainLimits
   readonly lastPosition: number
@@ -181,8 +186,9 @@ export interface Rows {
 
 /** Each query answers the columns of one of the rows above; `$1` is the project. */
 const queries = {
-  objects: `select id, type, properties, version, deleted_at is not null as is_deleted from kb.graph_objects where project_id = $1`,
-  relationships: `select id, type, properties, version, deleted_at is not null as is_deleted from kb.graph_relationships where project_id = $1`,
+  ...reviewQueries,
+  objects: `select id, type, properties, untrusted, version, deleted_at is not null as is_deleted from kb.graph_objects where project_id = $1`,
+  relationships: `select id, type, properties, untrusted, version, deleted_at is not null as is_deleted from kb.graph_relationships where project_id = $1`,
   versions: `select * from kb.graph_object_versions where project_id = $1 order by object_id, version`,
   relationshipVersions: `select *, relationship_id as object_id from kb.graph_relationship_versions where project_id = $1 order by relationship_id, version`,
   events: `select *, position::int as place from kb.graph_events where project_id = $1 order by entity_id, version`,
@@ -194,7 +200,6 @@ const queries = {
   contexts: `select name, last_event_number from kb.contexts where project_id = $1`,
   contextEvents: `select * from kb.context_events where project_id = $1 order by context_name, number`,
   calls: `select * from kb.tool_calls where project_id = $1 order by id`,
-  tasks: `select *, number::int as ordinal from kb.tasks where project_id = $1 order by kb.tasks.number`,
   budgets: `select scope, scope_id, sum(runs)::int as runs, sum(input_tokens)::float8 as input_tokens, sum(output_tokens)::float8 as output_tokens
     from kb.budgets where project_id = $1 group by scope, scope_id`,
   counters: `select last_position::int as last_position, last_number::int as last_task_number, settings->'chainLimits' as chain_limits
@@ -211,6 +216,17 @@ export const readRowsWith = (connection: PgConnection.PgConnection, projectId: s
     const [counters] = yield* read<Pick<Rows, "lastPosition" | "lastTaskNumber" | "chainLimits">>("counters")
     const contextEvents = yield* read<StoredEvent>("contextEvents")
     const rows: Rows = {
+      denials: yield* read<Rows["denials"][number]>("denials"),
+      tasks: yield* read<Rows["tasks"][number]>("tasks"),
+      todos: yield* read<Rows["todos"][number]>("todos"),
+      todoCounters: yield* read<Rows["todoCounters"][number]>("todoCounters"),
+      revisions: yield* read<Rows["revisions"][number]>("revisions"),
+      promotions: yield* read<Rows["promotions"][number]>("promotions"),
+      reviews: yield* read<Rows["reviews"][number]>("reviews"),
+      undoItems: yield* read<Rows["undoItems"][number]>("undoItems"),
+      backtests: yield* read<Rows["backtests"][number]>("backtests"),
+      backtestEvents: yield* read<Rows["backtestEvents"][number]>("backtestEvents"),
+      wouldBes: yield* read<Rows["wouldBes"][number]>("wouldBes"),
       objects: yield* read<EntityRow>("objects"),
       relationships: yield* read<EntityRow>("relationships"),
       versions: yield* read<VersionRow>("versions"),
@@ -222,7 +238,6 @@ export const readRowsWith = (connection: PgConnection.PgConnection, projectId: s
       contexts: yield* read<ContextRow>("contexts"),
       contextEvents: contextEvents.map(toContextEvent),
       calls: yield* read<CallRow>("calls"),
-      tasks: yield* read<TaskRow>("tasks"),
       budgets: yield* read<BudgetRow>("budgets"),
       chainLimits: defineChainLimits(counters?.chainLimits ?? {}),
       lastPosition: counters?.lastPosition ?? 0,

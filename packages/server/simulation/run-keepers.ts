@@ -4,6 +4,7 @@
  */
 import type { UserId } from "@tropism/domain/ids"
 import { isResumable, type LimitOverrides } from "@tropism/domain/run"
+import { isQuestion } from "@tropism/domain/task"
 import { Effect } from "effect"
 import { Resumptions } from "../src/dispatch/resumptions.ts"
 import { Answers } from "../src/run/questions.ts"
@@ -18,14 +19,14 @@ export const answer = Effect.fnUntraced(function* ({ chance, ask }: Person) {
   while (true) {
     yield* Effect.sleep(chance.between(100, 2_000))
     const seen = yield* ask(
-      Effect.flatMap(Tasks, (tasks) => tasks.list({ status: "pending", type: "question" }, undefined, 50))
+      Effect.flatMap(Tasks, (tasks) => tasks.list({ status: "pending", type: "question" }, by, undefined, 50))
     )
-    for (const task of seen.type === "done" ? seen.value : []) {
+    for (const task of seen.type === "done" ? seen.value.filter(isQuestion) : []) {
       if (chance.oneIn(3)) continue
       yield* ask(
         Effect.gen(function* () {
           const runs = yield* Runs
-          const run = task.runId === null ? undefined : yield* runs.get(task.runId)
+          const run = yield* runs.get(task.runId)
           if (run !== undefined) yield* (yield* Answers).give(run, "The first", task.id, by)
         })
       )

@@ -6,11 +6,12 @@
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import { Effect, Queue } from "effect"
+import { tryOut } from "./backtest-keepers.ts"
 import { type Cast, setUp } from "./casting.ts"
 import type { Chance } from "./chance.ts"
 import type { Conductor } from "./conductor.ts"
 import type { Deed } from "./faults.ts"
-import { halt, manage, retry, start } from "./agent-keepers.ts"
+import { distrust, halt, manage, retry, start } from "./agent-keepers.ts"
 import { drained, leaseLapseMs, nightMs, pass } from "./passing-time.ts"
 import {
   type Acknowledged,
@@ -26,8 +27,10 @@ import {
   write
 } from "./people.ts"
 import { answer, resume } from "./run-keepers.ts"
+import { keepTodos } from "./todo-keepers.ts"
 import type { Ground } from "./server-life.ts"
 import { keepServers, type Servers } from "./servers.ts"
+import { takeBack } from "./undoers.ts"
 
 /** What became of a world. */
 export interface Played {
@@ -84,10 +87,16 @@ const doings = (person: (name: string) => Person, projectId: ProjectId, cast: Ca
     ...(cast.talker === undefined ? [] : [talk(cast.talker, person("talker"))]),
     ...sometimes(5, () => cancel(person("canceller"))),
     ...sometimes(3, () => manage(person("manager"), cast.agents)),
+    ...sometimes(3, () => distrust(person("sceptic"), cast.agents)),
     ...sometimes(4, () => retry(person("retrier"), cast.agents)),
     ...sometimes(5, () => start(person("starter"), cast.agents)),
     ...sometimes(3, () => resume(person("resumer"))),
-    ...sometimes(8, () => halt(person("guard"), projectId, cast.agents))
+    ...sometimes(8, () => halt(person("guard"), projectId, cast.agents)),
+    ...sometimes(3, () => keepTodos("tess", person("tess"))),
+    ...sometimes(3, () => keepTodos("tess", person("tess elsewhere"))),
+    ...sometimes(3, () => keepTodos("bob", person("bob's todos"))),
+    ...sometimes(2, () => takeBack("una", person("undoer"))),
+    ...sometimes(3, () => tryOut(person("tester"), cast.agents))
   ]
 }
 

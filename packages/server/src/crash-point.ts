@@ -32,10 +32,14 @@ export type CrashPointName =
   | "tool.afterCommit"
   | "run.beforeComplete"
   | "run.afterComplete"
+  | "task.beforeChange"
   | "task.beforeCommit"
   | "task.afterCommit"
   | "schedule.beforeCommit"
   | "schedule.afterCommit"
+  | "backtest.beforeBegun"
+  | "backtest.beforeQueued"
+  | "backtest.afterCommit"
 
 export class CrashPoint extends Context.Reference<{
   readonly hit: (name: CrashPointName) => Effect.Effect<void>

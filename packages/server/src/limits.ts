@@ -152,6 +152,10 @@ export const runLimits = {
   concurrentRuns: 16,
   /** Of those, kept free for a project that has none of its runs at work: nobody waits for another's slow models. */
   spareHands: 2,
+  /** One of so many runs that are taken from a project's queue is its oldest; the others are those that somebody waits for, while there are any. */
+  claimsPerOldest: 4,
+  /** Runs of backtests that one program works on at once: real work goes first. */
+  concurrentBacktestRuns: 4,
   /** Without a heartbeat for this long, another worker may take a run over. */
   leaseMs: 30_000,
   heartbeatIntervalMs: 10_000,
@@ -224,6 +228,8 @@ export const toolLimits = {
   sdkTimeoutMs: 86_400_000,
   /** Names of tools that a refusal lists. */
   listedTools: 50,
+  /** Of what a denial says; the call keeps the whole refusal. */
+  denialDetailMaxChars: 1_000,
   reasoningMaxChars: 4_000
 } as const
 
@@ -270,16 +276,6 @@ export const foreignLimits = {
   resultMaxChars: 100_000,
   /** Of an error that is passed on. */
   faultMaxChars: 600
-} as const
-
-/** Of `task/`: what waits for people. */
-export const taskLimits = {
-  /** Of a question's title; the whole question is its payload. */
-  titleMaxChars: 120,
-  /** Questions of one run that wait for an answer at once. */
-  openQuestionsPerRun: 10,
-  /** Of what is listed in a sentence that says why an answer was not taken. */
-  listedMaxChars: 400
 } as const
 
 /** Of `agent/`: contexts and those who listen to them. */

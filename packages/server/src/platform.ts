@@ -19,6 +19,9 @@ import { Sweeps } from "./cluster/sweeps.ts"
 import { Database } from "./database/database.ts"
 import { Projects } from "./database/projects.ts"
 import { Chains } from "./dispatch/chain-reading.ts"
+import { Backtester } from "./dispatch/backtester.ts"
+import { BacktestReading } from "./dispatch/backtest-reading.ts"
+import { Backtests } from "./dispatch/backtests.ts"
 import { Comparisons } from "./dispatch/comparisons.ts"
 import { Conversations } from "./dispatch/conversations.ts"
 import { Admission } from "./run/admission.ts"
@@ -30,6 +33,7 @@ import { Releaser } from "./dispatch/releaser.ts"
 import { Explanations } from "./dispatch/explanations.ts"
 import { Retries } from "./dispatch/retries.ts"
 import { Scheduler } from "./dispatch/scheduler.ts"
+import { Reruns } from "./dispatch/reruns.ts"
 import { Resumptions } from "./dispatch/resumptions.ts"
 import { Triggers } from "./dispatch/triggers.ts"
 import { Webhooks } from "./dispatch/webhooks.ts"
@@ -66,12 +70,17 @@ import { StepReading } from "./run/step-reading.ts"
 import { Verifier } from "./run/verifier.ts"
 import { WaitingEntries } from "./run/waiting-entries.ts"
 import { Worker } from "./run/worker.ts"
+import { Autonomy } from "./task/autonomy.ts"
 import { QuestionTasks } from "./task/question-tasks.ts"
+import { Todos } from "./task/todos.ts"
 import { Tasks } from "./task/tasks.ts"
+import { Undos } from "./task/undos.ts"
+import { Denials } from "./tool/denials.ts"
 import { ForeignCalls } from "./tool/foreign-calls.ts"
 import { ForeignConnections } from "./tool/foreign-connections.ts"
 import { ForeignOffers } from "./tool/foreign-offers.ts"
 import { GraphEffects } from "./tool/graph-effects.ts"
+import { TodoEffects } from "./tool/todo-effects.ts"
 import { McpServers } from "./tool/mcp-servers.ts"
 import { AttemptLost, RunGuard } from "./tool/principal.ts"
 import { ServerRegistry } from "./tool/server-registry.ts"
@@ -121,7 +130,10 @@ const transfer = Layer.mergeAll(Importer.layer, LineImporter.layer, Exporter.lay
 const records = Layer.provideMerge(
   Layer.mergeAll(
     Tasks.layer,
+    Autonomy.layer,
+    Undos.layer,
     QuestionTasks.layer,
+    Todos.layer,
     Runs.layer,
     AgentDays.layer,
     ModelCalls.layer,
@@ -132,10 +144,18 @@ const records = Layer.provideMerge(
     Verifier.layer,
     Admission.layer
   ),
-  Layer.provideMerge(ToolCalls.layer, transfer)
+  Layer.provideMerge(Layer.merge(ToolCalls.layer, Denials.layer), transfer)
 )
 const tools = Layer.provideMerge(
-  Layer.mergeAll(GraphEffects.layer, runGuard, childRuns, questions, Answers.layer, Descendants.layer),
+  Layer.mergeAll(
+    GraphEffects.layer,
+    TodoEffects.layer,
+    runGuard,
+    childRuns,
+    questions,
+    Answers.layer,
+    Descendants.layer
+  ),
   Layer.provideMerge(Endings.layer, records)
 )
 const foreignTools = Layer.mergeAll(ForeignCalls.layer, ForeignOffers.layer, ServerRegistry.layer).pipe(
@@ -148,6 +168,9 @@ const dispatch = Layer.mergeAll(
   Dispatcher.layer,
   Releaser.layer,
   Scheduler.layer,
+  Backtester.layer,
+  Backtests.layer,
+  BacktestReading.layer,
   Triggers.layer,
   Resumptions.layer,
   Conversations.layer,
@@ -155,6 +178,7 @@ const dispatch = Layer.mergeAll(
   Retries.layer,
   PendingEvents.layer,
   BatchTriggers.layer,
+  Reruns.layer,
   Chains.layer,
   Explanations.layer,
   Webhooks.layer,
@@ -170,10 +194,11 @@ export const loops = Effect.gen(function* () {
   const { run: dispatching } = yield* Dispatcher
   const { run: releasing } = yield* Releaser
   const { run: scheduling } = yield* Scheduler
+  const { run: testing } = yield* Backtester
   const { run: working } = yield* Worker
   const { run: sweeping } = yield* Sweeps
   yield* Effect.forEach(
-    [dispatching, releasing, scheduling, working, sweeping],
+    [dispatching, releasing, scheduling, testing, working, sweeping],
     (loop) => Effect.forkScoped(loop),
     {
       discard: true

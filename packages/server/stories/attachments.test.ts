@@ -80,6 +80,7 @@ describe("Event Types: FileAttachmentEvent", () => {
           digest: expect.stringMatching(/^[0-9a-f]{64}$/),
           mimeType: "image/png",
           sizeBytes: png.length,
+          untrusted: false,
           fileName: "chart.png"
         })
         const { digest } = sent.body

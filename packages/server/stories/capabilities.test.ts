@@ -292,11 +292,11 @@ layer(SharedServer.layer)((it) => {
         const story = yield* newStoryHere
         const person = yield* make(story, "Person")
         const company = yield* make(story, "Company")
+        yield* story.post("/relationships", { type: "WORKS_AT", fromId: person.id, toId: company.id })
         const { task } = yield* suggested(story, {
           tool: "delete_object",
           arguments: { objectId: person.id }
         })
-        yield* story.post("/relationships", { type: "WORKS_AT", fromId: person.id, toId: company.id })
         yield* story.patch(`/agents/${task.agentId}`, { capabilities: { canDeleteRelationships: false } })
         const answer = yield* approve(story, task)
         expectProblem(answer, 409)

@@ -347,9 +347,12 @@ const bodies = new Map<string, Json>([
   ["PATCH relationships/{relationshipId}", { properties: {} }],
   ["PATCH agents/{agentId}", {}],
   ["POST agents/{agentId}/trigger", {}],
+  ["POST agents/{agentId}/backtests", { days: 1 }],
   ["POST agents/{agentId}/batch-trigger", { objectIds: [nobody] }],
   ["POST agents/{agentId}/dead-letters/redrive", {}],
   ["POST agents/{agentId}/batch-trigger", { objectIds: ["00000000-0000-7000-8000-000000000000"] }],
+  ["POST agents/{agentId}/promotions/{promotionId}/reverse", {}],
+  ["POST agents/{agentId}/undo", { version: 1 }],
   ["POST agents/{agentId}/webhooks", {}],
   ["POST agents/{agentId}/webhooks/{webhookId}/rotate", {}],
   ["POST contexts/{name}/fork", { name: "another" }],
@@ -363,6 +366,7 @@ const bodies = new Map<string, Json>([
       ]
     }
   ],
+  ["PATCH tasks/{taskId}", { title: "Another" }],
   ["PATCH mcp-servers/{mcpServerId}", {}],
   ["POST mcp-servers/{mcpServerId}/refresh", {}],
   ["POST runs/{runId}/answer", { answer: "Yes" }],

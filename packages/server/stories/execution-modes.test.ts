@@ -3,6 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import type { Json } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { callsOf, calling, endedRuns, feedOf, make, suggestionsOf, watcher } from "../testing/story-words.ts"
 
@@ -14,6 +15,62 @@ const marking = (intent: Record<string, unknown> = {}) =>
   })
 
 layer(SharedServer.layer)((it) => {
+  describe("Decision: three execution modes", () => {
+    it.effect("S001-R26 suggest puts before people who wants what and why, and keeps who decided", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post(
+          "/agents",
+          watcher({ executionMode: "suggest", model: marking({ reasoning: "Nobody has looked at it" }) })
+        )
+        const person = yield* make(story, "Person")
+        const [run] = yield* endedRuns(story, agent, 1)
+        const [task] = yield* suggestionsOf(story, 1)
+        expect(yield* story.get(`/objects/${person.id}`)).toEqual(person)
+        expect(yield* callsOf(story, run)).toMatchObject([
+          { agentId: agent.id, tool: "update_object", decision: "suggest", result: { taskId: task.id } }
+        ])
+        const decided = yield* story.post(`/tasks/${task.id}/approve`, { digest: task.digest })
+        expect(decided).toMatchObject({
+          status: "completed",
+          resolvedBy: "admin",
+          resolvedAt: expect.any(String)
+        })
+        const events = yield* feedOf(story, 2)
+        expect(events.at(-1)).toMatchObject({
+          entityId: person.id,
+          actorId: agent.id,
+          approvedBy: "admin",
+          taskId: task.id,
+          runId: run.id
+        })
+      })
+    )
+
+    it.effect(
+      "S001-R27 execute changes the graph in the call itself, as the agent and with no approver",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* story.post("/agents", watcher({ executionMode: "execute", model: marking() }))
+          const person = yield* make(story, "Person")
+          const [run] = yield* endedRuns(story, agent, 1)
+          const [call] = yield* callsOf(story, run)
+          expect(call).toMatchObject({ decision: "execute", result: { status: "applied" } })
+          const events = yield* feedOf(story, 2)
+          expect(events.at(-1)).toMatchObject({
+            entityId: person.id,
+            version: 2,
+            actorId: agent.id,
+            approvedBy: null,
+            taskId: null,
+            runId: run.id,
+            toolCallId: call.id
+          })
+        })
+    )
+  })
+
   describe("Requirement: Execution Modes", () => {
     it.effect(
       "S000-R21, R22, R23 suggest makes a task with the changes and reasoning, and changes nothing",
@@ -110,6 +167,91 @@ layer(SharedServer.layer)((it) => {
           expect(notes.items).toMatchObject([{ properties: { text: "done" }, actorId: acting.id }])
           expect(yield* suggestionsOf(story, 1)).toMatchObject([
             { agentId: asking.id, payload: { suggestedChanges: { data: { text: "suggested" } } } }
+          ])
+        })
+    )
+
+    it.effect(
+      "S000-R25, S001-R28 hybrid does what it is sure of and asks for the rest, by confidence and by kind of change",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const [ada, bob, old] = [
+            yield* make(story, "Thing", { name: "Ada" }),
+            yield* make(story, "Thing", { name: "Bob" }),
+            yield* make(story, "Thing", { name: "Old" })
+          ]
+          const renaming = (thing: Json, confidence?: number) => ({
+            tool: "update_object",
+            arguments: { objectId: thing.id, properties: { name: "New" }, confidence: confidence ?? null }
+          })
+          const deleting = { tool: "delete_object", arguments: { objectId: old.id, confidence: 1 } }
+          const model = calling(renaming(ada, 0.8), renaming(bob, 0.79), deleting, {
+            tool: "create_object",
+            arguments: { type: "Thing", properties: { name: "Unsure" } }
+          })
+          const agent = yield* story.post("/agents", watcher({ executionMode: "hybrid", model }))
+          yield* make(story, "Person")
+          const [run] = yield* endedRuns(story, agent, 1)
+          expect((yield* callsOf(story, run)).map(({ decision }) => decision)).toEqual([
+            "execute",
+            "suggest",
+            "suggest",
+            "suggest"
+          ])
+          expect(yield* story.get(`/objects/${ada.id}`)).toMatchObject({
+            version: 2,
+            actorId: agent.id,
+            properties: { name: "New" }
+          })
+          expect([yield* story.get(`/objects/${bob.id}`), yield* story.get(`/objects/${old.id}`)]).toEqual([
+            bob,
+            old
+          ])
+          expect(
+            (yield* suggestionsOf(story, 3)).map(({ type, payload }) => [type, payload.confidence])
+          ).toEqual([
+            ["object_update_suggestion", 0.79],
+            ["object_delete_suggestion", 1],
+            ["object_create_suggestion", undefined]
+          ])
+        })
+    )
+
+    it.effect(
+      "S000-R25 the agent's own policy says how sure is sure enough, and what is asked for always",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const thing = yield* make(story, "Thing")
+          const hybrid = (name: string, hybridPolicy: unknown, confidence: number) =>
+            Effect.gen(function* () {
+              const model = calling(
+                { tool: "create_object", arguments: { type: "Thing", properties: {}, confidence } },
+                { tool: "delete_object", arguments: { objectId: thing.id, confidence } }
+              )
+              const agent = yield* story.post(
+                "/agents",
+                watcher({
+                  name,
+                  executionMode: "hybrid",
+                  hybridPolicy,
+                  model,
+                  reactionConfig: { objectTypes: [name], events: ["created"] }
+                })
+              )
+              yield* make(story, name)
+              const [run] = yield* endedRuns(story, agent, 1)
+              return (yield* callsOf(story, run)).map(({ decision }) => decision)
+            })
+          expect(yield* hybrid("Strict", { confidenceThreshold: 0.95 }, 0.9)).toEqual(["suggest", "suggest"])
+          expect(yield* hybrid("Careful", { alwaysSuggest: ["create", "delete"] }, 1)).toEqual([
+            "suggest",
+            "suggest"
+          ])
+          expect(yield* hybrid("Bold", { alwaysSuggest: [], confidenceThreshold: 0.2 }, 0.2)).toEqual([
+            "execute",
+            "execute"
           ])
         })
     )

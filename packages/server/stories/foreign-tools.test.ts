@@ -163,6 +163,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           { status: "completed", result: "fig is a word." }
         ])
         expect((yield* diary.called).map(({ tool }) => tool)).toEqual(["lookup"])
+        // What it may not do is on record beside what it may not do to the graph.
+        expect((yield* story.get("/denials")).items).toMatchObject([
+          { tool: "shop__put", toolCallId: calls[1].id, change: null, reason: "notPermitted" },
+          { tool: "shop__charge", detail: expect.stringContaining("may only suggest") }
+        ])
       })
     )
 

@@ -306,7 +306,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const rights = yield* ask(
           story.access,
           `select name, has_table_privilege('tropism_server', 'kb.' || name, 'delete'), has_table_privilege('tropism_server', 'kb.' || name, 'truncate'),
-             has_table_privilege('tropism_server', 'kb.' || name, 'update'), has_table_privilege('tropism_server', 'kb.' || name, 'insert')
+             has_any_column_privilege('tropism_server', 'kb.' || name, 'update'), has_table_privilege('tropism_server', 'kb.' || name, 'insert')
            from unnest($1::text[]) name`,
           [tables]
         )

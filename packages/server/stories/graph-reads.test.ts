@@ -334,7 +334,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const read = (...keys: ReadonlyArray<string>) => [
           keys.map((key) => ({ objectId: ids[key], type: "Node", version: 1 }))
         ]
-        expect(reads).toEqual([read("a", "b", "c"), read("d")])
+        const ofType = (wanted: string) =>
+          reads.map(([seen]) => [(seen as ReadonlyArray<Json>).filter(({ type }) => type === wanted)])
+        expect(ofType("Node")).toEqual([read("a", "b", "c"), read("d")])
+        // The relationships between them were shown as well.
+        expect(ofType("NEXT").map(([seen]) => seen?.length)).toEqual([2, 0])
       })
     )
   })

@@ -50,7 +50,6 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           agentName: "asker",
           runId: run.id,
           payload: { agentId: agent.id, agentRunId: run.id, question: "Which licence is it?" },
-          target: null,
           resolvedBy: null
         })
         expect(yield* callsOf(story, run)).toMatchObject([

@@ -3,9 +3,12 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Json, scripted, type Story } from "../testing/platform.ts"
+import { addEvent, isQuiet, newContext, quietLog, quietness } from "../testing/context-words.ts"
+import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { callsOf, make } from "../testing/story-words.ts"
+import { runThrough } from "../testing/sub-agent-words.ts"
+import { acting, aLetter, contextOf, getting, noting, readOf } from "../testing/taint-words.ts"
 
 const worker = (story: Story, name: string, model: Json, overrides: Record<string, unknown> = {}) =>
   story.post("/agents", {
@@ -126,6 +129,79 @@ layer(SharedServer.layer)((it) => {
         const run = yield* story.post(`/agents/${agent.id}/trigger`, {})
         expect(run).toMatchObject({ status: "completed", summary: "There is one." })
         expect(run.model).toBe(`replay:${record.id}`)
+      })
+    )
+  })
+
+  describe("A record of a run that read something untrusted", () => {
+    /** A recorded run that read a letter, then made a note. */
+    const misled = Effect.fnUntraced(function* (story: Story) {
+      const letter = yield* aLetter(story)
+      const agent = yield* acting(story, "recorder", [[getting(letter)], [noting("obeyed")]])
+      const run = yield* runThrough(story, agent)
+      expect(run.taintedBy).toMatchObject([readOf("object", letter.id, "text")])
+      return run
+    })
+
+    /** An agent that is answered by a record and may not read what that run read. */
+    const replayer = (story: Story, name: string, run: Json) =>
+      worker(story, name, replaying(run), { tools: ["graph.create_object"] })
+
+    /** What a run's calls that would write came to. */
+    const decisions = (story: Story, run: Json) =>
+      Effect.map(callsOf(story, run), (calls) =>
+        calls.flatMap(({ decision, tool }) => (tool === "create_object" ? [decision] : []))
+      )
+
+    it.effect(
+      "taints whoever is answered by it, before its first call, and so on from record to record",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const record = yield* misled(story)
+          const first = yield* runThrough(story, yield* replayer(story, "first", record))
+          expect(first.taintedBy).toMatchObject([readOf("context", record.contextName)])
+          expect(yield* decisions(story, first)).toEqual(["suggest"])
+          const second = yield* runThrough(story, yield* replayer(story, "second", first))
+          expect(second.taintedBy).toContainEqual({
+            ...readOf("context", first.contextName),
+            at: expect.any(Number)
+          })
+          expect(yield* decisions(story, second)).toEqual(["suggest"])
+          expect((yield* story.get("/objects?type=Note")).items).toEqual([])
+        })
+    )
+
+    it.effect("taints a conversation, and the variant of a comparison that it answers", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const record = yield* misled(story)
+        yield* newContext(story, "desk", replaying(record), { tools: ["graph.create_object"] })
+        yield* addEvent(story, "desk", "Go on")
+        yield* quietLog(story, "desk")
+        const source = readOf("context", record.contextName)
+        expect((yield* contextOf(story, "desk")).taintedBy).toMatchObject([source])
+        yield* newContext(story, "table", undefined, { tools: ["graph.create_object"] })
+        const { body } = yield* story.ask("POST", "/contexts/table/comparisons", {
+          content: "Go on",
+          allowWrites: true,
+          variants: [{ label: "plain" }, { label: "record", model: replaying(record) }]
+        })
+        yield* quietness
+        yield* eventually(story.get("/runs?limit=200"), isQuiet)
+        const { variants } = yield* story.get(`/contexts/table/comparisons/${body.id}`)
+        const taints = yield* Effect.forEach(variants, ({ context }: Json) => contextOf(story, context))
+        expect(taints.map(({ taintedBy }) => taintedBy)).toMatchObject([[], [source]])
+      })
+    )
+
+    it.effect("an untainted record taints nobody", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const record = yield* runThrough(story, yield* acting(story, "recorder", [[noting("sincere")]]))
+        const run = yield* runThrough(story, yield* replayer(story, "replayer", record))
+        expect([run.taintedBy, yield* decisions(story, run)]).toEqual([[], ["execute"]])
+        expect((yield* contextOf(story, run.contextName)).taintedBy).toEqual([])
       })
     )
   })

@@ -139,7 +139,9 @@ layer(SharedServer.layer)((it) => {
               const { abandonStuck } = yield* Sweeps
               const runs = yield* Runs
               yield* round
-              const [run] = yield* inProject(runs.claim("a worker that dies", 1))
+              const [run] = yield* inProject(
+                runs.claim("a worker that dies", { limit: 1, oldest: 0, backtests: 0 })
+              )
               yield* ask(access, "update kb.agent_processing_log set started_at = now() - interval '1 hour'")
               const lapsed = (seconds: number) =>
                 ask(
@@ -148,10 +150,14 @@ layer(SharedServer.layer)((it) => {
                 )
               yield* lapsed(290)
               expect(yield* abandonStuck).toBe(0)
-              expect(yield* inProject(runs.takeOver("another that dies", 1))).toMatchObject([{ id: run?.id }])
+              expect(
+                yield* inProject(runs.takeOver("another that dies", { limit: 1, backtests: 0 }))
+              ).toMatchObject([{ id: run?.id }])
               yield* lapsed(310)
               expect(yield* abandonStuck).toBe(1)
-              expect(yield* inProject(runs.takeOver("one that comes late", 1))).toEqual([])
+              expect(
+                yield* inProject(runs.takeOver("one that comes late", { limit: 1, backtests: 0 }))
+              ).toEqual([])
               expect(yield* abandonStuck).toBe(0)
             })
           )

@@ -83,14 +83,16 @@ layer(SharedServer.layer)((it) => {
           yield* make(story, "Person"),
           yield* make(story, "Company")
         ]
-        const knows = yield* story.post("/relationships", { type: "KNOWS", fromId: ada.id, toId: grace.id })
+        const ends = { fromId: ada.id, toId: grace.id }
+        const knows = yield* story.post("/relationships", { type: "KNOWS", ...ends })
+        const envies = yield* story.post("/relationships", { type: "ENVIES", ...ends })
         const { agent, tasks } = yield* suggested(
           story,
           { tool: "create_object", arguments: { type: "Person", key: "joan", properties: { name: "Joan" } } },
           updating(ada, { name: "Ada" }),
-          { tool: "create_relationship", arguments: { type: "ADMIRES", fromId: ada.id, toId: grace.id } },
+          { tool: "create_relationship", arguments: { type: "ADMIRES", ...ends } },
           { tool: "update_relationship", arguments: { relationshipId: knows.id, properties: { since: 1 } } },
-          { tool: "delete_relationship", arguments: { relationshipId: knows.id } },
+          { tool: "delete_relationship", arguments: { relationshipId: envies.id } },
           { tool: "delete_object", arguments: { objectId: acme.id } }
         )
         const outcomes = yield* Effect.forEach(tasks, (task) =>
@@ -112,30 +114,10 @@ layer(SharedServer.layer)((it) => {
           ...byAgent
         })
         expect((yield* story.get("/relationships")).items).toMatchObject([
-          { type: "ADMIRES", fromId: ada.id, toId: grace.id, ...byAgent }
+          { type: "ADMIRES", ...ends, ...byAgent },
+          { id: knows.id, properties: { since: 1 }, ...byAgent }
         ])
-        expect((yield* story.get(`/relationships/${knows.id}?version=2`)).properties).toEqual({ since: 1 })
         expect((yield* story.ask("GET", `/objects/${acme.id}`)).status).toBe(404)
-      })
-    )
-
-    it.effect("S000-R29 an update of a relationship is of what the agent saw, or is not made", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const [ada, grace] = [yield* make(story, "Person"), yield* make(story, "Person")]
-        const knows = yield* story.post("/relationships", { type: "KNOWS", fromId: ada.id, toId: grace.id })
-        const { task } = yield* suggested(story, {
-          tool: "update_relationship",
-          arguments: { relationshipId: knows.id, properties: { since: 1 } }
-        })
-        expect([task.type, task.payload.suggestedChanges]).toEqual([
-          "relationship_update_suggestion",
-          { type: "updateRelationship", relationshipId: knows.id, data: { since: 1 }, expectedVersion: 1 }
-        ])
-        yield* story.patch(`/relationships/${knows.id}`, { properties: { since: 2 } })
-        const answer = yield* approve(story, task)
-        expect([answer.status, answer.body.reason]).toEqual([409, "version"])
-        expect((yield* story.get(`/relationships/${knows.id}`)).properties).toEqual({ since: 2 })
       })
     )
 

@@ -111,6 +111,8 @@ const inMemory = (contexts: Map<string, Kept>): EventStore["Service"] => {
             eventCount,
             forkedFrom,
             isTurnOpen: false,
+            isOfBacktest: false,
+            taintedBy: [],
             createdAt
           }
           contexts.set(`${projectId}/${name}`, { head, own: [] })

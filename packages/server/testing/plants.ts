@@ -3,7 +3,12 @@
  */
 import type { AgentId } from "@tropism/domain/ids"
 import type { Plant } from "../simulation/plant.ts"
+import { trustPlants } from "../simulation/trust-plants.ts"
+import { todoPlants } from "../simulation/todo-plants.ts"
 import { workPlants } from "../simulation/work-plants.ts"
+import { backtestPlants } from "./backtest-plants.ts"
+import { reviewPlants } from "./review-plants.ts"
+import { undoPlants } from "./undo-plants.ts"
 
 const agentsEvent = `select id from kb.graph_events where project_id = $1 and actor_type = 'agent' limit 1`
 /** Gives every agent that reacts another rule. */
@@ -17,6 +22,10 @@ const logEvent = (type: string) =>
 /** At least one for each checker; each is tried on one simulation after another until it can spoil one. */
 export const plants: ReadonlyArray<Plant> = [
   ...workPlants,
+  ...trustPlants,
+  ...reviewPlants,
+  ...undoPlants,
+  ...backtestPlants,
   {
     checker: "eventPerChange",
     fault: "an event says another state than its version",
@@ -234,6 +243,11 @@ export const plants: ReadonlyArray<Plant> = [
     sql: [`update kb.tool_calls set result = '"planted"' where project_id = $1`]
   },
   {
+    checker: "denialsRecorded",
+    fault: "what was denied is not on record",
+    sql: [`delete from kb.denials where project_id = $1`]
+  },
+  {
     checker: "effectsRecorded",
     fault: "a task has no call that suggested it",
     sql: [`update kb.tool_calls set decision = null where project_id = $1 and decision = 'suggest'`]
@@ -252,6 +266,25 @@ export const plants: ReadonlyArray<Plant> = [
       `update kb.graph_events set task_id = null, approved_by = null where id in (${agentsEvent})`,
       `update kb.agent_versions set definition = jsonb_set(definition, '{executionMode}', '"suggest"') where project_id = $1`
     ]
+  },
+  {
+    checker: "untrustedSuggested",
+    fault: "what woke an agent that wrote by itself was untrusted",
+    sql: [
+      `update kb.graph_events set snapshot = snapshot || '{"untrusted": ["mood"]}' where project_id = $1 and actor_type = 'user'`
+    ]
+  },
+  {
+    checker: "untrustedSuggested",
+    fault: "what an agent had read before it wrote was untrusted",
+    sql: [
+      `update kb.context_events set payload = jsonb_set(payload, '{result}', '{"untrusted": ["mood"]}') where project_id = $1 and type = 'ToolCallCompletedEvent'`
+    ]
+  },
+  {
+    checker: "marksFold",
+    fault: "a mark was taken past the history",
+    sql: [`update kb.graph_objects set untrusted = '{}' where project_id = $1`]
   },
   {
     checker: "suggestedOnly",
@@ -280,6 +313,7 @@ export const plants: ReadonlyArray<Plant> = [
       `update kb.tasks set number = number + 1 where project_id = $1 and number = (select max(number) from kb.tasks where project_id = $1)`
     ]
   },
+  ...todoPlants,
   {
     checker: "logsContiguous",
     fault: "an event is missing in a log",

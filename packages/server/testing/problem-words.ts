@@ -4,7 +4,7 @@
 import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { ask } from "./owner-rows.ts"
-import type { Answer, Story } from "./platform.ts"
+import type { Answer, Json, Story } from "./platform.ts"
 
 /** Expects RFC 9457 problem details whose detail is one line that says what is wrong, and no more of the inside. */
 export const expectProblem = (answer: Answer, status: number, pointer?: string): void => {
@@ -23,6 +23,17 @@ export const expectProblem = (answer: Answer, status: number, pointer?: string):
   for (const error of body.errors ?? []) expect(error.message).toMatch(/^[^\n]{8,}$/)
   if (pointer !== undefined) expect(body.errors[0]).toMatchObject({ pointer })
 }
+
+/** The problem that a door answers, when it is one as every refusal must be. */
+export const problemOf = (
+  asked: Effect.Effect<Answer>,
+  status: number,
+  pointer?: string
+): Effect.Effect<Json> =>
+  Effect.map(asked, (answer) => {
+    expectProblem(answer, status, pointer)
+    return answer.body
+  })
 
 /** Every table in which a refused request could leave something. */
 const tables = [

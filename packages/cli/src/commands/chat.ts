@@ -72,6 +72,7 @@ export const chatCommand = Command.make(
       )
     )
 ).pipe(
+  Command.withShortDescription("Speak with an agent"),
   Command.withDescription(`Speak with an agent. At a terminal:\n${helpLines.join("\n")}`),
   Command.withExamples([
     { command: "tropism chat --agent helper", description: "Begin a conversation" },

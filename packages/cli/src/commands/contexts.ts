@@ -17,6 +17,7 @@ import { printable } from "../terminal/text.ts"
 import { formatAge } from "../terminal/time.ts"
 import { diffJson } from "@tropism/domain/json-diff"
 import { contextArgument, logCommand, tailCommand } from "./context-log.ts"
+import { taintText } from "../taint-text.ts"
 import { limitFlag } from "./limit-flag.ts"
 
 const list = Command.make(
@@ -52,6 +53,11 @@ const list = Command.make(
               title: "TURN",
               cell: ({ isTurnOpen }) => (isTurnOpen ? "open" : ""),
               paint: () => paint.waiting
+            },
+            {
+              title: "READ",
+              cell: ({ taintedBy }) => (taintedBy.length === 0 ? "" : "untrusted"),
+              paint: () => paint.bad
             },
             {
               title: "AGE",
@@ -102,6 +108,7 @@ const contextFacts = (context: Context, state: ContextState, agent: string): Rea
     ["Context", context.name],
     ["Agent", agent],
     ["Forked from", forkText(context)],
+    ["Untrusted", taintText(context.taintedBy)],
     ["Events", String(context.eventCount)],
     ["Turns", `${state.currentTurnNumber}${context.isTurnOpen ? ", the last of them open" : ""}`],
     ["Model", modelText(primary)],

@@ -31,6 +31,10 @@ export const importCommand = Command.make(
       Flag.withDescription('CSV: the column whose values are the keys (default: "key")'),
       Flag.optional
     ),
+    untrusted: Flag.Boolean("untrusted").pipe(
+      Flag.withDescription("Nobody vouches for what the files say: agents that read it may only suggest"),
+      Flag.withDefault(false)
+    ),
     resume: Flag.String("resume").pipe(
       Flag.withMetavar("<import>"),
       Flag.withDescription("Go on with this import: the same file, behind what is committed of it"),
@@ -51,6 +55,7 @@ export const importCommand = Command.make(
               format: Option.getOrUndefined(flags.format),
               type: Option.getOrUndefined(flags.type),
               key: Option.getOrUndefined(flags.key),
+              untrusted: flags.untrusted,
               resume: Option.getOrUndefined(flags.resume)
             },
             files.length > 1

@@ -68,6 +68,13 @@ const stateOf = ({ enabled, lastError, tools }: McpServer): string => {
   return lastError === null ? "pinned" : "pinned, with tools left out"
 }
 
+/** What an admin has said of its trust; nothing where it is trusted. */
+const trustOf = ({ allowUntrusted, untrusted }: McpServer): string =>
+  [
+    ...(untrusted === true ? ["what it answers"] : []),
+    ...(allowUntrusted === true ? ["runs that read such things may call it"] : [])
+  ].join("; ")
+
 const placeOf = ({ transport }: McpServer): string =>
   transport.type === "http" ? transport.url : [transport.command, ...(transport.args ?? [])].join(" ")
 
@@ -86,7 +93,8 @@ const print = (one: McpServer) =>
         ["state", stateOf(one)],
         ["problem", one.lastError ?? "", paint.bad],
         ["allowed", one.allowedTools.join(", ") || "no tools"],
-        ["pinned", one.pinnedAt ?? "never"]
+        ["pinned", one.pinnedAt ?? "never"],
+        ["untrusted", trustOf(one)]
       ])
       for (const { changedAt, description, isAllowed, offeredName } of one.tools) {
         const mark = isAllowed ? (changedAt === null ? paint.good("+") : paint.bad("!")) : "-"
@@ -120,6 +128,16 @@ const idempotent = repeated(
   "idempotent",
   "<tool>",
   "A tool that may be called again when nobody knows whether it was called"
+)
+
+const untrusted = Flag.Boolean("untrusted").pipe(
+  Flag.withDescription("Nobody vouches for what it answers: runs that were told it may only suggest"),
+  Flag.optional
+)
+
+const allowUntrusted = Flag.Boolean("allow-untrusted").pipe(
+  Flag.withDescription("Runs that have read something untrusted may call its tools all the same"),
+  Flag.optional
 )
 
 const timeout = Flag.Int("timeout").pipe(
@@ -158,9 +176,11 @@ const add = Command.make(
     ),
     allow,
     idempotent,
-    timeout
+    timeout,
+    untrusted,
+    allowUntrusted
   },
-  ({ allow, command, env, header, idempotent, name, timeout, url }) =>
+  ({ allow, allowUntrusted, command, env, header, idempotent, name, timeout, untrusted, url }) =>
     inProject((access) =>
       Effect.gen(function* () {
         const [program, ...args] = command
@@ -174,7 +194,9 @@ const add = Command.make(
           transport,
           allowedTools: allow,
           idempotentTools: idempotent,
-          callTimeoutMs: Option.getOrNull(timeout)
+          callTimeoutMs: Option.getOrNull(timeout),
+          untrusted: Option.getOrNull(untrusted),
+          allowUntrusted: Option.getOrNull(allowUntrusted)
         })
         yield* printLook(yield* access.client.mcpServers.create({ params: access.params, payload }))
       })
@@ -229,12 +251,14 @@ const set = Command.make(
     allow,
     idempotent,
     timeout,
+    untrusted,
+    allowUntrusted,
     enabled: Flag.Boolean("enabled").pipe(
       Flag.withDescription("Whether agents may call it; --no-enabled stops that at once"),
       Flag.optional
     )
   },
-  ({ allow, enabled, idempotent, server, timeout }) =>
+  ({ allow, allowUntrusted, enabled, idempotent, server, timeout, untrusted }) =>
     inProject((access) =>
       Effect.gen(function* () {
         const { id } = yield* find(access, server)
@@ -242,6 +266,8 @@ const set = Command.make(
           ...(allow.length === 0 ? {} : { allowedTools: allow }),
           ...(idempotent.length === 0 ? {} : { idempotentTools: idempotent }),
           ...(Option.isNone(timeout) ? {} : { callTimeoutMs: timeout.value }),
+          ...(Option.isNone(untrusted) ? {} : { untrusted: untrusted.value }),
+          ...(Option.isNone(allowUntrusted) ? {} : { allowUntrusted: allowUntrusted.value }),
           ...(Option.isNone(enabled) ? {} : { enabled: enabled.value })
         })
         const changed = yield* access.client.mcpServers.update({

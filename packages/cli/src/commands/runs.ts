@@ -19,6 +19,7 @@ import { printable } from "../terminal/text.ts"
 import { clockTime, formatAge, formatDuration } from "../terminal/time.ts"
 import { typed } from "../typed-input.ts"
 import { encodeLog } from "./context-log.ts"
+import { taintText } from "../taint-text.ts"
 import { limitFlag } from "./limit-flag.ts"
 
 const runArgument = Argument.String("run").pipe(
@@ -232,6 +233,7 @@ export const runFacts = (run: Run, toolCallCount: number, paint: Paint): Readonl
     "Steps",
     `${run.stepCount}, with ${toolCallCount} tool calls, ${run.usage.inputTokens} tokens in and ${run.usage.outputTokens} out`
   ],
+  ["Untrusted", taintText(run.taintedBy), paint.bad],
   ["Attempt", run.attempt > 1 ? String(run.attempt) : ""],
   ["Started", run.startedAt ?? "not yet"],
   ["Took", tookText(run)],

@@ -133,7 +133,7 @@ describe("tropism tasks", () => {
       const server = yield* fakeServer({ runs: [run(1)], tasks: [question(4, { options }), task(3)] })
       expect((yield* invoke(server, "tasks", "answer", "4", "GPL")).error).toContain("None of the options")
       expect((yield* invoke(server, "tasks", "answer", "3", "yes")).error).toContain(
-        "Task 3 is a suggestion: approve or reject it."
+        "Task 3 is no question: approve or reject it."
       )
       expect((yield* invoke(server, "tasks", "approve", "4")).exitCode).toBe(1)
       expect(server.state.tasks.map(({ status }) => status)).toEqual(["pending", "pending"])

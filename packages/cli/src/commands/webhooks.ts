@@ -64,15 +64,19 @@ const create = Command.make(
       Flag.withMetavar("<per minute>"),
       Flag.withDescription("Deliveries that are taken within a minute (default: 60)"),
       Flag.optional
+    ),
+    untrusted: Flag.Boolean("untrusted").pipe(
+      Flag.withDescription("Nobody vouches for what it delivers: the runs that it begins may only suggest"),
+      Flag.withDefault(false)
     )
   },
-  ({ agent, name, rate }) =>
+  ({ agent, name, rate, untrusted }) =>
     inProject((access) =>
       Effect.gen(function* () {
         const { id } = yield* findAgent(access, agent)
         const made = yield* access.client.webhooks.create({
           params: { ...access.params, agentId: id },
-          payload: { name: Option.getOrNull(name), ratePerMinute: Option.getOrNull(rate) }
+          payload: { name: Option.getOrNull(name), ratePerMinute: Option.getOrNull(rate), untrusted }
         })
         yield* printOpened(made)
       })

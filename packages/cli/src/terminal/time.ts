@@ -27,5 +27,9 @@ export const formatAge = (timestamp: string, nowMs: number): string => {
   return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} d`
 }
 
+/** How long it is until an instant: `4 min`, `3 h`, `12 d`; `now` when it is over. */
+export const formatWait = (timestamp: string, nowMs: number): string =>
+  formatAge(new Date(nowMs).toISOString(), Date.parse(timestamp))
+
 /** The time of day of an instant, in UTC as the server tells it. */
 export const clockTime = (timestamp: string): string => timestamp.slice(11, 19)

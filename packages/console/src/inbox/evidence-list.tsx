@@ -1,8 +1,8 @@
 /**
  * What the agent had read before it suggested, and whether that still stands.
  *
- * The objects are looked up only once a reviewer turns to the card: a long
- * inbox would otherwise ask for hundreds of objects that nobody looks at.
+ * What moved is on the suggestion itself. The objects are looked up, for their
+ * names, only once a reviewer opens the list.
  */
 import type { GraphObject } from "@tropism/domain/graph"
 import type { Evidence, SuggestionTask } from "@tropism/domain/task"
@@ -17,21 +17,19 @@ import { judgeEvidence } from "../suggestion/staleness.ts"
 interface EvidenceListProps {
   readonly projectId: string
   readonly task: SuggestionTask
-  /** Whether a reviewer has turned to this suggestion. */
-  readonly isEngaged: boolean
 }
 
-export const EvidenceList = ({ projectId, task, isEngaged }: EvidenceListProps): ReactNode => {
+export const EvidenceList = ({ projectId, task }: EvidenceListProps): ReactNode => {
   const [isOpen, setIsOpen] = useState(false)
   const listed = task.evidence.slice(0, limits.maxEvidence)
   const found = useQueries({
-    queries: isEngaged || isOpen ? listed.map((evidence) => objectQuery(projectId, evidence.objectId)) : []
+    queries: isOpen ? listed.map((evidence) => objectQuery(projectId, evidence.objectId)) : []
   })
   const items = listed.map((evidence, index) => ({
     evidence,
     current: currentOf(task, evidence, found[index]?.data)
   }))
-  const movedCount = items.filter(({ evidence, current }) => hasMoved(evidence, current)).length
+  const movedCount = task.staleness?.evidenceChanged.length ?? 0
   if (listed.length === 0) return <span className="text-ink-faint">It read no object</span>
   return (
     <details
@@ -55,7 +53,7 @@ export const EvidenceList = ({ projectId, task, isEngaged }: EvidenceListProps):
             key={`${evidence.objectId} ${evidence.version}`}
             className="flex flex-wrap items-baseline gap-x-2"
           >
-            <EvidenceItem evidence={evidence} current={current} />
+            <EvidenceItem task={task} evidence={evidence} current={current} />
           </li>
         ))}
         {task.evidence.length > listed.length && (
@@ -71,17 +69,16 @@ type Current = GraphObject | null | undefined
 const currentOf = (task: SuggestionTask, evidence: Evidence, found: Current): Current =>
   task.target?.id === evidence.objectId ? task.target : found
 
-const hasMoved = (evidence: Evidence, current: Current): boolean =>
-  ["moved", "gone"].includes(judgeEvidence(evidence, current))
-
 const EvidenceItem = ({
+  task,
   evidence,
   current
 }: {
+  readonly task: SuggestionTask
   readonly evidence: Evidence
   readonly current: Current
 }): ReactNode => {
-  const judgement = judgeEvidence(evidence, current)
+  const judgement = judgeEvidence(task, evidence)
   return (
     <>
       <span className="text-ink-faint">
@@ -91,10 +88,10 @@ const EvidenceItem = ({
         <Visible text={current?.key ?? evidence.objectId} exact />
       </span>
       <span className="text-ink-faint">version {evidence.version}</span>
-      {judgement === "moved" && (
-        <span className="font-medium text-caution-ink">now version {current?.version}</span>
+      {judgement.type === "moved" && (
+        <span className="font-medium text-caution-ink">now version {judgement.currentVersion}</span>
       )}
-      {judgement === "gone" && <span className="font-medium text-caution-ink">gone since</span>}
+      {judgement.type === "gone" && <span className="font-medium text-caution-ink">gone since</span>}
     </>
   )
 }

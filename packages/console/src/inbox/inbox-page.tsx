@@ -1,11 +1,12 @@
 /**
- * The inbox: every question and suggestion that waits for a person, to be answered or decided.
+ * The inbox: all that waits for a person, to be answered, decided or done.
  */
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { EmptyInbox, InboxFailure, InboxSkeleton } from "./inbox-without-list.tsx"
 import { KeyMapDialog } from "./key-map-dialog.tsx"
 import { LinkedSuggestion } from "./linked-suggestion.tsx"
+import { PlainTasks } from "./plain-tasks.tsx"
 import { QuestionList } from "./question-list.tsx"
 import { RejectDialog } from "./reject-dialog.tsx"
 import { SelectionBar } from "./selection-bar.tsx"
@@ -22,10 +23,8 @@ interface InboxPageProps {
 export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
   const state = useConsole()
   const { project, canAnswer, canDecide, keyMap } = state
-  const { pending, questions, groups, inbox, dispatch, decide, rejection, actions, perform } = useInbox(
-    state,
-    linkedTaskId
-  )
+  const { pending, questions, todos, others, groups, inbox, dispatch, decide, rejection, actions, perform } =
+    useInbox(state, linkedTaskId)
   const isDialogOpen = rejection.tasks.length > 0 || keyMap.isOpen
   useCardFocus(inbox, isDialogOpen)
   useInboxKeys({ order: inbox.order, isListening: keyMap.areKeysOn && !isDialogOpen, onCommand: perform })
@@ -40,6 +39,13 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
       {pending.isPending && <InboxSkeleton />}
       {tasks?.length === 0 && <EmptyInbox projectId={project.id} />}
       <QuestionList projectId={project.id} questions={questions} canAnswer={canAnswer} />
+      <PlainTasks
+        projectId={project.id}
+        title="To decide"
+        words="as a whole"
+        tasks={others}
+        canSettle={canDecide}
+      />
       <SuggestionGroups
         projectId={project.id}
         groups={groups}
@@ -47,6 +53,13 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
         canDecide={canDecide}
         actions={actions}
         onSelectAll={(ids, isSelected) => dispatch({ type: "selectedAll", ids, isSelected })}
+      />
+      <PlainTasks
+        projectId={project.id}
+        title="Todos"
+        words="of your own"
+        tasks={todos}
+        canSettle={canAnswer}
       />
       {pending.data?.isWhole === false && (
         <p className="mt-8 text-center text-sm text-ink-faint">

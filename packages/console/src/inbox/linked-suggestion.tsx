@@ -1,7 +1,13 @@
 /**
  * A linked task that waits no more: what was decided or answered, by whom and when.
  */
-import { isQuestion, type QuestionTask, type SuggestionTask } from "@tropism/domain/task"
+import {
+  isQuestion,
+  isSuggestion,
+  type QuestionTask,
+  type SuggestionTask,
+  type Task
+} from "@tropism/domain/task"
 import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
@@ -29,11 +35,7 @@ export const LinkedSuggestion = ({ projectId, taskId }: LinkedSuggestionProps): 
       className="enter mb-10 rounded-2xl border border-line bg-sunken p-5"
     >
       {task ? (
-        isQuestion(task) ? (
-          <Answered task={task} />
-        ) : (
-          <Decided task={task} />
-        )
+        <Linked task={task} />
       ) : (
         <p className="text-sm text-ink-soft">
           {isMissing(error) ? "There is no such task in this project." : failureSentence(error)}
@@ -49,6 +51,16 @@ export const LinkedSuggestion = ({ projectId, taskId }: LinkedSuggestionProps): 
         </Link>
       </p>
     </section>
+  )
+}
+
+const Linked = ({ task }: { readonly task: Task }): ReactNode => {
+  if (isQuestion(task)) return <Answered task={task} />
+  if (isSuggestion(task)) return <Decided task={task} />
+  return (
+    <p className="font-semibold">
+      <Visible text={task.title} />
+    </p>
   )
 }
 
@@ -71,7 +83,7 @@ const Decided = ({ task }: { readonly task: SuggestionTask }): ReactNode => {
       ended={statusWords[task.status]}
       words={task.resolutionNote}
     >
-      {rows.length > 0 && <PropertyRows rows={rows} conflicts={[]} seen={undefined} />}
+      {rows.length > 0 && <PropertyRows rows={rows} task={task} seen={undefined} />}
     </Ended>
   )
 }

@@ -2,6 +2,7 @@
  * Old and new, property by property.
  */
 import { canonicalJson, type Properties } from "@tropism/domain/json"
+import type { SuggestionTask } from "@tropism/domain/task"
 import type { Schema } from "effect"
 import { type ReactNode, useState } from "react"
 import { limits } from "../limits.ts"
@@ -9,17 +10,18 @@ import { ArrowIcon, CautionIcon } from "../parts/icons.tsx"
 import { LongText } from "../parts/long-text.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { type PropertyRow, valueAt, valueText } from "../suggestion/property-diff.ts"
+import { isInConflict } from "../suggestion/staleness.ts"
 import { textDifference } from "../suggestion/text-difference.ts"
 import { visiblePieces } from "../words/visible-text.ts"
 
 interface PropertyRowsProps {
   readonly rows: ReadonlyArray<PropertyRow>
-  /** Properties that moved since the agent looked, with what it saw. */
-  readonly conflicts: ReadonlyArray<string>
+  readonly task: Pick<SuggestionTask, "staleness">
+  /** What the agent saw, where the target has moved since. */
   readonly seen: Properties | undefined
 }
 
-export const PropertyRows = ({ rows, conflicts, seen }: PropertyRowsProps): ReactNode => {
+export const PropertyRows = ({ rows, task, seen }: PropertyRowsProps): ReactNode => {
   const [isOpen, setIsOpen] = useState(false)
   const hiddenCount = rows.length > limits.maxDiffRows + 1 && !isOpen ? rows.length - limits.maxDiffRows : 0
   const shown = hiddenCount === 0 ? rows : rows.slice(0, limits.maxDiffRows)
@@ -27,12 +29,7 @@ export const PropertyRows = ({ rows, conflicts, seen }: PropertyRowsProps): Reac
     <div>
       <dl className="divide-y divide-line overflow-hidden rounded-lg border border-line bg-surface">
         {shown.map((row) => (
-          <Row
-            key={JSON.stringify(row.path)}
-            row={row}
-            hasMoved={row.path[0] !== undefined && conflicts.includes(row.path[0])}
-            seen={seen}
-          />
+          <Row key={JSON.stringify(row.path)} row={row} hasMoved={isInConflict(task, row.path)} seen={seen} />
         ))}
       </dl>
       {hiddenCount > 0 && (

@@ -1,49 +1,58 @@
 /**
  * Says before the click that the graph moved since the agent looked.
  */
+import type { SuggestionTask } from "@tropism/domain/task"
 import type { ReactNode } from "react"
 import { CautionIcon, ClockIcon } from "../parts/icons.tsx"
 import { Visible } from "../parts/visible.tsx"
-import type { Moved, Staleness } from "../suggestion/staleness.ts"
+import { placeName } from "../suggestion/staleness.ts"
 
-export const StaleNotice = ({ staleness }: { readonly staleness: Staleness }): ReactNode => {
-  if (staleness.type === "fresh") return null
-  if (staleness.type === "gone") {
+export const StaleNotice = ({ task }: { readonly task: SuggestionTask }): ReactNode => {
+  const { baseVersion, staleness } = task
+  if (staleness === null || staleness.state === "fresh") return null
+  const what = task.relationship === null ? "object" : "relationship"
+  const versions = `from version ${baseVersion} to ${staleness.currentVersion}`
+  if (staleness.state === "gone") {
     return (
       <Caution title="Gone">
-        The object was deleted after this was suggested. Approving can do nothing; rejecting clears it away.
+        What this would change was deleted after it was suggested. Approving can do nothing; rejecting clears
+        it away.
       </Caution>
     )
   }
-  const versions = `from version ${staleness.baseVersion} to ${staleness.currentVersion}`
-  if (staleness.isOutdated) {
+  if (staleness.takenBy !== null) {
+    return <Caution title="Outdated">What this would make is there already.</Caution>
+  }
+  if (staleness.added.length > 0) {
     return (
       <Caution title="Outdated">
-        The object went {versions} since the agent looked
-        {staleness.conflicts.length > 0 && (
-          <>
-            , and <Names names={staleness.conflicts} /> moved, which this suggestion touches
-          </>
-        )}
-        . Approving is likely to be refused.
+        Since the agent looked, <Names names={staleness.added.map(({ type }) => type)} /> was tied to the
+        object and would go with it. Approving is likely to be refused.
+      </Caution>
+    )
+  }
+  if (staleness.state === "outdated") {
+    return (
+      <Caution title="Outdated">
+        The {what} went {versions} since the agent looked, and{" "}
+        <Names names={staleness.conflicts.map(placeName)} /> moved, which this suggestion touches. Approving
+        is likely to be refused.
       </Caution>
     )
   }
   return (
     <Note title="Stale">
-      The object went {versions} since the agent looked. {otherWords(staleness)}
+      The {what} went {versions} since the agent looked.{" "}
+      {staleness.moved.length === 0 ? (
+        "Its properties are the same again."
+      ) : (
+        <>
+          Only <Names names={staleness.moved.map(placeName)} /> moved; what this suggestion touches did not.
+        </>
+      )}
     </Note>
   )
 }
-
-const otherWords = ({ moved }: Moved): ReactNode =>
-  moved === undefined ? null : moved.length === 0 ? (
-    "Its properties are the same again."
-  ) : (
-    <>
-      Only <Names names={moved} /> moved; what this suggestion touches did not.
-    </>
-  )
 
 const maxNames = 6
 

@@ -6,7 +6,7 @@
 import type { SuggestionTask } from "@tropism/domain/task"
 import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
-import { memo, type ReactNode, useState } from "react"
+import { memo, type ReactNode } from "react"
 import { Button } from "../parts/button.tsx"
 import { CautionIcon, LinkIcon, MinusIcon, PencilIcon, PlusIcon, UnlinkIcon } from "../parts/icons.tsx"
 import { LongText } from "../parts/long-text.tsx"
@@ -16,7 +16,7 @@ import { Visible } from "../parts/visible.tsx"
 import { historyQuery } from "../server/queries.ts"
 import { changeVerbs } from "../suggestion/change-words.ts"
 import { requestedRows, suggestionRows } from "../suggestion/property-diff.ts"
-import { baseOf, isLikelyRefused, judgeStaleness } from "../suggestion/staleness.ts"
+import { baseOf, isGone, isLikelyRefused } from "../suggestion/staleness.ts"
 import { visibleText } from "../words/visible-text.ts"
 import { Confidence } from "./confidence.tsx"
 import { EvidenceList } from "./evidence-list.tsx"
@@ -50,7 +50,6 @@ export const cardElementId = (taskId: string): string => `suggestion-${taskId}`
 
 export const SuggestionCard = memo((props: SuggestionCardProps): ReactNode => {
   const { projectId, task, isCurrent, isSelected, canDecide, deciding, refusal, actions } = props
-  const [isHovered, setIsHovered] = useState(false)
   const [isNear, watch] = useNearView(props.isNearTop)
   const titleId = `${cardElementId(task.id)}-title`
   return (
@@ -63,7 +62,6 @@ export const SuggestionCard = memo((props: SuggestionCardProps): ReactNode => {
       aria-busy={deciding !== undefined}
       aria-current={isCurrent}
       onFocus={() => actions.onEnter(task.id)}
-      onPointerEnter={() => setIsHovered(true)}
       className={`scroll-my-24 rounded-2xl border bg-surface shadow-card transition-[border-color,opacity] duration-150 focus-visible:-outline-offset-1 ${
         isCurrent ? "border-leaf ring-1 ring-leaf" : "border-line"
       } ${deciding === undefined ? "" : "opacity-60"}`}
@@ -82,7 +80,6 @@ export const SuggestionCard = memo((props: SuggestionCardProps): ReactNode => {
           <CardBody
             projectId={projectId}
             task={task}
-            isEngaged={isCurrent || isHovered}
             canDecide={canDecide}
             deciding={deciding}
             refusal={refusal}
@@ -174,36 +171,21 @@ const CardHead = ({ task, titleId, isSelected, canDecide, actions, children }: C
   </header>
 )
 
-interface CardBodyProps extends Omit<SuggestionCardProps, "isNearTop" | "isCurrent" | "isSelected"> {
-  readonly isEngaged: boolean
-}
+type CardBodyProps = Omit<SuggestionCardProps, "isNearTop" | "isCurrent" | "isSelected">
 
-const CardBody = ({
-  projectId,
-  task,
-  isEngaged,
-  canDecide,
-  deciding,
-  refusal,
-  actions
-}: CardBodyProps): ReactNode => {
-  const { target, baseVersion, payload } = task
-  const hasMoved = target !== null && baseVersion !== null && target.version !== baseVersion
+const CardBody = ({ projectId, task, canDecide, deciding, refusal, actions }: CardBodyProps): ReactNode => {
+  const { target, baseVersion, payload, staleness } = task
+  const hasMoved = target !== null && (staleness?.conflicts.length ?? 0) > 0
   const history = useQuery({
     ...historyQuery(projectId, target?.id ?? "", target?.version ?? 0),
     enabled: hasMoved
   }).data?.items
-  const staleness = judgeStaleness(task, history)
-  const rows = staleness.type === "gone" ? requestedRows(payload.suggestedChanges) : suggestionRows(task)
+  const rows = isGone(task) ? requestedRows(payload.suggestedChanges) : suggestionRows(task)
   return (
     <div className="grid grid-cols-1 gap-3.5 px-4 pt-3.5 pb-4 sm:px-5 sm:pb-5">
-      <StaleNotice staleness={staleness} />
+      <StaleNotice task={task} />
       {rows.length > 0 && (
-        <PropertyRows
-          rows={rows}
-          conflicts={staleness.type === "moved" ? staleness.conflicts : []}
-          seen={baseOf(history, baseVersion)?.properties}
-        />
+        <PropertyRows rows={rows} task={task} seen={baseOf(history, baseVersion)?.properties} />
       )}
       <Reasons task={task} />
       {refusal !== undefined && (
@@ -215,14 +197,14 @@ const CardBody = ({
       <footer className="flex flex-wrap items-start gap-x-6 gap-y-3 sm:flex-nowrap">
         <div className="flex min-w-0 grow basis-full flex-wrap items-start gap-x-5 gap-y-2 text-xs sm:basis-0 sm:pt-2">
           <Confidence value={payload.confidence} />
-          <EvidenceList projectId={projectId} task={task} isEngaged={isEngaged} />
+          <EvidenceList projectId={projectId} task={task} />
         </div>
         {canDecide && (
           <CardActions
             task={task}
             deciding={deciding}
-            isGone={staleness.type === "gone"}
-            prefersReject={isLikelyRefused(staleness)}
+            isGone={isGone(task)}
+            prefersReject={isLikelyRefused(task)}
             actions={actions}
           />
         )}

@@ -4,7 +4,7 @@
  * It joins the server's list with the pure state of `inbox-state.ts`. It draws
  * nothing and calls no endpoint itself.
  */
-import { isQuestion, isSuggestion, type SuggestionTask, type Task } from "@tropism/domain/task"
+import { isQuestion, isSuggestion, isTodo, type SuggestionTask, type Task } from "@tropism/domain/task"
 import { useQuery } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { type Dispatch, useEffect, useMemo, useReducer, useRef, useState } from "react"
@@ -36,6 +36,12 @@ export const useInbox = ({ project, canDecide, keyMap }: ConsoleState, linkedTas
   const tasks = pending.data?.tasks ?? noTasks
   const groups = useMemo(() => groupSuggestions(tasks.filter(isSuggestion)), [tasks])
   const questions = useMemo(() => tasks.filter(isQuestion), [tasks])
+  const todos = useMemo(() => tasks.filter(isTodo), [tasks])
+  // Whatever kind is neither of these is told by its title and decided whole.
+  const others = useMemo(
+    () => tasks.filter((task) => !isQuestion(task) && !isSuggestion(task) && !isTodo(task)),
+    [tasks]
+  )
   const shown = useMemo(() => groups.flatMap((group) => group.tasks), [groups])
   const order = useMemo(() => shown.map((task) => task.id), [shown])
   useEffect(() => dispatch({ type: "listed", order }), [order])
@@ -78,7 +84,7 @@ export const useInbox = ({ project, canDecide, keyMap }: ConsoleState, linkedTas
     else if (command === "approveSelected") approveAll(open(inbox.selected))
     else if (command === "rejectSelected") ask(open(inbox.selected))
   }
-  return { pending, questions, groups, inbox, dispatch, decide, rejection, actions, perform }
+  return { pending, questions, todos, others, groups, inbox, dispatch, decide, rejection, actions, perform }
 }
 
 /** What is about to be rejected, between the first key and the reason. */

@@ -120,6 +120,16 @@ export const reject = (
     body: reason === "" ? {} : { reason }
   })
 
+/** How a task that is told in a line is settled. */
+export type Settlement = "complete" | "approve" | "reject"
+
+/** Settles a task; where it has a payload, an approval is bound to what was shown. */
+export const settle = (projectId: string, task: Task, how: Settlement): Effect.Effect<Task, Failure> =>
+  call(inProject(projectId, `tasks/${encodeURIComponent(task.id)}/${how}`), {
+    method: "POST",
+    body: how === "approve" && "digest" in task ? { digest: task.digest } : {}
+  })
+
 /** Answers the very question that was shown, and no later one of its run. */
 export const answer = (projectId: string, task: QuestionTask, text: string): Effect.Effect<Run, Failure> =>
   call(inProject(projectId, `runs/${encodeURIComponent(task.runId)}/answer`), {

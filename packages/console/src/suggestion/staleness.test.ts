@@ -3,113 +3,104 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import type { Change } from "@tropism/domain/change"
-import { addObject, addSuggestion, agentIds, emptyWorld } from "../../testing/fixture-world.ts"
-import { isGone, isLikelyRefused, judgeEvidence, judgeStaleness } from "./staleness.ts"
+import { addObject, addSuggestion, agentIds, emptyWorld, read } from "../../testing/fixture-world.ts"
+import { isGone, isInConflict, isLikelyRefused, judgeEvidence, placeName } from "./staleness.ts"
 
 const states = [
-  { licence: "MIT", note: "a", size: 1 },
-  { licence: "MIT", note: "b", size: 1 },
-  { licence: "ISC", note: "b", size: 1 }
+  { licence: "MIT", note: "a", address: { city: "A", street: "B" } },
+  { licence: "MIT", note: "b", address: { city: "A", street: "C" } },
+  { licence: "ISC", note: "b", address: { city: "B", street: "C" } }
 ]
 
 /** A suggestion made on version 1 of an object that then went through so many of the states. */
-const suggestionAfter = (versions: number, change: "update" | "delete", baseVersion: number | null = 1) => {
+const suggestionAfter = (versions: number, isDeleted = false) => {
   const world = emptyWorld()
   const target = addObject(world, 1, "Package", "a", states.slice(0, versions))
-  const suggested: Change =
-    change === "delete"
-      ? { type: "delete", objectId: target.id }
-      : { type: "update", objectId: target.id, data: { licence: "BSD", extra: true } }
-  const task = addSuggestion(world, {
+  const change: Change = {
+    type: "update",
+    objectId: target.id,
+    data: { licence: "BSD", address: { city: "C" } }
+  }
+  return addSuggestion(world, {
     agentId: agentIds.licence,
     title: "t",
-    change: suggested,
-    target,
-    baseVersion
+    change,
+    ...(isDeleted ? {} : { target }),
+    baseVersion: 1,
+    evidence: [read(target, 1)]
   })
-  return { task, history: world.versions.get(target.id) }
 }
 
 describe("a suggestion", () => {
-  it("is fresh while its target is at the version that the agent saw", () => {
-    const { task, history } = suggestionAfter(1, "update")
-    expect(judgeStaleness(task, history)).toEqual({ type: "fresh" })
-  })
-
-  it("is fresh when nobody knows which version the agent saw", () => {
-    const { task, history } = suggestionAfter(3, "update", null)
-    expect(judgeStaleness(task, history)).toEqual({ type: "fresh" })
-  })
-
-  it("is moved without a conflict when other properties moved", () => {
-    const { task, history } = suggestionAfter(2, "update")
-    const staleness = judgeStaleness(task, history)
-    expect(staleness).toEqual({
-      type: "moved",
-      baseVersion: 1,
-      currentVersion: 2,
-      moved: ["note"],
-      conflicts: [],
-      isOutdated: false
-    })
-    expect(isLikelyRefused(staleness)).toBe(false)
-  })
-
-  it("is in conflict when a property that it changes moved", () => {
-    const { task, history } = suggestionAfter(3, "update")
-    const staleness = judgeStaleness(task, history)
-    expect(staleness).toMatchObject({ moved: ["licence", "note"], conflicts: ["licence"] })
-    expect(isLikelyRefused(staleness)).toBe(true)
-  })
-
-  it("to delete is outdated by whatever moved, known or not", () => {
-    const { task, history } = suggestionAfter(2, "delete")
-    expect(judgeStaleness(task, history)).toMatchObject({ conflicts: ["note"], isOutdated: true })
-    expect(judgeStaleness(task, undefined)).toMatchObject({ conflicts: [], isOutdated: true })
-  })
-
-  it("claims no conflict while it is not known what moved", () => {
-    const { task } = suggestionAfter(3, "update")
-    const unknown = {
-      type: "moved",
-      baseVersion: 1,
-      currentVersion: 3,
-      moved: undefined,
-      conflicts: [],
-      isOutdated: false
+  it("is as good as new while its target did not move, and while other places did", () => {
+    for (const task of [suggestionAfter(1), suggestionAfter(2)]) {
+      expect([isGone(task), isLikelyRefused(task)]).toEqual([false, false])
+      expect(isInConflict(task, ["licence"])).toBe(false)
     }
-    expect(judgeStaleness(task, undefined)).toEqual(unknown)
-    expect(judgeStaleness(task, [])).toEqual(unknown)
-  })
-
-  it("is gone when the object that it changes or deletes is no longer there", () => {
-    for (const change of ["update", "delete"] as const) {
-      const { task, history } = suggestionAfter(1, change)
-      const gone = { ...task, target: null }
-      expect(judgeStaleness(gone, history)).toEqual({ type: "gone" })
-      expect(isGone(gone)).toBe(true)
-      expect(isLikelyRefused({ type: "gone" })).toBe(true)
-    }
-  })
-
-  it("of a new object has no target and is never gone", () => {
-    const task = addSuggestion(emptyWorld(), {
-      agentId: agentIds.install,
-      title: "t",
-      change: { type: "create", objectType: "Finding", key: null, data: {} }
+    expect(suggestionAfter(2).staleness).toMatchObject({
+      state: "rebasable",
+      moved: ["/note", "/address/street"]
     })
-    expect(judgeStaleness(task, undefined)).toEqual({ type: "fresh" })
-    expect(isGone(task)).toBe(false)
+  })
+
+  it("is likely refused when a place that it changes moved, and says which", () => {
+    const task = suggestionAfter(3)
+    expect(isLikelyRefused(task)).toBe(true)
+    expect([["licence"], ["address"], ["address", "city"]].map((path) => isInConflict(task, path))).toEqual([
+      true,
+      true,
+      true
+    ])
+    expect([["note"], ["address", "street"], ["hom"]].map((path) => isInConflict(task, path))).toEqual([
+      false,
+      false,
+      false
+    ])
+  })
+
+  it("is gone with its target", () => {
+    const task = suggestionAfter(1, true)
+    expect([isGone(task), isLikelyRefused(task)]).toEqual([true, true])
+  })
+
+  it("that is decided says nothing", () => {
+    const task = { staleness: null }
+    expect([isGone(task), isLikelyRefused(task), isInConflict(task, ["licence"])]).toEqual([
+      false,
+      false,
+      false
+    ])
   })
 })
 
 describe("evidence", () => {
   const evidence = { objectId: "o", type: "Package", version: 2 }
+  const marked = (currentVersion: number | null) => ({
+    staleness: {
+      state: "fresh" as const,
+      currentVersion: null,
+      moved: [],
+      conflicts: [],
+      added: [],
+      takenBy: null,
+      evidenceChanged: [{ ...evidence, currentVersion }]
+    }
+  })
 
-  it("stands, moved, is gone, or is not known yet", () => {
-    expect(judgeEvidence(evidence, { version: 2 })).toBe("same")
-    expect(judgeEvidence(evidence, { version: 3 })).toBe("moved")
-    expect(judgeEvidence(evidence, null)).toBe("gone")
-    expect(judgeEvidence(evidence, undefined)).toBe("unknown")
+  it("stands, moved, or is gone", () => {
+    expect(judgeEvidence({ staleness: null }, evidence)).toEqual({ type: "same" })
+    expect(judgeEvidence(marked(3), { ...evidence, objectId: "p" })).toEqual({ type: "same" })
+    expect(judgeEvidence(marked(3), evidence)).toEqual({ type: "moved", currentVersion: 3 })
+    expect(judgeEvidence(marked(null), evidence)).toEqual({ type: "gone" })
+  })
+})
+
+describe("a place", () => {
+  it("is named by the way to it", () => {
+    expect(["/licence", "/address/city", "/a~1b/~0c"].map(placeName)).toEqual([
+      "licence",
+      "address › city",
+      "a/b › ~c"
+    ])
   })
 })

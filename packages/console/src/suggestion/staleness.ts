@@ -1,72 +1,52 @@
 /**
- * Whether the graph moved since an agent looked, judged before a person clicks.
+ * Says what the server's mark of a suggestion means to whoever looks at it.
  *
- * The server decides at approval what a movement means; this only says what
- * can be seen now, so a suggestion that looks fresh may still be refused.
+ * The server judges, by the domain's own rule, when it lists a suggestion and
+ * again when somebody approves it; here nothing is judged.
  */
 import type { ObjectVersion } from "@tropism/domain/graph"
-import { changedProperties } from "@tropism/domain/json"
+import { pointerStep } from "@tropism/domain/json"
 import type { Evidence, SuggestionTask } from "@tropism/domain/task"
 
-export type Staleness =
-  | { readonly type: "fresh" }
-  /** The object that should be changed or deleted is no longer there. */
-  | { readonly type: "gone" }
-  | Moved
+type Marked = Pick<SuggestionTask, "staleness">
 
-export interface Moved {
-  readonly type: "moved"
-  readonly baseVersion: number
-  readonly currentVersion: number
-  /** The properties that differ from what the agent saw; undefined while that version is not known. */
-  readonly moved: ReadonlyArray<string> | undefined
-  /** Those among them that the suggestion touches. */
-  readonly conflicts: ReadonlyArray<string>
-  /** Whether the server is likely to refuse: a deletion may not meet any movement, an update none of what it writes. */
-  readonly isOutdated: boolean
+/** Whether what should be changed, deleted or connected is no longer there. */
+export const isGone = ({ staleness }: Marked): boolean => staleness?.state === "gone"
+
+/** Whether approval is likely to be refused, so that rejecting is the first thing to offer. */
+export const isLikelyRefused = ({ staleness }: Marked): boolean =>
+  staleness?.state === "gone" || staleness?.state === "outdated"
+
+/** Whether a property lies in, or around, a place that moved and that the suggestion touches. */
+export const isInConflict = ({ staleness }: Marked, path: ReadonlyArray<string>): boolean => {
+  const here = path.map(pointerStep).join("")
+  return (staleness?.conflicts ?? []).some(
+    (place) => place === here || place.startsWith(`${here}/`) || here.startsWith(`${place}/`)
+  )
 }
 
-type Judged = Pick<SuggestionTask, "payload" | "target" | "baseVersion">
-
-/** Judges a suggestion; `history` are the target's versions, needed only once it moved. */
-export const judgeStaleness = (
-  task: Judged,
-  history: ReadonlyArray<ObjectVersion> | undefined
-): Staleness => {
-  if (isGone(task)) return { type: "gone" }
-  const { target, baseVersion } = task
-  const change = task.payload.suggestedChanges
-  if (target === null || (change.type !== "update" && change.type !== "delete")) return { type: "fresh" }
-  if (baseVersion === null || target.version === baseVersion) return { type: "fresh" }
-  const base = baseOf(history, baseVersion)
-  const moved = base && changedProperties(base.properties, target.properties)
-  const isDeletion = change.type === "delete"
-  const touched = isDeletion ? moved : Object.keys(change.data)
-  const conflicts = moved?.filter((property) => touched?.includes(property)) ?? []
-  const isOutdated = isDeletion || conflicts.length > 0
-  return { type: "moved", baseVersion, currentVersion: target.version, moved, conflicts, isOutdated }
+/** What became of one piece of evidence. */
+export const judgeEvidence = (
+  { staleness }: Marked,
+  { objectId, version }: Evidence
+): { readonly type: "same" | "gone" } | { readonly type: "moved"; readonly currentVersion: number } => {
+  const changed = staleness?.evidenceChanged.find((each) => each.objectId === objectId)
+  if (changed === undefined || version > changed.version) return { type: "same" }
+  return changed.currentVersion === null
+    ? { type: "gone" }
+    : { type: "moved", currentVersion: changed.currentVersion }
 }
 
-/** Whether the object that should be changed or deleted is no longer there. */
-export const isGone = ({ payload, target }: Pick<Judged, "payload" | "target">): boolean =>
-  target === null && ["update", "delete"].includes(payload.suggestedChanges.type)
+/** A JSON pointer as the way to a property. */
+export const placeName = (pointer: string): string =>
+  pointer
+    .split("/")
+    .slice(1)
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"))
+    .join(" › ")
 
 /** The version that the agent saw, when the history at hand has it. */
 export const baseOf = (
   history: ReadonlyArray<ObjectVersion> | undefined,
   baseVersion: number | null
 ): ObjectVersion | undefined => history?.find((version) => version.version === baseVersion)
-
-/** Whether approval is likely to be refused, so that rejecting is the first thing to offer. */
-export const isLikelyRefused = (staleness: Staleness): boolean =>
-  staleness.type === "gone" || (staleness.type === "moved" && staleness.isOutdated)
-
-/** What became of one piece of evidence; `current` is undefined while it is not known and null when it is gone. */
-export const judgeEvidence = (
-  evidence: Evidence,
-  current: { readonly version: number } | null | undefined
-): "unknown" | "same" | "moved" | "gone" => {
-  if (current === undefined) return "unknown"
-  if (current === null) return "gone"
-  return current.version === evidence.version ? "same" : "moved"
-}

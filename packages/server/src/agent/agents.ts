@@ -159,13 +159,13 @@ export class Agents extends Context.Service<
         const c = columnsOf(definition)
         const [row] = yield* sql`
           insert into kb.agents (id, project_id, name, version, role, prompt, system_prompt, model, flow_type, tools, trigger_type, cron_schedule,
-            timezone, reaction_config, execution_mode, hybrid_policy, capabilities, max_steps, catch_up, overlap_policy, retry_policy,
+            timezone, reaction_config, execution_mode, hybrid_policy, capabilities, max_steps, catch_up, overlap_policy, retry_policy, review_policy,
             max_pending_runs, disable_after_failures, enabled, steps, max_iterations, default_timeout_ms, budget, sub_agents,
             repeatable_tools, enabled_at)
           values (${id}, ${projectId}, ${c.name}, 1, ${c.role}, ${c.prompt}, ${c.systemPrompt}, ${c.model}::text::jsonb, ${c.flowType},
             ${definition.tools}::text[], ${c.triggerType}, ${c.cronSchedule}, ${c.timezone}, ${c.reactionConfig}::text::jsonb, ${c.executionMode},
             ${c.hybridPolicy}::text::jsonb, ${c.capabilities}::text::jsonb, ${c.maxSteps}, ${definition.catchUp}, ${definition.overlapPolicy},
-            ${c.retryPolicy}::text::jsonb, ${definition.maxPendingRuns}, ${definition.disableAfterFailures}, ${definition.enabled},
+            ${c.retryPolicy}::text::jsonb, ${c.reviewPolicy}::text::jsonb, ${definition.maxPendingRuns}, ${definition.disableAfterFailures}, ${definition.enabled},
             ${c.steps}::text::jsonb, ${c.maxIterations}, ${c.defaultTimeoutMs}, ${c.budget}::text::jsonb, ${definition.subAgents}::text[],
             ${definition.repeatableTools}::text[], case when ${definition.enabled} then now() end)
           on conflict (project_id, name) where deleted_at is null do nothing returning id`
@@ -204,7 +204,7 @@ export class Agents extends Context.Service<
             steps = ${c.steps}::text::jsonb, max_iterations = ${c.maxIterations}, default_timeout_ms = ${c.defaultTimeoutMs},
             budget = ${c.budget}::text::jsonb, sub_agents = ${definition.subAgents}::text[], repeatable_tools = ${definition.repeatableTools}::text[],
             max_steps = ${c.maxSteps}, catch_up = ${definition.catchUp}, overlap_policy = ${definition.overlapPolicy},
-            retry_policy = ${c.retryPolicy}::text::jsonb, max_pending_runs = ${definition.maxPendingRuns},
+            retry_policy = ${c.retryPolicy}::text::jsonb, review_policy = ${c.reviewPolicy}::text::jsonb, max_pending_runs = ${definition.maxPendingRuns},
             disable_after_failures = ${definition.disableAfterFailures}, disabled_reason = case when ${definition.enabled} then null else disabled_reason end,
             consecutive_failures = case when ${definition.enabled} and not enabled then 0 else consecutive_failures end,
             enabled_at = case when not ${definition.enabled} then null when enabled then enabled_at else now() end,

@@ -6,7 +6,8 @@
  * One statement compares the end of the log, moves it and writes the events, so
  * numbers are contiguous whoever writes and however many servers there are. It
  * answers no row, and has written nothing, where the log has grown meanwhile or
- * the guard does not hold. What an append brings along is part of the statement.
+ * the guard does not hold. What an append brings along is part of the statement,
+ * and so is that the context is tainted by it.
  */
 import {
   contextEventId,
@@ -18,8 +19,9 @@ import {
   type NewEvent
 } from "@tropism/domain/context-event"
 import type { ReducedContext } from "@tropism/domain/context"
-import type { ProjectId } from "@tropism/domain/ids"
-import { Clock, Effect, Option } from "effect"
+import { type ProjectId, RunId } from "@tropism/domain/ids"
+import type { TaintSource } from "@tropism/domain/taint"
+import { Clock, Effect, Option, Schema } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import { remembering } from "./passages.ts"
 
@@ -50,6 +52,8 @@ export interface LoggedJson {
 export interface Terms {
   /** A select; nothing is written unless it answers a row. */
   readonly guard?: Statement.Fragment | undefined
+  /** What of the events comes from untrusted sources, beside the files that say so themselves. */
+  readonly taint?: ReadonlyArray<TaintSource> | undefined
   /** Further parts of the `with` list, each reading from `appended`, which has a row, with the `last_event_number`, exactly when the events are written. */
   readonly alongside?: ReadonlyArray<Statement.Fragment> | undefined
 }
@@ -67,7 +71,7 @@ export const makeAppend = Effect.fnUntraced(function* (
   log: { readonly projectId: ProjectId; readonly name: ContextName },
   end: LogEnd,
   events: ReadonlyArray<NewEvent>,
-  { guard, alongside = [] }: Terms = {}
+  { guard, taint = [], alongside = [] }: Terms = {}
 ) {
   const timestamp = new Date(yield* Clock.currentTimeMillis).toISOString()
   const logged = numberEvents(log.name, events, timestamp, end)
@@ -76,12 +80,18 @@ export const makeAppend = Effect.fnUntraced(function* (
   const opens = events[turn]?.type === "AgentTurnStartedEvent"
   const openTurn = turn < 0 ? end.openTurnNumber : opens ? end.lastNumber + turn + 1 : null
   const parts = [...remembering(sql, logged), ...alongside]
+  const sources = [...taint, ...events.flatMap(taintOfFile)]
+  const records = events.flatMap(recordOf)
+  const tainted =
+    sources.length + records.length === 0
+      ? sql.literal("")
+      : sql`, tainted_by = nullif(kb.with_taint(tainted_by, ${JSON.stringify(sources)}::text::jsonb${taintOfRecords(sql, log.projectId, records)}, ${end.lastNumber + 1}::int), '[]')`
   const statement = sql<{ readonly name: string }>`
     with guard as (${guard ?? sql`select 1`}),
     appended as (
-      update kb.contexts set last_event_number = ${end.lastNumber + events.length}, open_turn_number = ${openTurn}
+      update kb.contexts set last_event_number = ${end.lastNumber + events.length}, open_turn_number = ${openTurn}${tainted}
       from guard where project_id = ${log.projectId} and name = ${log.name} and last_event_number = ${end.lastNumber}
-      returning project_id, name, agent_id, last_event_number
+      returning project_id, name, agent_id, last_event_number, is_remembered
     ),
     written as (
       insert into kb.context_events (project_id, context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at)
@@ -93,6 +103,34 @@ export const makeAppend = Effect.fnUntraced(function* (
   const append: Append = { statement, events: logged.map(decodeEvent) }
   return append
 })
+
+/** A file that nobody vouches for. */
+const taintOfFile = (event: NewEvent): ReadonlyArray<TaintSource> =>
+  event.type === "FileAttachmentEvent" && event.untrusted === true
+    ? [{ kind: "attachment", id: event.digest }]
+    : []
+
+/** The run whose words these are, where a record answered and no model. */
+const recordOf = (event: NewEvent): ReadonlyArray<RunId> => {
+  if (!("model" in event) || !event.model.startsWith(replayPrefix)) return []
+  const id = event.model.slice(replayPrefix.length)
+  return isRunId(id) ? [id] : []
+}
+
+const replayPrefix = "replay:"
+
+const isRunId = Schema.is(RunId)
+
+/** Words that were said behind something untrusted are no better said again: the contexts of these runs, where they are tainted. */
+const taintOfRecords = (sql: SqlClient.SqlClient, projectId: ProjectId, runs: ReadonlyArray<RunId>) =>
+  runs.length === 0
+    ? sql.literal("")
+    : sql` || (
+        select coalesce(jsonb_agg(distinct jsonb_build_object('kind', 'context', 'id', origin.name)), '[]')
+        from kb.agent_runs record
+        join kb.contexts origin on origin.project_id = record.project_id and origin.name = record.context_name
+        where record.project_id = ${projectId} and record.id = any(${runs}::uuid[])
+          and origin.tainted_by is not null and origin.name <> contexts.name)`
 
 /**
  * Gives events their ids, their time and their parents.

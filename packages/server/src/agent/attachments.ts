@@ -21,7 +21,7 @@ type InProject<A> = Effect.Effect<A, never, ProjectTransaction>
 export class Attachments extends Context.Service<
   Attachments,
   {
-    /** Keeps a file; one that is kept already stays as it is. */
+    /** Keeps a file; of one that is kept already only who vouches for it changes. */
     readonly keep: (file: KeptFile) => InProject<void>
     readonly find: (digest: Digest) => InProject<Attachment | undefined>
     /** How many bytes each of these files has. */
@@ -39,19 +39,20 @@ export class Attachments extends Context.Service<
         bytes,
         digest,
         mimeType,
-        sizeBytes
+        sizeBytes,
+        untrusted
       }: KeptFile) {
         const { projectId } = yield* ProjectTransaction
         yield* sql`
-          insert into kb.attachments (project_id, digest, mime_type, size_bytes, bytes)
-          values (${projectId}, ${digest}, ${mimeType}, ${sizeBytes}, decode(${Buffer.from(bytes).toString("base64")}::text, 'base64'))
-          on conflict do nothing`
+          insert into kb.attachments (project_id, digest, mime_type, size_bytes, untrusted, bytes)
+          values (${projectId}, ${digest}, ${mimeType}, ${sizeBytes}, ${untrusted}, decode(${Buffer.from(bytes).toString("base64")}::text, 'base64'))
+          on conflict (project_id, digest) do update set untrusted = excluded.untrusted where attachments.untrusted <> excluded.untrusted`
       }, orDie)
 
       const find = Effect.fn("Attachments.find")(function* (digest: Digest) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<Attachment>`
-          select digest, mime_type, size_bytes from kb.attachments where project_id = ${projectId} and digest = ${digest}`
+          select digest, mime_type, size_bytes, untrusted from kb.attachments where project_id = ${projectId} and digest = ${digest}`
         return row
       }, orDie)
 
@@ -65,7 +66,7 @@ export class Attachments extends Context.Service<
       const load = Effect.fn("Attachments.load")(function* (digests: ReadonlyArray<Digest>) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<Attachment & { readonly base64: string }>`
-          select digest, mime_type, size_bytes, encode(bytes, 'base64') as base64 from kb.attachments
+          select digest, mime_type, size_bytes, untrusted, encode(bytes, 'base64') as base64 from kb.attachments
           where project_id = ${projectId} and digest = any(${digests}::text[])`
         return new Map(
           rows.map(({ base64, ...file }) => [

@@ -17,6 +17,7 @@ import {
 } from "@tropism/domain/context-event"
 import type { ReducedContext } from "@tropism/domain/context"
 import type { AgentId, ProjectId } from "@tropism/domain/ids"
+import type { Taint } from "@tropism/domain/taint"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
@@ -38,6 +39,10 @@ export interface ContextHead {
   readonly forkedFrom: ForkPoint | null
   /** The agent is at work in it, or was when its server died. */
   readonly isTurnOpen: boolean
+  /** What of untrusted sources it was shown, the first few. */
+  readonly taintedBy: ReadonlyArray<Taint>
+  /** A run of a backtest works in it, and nobody else. */
+  readonly isOfBacktest: boolean
   readonly createdAt: string
 }
 
@@ -77,7 +82,7 @@ export class Contexts extends Context.Service<
     readonly append: (
       name: ContextName,
       events: ReadonlyArray<NewEvent>,
-      alongside?: Terms["alongside"]
+      terms?: Omit<Terms, "guard">
     ) => InProject<ReadonlyArray<LoggedEvent>>
     /** Makes the one statement that appends events to a log that ends as the caller last saw it. */
     readonly plan: (
@@ -132,8 +137,10 @@ export class Contexts extends Context.Service<
       ) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<HeadRow>`
-          insert into kb.contexts (project_id, name, agent_id, forked_from, forked_at, last_event_number)
-          values (${projectId}, ${name}, ${agentId}, ${forkedFrom?.name ?? null}, ${forkedFrom?.at ?? null}, ${forkedFrom?.at ?? 0})
+          insert into kb.contexts (project_id, name, agent_id, forked_from, forked_at, last_event_number, tainted_by)
+          values (${projectId}, ${name}, ${agentId}, ${forkedFrom?.name ?? null}, ${forkedFrom?.at ?? null}, ${forkedFrom?.at ?? 0}, (
+            select jsonb_agg(source order by (source ->> 'at')::int) from kb.contexts origin, jsonb_array_elements(origin.tainted_by) source
+            where origin.project_id = ${projectId} and origin.name = ${forkedFrom?.name ?? null} and (source ->> 'at')::int <= ${forkedFrom?.at ?? 0}::int))
           on conflict do nothing returning *`
         return row ? toHead(row) : yield* new ContextExists({ name })
       }, orDie)
@@ -201,11 +208,11 @@ export class Contexts extends Context.Service<
       const append = Effect.fn("Contexts.append")(function* (
         name: ContextName,
         events: ReadonlyArray<NewEvent>,
-        alongside?: Terms["alongside"]
+        terms?: Omit<Terms, "guard">
       ) {
         if (events.length === 0) return []
         const { projectId } = yield* ProjectTransaction
-        const planned = yield* plan(projectId, name, yield* lock(name), events, { alongside })
+        const planned = yield* plan(projectId, name, yield* lock(name), events, terms)
         return (yield* write(name, planned))
           ? planned.events
           : yield* Effect.die(new Error(`The log of ${name} grew although it was locked`))
@@ -286,6 +293,9 @@ interface HeadRow {
   readonly openTurnNumber: number | null
   readonly forkedFrom: ContextName | null
   readonly forkedAt: number | null
+  readonly taintedBy: ReadonlyArray<Taint> | null
+  /** Only of a backtest is nothing remembered. */
+  readonly isRemembered: boolean
   readonly createdAt: Date
 }
 
@@ -306,6 +316,8 @@ const toHead = (row: HeadRow): ContextHead => ({
   forkedFrom:
     row.forkedFrom === null || row.forkedAt === null ? null : { name: row.forkedFrom, at: row.forkedAt },
   isTurnOpen: row.openTurnNumber !== null,
+  taintedBy: row.taintedBy ?? [],
+  isOfBacktest: !row.isRemembered,
   createdAt: row.createdAt.toISOString()
 })
 

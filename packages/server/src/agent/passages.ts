@@ -22,6 +22,8 @@ export interface Passage {
   readonly type: string
   readonly content: string
   readonly saidAt: Date
+  /** It was said when the context had been shown something untrusted. */
+  readonly isTainted: boolean
 }
 
 /** What is looked for, and for whom. */
@@ -140,9 +142,11 @@ export const finding = (
       select *, max(score) over () as highest from scored order by score desc, created_at desc, context_name, number desc limit ${limit}
     )
     select best.context_name as context, best.context_name || ':' || best.number as event_id, event.type,
-      event.payload ->> 'content' as content, event.created_at as said_at
+      event.payload ->> 'content' as content, event.created_at as said_at,
+      coalesce(event.number >= (source.tainted_by -> 0 ->> 'at')::int, false) as is_tainted
     from best join kb.context_events event
       on event.project_id = ${projectId} and event.context_name = best.context_name and event.number = best.number
+    join kb.contexts source on source.project_id = ${projectId} and source.name = best.context_name
     where best.score >= best.highest * ${recallLimits.shareOfBest}::float8
     order by best.score desc, best.created_at desc, best.context_name, best.number desc`
 }
@@ -163,7 +167,7 @@ export const remembering = (
         sql`remembered as (
           insert into kb.passages (project_id, agent_id, context_name, number, type, created_at, words)
           select appended.project_id, appended.agent_id, appended.name, written.number, written.type, written.created_at, kb.passage_words(written.payload ->> 'content')
-          from appended, written where written.type in ${sql.in([...remembered])} and written.payload ->> 'content' <> ''
+          from appended, written where appended.is_remembered and written.type in ${sql.in([...remembered])} and written.payload ->> 'content' <> ''
           on conflict (project_id, context_name, type) where type in ('ContextNotedEvent', 'ContextSummarizedEvent')
           do update set number = excluded.number, created_at = excluded.created_at, words = excluded.words)`
       ]

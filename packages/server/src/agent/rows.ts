@@ -40,6 +40,7 @@ export const toAgent = (row: AgentRow): Agent => ({
   catchUp: row.catchUp,
   overlapPolicy: row.overlapPolicy,
   retryPolicy: row.retryPolicy,
+  reviewPolicy: row.reviewPolicy,
   maxPendingRuns: row.maxPendingRuns,
   disableAfterFailures: row.disableAfterFailures,
   enabled: row.enabled,
@@ -69,7 +70,8 @@ export const columnsOf = (definition: AgentDefinition) => ({
   reactionConfig: json(definition.reactionConfig),
   hybridPolicy: json(definition.hybridPolicy),
   capabilities: json(definition.capabilities),
-  retryPolicy: json(definition.retryPolicy)
+  retryPolicy: json(definition.retryPolicy),
+  reviewPolicy: json(definition.reviewPolicy)
 })
 
 const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))

@@ -18,6 +18,8 @@ import { Endings } from "../run/endings.ts"
 import { KillSwitches } from "../run/kill-switches.ts"
 import { ProcessingLog } from "../run/processing-log.ts"
 import { WaitingEntries } from "../run/waiting-entries.ts"
+import { reviewLimits } from "../task/task-limits.ts"
+import { Tasks } from "../task/tasks.ts"
 
 export class Sweeps extends Context.Service<
   Sweeps,
@@ -32,6 +34,8 @@ export class Sweeps extends Context.Service<
     readonly followSwitches: Effect.Effect<number>
     /** Ends runs that nobody above them wants, and lets those go on whose time is up while they wait for others; answers how many. */
     readonly followParents: Effect.Effect<number>
+    /** Ends the wait of suggestions that nobody decided in time; answers how many. */
+    readonly expireTasks: Effect.Effect<number>
     /** Lets waiting entries go that are parked behind nothing; answers how many. */
     readonly letGoParked: Effect.Effect<number>
   }
@@ -46,6 +50,7 @@ export class Sweeps extends Context.Service<
       const log = yield* ProcessingLog
       const switches = yield* KillSwitches
       const waiting = yield* WaitingEntries
+      const tasks = yield* Tasks
 
       /** Runs an effect unless another server is doing the same. */
       const alone = <A>(name: string, effect: Effect.Effect<A>, otherwise: A) =>
@@ -82,6 +87,18 @@ export class Sweeps extends Context.Service<
         return counts.reduce((sum, count) => sum + count, 0)
       })
 
+      const expired = Effect.gen(function* () {
+        const projects = yield* orDie(
+          sql<{ projectId: ProjectId }>`select project_id from kb.projects_with_expired_tasks() as project_id`
+        )
+        const counts = yield* Effect.forEach(projects, ({ projectId }) =>
+          share("Expiry of suggestions", projectId, database.inProject(projectId, tasks.expire))
+        )
+        return counts.reduce((sum, count) => sum + count, 0)
+      })
+
+      const expireTasks = alone("tropism.expiry", expired, 0)
+
       const abandonStuck = alone("tropism.stuck", stuck, 0)
 
       /** One batch is one transaction, so that a long sweep holds no lock for long. */
@@ -115,11 +132,14 @@ export class Sweeps extends Context.Service<
               `${count} runs had used their time while they waited, or were wanted by no run above them`
             )
           ),
+          every("The expiry of suggestions", reviewLimits.expiryIntervalMs, expireTasks, (count) =>
+            Effect.logInfo(`${count} suggestions were decided by nobody in time and are expired now`)
+          ),
           every("The parked entries' sweep", runLimits.stuckIntervalMs, letGoParked, (count) =>
             Effect.logWarning(`${count} waiting entries were parked behind nothing and go on now`)
           )
         ],
-        { concurrency: 5 }
+        { concurrency: 6 }
       ).pipe(Effect.andThen(Effect.never))
 
       return Sweeps.of({
@@ -128,6 +148,7 @@ export class Sweeps extends Context.Service<
         forgetOld: forgetBatches,
         followSwitches,
         followParents,
+        expireTasks,
         letGoParked
       })
     })

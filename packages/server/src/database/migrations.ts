@@ -25,6 +25,13 @@ import { statements as progress } from "./migrations/0012-progress.ts"
 import { statements as snapshots } from "./migrations/0013-snapshots.ts"
 import { statements as memory } from "./migrations/0014-memory.ts"
 import { statements as contextList } from "./migrations/0015-context-list.ts"
+import { statements as review } from "./migrations/0016-review.ts"
+import { statements as wall } from "./migrations/0017-wall.ts"
+import { statements as undo } from "./migrations/0018-undo.ts"
+import { statements as autonomy } from "./migrations/0019-autonomy.ts"
+import { statements as taint } from "./migrations/0020-taint.ts"
+import { statements as backtests } from "./migrations/0021-backtests.ts"
+import { statements as todos } from "./migrations/0022-todos.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -53,7 +60,14 @@ const migrations = {
   "0012_progress": run(progress),
   "0013_snapshots": run(snapshots),
   "0014_memory": run(memory),
-  "0015_context_list": run(contextList)
+  "0015_context_list": run(contextList),
+  "0016_review": run(review),
+  "0017_wall": run(wall),
+  "0018_undo": run(undo),
+  "0019_autonomy": run(autonomy),
+  "0020_taint": run(taint),
+  "0021_backtests": run(backtests),
+  "0022_todos": run(todos)
 }
 
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

@@ -206,7 +206,7 @@ const obstacleOf = (
   // Its entries went with it, so nobody knows any more what the agent has handled.
   if (isPurged(subject)) return purged
   // A person wants it now: who caused the event, and how deep in a chain, is no matter any more.
-  const asked = { ...subject, actorType: "user" as const, actorId: by, depth: 0 }
+  const asked = { ...subject, actorType: "user" as const, actorId: by, undoes: [], depth: 0 }
   const refusal = refuses(agent.id, config, asked, 1)
   if (refusal !== undefined && refusal !== "chainDepth") return refusalSentences[refusal]
   if (!subject.isDispatched) return "The event is on its way to the agents: it was not dispatched yet"

@@ -27,7 +27,7 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { Admission, type TriggerRefused } from "../run/admission.ts"
 import { Conversations, type ForkRefused } from "./conversations.ts"
-import { Triggers } from "./triggers.ts"
+import { openToPeople, Triggers } from "./triggers.ts"
 
 type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
 
@@ -70,6 +70,7 @@ export class Comparisons extends Context.Service<
         { at, content, variants }: ComparisonInput,
         by: UserId
       ) {
+        yield* openToPeople(from)
         // The agent is held before any log is, as by everybody who speaks with it.
         yield* admission.places(agent.id)
         const short = (yield* ids.next).slice(-8)

@@ -31,6 +31,7 @@ export class DeliveryRefused extends Schema.TaggedError<DeliveryRefused>()("Deli
 interface HeldWebhook {
   readonly agentId: AgentId
   readonly ratePerMinute: number
+  readonly untrusted: boolean
   /** Deliveries that it may take now. */
   readonly room: number
 }
@@ -59,7 +60,7 @@ export class Deliveries extends Context.Service<
       const hold = Effect.fnUntraced(function* (id: WebhookId) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<HeldWebhook>`
-          select agent_id, rate_per_minute,
+          select agent_id, rate_per_minute, untrusted,
             least(rate_per_minute, tokens_left + extract(epoch from clock_timestamp() - tokens_counted_at) / 60 * rate_per_minute)::float8 as room
           from kb.webhooks where id = ${id} and project_id = ${projectId} and revoked_at is null for no key update`
         return row ?? (yield* refuse("gone", "The webhook was revoked"))
@@ -96,7 +97,7 @@ export class Deliveries extends Context.Service<
         deliveryId: string,
         input: Schema.Json | undefined
       ) {
-        const { agentId, ratePerMinute, room } = yield* hold(webhookId)
+        const { agentId, ratePerMinute, room, untrusted } = yield* hold(webhookId)
         const known = yield* findRun(webhookId, deliveryId)
         if (known) return { runId: known, repeated: true }
         if (room < 1)
@@ -128,7 +129,8 @@ export class Deliveries extends Context.Service<
             rootEventId: runId as string as GraphEventId,
             depth: 0,
             userId: null,
-            dueAt: null
+            dueAt: null,
+            ...(untrusted ? { taintedBy: [{ kind: "webhook", id: webhookId, at: 0 }] } : {})
           }
         ])
         yield* record(webhookId, deliveryId, runId, room)

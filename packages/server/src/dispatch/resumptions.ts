@@ -71,9 +71,15 @@ const restingSentences: Readonly<Record<PauseReason, string>> = {
 }
 
 /** Why a run cannot be resumed. */
-export const whyNotResumed = ({ pauseReason, status }: Pick<Run, "pauseReason" | "status">): string =>
-  pauseReason !== null && status === "paused"
-    ? restingSentences[pauseReason]
-    : isTerminal(status)
-      ? `The run is ${status}: it has ended and does not go on`
-      : `The run is ${status} already`
+export const whyNotResumed = ({
+  backtestId,
+  pauseReason,
+  status
+}: Pick<Run, "backtestId" | "pauseReason" | "status">): string =>
+  backtestId !== null && !isTerminal(status)
+    ? "The run belongs to a backtest and does not go on: raise the limit, and begin another backtest"
+    : pauseReason !== null && status === "paused"
+      ? restingSentences[pauseReason]
+      : isTerminal(status)
+        ? `The run is ${status}: it has ended and does not go on`
+        : `The run is ${status} already`

@@ -91,7 +91,7 @@ export class Scheduler extends Context.Service<
         Effect.map(
           sql<LiveRuns>`
             select agent_id, bool_or(due_at is not null) as is_scheduled, count(*)::int as count from kb.agent_runs
-            where agent_id = any(${due.map((schedule) => schedule.agentId)}::uuid[]) and status in ('queued', 'running') group by agent_id`,
+            where agent_id = any(${due.map((schedule) => schedule.agentId)}::uuid[]) and status in ('queued', 'running') and backtest_id is null group by agent_id`,
           (rows) => new Map(rows.map((row) => [row.agentId, row]))
         )
 

@@ -51,13 +51,15 @@ export interface Subjects {
   /** The events that stand for objects; none for an object that is not there or has no event that concerns the agent. */
   readonly ofObjects: (agent: Agent, ids: ReadonlyArray<ObjectId>) => Read<ReadonlyArray<Subject>>
   readonly ofEvents: (agent: Agent, ids: ReadonlyArray<GraphEventId>) => Read<ReadonlyArray<Subject>>
+  /** The newest events of objects and relationships, of whatever kind, in the order of the ids. */
+  readonly ofNewest: (agent: Agent, ids: ReadonlyArray<string>) => Read<ReadonlyArray<Subject>>
 }
 
 export const makeSubjects = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   const columns = sql`event.id as event_id, event.entity_type, event.entity_id, event.object_type, event.version, event.type,
-    event.changed_properties, event.snapshot, event.actor_type, event.actor_id, event.root_event_id, event.depth, event.refusals,
+    event.changed_properties, event.snapshot, event.actor_type, event.actor_id, event.root_event_id, event.depth, event.undoes, event.refusals,
     event.created_at, event.position is not null as is_dispatched, entry.id as entry_id, entry.status as entry_status, entry.attempt,
     entry.reason as entry_reason, entry.error_message as entry_error, coalesce(handled.object_version >= event.version, false) as was_handled`
 
@@ -140,6 +142,17 @@ export const makeSubjects = Effect.gen(function* () {
       where event.project_id = ${projectId} and event.id = any(${ids}::uuid[])`
   }, orDie)
 
-  const subjects: Subjects = { page, ofObjects, ofEvents }
+  const ofNewest = Effect.fn("Subjects.ofNewest")(function* (agent: Agent, ids: ReadonlyArray<string>) {
+    const { projectId } = yield* ProjectTransaction
+    return yield* sql<Subject>`
+      select ${columns} from unnest(${ids}::uuid[]) with ordinality as wanted(id, place)
+      cross join lateral (
+        select * from kb.graph_events event where event.entity_id = wanted.id and event.project_id = ${projectId}
+        order by event.version desc limit 1
+      ) event
+      ${stand(agent)} order by wanted.place`
+  }, orDie)
+
+  const subjects: Subjects = { page, ofObjects, ofEvents, ofNewest }
   return subjects
 })

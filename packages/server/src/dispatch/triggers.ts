@@ -21,12 +21,22 @@ import { agentLimits, runLimits } from "../limits.ts"
 import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
 import type { NewRun } from "../run/claimed-run.ts"
 import { Runs } from "../run/runs.ts"
-import { Admission, type TriggerRefused } from "../run/admission.ts"
+import { Admission, TriggerRefused } from "../run/admission.ts"
 
 /** Why a turn was not asked to end. */
 export class InterruptRefused extends Schema.TaggedError<InterruptRefused>()("InterruptRefused", {
-  reason: Schema.Literals(["noTurn", "underWay"])
+  reason: Schema.Literals(["noTurn", "underWay", "ofBacktest"])
 }) {}
+
+/** Why nobody speaks in the context of a backtest, and what to do instead. */
+export const ofBacktestSentence =
+  "A backtest works in this context, so it is not for talking: fork it, and speak in the fork"
+
+/** Refuses what somebody would write into the context of a backtest: it tells what the agent would have done by itself. */
+export const openToPeople = ({ isOfBacktest }: ContextHead): Effect.Effect<void, TriggerRefused> =>
+  isOfBacktest
+    ? Effect.fail(new TriggerRefused({ reason: "ofBacktest", detail: ofBacktestSentence }))
+    : Effect.void
 
 export class Triggers extends Context.Service<
   Triggers,
@@ -107,6 +117,7 @@ export class Triggers extends Context.Service<
         by: UserId,
         judged: Effect.Effect<void, E, ProjectTransaction> = Effect.void
       ) {
+        yield* openToPeople(context)
         const keep = Effect.andThen(judged, contexts.append(context.name, [event]))
         if (event.triggersAgentTurn !== true) return yield* Effect.asVoid(keep)
         // What nobody would answer is not taken: neither by a disabled agent nor by one that is gone.
@@ -126,7 +137,11 @@ export class Triggers extends Context.Service<
         if (isQueued && Result.isFailure(admitted)) return yield* admitted.failure
       })
 
-      const interrupt = Effect.fn("Triggers.interrupt")(function* ({ name }: ContextHead, by: UserId) {
+      const interrupt = Effect.fn("Triggers.interrupt")(function* (
+        { isOfBacktest, name }: ContextHead,
+        by: UserId
+      ) {
+        if (isOfBacktest) return yield* new InterruptRefused({ reason: "ofBacktest" })
         // The run is held before the log, as whoever answers holds them: it cannot go to rest in between.
         const resting = yield* runs.holdResting(name)
         const { openTurnNumber } = yield* contexts.lock(name)

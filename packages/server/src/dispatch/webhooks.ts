@@ -87,8 +87,8 @@ export class Webhooks extends Context.Service<
         const rate = input.ratePerMinute ?? webhookBounds.ratePerMinute
         const row = yield* Effect.flatMap(
           sql<WebhookRow>`
-            insert into kb.webhooks (id, project_id, agent_id, name, token_hash, rate_per_minute, tokens_left, created_by)
-            values (${id}, ${projectId}, ${agent.id}, ${input.name ?? "webhook"}, ${keyOf(token)}, ${rate}, ${rate}, ${by})
+            insert into kb.webhooks (id, project_id, agent_id, name, token_hash, rate_per_minute, tokens_left, untrusted, created_by)
+            values (${id}, ${projectId}, ${agent.id}, ${input.name ?? "webhook"}, ${keyOf(token)}, ${rate}, ${rate}, ${input.untrusted ?? false}, ${by})
             returning *`,
           onlyRow
         )
@@ -154,6 +154,7 @@ interface WebhookRow {
   readonly agentId: AgentId
   readonly name: string
   readonly ratePerMinute: number
+  readonly untrusted: boolean
   readonly createdBy: string
   readonly createdAt: Date
   readonly lastDeliveryAt: Date | null
@@ -165,6 +166,7 @@ const toWebhook = (row: WebhookRow): KeptWebhook => ({
   agentId: row.agentId,
   name: row.name,
   ratePerMinute: row.ratePerMinute,
+  untrusted: row.untrusted,
   createdBy: row.createdBy,
   createdAt: row.createdAt.toISOString(),
   lastDeliveryAt: row.lastDeliveryAt?.toISOString() ?? null,

@@ -8,17 +8,24 @@
  * start of a run: a person who takes a right away has taken it away at once. In a
  * run that another spawned it is no more than every agent above it has.
  */
-import type { Powers } from "@tropism/domain/capability"
+import type { ExecutionMode, Powers } from "@tropism/domain/capability"
 import type { AgentId, RunId } from "@tropism/domain/ids"
+import { type Taint, taintSentence } from "@tropism/domain/taint"
 import { Context, type Effect } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
 
-/** What an agent may do in one of its runs. */
+/** What an agent may do in one of its runs; in a tainted one its mode is `suggest`. */
 export interface Authority extends Powers {
   readonly agentId: AgentId
   readonly name: string
   /** The names of the agents whose runs led to this run by spawning: it may do no more than each of them. */
   readonly actsFor: ReadonlyArray<string>
+  /** The run is a backtest's: what it asks for is judged by the version that it tries out, and never done. */
+  readonly isBacktest: boolean
+  /** The mode that the agents' definitions give, whatever the run has read. */
+  readonly definedMode: ExecutionMode
+  /** What of untrusted sources the run's context was shown. */
+  readonly taintedBy: ReadonlyArray<Taint>
   /** False when the agent, or one that it acts for, is disabled or deleted: it may write nothing. */
   readonly isActive: boolean
 }
@@ -39,6 +46,10 @@ export const explainDenial = ({ actsFor }: Authority, denial: string): string =>
   actsFor.length === 0
     ? denial
     : `${denial}. It acts for ${actsFor.join(" and ")} and may do no more than they may`
+
+/** Why a run may only suggest what its agent could otherwise do; undefined where it has read nothing untrusted. */
+export const explainTaint = ({ definedMode, taintedBy }: Authority): string | undefined =>
+  definedMode === "suggest" ? undefined : taintSentence(taintedBy)
 
 /** Why an agent may change nothing. */
 export const inactiveSentence = (authority: Authority | undefined): string =>

@@ -15,6 +15,12 @@ import { type CsvField, csvFields } from "./csv-records.ts"
 import { cutText } from "./keepable-text.ts"
 
 /** What was asked for beside the file. */
+export interface LineSettings extends CsvSettings {
+  /** Whether all that the file says is untrusted; undefined where it is not. */
+  readonly untrusted: true | undefined
+}
+
+/** How the rows of a CSV file are to be understood. */
 export interface CsvSettings {
   /** The type of rows that name none. */
   readonly type: string | undefined

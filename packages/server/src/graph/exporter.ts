@@ -11,6 +11,7 @@
 import type { ObjectId, ProjectId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
 import type { LineEnd, TransferLine } from "@tropism/domain/transfer-line"
+import { markedPart, type Untrusted } from "@tropism/domain/untrusted"
 import { type Cause, Context, Effect, Layer, Queue, Semaphore, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
@@ -35,12 +36,14 @@ interface ObjectPart {
   readonly type: string
   readonly key: string | null
   readonly properties: Properties
+  readonly untrusted: Untrusted
 }
 
 interface RelationshipPart {
   readonly id: string
   readonly type: string
   readonly properties: Properties
+  readonly untrusted: Untrusted
   readonly fromId: ObjectId
   readonly fromType: string
   readonly fromKey: string | null
@@ -83,7 +86,7 @@ export class Exporter extends Context.Service<
       /** What an entity was at a time. */
       const past = (versions: string, entityId: string, asOf: Date) => sql`
         cross join lateral (
-          select type, properties from ${sql.literal(versions)} where ${sql.literal(entityId)} = one.id and ${upTo(sql, asOf)}
+          select type, properties, untrusted from ${sql.literal(versions)} where ${sql.literal(entityId)} = one.id and ${upTo(sql, asOf)}
         ) past`
       const pastObject = (asOf: Date) => past("kb.graph_object_versions", "object_id", asOf)
       const pastRelationship = (asOf: Date) => past("kb.graph_relationship_versions", "relationship_id", asOf)
@@ -98,9 +101,11 @@ export class Exporter extends Context.Service<
               ? sql`one.deleted_at is null`
               : sql`past.type <> 'deleted' and one.purged_at is null`
           ]
-          const properties = asOf === undefined ? sql`one.properties` : sql`past.properties`
+          const content = sql.literal(
+            asOf === undefined ? "one.properties, one.untrusted" : "past.properties, past.untrusted"
+          )
           return yield* sql<ObjectPart>`
-            select one.id, one.type, one.key, ${properties} as properties
+            select one.id, one.type, one.key, ${content}
             from kb.graph_objects one ${asOf === undefined ? sql`` : pastObject(asOf)}
             where ${sql.and(where)} order by one.id limit ${limit}`
         }, orDie)
@@ -113,9 +118,11 @@ export class Exporter extends Context.Service<
             ...(types === undefined ? [] : [sql`start.type = any(${types}) and finish.type = any(${types})`]),
             asOf === undefined ? sql`one.deleted_at is null` : sql`past.type <> 'deleted'`
           ]
-          const properties = asOf === undefined ? sql`one.properties` : sql`past.properties`
+          const content = sql.literal(
+            asOf === undefined ? "one.properties, one.untrusted" : "past.properties, past.untrusted"
+          )
           return yield* sql<RelationshipPart>`
-            select one.id, one.type, ${properties} as properties, start.id as from_id, start.type as from_type, start.key as from_key,
+            select one.id, one.type, ${content}, start.id as from_id, start.type as from_type, start.key as from_key,
               finish.id as to_id, finish.type as to_type, finish.key as to_key
             from kb.graph_relationships one
             join kb.graph_objects start on start.id = one.from_id join kb.graph_objects finish on finish.id = one.to_id
@@ -193,8 +200,11 @@ const offerAll = Effect.fnUntraced(function* <Row extends { readonly id: string 
 })
 
 /** An object without a key is told with its id, by which a relationship names it. */
-const objectLine = ({ id, type, key, properties }: ObjectPart): TransferLine =>
-  key === null ? { id, type, properties } : { type, key, properties }
+const objectLine = ({ id, type, key, properties, untrusted }: ObjectPart): TransferLine => ({
+  ...(key === null ? { id, type } : { type, key }),
+  properties,
+  ...markedPart(untrusted)
+})
 
 const relationshipLine = (row: RelationshipPart): TransferLine => ({
   relationship: {
@@ -202,7 +212,8 @@ const relationshipLine = (row: RelationshipPart): TransferLine => ({
     from: endOf(row.fromId, row.fromType, row.fromKey),
     to: endOf(row.toId, row.toType, row.toKey)
   },
-  properties: row.properties
+  properties: row.properties,
+  ...markedPart(row.untrusted)
 })
 
 const endOf = (id: ObjectId, type: string, key: string | null): LineEnd => (key === null ? id : { type, key })

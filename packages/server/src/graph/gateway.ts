@@ -6,8 +6,9 @@
  * Users, agents, imports and approvals all come through `apply`. It holds the
  * wall that no door can forget: an agent's change is checked against what the
  * agent may do now, and an agent in suggest mode changes nothing that no person
- * approved. A change that changes nothing makes no version and no event.
- * Restoring and purging are for people; no agent has a change for them.
+ * approved; nor does one that has read something untrusted. A change that changes
+ * nothing makes no version and no event. Restoring, putting back and purging are for
+ * people; no agent has a change for them.
  */
 import { denies, deniesCascade } from "@tropism/domain/capability"
 import type {
@@ -27,16 +28,19 @@ import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
 import { orDie, type ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
-import { Authorities, type Authority, explainDenial, inactiveSentence } from "./authority.ts"
+import { Authorities, type Authority, explainDenial, explainTaint, inactiveSentence } from "./authority.ts"
 import { makeObjectWrites } from "./object-writes.ts"
 import { makePurging } from "./purging.ts"
-import type { Applied, Author } from "./recording.ts"
+import type { Replacement } from "./merging.ts"
+import { type Applied, type Author, contentOf } from "./recording.ts"
 import {
   type ChangeRefused,
   expectVersion,
+  keyTaken,
   noObject,
   noRelationship,
   refused,
+  relationshipExists,
   wrongVersion
 } from "./refused.ts"
 import { makeRelationshipWrites } from "./relationship-writes.ts"
@@ -46,6 +50,12 @@ import { type ObjectRow, type RelationshipRow, toObject, toRelationship } from "
 
 type Write<A> = Effect.Effect<A, ChangeRefused, ProjectTransaction>
 
+/** What goes back in one object or relationship. */
+export type PutBack = Replacement & { readonly expectedVersion: number } & (
+    | { readonly kind: "object"; readonly id: ObjectId }
+    | { readonly kind: "relationship"; readonly id: RelationshipId }
+  )
+
 export class Gateway extends Context.Service<
   Gateway,
   {
@@ -53,7 +63,11 @@ export class Gateway extends Context.Service<
     readonly apply: (change: Change, author: Author) => Write<Applied>
     /** Brings a deleted object back as it was, with the relationships that were deleted with it. */
     readonly restoreObject: (id: ObjectId, author: Author) => Write<Applied>
+    /** Brings a deleted object back and leaves to the caller what was deleted with it. */
+    readonly restoreObjectAlone: (id: ObjectId, author: Author) => Write<Applied>
     readonly restoreRelationship: (id: RelationshipId, author: Author) => Write<Applied>
+    /** Gives properties the values that they had before, whole and unmerged. */
+    readonly putBack: (change: PutBack, author: Author) => Write<Applied>
     /** Removes an object for good, with all that was kept of it; deletes it first when it is there. */
     readonly purgeObject: (deletion: DeleteObject, author: Author, by: UserId) => Write<void>
     readonly purgeRelationship: (deletion: DeleteRelationship, author: Author, by: UserId) => Write<void>
@@ -74,6 +88,11 @@ export class Gateway extends Context.Service<
         if (actor.actorType !== "agent") return undefined
         const authority =
           actor.actorId === null ? undefined : yield* authorities.of(actor.actorId as AgentId, cause.runId)
+        if (authority?.isBacktest)
+          return yield* refused(
+            "backtest",
+            "A backtest changes nothing, and nobody may approve what it suggests"
+          )
         if (authority?.isActive) return authority
         return yield* refused("agentDisabled", inactiveSentence(authority))
       })
@@ -85,12 +104,12 @@ export class Gateway extends Context.Service<
           const fault = findFault(change.key)
           if (fault) return yield* refused("invalid", fault.message, "/key")
         }
-        const created = yield* objectWrites.create(change.objectType, change.key, change.data, author)
+        const created = yield* objectWrites.create(change.objectType, change.key, contentOf(change), author)
         if (created) return objectIs("created", created)
-        return yield* refused(
-          "keyTaken",
-          `There is already a ${change.objectType} with the key ${change.key}`,
-          "/key"
+        return yield* keyTaken(
+          change.objectType,
+          change.key,
+          yield* objectWrites.holderOf(change.objectType, change.key)
         )
       })
 
@@ -104,7 +123,7 @@ export class Gateway extends Context.Service<
         yield* validPatch(change.data)
         const merged = yield* objectWrites.update(
           change.objectId,
-          change.data,
+          contentOf(change),
           change.expectedVersion,
           author
         )
@@ -149,9 +168,10 @@ export class Gateway extends Context.Service<
           author
         )
         yield* valid(change.data)
-        const created = yield* relationshipWrites.create(change.relationship, change.data, author)
+        const created = yield* relationshipWrites.create(change.relationship, contentOf(change), author)
         if (created) return relationshipIs("created", created)
-        return yield* refused("relationshipExists", `There is already a ${type} from ${fromId} to ${toId}`)
+        const [known] = yield* relationships.list({ type, fromId, toId }, undefined, 1)
+        return yield* relationshipExists(change.relationship, known?.id)
       })
 
       /** Judges an agent by the types at both ends, which never change. */
@@ -169,8 +189,13 @@ export class Gateway extends Context.Service<
       const updateRelationship = Effect.fnUntraced(function* (change: UpdateRelationship, author: Author) {
         yield* permitAtEnds(change, author)
         yield* validPatch(change.data)
-        const { relationshipId, data, expectedVersion } = change
-        const merged = yield* relationshipWrites.update(relationshipId, data, expectedVersion, author)
+        const { relationshipId, expectedVersion } = change
+        const merged = yield* relationshipWrites.update(
+          relationshipId,
+          contentOf(change),
+          expectedVersion,
+          author
+        )
         if (!merged) return yield* noRelationship(relationshipId)
         if (merged.verdict === "version")
           return yield* wrongVersion("relationship", expectedVersion, merged.row.version)
@@ -186,6 +211,22 @@ export class Gateway extends Context.Service<
         return deleted
           ? relationshipIs("deleted", { row: deleted, eventId: deleted.eventId })
           : yield* noRelationship(change.relationshipId)
+      })
+
+      const putBack = Effect.fnUntraced(function* (wanted: PutBack, author: Author) {
+        const { expectedVersion } = wanted
+        if (wanted.kind === "object") {
+          const put = yield* objectWrites.replace(wanted.id, wanted, expectedVersion, author)
+          if (!put) return yield* noObject(wanted.id)
+          if (put.verdict === "version")
+            return yield* wrongVersion(wanted.kind, expectedVersion, put.row.version)
+          return objectIs(put.verdict === "updated" ? "updated" : "unchanged", put)
+        }
+        const put = yield* relationshipWrites.replace(wanted.id, wanted, expectedVersion, author)
+        if (!put) return yield* noRelationship(wanted.id)
+        if (put.verdict === "version")
+          return yield* wrongVersion(wanted.kind, expectedVersion, put.row.version)
+        return relationshipIs(put.verdict === "updated" ? "updated" : "unchanged", put)
       })
 
       const change = (wanted: Change, author: Author) => {
@@ -224,6 +265,10 @@ export class Gateway extends Context.Service<
         restoreObject: Effect.fn("Gateway.restoreObject")((id, author) =>
           written(Effect.map(restoring.object(id, author), (done) => objectIs("created", done)))
         ),
+        restoreObjectAlone: Effect.fn("Gateway.restoreObjectAlone")((id, author) =>
+          written(Effect.map(restoring.object(id, author, true), (done) => objectIs("created", done)))
+        ),
+        putBack: Effect.fn("Gateway.putBack")((wanted, author) => written(putBack(wanted, author))),
         restoreRelationship: Effect.fn("Gateway.restoreRelationship")((id, author) =>
           written(Effect.map(restoring.relationship(id, author), (done) => relationshipIs("created", done)))
         ),
@@ -250,6 +295,8 @@ const permit = Effect.fnUntraced(function* (
   if (denial !== undefined) return yield* refused("notPermitted", explainDenial(authority, denial))
   const isApproved = cause.taskId !== null && cause.approvedBy !== null
   if (authority.executionMode === "suggest" && !isApproved) {
+    const taint = explainTaint(authority)
+    if (taint !== undefined) return yield* refused("untrusted", taint)
     return yield* refused(
       "notPermitted",
       explainDenial(authority, "The agent may only suggest changes, and no person approved this one")

@@ -55,14 +55,14 @@ export const makeGraphVerification = Effect.gen(function* () {
     const { entities, history, owner, present } = tables[kind]
     const [answer] = yield* sql<Page>`
       with entity as materialized (
-        select id, version, properties, deleted_at is not null as is_deleted from ${entities} entity
+        select id, version, properties, untrusted, deleted_at is not null as is_deleted from ${entities} entity
         where project_id = ${projectId} and id > ${after}::uuid and ${present} order by id limit ${graphLimits.verifyPageEntities}
       ), told as (
-        select version.*, entity.id as entity_id, entity.version as present_version, entity.properties as present_properties, entity.is_deleted,
-          lag(version.version, 1, 0) over history as version_before, lag(version.properties) over history as properties_before,
+        select version.*, entity.id as entity_id, entity.version as present_version, entity.properties as present_properties, entity.untrusted as present_untrusted, entity.is_deleted,
+          lag(version.version, 1, 0) over history as version_before, lag(version.properties) over history as properties_before, lag(version.untrusted) over history as untrusted_before,
           lead(version.version) over history is null as is_last,
           event.id as told_id, event.version as told_version, event.type as told_type, event.entity_id as told_entity,
-          event.snapshot -> 'properties' as told_properties, event.changed_properties,
+          event.snapshot -> 'properties' as told_properties, coalesce(event.snapshot -> 'untrusted', '[]') as told_untrusted, event.changed_properties,
           (event.actor_type, event.actor_id, event.approved_by, event.run_id, event.tool_call_id, event.task_id)
             is not distinct from (version.actor_type, version.actor_id, version.approved_by, version.run_id, version.tool_call_id, version.task_id) as is_author_told
         from entity join ${history} version on version.${owner} = entity.id
@@ -73,16 +73,17 @@ export const makeGraphVerification = Effect.gen(function* () {
         from told where version <> version_before + 1
         union all
         select 'present', entity_id, format('Its history ends at version %s and it is at version %s, or their properties differ', version, present_version)
-        from told where is_last and (version <> present_version or properties <> present_properties or (type = 'deleted') <> is_deleted)
+        from told where is_last and (version <> present_version or properties <> present_properties or untrusted <> present_untrusted or (type = 'deleted') <> is_deleted)
         union all
         select 'event', entity_id, format('The event of version %s is missing or says something else', version)
         from told where told_id is null or told_version <> version or told_type <> type or told_entity <> entity_id
-          or told_properties <> properties or not is_author_told
+          or told_properties <> properties or told_untrusted <> to_jsonb(untrusted) or not is_author_told
         union all
         select 'changedProperties', entity_id, format('The event of version %s names other properties than those that changed', version)
         from told where type = 'updated' and properties_before is not null and changed_properties <> array(
           select coalesce(was.key, is_now.key) from jsonb_each(properties_before) was full join jsonb_each(properties) is_now on was.key = is_now.key
-          where was.value is distinct from is_now.value order by coalesce(was.key, is_now.key) collate "C")
+          where was.value is distinct from is_now.value
+            or (coalesce(was.key, is_now.key) = any (untrusted_before)) <> (coalesce(was.key, is_now.key) = any (untrusted)) order by coalesce(was.key, is_now.key) collate "C")
         union all
         select 'versions', id, 'It has no history' from entity where not exists (select 1 from ${history} version where version.${owner} = entity.id)
       )

@@ -14,13 +14,20 @@ import type { Change } from "@tropism/domain/change"
 import type { ObjectId } from "@tropism/domain/ids"
 import { canonicalJson, isJsonObject, type Properties } from "@tropism/domain/json"
 import type { LineEnd, ObjectLine, RelationshipLine } from "@tropism/domain/transfer-line"
-import { Context, Effect, Layer, Schema } from "effect"
+import { untrustedNames, type Untrusted } from "@tropism/domain/untrusted"
+import { Context, Effect, Layer, Result, Schema } from "effect"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { Gateway } from "./gateway.ts"
 import { ImportLookup, type KnownRelationship, type Pair, pairOf } from "./import-lookup.ts"
 import { noCounts } from "./imports.ts"
-import type { Author } from "./recording.ts"
+import type { Author, Content } from "./recording.ts"
 import type { ChangeRefused } from "./refused.ts"
+
+/** Who imports, and whether all that is imported is untrusted. */
+export interface BatchTerms {
+  readonly author: Author
+  readonly untrusted: boolean
+}
 
 /** A line that could be read. */
 export interface ReadLine {
@@ -52,7 +59,7 @@ export class ImportBatch extends Context.Service<
     /** Applies the lines in the caller's transaction. */
     readonly apply: (
       lines: ReadonlyArray<ReadLine>,
-      author: Author,
+      terms: BatchTerms,
       care: BatchCare
     ) => Effect.Effect<BatchOutcome, BatchUndone, ProjectTransaction>
   }
@@ -66,7 +73,7 @@ export class ImportBatch extends Context.Service<
 
       const apply = Effect.fn("ImportBatch.apply")(function* (
         lines: ReadonlyArray<ReadLine>,
-        author: Author,
+        { author, untrusted: isUntrusted }: BatchTerms,
         care: BatchCare
       ) {
         const objectLines = lines.filter(isObjectLine)
@@ -85,6 +92,10 @@ export class ImportBatch extends Context.Service<
 
         const change = (wanted: Change) => gateway.apply(wanted, author)
 
+        /** What of a line is untrusted: all, where the file is. The names were judged when the line was read. */
+        const marksOf = ({ properties, untrusted }: ReadLine["value"]) =>
+          Result.getOrElse(untrustedNames(isUntrusted || untrusted, properties ?? {}), () => [])
+
         /** Does what one line says. What is refused is undone: with the whole batch, or alone. */
         const each =
           <A extends ReadLine>(act: (line: A) => Effect.Effect<void, ChangeRefused, ProjectTransaction>) =>
@@ -101,12 +112,14 @@ export class ImportBatch extends Context.Service<
         const putObject = Effect.fnUntraced(function* ({ line, value }: ObjectReadLine) {
           const found = known.find(value)
           const properties = value.properties ?? {}
+          const untrusted = marksOf(value)
           if (!found) {
             const { entity } = yield* change({
               type: "create",
               objectType: value.type,
               key: value.key ?? null,
-              data: properties
+              data: properties,
+              untrusted
             })
             if (entity.kind === "object") known.made(value, entity.object, line)
             counts.created += 1
@@ -116,10 +129,18 @@ export class ImportBatch extends Context.Service<
               `/type: The object with the id ${value.id} is a ${found.type} here and no ${value.type}`
             )
           } else {
-            const patch = mergePatchTo(found.properties, properties)
+            const patch = contentTo(found, properties, untrusted)
             if (isEmpty(patch)) return void (counts.unchanged += 1)
-            const applied = yield* change({ type: "update", objectId: found.id, data: patch })
-            if (applied.entity.kind === "object") found.properties = applied.entity.object.properties
+            const applied = yield* change({
+              type: "update",
+              objectId: found.id,
+              data: patch,
+              untrusted: untrusted.filter((name) => Object.hasOwn(patch, name))
+            })
+            if (applied.entity.kind === "object") {
+              found.properties = applied.entity.object.properties
+              found.untrusted = applied.entity.object.untrusted
+            }
             counts[applied.change === "unchanged" ? "unchanged" : "updated"] += 1
           }
         })
@@ -145,12 +166,19 @@ export class ImportBatch extends Context.Service<
                 noEnd(one, (end) => endId(end, one.line) !== undefined)
               )
             const before = present.get(pairOf(pair))
-            const patch = mergePatchTo(before?.properties ?? {}, one.value.properties ?? {})
+            const properties = one.value.properties ?? {}
+            const untrusted = marksOf(one.value)
+            const patch = contentTo(before ?? { properties: {}, untrusted: [] }, properties, untrusted)
             if (before && isEmpty(patch)) return void (counts.relationshipsUnchanged += 1)
             const { entity } = yield* change(
               before
-                ? { type: "updateRelationship", relationshipId: before.id, data: patch }
-                : { type: "createRelationship", relationship: pair, data: one.value.properties ?? {} }
+                ? {
+                    type: "updateRelationship",
+                    relationshipId: before.id,
+                    data: patch,
+                    untrusted: untrusted.filter((name) => Object.hasOwn(patch, name))
+                  }
+                : { type: "createRelationship", relationship: pair, data: properties, untrusted }
             )
             if (entity.kind === "relationship") present.set(pairOf(pair), entity.relationship)
             counts[before ? "relationshipsUpdated" : "relationshipsCreated"] += 1
@@ -191,6 +219,15 @@ const noEnd = (
 }
 
 const isEmpty = (patch: Properties): boolean => Object.keys(patch).length === 0
+
+/** What of a line is not so yet; a property that has another mark, or had one, is told whole, so that nothing of the old value is left. */
+const contentTo = (before: Content, wanted: Properties, untrusted: Untrusted): Properties => {
+  const whole = Object.entries(wanted).filter(
+    ([name]) =>
+      Object.hasOwn(before.properties, name) && before.untrusted.includes(name) !== untrusted.includes(name)
+  )
+  return { ...mergePatchTo(before.properties, wanted), ...Object.fromEntries(whole) }
+}
 
 /** What of a line's properties is not so yet, as a merge patch: null removes, objects merge, all else replaces. */
 export const mergePatchTo = (before: Properties, wanted: Properties): Properties => {

@@ -11,6 +11,7 @@ import type { GraphObject } from "@tropism/domain/graph"
 import type { ObjectId, RelationshipId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
 import type { LineEnd, ObjectLine } from "@tropism/domain/transfer-line"
+import type { Untrusted } from "@tropism/domain/untrusted"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
@@ -22,11 +23,13 @@ export interface KnownObject {
   /** The line that made it; 0 when it was there before the batch. */
   readonly line: number
   properties: Properties
+  untrusted: Untrusted
 }
 
 export interface KnownRelationship {
   readonly id: RelationshipId
   readonly properties: Properties
+  readonly untrusted: Untrusted
 }
 
 export interface Pair {
@@ -75,7 +78,7 @@ export class ImportLookup extends Context.Service<
         if (keyed.length === 0) return []
         const { projectId } = yield* ProjectTransaction
         return yield* sql<KnownRow>`
-          select id, type, key, properties from kb.graph_objects
+          select id, type, key, properties, untrusted from kb.graph_objects
           where project_id = ${projectId} and deleted_at is null
             and (type, key) in (select * from unnest(${keyed.map(({ type }) => type)}::text[], ${keyed.map(({ key }) => key)}::text[]))
           order by id ${sql.literal(isLocked ? "for update" : "")}`
@@ -86,7 +89,7 @@ export class ImportLookup extends Context.Service<
         if (ids.length === 0) return []
         const { projectId } = yield* ProjectTransaction
         return yield* sql<KnownRow & { readonly sourceId: ObjectId }>`
-          select one.source_id, object.id, object.type, object.key, object.properties
+          select one.source_id, object.id, object.type, object.key, object.properties, object.untrusted
           from (
             select source_id, object_id from kb.imported_objects where project_id = ${projectId} and source_id = any(${ids}::uuid[])
             union all select id, id from unnest(${ids}::uuid[]) own(id)
@@ -118,7 +121,7 @@ export class ImportLookup extends Context.Service<
         if (pairs.length === 0) return new Map<string, KnownRelationship>()
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<KnownRelationship & Pair>`
-          select id, type, from_id, to_id, properties from kb.graph_relationships
+          select id, type, from_id, to_id, properties, untrusted from kb.graph_relationships
           where project_id = ${projectId} and deleted_at is null and (type, from_id, to_id) in (
             select * from unnest(${pairs.map(({ type }) => type)}::text[], ${pairs.map(({ fromId }) => fromId)}::uuid[], ${pairs.map(({ toId }) => toId)}::uuid[]))`
         return new Map(rows.map((row): [string, KnownRelationship] => [pairOf(row), row]))
@@ -176,8 +179,8 @@ const makeKnown = (
   const named = new Map<ObjectId, ObjectId>()
   const shared = new Map<ObjectId, KnownObject>()
   /** One object is one value here, however it was found. */
-  const known = ({ id, type, properties }: KnownRow): KnownObject => {
-    const one = shared.get(id) ?? { id, type, properties, line: 0 }
+  const known = ({ id, type, properties, untrusted }: KnownRow): KnownObject => {
+    const one = shared.get(id) ?? { id, type, properties, untrusted, line: 0 }
     shared.set(id, one)
     return one
   }
@@ -200,8 +203,8 @@ const makeKnown = (
       return object
     },
     end: (end) => (typeof end === "string" ? byId.get(end) : byKey.get(keyOf(end.type, end.key))),
-    made: ({ id, type, key }, { id: objectId, properties }, line) => {
-      const object: KnownObject = { id: objectId, type, properties, line }
+    made: ({ id, type, key }, { id: objectId, properties, untrusted }, line) => {
+      const object: KnownObject = { id: objectId, type, properties, untrusted, line }
       if (key) byKey.set(keyOf(type, key), object)
       name(id, object)
     },

@@ -41,7 +41,7 @@ const perform = (current: CurrentGraph, plan: ImportPlan): CurrentGraph => {
   } = {
     createPackage: ({ key, properties }) => {
       expect(packages.has(key)).toBe(false)
-      packages.set(key, { id: ObjectId.make(uuid(made++)), key, properties, version: 1 })
+      packages.set(key, { id: ObjectId.make(uuid(made++)), key, properties, untrusted: [], version: 1 })
     },
     updatePackage: ({ id, key, patch, expectedVersion }) => {
       const before = packages.get(key) ?? expect.unreachable()
@@ -50,6 +50,7 @@ const perform = (current: CurrentGraph, plan: ImportPlan): CurrentGraph => {
         id,
         key,
         properties: patched(before.properties, patch),
+        untrusted: before.untrusted,
         version: before.version + 1
       })
     },
@@ -57,7 +58,7 @@ const perform = (current: CurrentGraph, plan: ImportPlan): CurrentGraph => {
       expect(packages.has(fromKey) && packages.has(toKey)).toBe(true)
       expect([...dependencies.values()].map(endsOf)).not.toContain(endsOf({ fromKey, toKey }))
       const id = RelationshipId.make(uuid(made++))
-      dependencies.set(id, { id, fromKey, toKey, properties })
+      dependencies.set(id, { id, fromKey, toKey, properties, untrusted: [] })
     },
     updateDependency: ({ id, properties, patch }) => {
       const before = dependencies.get(id) ?? expect.unreachable()

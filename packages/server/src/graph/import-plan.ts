@@ -10,6 +10,7 @@
  */
 import type { ObjectId, RelationshipId } from "@tropism/domain/ids"
 import { canonicalJson, isJsonObject, type Properties } from "@tropism/domain/json"
+import type { Untrusted } from "@tropism/domain/untrusted"
 import type { Schema } from "effect"
 import type { LockDependency } from "./package-lock-dependencies.ts"
 import { order } from "./package-lock-entries.ts"
@@ -20,6 +21,7 @@ export interface CurrentPackage {
   readonly id: ObjectId
   readonly key: string
   readonly properties: Properties
+  readonly untrusted: Untrusted
   readonly version: number
 }
 
@@ -29,6 +31,7 @@ export interface CurrentDependency {
   readonly fromKey: string
   readonly toKey: string
   readonly properties: Properties
+  readonly untrusted: Untrusted
 }
 
 export interface CurrentGraph {
@@ -98,19 +101,23 @@ export const importedProperties: ReadonlySet<string> = new Set([
   "peer"
 ])
 
-/** Compares the graph with a lockfile of the same name. */
-export const planImport = (current: CurrentGraph, lock: LockGraph): ImportPlan => {
+/** Compares the graph with a lockfile of the same name; what an untrusted one says is marked so. */
+export const planImport = (current: CurrentGraph, lock: LockGraph, isUntrusted = false): ImportPlan => {
+  const remarked = remarking(isUntrusted)
   const packages = pair(current.packages, lock.packages, (each) => each.key)
   const dependencies = pair(current.dependencies, lock.dependencies, endsOf)
   const updates = packages.both.flatMap(([before, after]): ReadonlyArray<ImportStep> => {
-    const patch = patchBetween(before.properties, after.properties, (name) => importedProperties.has(name))
+    const patch = {
+      ...patchBetween(before.properties, after.properties, (name) => importedProperties.has(name)),
+      ...remarked(before, after.properties)
+    }
     return isEmpty(patch)
       ? []
       : [{ type: "updatePackage", id: before.id, key: before.key, patch, expectedVersion: before.version }]
   })
   const relationshipUpdates = dependencies.both.flatMap(
     ([{ id, fromKey, toKey, ...before }, { properties }]): ReadonlyArray<ImportStep> => {
-      const patch = patchBetween(before.properties, properties)
+      const patch = { ...patchBetween(before.properties, properties), ...remarked(before, properties) }
       return isEmpty(patch) ? [] : [{ type: "updateDependency", id, fromKey, toKey, properties, patch }]
     }
   )
@@ -182,6 +189,30 @@ const pair = <Before extends { readonly id: string }, After>(
 }
 
 const isEmpty = (patch: Properties): boolean => Object.keys(patch).length === 0
+
+/** The properties that have another mark than they should, each with a patch of which nothing of the old value is left. */
+const remarking =
+  (isUntrusted: boolean) =>
+  (
+    { properties, untrusted }: Pick<CurrentPackage, "properties" | "untrusted">,
+    after: Properties
+  ): Properties =>
+    Object.fromEntries(
+      Object.entries(after)
+        .filter(([name]) => Object.hasOwn(properties, name) && untrusted.includes(name) !== isUntrusted)
+        .map(([name, value]) => [name, replacing(properties[name] ?? null, value)])
+    )
+
+/** The merge patch that puts one value in the place of another. */
+const replacing = (before: Schema.Json, after: Schema.Json): Schema.Json =>
+  isJsonObject(before) && isJsonObject(after)
+    ? {
+        ...Object.fromEntries(Object.keys(before).map((name) => [name, null])),
+        ...Object.fromEntries(
+          Object.entries(after).map(([name, value]) => [name, replacing(before[name] ?? null, value)])
+        )
+      }
+    : after
 
 /** The merge patch that makes one state of properties the other, in the names that are judged. `after` holds no null. */
 const patchBetween = (

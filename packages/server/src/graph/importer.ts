@@ -39,7 +39,12 @@ export class Importer extends Context.Service<
   Importer,
   {
     /** Carries out the import; the stream ends with `finished`, or with `failed` and the reason. */
-    readonly importLock: (projectId: ProjectId, lock: LockGraph, actor: Actor) => Stream.Stream<ImportLine>
+    readonly importLock: (
+      projectId: ProjectId,
+      lock: LockGraph,
+      actor: Actor,
+      isUntrusted?: boolean
+    ) => Stream.Stream<ImportLine>
   }
 >()("@tropism/server/graph/Importer") {
   static readonly layer = Layer.effect(
@@ -53,21 +58,26 @@ export class Importer extends Context.Service<
       const current = Effect.fn("Importer.current")(function* (lockfile: string) {
         const { projectId } = yield* ProjectTransaction
         const packages = yield* sql<CurrentPackage>`
-          select id, key, properties, version from kb.graph_objects
+          select id, key, properties, untrusted, version from kb.graph_objects
           where project_id = ${projectId} and type = ${packageType} and deleted_at is null and properties->>'lockfile' = ${lockfile} and key is not null`
         const dependencies = yield* sql<CurrentDependency>`
-          select one.id, start.key as from_key, finish.key as to_key, one.properties from kb.graph_relationships one
+          select one.id, start.key as from_key, finish.key as to_key, one.properties, one.untrusted from kb.graph_relationships one
           join kb.graph_objects start on start.id = one.from_id join kb.graph_objects finish on finish.id = one.to_id
           where one.project_id = ${projectId} and one.type = ${dependencyType} and one.deleted_at is null
             and start.type = ${packageType} and start.properties->>'lockfile' = ${lockfile} and start.key is not null and finish.key is not null`
         return { packages, dependencies }
       }, orDie)
 
-      const importLock = (projectId: ProjectId, lock: LockGraph, actor: Actor): Stream.Stream<ImportLine> =>
+      const importLock = (
+        projectId: ProjectId,
+        lock: LockGraph,
+        actor: Actor,
+        isUntrusted = false
+      ): Stream.Stream<ImportLine> =>
         Stream.unwrap(
           Effect.gen(function* () {
             const now = yield* database.inProject(projectId, current(lock.name))
-            const plan = planImport(now, lock)
+            const plan = planImport(now, lock, isUntrusted)
             const ids = new Map(now.packages.map((one) => [one.key, one.id]))
             const counts: Counts = {
               created: 0,
@@ -82,7 +92,10 @@ export class Importer extends Context.Service<
             /** Applies one step, and remembers the id of what it made. */
             const apply = Effect.fnUntraced(function* (step: ImportStep) {
               for (const change of yield* changesOf(step, ids)) {
-                const { entity } = yield* gateway.apply(change, { actor, cause: direct })
+                const { entity } = yield* gateway.apply(isUntrusted ? marked(change) : change, {
+                  actor,
+                  cause: direct
+                })
                 if (change.type === "create" && change.key !== null && entity.kind === "object")
                   ids.set(change.key, entity.object.id)
               }
@@ -116,6 +129,10 @@ export class Importer extends Context.Service<
     })
   )
 }
+
+/** A change all of whose properties are untrusted. */
+const marked = (change: Change): Change =>
+  "data" in change ? { ...change, untrusted: Object.keys(change.data) } : change
 
 /** The changes that carry out a step. */
 const changesOf = (

@@ -21,14 +21,14 @@ import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { transferLimits } from "../limits.ts"
-import type { CsvSettings } from "./csv-rows.ts"
+import type { LineSettings } from "./csv-rows.ts"
 import { type FilePlace, newHash } from "./import-records.ts"
 
 /** What a file is and how it is to be understood. */
 export interface ImportedFile {
   readonly format: LineFormat
   readonly name: string | undefined
-  readonly settings: CsvSettings
+  readonly settings: LineSettings
 }
 
 /** One sending of a file. */
@@ -62,7 +62,7 @@ interface ImportRow {
   readonly id: ImportId
   readonly format: LineFormat
   readonly name: string | null
-  readonly settings: CsvSettings
+  readonly settings: LineSettings
   readonly status: ImportStatus
   readonly attempt: number
   readonly lines: bigint
@@ -79,7 +79,7 @@ interface ImportRow {
 /** An import, and how its file is to be understood. */
 export interface KeptImport {
   readonly record: Import
-  readonly settings: CsvSettings
+  readonly settings: LineSettings
 }
 
 type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>

@@ -15,8 +15,16 @@ import { findPropertiesFault } from "@tropism/domain/json"
 import { Context, Effect, Layer } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
 import { Authorities, type Authority, explainDenial, inactiveSentence } from "./authority.ts"
+import type { Moment } from "./moments.ts"
 import { Objects } from "./objects.ts"
-import { type ChangeRefused, noObject, noRelationship, refused } from "./refused.ts"
+import {
+  type ChangeRefused,
+  keyTaken,
+  noObject,
+  noRelationship,
+  refused,
+  relationshipExists
+} from "./refused.ts"
 import { Relationships } from "./relationships.ts"
 
 export interface Inspected {
@@ -30,11 +38,12 @@ export interface Inspected {
 export class Inspector extends Context.Service<
   Inspector,
   {
-    /** Refuses a change that the agent may not make in its run or that nobody could make now. */
+    /** Refuses a change that the agent may not make in its run or that nobody could make now, or could have made at an instant. */
     readonly inspect: (
       change: Change,
       agentId: AgentId,
-      runId: RunId
+      runId: RunId,
+      asOf?: Moment
     ) => Effect.Effect<Inspected, ChangeRefused, ProjectTransaction>
   }
 >()("@tropism/server/graph/Inspector") {
@@ -45,56 +54,57 @@ export class Inspector extends Context.Service<
       const relationships = yield* Relationships
       const authorities = yield* Authorities
 
-      const existing = Effect.fnUntraced(function* (id: ObjectId, pointer: string) {
-        return (yield* objects.get(id)) ?? (yield* refused("notFound", `There is no object ${id}`, pointer))
+      const objectAt = (id: ObjectId, asOf: Moment) =>
+        asOf === undefined ? objects.get(id) : objects.asOf(id, asOf)
+
+      const existing = Effect.fnUntraced(function* (id: ObjectId, pointer: string, asOf: Moment) {
+        return (
+          (yield* objectAt(id, asOf)) ?? (yield* refused("notFound", `There is no object ${id}`, pointer))
+        )
       })
 
       /** The relationship with the types of its ends. */
-      const related = Effect.fnUntraced(function* (id: RelationshipId) {
-        const relationship = yield* relationships.get(id)
+      const related = Effect.fnUntraced(function* (id: RelationshipId, asOf: Moment) {
+        const relationship = yield* asOf === undefined ? relationships.get(id) : relationships.asOf(id, asOf)
         if (!relationship) return yield* noRelationship(id)
-        const from = yield* existing(relationship.fromId, "/relationshipId")
-        const to = yield* existing(relationship.toId, "/relationshipId")
+        const from = yield* existing(relationship.fromId, "/relationshipId", asOf)
+        const to = yield* existing(relationship.toId, "/relationshipId", asOf)
         return { target: null, relationship, types: [from.type, to.type] }
       })
 
       /** What a change touches, and the types by which it is judged. */
-      const touched = Effect.fnUntraced(function* (change: Change) {
+      const touched = Effect.fnUntraced(function* (change: Change, asOf: Moment) {
         switch (change.type) {
           case "create": {
             const [taken] =
               change.key === null
                 ? []
-                : yield* objects.list({ type: change.objectType, key: change.key }, "createdAt", undefined, 1)
-            if (taken)
-              return yield* refused(
-                "keyTaken",
-                `There is already a ${change.objectType} with the key ${change.key}: it has the id ${taken.object.id}`,
-                "/key"
-              )
+                : yield* objects.list(
+                    { type: change.objectType, key: change.key, asOf },
+                    "createdAt",
+                    undefined,
+                    1
+                  )
+            if (taken) return yield* keyTaken(change.objectType, change.key, taken.object.id)
             return { target: null, relationship: null, types: [change.objectType] }
           }
           case "update":
           case "delete": {
-            const target = yield* objects.get(change.objectId)
+            const target = yield* objectAt(change.objectId, asOf)
             if (!target) return yield* noObject(change.objectId)
             return { target, relationship: null, types: [target.type] }
           }
           case "createRelationship": {
             const { fromId, toId, type } = change.relationship
-            const from = yield* existing(fromId, "/fromId")
-            const to = yield* existing(toId, "/toId")
-            const [known] = yield* relationships.list({ type, fromId, toId }, undefined, 1)
-            if (known)
-              return yield* refused(
-                "relationshipExists",
-                `There is already a ${type} from ${fromId} to ${toId}`
-              )
+            const from = yield* existing(fromId, "/fromId", asOf)
+            const to = yield* existing(toId, "/toId", asOf)
+            const [known] = yield* relationships.list({ type, fromId, toId, asOf }, undefined, 1)
+            if (known) return yield* relationshipExists(change.relationship, known.id)
             return { target: null, relationship: null, types: [from.type, to.type] }
           }
           case "updateRelationship":
           case "deleteRelationship":
-            return yield* related(change.relationshipId)
+            return yield* related(change.relationshipId, asOf)
         }
       })
 
@@ -102,17 +112,19 @@ export class Inspector extends Context.Service<
       const denialOf = Effect.fnUntraced(function* (
         { capabilities }: Authority,
         change: Change,
-        types: ReadonlyArray<string>
+        types: ReadonlyArray<string>,
+        asOf: Moment
       ) {
         const denial = denies(capabilities, change.type, types)
         if (denial !== undefined || change.type !== "delete" || capabilities === null) return denial
-        return deniesCascade(capabilities, yield* relationships.kindsAround(change.objectId))
+        return deniesCascade(capabilities, yield* relationships.kindsAround(change.objectId, asOf))
       })
 
       const inspect = Effect.fn("Inspector.inspect")(function* (
         change: Change,
         agentId: AgentId,
-        runId: RunId
+        runId: RunId,
+        asOf?: Moment
       ) {
         const authority = yield* authorities.of(agentId, runId)
         if (!authority?.isActive) return yield* refused("agentDisabled", inactiveSentence(authority))
@@ -120,8 +132,8 @@ export class Inspector extends Context.Service<
           const fault = findPropertiesFault(change.data)
           if (fault) return yield* refused("invalid", fault.message, fault.pointer)
         }
-        const { target, relationship, types } = yield* touched(change)
-        const denial = yield* denialOf(authority, change, types)
+        const { target, relationship, types } = yield* touched(change, asOf)
+        const denial = yield* denialOf(authority, change, types, asOf)
         if (denial !== undefined) return yield* refused("notPermitted", explainDenial(authority, denial))
         return { authority, target, relationship }
       })

@@ -54,11 +54,15 @@ export class LineImporter extends Context.Service<
         { lines, badLines, place }: FileBatch,
         tries: number
       ): Effect.Effect<void, SendingLost> => {
-        const { projectId, by } = session.request
+        const { projectId, by, file } = session.request
         const author = { actor: { actorType: "user", actorId: by }, cause: direct } as const
         const care = tries === 1 ? "quick" : tries < transferLimits.batchMaxTries ? "careful" : "last"
         const transaction = Effect.gen(function* () {
-          const outcome = yield* batch.apply(lines, author, care)
+          const outcome = yield* batch.apply(
+            lines,
+            { author, untrusted: file.settings.untrusted === true },
+            care
+          )
           const bad = [...badLines, ...outcome.badLines].toSorted((a, b) => a.line - b.line).map(keepable)
           const counts = addCounts(session.counts, outcome.counts, badLines.length)
           const shown = [...session.badLines, ...bad].slice(0, transferLimits.badLinesShown)

@@ -23,10 +23,10 @@ export const objectsAt = (sql: SqlClient.SqlClient, moment: Moment, projectId: P
   moment === undefined
     ? sql.literal("kb.project_objects")
     : sql`(
-        select object.id, object.project_id, object.type, object.key, was.properties, was.version, was.actor_type, was.actor_id,
+        select object.id, object.project_id, object.type, object.key, was.properties, was.untrusted, was.version, was.actor_type, was.actor_id,
           object.created_at, was.created_at as updated_at, kb.search_vector(object.type, object.key, was.properties) as search
         from kb.graph_objects object cross join lateral (
-          select type, version, properties, actor_type, actor_id, created_at from kb.graph_object_versions
+          select type, version, properties, untrusted, actor_type, actor_id, created_at from kb.graph_object_versions
           where object_id = object.id and ${upTo(sql, moment)}
         ) was
         where object.project_id = ${projectId} and was.type <> 'deleted')`
@@ -36,7 +36,7 @@ export const relationshipsAt = (sql: SqlClient.SqlClient, moment: Moment, projec
   moment === undefined
     ? sql`(select ${sql.literal(relationshipColumns)} from kb.graph_relationships where project_id = ${projectId} and deleted_at is null)`
     : sql`(
-        select one.id, one.project_id, one.type, one.from_id, one.to_id, was.properties, was.version, was.actor_type, was.actor_id,
+        select one.id, one.project_id, one.type, one.from_id, one.to_id, was.properties, was.untrusted, was.version, was.actor_type, was.actor_id,
           one.created_at, was.created_at as updated_at
         from (
           -- Two halves, each with an index of its own on either end.
@@ -44,7 +44,7 @@ export const relationshipsAt = (sql: SqlClient.SqlClient, moment: Moment, projec
           union all
           select id, project_id, type, from_id, to_id, created_at from kb.graph_relationships where deleted_at is not null
         ) one cross join lateral (
-          select type, version, properties, actor_type, actor_id, created_at from kb.graph_relationship_versions
+          select type, version, properties, untrusted, actor_type, actor_id, created_at from kb.graph_relationship_versions
           where relationship_id = one.id and ${upTo(sql, moment)}
         ) was
         where one.project_id = ${projectId} and was.type <> 'deleted')`

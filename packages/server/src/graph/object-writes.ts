@@ -8,13 +8,12 @@
  * gateway, which is the only one who calls these.
  */
 import type { GraphEventId, ObjectId } from "@tropism/domain/ids"
-import type { Properties } from "@tropism/domain/json"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { onlyRow, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
-import { makeMerging } from "./merging.ts"
-import { allProperties, type Author, objectColumns, recording } from "./recording.ts"
+import { makeMerging, makeReplacing } from "./merging.ts"
+import { allProperties, type Author, type Content, objectColumns, recording } from "./recording.ts"
 import type { ObjectRow } from "./rows.ts"
 
 export const makeObjectWrites = Effect.gen(function* () {
@@ -26,7 +25,7 @@ export const makeObjectWrites = Effect.gen(function* () {
   const create = Effect.fnUntraced(function* (
     type: string,
     key: string | null,
-    properties: Properties,
+    { properties, untrusted }: Content,
     author: Author
   ) {
     const { projectId } = yield* ProjectTransaction
@@ -34,8 +33,8 @@ export const makeObjectWrites = Effect.gen(function* () {
     const eventId = yield* nextEventId
     const [row] = yield* sql<ObjectRow>`
       with changed as (
-        insert into kb.graph_objects (id, project_id, type, key, properties, version, actor_type, actor_id)
-        values (${yield* ids.next}, ${projectId}, ${type}, ${key}, ${JSON.stringify(properties)}::text::jsonb, 1, ${actor.actorType}, ${actor.actorId})
+        insert into kb.graph_objects (id, project_id, type, key, properties, untrusted, version, actor_type, actor_id)
+        values (${yield* ids.next}, ${projectId}, ${type}, ${key}, ${JSON.stringify(properties)}::text::jsonb, ${untrusted}::text[], 1, ${actor.actorType}, ${actor.actorId})
         on conflict (project_id, type, key) where deleted_at is null do nothing
         returning ${columns}, ${eventId}::uuid as event_id, ${Object.keys(properties).toSorted()}::text[] as changed_properties
       ), ${recording(sql, "object", "created", author)}
@@ -49,6 +48,14 @@ export const makeObjectWrites = Effect.gen(function* () {
     const [row] = yield* sql<{ readonly type: string }>`
       select type from kb.graph_objects where id = ${id} and project_id = ${projectId} and deleted_at is null`
     return row?.type
+  })
+
+  /** Who has a key; nothing is locked. */
+  const holderOf = Effect.fnUntraced(function* (type: string, key: string | null) {
+    const { projectId } = yield* ProjectTransaction
+    const [row] = yield* sql<{ readonly id: ObjectId }>`
+      select id from kb.graph_objects where project_id = ${projectId} and type = ${type} and key = ${key} and deleted_at is null`
+    return row?.id
   })
 
   const lock = Effect.fnUntraced(function* (id: ObjectId, isDeleted: boolean) {
@@ -87,5 +94,14 @@ export const makeObjectWrites = Effect.gen(function* () {
     return { row: yield* onlyRow(rows), eventId }
   })
 
-  return { create, update: makeMerging(sql, ids)<ObjectRow>("object"), typeOf, lock, remove, restore }
+  return {
+    create,
+    update: makeMerging(sql, ids)<ObjectRow>("object"),
+    replace: makeReplacing(sql, ids)<ObjectRow>("object"),
+    typeOf,
+    holderOf,
+    lock,
+    remove,
+    restore
+  }
 })

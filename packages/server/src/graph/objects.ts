@@ -93,7 +93,7 @@ export class Objects extends Context.Service<
       const versionWhere = Effect.fnUntraced(function* (id: ObjectId, where: ReturnType<typeof upTo>) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<ObjectRow>`
-          select object.id, object.type, object.key, was.properties, was.version, was.actor_type, was.actor_id, object.created_at,
+          select object.id, object.type, object.key, was.properties, was.untrusted, was.version, was.actor_type, was.actor_id, object.created_at,
             was.created_at as updated_at
           from kb.graph_objects object cross join lateral (
             select * from kb.graph_object_versions where object_id = object.id and ${where}

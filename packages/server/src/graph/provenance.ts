@@ -8,8 +8,9 @@
  * Reads the records of later stages and imports none of their code.
  */
 import type { ActorType } from "@tropism/domain/actor"
-import type { GraphEventId, ObjectId, TaskId, ToolCallId, UserId } from "@tropism/domain/ids"
+import type { GraphEventId, ObjectId, PromotionId, TaskId, ToolCallId, UserId } from "@tropism/domain/ids"
 import type { PropertyProvenance, Provenance, ProvenanceHop } from "@tropism/domain/provenance"
+import type { TaskType } from "@tropism/domain/task"
 import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
@@ -60,10 +61,10 @@ export class Provenances extends Context.Service<
             order by property, version desc
           )
           select origin.property, origin.version, origin.actor_type, origin.actor_id, agent.name as agent_name, origin.approved_by,
-            origin.id as event_id, origin.root_event_id, origin.created_at, call.id as call_id, call.tool,
+            origin.id as event_id, origin.root_event_id, origin.created_at, call.id as call_id, call.tool, call.promotion_id,
             call.arguments ->> 'reasoning' as reasoning,
             case jsonb_typeof(call.arguments -> 'confidence') when 'number' then (call.arguments ->> 'confidence')::float8 end as confidence,
-            task.id as task_id, task.number as task_number, task.title as task_title
+            task.id as task_id, task.number as task_number, task.type as task_type, task.title as task_title
           from origin
           left join kb.agents agent on agent.id = case origin.actor_type when 'agent' then origin.actor_id::uuid end
           left join kb.tool_calls call on call.id = origin.tool_call_id
@@ -156,8 +157,10 @@ interface OriginRow {
   readonly tool: string | null
   readonly reasoning: string | null
   readonly confidence: number | null
+  readonly promotionId: PromotionId | null
   readonly taskId: TaskId | null
   readonly taskNumber: bigint | null
+  readonly taskType: TaskType | null
   readonly taskTitle: string | null
 }
 
@@ -192,11 +195,17 @@ const toProperty = (
   toolCall:
     row.callId === null
       ? null
-      : { id: row.callId, tool: row.tool ?? "", reasoning: row.reasoning, confidence: row.confidence },
+      : {
+          id: row.callId,
+          tool: row.tool ?? "",
+          reasoning: row.reasoning,
+          confidence: row.confidence,
+          promotionId: row.promotionId
+        },
   task:
-    row.taskId === null
+    row.taskId === null || row.taskType === null
       ? null
-      : { id: row.taskId, number: Number(row.taskNumber), title: row.taskTitle ?? "" },
+      : { id: row.taskId, number: Number(row.taskNumber), type: row.taskType, title: row.taskTitle ?? "" },
   chain: chain.map(toHop),
   rootEventId: row.rootEventId,
   createdAt: row.createdAt.toISOString()

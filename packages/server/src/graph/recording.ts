@@ -10,6 +10,8 @@
 import type { Actor, Cause } from "@tropism/domain/actor"
 import type { ChangeType, GraphObject, Relationship } from "@tropism/domain/graph"
 import type { GraphEventId } from "@tropism/domain/ids"
+import type { Properties } from "@tropism/domain/json"
+import type { Untrusted } from "@tropism/domain/untrusted"
 import type { SqlClient } from "effect/sql"
 
 /** Who makes a change and why. */
@@ -17,6 +19,21 @@ export interface Author {
   readonly actor: Actor
   readonly cause: Cause
 }
+
+/** What is written of an entity: properties, and which of them are untrusted. */
+export interface Content {
+  readonly properties: Properties
+  readonly untrusted: Untrusted
+}
+
+/** What a change writes; the names sorted, as they are kept. */
+export const contentOf = ({
+  data,
+  untrusted = []
+}: {
+  readonly data: Properties
+  readonly untrusted?: Untrusted
+}): Content => ({ properties: data, untrusted: [...new Set(untrusted)].toSorted() })
 
 /** What a change did. `unchanged`: everything was so already. */
 export interface Applied {
@@ -29,9 +46,9 @@ export interface Applied {
 
 /** The columns of an object or relationship; the words for its search are not read. */
 export const objectColumns =
-  "id, project_id, type, key, properties, version, actor_type, actor_id, created_at, updated_at"
+  "id, project_id, type, key, properties, untrusted, version, actor_type, actor_id, created_at, updated_at"
 export const relationshipColumns =
-  "id, project_id, type, from_id, to_id, properties, version, actor_type, actor_id, created_at, updated_at"
+  "id, project_id, type, from_id, to_id, properties, untrusted, version, actor_type, actor_id, created_at, updated_at"
 
 /** The same columns of a table that has another name in the statement. */
 export const columnsOf = (table: string, columns: string): string => columns.replaceAll(/\w+/g, `${table}.$&`)
@@ -67,15 +84,16 @@ export const recording = (
   const by = sql`${cause.approvedBy}::text, ${cause.runId}::uuid, ${cause.toolCallId}::uuid, ${cause.taskId}::uuid`
   return sql`
     version as (
-      insert into ${sql.literal(versions)}, version, project_id, type, properties, actor_type, actor_id,
+      insert into ${sql.literal(versions)}, version, project_id, type, properties, untrusted, actor_type, actor_id,
         approved_by, run_id, tool_call_id, task_id, event_id, created_at)
-      select id, version, project_id, ${type}::text, properties, actor_type, actor_id, ${by}, event_id, updated_at from changed
+      select id, version, project_id, ${type}::text, properties, untrusted, actor_type, actor_id, ${by}, event_id, updated_at from changed
     ), event as (
       insert into kb.graph_events (id, project_id, entity_type, object_type, entity_id, version, type, changed_properties, snapshot,
-        actor_type, actor_id, approved_by, run_id, tool_call_id, task_id, root_event_id, depth)
+        actor_type, actor_id, approved_by, run_id, tool_call_id, task_id, root_event_id, depth, undoes)
       select event_id, project_id, ${entityType}::text, type, id, version, ${type}::text, changed_properties,
-        jsonb_build_object('id', id, 'type', type, ${sql.literal(own)}, 'properties', properties, 'version', version),
-        actor_type, actor_id, ${by}, coalesce(${cause.rootEventId}::uuid, event_id), ${cause.depth}::int
+        jsonb_build_object('id', id, 'type', type, ${sql.literal(own)}, 'properties', properties, 'version', version)
+          || case when untrusted = '{}' then '{}' else jsonb_build_object('untrusted', untrusted) end,
+        actor_type, actor_id, ${by}, coalesce(${cause.rootEventId}::uuid, event_id), ${cause.depth}::int, ${cause.undoes ?? []}::uuid[]
       from changed
     )`
 }

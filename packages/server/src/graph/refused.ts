@@ -15,15 +15,22 @@ export const RefusalReason = Schema.Literals([
   "relationshipExists",
   "invalid",
   "notPermitted",
+  /** The run has read something untrusted. */
+  "untrusted",
   "agentDisabled",
-  "state"
+  "tooManySuggestions",
+  "rejectedBefore",
+  "state",
+  "backtest"
 ])
 
 export class ChangeRefused extends Schema.TaggedError<ChangeRefused>()("ChangeRefused", {
   reason: RefusalReason,
   detail: Schema.String,
   /** Where in the change the fault lies, when it lies in one place. */
-  pointer: Schema.optionalKey(Schema.String)
+  pointer: Schema.optionalKey(Schema.String),
+  /** Who has the key, or the place between two ends, that the change wants. */
+  existingId: Schema.optionalKey(Schema.String)
 }) {
   override get message(): string {
     return this.detail
@@ -32,6 +39,31 @@ export class ChangeRefused extends Schema.TaggedError<ChangeRefused>()("ChangeRe
 
 export const refused = (reason: typeof RefusalReason.Type, detail: string, pointer?: string): ChangeRefused =>
   new ChangeRefused({ reason, detail, ...(pointer === undefined ? {} : { pointer }) })
+
+/** The key is another object's. */
+export const keyTaken = (type: string, key: string | null, existingId: string | undefined): ChangeRefused =>
+  taken("keyTaken", `There is already a ${type} with the key ${key}`, existingId, "/key")
+
+/** The two objects are connected in this way already. */
+export const relationshipExists = (
+  { fromId, toId, type }: { readonly fromId: string; readonly toId: string; readonly type: string },
+  existingId: string | undefined
+): ChangeRefused =>
+  taken("relationshipExists", `There is already a ${type} from ${fromId} to ${toId}`, existingId)
+
+/** Whoever has it may have gone in the meantime; then nobody is named. */
+const taken = (
+  reason: typeof RefusalReason.Type,
+  sentence: string,
+  existingId: string | undefined,
+  pointer?: string
+): ChangeRefused =>
+  new ChangeRefused({
+    reason,
+    detail: existingId === undefined ? sentence : `${sentence}: it has the id ${existingId}`,
+    ...(pointer === undefined ? {} : { pointer }),
+    ...(existingId === undefined ? {} : { existingId })
+  })
 
 export const noObject = (id: string): ChangeRefused =>
   refused("notFound", `There is no object ${id}`, "/objectId")

@@ -9,13 +9,19 @@
  */
 import type { ChangeType } from "@tropism/domain/graph"
 import type { GraphEventId, ObjectId, RelationshipId } from "@tropism/domain/ids"
-import type { Properties } from "@tropism/domain/json"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
-import { makeMerging } from "./merging.ts"
-import { allProperties, type Author, columnsOf, recording, relationshipColumns } from "./recording.ts"
+import { makeMerging, makeReplacing } from "./merging.ts"
+import {
+  allProperties,
+  type Author,
+  type Content,
+  columnsOf,
+  recording,
+  relationshipColumns
+} from "./recording.ts"
 import type { RelationshipRow } from "./rows.ts"
 
 export const makeRelationshipWrites = Effect.gen(function* () {
@@ -35,7 +41,7 @@ export const makeRelationshipWrites = Effect.gen(function* () {
 
   const create = Effect.fnUntraced(function* (
     relationship: { readonly fromId: ObjectId; readonly toId: ObjectId; readonly type: string },
-    properties: Properties,
+    { properties, untrusted }: Content,
     author: Author
   ) {
     const { projectId } = yield* ProjectTransaction
@@ -44,8 +50,8 @@ export const makeRelationshipWrites = Effect.gen(function* () {
     const eventId = yield* nextEventId
     const [row] = yield* sql<RelationshipRow>`
       with changed as (
-        insert into kb.graph_relationships (id, project_id, type, from_id, to_id, properties, version, actor_type, actor_id)
-        values (${yield* ids.next}, ${projectId}, ${type}, ${fromId}, ${toId}, ${JSON.stringify(properties)}::text::jsonb, 1,
+        insert into kb.graph_relationships (id, project_id, type, from_id, to_id, properties, untrusted, version, actor_type, actor_id)
+        values (${yield* ids.next}, ${projectId}, ${type}, ${fromId}, ${toId}, ${JSON.stringify(properties)}::text::jsonb, ${untrusted}::text[], 1,
           ${actor.actorType}, ${actor.actorId})
         on conflict (project_id, type, from_id, to_id) where deleted_at is null do nothing
         returning ${columns}, ${eventId}::uuid as event_id, ${Object.keys(properties).toSorted()}::text[] as changed_properties
@@ -123,6 +129,7 @@ export const makeRelationshipWrites = Effect.gen(function* () {
     holdEnds,
     create,
     update: makeMerging(sql, ids)<RelationshipRow>("relationship"),
+    replace: makeReplacing(sql, ids)<RelationshipRow>("relationship"),
     find,
     lock,
     turn,

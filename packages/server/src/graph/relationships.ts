@@ -47,8 +47,8 @@ export class Relationships extends Context.Service<
       beforeVersion: number | undefined,
       limit: number
     ) => Read<ReadonlyArray<RelationshipVersion> | undefined>
-    /** Which kinds of relationships begin or end at an object. */
-    readonly kindsAround: (id: ObjectId) => Read<ReadonlyArray<RelationshipKind>>
+    /** Which kinds of relationships begin or end at an object, or did at an instant. */
+    readonly kindsAround: (id: ObjectId, asOf?: Moment) => Read<ReadonlyArray<RelationshipKind>>
   }
 >()("@tropism/server/graph/Relationships") {
   static readonly layer = Layer.effect(
@@ -67,7 +67,7 @@ export class Relationships extends Context.Service<
       const versionWhere = Effect.fnUntraced(function* (id: RelationshipId, where: ReturnType<typeof upTo>) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<RelationshipRow>`
-          select one.id, one.type, one.from_id, one.to_id, was.properties, was.version, was.actor_type, was.actor_id, one.created_at,
+          select one.id, one.type, one.from_id, one.to_id, was.properties, was.untrusted, was.version, was.actor_type, was.actor_id, one.created_at,
             was.created_at as updated_at
           from kb.graph_relationships one cross join lateral (
             select * from kb.graph_relationship_versions where relationship_id = one.id and ${where}
@@ -118,12 +118,12 @@ export class Relationships extends Context.Service<
         return known ? [] : undefined
       }, orDie)
 
-      const kindsAround = Effect.fn("Relationships.kindsAround")(function* (id: ObjectId) {
+      const kindsAround = Effect.fn("Relationships.kindsAround")(function* (id: ObjectId, asOf?: Moment) {
         const { projectId } = yield* ProjectTransaction
         return yield* sql<RelationshipKind>`
-          select distinct one.type, start.type as from_type, finish.type as to_type from kb.graph_relationships one
+          select distinct one.type, start.type as from_type, finish.type as to_type from ${relationshipsAt(sql, asOf, projectId)} one
           join kb.graph_objects start on start.id = one.from_id join kb.graph_objects finish on finish.id = one.to_id
-          where (one.from_id = ${id} or one.to_id = ${id}) and one.project_id = ${projectId} and one.deleted_at is null
+          where one.from_id = ${id} or one.to_id = ${id}
           order by 1, 2, 3`
       }, orDie)
 

@@ -18,10 +18,10 @@ export const makeRestoring = (
   objects: Effect.Success<typeof makeObjectWrites>,
   relationships: Effect.Success<typeof makeRelationshipWrites>
 ) => {
-  const object = Effect.fnUntraced(function* (id: ObjectId, author: Author) {
+  const object = Effect.fnUntraced(function* (id: ObjectId, author: Author, isAlone = false) {
     const deleted = yield* objects.lock(id, true)
     if (!deleted) return yield* notDeleted("object", id, "/objectId")
-    const fallen = yield* relationships.lockFallen(id)
+    const fallen = isAlone ? [] : yield* relationships.lockFallen(id)
     const restored = yield* refuseTaken(
       objects.restore(id, author),
       `Another ${deleted.type} has the key ${deleted.key} now: delete it, or change this one's place`

@@ -8,7 +8,8 @@
  */
 import type { ConfigInput, EventInput, FileInput } from "@tropism/api/contexts-api"
 import { findRetryFault } from "@tropism/domain/config-event"
-import type { NewEvent } from "@tropism/domain/context-event"
+import type { Attachment } from "@tropism/domain/attachment"
+import type { FileAttachmentEvent, NewEvent } from "@tropism/domain/context-event"
 import { defineFlowStep, flowBounds } from "@tropism/domain/flow"
 import type { ProjectId } from "@tropism/domain/ids"
 import { findReducerFault } from "@tropism/domain/prompt-window"
@@ -53,7 +54,7 @@ const configEvent = ({ triggersAgentTurn, ...input }: ConfigInput): NewEvent => 
 
 /** The event of a file: one that is kept, or one that is fetched now and kept before the event is (S004-R25). */
 const fileEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: FileInput) {
-  const { attachment, fileName, triggersAgentTurn, url } = input
+  const { attachment, fileName, triggersAgentTurn, untrusted: isDoubted, url } = input
   if (attachment && url) return yield* invalid("/url", "Name either an attachment or a url, and not both")
   const shared = { fileName: fileName ?? null, triggersAgentTurn: triggersAgentTurn ?? false }
   if (attachment) {
@@ -61,15 +62,33 @@ const fileEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: File
     // Who may not speak here is refused before anything is fetched or looked up.
     const file = yield* inProject(projectId, "editor", () => attachments.find(attachment))
     if (!file) return yield* invalid("/attachment", `There is no attachment ${attachment}: send it first`)
-    const event: NewEvent = { type: "FileAttachmentEvent", source: { type: "upload" }, ...file, ...shared }
-    return event
+    return fileEventOf({ type: "upload" }, file, { ...shared, isDoubted: isDoubted === true })
   }
   if (!url) return yield* invalid("/attachment", "Name the attachment by its digest, or the url of a file")
   yield* inProject(projectId, "editor", Effect.succeed)
   const fetched = yield* Effect.mapError(fetchFile(url), ({ detail }) => invalid("/url", detail))
-  const file = yield* judged(fetched.bytes, fetched.mimeType, "/url")
+  const file = yield* judged({ ...fetched, untrusted: isDoubted === true }, "/url")
   const attachments = yield* Attachments
   yield* inProject(projectId, "editor", () => attachments.keep({ ...file, bytes: fetched.bytes }))
-  const event: NewEvent = { type: "FileAttachmentEvent", source: { type: "url", url }, ...file, ...shared }
-  return event
+  return fileEventOf({ type: "url", url }, file, { ...shared, isDoubted: isDoubted === true })
 })
+
+/** Untrusted is what was sent as such, and what whoever adds it says to be. */
+const fileEventOf = (
+  source: FileAttachmentEvent["source"],
+  { untrusted, ...file }: Attachment,
+  { isDoubted, ...shared }: FileWords
+): NewEvent => ({
+  type: "FileAttachmentEvent",
+  source,
+  ...file,
+  ...shared,
+  ...(untrusted || isDoubted ? { untrusted: true } : {})
+})
+
+/** What is said of a file beside what it is. */
+interface FileWords {
+  readonly fileName: string | null
+  readonly triggersAgentTurn: boolean
+  readonly isDoubted: boolean
+}

@@ -24,7 +24,7 @@ export const attachmentsHandlers = HttpApiBuilder.group(Api, "attachments", (han
         yield* inProject(params.projectId, "editor", Effect.succeed)
         const mimeType = yield* saidType(request.headers["content-type"] ?? "", query.type)
         const bytes = yield* Effect.mapError(collect(payload), () => tooLarge(attachmentMaxBytes))
-        const file = yield* judged(bytes, mimeType, "type")
+        const file = yield* judged({ bytes, mimeType, untrusted: query.untrusted === "true" }, "type")
         const attachments = yield* Attachments
         yield* inProject(params.projectId, "editor", () => attachments.keep({ ...file, bytes }))
         return { ...file, fileName: query.fileName ?? null }

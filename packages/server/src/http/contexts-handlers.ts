@@ -17,7 +17,7 @@ import { Agents } from "../agent/agents.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { replayContext } from "../agent/replaying.ts"
 import { Conversations } from "../dispatch/conversations.ts"
-import { Triggers } from "../dispatch/triggers.ts"
+import { ofBacktestSentence, Triggers } from "../dispatch/triggers.ts"
 import { inProject, reading } from "./access.ts"
 import { addedEvent } from "./added-event.ts"
 import { checkModels } from "./model-checks.ts"
@@ -44,6 +44,7 @@ const notBegun = {
 /** Why a turn was not asked to end. */
 const notInterrupted = {
   noTurn: "No turn is open: there is nothing to end",
+  ofBacktest: ofBacktestSentence,
   underWay: "An interrupt of this turn is under way: it ends as soon as what has begun is recorded"
 }
 

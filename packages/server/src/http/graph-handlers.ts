@@ -19,7 +19,7 @@ import { Purges } from "../graph/purges.ts"
 import { reading } from "./access.ts"
 import { pageById, pageByNumber, pageByPlace } from "./paging.ts"
 import { invalid, orNotFound } from "./refusals.ts"
-import { change, expectation, momentOf, objectOf, readAt, tagged, write } from "./user-change.ts"
+import { change, expectation, marksOf, momentOf, objectOf, readAt, tagged, write } from "./user-change.ts"
 
 export const objectsHandlers = HttpApiBuilder.group(Api, "objects", (handlers) =>
   handlers.handleAll({
@@ -45,12 +45,13 @@ export const objectsHandlers = HttpApiBuilder.group(Api, "objects", (handlers) =
       )
     }),
     create: Effect.fn("http.objects.create")(function* ({ params, payload }) {
-      const { type, key, properties } = payload
+      const { type, key, properties, untrusted } = payload
       const done = yield* change(params.projectId, {
         type: "create",
         objectType: type,
         key: key ?? null,
-        data: properties ?? {}
+        data: properties ?? {},
+        ...(yield* marksOf(untrusted, properties ?? {}))
       })
       return yield* objectOf(done)
     }),
@@ -64,11 +65,12 @@ export const objectsHandlers = HttpApiBuilder.group(Api, "objects", (handlers) =
       return yield* Effect.flatMap(orNotFound("object")(reading(projectId, read)), tagged)
     }),
     update: Effect.fn("http.objects.update")(function* ({ params, headers, payload }) {
-      const { properties, expectedVersion } = payload
+      const { properties, untrusted, expectedVersion } = payload
       const done = yield* change(params.projectId, {
         type: "update",
         objectId: params.objectId,
         data: properties,
+        ...(yield* marksOf(untrusted, properties)),
         ...(yield* expectation(headers, expectedVersion))
       })
       return yield* objectOf(done)

@@ -14,7 +14,8 @@ import type { TriggerRefused } from "../run/admission.ts"
 import type { ChangeRefused } from "../graph/refused.ts"
 import { httpLimits } from "../limits.ts"
 import type { AnswerRefused } from "../run/questions.ts"
-import type { DecisionRefused } from "../task/tasks.ts"
+import type { DecisionRefused } from "../task/deciding.ts"
+import type { UndoRefused } from "../task/undo-refused.ts"
 
 /** Answers 404 when there is nothing. */
 export const orNotFound =
@@ -44,8 +45,14 @@ export const changeProblem = (refusal: ChangeRefused): Conflict | InvalidInput |
         : invalid(refusal.pointer ?? "", refusal.detail)
     case "invalid":
       return invalid(refusal.pointer ?? "", refusal.detail)
+    case "backtest":
+      return new Conflict({ reason: "notPermitted", detail: refusal.detail })
     default:
-      return new Conflict({ reason: refusal.reason, detail: refusal.detail })
+      return new Conflict({
+        reason: refusal.reason,
+        detail: refusal.detail,
+        ...(refusal.existingId === undefined ? {} : { existingId: refusal.existingId })
+      })
   }
 }
 
@@ -67,20 +74,49 @@ export const triggerProblem = ({
 }: TriggerRefused): Effect.Effect<never, Conflict | TooManyRequests, HttpServerRequest.HttpServerRequest> =>
   reason === "pendingRuns"
     ? tooMany(reason, detail, httpLimits.pendingRetryAfterSeconds)
-    : Effect.fail(new Conflict({ reason: reason === "noReaction" ? "state" : reason, detail }))
+    : Effect.fail(
+        new Conflict({
+          reason: reason === "noReaction" || reason === "ofBacktest" ? "state" : reason,
+          detail
+        })
+      )
 
 export const definitionProblem = (refusal: DefinitionRefused): Conflict | InvalidInput =>
   refusal.reason === "invalid"
     ? invalid(refusal.pointer, refusal.detail)
     : new Conflict({ reason: refusal.reason, detail: refusal.detail })
 
-export const decisionProblem = (refusal: DecisionRefused): Conflict | InvalidInput =>
-  refusal.reason === "notEditable"
-    ? invalid("/suggestedChanges", refusal.detail)
-    : new Conflict({
-        reason: refusal.reason === "isQuestion" ? "state" : refusal.reason,
-        detail: refusal.detail
-      })
+export const decisionProblem = ({ detail, met, reason }: DecisionRefused): Conflict | InvalidInput => {
+  switch (reason) {
+    case "notEditable":
+      return invalid("/suggestedChanges", detail)
+    case "noSuchVersion":
+      return invalid("/suggestedChanges/baseVersion", detail)
+    case "expiresAt":
+      return invalid("/expiresAt", detail)
+    case "notAssignable":
+    case "isQuestion":
+    case "isTodo":
+      return new Conflict({ reason: "state", detail })
+    default:
+      return new Conflict({ reason, detail, ...met })
+  }
+}
+
+export const undoProblem = ({ detail, reason }: UndoRefused): Conflict | InvalidInput =>
+  reason === "notInPlan" ? invalid("/leaveOut", detail) : new Conflict({ reason, detail })
+
+/** An approval is refused by what decides, by what undoes or by the graph itself. */
+export const approvalProblem = (refusal: DecisionRefused | UndoRefused | ChangeRefused) => {
+  switch (refusal._tag) {
+    case "DecisionRefused":
+      return decisionProblem(refusal)
+    case "UndoRefused":
+      return undoProblem(refusal)
+    case "ChangeRefused":
+      return changeProblem(refusal)
+  }
+}
 
 export const answerProblem = ({ detail, reason }: AnswerRefused): Conflict | InvalidInput => {
   switch (reason) {

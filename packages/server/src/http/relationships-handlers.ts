@@ -12,7 +12,16 @@ import { Relationships } from "../graph/relationships.ts"
 import { reading } from "./access.ts"
 import { pageById, pageByNumber } from "./paging.ts"
 import { invalid, orNotFound } from "./refusals.ts"
-import { change, expectation, momentOf, readAt, relationshipOf, tagged, write } from "./user-change.ts"
+import {
+  change,
+  expectation,
+  marksOf,
+  momentOf,
+  readAt,
+  relationshipOf,
+  tagged,
+  write
+} from "./user-change.ts"
 
 export const relationshipsHandlers = HttpApiBuilder.group(Api, "relationships", (handlers) =>
   handlers.handleAll({
@@ -26,12 +35,13 @@ export const relationshipsHandlers = HttpApiBuilder.group(Api, "relationships", 
       )
     }),
     create: Effect.fn("http.relationships.create")(function* ({ params, payload }) {
-      const { type, fromId, toId, properties } = payload
+      const { type, fromId, toId, properties, untrusted } = payload
       if (fromId === toId) return yield* invalid("/toId", "An object is not related to itself")
       const done = yield* change(params.projectId, {
         type: "createRelationship",
         relationship: { type, fromId, toId },
-        data: properties ?? {}
+        data: properties ?? {},
+        ...(yield* marksOf(untrusted, properties ?? {}))
       })
       return yield* relationshipOf(done)
     }),
@@ -45,11 +55,12 @@ export const relationshipsHandlers = HttpApiBuilder.group(Api, "relationships", 
       return yield* Effect.flatMap(orNotFound("relationship")(reading(projectId, read)), tagged)
     }),
     update: Effect.fn("http.relationships.update")(function* ({ params, headers, payload }) {
-      const { properties, expectedVersion } = payload
+      const { properties, untrusted, expectedVersion } = payload
       const done = yield* change(params.projectId, {
         type: "updateRelationship",
         relationshipId: params.relationshipId,
         data: properties,
+        ...(yield* marksOf(untrusted, properties)),
         ...(yield* expectation(headers, expectedVersion))
       })
       return yield* relationshipOf(done)

@@ -10,6 +10,9 @@ import { HttpApiBuilder } from "effect/http-api"
 import { httpLimits } from "../limits.ts"
 import { agentsHandlers } from "./agents-handlers.ts"
 import { attachmentsHandlers } from "./attachments-handlers.ts"
+import { autonomyHandlers } from "./autonomy-handlers.ts"
+import { denialsHandlers } from "./denials-handlers.ts"
+import { backtestsHandlers } from "./backtests-handlers.ts"
 import { chainsHandlers } from "./chains-handlers.ts"
 import { comparisonsHandlers } from "./comparisons-handlers.ts"
 import { layerAuthorization } from "./authorization.ts"
@@ -32,6 +35,7 @@ import { runsHandlers } from "./runs-handlers.ts"
 import { projectsHandlers, systemHandlers } from "./system-handlers.ts"
 import { tasksHandlers } from "./tasks-handlers.ts"
 import { deliveriesHandlers, webhooksHandlers } from "./webhooks-handlers.ts"
+import { undosHandlers } from "./undos-handlers.ts"
 import { transferHandlers } from "./transfer-handlers.ts"
 import { verificationHandlers } from "./verification-handlers.ts"
 
@@ -47,6 +51,8 @@ const handlers = Layer.mergeAll(
   transferHandlers,
   explanationsHandlers,
   agentsHandlers,
+  autonomyHandlers,
+  denialsHandlers,
   processingHandlers,
   definitionsHandlers,
   mcpServersHandlers,
@@ -55,8 +61,10 @@ const handlers = Layer.mergeAll(
   runRecordsHandlers,
   contextsHandlers,
   comparisonsHandlers,
+  backtestsHandlers,
   attachmentsHandlers,
   tasksHandlers,
+  undosHandlers,
   webhooksHandlers,
   deliveriesHandlers,
   verificationHandlers

@@ -132,7 +132,8 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
         const resumed = yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.gen(function* () {
             const run = yield* knownRun(runs.get(params.runId))
-            if (run.pauseReason === null || !isResumable(run.pauseReason)) return yield* notResumed(run)
+            if (run.pauseReason === null || !isResumable(run.pauseReason) || run.backtestId !== null)
+              return yield* notResumed(run)
             const resumption = { message: message ?? undefined, limits: saidOf(limits), by: userId }
             yield* resumptions.resume(run, resumption).pipe(
               Effect.catchTags({

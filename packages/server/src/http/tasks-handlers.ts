@@ -4,55 +4,151 @@
  * Flow: **http** → task → graph
  */
 import { Api } from "@tropism/api/api"
-import { findFault } from "@tropism/domain/json"
+import { CurrentPrincipal } from "@tropism/api/authorization"
+import { Conflict } from "@tropism/api/problems"
+import type { TaskId, UserId } from "@tropism/domain/ids"
+import { isQuestion, isTodo, type TaskRevision } from "@tropism/domain/task"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { CrashPoint } from "../crash-point.ts"
-import { DecisionRefused, Tasks } from "../task/tasks.ts"
+import { Reruns } from "../dispatch/reruns.ts"
+import { Tasks } from "../task/tasks.ts"
+import { Todos } from "../task/todos.ts"
 import { inProject, reading } from "./access.ts"
-import { pageById } from "./paging.ts"
-import { changeProblem, decisionProblem, invalid, orNotFound } from "./refusals.ts"
+import { approving, decidingEach, rejecting } from "./decisions.ts"
+import { pageById, pageByNumber } from "./paging.ts"
+import { decisionProblem, keepable, orNotFound, triggerProblem, undoProblem } from "./refusals.ts"
 
 const known = orNotFound("task")
+
+const notNow = ({ detail }: { readonly detail: string }) => new Conflict({ reason: "state", detail })
+
+/** A todo as its owner sees it. */
+const todoOf = Effect.fnUntraced(function* (id: TaskId, owner: UserId) {
+  const tasks = yield* Tasks
+  const task = yield* tasks.get(id, owner)
+  return task && isTodo(task) ? task : undefined
+})
+
+/** What a person does to a task that is none of his todos: nothing where there is none, else what to do instead. */
+const notATodo = Effect.fnUntraced(function* (id: TaskId, reader: UserId, why: string) {
+  const tasks = yield* Tasks
+  const task = yield* tasks.get(id, reader)
+  if (!task) return undefined
+  const instead = isQuestion(task) ? "answer it" : "approve or reject it"
+  return yield* notNow({ detail: `Task ${task.number} is no todo, and ${why}: ${instead}` })
+})
 
 export const tasksHandlers = HttpApiBuilder.group(Api, "tasks", (handlers) =>
   handlers.handleAll({
     list: Effect.fn("http.tasks.list")(function* ({ params, query }) {
       const tasks = yield* Tasks
-      const { status, type } = query
+      const { userId } = yield* CurrentPrincipal
+      yield* keepable({ assignee: query.assignee })
+      const { agentId, status, type } = query
+      const assignee = query.assignee === "me" ? userId : query.assignee
       return yield* reading(
         params.projectId,
-        pageById(query, (before, limit) => tasks.list({ status, type }, before, limit))
+        pageById(query, (before, limit) =>
+          tasks.list({ agentId, assignee, status, type }, userId, before, limit)
+        )
       )
     }),
     get: Effect.fn("http.tasks.get")(function* ({ params }) {
       const tasks = yield* Tasks
-      return yield* known(reading(params.projectId, tasks.get(params.taskId)))
+      const { userId } = yield* CurrentPrincipal
+      return yield* known(reading(params.projectId, tasks.get(params.taskId, userId)))
     }),
-    approve: Effect.fn("http.tasks.approve")(function* ({ params, payload }) {
-      const fault = findFault(payload)
-      if (fault) return yield* invalid(fault.pointer, fault.message)
+    add: Effect.fn("http.tasks.add")(function* ({ params, payload }) {
+      yield* keepable(payload)
+      const todos = yield* Todos
+      return yield* known(
+        inProject(params.projectId, "editor", ({ userId }) =>
+          Effect.flatMap(Effect.mapError(todos.add(userId, payload), notNow), ({ id }) => todoOf(id, userId))
+        )
+      )
+    }),
+    change: Effect.fn("http.tasks.change")(function* ({ params, payload }) {
+      yield* keepable(payload)
+      const { assignee, expiresAt } = payload
+      if (assignee !== undefined || expiresAt !== undefined) {
+        const tasks = yield* Tasks
+        return yield* known(
+          inProject(params.projectId, "reviewer", ({ userId }) =>
+            Effect.mapError(
+              tasks.wait(params.taskId, userId, {
+                ...(assignee === undefined ? {} : { assignee: assignee === "me" ? userId : assignee }),
+                ...(expiresAt === undefined ? {} : { expiresAt })
+              }),
+              decisionProblem
+            )
+          )
+        )
+      }
+      const todos = yield* Todos
+      return yield* known(
+        inProject(params.projectId, "editor", ({ userId }) =>
+          Effect.gen(function* () {
+            const changed = yield* todos.edit(userId, { id: params.taskId }, payload)
+            return yield* changed
+              ? todoOf(params.taskId, userId)
+              : notATodo(params.taskId, userId, "only a todo has words of its own to change")
+          })
+        )
+      )
+    }),
+    complete: Effect.fn("http.tasks.complete")(function* ({ params }) {
+      const todos = yield* Todos
+      return yield* known(
+        inProject(params.projectId, "editor", ({ userId }) =>
+          Effect.gen(function* () {
+            const done = yield* todos.complete(userId, { id: params.taskId })
+            if (!done) return yield* notATodo(params.taskId, userId, "only a todo is completed")
+            if (!done.isNew) return yield* notNow({ detail: `Todo ${done.number} is done already` })
+            return yield* todoOf(params.taskId, userId)
+          })
+        )
+      )
+    }),
+    remove: Effect.fn("http.tasks.remove")(function* ({ params }) {
+      const todos = yield* Todos
+      yield* known(
+        inProject(params.projectId, "editor", ({ userId }) =>
+          Effect.gen(function* () {
+            const removed = yield* todos.remove(userId, { id: params.taskId })
+            return removed ?? (yield* notATodo(params.taskId, userId, "only a todo is deleted"))
+          })
+        )
+      )
+    }),
+    revisions: Effect.fn("http.tasks.revisions")(function* ({ params, query }) {
       const tasks = yield* Tasks
-      const edited = payload.suggestedChanges?.data ?? null
-      const task = yield* known(
-        inProject(params.projectId, "reviewer", ({ userId }) =>
-          Effect.mapError(tasks.approve(params.taskId, userId, payload.digest ?? null, edited), (refusal) =>
-            refusal instanceof DecisionRefused ? decisionProblem(refusal) : changeProblem(refusal)
+      const { userId } = yield* CurrentPrincipal
+      return yield* reading(
+        params.projectId,
+        Effect.andThen(
+          known(tasks.get(params.taskId, userId)),
+          pageByNumber(
+            query,
+            ({ revision }: TaskRevision) => revision,
+            (before, limit) => tasks.revisions(params.taskId, before, limit)
           )
         )
       )
-      yield* CrashPoint.hit("task.afterCommit")
-      return task
     }),
-    reject: Effect.fn("http.tasks.reject")(function* ({ params, payload }) {
-      const fault = findFault(payload)
-      if (fault) return yield* invalid(fault.pointer, fault.message)
-      const tasks = yield* Tasks
+    approve: ({ params, payload }) => approving(params.projectId, params.taskId, payload),
+    decide: ({ params, payload }) => decidingEach(params.projectId, payload),
+    rerun: Effect.fn("http.tasks.rerun")(function* ({ params }) {
+      const reruns = yield* Reruns
       return yield* known(
         inProject(params.projectId, "reviewer", ({ userId }) =>
-          Effect.mapError(tasks.reject(params.taskId, userId, payload.reason ?? null), decisionProblem)
+          Effect.catchTags(reruns.rerun(params.taskId, userId), {
+            TriggerRefused: triggerProblem,
+            UndoRefused: (refusal) => Effect.fail(undoProblem(refusal)),
+            RerunRefused: ({ detail, reason }) => Effect.fail(new Conflict({ reason, detail }))
+          })
         )
       )
-    })
+    }),
+    reject: ({ params, payload }) => rejecting(params.projectId, params.taskId, payload)
   })
 )

@@ -30,7 +30,8 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
       Effect.fn("http.import")(function* ({ params: { projectId }, payload, query }) {
         const { userId: by } = yield* inProject(projectId, "editor", Effect.succeed)
         const { format, name, id, resume, type, key } = query
-        if (format === "package-lock") return yield* importLock(projectId, by, payload, name)
+        const untrusted = query.untrusted === "true" ? true : undefined
+        if (format === "package-lock") return yield* importLock(projectId, by, payload, { name, untrusted })
         if (format !== "csv" && (type ?? key) !== undefined)
           return yield* invalid(
             type === undefined ? "key" : "type",
@@ -43,7 +44,7 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
           importer.open({
             projectId,
             by,
-            file: { format, name, settings: { type, key } },
+            file: { format, name, settings: { type, key, untrusted } },
             id,
             resume,
             totalBytes: length === undefined ? null : Number(length),
@@ -92,14 +93,14 @@ const importLock = Effect.fnUntraced(function* <E>(
   projectId: ProjectId,
   by: UserId,
   payload: Stream.Stream<Uint8Array, E>,
-  nameless: string | undefined
+  { name, untrusted }: { readonly name: string | undefined; readonly untrusted: true | undefined }
 ) {
   const text = yield* Effect.mapError(readText(yield* readWhole(payload)), () =>
     invalid("", "The file is not UTF-8 text: send the package-lock.json itself, not compressed")
   )
-  const lock = yield* Effect.mapError(readPackageLock(text, nameless), invalidLockfile)
+  const lock = yield* Effect.mapError(readPackageLock(text, name), invalidLockfile)
   const importer = yield* Importer
-  return importer.importLock(projectId, lock, { actorType: "user", actorId: by })
+  return importer.importLock(projectId, lock, { actorType: "user", actorId: by }, untrusted)
 })
 
 /** All bytes of a body that is as small as a lockfile may be. */

@@ -8,7 +8,9 @@ import type { Principal, Role } from "@tropism/api/authorization"
 import { direct } from "@tropism/domain/actor"
 import type { Change } from "@tropism/domain/change"
 import type { ProjectId } from "@tropism/domain/ids"
-import { Effect } from "effect"
+import type { Properties } from "@tropism/domain/json"
+import { untrustedNames, type UntrustedWords } from "@tropism/domain/untrusted"
+import { Effect, Result } from "effect"
 import { HttpEffect, HttpServerResponse } from "effect/http"
 import { CrashPoint } from "../crash-point.ts"
 import type { ProjectTransaction } from "../database/database.ts"
@@ -75,6 +77,16 @@ export const expectation = Effect.fnUntraced(function* (
     )
   const expectedVersion = inBody ?? inHeader
   return expectedVersion === undefined ? {} : { expectedVersion }
+})
+
+/** What of a write is untrusted, from the body; a part of a change. */
+export const marksOf = Effect.fnUntraced(function* (
+  words: UntrustedWords | null | undefined,
+  written: Properties
+) {
+  const names = untrustedNames(words, written)
+  if (Result.isFailure(names)) return yield* invalid(names.failure.pointer, names.failure.message)
+  return names.success.length === 0 ? {} : { untrusted: names.success }
 })
 
 /** Reads an entity as it is, as a version left it or as it was at an instant. */

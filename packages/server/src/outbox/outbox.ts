@@ -70,7 +70,7 @@ export class Outbox extends Context.Service<
         if (!feed) return []
         return yield* sql<ClaimedEvent>`
           select id, entity_type, object_type, entity_id, version, type, changed_properties, snapshot, actor_type, actor_id,
-            approved_by, run_id, tool_call_id, task_id, root_event_id, depth, created_at
+            approved_by, run_id, tool_call_id, task_id, root_event_id, depth, undoes, created_at
           from kb.graph_events where project_id = ${projectId} and dispatched_at is null
           order by seq limit ${limit} for update skip locked`
       }, orDie)
@@ -155,7 +155,8 @@ export class Outbox extends Context.Service<
 /** Before every id. */
 const nil = "00000000-0000-0000-0000-000000000000"
 
-interface EventRow extends Omit<GraphEvent, "position" | "createdAt"> {
+interface EventRow extends Omit<GraphEvent, "position" | "undoes" | "createdAt"> {
+  readonly undoes: NonNullable<GraphEvent["undoes"]>
   readonly position: bigint | null
   readonly type: ChangeType
   readonly createdAt: Date
@@ -179,6 +180,7 @@ const toEvent = (row: EventRow): GraphEvent => ({
   taskId: row.taskId,
   rootEventId: row.rootEventId,
   depth: row.depth,
+  ...(row.undoes.length === 0 ? {} : { undoes: row.undoes }),
   refusals: row.refusals,
   createdAt: row.createdAt.toISOString()
 })

@@ -19,6 +19,7 @@ export type Topic =
   | "releases"
   | "runs"
   | "schedules"
+  | "backtests"
   | `feed:${string}`
   | `context:${string}`
   | `run:${string}`

@@ -14,6 +14,7 @@ import { emptyContext, type ReducedContext } from "@tropism/domain/context"
 import type { Decision } from "@tropism/domain/decide"
 import { guardSettings } from "@tropism/domain/model-settings"
 import { limitsOf } from "@tropism/domain/run-limits"
+import { taintOfEvents, type TaintSource } from "@tropism/domain/taint"
 import { allowsOffered } from "@tropism/domain/tool-pattern"
 import { Cause, Clock, Context, Effect, Layer, Option, Scope } from "effect"
 import { type AgentVersion, Agents } from "../agent/agents.ts"
@@ -22,7 +23,7 @@ import type { PromptFailed } from "../agent/template.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, findPermanentFault } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
-import type { ModelFailure, ModelUnavailable } from "../model/model-request.ts"
+import type { ModelFailure, ModelUnavailable, ResolvedModel } from "../model/model-request.ts"
 import type { AttemptLost, RunPrincipal } from "../tool/principal.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import { makeActs } from "./acts.ts"
@@ -34,6 +35,7 @@ import type { ClaimedRun } from "./claimed-run.ts"
 import { Descendants } from "./descendants.ts"
 import { Endings } from "./endings.ts"
 import type { GuardFlagged } from "./guarding.ts"
+import { makeHearing } from "./hearing.ts"
 import type { RunHalted, RunNotInState } from "./holding.ts"
 import { makeKeeping } from "./keeping.ts"
 import { makeObserving } from "./observing.ts"
@@ -49,6 +51,13 @@ interface Prepared {
   readonly ownTurnNumber: number | undefined
   /** The last event of the context's newest snapshot; 0 without one. */
   readonly keptNumber: number
+}
+
+/** With what a run begins. */
+interface Opened {
+  readonly agent: AgentVersion
+  readonly model: ResolvedModel
+  readonly occasion: Occasion
 }
 
 /** Reasons that end a run as failed. */
@@ -76,6 +85,7 @@ export class Actor extends Context.Service<
       const { act } = yield* makeActs
       const { keepDue } = yield* makeKeeping
       const observing = yield* makeObserving
+      const hear = yield* makeHearing
 
       const principalOf = (run: ClaimedRun, agent: AgentVersion, occasion: Occasion): RunPrincipal => ({
         projectId: run.projectId,
@@ -83,11 +93,14 @@ export class Actor extends Context.Service<
         attemptToken: run.attemptToken,
         agentId: run.agentId,
         agentName: agent.definition.name,
+        agentVersion: run.agentVersion,
         userId: run.userId,
+        backtest: backtestedOf(run),
         contextName: run.contextName,
         rootEventId: run.rootEventId,
         depth: run.depth,
-        evidence: evidenceOf(occasion)
+        evidence: evidenceOf(occasion),
+        wokenBy: occasion.events.map(({ entityId, version }) => ({ id: entityId, version }))
       })
 
       /** A version never changes, so what a run before had found need not be read again. */
@@ -111,7 +124,7 @@ export class Actor extends Context.Service<
         // A model that cannot be used ends a run before it says its first word.
         const { model } = yield* equipmentNow(bench, context)
         const opened = Option.isNone(context.lastEventId)
-          ? yield* begin(run, context, yield* opening(agent, occasion, model))
+          ? yield* open(run, context, { agent, model, occasion })
           : yield* goOn(run, context, agent)
         return { bench, keptNumber, ...opened }
       })
@@ -143,17 +156,32 @@ export class Actor extends Context.Service<
         return bench
       })
 
+      /** What a run reads before it asks a model, and what of it is untrusted. */
+      const open = Effect.fnUntraced(function* (
+        run: ClaimedRun,
+        context: ReducedContext,
+        { agent, model, occasion }: Opened
+      ) {
+        const heard = yield* hear(run, occasion)
+        const words = yield* opening(agent, occasion, model, heard?.content)
+        return yield* begin(run, context, words, [...taintOfEvents(run.events), ...(heard?.taint ?? [])])
+      })
+
       /** The first words of a run, and its first turn with them. */
       const begin = Effect.fnUntraced(function* (
         run: ClaimedRun,
         context: ReducedContext,
-        words: ReadonlyArray<NewEvent>
+        words: ReadonlyArray<NewEvent>,
+        taint: ReadonlyArray<TaintSource>
       ) {
         const ownTurnNumber = context.currentTurnNumber + 1
-        const begun = yield* append(run, context, [
-          ...words,
-          { type: "AgentTurnStartedEvent", turnNumber: ownTurnNumber }
-        ])
+        const begun = yield* append(
+          run,
+          context,
+          [...words, { type: "AgentTurnStartedEvent", turnNumber: ownTurnNumber }],
+          [],
+          taint
+        )
         yield* CrashPoint.hit("run.afterTurnStarted")
         return { context: begun, ownTurnNumber }
       })
@@ -191,11 +219,9 @@ export class Actor extends Context.Service<
           const error = message.slice(0, runLimits.errorMaxChars)
           const events = closingEvents(context, { type: "failed", error })
           const records = yield* recording(run.id, context.pendingCalls, events)
-          yield* contexts.append(
-            run.contextName,
-            [...(flagged ? [flagged.verdict] : []), ...events],
-            [...records, ...(flagged?.alongside(events.length) ?? [])]
-          )
+          yield* contexts.append(run.contextName, [...(flagged ? [flagged.verdict] : []), ...events], {
+            alongside: [...records, ...(flagged?.alongside(events.length) ?? [])]
+          })
           yield* runs.fail(run, message, summaryOf(lastWordsOf(run, context)))
         })
         yield* guarded(run, close)
@@ -249,6 +275,12 @@ export class Actor extends Context.Service<
 const sentenceOf = (failure: Failure): string => {
   if ("message" in failure && failure.message !== "") return failure.message
   return "detail" in failure ? failure.detail : failure._tag
+}
+
+/** A backtest's run sees the graph as its newest event left it. */
+const backtestedOf = ({ backtestId, events }: ClaimedRun): RunPrincipal["backtest"] => {
+  const newest = events.at(-1)
+  return backtestId === null ? null : { id: backtestId, asOf: new Date(newest?.createdAt ?? 0) }
 }
 
 const occasionOf = ({ events, projectId, projectName, trigger }: ClaimedRun): Occasion => ({

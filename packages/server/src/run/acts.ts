@@ -93,10 +93,9 @@ export const makeActs = Effect.gen(function* () {
     context: ReducedContext,
     turnNumber: number
   ) {
-    const started = yield* append(run, context, [
-      { type: "AgentTurnStartedEvent", turnNumber },
-      ...(yield* recalled(run, context))
-    ])
+    const { events, taint } = yield* recalled(run, context)
+    const began: NewEvent = { type: "AgentTurnStartedEvent", turnNumber }
+    const started = yield* append(run, context, [began, ...events], [], taint)
     yield* CrashPoint.hit("run.afterTurnStarted")
     return started
   })

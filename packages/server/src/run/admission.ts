@@ -14,7 +14,7 @@ import { KillSwitches } from "./kill-switches.ts"
 
 /** Why an agent is not triggered; nothing was queued. */
 export class TriggerRefused extends Schema.TaggedError<TriggerRefused>()("TriggerRefused", {
-  reason: Schema.Literals(["agentDisabled", "stopped", "pendingRuns", "noReaction"]),
+  reason: Schema.Literals(["agentDisabled", "stopped", "pendingRuns", "noReaction", "ofBacktest"]),
   detail: Schema.String
 }) {}
 
@@ -49,7 +49,7 @@ export class Admission extends Context.Service<
           )
         const [live] = yield* sql<{ count: number }>`
           select count(*)::int as count from (
-            select 1 from kb.agent_runs where agent_id = ${agentId} and status in ('queued', 'running') limit ${agent.maxPendingRuns}) run`
+            select 1 from kb.agent_runs where agent_id = ${agentId} and status in ('queued', 'running') and backtest_id is null limit ${agent.maxPendingRuns}) run`
         const free = agent.maxPendingRuns - (live?.count ?? 0)
         if (free > 0) return free
         return yield* refuse(

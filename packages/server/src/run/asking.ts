@@ -10,7 +10,7 @@
  * moment later is found out when the answer is written.
  */
 import { type Budget, findSpent, type Spent, type SpendingLimit } from "@tropism/domain/budget"
-import { findSpentBudget, type ReachedCap } from "@tropism/domain/chain"
+import { findSpentBudget, microsPerDollar, type ReachedCap } from "@tropism/domain/chain"
 import { defineSettings, type ProjectSettingsPatch } from "@tropism/domain/project-settings"
 import type { RunId } from "@tropism/domain/ids"
 import type { LimitOverrides } from "@tropism/domain/run"
@@ -33,9 +33,12 @@ interface Purse extends Spent {
 
 interface Outlook extends UseRow {
   readonly agentName: string
+  /** A backtest asks what an agent would do, so it needs not be enabled for that. */
   readonly isEnabled: boolean
   readonly isDeleted: boolean
   readonly settings: ProjectSettingsPatch
+  /** What the run's backtest may spend; null where it may spend anything, or the run is real. */
+  readonly backtest: (Spent & { readonly maxCostMicros: number }) | null
   readonly perDay: SpendingLimit | null
   readonly day: Spent | null
   /** The run's own and those of the runs above it, the topmost first; null where none has a bound. */
@@ -52,11 +55,17 @@ export const makeAsking = Effect.gen(function* () {
 
   const outlookOn = (which: Statement.Fragment) =>
     sql<Outlook>`
-      select agent.name as agent_name, agent.enabled as is_enabled, agent.deleted_at is not null as is_deleted, project.settings,
+      select agent.name as agent_name, agent.enabled or run.backtest_id is not null as is_enabled, agent.deleted_at is not null as is_deleted, project.settings,
         coalesce(budget.runs, 0) as runs, coalesce(budget.input_tokens, 0) as input_tokens,
         coalesce(budget.output_tokens, 0) as output_tokens, coalesce(budget.cost_micros, 0) as cost_micros,
         agent.budget -> 'perDay' as per_day,
-        case when jsonb_typeof(agent.budget -> 'perDay') = 'object' then (
+        case when run.backtest_id is not null then (
+          select jsonb_build_object('maxCostMicros', test.max_cost_micros, 'inputTokens', 0, 'outputTokens', 0, 'costMicros', coalesce(spent.cost_micros, 0))
+          from kb.backtests test left join kb.budgets spent
+            on spent.project_id = test.project_id and spent.scope = 'backtest' and spent.scope_id = test.id and spent.period = ''
+          where test.id = run.backtest_id and test.max_cost_micros is not null
+        ) end as backtest,
+        case when jsonb_typeof(agent.budget -> 'perDay') = 'object' and run.backtest_id is null then (
           select ${sums} from kb.budgets
           where project_id = run.project_id and scope = 'agent' and scope_id = run.agent_id and ${rowsOfDay(sql, today(sql))}
         ) end as day,
@@ -105,8 +114,14 @@ export const makeAsking = Effect.gen(function* () {
 
 const spentIn = (run: Pick<ClaimedRun, "id">, outlook: Outlook): ReachedCap | undefined =>
   findSpentBudget(toUse(outlook), defineSettings(outlook.settings).chainLimits) ??
+  spentBacktest(outlook) ??
   spentPurse(run, outlook.purses ?? []) ??
   spentDay(outlook)
+
+const spentBacktest = ({ backtest }: Outlook): ReachedCap | undefined =>
+  backtest
+    ? findSpent({ type: "backtest" }, backtest, { maxCostUsd: backtest.maxCostMicros / microsPerDollar })
+    : undefined
 
 /** The budget of a run that is spent: the topmost first, for it stops the most. */
 const spentPurse = (run: Pick<ClaimedRun, "id">, purses: ReadonlyArray<Purse>): ReachedCap | undefined => {

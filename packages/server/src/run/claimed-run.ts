@@ -8,6 +8,7 @@ import type { ContextName } from "@tropism/domain/context-event"
 import type {
   AgentId,
   AttemptToken,
+  BacktestId,
   GraphEventId,
   ProjectId,
   RunId,
@@ -15,6 +16,7 @@ import type {
   UserId
 } from "@tropism/domain/ids"
 import type { LimitOverrides, Trigger } from "@tropism/domain/run"
+import type { Taint } from "@tropism/domain/taint"
 
 /** A run to be queued, with the context that it will work on. */
 export interface NewRun {
@@ -27,8 +29,12 @@ export interface NewRun {
   readonly depth: number
   readonly userId: UserId | null
   readonly dueAt: string | null
+  /** What of untrusted sources its context begins with; a run that is spawned inherits its parent's taint by itself. */
+  readonly taintedBy?: ReadonlyArray<Taint>
   /** The run that spawns it; absent for one that begins by itself. */
   readonly spawn?: Spawn
+  /** The backtest that it belongs to; absent for one that works for real. */
+  readonly backtestId?: BacktestId
 }
 
 /** How a run came to be below another. */
@@ -66,6 +72,8 @@ export interface ClaimedRun {
   readonly userId: UserId | null
   /** The runs above it, from the first to the one that spawned it. */
   readonly ancestors: ReadonlyArray<RunId>
+  /** The backtest that it belongs to: then nothing that it does reaches anybody. */
+  readonly backtestId: BacktestId | null
   /** What was set for this run alone. */
   readonly limits: LimitOverrides | null
   /** How long it may still work, in milliseconds, when it was claimed; null is unbounded. */

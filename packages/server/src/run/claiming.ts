@@ -8,7 +8,7 @@
  * taken over a bounded number of times and then ended, or ended when nobody
  * took it over.
  */
-import type { RunId } from "@tropism/domain/ids"
+import type { BacktestId, RunId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { makeFailureStreaks } from "../agent/failure-streaks.ts"
@@ -22,6 +22,15 @@ import { makeHolding } from "./holding.ts"
 import { makeCountingRuns, type RestedRun } from "./counting-runs.ts"
 import { announceClaim, isStopped } from "./kill-switches.ts"
 import { makeSettling, type RestingRun } from "./settling.ts"
+
+/** How many runs a worker takes. */
+export interface Places {
+  readonly limit: number
+  /** Of those, how many as they came, whoever waits for them; the others as they matter and then as they came. */
+  readonly oldest: number
+  /** Of those, how many may be a backtest's; they come last. */
+  readonly backtests: number
+}
 
 /** The verbs of `Runs` by which a worker comes to hold a run. */
 export const makeClaiming = Effect.gen(function* () {
@@ -37,19 +46,35 @@ export const makeClaiming = Effect.gen(function* () {
   const isSpent = sql`(attempt - attempts_before_step >= ${runLimits.maxAttempts} or attempt >= ${runLimits.maxAttemptsInAll})`
   const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
-  const claimWhere = Effect.fnUntraced(function* (workerId: string, limit: number, due: Statement.Fragment) {
+  const claimDue = Effect.fnUntraced(function* (workerId: string, due: Statement.Fragment, places: Places) {
+    const { backtests, limit, oldest } = places
     if (limit <= 0) return []
     const { projectId } = yield* ProjectTransaction
+    /** The first of what is due, locked; what others are claiming is passed over. */
+    const firstOf = (which: Statement.Fragment, order: string, count: Statement.Fragment) =>
+      sql`array(select id from kb.agent_runs where project_id = ${projectId} and ${due} and ${which} and not ${isStopped(sql)}
+        order by ${sql.literal(order)} limit ${count} for update skip locked)`
+    const isReal = sql`priority < 2`
+    const mayTest = oldest > 0 && backtests >= oldest
     yield* announceClaim(sql)
     const rows = yield* sql<Omit<ClaimedRun, "events">>`
-      with due as (
+      with real as materialized (
+        select ${firstOf(mayTest ? sql`true` : isReal, "id", sql`${oldest}`)} as oldest,
+          ${firstOf(isReal, "priority, id", sql`${limit - oldest}`)} as first
+      ),
+      tested as materialized (
+        select ${firstOf(
+          sql`priority = 2`,
+          "id",
+          sql`(select greatest(0, least(${backtests - (mayTest ? oldest : 0)}, ${limit - oldest} - cardinality(first))) from real)`
+        )} as ids
+      ),
+      due as (
         select run.id, run.status = 'queued' as was_queued,
           coalesce(run.time_left_ms, case when run.limits ? 'timeoutMs' then (run.limits ->> 'timeoutMs')::bigint
             else (version.definition ->> 'defaultTimeoutMs')::bigint end) as time_left_ms
         from kb.agent_runs run join kb.agent_versions version on version.agent_id = run.agent_id and version.version = run.agent_version
-        where run.id = any(array(
-          select id from kb.agent_runs where project_id = ${projectId} and ${due} and not ${isStopped(sql)} order by id limit ${limit} for update skip locked
-        ))
+        where run.id = any((select oldest || first from real) || (select ids from tested))
       ),
       claimed as (
         update kb.agent_runs run
@@ -58,7 +83,7 @@ export const makeClaiming = Effect.gen(function* () {
           deadline_at = coalesce(deadline_at, now() + make_interval(secs => due.time_left_ms::float8 / 1000))
         from due where run.id = due.id
         returning run.id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token,
-          ancestors, limits, due.was_queued, round(extract(epoch from deadline_at - now()) * 1000)::float8 as time_left_ms
+          ancestors, limits, backtest_id, due.was_queued, round(extract(epoch from deadline_at - now()) * 1000)::float8 as time_left_ms
       ),
       entries as (
         update kb.agent_processing_log entry set status = 'processing', started_at = coalesce(started_at, now())
@@ -80,30 +105,34 @@ export const makeClaiming = Effect.gen(function* () {
   })
 
   const claim = Effect.fn("Runs.claim")(
-    (workerId: string, limit: number) => claimWhere(workerId, limit, sql`status = 'queued'`),
+    (workerId: string, places: Places) => claimDue(workerId, sql`status = 'queued'`, places),
     orDie
   )
 
   const takeOver = Effect.fn("Runs.takeOver")(
-    (workerId: string, limit: number) =>
-      claimWhere(workerId, limit, sql`status = 'running' and lease_expires_at < now() and not ${isSpent}`),
+    (workerId: string, places: Omit<Places, "oldest">) =>
+      claimDue(workerId, sql`status = 'running' and lease_expires_at < now() and not ${isSpent}`, {
+        ...places,
+        oldest: 0
+      }),
     orDie
   )
 
   /** Ends runs whose worker went silent, together with their entries. */
   const endSilent = Effect.fnUntraced(function* (message: Statement.Fragment, due: Statement.Fragment) {
     const { projectId } = yield* ProjectTransaction
-    const rows = yield* sql<RestingRun & FailedRun & RestedRun & { readonly errorMessage: string }>`
+    const rows = yield* sql<RestingRun & FailedRun & RestedRun & Silent>`
       update kb.agent_runs run set status = 'failed', error_message = ${message}, completed_at = now(), attempt_token = null,
         summary = coalesce(nullif(partial_text, ''), summary), partial_text = null
-      where project_id = ${projectId} and status = 'running' and ${due} returning id, parent_run_id, agent_id, context_name, summary, error_message, ${rested}`
+      where project_id = ${projectId} and status = 'running' and ${due} returning id, parent_run_id, agent_id, context_name, summary, error_message, backtest_id, ${rested}`
     if (rows.length === 0) return rows
     yield* countRested("failed")(rows)
     yield* holdParents(rows.map((row) => row.parentRunId))
     yield* dropQuestions(rows.map((row) => row.id))
     for (const [errorMessage, alike] of Map.groupBy(rows, (row) => row.errorMessage)) {
+      // What fails in a backtest fails for nobody.
       yield* countFailures(
-        alike.map((row) => row.agentId),
+        alike.flatMap((row) => (row.backtestId === null ? [row.agentId] : [])),
         errorMessage
       )
       yield* settleRuns(alike, { status: "abandoned", message: errorMessage })
@@ -112,6 +141,7 @@ export const makeClaiming = Effect.gen(function* () {
       yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
       yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))
     }
+    if (rows.some((row) => row.backtestId !== null)) yield* sql.afterCommit(wakeUps.signal("backtests"))
     return rows
   }, orDie)
 
@@ -143,3 +173,8 @@ export const makeClaiming = Effect.gen(function* () {
 
   return { claim, takeOver, giveUp, abandon, summarize }
 })
+
+interface Silent {
+  readonly errorMessage: string
+  readonly backtestId: BacktestId | null
+}

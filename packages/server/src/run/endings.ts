@@ -44,7 +44,9 @@ export class Endings extends Context.Service<
       const close = Effect.fnUntraced(function* (id: RunId, name: ContextName, closing: Closing) {
         const context = yield* contexts.load(name)
         const events = closingEvents(context, closing)
-        yield* contexts.append(name, events, yield* recording(id, context.pendingCalls, events))
+        yield* contexts.append(name, events, {
+          alongside: yield* recording(id, context.pendingCalls, events)
+        })
         return context
       })
 

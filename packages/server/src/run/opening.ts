@@ -27,11 +27,12 @@ export interface Occasion {
   readonly project: { readonly id: string; readonly name: string }
 }
 
-/** The events that open a run on its own context: session, model and who watches it, system prompt, prompt, input, and the first step of a flow. */
+/** The events that open a run on its own context: session, model and who watches it, system prompt, what people rejected before, prompt, input, and the first step of a flow. */
 export const opening = Effect.fn("opening")(function* (
   agent: AgentVersion,
   occasion: Occasion,
-  model: ResolvedModel
+  model: ResolvedModel,
+  rejections: string | undefined
 ) {
   const scope = scopeOf(agent, occasion, Option.none(), 1)
   const { prompt, steps, systemPrompt } = agent.definition
@@ -41,6 +42,8 @@ export const opening = Effect.fn("opening")(function* (
   events.push(...firstSettings(agent.definition.model))
   if (systemPrompt !== null)
     events.push({ type: "SystemPromptEvent", content: yield* renderPrompt(systemPrompt, scope) })
+  // Before the prompt, which stays the last that is said: it is what the turn answers.
+  if (rejections !== undefined) events.push({ type: "UserMessageEvent", content: rejections })
   // A flow without steps says its prompt as its one step; every other run begins with it.
   if (plan === undefined || steps.length > 0)
     events.push({

@@ -33,7 +33,13 @@ export const makeOutcomes = Effect.gen(function* () {
     id,
     parentRunId: ancestors.at(-1) ?? null
   })
-  const ended = (run: ClaimedRun) => sql.afterCommit(wakeUps.signal(`run:${run.id}`))
+  const ended = (run: Pick<ClaimedRun, "id" | "backtestId">) =>
+    sql.afterCommit(
+      Effect.andThen(
+        wakeUps.signal(`run:${run.id}`),
+        run.backtestId === null ? Effect.void : wakeUps.signal("backtests")
+      )
+    )
 
   const complete = Effect.fn("Runs.complete")(function* (run: ClaimedRun, summary: string) {
     yield* Effect.flatMap(
@@ -44,7 +50,7 @@ export const makeOutcomes = Effect.gen(function* () {
           where ${held(run)} returning id, agent_id, ${rested}
         ), forgiven as (
           update kb.agents agent set consecutive_failures = 0 from ended
-          where agent.id = ended.agent_id and consecutive_failures > 0
+          where agent.id = ended.agent_id and consecutive_failures > 0 and ${run.backtestId === null}::boolean
         )
         select id, trigger_type, ran_ms from ended`,
         countRested("completed")
@@ -69,7 +75,7 @@ export const makeOutcomes = Effect.gen(function* () {
     )
     yield* holdParents([resting(run).parentRunId])
     yield* dropQuestions([run.id])
-    yield* countFailures([run.agentId], text)
+    if (run.backtestId === null) yield* countFailures([run.agentId], text)
     yield* settleRuns([resting(run)], { status: "failed", message: text })
     yield* ended(run)
   }, orDie)
@@ -116,15 +122,16 @@ export const makeOutcomes = Effect.gen(function* () {
 
   const cancel = Effect.fn("Runs.cancel")(function* (id: RunId, summary: string, because: string | null) {
     const { projectId } = yield* ProjectTransaction
-    const rows = yield* sql<RestingRun & RestedRun>`
+    const rows = yield* sql<RestingRun & RestedRun & Pick<ClaimedRun, "backtestId">>`
         update kb.agent_runs set status = 'cancelled', summary = nullif(${summary}, ''), error_message = ${because}, completed_at = now(),
           attempt_token = null, pause_reason = null, partial_text = null
-        where id = ${id} and project_id = ${projectId} and status in ('queued', 'running', 'paused') returning id, parent_run_id, ${rested}`
+        where id = ${id} and project_id = ${projectId} and status in ('queued', 'running', 'paused') returning id, parent_run_id, backtest_id,
+          ${rested}`
     yield* found(id)(rows)
     yield* countRested("cancelled")(rows)
     yield* dropQuestions([id])
     yield* settleRuns(rows, { status: "failed", message: because ?? "The run was cancelled", isFinal: true })
-    yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
+    yield* ended({ id, backtestId: rows[0]?.backtestId ?? null })
     yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))
   }, orDie)
 

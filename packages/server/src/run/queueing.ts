@@ -5,7 +5,8 @@
  *
  * Many runs are one statement. That at most one run is at work on a context is a
  * unique key: whoever loses that race queues nothing and need not, because the
- * run at work will see what was appended. That an instant of a schedule has one
+ * run at work will see what was appended. What a tainted run hands over taints the
+ * context of whoever takes it. That an instant of a schedule has one
  * run is another.
  */
 import type { ContextName } from "@tropism/domain/context-event"
@@ -17,6 +18,9 @@ import { brokenUniqueKey, orDie, ProjectTransaction } from "../database/database
 import { WakeUps } from "../outbox/wake-ups.ts"
 import type { NewRun, SkippedRun } from "./claimed-run.ts"
 
+/** Of a run that somebody waits for, of what reacts, and of a backtest's; the lower comes first. A run keeps its own, and what it spawns has the same. */
+const [awaited, reacting, testing] = [0, 1, 2]
+
 /** The verbs of `Runs` by which a run begins, or goes on after a rest. */
 export const makeQueueing = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -27,9 +31,13 @@ export const makeQueueing = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     const rows = JSON.stringify(runs)
     yield* sql`
-      insert into kb.contexts (project_id, name, agent_id)
-      select ${projectId}::uuid, row."contextName", row."agentId"
-      from jsonb_to_recordset(${rows}::text::jsonb) as row("contextName" text, "agentId" uuid) on conflict do nothing`
+      insert into kb.contexts (project_id, name, agent_id, is_remembered, tainted_by)
+      select ${projectId}::uuid, row."contextName", row."agentId", row."backtestId" is null, coalesce(row."taintedBy", (
+        select jsonb_build_array(jsonb_build_object('kind', 'context', 'id', above.name, 'at', 0)) from kb.agent_runs parent
+        join kb.contexts above on above.project_id = ${projectId} and above.name = parent.context_name and above.tainted_by is not null
+        where parent.id = (row.spawn ->> 'parentRunId')::uuid and parent.project_id = ${projectId}))
+      from jsonb_to_recordset(${rows}::text::jsonb) as row("contextName" text, "agentId" uuid, spawn jsonb, "taintedBy" jsonb, "backtestId" uuid)
+      on conflict do nothing`
     yield* insert(projectId, rows)
     yield* sql.afterCommit(wakeUps.signal("runs"))
   }, orDie)
@@ -37,12 +45,15 @@ export const makeQueueing = Effect.gen(function* () {
   const insert = (projectId: ProjectId, rows: string) =>
     sql`
       insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, trigger, user_id, due_at, context_name, root_event_id, depth,
-        parent_run_id, spawned_by, ancestors, spawn_depth, limits)
+        parent_run_id, spawned_by, ancestors, spawn_depth, limits, priority, backtest_id)
       select row.id, ${projectId}::uuid, row."agentId", row."agentVersion", 'queued', row.trigger, row."userId", row."dueAt", row."contextName",
         row."rootEventId", row.depth, spawn."parentRunId", spawn."spawnedBy", coalesce(spawn.ancestors, '{}'),
-        coalesce(cardinality(spawn.ancestors), 0), spawn.limits
+        coalesce(cardinality(spawn.ancestors), 0), spawn.limits,
+        coalesce((select parent.priority from kb.agent_runs parent where parent.id = spawn."parentRunId"),
+          case when row."backtestId" is not null then ${testing} when row.trigger ->> 'type' in ('manual', 'context') then ${awaited}
+            else ${reacting} end), row."backtestId"
       from jsonb_to_recordset(${rows}::text::jsonb) as row(id uuid, "agentId" uuid, "agentVersion" int, trigger jsonb, "userId" text,
-        "dueAt" timestamptz, "contextName" text, "rootEventId" uuid, depth int, spawn jsonb),
+        "dueAt" timestamptz, "contextName" text, "rootEventId" uuid, depth int, spawn jsonb, "backtestId" uuid),
         jsonb_to_record(coalesce(row.spawn, '{}')) as spawn("parentRunId" uuid, "spawnedBy" uuid, ancestors uuid[], limits jsonb)
       on conflict (agent_id, due_at) where due_at is not null do nothing`
 

@@ -3,7 +3,7 @@
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  */
-import type { AgentId, GraphEventId, ProjectId, RunId } from "@tropism/domain/ids"
+import type { AgentId, BacktestId, GraphEventId, ProjectId, RunId } from "@tropism/domain/ids"
 import type { RunStatus, Trigger } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -16,6 +16,8 @@ export interface RunFilter {
   readonly agentId?: AgentId | undefined
   /** The run that spawned them. */
   readonly parentRunId?: RunId | undefined
+  /** The backtest that they belong to; absent, the runs that work for real. */
+  readonly backtestId?: BacktestId | undefined
   readonly trigger?: ReadonlyArray<Trigger["type"]> | undefined
   /** Made at this instant or later, and before that one. */
   readonly from?: string | undefined
@@ -32,13 +34,14 @@ export interface RunFilter {
 export const pageOfRuns = (
   sql: SqlClient.SqlClient,
   projectId: ProjectId,
-  { agentId, from, parentRunId, status, to, trigger }: RunFilter,
+  { agentId, backtestId, from, parentRunId, status, to, trigger }: RunFilter,
   before: string | undefined,
   limit: number
 ): Statement.Fragment => {
   const page = (conditions: ReadonlyArray<Statement.Fragment>) =>
     sql`(select id from kb.agent_runs where ${sql.and([
       sql`project_id = ${projectId}`,
+      backtestId === undefined ? sql`backtest_id is null` : sql`backtest_id = ${backtestId}`,
       ...(agentId === undefined ? [] : [sql`agent_id = ${agentId}`]),
       ...(parentRunId === undefined ? [] : [sql`parent_run_id = ${parentRunId}`]),
       ...(from === undefined ? [] : [sql`created_at >= ${from}::timestamptz`]),
@@ -69,7 +72,7 @@ const anyOf = <A>(values: ReadonlyArray<A> | undefined): ReadonlyArray<A | undef
  * that a person asked for begins a chain of its own.
  */
 export const runsOfChain = (sql: SqlClient.SqlClient, projectId: ProjectId, root: GraphEventId) => sql`
-  select id from kb.agent_runs where project_id = ${projectId} and root_event_id = ${root}
+  select id from kb.agent_runs where project_id = ${projectId} and root_event_id = ${root} and backtest_id is null
   union
   select run.id from kb.graph_events event
   join kb.agent_processing_log entry on entry.event_id = event.id
@@ -79,11 +82,12 @@ export const runsOfChain = (sql: SqlClient.SqlClient, projectId: ProjectId, root
 /** Runs with the names of their agents, what their versions allow them, and what they and all below them have used. */
 const told = (sql: SqlClient.SqlClient) => sql`
   select run.*, agent.name as agent_name, (version.definition ->> 'maxSteps')::int as max_steps,
-    (version.definition ->> 'defaultTimeoutMs')::int as default_timeout_ms, nullif(version.definition -> 'budget', 'null') as budget,
+    context.tainted_by, (version.definition ->> 'defaultTimeoutMs')::int as default_timeout_ms, nullif(version.definition -> 'budget', 'null') as budget,
     spent.input_tokens as spent_input_tokens, spent.output_tokens as spent_output_tokens, spent.cost_micros as spent_micros
   from kb.agent_runs run
   join kb.agents agent on agent.id = run.agent_id
   join kb.agent_versions version on version.agent_id = run.agent_id and version.version = run.agent_version
+  left join kb.contexts context on context.project_id = run.project_id and context.name = run.context_name
   left join kb.budgets spent on spent.project_id = run.project_id and spent.scope = 'run' and spent.scope_id = run.id and spent.period = ''`
 
 /** The parts of `Runs` that only read. */
@@ -119,7 +123,7 @@ export const makeReading = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     const rows = yield* sql<RunRow>`
       ${told(sql)}
-      where run.project_id = ${projectId} and run.id in (${runsOfChain(sql, projectId, rootEventId)})
+      where run.project_id = ${projectId} and run.id = any(array(${runsOfChain(sql, projectId, rootEventId)}))
         and run.id > ${after ?? "00000000-0000-0000-0000-000000000000"}::uuid
       order by run.id limit ${limit}`
     return rows.map(toRun)

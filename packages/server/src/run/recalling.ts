@@ -11,6 +11,7 @@
 import type { ReducedContext } from "@tropism/domain/context"
 import type { NewEvent } from "@tropism/domain/context-event"
 import { isSaidByUser, type Message } from "@tropism/domain/message"
+import type { TaintSource } from "@tropism/domain/taint"
 import { Effect, Option } from "effect"
 import { type Passage, Passages } from "../agent/passages.ts"
 import { Database } from "../database/database.ts"
@@ -21,7 +22,7 @@ export const makeRecalling = Effect.gen(function* () {
   const database = yield* Database
   const passages = yield* Passages
 
-  /** What the turn that is about to begin is reminded of, as an event; nothing where nobody asked for the turn, or nothing is found. */
+  /** What the turn that is about to begin is reminded of, as an event, and what of it is untrusted; nothing where nobody asked for the turn, or nothing is found. */
   const recalled = Effect.fn("Actor.recall")(function* (run: ClaimedRun, context: ReducedContext) {
     const limit = Option.match(context.config.memory, {
       onNone: () => 0,
@@ -29,24 +30,34 @@ export const makeRecalling = Effect.gen(function* () {
     })
     // A turn that a crash made necessary goes on with what the one before it was reminded of.
     const asked = limit > 0 && context.isTriggered ? askedOf(context) : ""
-    if (asked === "") return []
+    if (asked === "") return nothing
     const { agentId, contextName, projectId } = run
     const found = yield* database.inProject(
       projectId,
       passages.recall({ agentId, context: contextName, asked, known: context.recalled, limit })
     )
     const told = thatFit(found.passages, found.words)
-    if (told.length === 0) return []
+    if (told.length === 0) return nothing
     const event: NewEvent = {
       type: "MemoryRecalledEvent",
       content: [introduction, ...told.map(({ text }) => text)].join("\n\n"),
       passages: told.map(({ passage: { context: from, eventId } }) => ({ context: from, eventId }))
     }
-    return [event]
+    const tainted = told.filter(({ passage }) => passage.isTainted).map(({ passage }) => passage.context)
+    return {
+      events: [event],
+      taint: [...new Set(tainted)].map((id): TaintSource => ({ kind: "context", id }))
+    }
   })
 
   return { recalled }
 })
+
+/** What there is where nothing is recalled. */
+const nothing: { readonly events: ReadonlyArray<NewEvent>; readonly taint: ReadonlyArray<TaintSource> } = {
+  events: [],
+  taint: []
+}
 
 /** What people have said since the agent last spoke. */
 const askedOf = ({ heldMessages, messages }: ReducedContext): string => {

@@ -6,7 +6,8 @@
  * In the transaction in which the child comes to rest: the outcome of the call
  * that spawned it, the event that tells the parent's model, and the parent's
  * return to the queue are there with the child's end, or none is. The call's
- * state decides that it is told once. The child's rows are held before the
+ * state decides that it is told once. What a tainted child says taints its
+ * parent. The child's rows are held before the
  * parent's, always.
  */
 import type { ContextName, NewEvent } from "@tropism/domain/context-event"
@@ -25,6 +26,8 @@ import { ToolCalls } from "../tool/tool-calls.ts"
 interface Child {
   readonly id: RunId
   readonly agentName: string
+  readonly contextName: ContextName
+  readonly isTainted: boolean
   readonly status: RunStatus
   readonly pauseReason: PauseReason | null
   readonly summary: string | null
@@ -42,11 +45,12 @@ export const makeReporting = Effect.gen(function* () {
 
   /** The children among these runs whose parents may still wait for them. */
   const awaited = (ids: ReadonlyArray<RunId>) => sql<Child>`
-    select child.id, agent.name as agent_name, child.status, child.pause_reason, child.summary, child.error_message, child.parent_run_id,
+    select child.id, agent.name as agent_name, child.context_name, context.tainted_by is not null as is_tainted, child.status, child.pause_reason, child.summary, child.error_message, child.parent_run_id,
       call.call_id, coalesce(call.result ->> 'calledAs', call.tool) as tool
     from kb.agent_runs child
     join kb.agents agent on agent.id = child.agent_id
     join kb.tool_calls call on call.id = child.spawned_by
+    join kb.contexts context on context.project_id = child.project_id and context.name = child.context_name
     where child.id = any(${ids}::uuid[]) and call.status = 'started' order by child.parent_run_id, child.id`
 
   /** Holds the parent, if it has not ended. */
@@ -77,7 +81,8 @@ export const makeReporting = Effect.gen(function* () {
       if (!parent) continue
       const { event, result, status } = outcomeOf(child)
       if (!(yield* toolCalls.end(child.parentRunId, child.callId, status, result))) continue
-      yield* contexts.append(parent.contextName, [event])
+      const taint = child.isTainted ? [{ kind: "context", id: child.contextName } as const] : []
+      yield* contexts.append(parent.contextName, [event], { taint })
       yield* wake(child.parentRunId)
     }
     yield* CrashPoint.hit("run.afterReport")

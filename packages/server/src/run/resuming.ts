@@ -39,7 +39,7 @@ export const makeResuming = Effect.gen(function* () {
       update kb.agent_runs set status = 'queued', pause_reason = null, error_message = null, attempt = 0, attempts_before_step = 0, lease_expires_at = null,
         time_left_ms = null, deadline_at = null,
         limits = nullif(coalesce(limits, '{}') || ${JSON.stringify(limits)}::text::jsonb, '{}')
-      where project_id = ${projectId} and status = 'paused' and ${sql.in("pause_reason", reasons)} and ${which} returning id`
+      where project_id = ${projectId} and status = 'paused' and backtest_id is null and ${sql.in("pause_reason", reasons)} and ${which} returning id`
     if (rows.length > 0) yield* sql.afterCommit(wakeUps.signal("runs"))
     return rows
   })

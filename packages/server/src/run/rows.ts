@@ -11,7 +11,7 @@ import { limitsOf } from "@tropism/domain/run-limits"
 
 export interface RunRow extends Omit<
   Run,
-  "createdAt" | "startedAt" | "completedAt" | "durationMs" | "costUsd" | "total" | "limits"
+  "createdAt" | "startedAt" | "completedAt" | "durationMs" | "taintedBy" | "costUsd" | "total" | "limits"
 > {
   readonly costMicros: bigint
   /** What the run and all below it have used; null before the first of them did. */
@@ -23,6 +23,7 @@ export interface RunRow extends Omit<
   readonly maxSteps: number | null
   readonly defaultTimeoutMs: number | null
   readonly budget: Budget | null
+  readonly taintedBy: Run["taintedBy"] | null
   readonly createdAt: Date
   readonly startedAt: Date | null
   readonly completedAt: Date | null
@@ -52,11 +53,13 @@ export const toRun = (row: RunRow): Run => ({
   },
   limits: limitsOf(row, row.parentRunId !== null, row.limits),
   parentRunId: row.parentRunId,
+  backtestId: row.backtestId,
   spawnDepth: row.spawnDepth,
   model: row.model,
   rootEventId: row.rootEventId,
   depth: row.depth,
   contextName: row.contextName,
+  taintedBy: row.taintedBy ?? [],
   createdAt: row.createdAt.toISOString(),
   startedAt: row.startedAt?.toISOString() ?? null,
   completedAt: row.completedAt?.toISOString() ?? null,

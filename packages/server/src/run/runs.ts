@@ -19,7 +19,7 @@ import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { makeAsking } from "./asking.ts"
 import type { ClaimedRun, FailedRun, NewRun, SkippedRun } from "./claimed-run.ts"
-import { makeClaiming } from "./claiming.ts"
+import { makeClaiming, type Places } from "./claiming.ts"
 import { makeHolding, type RunHalted, type RunNotInState } from "./holding.ts"
 import { makeOutcomes } from "./outcomes.ts"
 import { makeQueueing } from "./queueing.ts"
@@ -45,10 +45,10 @@ export class Runs extends Context.Service<
     ) => Read<{ readonly id: RunId; readonly reason: PauseReason } | undefined>
     /** Records triggers that get no run, as runs that were skipped. */
     readonly skip: (runs: ReadonlyArray<SkippedRun>) => Read<void>
-    /** Takes up to `limit` queued runs, oldest first, for this worker. */
-    readonly claim: (workerId: string, limit: number) => Read<ReadonlyArray<ClaimedRun>>
-    /** Takes over up to `limit` runs whose worker has gone silent. */
-    readonly takeOver: (workerId: string, limit: number) => Read<ReadonlyArray<ClaimedRun>>
+    /** Takes queued runs for this worker. */
+    readonly claim: (workerId: string, places: Places) => Read<ReadonlyArray<ClaimedRun>>
+    /** Takes over runs whose worker has gone silent. */
+    readonly takeOver: (workerId: string, places: Omit<Places, "oldest">) => Read<ReadonlyArray<ClaimedRun>>
     /** Runs whose worker has gone silent and whose attempts are spent, ended as failed. */
     readonly giveUp: Read<ReadonlyArray<FailedRun>>
     /** Runs of entries in processing that nobody took over for too long, ended as failed with their entries. */

@@ -32,6 +32,13 @@ export const makeSpending = Effect.gen(function* () {
   const dayRowOf = ({ id }: ClaimedRun): string =>
     `/${Number.parseInt(id.slice(-1), 16) % runLimits.agentDayRows}`
 
+  /** Who pays beside a run and those above it: its chain and its agent's day, or the backtest that it belongs to. */
+  const payersOf = (run: ClaimedRun) =>
+    run.backtestId === null
+      ? sql`select 'chain' as scope, ${run.rootEventId}::uuid as id, '' as period
+        union all select 'agent', ${run.agentId}::uuid, ${today(sql)} || ${dayRowOf(run)}::text`
+      : sql`select 'backtest' as scope, ${run.backtestId}::uuid as id, '' as period`
+
   /**
    * Part of an append: adds what a model request used.
    *
@@ -48,8 +55,7 @@ export const makeSpending = Effect.gen(function* () {
       from appended
       cross join (select step_count from kb.agent_runs where id = ${run.id}) asker
       cross join (
-        select 'chain' as scope, ${run.rootEventId}::uuid as id, '' as period
-        union all select 'agent', ${run.agentId}::uuid, ${today(sql)} || ${dayRowOf(run)}::text
+        ${payersOf(run)}
         union all select 'run', id, '' from unnest(${[...run.ancestors, run.id]}::uuid[]) id
       ) share
       order by share.scope, share.id

@@ -59,9 +59,15 @@ export class Worker extends Context.Service<
       )
       /** Hands at work, by project; a project without any is not in it. */
       const handsOf = new Map<ProjectId, number>()
+      /** Hands at work for backtests. */
+      let testing = 0
+      /** Runs taken from the queues of the projects that have one, so far. */
+      const takenFrom = new Map<ProjectId, number>()
       let lastServed: ProjectId | undefined
 
-      const count = (projectId: ProjectId, by: 1 | -1): void => {
+      const count = (run: ClaimedRun, by: 1 | -1): void => {
+        const { projectId } = run
+        if (isTest(run)) testing += by
         const atWork = (handsOf.get(projectId) ?? 0) + by
         if (atWork === 0) handsOf.delete(projectId)
         else handsOf.set(projectId, atWork)
@@ -109,8 +115,17 @@ export class Worker extends Context.Service<
           projectId,
           Effect.gen(function* () {
             if (hasLapsed) yield* endings.giveUp
-            const lapsed = hasLapsed ? yield* runs.takeOver(workerId, free) : []
-            return [...lapsed, ...(yield* runs.claim(workerId, free - lapsed.length))]
+            const tests = runLimits.concurrentBacktestRuns - testing
+            const lapsed = hasLapsed ? yield* runs.takeOver(workerId, { limit: free, backtests: tests }) : []
+            const taken = takenFrom.get(projectId) ?? 0
+            const limit = free - lapsed.length
+            const queued = yield* runs.claim(workerId, {
+              limit,
+              oldest: oldestOf(taken, limit),
+              backtests: tests - lapsed.filter(isTest).length
+            })
+            takenFrom.set(projectId, taken + queued.length)
+            return [...lapsed, ...queued]
           })
         )
         for (const run of claimed) {
@@ -118,12 +133,12 @@ export class Worker extends Context.Service<
             yield* inProject(run, runs.handBack(run))
             continue
           }
-          count(projectId, 1)
+          count(run, 1)
           yield* FiberSet.run(
             hands,
             Effect.ensuring(
               Effect.interruptible(attend(run)),
-              Effect.sync(() => count(projectId, -1))
+              Effect.sync(() => count(run, -1))
             )
           )
         }
@@ -134,6 +149,8 @@ export class Worker extends Context.Service<
       const round = Effect.gen(function* () {
         if (isLeaving) return false
         const due = inTurn(yield* projects, lastServed)
+        for (const projectId of takenFrom.keys())
+          if (!due.some((project) => project.projectId === projectId)) takenFrom.delete(projectId)
         let claimed = 0
         for (const [index, project] of due.entries()) {
           const free = runLimits.concurrentRuns - (yield* FiberSet.size(hands))
@@ -159,6 +176,12 @@ export class Worker extends Context.Service<
     })
   )
 }
+
+const isTest = ({ backtestId }: ClaimedRun): boolean => backtestId !== null
+
+/** How many of the next runs of a queue are its oldest: nobody waits for ever behind those who are waited for. */
+const oldestOf = (taken: number, next: number): number =>
+  Math.floor((taken + next) / runLimits.claimsPerOldest) - Math.floor(taken / runLimits.claimsPerOldest)
 
 /** The projects, beginning behind the one that was served last. */
 const inTurn = <A extends { readonly projectId: ProjectId }>(

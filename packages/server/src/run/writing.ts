@@ -11,6 +11,7 @@
  */
 import { eventNumber, type LoggedEvent, type NewEvent } from "@tropism/domain/context-event"
 import { fold, type ReducedContext } from "@tropism/domain/context"
+import type { TaintSource } from "@tropism/domain/taint"
 import { Effect } from "effect"
 import type { Statement } from "effect/sql"
 import { endOf } from "../agent/appending.ts"
@@ -22,6 +23,7 @@ import type { RunNotInState } from "./holding.ts"
 import { Runs } from "./runs.ts"
 
 type Alongside = ReadonlyArray<Statement.Fragment>
+type Taint = ReadonlyArray<TaintSource>
 
 export const makeWriting = Effect.gen(function* () {
   const database = yield* Database
@@ -49,28 +51,31 @@ export const makeWriting = Effect.gen(function* () {
     run: ClaimedRun,
     context: ReducedContext,
     events: ReadonlyArray<NewEvent>,
-    alongside: Alongside
+    alongside: Alongside,
+    taint: Taint = []
   ) =>
     contexts.plan(run.projectId, run.contextName, endOf(context), events, {
       guard: runs.guard(run),
-      alongside
+      alongside,
+      taint
     })
 
-  /** Appends events and answers the state after them. */
+  /** Appends events and answers the state after them; `taint` is what of them is untrusted. */
   const append = Effect.fnUntraced(function* (
     run: ClaimedRun,
     context: ReducedContext,
     events: ReadonlyArray<NewEvent>,
-    more: Alongside = []
+    more: Alongside = [],
+    taint: Taint = []
   ) {
     const alongside = [...more, ...(yield* recording(run.id, context.pendingCalls, events))]
-    const planned = yield* plan(run, context, events, alongside)
+    const planned = yield* plan(run, context, events, alongside, taint)
     const [written] = yield* database.ask(run.projectId, planned.statement)
     if (written) {
       yield* contexts.grown(run.projectId, run.contextName)
       return fold(planned.events, context)
     }
-    const appended = yield* guarded(run, contexts.append(run.contextName, events, alongside))
+    const appended = yield* guarded(run, contexts.append(run.contextName, events, { alongside, taint }))
     return yield* advance(run, context, appended)
   })
 

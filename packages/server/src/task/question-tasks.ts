@@ -13,7 +13,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
-import { taskLimits } from "../limits.ts"
+import { taskLimits } from "./task-limits.ts"
 import { digestOf } from "./digest.ts"
 import { makeTaskReading } from "./reading.ts"
 

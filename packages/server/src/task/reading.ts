@@ -1,22 +1,35 @@
 /**
- * Reads tasks, and gives new ones their numbers.
+ * Reads tasks, and gives the project's their numbers.
  *
  * Flow: graph → outbox → dispatch → run → tool → **task**
+ *
+ * A reader sees what is the project's, and of the todos his own: another's is
+ * not there, whoever asks.
  */
-import type { TaskId } from "@tropism/domain/ids"
-import type { TaskStatus, TaskType } from "@tropism/domain/task"
+import type { AgentId, ProjectId, TaskId, UserId } from "@tropism/domain/ids"
+import { stalenessBounds } from "@tropism/domain/staleness"
+import { type SuggestionType, TaskStatus, type TaskType } from "@tropism/domain/task"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
-import { type TaskRow, toTask } from "./rows.ts"
+import { type RevisionRow, type TaskRow, toRevision, toTask } from "./rows.ts"
+import { changedEvidence, foundStanding, type Question, standingOf } from "./standing.ts"
 
 export interface TaskFilter {
   readonly status?: TaskStatus | undefined
   readonly type?: TaskType | undefined
+  readonly assignee?: UserId | undefined
+  readonly agentId?: AgentId | undefined
 }
 
 export const makeTaskReading = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+
+  /** Holds the project's task numbers until the transaction ends: nobody else can give one meanwhile. */
+  const holdNumbers = Effect.gen(function* () {
+    const { projectId } = yield* ProjectTransaction
+    yield* sql`select 1 from kb.task_counters where project_id = ${projectId} for no key update`
+  })
 
   /** The next number of the project; its counter is held until the transaction ends. */
   const nextNumber = Effect.gen(function* () {
@@ -29,39 +42,114 @@ export const makeTaskReading = Effect.gen(function* () {
     return Number(row.lastNumber)
   })
 
-  const select = (where: ReadonlyArray<Statement.Fragment>, limit: number) =>
-    sql<TaskRow>`
-      select task.*, agent.name as agent_name, to_jsonb(target) as target
-      from kb.tasks task join kb.agents agent on agent.id = task.agent_id
+  /** What every select asks of a suggestion that waits. */
+  const beforeTheClick: Question = {
+    isAsked: sql`task.status = 'pending'`,
+    base: sql`task.base_version`,
+    aroundLook: stalenessBounds.lookedRelationships
+  }
+
+  const select = Effect.fnUntraced(function* (
+    which: Statement.Fragment,
+    question: Question = beforeTheClick
+  ) {
+    const { projectId } = yield* ProjectTransaction
+    return yield* sql<TaskRow>`
+      select task.*, agent.name as agent_name, to_jsonb(target) as target, to_jsonb(relationship) as relationship,
+        (select jsonb_build_object('runId', run.id, 'status', run.status) from kb.agent_runs run where run.id = task.rerun_id) as rerun,
+        ${foundStanding(sql, projectId, question)}, ${changedEvidence(sql, projectId)}
+      from kb.tasks task
+      left join kb.agents agent on agent.id = task.agent_id
       left join lateral (
-        select id, type, key, properties, version, actor_type as "actorType", actor_id as "actorId", created_at as "createdAt", updated_at as "updatedAt"
+        select id, type, key, properties, untrusted, version, actor_type as "actorType", actor_id as "actorId", created_at as "createdAt", updated_at as "updatedAt"
         from kb.graph_objects where id = task.target_id and deleted_at is null
       ) target on true
-      where ${sql.and(where)} order by task.id desc limit ${limit}`
+      left join lateral (
+        select id, type, from_id as "fromId", to_id as "toId", properties, untrusted, version, actor_type as "actorType",
+          actor_id as "actorId", created_at as "createdAt", updated_at as "updatedAt"
+        from kb.graph_relationships where id = (task.payload #>> '{suggestedChanges,relationshipId}')::uuid and deleted_at is null limit 1
+      ) relationship on true
+      where ${which} order by task.id desc`
+  })
 
-  const get = Effect.fn("Tasks.get")(function* (id: TaskId) {
+  const get = Effect.fn("Tasks.get")(function* (id: TaskId, reader: UserId) {
     const { projectId } = yield* ProjectTransaction
-    const [row] = yield* select([sql`task.id = ${id} and task.project_id = ${projectId}`], 1)
+    const [row] = yield* select(
+      sql`task.id = ${id} and task.project_id = ${projectId} and task.owner in ('', ${reader}) and task.deleted_at is null`
+    )
     return row && toTask(row)
   }, orDie)
 
+  /** What a suggestion meets now, whatever its status, seen from a version. */
+  const standing = Effect.fn("Tasks.standing")(function* (id: TaskId, baseVersion: number | null) {
+    const question: Question = { isAsked: sql`true`, base: sql`${baseVersion}::int`, aroundLook: null }
+    const row = yield* Effect.flatMap(select(sql`task.id = ${id}`, question), onlyRow)
+    return standingOf({ ...row, type: row.type as SuggestionType, baseVersion, found: row.found ?? {} })
+  }, orDie)
+
   const list = Effect.fn("Tasks.list")(function* (
-    { status, type }: TaskFilter,
+    filter: TaskFilter,
+    reader: UserId,
     before: string | undefined,
     limit: number
   ) {
     const { projectId } = yield* ProjectTransaction
     const rows = yield* select(
-      [
-        sql`task.project_id = ${projectId}`,
-        ...(status === undefined ? [] : [sql`task.status = ${status}`]),
-        ...(type === undefined ? [] : [sql`task.type = ${type}`]),
-        ...(before === undefined ? [] : [sql`task.id < ${before}`])
-      ],
-      limit
+      sql`task.id in (${pageOfTasks(sql, { projectId, reader }, filter, before, limit)})`
     )
     return rows.map(toTask)
   }, orDie)
 
-  return { nextNumber, get, list }
+  const revisions = Effect.fn("Tasks.revisions")(function* (
+    id: TaskId,
+    before: number | undefined,
+    limit: number
+  ) {
+    const { projectId } = yield* ProjectTransaction
+    const rows = yield* sql<RevisionRow>`
+      select * from kb.task_revisions where task_id = ${id} and project_id = ${projectId}
+        and revision < ${before ?? 2_147_483_647}::bigint order by revision desc limit ${limit}`
+    return rows.map(toRevision)
+  }, orDie)
+
+  return { holdNumbers, nextNumber, get, list, standing, revisions }
 })
+
+/**
+ * The ids of one page, newest first.
+ *
+ * **Details** Each owner's tasks in each state lie in an index in the order of
+ * the list, so a page reads no more than it shows of each of them. States and
+ * types stand in the statement itself: of a state in which there is nothing, the
+ * planner would else expect its share, and read all tasks by id to find none.
+ */
+export const pageOfTasks = (
+  sql: SqlClient.SqlClient,
+  { projectId, reader }: { readonly projectId: ProjectId; readonly reader: UserId },
+  { agentId, assignee, status, type }: TaskFilter,
+  before: string | undefined,
+  limit: number
+): Statement.Statement<{ readonly id: TaskId }> => {
+  const narrowed = sql.and([
+    sql`project_id = ${projectId} and deleted_at is null`,
+    ...(type === undefined ? [] : [sql.literal(`type = '${type}'`)]),
+    ...(assignee === undefined ? [] : [sql`assignee = ${assignee}`]),
+    ...(agentId === undefined ? [] : [sql`agent_id = ${agentId}`]),
+    ...(before === undefined ? [] : [sql`id < ${before}`])
+  ])
+  // All types but one are the project's; todos are of no agent and for nobody but their owner.
+  const isOfProject = sql`owner = ''`
+  const isOwn = sql`owner = ${reader} and type = 'todo'`
+  const whose = {
+    todo: [isOwn],
+    any: agentId === undefined && assignee === undefined ? [isOfProject, isOwn] : [isOfProject]
+  }
+  const parts = (type === "todo" ? whose.todo : type === undefined ? whose.any : [isOfProject]).flatMap(
+    (owned) =>
+      (status === undefined ? TaskStatus.literals : [status]).map(
+        (state) =>
+          sql`(select id from kb.tasks where ${owned} and ${sql.literal(`status = '${state}'`)} and ${narrowed} order by id desc limit ${limit})`
+      )
+  )
+  return sql`select listed.id from (${sql.join(" union all ", false)(parts)}) listed order by listed.id desc limit ${limit}`
+}

@@ -3,24 +3,125 @@
  *
  * Flow: graph → outbox → dispatch → run → tool → **task**
  */
-import type { GraphObject } from "@tropism/domain/graph"
-import type { SuggestionTask, Task } from "@tropism/domain/task"
+import type { GraphObject, Relationship } from "@tropism/domain/graph"
+import { type ChangedEvidence, toldStaleness } from "@tropism/domain/staleness"
+import type {
+  PromotionTask,
+  QuestionTask,
+  SuggestionTask,
+  Task,
+  TaskRevision,
+  TodoTask,
+  UndoTask
+} from "@tropism/domain/task"
+import { type Found, standingOf } from "./standing.ts"
 
+/** Every column that some kind of task tells; what a kind does not have is null in its rows. */
 export interface TaskRow extends Omit<
   SuggestionTask,
-  "number" | "createdAt" | "resolvedAt" | "target" | "type" | "payload"
+  | "number"
+  | "createdAt"
+  | "resolvedAt"
+  | "refinedAt"
+  | "expiresAt"
+  | "target"
+  | "relationship"
+  | "staleness"
+  | "type"
+  | "payload"
+  | "outcome"
 > {
   readonly type: Task["type"]
-  readonly payload: Task["payload"]
+  readonly payload: unknown
+  readonly outcome: unknown
+  readonly revision: number
+  readonly owner: string
   readonly number: bigint
   readonly createdAt: Date
   readonly resolvedAt: Date | null
+  readonly refinedAt: Date | null
+  readonly expiresAt: Date | null
   readonly target: GraphObject | null
+  readonly relationship: Relationship | null
+  /** What it meets in the graph; null when that was not asked. */
+  readonly found: Found | null
+  readonly evidenceChanged: ReadonlyArray<ChangedEvidence> | null
 }
 
 /** The payload is of the kind that its type names: both are written by one statement. */
-export const toTask = (row: TaskRow): Task =>
-  ({ ...commonOf(row), type: row.type, payload: row.payload }) as Task
+export const toTask = (row: TaskRow): Task => {
+  switch (row.type) {
+    case "todo":
+      return { ...commonOf(row), type: row.type, owner: row.owner as TodoTask["owner"] }
+    case "question":
+      return {
+        ...commonOf(row),
+        ...fromAgentOf(row),
+        type: row.type,
+        payload: row.payload as QuestionTask["payload"]
+      }
+    case "undo":
+      return {
+        ...commonOf(row),
+        type: row.type,
+        payload: row.payload as UndoTask["payload"],
+        digest: row.digest,
+        revision: row.revision,
+        outcome: row.outcome as UndoTask["outcome"]
+      }
+    case "promotion":
+      return {
+        ...commonOf(row),
+        type: row.type,
+        payload: row.payload as PromotionTask["payload"],
+        digest: row.digest,
+        agentId: row.agentId,
+        agentName: row.agentName
+      }
+    default: {
+      const payload = row.payload as SuggestionTask["payload"]
+      return {
+        ...commonOf(row),
+        ...fromAgentOf(row),
+        type: row.type,
+        payload,
+        agentVersion: row.agentVersion,
+        revision: row.revision,
+        refinedAt: row.refinedAt?.toISOString() ?? null,
+        expiresAt: row.expiresAt?.toISOString() ?? null,
+        baseVersion: row.baseVersion,
+        evidence: row.evidence,
+        untrusted: row.untrusted,
+        target: row.target && inWireTime(row.target),
+        relationship: row.relationship && inWireTime(row.relationship),
+        staleness:
+          row.found &&
+          toldStaleness(
+            payload.suggestedChanges,
+            standingOf({ ...row, type: row.type, found: row.found }),
+            row.evidenceChanged ?? []
+          ),
+        rerun: row.rerun,
+        outcome: row.outcome as SuggestionTask["outcome"]
+      }
+    }
+  }
+}
+
+export interface RevisionRow extends Omit<TaskRevision, "createdAt"> {
+  readonly createdAt: Date
+}
+
+export const toRevision = (row: RevisionRow): TaskRevision => ({
+  revision: row.revision,
+  payload: row.payload,
+  digest: row.digest,
+  runId: row.runId,
+  agentVersion: row.agentVersion,
+  baseVersion: row.baseVersion,
+  evidence: row.evidence,
+  createdAt: row.createdAt.toISOString()
+})
 
 const commonOf = (row: TaskRow) => ({
   id: row.id,
@@ -28,23 +129,23 @@ const commonOf = (row: TaskRow) => ({
   status: row.status,
   title: row.title,
   description: row.description,
-  digest: row.digest,
-  agentId: row.agentId,
-  agentName: row.agentName,
-  runId: row.runId,
-  baseVersion: row.baseVersion,
-  evidence: row.evidence,
-  target: row.target && {
-    ...row.target,
-    createdAt: iso(row.target.createdAt),
-    updatedAt: iso(row.target.updatedAt)
-  },
   resolvedBy: row.resolvedBy,
   resolutionNote: row.resolutionNote,
-  outcome: row.outcome,
   createdAt: row.createdAt.toISOString(),
   resolvedAt: row.resolvedAt?.toISOString() ?? null
 })
 
-/** PostgreSQL's own spelling of an instant inside JSON, in the wire's spelling. */
-const iso = (text: string): string => new Date(text).toISOString()
+const fromAgentOf = (row: TaskRow) => ({
+  digest: row.digest,
+  agentId: row.agentId,
+  agentName: row.agentName,
+  runId: row.runId,
+  assignee: row.assignee
+})
+
+/** Inside JSON, PostgreSQL spells an instant in its own way. */
+const inWireTime = <A extends { readonly createdAt: string; readonly updatedAt: string }>(entity: A): A => ({
+  ...entity,
+  createdAt: new Date(entity.createdAt).toISOString(),
+  updatedAt: new Date(entity.updatedAt).toISOString()
+})

@@ -11,12 +11,14 @@ import type { JsonFault } from "@tropism/domain/json"
 import { schemaFaults } from "@tropism/domain/schema-faults"
 import { Result, Schema } from "effect"
 import { graphTools } from "./graph-tools.ts"
+import { argumentsAreStrict } from "./read-arguments.ts"
 import { runTools } from "./run-tools.ts"
+import { todoTools } from "./todo-tools.ts"
 
 export type BuiltInServer = keyof typeof builtInTools
-export type BuiltInToolName = keyof typeof graphTools | keyof typeof runTools
+export type BuiltInToolName = keyof typeof graphTools | keyof typeof runTools | keyof typeof todoTools
 
-const all = { ...graphTools, ...runTools }
+const all = { ...graphTools, ...runTools, ...todoTools }
 
 export const isBuiltInTool = (name: string): name is BuiltInToolName => Object.hasOwn(all, name)
 
@@ -32,9 +34,6 @@ const inputSchemaOf = (
     ...(Object.keys(definitions).length === 0 ? {} : { $defs: definitions })
   }
 }
-
-/** Reads arguments strictly: a field that the schema does not have is an error that names it. */
-export const argumentsAreStrict = { onExcessProperty: "error", errors: "all" } as const
 
 /** The first of some of a tool's arguments that the tool itself would refuse, whatever the others are. */
 export const findGivenFault = (
@@ -57,4 +56,4 @@ export const toolsOf = (server: BuiltInServer) =>
     inputSchema: inputSchemaOf(name)
   }))
 
-export const builtInServerNames: ReadonlyArray<BuiltInServer> = ["graph", "run"]
+export const builtInServerNames: ReadonlyArray<BuiltInServer> = ["graph", "run", "tasks"]

@@ -11,11 +11,13 @@
 import type { MadeCall } from "@tropism/domain/defined-tool"
 import type { McpServerId } from "@tropism/domain/ids"
 import { isAllowedTool, mayCallAgain, type PinnedTool } from "@tropism/domain/mcp-server"
+import { type TaintSource, taintSentence } from "@tropism/domain/taint"
 import { Context, Effect, Exit, Layer, Option, type Schema } from "effect"
 import type { LogEnd } from "../agent/appending.ts"
 import { CrashPoint } from "../crash-point.ts"
 import type { Authority } from "../graph/authority.ts"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
+import { whyDenied } from "./denials.ts"
 import { findArgumentsFault } from "./foreign-arguments.ts"
 import type { ForeignFault } from "./foreign-fault.ts"
 import { makeForeignRecords, type Settled } from "./foreign-records.ts"
@@ -66,10 +68,13 @@ export class ForeignCalls extends Context.Service<
         const exit = yield* make(connected.success, server, tool, call.arguments)
         yield* CrashPoint.hit("run.afterForeignCall")
         const settled = outcomeOf(exit, tool, server)
+        const taint: ReadonlyArray<TaintSource> =
+          server.config.untrusted === true ? [{ kind: "mcpServer", id: server.config.name }] : []
         return yield* settle(principal, call, settled, {
           end: begun.end,
           wasBegun: true,
-          appended: begun.appended
+          appended: begun.appended,
+          taint
         })
       }, Effect.scoped)
 
@@ -134,8 +139,14 @@ const clear = (
   if (tool.changedAt !== null) return hasChanged(server, tool)
   if (!authority?.isActive)
     return refused("agentDisabled", "The agent is disabled or deleted: it may call nothing")
+  // What a foreign tool does, and what it is told, goes where nobody can suggest anything.
+  if (authority.taintedBy.length > 0 && server.config.allowUntrusted !== true)
+    return refused(
+      "untrusted",
+      `${taintSentence(authority.taintedBy)}: ${call.name} acts outside of the graph, where nothing can be suggested. An admin may let such runs call ${name} with allowUntrusted`
+    )
   // A suggestion waits for a person; what a foreign tool does waits for nobody.
-  if (authority.executionMode === "suggest" && !tool.isReadOnly)
+  if (authority.definedMode === "suggest" && !tool.isReadOnly)
     return refused(
       "notPermitted",
       `The agent may only suggest, and ${call.name} acts outside of the graph: it may call foreign tools that are read-only`
@@ -143,10 +154,15 @@ const clear = (
   return findArgumentsFault(tool, call.arguments) ?? { server, tool }
 }
 
-const refusalOf = ({ detail, pointer, reason }: ChangeRefused): Settled => ({
-  status: reason === "notPermitted" || reason === "agentDisabled" ? "refused" : "failed",
-  result: { error: detail, reason, ...(pointer === undefined ? {} : { pointer }) }
-})
+const refusalOf = (refusal: ChangeRefused): Settled => {
+  const { detail, pointer, reason } = refusal
+  const denied = whyDenied(refusal)
+  return {
+    status: denied ? "refused" : "failed",
+    result: { error: detail, reason, ...(pointer === undefined ? {} : { pointer }) },
+    denied
+  }
+}
 
 /** A call that was not made, for a reason that the gate or the connection gives. */
 const settledAs = (why: ChangeRefused | ForeignFault, { config }: KeptServer): Settled =>

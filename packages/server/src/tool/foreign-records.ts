@@ -9,6 +9,7 @@
 import type { McpServerId, ToolCallId } from "@tropism/domain/ids"
 import { eventNumber, type LoggedEvent } from "@tropism/domain/context-event"
 import type { MadeCall } from "@tropism/domain/defined-tool"
+import type { TaintSource } from "@tropism/domain/taint"
 import { Effect, type Schema } from "effect"
 import type { LogEnd } from "../agent/appending.ts"
 import { CrashPoint } from "../crash-point.ts"
@@ -16,6 +17,7 @@ import { Database, type ProjectTransaction } from "../database/database.ts"
 import { Authorities } from "../graph/authority.ts"
 import { Ids } from "../ids.ts"
 import { endedEvent, startedEvent } from "./call-events.ts"
+import { Denials, type Why } from "./denials.ts"
 import { makeLogAppend } from "./log-append.ts"
 import { McpServers } from "./mcp-servers.ts"
 import { type AttemptLost, RunGuard, type RunPrincipal } from "./principal.ts"
@@ -26,6 +28,8 @@ import type { Outcome } from "./toolbox.ts"
 export interface Settled {
   readonly status: Exclude<CallStatus, "started" | "abandoned">
   readonly result: Schema.Json
+  /** The right that was missing. */
+  readonly denied?: Why | undefined
 }
 
 /** What is there already when an outcome is recorded. */
@@ -35,6 +39,8 @@ export interface Before {
   readonly wasBegun: boolean
   /** What this call has added to the log so far. */
   readonly appended?: ReadonlyArray<LoggedEvent>
+  /** What of the outcome is untrusted. */
+  readonly taint?: ReadonlyArray<TaintSource>
 }
 
 export const makeForeignRecords = Effect.gen(function* () {
@@ -43,6 +49,7 @@ export const makeForeignRecords = Effect.gen(function* () {
   const servers = yield* McpServers
   const guard = yield* RunGuard
   const toolCalls = yield* ToolCalls
+  const denials = yield* Denials
   const ids = yield* Ids
   const append = yield* makeLogAppend
 
@@ -86,9 +93,11 @@ export const makeForeignRecords = Effect.gen(function* () {
       arguments: args,
       status,
       decision,
+      promotionId: null,
       result,
       reads: []
     })
+    return id
   })
 
   /** Records that a call has begun; answers where the log ends then. */
@@ -107,16 +116,19 @@ export const makeForeignRecords = Effect.gen(function* () {
   const settle = (
     principal: RunPrincipal,
     call: MadeCall,
-    { result, status }: Settled,
-    { appended = [], end, wasBegun }: Before
+    { denied, result, status }: Settled,
+    { appended = [], end, taint, wasBegun }: Before
   ): Effect.Effect<Outcome, AttemptLost> =>
     held(
       principal,
       Effect.gen(function* () {
         if (wasBegun) yield* toolCalls.end(principal.runId, call.id, status, result)
-        else yield* keep(principal, call, status, result, status === "refused" ? "refuse" : null)
+        else {
+          const id = yield* keep(principal, call, status, result, denied ? "refuse" : null)
+          if (denied) yield* denials.ofCall(principal, id, call, denied)
+        }
         const events = [...(wasBegun ? [] : [startedEvent(call)]), endedEvent(call, status, result)]
-        const added = yield* append(principal, end, events)
+        const added = yield* append(principal, end, events, taint)
         yield* CrashPoint.hit("tool.beforeCommit")
         return { status, result, appended: joined(appended, added) }
       })

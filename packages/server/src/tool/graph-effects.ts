@@ -4,45 +4,46 @@
  * Flow: graph → outbox → dispatch → run → **tool** → task
  *
  * Here, and nowhere else, an agent's change becomes an effect: inspected, then
- * done or suggested as mode and intent say, or refused. All of it happens in the
+ * done or suggested as mode and intent say, or refused; and here it is said what
+ * of an answer is untrusted. All of it happens in the
  * caller's transaction; this file opens none and records no call.
  */
 import type { Actor, Cause } from "@tropism/domain/actor"
-import { choosesToSuggest } from "@tropism/domain/capability"
+import { choosesToSuggest, waitsForTrust } from "@tropism/domain/capability"
 import type { Change } from "@tropism/domain/change"
 import type { GraphObject, Relationship } from "@tropism/domain/graph"
-import type { ToolCallId } from "@tropism/domain/ids"
+import type { ObjectId, RelationshipId, ToolCallId } from "@tropism/domain/ids"
 import { canonicalJson, mergePatch } from "@tropism/domain/json"
-import type { Evidence } from "@tropism/domain/task"
+import { taintOf, type TaintSource } from "@tropism/domain/taint"
+import { type Evidence, evidenceBounds } from "@tropism/domain/task"
+import { markedPart } from "@tropism/domain/untrusted"
 import { Context, Effect, Layer, type Schema } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
 import { Gateway } from "../graph/gateway.ts"
-import { Inspector } from "../graph/inspector.ts"
+import { explainTaint } from "../graph/authority.ts"
+import { type Inspected, Inspector } from "../graph/inspector.ts"
 import { Neighborhoods } from "../graph/neighborhoods.ts"
 import { Objects } from "../graph/objects.ts"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { toolLimits } from "../limits.ts"
+import { Autonomy } from "../task/autonomy.ts"
 import { Tasks } from "../task/tasks.ts"
 import type * as Args from "./graph-tools.ts"
-import type { RunPrincipal } from "./principal.ts"
+import type { Backtested, RunPrincipal } from "./principal.ts"
 import { ToolCalls } from "./tool-calls.ts"
-import type { GateDecision, ToolEffect } from "./tool-effect.ts"
-
-/** Why and how surely the model wants a change. */
-interface Intent {
-  readonly reasoning?: string | null | undefined
-  readonly confidence?: number | null | undefined
-  readonly suggest?: boolean | null | undefined
-}
+import type { GateDecision, Read, ToolEffect } from "./tool-effect.ts"
+import type { Intent } from "./wanted-change.ts"
+import { makeWouldBe } from "./would-be.ts"
 
 type Answer = Effect.Effect<ToolEffect, ChangeRefused, ProjectTransaction>
 
 export class GraphEffects extends Context.Service<
   GraphEffects,
   {
-    readonly searchObjects: (args: typeof Args.SearchObjects.Type) => Answer
-    readonly getObject: (args: typeof Args.GetObject.Type) => Answer
-    readonly neighbors: (args: typeof Args.Neighbors.Type) => Answer
+    /** Reads are of the graph as it is, or as of the instant that the principal sees. */
+    readonly searchObjects: (args: typeof Args.SearchObjects.Type, principal: RunPrincipal) => Answer
+    readonly getObject: (args: typeof Args.GetObject.Type, principal: RunPrincipal) => Answer
+    readonly neighbors: (args: typeof Args.Neighbors.Type, principal: RunPrincipal) => Answer
     /** Does, suggests or refuses a change of the principal's agent. */
     readonly change: (change: Change, intent: Intent, principal: RunPrincipal, callId: ToolCallId) => Answer
   }
@@ -55,16 +56,20 @@ export class GraphEffects extends Context.Service<
       const inspector = yield* Inspector
       const gateway = yield* Gateway
       const tasks = yield* Tasks
+      const autonomy = yield* Autonomy
       const toolCalls = yield* ToolCalls
+      const { keepWouldBe } = yield* makeWouldBe
 
-      const searchObjects = Effect.fn("GraphEffects.searchObjects")(function* ({
-        query,
-        type,
-        where,
-        limit
-      }: typeof Args.SearchObjects.Type) {
+      /** An object as the principal sees it. */
+      const seen = (id: ObjectId, { backtest }: RunPrincipal) =>
+        backtest === null ? objects.get(id) : objects.asOf(id, backtest.asOf)
+
+      const searchObjects = Effect.fn("GraphEffects.searchObjects")(function* (
+        { query, type, where, limit }: typeof Args.SearchObjects.Type,
+        { backtest }: RunPrincipal
+      ) {
         const text = query?.trim() ? query : undefined
-        const filter = { text, type: type ?? undefined, where: where ?? undefined }
+        const filter = { text, type: type ?? undefined, where: where ?? undefined, asOf: backtest?.asOf }
         const count = Math.min(limit ?? 20, toolLimits.searchMaxItems)
         const found = yield* objects.list(filter, text ? "relevance" : "createdAt", undefined, count)
         const items = found.map(({ object }) => object)
@@ -72,26 +77,26 @@ export class GraphEffects extends Context.Service<
         return answer({ items: items.map(shownObject), total }, items)
       })
 
-      const getObject = Effect.fn("GraphEffects.getObject")(function* ({
-        objectId
-      }: typeof Args.GetObject.Type) {
-        const object = yield* objects.get(objectId)
+      const getObject = Effect.fn("GraphEffects.getObject")(function* (
+        { objectId }: typeof Args.GetObject.Type,
+        principal: RunPrincipal
+      ) {
+        const object = yield* seen(objectId, principal)
         if (!object) return yield* refused("notFound", `There is no object ${objectId}`, "/objectId")
         return answer(shownObject(object), [object])
       })
 
-      const neighbors = Effect.fn("GraphEffects.neighbors")(function* ({
-        objectId,
-        depth,
-        direction,
-        type
-      }: typeof Args.Neighbors.Type) {
-        const object = yield* objects.get(objectId)
+      const neighbors = Effect.fn("GraphEffects.neighbors")(function* (
+        { objectId, depth, direction, type }: typeof Args.Neighbors.Type,
+        principal: RunPrincipal
+      ) {
+        const object = yield* seen(objectId, principal)
         if (!object) return yield* refused("notFound", `There is no object ${objectId}`, "/objectId")
         const around = yield* neighborhoods.around(objectId, {
           depth: depth ?? 1,
           direction: direction ?? "both",
           type: type ?? undefined,
+          asOf: principal.backtest?.asOf,
           limit: toolLimits.neighborsMaxItems
         })
         return answer(
@@ -100,8 +105,20 @@ export class GraphEffects extends Context.Service<
             relationships: around.relationships.map(shownRelationship),
             truncated: around.truncated
           },
-          [object, ...around.objects]
+          [object, ...around.objects],
+          around.relationships
         )
+      })
+
+      /** The newest version of what a change is about that the run was shown; null when it was shown none. */
+      const lastReadOf = Effect.fnUntraced(function* (
+        { runId, wokenBy }: RunPrincipal,
+        id: ObjectId | RelationshipId
+      ) {
+        const inCalls = yield* toolCalls.lastRead(runId, id)
+        const shown = wokenBy.flatMap((woke) => (woke.id === id ? woke.version : []))
+        const versions = inCalls === undefined ? shown : [...shown, inCalls]
+        return versions.length === 0 ? null : Math.max(...versions)
       })
 
       const suggest = Effect.fnUntraced(function* (
@@ -109,22 +126,57 @@ export class GraphEffects extends Context.Service<
         intent: Intent,
         principal: RunPrincipal,
         toolCallId: ToolCallId,
-        target: GraphObject | null
+        { authority, relationship, target }: Inspected
       ) {
+        const about = target ?? relationship
         const task = yield* tasks.suggest({
           change: wanted,
           agentId: principal.agentId,
-          agentName: principal.agentName,
+          agentVersion: principal.agentVersion,
           runId: principal.runId,
           toolCallId,
           confidence: intent.confidence ?? null,
           reasoning: intent.reasoning ?? null,
           target,
-          evidence: distinct([...principal.evidence, ...(yield* toolCalls.evidence(principal.runId))]),
+          relationship,
+          lastRead: about && (yield* lastReadOf(principal, about.id)),
+          wokenBy: principal.evidence.map(({ objectId }) => objectId),
+          untrusted: authority.taintedBy,
+          evidence: newest([
+            ...(yield* toolCalls.evidence(principal.runId)),
+            ...principal.evidence.toReversed()
+          ]),
           rootEventId: principal.rootEventId,
           depth: principal.depth + 1
         })
-        return decided("suggest", { status: "suggested", taskId: task.id, taskNumber: task.number })
+        const why = explainTaint(authority)
+        return decided("suggest", {
+          status: "suggested",
+          taskId: task.id,
+          taskNumber: task.number,
+          ...(task.isRefined ? { refined: true } : {}),
+          ...(why === undefined ? {} : { reason: "untrusted", note: why })
+        })
+      })
+
+      /** What a backtest's run asks for reaches nobody: it is kept beside its backtest. */
+      const wouldBe = Effect.fnUntraced(function* (
+        backtest: Backtested,
+        wanted: Change,
+        intent: Intent,
+        { runId }: RunPrincipal,
+        toolCallId: ToolCallId
+      ) {
+        const { confidence = null, reasoning = null } = intent
+        yield* keepWouldBe({
+          backtestId: backtest.id,
+          runId,
+          toolCallId,
+          change: wanted,
+          confidence,
+          reasoning
+        })
+        return decided("suggest", { status: "suggested" })
       })
 
       const change = Effect.fn("GraphEffects.change")(function* (
@@ -133,24 +185,36 @@ export class GraphEffects extends Context.Service<
         principal: RunPrincipal,
         toolCallId: ToolCallId
       ) {
-        const { authority, target, relationship } = yield* inspector.inspect(
+        const inspected = yield* inspector.inspect(
           wanted,
           principal.agentId,
-          principal.runId
+          principal.runId,
+          principal.backtest?.asOf
         )
+        const { authority, target, relationship } = inspected
         if (wanted.type === "update" && target && changesNothing(target, wanted.data)) {
-          return decided(null, { status: "unchanged", object: shownObject(target) })
+          return answer({ status: "unchanged", object: shownObject(target) }, [target])
         }
         if (
           wanted.type === "updateRelationship" &&
           relationship &&
           changesNothing(relationship, wanted.data)
         ) {
-          return decided(null, { status: "unchanged", relationship: shownRelationship(relationship) })
+          return answer(
+            { status: "unchanged", relationship: shownRelationship(relationship) },
+            [],
+            [relationship]
+          )
         }
+        if (principal.backtest)
+          return yield* wouldBe(principal.backtest, wanted, intent, principal, toolCallId)
         const said = { confidence: intent.confidence ?? null, suggest: intent.suggest ?? false }
-        if (choosesToSuggest(authority.executionMode, authority.hybridPolicy, wanted.type, said)) {
-          return yield* suggest(atVersion(wanted, relationship), intent, principal, toolCallId, target)
+        const gate = [authority.executionMode, authority.hybridPolicy, wanted.type, said] as const
+        const promotionId = waitsForTrust(...gate)
+          ? yield* autonomy.trusted(principal.runId, wanted.type, typeOf(wanted, target ?? relationship))
+          : undefined
+        if (promotionId === undefined && choosesToSuggest(...gate)) {
+          return yield* suggest(wanted, intent, principal, toolCallId, inspected)
         }
         const actor: Actor = { actorType: "agent", actorId: principal.agentId }
         const cause: Cause = {
@@ -163,9 +227,17 @@ export class GraphEffects extends Context.Service<
         }
         const { entity, change } = yield* gateway.apply(wanted, { actor, cause })
         const status = change === "unchanged" ? "unchanged" : "applied"
-        return entity.kind === "object"
-          ? decided("execute", { status, object: shownObject(entity.object) })
-          : decided("execute", { status, relationship: shownRelationship(entity.relationship) })
+        const done =
+          entity.kind === "object"
+            ? decided("execute", { status, object: shownObject(entity.object) }, taintOf([entity.object]))
+            : decided(
+                "execute",
+                { status, relationship: shownRelationship(entity.relationship) },
+                taintOf([], [entity.relationship])
+              )
+        // The model is shown what it has written, so it knows it as it is now.
+        const reads = entity.kind === "object" ? readsOf([entity.object]) : readsOf([], [entity.relationship])
+        return { ...done, reads, ...(promotionId === undefined ? {} : { promotionId }) }
       })
 
       return GraphEffects.of({ searchObjects, getObject, neighbors, change })
@@ -173,44 +245,67 @@ export class GraphEffects extends Context.Service<
   )
 }
 
-const answer = (result: Schema.Json, seen: ReadonlyArray<GraphObject>): ToolEffect => ({
+const answer = (
+  result: Schema.Json,
+  seen: ReadonlyArray<GraphObject>,
+  related: ReadonlyArray<Relationship> = []
+): ToolEffect => ({
   result,
   decision: null,
-  reads: seen.map(({ id, type, version }) => ({ objectId: id, type, version }))
+  reads: readsOf(seen, related),
+  taint: taintOf(seen, related)
 })
 
-const decided = (decision: GateDecision | null, result: Schema.Json): ToolEffect => ({
+const readsOf = (
+  seen: ReadonlyArray<GraphObject>,
+  related: ReadonlyArray<Relationship> = []
+): ReadonlyArray<Read> => [
+  ...seen.map(({ id, type, version }) => ({ objectId: id, type, version })),
+  ...related.map(({ id, type, version }) => ({ relationshipId: id, type, version }))
+]
+
+const decided = (
+  decision: GateDecision | null,
+  result: Schema.Json,
+  taint: ReadonlyArray<TaintSource> = []
+): ToolEffect => ({
   result,
   decision,
-  reads: []
+  reads: [],
+  taint
 })
 
-/** A suggested update of a relationship is of what the agent saw: approved later, it is refused if that has changed. */
-const atVersion = (change: Change, relationship: Relationship | null): Change =>
-  change.type === "updateRelationship" && relationship
-    ? { ...change, expectedVersion: relationship.version }
-    : change
+/** The type of what a change is about: of the object, or of the relationship. */
+const typeOf = (change: Change, entity: GraphObject | Relationship | null): string => {
+  if (change.type === "create") return change.objectType
+  return change.type === "createRelationship" ? change.relationship.type : (entity?.type ?? "")
+}
 
 const changesNothing = (target: GraphObject | Relationship, patch: Schema.Json): boolean =>
   canonicalJson(mergePatch(target.properties, patch)) === canonicalJson(target.properties)
 
 /** An object as a model sees it. */
-const shownObject = ({ id, type, key, version, properties }: GraphObject) => ({
+const shownObject = ({ id, type, key, version, properties, untrusted }: GraphObject) => ({
   id,
   type,
   key,
   version,
-  properties
+  properties,
+  ...markedPart(untrusted)
 })
 
-const shownRelationship = ({ id, type, fromId, toId, properties }: Relationship) => ({
+const shownRelationship = ({ id, type, fromId, toId, properties, untrusted }: Relationship) => ({
   id,
   type,
   fromId,
   toId,
-  properties
+  properties,
+  ...markedPart(untrusted)
 })
 
-const distinct = (evidence: ReadonlyArray<Evidence>): ReadonlyArray<Evidence> => [
-  ...new Map(evidence.map((read) => [`${read.objectId}@${read.version}`, read])).values()
-]
+/** Each object version once, and no more than a person could look at; the newest first. */
+const newest = (evidence: ReadonlyArray<Evidence>): ReadonlyArray<Evidence> =>
+  [...new Map(evidence.map((read) => [`${read.objectId}@${read.version}`, read])).values()].slice(
+    0,
+    evidenceBounds.maxReads
+  )

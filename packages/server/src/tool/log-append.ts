@@ -4,6 +4,7 @@
  * Flow: graph → outbox → dispatch → run → **tool** → task
  */
 import type { LoggedEvent, NewEvent } from "@tropism/domain/context-event"
+import type { TaintSource } from "@tropism/domain/taint"
 import { Effect } from "effect"
 import type { LogEnd } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
@@ -15,12 +16,13 @@ export const makeLogAppend = Effect.map(Contexts, (contexts) =>
   Effect.fnUntraced(function* (
     { projectId, contextName }: RunPrincipal,
     end: LogEnd | undefined,
-    events: ReadonlyArray<NewEvent>
+    events: ReadonlyArray<NewEvent>,
+    taint: ReadonlyArray<TaintSource> = []
   ): Effect.fn.Return<ReadonlyArray<LoggedEvent>, never, ProjectTransaction> {
     if (end) {
-      const planned = yield* contexts.plan(projectId, contextName, end, events)
+      const planned = yield* contexts.plan(projectId, contextName, end, events, { taint })
       if (yield* contexts.write(contextName, planned)) return planned.events
     }
-    return yield* contexts.append(contextName, events)
+    return yield* contexts.append(contextName, events, { taint })
   })
 )

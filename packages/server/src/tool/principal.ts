@@ -8,7 +8,15 @@
  * that calls) is reached through ports that the platform fills.
  */
 import type { ContextName } from "@tropism/domain/context-event"
-import type { AgentId, AttemptToken, GraphEventId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
+import type {
+  AgentId,
+  AttemptToken,
+  BacktestId,
+  GraphEventId,
+  ProjectId,
+  RunId,
+  UserId
+} from "@tropism/domain/ids"
 import type { Evidence } from "@tropism/domain/task"
 import { Context, type Effect, Schema } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
@@ -20,12 +28,23 @@ export interface RunPrincipal {
   readonly attemptToken: AttemptToken
   readonly agentId: AgentId
   readonly agentName: string
+  readonly agentVersion: number
   readonly userId: UserId | null
+  /** Of a run that only tries out what its agent would do: nothing that it asks for is done. */
+  readonly backtest: Backtested | null
   readonly contextName: ContextName
   readonly rootEventId: GraphEventId
   readonly depth: number
   /** What woke the run; part of the evidence of what it suggests. */
   readonly evidence: ReadonlyArray<Evidence>
+  /** The versions of what woke the run, of objects and of relationships, as it was shown them. */
+  readonly wokenBy: ReadonlyArray<{ readonly id: string; readonly version: number }>
+}
+
+/** The backtest that a run belongs to, and the instant as of which it sees the graph. */
+export interface Backtested {
+  readonly id: BacktestId
+  readonly asOf: Date
 }
 
 /** The attempt may not write any more: the run was taken over, cancelled or has ended. */

@@ -7,12 +7,20 @@
  * with the same id finds the record and has no second effect.
  */
 import type { ContextName } from "@tropism/domain/context-event"
-import type { AgentId, RunId, ToolCallId, UserId } from "@tropism/domain/ids"
-import type { Evidence } from "@tropism/domain/task"
+import type {
+  AgentId,
+  ObjectId,
+  PromotionId,
+  RelationshipId,
+  RunId,
+  ToolCallId,
+  UserId
+} from "@tropism/domain/ids"
+import { type Evidence, evidenceBounds } from "@tropism/domain/task"
 import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
-import type { GateDecision } from "./tool-effect.ts"
+import type { GateDecision, Read } from "./tool-effect.ts"
 
 /**
  * How far a call has come.
@@ -33,9 +41,11 @@ export interface ToolCallRow {
   readonly arguments: Schema.Json
   readonly status: CallStatus
   readonly decision: GateDecision | null
+  /** The promotion that let a hybrid agent do it without being sure, or without saying so. */
+  readonly promotionId: PromotionId | null
   readonly result: Schema.Json
-  /** The object versions that the call showed to the model. */
-  readonly reads: ReadonlyArray<Evidence>
+  /** The versions that the call showed to the model. */
+  readonly reads: ReadonlyArray<Read>
 }
 
 export interface RecordedCall extends ToolCallRow {
@@ -45,28 +55,30 @@ export interface RecordedCall extends ToolCallRow {
   readonly durationMs: number | null
 }
 
-type Read<A> = Effect.Effect<A, never, ProjectTransaction>
+type Asked<A> = Effect.Effect<A, never, ProjectTransaction>
 
 export class ToolCalls extends Context.Service<
   ToolCalls,
   {
-    readonly keep: (call: ToolCallRow) => Read<void>
+    readonly keep: (call: ToolCallRow) => Asked<void>
     /** Records the outcome of a call that was started; false when it has one already. */
     readonly end: (
       runId: RunId,
       callId: string,
       status: Exclude<CallStatus, "started">,
       result: Schema.Json
-    ) => Read<boolean>
-    readonly find: (runId: RunId, callId: string) => Read<RecordedCall | undefined>
+    ) => Asked<boolean>
+    readonly find: (runId: RunId, callId: string) => Asked<RecordedCall | undefined>
     /** The calls of a run, newest first. */
     readonly list: (
       runId: RunId,
       before: string | undefined,
       limit: number
-    ) => Read<ReadonlyArray<RecordedCall>>
-    /** Every object version that the run's calls have shown so far. */
-    readonly evidence: (runId: RunId) => Read<ReadonlyArray<Evidence>>
+    ) => Asked<ReadonlyArray<RecordedCall>>
+    /** The object versions that the run's calls have shown so far, the newest 200, newest first. */
+    readonly evidence: (runId: RunId) => Asked<ReadonlyArray<Evidence>>
+    /** The newest version of an object or a relationship that the run's calls have shown; undefined when none did. */
+    readonly lastRead: (runId: RunId, id: ObjectId | RelationshipId) => Asked<number | undefined>
   }
 >()("@tropism/server/tool/ToolCalls") {
   static readonly layer = Layer.effect(
@@ -77,10 +89,10 @@ export class ToolCalls extends Context.Service<
       const keep = Effect.fn("ToolCalls.keep")(function* (call: ToolCallRow) {
         const { projectId } = yield* ProjectTransaction
         yield* sql`
-          insert into kb.tool_calls (id, project_id, run_id, agent_id, user_id, context_name, call_id, tool, arguments, status, decision, result, reads,
+          insert into kb.tool_calls (id, project_id, run_id, agent_id, user_id, context_name, call_id, tool, arguments, status, decision, promotion_id, result, reads,
             completed_at)
           values (${call.id}, ${projectId}, ${call.runId}, ${call.agentId}, ${call.userId}, ${call.contextName}, ${call.callId}, ${call.tool},
-            ${JSON.stringify(call.arguments)}::text::jsonb, ${call.status}, ${call.decision}, ${JSON.stringify(call.result)}::text::jsonb,
+            ${JSON.stringify(call.arguments)}::text::jsonb, ${call.status}, ${call.decision}, ${call.promotionId}, ${JSON.stringify(call.result)}::text::jsonb,
             ${JSON.stringify(call.reads)}::text::jsonb, case when ${call.status === "started"} then null else clock_timestamp() end)`
       }, orDie)
 
@@ -119,12 +131,32 @@ export class ToolCalls extends Context.Service<
       const evidence = Effect.fn("ToolCalls.evidence")(function* (runId: RunId) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<Evidence>`
-          select distinct read->>'objectId' as object_id, read->>'type' as type, (read->>'version')::int as version
-          from kb.tool_calls, jsonb_array_elements(reads) read where project_id = ${projectId} and run_id = ${runId}`
+          select object_id, type, version from (
+            select distinct on (object_id, version) read ->> 'objectId' as object_id, read ->> 'type' as type,
+              (read ->> 'version')::int as version, call.id as call_id
+            from (
+              select id, reads from kb.tool_calls where project_id = ${projectId} and run_id = ${runId} and reads <> '[]'
+              order by id desc limit ${evidenceBounds.maxReads}
+            ) call, jsonb_array_elements(reads) read
+            where read -> 'objectId' is not null
+            order by object_id, version, call.id desc
+          ) newest order by call_id desc limit ${evidenceBounds.maxReads}`
         return rows.map(({ objectId, type, version }) => ({ objectId, type, version }))
       }, orDie)
 
-      return ToolCalls.of({ keep, end, find, list, evidence })
+      const lastRead = Effect.fn("ToolCalls.lastRead")(function* (
+        runId: RunId,
+        id: ObjectId | RelationshipId
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<{ version: number | null }>`
+          select max((read ->> 'version')::int) as version from kb.tool_calls, jsonb_array_elements(reads) read
+          where project_id = ${projectId} and run_id = ${runId} and reads <> '[]'
+            and coalesce(read ->> 'objectId', read ->> 'relationshipId') = ${id}`
+        return row?.version ?? undefined
+      }, orDie)
+
+      return ToolCalls.of({ keep, end, find, list, evidence, lastRead })
     })
   )
 }
@@ -145,6 +177,7 @@ const toRecord = (row: StoredRow): RecordedCall => ({
   arguments: row.arguments,
   status: row.status,
   decision: row.decision,
+  promotionId: row.promotionId,
   result: row.result,
   reads: row.reads,
   createdAt: row.createdAt.toISOString(),

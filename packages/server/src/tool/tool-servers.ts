@@ -33,6 +33,7 @@ import { ForeignCalls } from "./foreign-calls.ts"
 import { ForeignOffers, isForeignName } from "./foreign-offers.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
 import { type Outcome, Toolbox } from "./toolbox.ts"
+import { inBacktest } from "./would-be.ts"
 import { noTool, unreadable } from "./wrong-calls.ts"
 
 /** An open connection to the tools that an agent may use. */
@@ -186,13 +187,15 @@ export class ToolServers extends Context.Service<
           const tool = offered.find(({ name }) => name === made.name)
           const fault = tool && faultOf(wanted, tool)
           // A foreign tool that is not shown any more may have a call that was begun: its record is asked first.
-          if (isForeignName(made.name))
+          if (isForeignName(made.name)) {
+            if (principal.backtest) return toolbox.refuse(principal, made, inBacktest(made.name))
             return foreignCalls.call(
               principal,
               made,
               end,
               fault ?? foreign.find(made.name) ?? notOffered(wanted, shown)
             )
+          }
           const refusal = tool ? fault : notOffered(wanted, shown)
           return refusal ? toolbox.refuse(principal, made, refusal) : throughClient(made, end)
         }
@@ -271,7 +274,7 @@ const builtInServer = (name: BuiltInServer, handle: Handler): Server => {
   return server
 }
 
-const listedBy = { graph: toolsOf("graph"), run: toolsOf("run") }
+const listedBy = { graph: toolsOf("graph"), run: toolsOf("run"), tasks: toolsOf("tasks") }
 
 /** An outcome in MCP's words; a call that could not be made at all is a protocol error. */
 const toolResult = (exit: Exit.Exit<Outcome, AttemptLost>) => {

@@ -4,14 +4,15 @@
  * Flow: graph → outbox → dispatch → run → **tool** → task
  *
  * One transaction, guarded by the attempt's token: either the effect, the
- * `tool_calls` row and the event that tells the model are all there, or none is.
+ * `tool_calls` row and the event that tells the model are all there, or none is;
+ * and so is the context's taint, where the answer shows something untrusted.
  * A call that is made again finds its record and answers it. Everything that can
  * go wrong with a call is an answer to the model; only a lost attempt is a
  * failure here.
  */
 import type { LoggedEvent, NewEvent } from "@tropism/domain/context-event"
 import { findFault, isJsonObject } from "@tropism/domain/json"
-import { schemaFaults } from "@tropism/domain/schema-faults"
+import { exitLoopTool } from "@tropism/domain/flow"
 import type { ToolCallId } from "@tropism/domain/ids"
 import type { MadeCall } from "@tropism/domain/defined-tool"
 import { Context, Effect, Layer, Schema } from "effect"
@@ -20,17 +21,24 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { Ids } from "../ids.ts"
-import { argumentsAreStrict, type BuiltInToolName } from "./built-in-tools.ts"
+import type { BuiltInToolName } from "./built-in-tools.ts"
 import { endedEvent, startedEvent } from "./call-events.ts"
+import { Denials, lacksRight, whyDenied } from "./denials.ts"
 import { GraphEffects } from "./graph-effects.ts"
 import * as Args from "./graph-tools.ts"
+import { graphTools } from "./graph-tools.ts"
 import { makeLogAppend } from "./log-append.ts"
 import { AttemptLost, RunGuard, type RunPrincipal } from "./principal.ts"
+import { read } from "./read-arguments.ts"
 import { AskUser, ChildRuns, ExitLoop, ListAgents, Questions, SpawnAgent } from "./run-tools.ts"
+import { TodoEffects } from "./todo-effects.ts"
+import { isTodoTool } from "./todo-tools.ts"
 import { type CallStatus, ToolCalls } from "./tool-calls.ts"
 import { logRefusal, logUnknownTool } from "./refusal-log.ts"
-import type { ToolEffect } from "./tool-effect.ts"
-import { bounded, unfit } from "./wrong-calls.ts"
+import type { ToolEffect, ToolFailed } from "./tool-effect.ts"
+import { wantedChange } from "./wanted-change.ts"
+import { inBacktest } from "./would-be.ts"
+import { bounded } from "./wrong-calls.ts"
 
 /** What a call came to, as the model reads it. */
 export interface Outcome {
@@ -62,19 +70,23 @@ export class Toolbox extends Context.Service<
     Effect.gen(function* () {
       const database = yield* Database
       const effects = yield* GraphEffects
+      const todos = yield* TodoEffects
       const children = yield* ChildRuns
       const questions = yield* Questions
       const guard = yield* RunGuard
       const toolCalls = yield* ToolCalls
+      const denials = yield* Denials
       const append = yield* makeLogAppend
       const ids = yield* Ids
 
       /** Reads the arguments and does what the tool does. */
       const perform = (principal: RunPrincipal, call: MadeCall, id: ToolCallId) =>
         Effect.gen(function* () {
-          const fault = findFault(call.arguments)
-          if (fault) return yield* refused("invalid", fault.message, fault.pointer)
-          switch (call.name as BuiltInToolName) {
+          const refusal = findRefusal(principal, call)
+          if (refusal) return yield* refusal
+          const tool = call.name as BuiltInToolName
+          if (isTodoTool(tool)) return yield* todos.perform(tool, call.arguments, principal)
+          switch (tool) {
             case "spawn_agent":
               return yield* children.spawn(yield* read(SpawnAgent, call.arguments), principal, id)
             case "list_agents":
@@ -86,60 +98,19 @@ export class Toolbox extends Context.Service<
               return answered({ status: "ended", ...(typeof output === "string" ? { output } : {}) })
             }
             case "search_objects":
-              return yield* effects.searchObjects(yield* read(Args.SearchObjects, call.arguments))
+              return yield* effects.searchObjects(yield* read(Args.SearchObjects, call.arguments), principal)
             case "get_object":
-              return yield* effects.getObject(yield* read(Args.GetObject, call.arguments))
+              return yield* effects.getObject(yield* read(Args.GetObject, call.arguments), principal)
             case "neighbors":
-              return yield* effects.neighbors(yield* read(Args.Neighbors, call.arguments))
-            case "create_object": {
-              const args = yield* read(Args.CreateObjectArguments, call.arguments)
-              return yield* effects.change(
-                { type: "create", objectType: args.type, key: args.key ?? null, data: args.properties },
-                args,
-                principal,
-                id
-              )
-            }
-            case "update_object": {
-              const args = yield* read(Args.UpdateObjectArguments, call.arguments)
-              return yield* effects.change(
-                { type: "update", objectId: args.objectId, data: args.properties },
-                args,
-                principal,
-                id
-              )
-            }
-            case "delete_object": {
-              const args = yield* read(Args.DeleteObjectArguments, call.arguments)
-              return yield* effects.change({ type: "delete", objectId: args.objectId }, args, principal, id)
-            }
-            case "create_relationship": {
-              const args = yield* read(Args.CreateRelationshipArguments, call.arguments)
-              const relationship = { fromId: args.fromId, toId: args.toId, type: args.type }
-              return yield* effects.change(
-                { type: "createRelationship", relationship, data: args.properties ?? {} },
-                args,
-                principal,
-                id
-              )
-            }
-            case "update_relationship": {
-              const args = yield* read(Args.UpdateRelationshipArguments, call.arguments)
-              return yield* effects.change(
-                { type: "updateRelationship", relationshipId: args.relationshipId, data: args.properties },
-                args,
-                principal,
-                id
-              )
-            }
+              return yield* effects.neighbors(yield* read(Args.Neighbors, call.arguments), principal)
+            case "create_object":
+            case "update_object":
+            case "delete_object":
+            case "create_relationship":
+            case "update_relationship":
             case "delete_relationship": {
-              const args = yield* read(Args.DeleteRelationshipArguments, call.arguments)
-              return yield* effects.change(
-                { type: "deleteRelationship", relationshipId: args.relationshipId },
-                args,
-                principal,
-                id
-              )
+              const { change, intent } = yield* wantedChange(tool, call.arguments)
+              return yield* effects.change(change, intent, principal, id)
             }
           }
         })
@@ -148,7 +119,7 @@ export class Toolbox extends Context.Service<
       const recorded = (
         principal: RunPrincipal,
         call: MadeCall,
-        effect: (id: ToolCallId) => Effect.Effect<ToolEffect, ChangeRefused, ProjectTransaction>,
+        effect: (id: ToolCallId) => Effect.Effect<ToolEffect, ChangeRefused | ToolFailed, ProjectTransaction>,
         end?: LogEnd
       ) =>
         Effect.gen(function* () {
@@ -158,13 +129,19 @@ export class Toolbox extends Context.Service<
           )
           if (earlier) return { status: earlier.status, result: earlier.result, appended: [] }
           const id = (yield* ids.next) as ToolCallId
-          const { status, decision, reads, waitsFor, ...made } = yield* database.attempt(effect(id)).pipe(
-            Effect.map((done) => ({
-              ...done,
-              status: done.waitsFor === undefined ? ("completed" as const) : ("started" as const)
-            })),
-            Effect.catchTag("ChangeRefused", (refusal) => Effect.succeed(refusalEffect(refusal)))
-          )
+          const { status, decision, denied, promotionId, reads, taint, waitsFor, ...made } = yield* database
+            .attempt(effect(id))
+            .pipe(
+              Effect.map((done) => ({
+                ...done,
+                status: done.waitsFor === undefined ? ("completed" as const) : ("started" as const),
+                denied: undefined
+              })),
+              Effect.catchTags({
+                ChangeRefused: (refusal) => Effect.succeed(refusalEffect(refusal)),
+                ToolFailed: ({ result }) => Effect.succeed(failureEffect(result))
+              })
+            )
           const result = bounded(made.result)
           const record = toolCalls.keep({
             id,
@@ -177,13 +154,15 @@ export class Toolbox extends Context.Service<
             arguments: call.arguments,
             status,
             decision,
+            promotionId: promotionId ?? null,
             result: waitsFor === undefined ? result : heldResult(result, call),
             reads
           })
           const [, appended] = yield* database.together(
             record,
-            append(principal, end, eventsOf(call, status, result, waitsFor))
+            append(principal, end, eventsOf(call, status, result, waitsFor), taint)
           )
+          if (denied && principal.backtest === null) yield* denials.ofCall(principal, id, call, denied)
           yield* CrashPoint.hit("tool.beforeCommit")
           return { status, result, appended }
         }).pipe(
@@ -198,7 +177,7 @@ export class Toolbox extends Context.Service<
             call,
             (id) =>
               Effect.tapError(perform(principal, call, id), (refusal) =>
-                isDenied(refusal)
+                refusal._tag === "ChangeRefused" && lacksRight(refusal) && principal.backtest === null
                   ? logRefusal(principal, call, "An agent's change was refused", refusal.detail)
                   : Effect.void
               ),
@@ -207,7 +186,7 @@ export class Toolbox extends Context.Service<
         refuse: (principal, call, refusal) =>
           recorded(principal, call, () =>
             Effect.andThen(
-              isDenied(refusal) ? logUnknownTool(principal, call) : Effect.void,
+              lacksRight(refusal) ? logUnknownTool(principal, call) : Effect.void,
               Effect.fail(refusal)
             )
           )
@@ -216,30 +195,37 @@ export class Toolbox extends Context.Service<
   )
 }
 
-const read = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, args: Schema.Json) =>
-  Effect.mapError(Schema.decodeUnknownEffect(schema, argumentsAreStrict)(args), ({ issue }) => {
-    const faults = schemaFaults(issue)
-    const takes = Schema.toJsonSchemaDocument(schema).schema
-    return refused("invalid", unfit(faults, takes), faults[0]?.pointer)
-  })
+/** Why a call is not made, whatever its tool would say. */
+const findRefusal = ({ backtest }: RunPrincipal, call: MadeCall): ChangeRefused | undefined => {
+  const fault = findFault(call.arguments)
+  if (fault) return refused("invalid", fault.message, fault.pointer)
+  return backtest && !isTriedOut(call.name) ? inBacktest(call.name) : undefined
+}
 
-/** A right was missing. */
-const isDenied = ({ reason }: ChangeRefused): boolean =>
-  reason === "notPermitted" || reason === "agentDisabled"
+/** The tools that a backtest's run may use: what they do is read as of then, or only kept beside the backtest. */
+const isTriedOut = (tool: string): boolean => Object.hasOwn(graphTools, tool) || tool === exitLoopTool
 
 /** What a refusal says to the model. */
 const refusalEffect = (refusal: ChangeRefused) => {
-  const result = {
-    error: refusal.detail,
-    reason: refusal.reason,
-    ...(refusal.pointer === undefined ? {} : { pointer: refusal.pointer })
-  }
-  return isDenied(refusal)
-    ? { ...refusedEffect, status: "refused" as const, decision: "refuse" as const, result }
-    : { ...refusedEffect, status: "failed" as const, decision: null, result }
+  const { detail, pointer, reason } = refusal
+  const result = { error: detail, reason, ...(pointer === undefined ? {} : { pointer }) }
+  const denied = whyDenied(refusal)
+  return denied || reason === "backtest"
+    ? { ...failureEffect(result), status: "refused" as const, decision: "refuse" as const, denied }
+    : failureEffect(result)
 }
 
-const refusedEffect = { reads: [], waitsFor: undefined }
+/** A call that came to nothing. */
+const failureEffect = (result: Schema.Json) => ({
+  status: "failed" as const,
+  decision: null,
+  result,
+  denied: undefined,
+  reads: [],
+  taint: [],
+  promotionId: undefined,
+  waitsFor: undefined
+})
 
 const answered = (result: Schema.Json): ToolEffect => ({ result, decision: null, reads: [] })
 

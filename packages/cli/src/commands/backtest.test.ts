@@ -1,0 +1,110 @@
+/**
+ * `tropism backtest`: what it asks of the server, and what it prints.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { fakeServer } from "../../testing/fake-server.ts"
+import { invoke } from "../../testing/invoke.ts"
+import { agent, at, id } from "../../testing/records.ts"
+
+const backtestId = "00000000-0000-7000-8009-000000000001"
+
+const backtest = {
+  id: backtestId,
+  agentId: id("agent", 1),
+  agentName: "review",
+  agentVersion: 3,
+  status: "completed",
+  days: 30,
+  maxEvents: 100,
+  maxCostUsd: 1,
+  from: at(0),
+  to: at(1),
+  events: { looked: 900, matched: 120, chosen: 100, done: 64 },
+  detail: "It has spent $1.00 of at most $1.00: 36 events were not run",
+  createdBy: "ada",
+  createdAt: at(1),
+  startedAt: at(2),
+  completedAt: at(3)
+}
+
+const report = {
+  agreement: { agreed: 45, judged: 50, rate: 0.9 },
+  byOperation: [{ objectType: "Package", operation: "update", agreed: 45, judged: 50, rate: 0.9 }],
+  edited: { asEdited: 2, asSuggested: 1, neither: 0 },
+  properties: { same: 60, suggested: 80, accepted: 75, precision: 0.75, recall: 0.8 },
+  newSuggestions: 7,
+  undecided: 4,
+  runs: { completed: 62, failed: 1, cancelled: 0, paused: 1 },
+  refusals: [
+    { reason: "backtest", count: 5 },
+    { reason: "notPermitted", count: 2 }
+  ],
+  usage: { inputTokens: 1_000, outputTokens: 234 },
+  costUsd: 1.0042
+}
+
+const path = `/api/projects/${id("project", 1)}/agents/${id("agent", 1)}/backtests`
+
+const serverWith = (over: Record<string, unknown> = {}) =>
+  fakeServer({
+    agents: [agent(1, { name: "review" })],
+    failing: new Map([
+      [path, { status: 202, body: { ...backtest, status: "queued" } }],
+      [`${path}/${backtestId}`, { status: 200, body: { ...backtest, ...over, report } }]
+    ])
+  })
+
+describe("tropism backtest", () => {
+  it.live("begins one, waits for its end and prints the report", () =>
+    Effect.gen(function* () {
+      const server = yield* serverWith()
+      const { exitCode, out } = yield* invoke(server, "backtest", "review", "--days", "30", "--max-cost", "1")
+      expect(exitCode).toBe(0)
+      expect(out.filter((line) => !line.startsWith("Backtest:"))).toEqual([
+        "Agent           review version 3",
+        "Events          64 of 100 run; 120 of 900 in 30 days would have woken it",
+        "Stopped         It has spent $1.00 of at most $1.00: 36 events were not run",
+        "Agrees          90 % (45 of 50)",
+        "Edited          2 as edited, 1 as suggested, 0 neither",
+        "Properties      60 the same; precision 75 %, recall 80 %",
+        "New             7 without a counterpart",
+        "Undecided       4 left out",
+        "Refused         5 backtest, 2 notPermitted",
+        "Not ended well  1 failed, 1 stopped by a limit",
+        "Tokens          1234",
+        "Cost            $1.0042",
+        "",
+        "TYPE     OPERATION  AGREES",
+        "Package  update     90 % (45 of 50)"
+      ])
+      const asked = server.requests.find(({ line }) => line.startsWith("POST"))
+      expect(JSON.parse(asked?.body ?? "")).toEqual({
+        days: 30,
+        version: null,
+        maxEvents: null,
+        maxCostUsd: 1
+      })
+    })
+  )
+
+  it.live("prints the record for a program, and fails where the backtest did", () =>
+    Effect.gen(function* () {
+      const server = yield* serverWith({ status: "failed", detail: "The agent was deleted" })
+      const { error, exitCode, out } = yield* invoke(server, "backtest", "review", "--json")
+      expect(JSON.parse(out.join("\n"))).toMatchObject({ status: "failed", report })
+      expect(exitCode).toBe(1)
+      expect(error).toContain("The agent was deleted")
+    })
+  )
+
+  it.live("refuses numbers that no backtest has before it asks", () =>
+    Effect.gen(function* () {
+      const server = yield* serverWith()
+      const { error, exitCode } = yield* invoke(server, "backtest", "review", "--days", "91")
+      expect(exitCode).not.toBe(0)
+      expect(error).toContain("days")
+      expect(server.requests.filter(({ line }) => line.startsWith("POST"))).toEqual([])
+    })
+  )
+})

@@ -1,0 +1,169 @@
+/**
+ * `tropism backtest AGENT --days N`: runs a version over what happened, and prints how it agrees with people.
+ *
+ * The backtest belongs to the server: leaving this command does not end it.
+ */
+import {
+  BacktestInput,
+  type BacktestReport,
+  type Rate,
+  type ReportedBacktest
+} from "@tropism/domain/backtest"
+import { Effect, Option, Schedule } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { type Access, inProject } from "../access.ts"
+import { findAgent } from "../agents-by-name.ts"
+import { failure } from "../failure.ts"
+import { limits } from "../limits.ts"
+import { type Fact, printFacts, printOr } from "../print-records.ts"
+import { Screen } from "../terminal/screen.ts"
+import { type Column, renderTable } from "../terminal/table.ts"
+import { printable } from "../terminal/text.ts"
+import { transferProgress } from "../transfer-progress.ts"
+import { typed } from "../typed-input.ts"
+
+export const backtestCommand = Command.make(
+  "backtest",
+  {
+    agent: Argument.String("agent").pipe(Argument.withDescription("The agent's name or id")),
+    days: Flag.Int("days").pipe(
+      Flag.withMetavar("<days>"),
+      Flag.withDescription("How far back the events lie, 1 to 90"),
+      Flag.withDefault(7)
+    ),
+    version: Flag.Int("version").pipe(
+      Flag.withMetavar("<version>"),
+      Flag.withDescription("The version of the agent (default: the newest)"),
+      Flag.optional
+    ),
+    maxEvents: Flag.Int("max-events").pipe(
+      Flag.withMetavar("<count>"),
+      Flag.withDescription("The newest so many of the events that would have woken it (default: 100)"),
+      Flag.optional
+    ),
+    maxCost: Flag.Finite("max-cost").pipe(
+      Flag.withMetavar("<dollars>"),
+      Flag.withDescription("Begin no further event once so much is spent"),
+      Flag.optional
+    )
+  },
+  ({ agent, days, maxCost, maxEvents, version }) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const { id, name } = yield* findAgent(access, agent)
+        const payload = yield* typed(BacktestInput, {
+          days,
+          version: Option.getOrNull(version),
+          maxEvents: Option.getOrNull(maxEvents),
+          maxCostUsd: Option.getOrNull(maxCost)
+        })
+        const begun = yield* access.client.backtests.begin({
+          params: { ...access.params, agentId: id },
+          payload
+        })
+        const over = yield* follow(access, begun)
+        yield* printOr(over, show(name, over))
+        if (over.status === "failed" || over.status === "cancelled")
+          return yield* failure(
+            `The backtest ${over.status === "failed" ? `failed: ${over.detail}` : "was cancelled."}`
+          )
+      })
+    )
+).pipe(
+  Command.withDescription(
+    "Run an agent over what happened, changing nothing, and compare it with what people decided"
+  ),
+  Command.withExamples([
+    { command: "tropism backtest licence-review --days 30", description: "Try the newest version out" },
+    {
+      command: "tropism backtest licence-review --days 30 --version 3",
+      description: "Try an earlier one out"
+    }
+  ])
+)
+
+const isOver = ({ status }: ReportedBacktest): boolean => status !== "queued" && status !== "running"
+
+/** Shows how far it has come until it is over. */
+const follow = Effect.fnUntraced(function* (
+  access: Access,
+  { agentId, id }: Pick<ReportedBacktest, "agentId" | "id">
+) {
+  const screen = yield* Screen
+  const progress = yield* transferProgress("Backtest")
+  const look = access.client.backtests
+    .get({ params: { ...access.params, agentId, backtestId: id } })
+    .pipe(Effect.tap(({ events: { chosen, done } }) => progress({ done, total: chosen, unit: "steps" })))
+  const over = yield* look.pipe(
+    Effect.repeat({ until: isOver, schedule: Schedule.spaced(limits.runPollBusyMs) }),
+    Effect.timeoutOrElse({
+      duration: limits.runWaitMs,
+      orElse: () =>
+        Effect.fail(failure(`The backtest ${id} is still under way; it goes on without this command.`))
+    })
+  )
+  yield* screen.redraw(undefined)
+  return over
+})
+
+const show = Effect.fnUntraced(function* (name: string, backtest: ReportedBacktest) {
+  const screen = yield* Screen
+  yield* printFacts(factsOf(name, backtest))
+  const { byOperation } = backtest.report
+  if (byOperation.length === 0) return
+  yield* screen.print(
+    "",
+    ...renderTable(byOperation, columns, { paint: screen.paint, width: yield* screen.width })
+  )
+})
+
+type ByOperation = BacktestReport["byOperation"][number]
+
+const rateText = ({ agreed, judged, rate }: Rate): string =>
+  rate === null ? "nobody decided anything yet" : `${Math.round(rate * 100)} % (${agreed} of ${judged})`
+
+const columns: ReadonlyArray<Column<ByOperation>> = [
+  { title: "TYPE", cell: ({ objectType }) => objectType },
+  { title: "OPERATION", cell: ({ operation }) => operation },
+  { title: "AGREES", cell: rateText }
+]
+
+const factsOf = (name: string, { agentVersion, days, detail, events, report }: ReportedBacktest) => {
+  const { edited, properties, refusals, runs, usage } = report
+  const percent = (part: number | null): string => (part === null ? "–" : `${Math.round(part * 100)} %`)
+  const facts: ReadonlyArray<Fact> = [
+    ["Agent", `${printable(name)} version ${agentVersion}`],
+    [
+      "Events",
+      `${events.done} of ${events.chosen} run; ${events.matched} of ${events.looked} in ${days} ${days === 1 ? "day" : "days"} would have woken it`
+    ],
+    ["Stopped", detail ?? ""],
+    ["Agrees", rateText(report.agreement)],
+    [
+      "Edited",
+      edited.asEdited + edited.asSuggested + edited.neither === 0
+        ? ""
+        : `${edited.asEdited} as edited, ${edited.asSuggested} as suggested, ${edited.neither} neither`
+    ],
+    [
+      "Properties",
+      properties.accepted === 0
+        ? ""
+        : `${properties.same} the same; precision ${percent(properties.precision)}, recall ${percent(properties.recall)}`
+    ],
+    ["New", `${report.newSuggestions} without a counterpart`],
+    ["Undecided", report.undecided === 0 ? "" : `${report.undecided} left out`],
+    ["Refused", refusals.map(({ count, reason }) => `${count} ${reason}`).join(", ")],
+    [
+      "Not ended well",
+      [
+        ...(runs.failed === 0 ? [] : [`${runs.failed} failed`]),
+        ...(runs.cancelled === 0 ? [] : [`${runs.cancelled} cancelled`]),
+        ...(runs.paused === 0 ? [] : [`${runs.paused} stopped by a limit`])
+      ].join(", ")
+    ],
+    ["Tokens", String(usage.inputTokens + usage.outputTokens)],
+    ["Cost", `$${report.costUsd}`]
+  ]
+  return facts
+}

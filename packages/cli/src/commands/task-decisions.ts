@@ -1,0 +1,208 @@
+/**
+ * `tropism tasks approve`, `reject`, `answer`, `rerun` and `assign`: a person's decision or answer, or who is to give it.
+ *
+ * An approval is bound to what was read: the digest of the payload goes with
+ * it, so a suggestion that changed in between is refused by the server. An
+ * answer names the question that was read.
+ */
+import { AnswerInput } from "@tropism/api/runs-api"
+import { UserId } from "@tropism/domain/ids"
+import {
+  isPromotion,
+  isQuestion,
+  isSuggestion,
+  isTodo,
+  isUndo,
+  type Task,
+  type TodoTask,
+  type UndoTask
+} from "@tropism/domain/task"
+import { Effect, Option, Result } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { type Access, inProject } from "../access.ts"
+import { taskSubject } from "../change-text.ts"
+import { type Failure, failure, requestFailure } from "../failure.ts"
+import { limits } from "../limits.ts"
+import { printOr } from "../print-records.ts"
+import { JsonFlag } from "../settings.ts"
+import { findTask, taskArgument, taskName } from "../task-reference.ts"
+import { Screen } from "../terminal/screen.ts"
+import { printable } from "../terminal/text.ts"
+import { typed } from "../typed-input.ts"
+
+const approve = Command.make("approve", { tasks: Argument.atLeast(taskArgument, 1) }, ({ tasks }) =>
+  decideEach(tasks, (access, task) =>
+    access.client.tasks.approve({
+      params: { ...access.params, taskId: task.id },
+      payload: { digest: task.digest }
+    })
+  )
+).pipe(Command.withDescription("Approve suggestions: each change is made at once"))
+
+const reject = Command.make(
+  "reject",
+  {
+    tasks: Argument.atLeast(taskArgument, 1),
+    reason: Flag.String("reason").pipe(
+      Flag.withDescription("Why; the agent can learn from it"),
+      Flag.optional
+    )
+  },
+  ({ reason, tasks }) =>
+    decideEach(tasks, (access, task) =>
+      access.client.tasks.reject({
+        params: { ...access.params, taskId: task.id },
+        payload: { reason: Option.getOrNull(reason) }
+      })
+    )
+).pipe(Command.withDescription("Reject suggestions: nothing is changed"))
+
+const answer = Command.make(
+  "answer",
+  {
+    task: taskArgument,
+    answer: Argument.String("answer").pipe(
+      Argument.withDescription("What the agent is told; one of the options where there are any")
+    )
+  },
+  (input) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const screen = yield* Screen
+        const task = yield* findTask(access, input.task)
+        if (!isQuestion(task))
+          return yield* failure(
+            isTodo(task)
+              ? `Task ${task.number} is a todo: complete it.`
+              : `Task ${task.number} is no question: approve or reject it.`
+          )
+        const payload = yield* typed(AnswerInput, { answer: input.answer, taskId: task.id })
+        const run = yield* access.client.runs.answer({
+          params: { ...access.params, runId: task.runId },
+          payload
+        })
+        if (yield* JsonFlag) yield* screen.print(JSON.stringify(run, null, 2))
+        else {
+          const isWaiting = run.status === "paused" && run.pauseReason === "question"
+          const sequel = isWaiting ? "it waits for another answer" : "its run goes on"
+          yield* screen.print(`Answered ${task.number}: ${printable(task.agentName)} is told, and ${sequel}.`)
+        }
+      })
+    )
+).pipe(Command.withDescription("Answer a question that an agent asked: its run goes on"))
+
+const rerun = Command.make("rerun", { task: taskArgument }, (input) =>
+  inProject((access) =>
+    Effect.gen(function* () {
+      const { id } = yield* findTask(access, input.task)
+      const task = yield* access.client.tasks.rerun({ params: { ...access.params, taskId: id } })
+      const run = isSuggestion(task) ? task.rerun?.runId : undefined
+      const sequel = run === undefined ? "it was planned anew" : `the agent looks again, in run ${run}`
+      yield* printOr(
+        task,
+        Effect.flatMap(Screen, (screen) => screen.print(`${taskName(task)}: ${sequel}.`))
+      )
+    })
+  )
+).pipe(Command.withDescription("Have it made anew: the agent looks again, or an undo is planned anew"))
+
+const assign = Command.make(
+  "assign",
+  {
+    task: taskArgument,
+    user: Argument.String("user").pipe(
+      Argument.withDescription("Who is asked; me is whoever says so"),
+      Argument.withSchema(UserId),
+      Argument.optional
+    ),
+    nobody: Flag.Boolean("nobody").pipe(
+      Flag.withDescription("Ask nobody in particular"),
+      Flag.withDefault(false)
+    )
+  },
+  (input) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const screen = yield* Screen
+        if (Option.isSome(input.user) === input.nobody)
+          return yield* failure("Say who is asked: a user, or --nobody.")
+        const { id } = yield* findTask(access, input.task)
+        const task = yield* access.client.tasks.change({
+          params: { ...access.params, taskId: id },
+          payload: { assignee: Option.getOrNull(input.user) }
+        })
+        const assignee = "assignee" in task ? task.assignee : null
+        yield* printOr(
+          task,
+          screen.print(`${taskName(task)}: ${printable(assignee ?? "nobody in particular")} is asked.`)
+        )
+      })
+    )
+).pipe(Command.withDescription("Say who is asked to decide; anybody who may review still can"))
+
+/** The commands by which a person decides or answers. */
+export const decisionCommands = [approve, reject, answer, rerun, assign] as const
+
+/** Decides one task after the other; one that cannot be decided does not keep the others from it. */
+const decideEach = <E>(
+  references: ReadonlyArray<string>,
+  decide: (access: Access, task: Decidable) => Effect.Effect<Task, E>
+) =>
+  inProject((access) =>
+    Effect.gen(function* () {
+      const screen = yield* Screen
+      if (references.length > limits.tasksPerCommand) {
+        return yield* failure(
+          `At most ${limits.tasksPerCommand} tasks can be decided by one command; these are ${references.length}.`
+        )
+      }
+      const results = yield* Effect.forEach(references, (reference) =>
+        findTask(access, reference).pipe(
+          Effect.flatMap((task): Effect.Effect<Task, E | Failure> =>
+            isTodo(task) ? Effect.fail(failure(isOnesOwn(task))) : decide(access, task)
+          ),
+          Effect.mapError((error) => {
+            const { message } = requestFailure(error, access.connection.url)
+            return failure(references.length === 1 ? message : `Task ${printable(reference)}: ${message}`)
+          }),
+          Effect.result
+        )
+      )
+      const decided = results.filter(Result.isSuccess).map((result) => result.success)
+      if (yield* JsonFlag) yield* screen.print(JSON.stringify(decided, null, 2))
+      else yield* screen.print(...decided.map((task) => decisionLine(task)))
+      const failures = results.filter(Result.isFailure).map((result) => result.failure.message)
+      if (failures.length > 0) return yield* failure(failures.join("\n"))
+    })
+  )
+
+/** A todo is nobody's to decide. */
+type Decidable = Exclude<Task, TodoTask>
+
+const isOnesOwn = (todo: TodoTask): string =>
+  `${taskName(todo)} is a todo of your own: "tropism tasks complete ${taskName(todo)}" says that it is done.`
+
+const undoneText = ({ outcome }: UndoTask): string => {
+  const { expiredSuggestions: dropped, leftOut, undone } = outcome ?? nothingDone
+  return [
+    `${undone} undone`,
+    `${leftOut} left out`,
+    ...(dropped === 0 ? [] : [`${dropped} ${dropped === 1 ? "suggestion" : "suggestions"} dropped`])
+  ].join(", ")
+}
+
+const nothingDone = { undone: 0, leftOut: 0, expiredSuggestions: 0 }
+
+const decisionLine = (task: Task): string => {
+  const subject = printable(taskSubject(task))
+  if (isPromotion(task))
+    return task.status === "completed"
+      ? `Seen ${task.number}: ${printable(task.title)}.`
+      : `Taken back ${task.number}: ${printable(task.agentName)} asks again.`
+  if (isUndo(task) && task.status !== "completed")
+    return `Rejected ${task.number}: ${printable(task.title)}: nothing is undone.`
+  if (task.status !== "completed") return `Rejected ${task.number}: ${subject} stays as it is.`
+  if (isUndo(task)) return `Approved ${task.number}: ${printable(task.title)}: ${undoneText(task)}.`
+  const outcome = isSuggestion(task) ? task.outcome : null
+  return `Approved ${task.number}: ${subject} ${outcome === null ? "was decided" : outcome.change === "unchanged" ? "was so already" : `is ${outcome.change} (version ${outcome.version})`}.`
+}

@@ -1,0 +1,42 @@
+/**
+ * Settles a task with one click, completes, approves or rejects it, and tells what became of it.
+ *
+ * A settled task leaves the list at once; a refused one stays, with the refusal.
+ */
+import { isTodo, type Task } from "@tropism/domain/task"
+import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { Effect } from "effect"
+import { useToasts } from "../parts/toasts.tsx"
+import { failureSentence, isUnauthorized } from "../server/problem.ts"
+import { type PendingTasks, pendingTasksKey, principalQuery } from "../server/queries.ts"
+import { type Settlement, settle } from "../server/request.ts"
+import { visibleText } from "../words/visible-text.ts"
+
+const pastWords = { complete: "Done", approve: "Approved", reject: "Rejected" } as const
+
+export const useSettling = (projectId: string, task: Task) => {
+  const queryClient = useQueryClient()
+  const show = useToasts()
+  const name = isTodo(task) ? `t${task.number}` : `#${task.number}`
+  const { isPending, mutate } = useMutation({
+    mutationFn: (how: Settlement) => Effect.runPromise(settle(projectId, task, how)),
+    onSuccess: (_, how) => {
+      const key = pendingTasksKey(projectId)
+      // An answer under way still lists the task, so it must not arrive.
+      return queryClient.cancelQueries({ queryKey: key }).then(() => {
+        queryClient.setQueryData<PendingTasks>(
+          key,
+          (pending) => pending && { ...pending, tasks: pending.tasks.filter(({ id }) => id !== task.id) }
+        )
+        show({ tone: "done", title: `${pastWords[how]} ${name}`, sentence: visibleText(task.title) })
+        return queryClient.invalidateQueries({ queryKey: [projectId] })
+      })
+    },
+    onError: (failure) => {
+      show({ tone: "refused", title: `${name} stays as it was`, sentence: failureSentence(failure) })
+      if (isUnauthorized(failure)) return queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
+      return queryClient.invalidateQueries({ queryKey: pendingTasksKey(projectId) })
+    }
+  })
+  return { settle: mutate, isSending: isPending }
+}

@@ -1,0 +1,47 @@
+/**
+ * Faults in what agents have earned: at least one for each checker of `check-trust.ts`.
+ */
+import type { Plant } from "./plant.ts"
+
+export const trustPlants: ReadonlyArray<Plant> = [
+  {
+    checker: "trustUsed",
+    fault: "an agent that was not sure did something by no promotion",
+    sql: [`update kb.tool_calls set promotion_id = null where project_id = $1 and promotion_id is not null`]
+  },
+  {
+    checker: "trustUsed",
+    fault: "a call names a promotion for something else",
+    sql: [
+      `update kb.tool_calls call set promotion_id = other.id from kb.promotions own, kb.promotions other
+        where call.project_id = $1 and own.id = call.promotion_id and other.project_id = $1 and other.operation <> own.operation`
+    ]
+  },
+  {
+    checker: "trustEarned",
+    fault: "a promotion had no reviews",
+    sql: [`update kb.promotions set reviews = 0 where project_id = $1`]
+  },
+  {
+    checker: "trustEarned",
+    fault: "a promotion stands whose task was rejected",
+    sql: [
+      `update kb.tasks set status = 'rejected' where project_id = $1 and id in (select task_id from kb.promotions where ended_at is null)`
+    ]
+  },
+  {
+    checker: "reviewsCounted",
+    fault: "a decision is counted twice",
+    sql: [`update kb.review_records set accepted = accepted + 1 where project_id = $1`]
+  },
+  {
+    checker: "trustWithdrawn",
+    fault: "something was done by a promotion that was taken back",
+    sql: [],
+    testimony: ({ calls }) => ({
+      distrusted: calls.flatMap(({ promotionId }) =>
+        promotionId === null ? [] : [{ promotionId, calls: [] }]
+      )
+    })
+  }
+]

@@ -1,0 +1,44 @@
+/**
+ * The people of a simulation who have what a run did taken back.
+ *
+ * They look at a plan and approve it, as it was shown or not any more, and
+ * sometimes leave something out. What moved in between is refused, and that is as
+ * it should be.
+ */
+import { isTerminal } from "@tropism/domain/run"
+import type { UserId } from "@tropism/domain/ids"
+import type { UndoTask } from "@tropism/domain/task"
+import { Effect } from "effect"
+import { CrashPoint } from "../src/crash-point.ts"
+import { Runs } from "../src/run/runs.ts"
+import { Tasks } from "../src/task/tasks.ts"
+import { Undos } from "../src/task/undos.ts"
+import type { Person } from "./people.ts"
+
+/** Has a run or two taken back, of those that ended lately. */
+export const takeBack = Effect.fnUntraced(function* (name: string, { acknowledged, ask, chance }: Person) {
+  const by = name as UserId
+  for (let n = chance.between(1, 3); n > 0; n--) {
+    yield* Effect.sleep(chance.between(200, 1_500))
+    const seen = yield* ask(Effect.flatMap(Runs, (runs) => runs.list({}, undefined, 30)))
+    if (seen.type !== "done") continue
+    let planned: UndoTask | undefined
+    // Most runs have changed nothing, and the door says so.
+    for (const { id: runId } of seen.value.filter(({ status }) => isTerminal(status)).slice(0, 8)) {
+      const told = yield* ask(Effect.flatMap(Undos, (undos) => undos.plan({ type: "run", runId }, by)))
+      planned = told.type === "done" ? told.value?.task : undefined
+      if (planned !== undefined) break
+    }
+    if (planned === undefined) continue
+    const { digest, id } = planned
+    const items = yield* ask(Effect.flatMap(Undos, (undos) => undos.items(id, undefined, 20)))
+    const [first] = items.type === "done" ? (items.value ?? []) : []
+    const leaveOut = first !== undefined && chance.oneIn(4) ? [first.id] : []
+    if (chance.oneIn(3)) yield* Effect.sleep(chance.between(1, 500))
+    const told = yield* ask(
+      Effect.flatMap(Tasks, (tasks) => tasks.approve(id, by, digest, null, leaveOut)),
+      CrashPoint.hit("task.afterCommit")
+    )
+    if (told.type === "done") acknowledged.approved.push(id)
+  }
+})

@@ -1,0 +1,217 @@
+/**
+ * What came of a backtest: event by event, and as a report.
+ *
+ * Flow: graph → outbox → **dispatch** → run → tool → task
+ *
+ * Nothing of it is kept: it is read from what the runs would have suggested and
+ * from the suggestions of the runs that handled the same events then. So it is
+ * right while the backtest is under way, and when somebody decides later.
+ */
+import type { BacktestReport, BacktestResult } from "@tropism/domain/backtest"
+import { meet } from "@tropism/domain/backtest-agreement"
+import { microsPerDollar } from "@tropism/domain/chain"
+import type { Change } from "@tropism/domain/change"
+import type { BacktestId, RunId, TaskId } from "@tropism/domain/ids"
+import type { Properties } from "@tropism/domain/json"
+import { isResumable, type RunStatus } from "@tropism/domain/run"
+import type { TaskStatus } from "@tropism/domain/task"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import {
+  type EarlierSuggestion,
+  type EventOutcome,
+  type EventRow,
+  reportOf,
+  type WouldBeSuggestion
+} from "./backtest-report.ts"
+
+export class BacktestReading extends Context.Service<
+  BacktestReading,
+  {
+    /** The events after a number, with what was suggested then and now. */
+    readonly page: (
+      id: BacktestId,
+      after: number,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<BacktestResult>, never, ProjectTransaction>
+    /** What the backtest has come to so far. */
+    readonly report: (id: BacktestId) => Effect.Effect<BacktestReport, never, ProjectTransaction>
+  }
+>()("@tropism/server/dispatch/BacktestReading") {
+  static readonly layer = Layer.effect(
+    BacktestReading,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      const eventsAfter = (id: BacktestId, after: number, limit: number) =>
+        sql<EventRow>`
+          select chosen.number, chosen.handled_by, chosen.run_id, run.status as run_status, run.pause_reason, run.error_message,
+            jsonb_build_object('id', event.id, 'type', event.type, 'entityType', event.entity_type, 'objectId', event.entity_id,
+              'objectType', event.object_type, 'version', event.version, 'createdAt', event.created_at) as event
+          from kb.backtest_events chosen join kb.graph_events event on event.id = chosen.event_id
+          left join kb.agent_runs run on run.id = chosen.run_id
+          where chosen.backtest_id = ${id} and chosen.number > ${after} order by chosen.number limit ${limit}`
+
+      /** What a change is of that names an object or a relationship by its id. */
+      const typeOf = sql`coalesce(
+        task.payload #>> '{suggestedChanges,objectType}', task.payload #>> '{suggestedChanges,relationship,type}',
+        (select object.type from kb.graph_objects object where object.id = (task.payload #>> '{suggestedChanges,objectId}')::uuid),
+        (select one.type from kb.graph_relationships one where one.id = (task.payload #>> '{suggestedChanges,relationshipId}')::uuid), '')`
+
+      /** The state that an approval left, or the one before it. */
+      const stateAt = (back: number) => sql`coalesce(
+        (select properties from kb.graph_object_versions where object_id = (task.outcome ->> 'entityId')::uuid
+          and version = (task.outcome ->> 'version')::int - ${back}::int),
+        (select properties from kb.graph_relationship_versions where relationship_id = (task.outcome ->> 'entityId')::uuid
+          and version = (task.outcome ->> 'version')::int - ${back}::int))`
+
+      /** The suggestions of these runs, with the events that each run handled. */
+      const suggestionsOf = (runs: ReadonlyArray<RunId>) =>
+        sql<SuggestionRow>`
+          select task.id as task_id, task.number::int, task.status, task.run_id, task.payload -> 'suggestedChanges' as change, ${typeOf} as object_type,
+            run.trigger -> 'events' as events, ${stateAt(1)} as before, ${stateAt(0)} as after,
+            task.outcome ->> 'change' as outcome
+          from kb.tasks task join kb.agent_runs run on run.id = task.run_id
+          where task.run_id = any(${runs}::uuid[]) and task.payload ? 'suggestedChanges' order by task.id`
+
+      const wouldBeOf = (id: BacktestId, runs: ReadonlyArray<RunId>) =>
+        sql<WouldBeSuggestion & { readonly runId: RunId }>`
+          select run_id, change, confidence, reasoning from kb.backtest_suggestions
+          where backtest_id = ${id} and run_id = any(${runs}::uuid[]) order by tool_call_id`
+
+      const outcomesAfter = Effect.fnUntraced(function* (id: BacktestId, after: number, limit: number) {
+        const rows = yield* eventsAfter(id, after, limit)
+        const handlers = [...new Set(rows.flatMap(({ handledBy }) => handledBy))]
+        const suggestions = handlers.length === 0 ? [] : yield* suggestionsOf(handlers)
+        const made = Map.groupBy(
+          yield* wouldBeOf(
+            id,
+            rows.flatMap(({ runId }) => runId ?? [])
+          ),
+          ({ runId }) => runId
+        )
+        const earlier = Map.groupBy(suggestions, eventOf)
+        return rows.map((row): EventOutcome => {
+          const now = (row.runId && made.get(row.runId)) ?? []
+          return {
+            row,
+            isOver: isOver(row),
+            ...meet((earlier.get(row.event.id) ?? []).map(toEarlier), now)
+          }
+        })
+      })
+
+      const page = Effect.fn("BacktestReading.page")(function* (
+        id: BacktestId,
+        after: number,
+        limit: number
+      ) {
+        return (yield* outcomesAfter(id, after, limit)).map(toResult)
+      }, orDie)
+
+      const refusals = (id: BacktestId) =>
+        sql<{ reason: string; count: number }>`
+          select coalesce(call.result ->> 'reason', 'unknown') as reason, count(*)::int as count
+          from kb.agent_runs run join kb.tool_calls call on call.run_id = run.id
+          where run.backtest_id = ${id} and call.status = 'refused' group by 1 order by 2 desc, 1`
+
+      const used = Effect.fnUntraced(function* (id: BacktestId) {
+        const { projectId } = yield* ProjectTransaction
+        return yield* Effect.flatMap(
+          sql<{ inputTokens: number; outputTokens: number; costMicros: number }>`
+            select coalesce(sum(input_tokens), 0)::float8 as input_tokens, coalesce(sum(output_tokens), 0)::float8 as output_tokens,
+              coalesce(sum(cost_micros), 0)::float8 as cost_micros
+            from kb.budgets where project_id = ${projectId} and scope = 'backtest' and scope_id = ${id}`,
+          onlyRow
+        )
+      })
+
+      const report = Effect.fn("BacktestReading.report")(function* (id: BacktestId) {
+        const outcomes = yield* outcomesAfter(id, 0, everyEvent)
+        const { costMicros, ...usage } = yield* used(id)
+        return {
+          ...reportOf(outcomes),
+          refusals: (yield* refusals(id)).map(({ count, reason }) => ({ reason, count })),
+          usage,
+          costUsd: costMicros / microsPerDollar
+        }
+      }, orDie)
+
+      return BacktestReading.of({ page, report })
+    })
+  )
+}
+
+/** More than a backtest may have. */
+const everyEvent = 1_000_000
+
+interface SuggestionRow {
+  readonly taskId: TaskId
+  readonly number: number
+  readonly status: TaskStatus
+  readonly change: Change
+  readonly objectType: string
+  readonly events: ReadonlyArray<{ readonly id: string; readonly objectId: string }>
+  readonly before: Properties | null
+  readonly after: Properties | null
+  readonly outcome: string | null
+}
+
+/** Of several events that a run handled: the one of the object that it suggested to change, else the newest. */
+const eventOf = ({ change, events }: SuggestionRow): string | undefined => {
+  const target = "objectId" in change ? change.objectId : undefined
+  return (events.findLast(({ objectId }) => objectId === target) ?? events.at(-1))?.id
+}
+
+const toEarlier = ({
+  after,
+  before,
+  change,
+  number,
+  objectType,
+  outcome,
+  status,
+  taskId
+}: SuggestionRow): EarlierSuggestion => ({
+  taskId,
+  number,
+  status,
+  change,
+  objectType,
+  applied:
+    after === null || outcome === "unchanged"
+      ? null
+      : { before: outcome === "created" ? {} : (before ?? {}), after }
+})
+
+/** Whether a run does nothing any more; nobody resumes one of a backtest. */
+const isOver = ({ pauseReason, runStatus }: EventRow): boolean =>
+  runStatus === "paused"
+    ? pauseReason !== null && isResumable(pauseReason)
+    : runStatus !== null && !working.has(runStatus)
+
+const working: ReadonlySet<RunStatus> = new Set(["queued", "running"])
+
+const toResult = ({ fresh, isOver, met, row }: EventOutcome): BacktestResult => ({
+  number: row.number,
+  event: { ...row.event, createdAt: new Date(row.event.createdAt).toISOString() },
+  runId: row.runId,
+  runStatus: row.runStatus,
+  errorMessage: row.errorMessage,
+  earlier: met.map(({ agrees, earlier, isEdited, likeness }) => ({
+    taskId: earlier.taskId,
+    number: earlier.number,
+    status: earlier.status,
+    change: earlier.change,
+    isEdited,
+    now: isOver ? likeness : null,
+    agrees: isOver ? (agrees ?? null) : null
+  })),
+  now: [
+    ...met.flatMap(({ now }) => (now ? [{ ...shown(now), isNew: false }] : [])),
+    ...fresh.map((now) => ({ ...shown(now), isNew: true }))
+  ]
+})
+
+const shown = ({ change, confidence, reasoning }: WouldBeSuggestion) => ({ change, confidence, reasoning })

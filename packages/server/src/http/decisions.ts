@@ -1,0 +1,94 @@
+/**
+ * A person's decisions about tasks, one at a time or many after one another.
+ *
+ * Flow: **http** → task → graph
+ *
+ * Each decision is a transaction of its own, also of many: who is refused one
+ * has made the others, and is told of each.
+ */
+import type { Approval, Decisions, Rejection } from "@tropism/api/tasks-api"
+import { Conflict, Forbidden, InvalidInput, NotFound } from "@tropism/api/problems"
+import type { ProjectId, TaskId } from "@tropism/domain/ids"
+import { Effect } from "effect"
+import { CrashPoint } from "../crash-point.ts"
+import { Tasks } from "../task/tasks.ts"
+import { inProject } from "./access.ts"
+import { recordingDenial } from "./denials-handlers.ts"
+import { approvalProblem, decisionProblem, invalid, keepable, orNotFound } from "./refusals.ts"
+
+const known = orNotFound("task")
+
+/** Approves a task, with a person's own properties where there are any. */
+export const approving = Effect.fn("http.approving")(function* (
+  projectId: ProjectId,
+  taskId: TaskId,
+  payload: Approval
+) {
+  yield* keepable(payload)
+  const tasks = yield* Tasks
+  const edit = payload.suggestedChanges
+    ? { ...payload.suggestedChanges, baseVersion: payload.suggestedChanges.baseVersion ?? null }
+    : null
+  const task = yield* known(
+    inProject(projectId, "reviewer", ({ userId }) =>
+      Effect.mapError(
+        tasks.approve(taskId, userId, payload.digest ?? null, edit, payload.leaveOut ?? []),
+        approvalProblem
+      )
+    ).pipe(recordingDenial(projectId, taskId, edit?.data ?? null))
+  )
+  yield* CrashPoint.hit("task.afterCommit")
+  return task
+})
+
+/** Rejects a task, with a reason where there is one. */
+export const rejecting = Effect.fn("http.rejecting")(function* (
+  projectId: ProjectId,
+  taskId: TaskId,
+  payload: Rejection
+) {
+  yield* keepable(payload)
+  const tasks = yield* Tasks
+  return yield* known(
+    inProject(projectId, "reviewer", ({ userId }) =>
+      Effect.mapError(
+        tasks.reject(taskId, userId, payload.reason ?? null, payload.digest ?? null),
+        decisionProblem
+      )
+    )
+  )
+})
+
+/** Decides many tasks in their order, and says of each what came of it. */
+export const decidingEach = Effect.fn("http.decidingEach")(function* (
+  projectId: ProjectId,
+  { decision, reason, tasks }: Decisions
+) {
+  yield* keepable({ reason })
+  const second = tasks.findIndex(
+    ({ taskId }, index) => tasks.findIndex((one) => one.taskId === taskId) < index
+  )
+  if (second !== -1)
+    return yield* invalid(`/tasks/${second}/taskId`, "This task is in the list twice: name it once")
+  // Who may not decide is told so at once; each approval that was tried is on record like a single one.
+  yield* inProject(projectId, "reviewer", () => Effect.void).pipe(
+    Effect.tapError((problem) =>
+      Effect.forEach(decision === "approve" ? tasks : [], ({ taskId }) =>
+        Effect.flip(recordingDenial(projectId, taskId, null)(Effect.fail(problem)))
+      )
+    )
+  )
+  const items = yield* Effect.forEach(tasks, ({ digest, taskId }) =>
+    (decision === "approve"
+      ? approving(projectId, taskId, { digest })
+      : rejecting(projectId, taskId, { digest, reason })
+    ).pipe(
+      Effect.map((task) => ({ taskId, task })),
+      Effect.catchIf(isProblem, (problem) => Effect.succeed({ taskId, problem }))
+    )
+  )
+  return { items }
+})
+
+const isProblem = (error: unknown): error is Conflict | Forbidden | InvalidInput | NotFound =>
+  [Conflict, Forbidden, InvalidInput, NotFound].some((problem) => error instanceof problem)

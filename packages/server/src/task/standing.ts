@@ -1,0 +1,115 @@
+/**
+ * What a suggested change meets in the graph, as part of a select of tasks.
+ *
+ * Flow: graph → outbox → dispatch → run → tool → **task**
+ *
+ * One expression for a list, before the click, and for the approval, which holds
+ * the target meanwhile. Each kind of change asks only what concerns it, by index
+ * and bounded, and nothing is asked of what is decided.
+ */
+import type { ProjectId } from "@tropism/domain/ids"
+import type { Properties } from "@tropism/domain/json"
+import type { AddedRelationship, Standing } from "@tropism/domain/staleness"
+import type { SuggestionTask } from "@tropism/domain/task"
+import type { SqlClient, Statement } from "effect/sql"
+
+/** What is asked of each task of a select. */
+export interface Question {
+  /** Which tasks it is asked of. */
+  readonly isAsked: Statement.Fragment
+  /** The version that was seen. */
+  readonly base: Statement.Fragment
+  /** Of the relationships at an object, how many are looked at on either side, newest first; null is all. */
+  readonly aroundLook: number | null
+}
+
+/** What the database found. */
+export interface Found {
+  /** What the base says, where it is not the present. */
+  readonly base?: Properties | null
+  readonly lacksEnd?: boolean
+  readonly added?: ReadonlyArray<AddedRelationship> | null
+  readonly takenBy?: string | null
+}
+
+/** A JSON value for each task, for a statement that has `task`, `target` and `relationship`. */
+export const foundStanding = (
+  sql: SqlClient.SqlClient,
+  projectId: ProjectId,
+  { aroundLook, base, isAsked }: Question
+) => {
+  const said = (path: string) => sql.literal(`(task.payload #>> '{suggestedChanges,${path}}')`)
+  const isLive = (id: Statement.Fragment) => sql`exists (
+    select 1 from kb.graph_objects one where one.id = ${id} and one.project_id = ${projectId} and one.deleted_at is null)`
+  const objectBase = sql`
+    'base', (select properties from kb.graph_object_versions was
+      where was.object_id = target.id and was.version = ${base} and was.version <> target.version)`
+  const around = (end: "from" | "to") => sql`(
+    select id, type, from_id, to_id from kb.graph_relationships one
+    where one.${sql.literal(end)}_id = task.target_id and one.deleted_at is null order by id desc limit ${aroundLook}::int)`
+  return sql`
+    case when not (${isAsked}) then null else case task.type
+      when 'object_create_suggestion' then jsonb_build_object('takenBy', (
+        select id from kb.graph_objects one where one.project_id = ${projectId} and one.type = ${said("objectType")}
+          and one.key = ${said("key")} and one.deleted_at is null))
+      when 'object_update_suggestion' then jsonb_build_object(${objectBase})
+      when 'object_delete_suggestion' then jsonb_build_object(${objectBase}, 'added', (
+        select jsonb_agg(jsonb_build_object('id', one.id, 'type', one.type, 'fromId', one.from_id, 'toId', one.to_id) order by one.id)
+        from (${around("from")} union ${around("to")}) one
+        cross join lateral (
+          select actor_type, actor_id, event_id from kb.graph_relationship_versions version
+          where version.relationship_id = one.id and version.type = 'created' order by version.version desc limit 1
+        ) made
+        join kb.graph_events event on event.id = made.event_id
+        where (made.actor_type <> 'agent' or made.actor_id is distinct from task.agent_id::text)
+          and case when task.seen_position is null then event.created_at > task.created_at
+            else event.position is null or event.position > task.seen_position end))
+      when 'relationship_create_suggestion' then jsonb_build_object(
+        'lacksEnd', not (${isLive(sql`${said("relationship,fromId")}::uuid`)} and ${isLive(sql`${said("relationship,toId")}::uuid`)}),
+        'takenBy', (select id from kb.graph_relationships one where one.project_id = ${projectId} and one.deleted_at is null
+          and one.type = ${said("relationship,type")} and one.from_id = ${said("relationship,fromId")}::uuid
+          and one.to_id = ${said("relationship,toId")}::uuid))
+      else jsonb_build_object('base', (select properties from kb.graph_relationship_versions was
+        where was.relationship_id = relationship.id and was.version = ${base} and was.version <> relationship.version))
+    end end as found`
+}
+
+/** The objects that the run had read and that are others now, for each task: by the newest version that it had read. */
+export const changedEvidence = (sql: SqlClient.SqlClient, projectId: ProjectId) => sql`
+    case when task.status = 'pending' then (
+      select jsonb_agg(jsonb_build_object('objectId', read.id, 'type', read.type, 'version', read.version, 'currentVersion', now_is.live_version)
+        order by read.id)
+      from (
+        select "objectId" as id, min(type) as type, max(version) as version
+        from jsonb_to_recordset(task.evidence) as read("objectId" uuid, type text, version int) group by 1
+      ) read
+      left join lateral (
+        select version, case when deleted_at is null then version end as live_version from kb.graph_objects object
+        where object.id = read.id and object.project_id = ${projectId} limit 1
+      ) now_is on true
+      where now_is.version is distinct from read.version
+    ) end as evidence_changed`
+
+/** A suggestion with what was found of it. */
+export interface Asked extends Pick<SuggestionTask, "type" | "baseVersion" | "target" | "relationship"> {
+  readonly found: Found
+}
+
+/** Says what was found in the words of the rule. */
+export const standingOf = ({ baseVersion, found, relationship, target, type }: Asked): Standing => {
+  const isNew = type === "object_create_suggestion" || type === "relationship_create_suggestion"
+  const current = target ?? relationship
+  return {
+    current,
+    base:
+      isNew || baseVersion === null
+        ? null
+        : {
+            version: baseVersion,
+            properties: current?.version === baseVersion ? current.properties : (found.base ?? {})
+          },
+    isGone: isNew ? found.lacksEnd === true : current === null,
+    added: found.added ?? [],
+    takenBy: found.takenBy ?? null
+  }
+}

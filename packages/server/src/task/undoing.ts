@@ -1,0 +1,267 @@
+/**
+ * Does an undo that a person approved: every item of its plan, or nothing.
+ *
+ * Flow: graph → outbox → dispatch → run → tool → **task**
+ *
+ * In the transaction of the decision all that is planned is locked and found at
+ * the version for which it was planned; one that has moved undoes the decision.
+ * The changes are the person's, made by the graph's gateway, and say whose work
+ * they take back, so that those agents are not woken by them. What goes is
+ * deleted before anything comes back, because that may need its key.
+ */
+import type { Actor, Cause } from "@tropism/domain/actor"
+import type { ObjectId, RelationshipId, TaskId, UserId } from "@tropism/domain/ids"
+import type { Reverted, UndoItem, UndoOutcome, UndoPayload } from "@tropism/domain/undo"
+import { Effect, type Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { ProjectTransaction } from "../database/database.ts"
+import { Gateway } from "../graph/gateway.ts"
+import type { Author } from "../graph/recording.ts"
+import type { ChangeRefused } from "../graph/refused.ts"
+import { makeDemoting } from "./demoting.ts"
+import { makeUndoCauses } from "./undo-cause.ts"
+import { type ItemHead, makeUndoItems } from "./undo-items.ts"
+import { undoLimits } from "./task-limits.ts"
+import { UndoRefused } from "./undo-refused.ts"
+
+/** An undo whose decision is taken. */
+export interface DecidedUndo {
+  readonly id: TaskId
+  readonly number: bigint
+  readonly revision: number
+  readonly payload: UndoPayload
+}
+
+export const makeUndoing = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const gateway = yield* Gateway
+  const items = yield* makeUndoItems
+  const { expireSuggestions } = yield* makeUndoCauses
+  const { reverted } = yield* makeDemoting
+
+  /** Locks what is planned, objects before relationships, and answers what has moved. */
+  const lock = Effect.fnUntraced(function* (wanted: ReadonlyArray<ItemHead>) {
+    const { projectId } = yield* ProjectTransaction
+    const [objects, relationships] = [wanted.filter(isObject), wanted.filter((item) => !isObject(item))]
+    const coming = relationships.filter(({ action }) => action === "restore").map(({ id }) => id)
+    const found = [
+      ...(yield* sql<Found>`
+        select id, version, purged_at is not null as is_purged from kb.graph_objects where project_id = ${projectId} and id = any(array(
+          select unnest(${objects.map(({ id }) => id)}::uuid[])
+          union
+          select unnest(array[from_id, to_id]) from kb.graph_relationships where id = any(${coming}::uuid[])
+        )) order by id for update`),
+      ...(yield* sql<Found>`
+        select id, version, false as is_purged from kb.graph_relationships
+        where project_id = ${projectId} and id = any(${relationships.map(({ id }) => id)}::uuid[]) order by id for update`)
+    ]
+    const versions = new Map(found.map((row) => [row.id, row.isPurged ? undefined : row.version]))
+    return wanted
+      .filter((item) => versions.get(item.id) !== item.version)
+      .map((item) => {
+        const now = versions.get(item.id)
+        return `${nameOf(item)} is ${now === undefined ? "purged" : `at version ${now}, not ${item.version}`}`
+      })
+  })
+
+  /** What is at objects that would be deleted, and is not deleted with them. */
+  const standing = Effect.fnUntraced(function* (wanted: ReadonlyArray<ItemHead>) {
+    const [objects, relationships] = [
+      idsOf(wanted, "graphObject", "delete"),
+      idsOf(wanted, "relationship", "delete")
+    ]
+    if (objects.length === 0) return []
+    const at = (end: string) => sql`
+      select one.id, one.type, one.${sql.literal(end)} as object_id from kb.graph_relationships one
+      where one.${sql.literal(end)} = any(${objects}::uuid[]) and one.deleted_at is null and not one.id = any(${relationships}::uuid[])`
+    return yield* sql<{ readonly id: string; readonly type: string; readonly objectId: string }>`
+      ${at("from_id")} union all ${at("to_id")} limit ${undoLimits.itemsTold}`
+  })
+
+  /** Nothing is done where an entity has moved, or where what a person leaves out would fall with what it lies on. */
+  const hold = Effect.fnUntraced(function* (
+    { id, number }: DecidedUndo,
+    wanted: ReadonlyArray<ItemHead>,
+    leftOut: ReadonlySet<string>
+  ) {
+    const moved = yield* lock(wanted)
+    const inTheWay = yield* standing(wanted)
+    const falling = inTheWay.find((one) => leftOut.has(one.id))
+    if (falling)
+      return yield* new UndoRefused({
+        reason: "notInPlan",
+        detail: `The relationship ${falling.id} would fall with the object ${falling.objectId}: leave that out too`
+      })
+    moved.push(
+      ...inTheWay.map((one) => `the object ${one.objectId} has a relationship of type ${one.type} since`)
+    )
+    if (moved.length === 0) return
+    const told = moved.slice(0, undoLimits.itemsTold).join("; ")
+    const more =
+      moved.length > undoLimits.itemsTold ? `; and ${moved.length - undoLimits.itemsTold} more` : ""
+    return yield* new UndoRefused({
+      reason: "outdated",
+      detail: `The graph has moved since undo ${number} was planned, and nothing was done: ${told}${more}. Plan it anew with POST /tasks/${id}/rerun`
+    })
+  })
+
+  /** Deletes what goes: relationships before the objects that they lie on. */
+  const remove = Effect.fnUntraced(function* (wanted: ReadonlyArray<ItemHead>, author: Author) {
+    for (const { id, version } of having(wanted, "relationship", "delete"))
+      yield* gateway.apply(
+        { type: "deleteRelationship", relationshipId: id as RelationshipId, expectedVersion: version },
+        author
+      )
+    for (const { id, version } of having(wanted, "graphObject", "delete"))
+      yield* gateway.apply({ type: "delete", objectId: id as ObjectId, expectedVersion: version }, author)
+  })
+
+  /** Brings back what was deleted: objects before the relationships that lie on them. */
+  const restore = Effect.fnUntraced(function* (wanted: ReadonlyArray<ItemHead>, author: Author) {
+    for (const { id } of having(wanted, "graphObject", "restore"))
+      yield* gateway.restoreObjectAlone(id as ObjectId, author)
+    for (const { id } of having(wanted, "relationship", "restore"))
+      yield* gateway.restoreRelationship(id as RelationshipId, author)
+  })
+
+  /** Puts the values back, a few items at a time. */
+  const putBack = Effect.fnUntraced(function* (id: TaskId, wanted: ReadonlyArray<ItemHead>, author: Author) {
+    const places = wanted
+      .filter(({ action }) => action === "update" || action === "restore")
+      .map(({ place }) => place)
+    for (let from = 0; from < places.length; from += undoLimits.valuesItems) {
+      const read = yield* items.read(id, { places: places.slice(from, from + undoLimits.valuesItems) })
+      for (const item of read) {
+        const values = valuesOf(item)
+        if (values) yield* gateway.putBack(values, author)
+      }
+    }
+  })
+
+  /** Does what a decided undo plans, but for what is left out, and answers what was done. */
+  const undo = Effect.fnUntraced(function* (
+    decided: DecidedUndo,
+    by: UserId,
+    leaveOut: ReadonlyArray<string>
+  ) {
+    const { id, number, payload, revision } = decided
+    const all = yield* items.heads(id, revision)
+    const known = new Set(all.map((item) => item.id))
+    const strange = leaveOut.find((one) => !known.has(one))
+    if (strange !== undefined)
+      return yield* new UndoRefused({
+        reason: "notInPlan",
+        detail: `Undo ${number} has no item ${strange}: leaveOut takes ids of its items`
+      })
+    const leftOut = new Set(leaveOut)
+    const ready = all.filter(({ status }) => status === "ready")
+    const wanted = ready.filter((item) => !leftOut.has(item.id))
+    if (wanted.length === 0)
+      return yield* new UndoRefused({
+        reason: "state",
+        detail: `Nothing of undo ${number} is to be done: reject it, or plan it anew with POST /tasks/${id}/rerun`
+      })
+    const expiredSuggestions = yield* expireSuggestions(payload.cause, { number })
+    yield* reverted(
+      wanted.flatMap(({ events }) => events),
+      by,
+      `Undone by task ${number}`
+    )
+    yield* hold(decided, wanted, leftOut)
+    const author = authorOf(decided, by)
+    yield* remove(wanted, author).pipe(
+      Effect.andThen(restore(wanted, author)),
+      Effect.andThen(putBack(id, wanted, author)),
+      Effect.catchTag("ChangeRefused", inTheWay(id))
+    )
+    yield* items.leaveOut(id, revision, leaveOut)
+    const outcome: UndoOutcome = {
+      undone: wanted.length,
+      leftOut: ready.length - wanted.length,
+      expiredSuggestions,
+      reverted: revertedBy(wanted)
+    }
+    yield* sql`update kb.tasks set outcome = ${JSON.stringify(outcome)}::text::jsonb where id = ${id}`
+    return outcome
+  })
+
+  return { undo }
+})
+
+interface Found {
+  readonly id: string
+  readonly version: number
+  readonly isPurged: boolean
+}
+
+const isObject = ({ entityType }: ItemHead): boolean => entityType === "graphObject"
+
+const having = (
+  wanted: ReadonlyArray<ItemHead>,
+  entityType: ItemHead["entityType"],
+  action: ItemHead["action"]
+) => wanted.filter((item) => item.entityType === entityType && item.action === action)
+
+const idsOf = (...asked: Parameters<typeof having>): ReadonlyArray<string> =>
+  having(...asked).map(({ id }) => id)
+
+const nameOf = ({ entityType, id, objectType }: ItemHead): string =>
+  `${entityType === "graphObject" ? "the" : "the relationship"} ${objectType} ${id}`
+
+/** A person takes it back, and says whose work it was. */
+const authorOf = ({ id, payload }: DecidedUndo, by: UserId): Author => {
+  const actor: Actor = { actorType: "user", actorId: by }
+  const cause: Cause = {
+    runId: null,
+    toolCallId: null,
+    taskId: id,
+    approvedBy: null,
+    rootEventId: null,
+    depth: 0,
+    undoes: payload.agents.map((agent) => agent.id)
+  }
+  return { actor, cause }
+}
+
+/** What of an item's properties goes back, and behind which version; undefined when none does. */
+const valuesOf = ({ action, entityType, id, properties, version }: UndoItem) => {
+  const ready = properties.filter(({ status }) => status === "ready")
+  if (ready.length === 0) return undefined
+  const set = new Map<string, Schema.Json>()
+  const remove: Array<string> = []
+  for (const { back, property } of ready)
+    if (back === undefined) remove.push(property)
+    else set.set(property, back)
+  const values = {
+    set: Object.fromEntries(set),
+    untrusted: ready.filter(({ untrusted }) => untrusted === true).map(({ property }) => property),
+    remove,
+    expectedVersion: action === "restore" ? version + 1 : version
+  }
+  return entityType === "graphObject"
+    ? { ...values, kind: "object" as const, id: id as ObjectId }
+    : { ...values, kind: "relationship" as const, id: id as RelationshipId }
+}
+
+/** Something that a plan did not know of has the place of what would come back. */
+const inTheWay =
+  (id: TaskId) =>
+  ({ detail }: ChangeRefused) =>
+    Effect.fail(
+      new UndoRefused({
+        reason: "outdated",
+        detail: `Nothing was done: ${detail}. Plan it anew with POST /tasks/${id}/rerun`
+      })
+    )
+
+/** Whose work of which kind was taken back: what a measure of an agent's version counts against it. */
+export const revertedBy = (undone: ReadonlyArray<ItemHead>): ReadonlyArray<Reverted> => {
+  const counts = new Map<string, Reverted>()
+  for (const { entityType, objectType, wrote } of undone)
+    for (const one of wrote) {
+      const key = [one.agentId, one.agentVersion, entityType, objectType, one.operation].join(" ")
+      const { count } = counts.get(key) ?? { count: 0 }
+      counts.set(key, { ...one, entityType, objectType, count: count + 1 })
+    }
+  return [...counts.values()]
+}

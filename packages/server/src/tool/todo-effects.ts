@@ -1,0 +1,141 @@
+/**
+ * What each todo tool does, for the user whom a run works for.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ *
+ * Whose todos they are is the principal's to say. A number that means none of
+ * them, whatever else it may mean, is told in the same words (P3-MCP-06). All of
+ * it happens in the caller's transaction.
+ */
+import type { UserId } from "@tropism/domain/ids"
+import { isJsonObject, type JsonFault } from "@tropism/domain/json"
+import { taintBounds } from "@tropism/domain/taint"
+import { findNewTodoFault, findTodoEditFault, todoSentences } from "@tropism/domain/todo"
+import { Context, Effect, Layer, type Schema } from "effect"
+import { Contexts } from "../agent/contexts.ts"
+import type { ProjectTransaction } from "../database/database.ts"
+import { type ChangeRefused, refused } from "../graph/refused.ts"
+import { todoLimits } from "../task/task-limits.ts"
+import { type Todo, Todos } from "../task/todos.ts"
+import type { RunPrincipal } from "./principal.ts"
+import { read } from "./read-arguments.ts"
+import { AddTask, ListTasks, NamedTask, type TodoToolName, UpdateTask } from "./todo-tools.ts"
+import { type ToolEffect, ToolFailed } from "./tool-effect.ts"
+
+export class TodoEffects extends Context.Service<
+  TodoEffects,
+  {
+    /** Makes a call of a todo tool; refused where the run works for nobody in particular. */
+    readonly perform: (
+      tool: TodoToolName,
+      args: Schema.Json,
+      principal: RunPrincipal
+    ) => Effect.Effect<ToolEffect, ChangeRefused | ToolFailed, ProjectTransaction>
+  }
+>()("@tropism/server/tool/TodoEffects") {
+  static readonly layer = Layer.effect(
+    TodoEffects,
+    Effect.gen(function* () {
+      const todos = yield* Todos
+      const contexts = yield* Contexts
+
+      /** What of untrusted sources whoever calls has read. */
+      const taintOf = ({ contextName }: RunPrincipal) =>
+        Effect.map(contexts.get(contextName), (context) => context?.taintedBy ?? [])
+
+      const add = Effect.fnUntraced(function* (owner: UserId, args: Schema.Json, principal: RunPrincipal) {
+        yield* failOn(findNewTodoFault(wordsOf(args)), args)
+        const words = yield* read(AddTask, args)
+        const untrusted = yield* taintOf(principal)
+        const added = yield* Effect.mapError(todos.add(owner, { ...words, untrusted }), ({ detail }) =>
+          failed(`Failed to create task: ${detail}`, args)
+        )
+        return answered("created", added)
+      })
+
+      const list = Effect.fnUntraced(function* (owner: UserId, args: Schema.Json) {
+        const { status } = yield* read(ListTasks, args)
+        const state = status === "all" || status === null ? undefined : status
+        const listed = yield* todos.list(owner, state, todoLimits.listMaxItems + 1)
+        const newest = listed.slice(-todoLimits.listMaxItems)
+        const items = newest.map(shown)
+        if (items.length === listed.length) return told(items, newest)
+        const note = `These are the newest ${items.length} of more: ask for the pending or the completed ones alone`
+        return told({ isTruncated: true, note, result: items }, newest)
+      })
+
+      const complete = Effect.fnUntraced(function* (owner: UserId, args: Schema.Json) {
+        const { task_id: number } = yield* read(NamedTask, args)
+        return answered("completed", yield* known(todos.complete(owner, { number }), args))
+      })
+
+      const remove = Effect.fnUntraced(function* (owner: UserId, args: Schema.Json) {
+        const { task_id: number } = yield* read(NamedTask, args)
+        return answered("deleted", yield* known(todos.remove(owner, { number }), args))
+      })
+
+      const update = Effect.fnUntraced(function* (owner: UserId, args: Schema.Json, principal: RunPrincipal) {
+        yield* failOn(findTodoEditFault(wordsOf(args)), args)
+        const { task_id: number, ...words } = yield* read(UpdateTask, args)
+        const untrusted = yield* taintOf(principal)
+        return answered("updated", yield* known(todos.edit(owner, { number }, { ...words, untrusted }), args))
+      })
+
+      const tools = {
+        add_task: add,
+        list_tasks: list,
+        complete_task: complete,
+        delete_task: remove,
+        update_task: update
+      }
+
+      return TodoEffects.of({
+        perform: Effect.fn("TodoEffects.perform")(function* (tool, args, principal) {
+          const { userId } = principal
+          if (userId === null) return yield* refused("notPermitted", nobody)
+          return yield* tools[tool](userId, args, principal)
+        })
+      })
+    })
+  )
+}
+
+const nobody =
+  "This run works for nobody in particular, so there are no tasks to see or change: only a run that a person began has that person's tasks"
+
+const wordsOf = (args: Schema.Json) => (isJsonObject(args) ? args : {})
+
+/** A call that came to nothing: what is wrong, and with which task if one was named. */
+const failed = (error: string, args: Schema.Json): ToolFailed => {
+  const { task_id } = isJsonObject(args) ? args : {}
+  return new ToolFailed({ result: { error, ...(task_id === undefined ? {} : { task_id }) } })
+}
+
+const failOn = (fault: JsonFault | undefined, args: Schema.Json): Effect.Effect<void, ToolFailed> =>
+  fault === undefined ? Effect.void : Effect.fail(failed(fault.message, args))
+
+const known = <A, E, R>(found: Effect.Effect<A | undefined, E, R>, args: Schema.Json) =>
+  Effect.flatMap(found, (todo) =>
+    todo === undefined ? Effect.fail(failed(todoSentences.notFound, args)) : Effect.succeed(todo)
+  )
+
+/** What a tool answers, with the todos of which it tells. */
+const told = (result: Schema.Json, todos: ReadonlyArray<Todo>): ToolEffect => ({
+  result,
+  decision: null,
+  reads: [],
+  taint: todos
+    .filter(({ untrusted }) => untrusted.length > 0)
+    .slice(0, taintBounds.sources)
+    .map(({ id }) => ({ kind: "todo", id }))
+})
+
+const answered = (status: string, todo: Todo): ToolEffect =>
+  told({ task_id: todo.number, status, title: todo.title }, [todo])
+
+const shown = ({ description, number, status, title }: Todo) => ({
+  id: number,
+  title,
+  description,
+  completed: status === "completed"
+})

@@ -1,0 +1,29 @@
+/**
+ * Faults in what waits for people, for the checkers of review to find.
+ */
+import type { Plant } from "../simulation/plant.ts"
+
+/** At least one for each checker of what agents let wait. */
+export const reviewPlants: ReadonlyArray<Plant> = [
+  {
+    checker: "openOnce",
+    fault: "an agent has the same open twice",
+    sql: [
+      `insert into kb.tasks select (jsonb_populate_record(task, jsonb_build_object('id', gen_random_uuid(), 'number', -1))).* from kb.tasks task
+        where project_id = $1 and status = 'pending' and subject like 'update:%' limit 1`
+    ]
+  },
+  {
+    checker: "waitsBounded",
+    fault: "an agent has more open than it may",
+    sql: [
+      `update kb.tasks set expires_at = null where project_id = $1`,
+      `update kb.agent_versions set definition = jsonb_set(definition, '{reviewPolicy}', '{"maxPending": 0}') where project_id = $1`
+    ]
+  },
+  {
+    checker: "revisionsKept",
+    fault: "what a suggestion said before is gone",
+    sql: [`delete from kb.task_revisions where project_id = $1`]
+  }
+]
