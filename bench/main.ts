@@ -24,10 +24,12 @@ import {
 } from "./measures.ts"
 import { measureOpening } from "./opening.ts"
 import { startServerProcess } from "./server-process.ts"
+import { measureWall } from "./wall.ts"
 
 const parts: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
   idle: measureIdle,
   writes: measureWrites,
+  wall: measureWall,
   reactions: measureReactions,
   crowds: measureCrowds,
   past: measurePast,
