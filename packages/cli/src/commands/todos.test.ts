@@ -52,7 +52,7 @@ describe("tropism tasks, of todos", () => {
       ])
       expect(yield* error("edit", "t2")).toEqual([
         1,
-        expect.stringContaining("At least title or description required")
+        expect.stringContaining("At least title, description, assignee or expiresAt required")
       ])
       expect(yield* error("complete", "1")).toEqual([
         1,
