@@ -10,12 +10,13 @@
 import type { Complaint, SourceFile } from "./source-text.ts"
 import { importsOf } from "./source-text.ts"
 
-/** The folders of `packages/server/src` from the top to the bottom; `|` parts two that stand side by side. */
+/** The folders of `packages/server/src` from the top to the bottom. */
 export const stairs: ReadonlyArray<string> = [
   "main",
   "platform",
   "cluster",
-  "http|mcp",
+  "mcp",
+  "http",
   "chat",
   "dispatch",
   "run",
@@ -124,7 +125,7 @@ const stairOf = (path: string): string => (path.split("/")[3] ?? "").replace(/(\
 const isStair = (name: string): boolean =>
   ground.includes(name) || besideGraph.includes(name) || heightOf(name) !== -1
 
-const heightOf = (name: string): number => stairs.findIndex((step) => step.split("|").includes(name))
+const heightOf = (name: string): number => stairs.indexOf(name)
 
 const resolve = (from: string, specifier: string): string => {
   const parts = from.split("/").slice(0, -1)

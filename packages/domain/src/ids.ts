@@ -55,6 +55,9 @@ export type DenialId = typeof DenialId.Type
 export const WebhookId = Uuid.pipe(Schema.brand("WebhookId"))
 export type WebhookId = typeof WebhookId.Type
 
+export const ConversationId = Uuid.pipe(Schema.brand("ConversationId"))
+export type ConversationId = typeof ConversationId.Type
+
 export const McpServerId = Uuid.pipe(Schema.brand("McpServerId"))
 export type McpServerId = typeof McpServerId.Type
 

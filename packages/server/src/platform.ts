@@ -22,8 +22,9 @@ import { Chains } from "./dispatch/chain-reading.ts"
 import { Backtester } from "./dispatch/backtester.ts"
 import { BacktestReading } from "./dispatch/backtest-reading.ts"
 import { Backtests } from "./dispatch/backtests.ts"
+import { Conversations } from "./chat/conversations.ts"
 import { Comparisons } from "./dispatch/comparisons.ts"
-import { Conversations } from "./dispatch/conversations.ts"
+import { ContextBeginnings } from "./dispatch/context-beginnings.ts"
 import { Admission } from "./run/admission.ts"
 import { Deliveries } from "./dispatch/deliveries.ts"
 import { BatchTriggers } from "./dispatch/batch-triggers.ts"
@@ -173,8 +174,8 @@ const dispatch = Layer.mergeAll(
   BacktestReading.layer,
   Triggers.layer,
   Resumptions.layer,
-  Conversations.layer,
-  Layer.provide(Comparisons.layer, Layer.mergeAll(Triggers.layer, Conversations.layer)),
+  ContextBeginnings.layer,
+  Layer.provide(Comparisons.layer, Layer.mergeAll(Triggers.layer, ContextBeginnings.layer)),
   Retries.layer,
   PendingEvents.layer,
   BatchTriggers.layer,
@@ -186,8 +187,10 @@ const dispatch = Layer.mergeAll(
   Sweeps.layer
 )
 
+const chat = Layer.provideMerge(Conversations.layer, Layer.provideMerge(dispatch, runs))
+
 /** Every service; it needs SQL, models and ids. */
-export const platformLayer = Layer.provideMerge(dispatch, runs)
+export const platformLayer = chat
 
 /** The loops that move events along, until the scope ends. */
 export const loops = Effect.gen(function* () {

@@ -112,6 +112,7 @@ const inMemory = (contexts: Map<string, Kept>): EventStore["Service"] => {
             forkedFrom,
             isTurnOpen: false,
             isOfBacktest: false,
+            owner: null,
             taintedBy: [],
             createdAt
           }

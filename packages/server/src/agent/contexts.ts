@@ -16,7 +16,7 @@ import {
   type TextDeltaEvent
 } from "@tropism/domain/context-event"
 import type { ReducedContext } from "@tropism/domain/context"
-import type { AgentId, ProjectId } from "@tropism/domain/ids"
+import type { AgentId, ProjectId, UserId } from "@tropism/domain/ids"
 import type { Taint } from "@tropism/domain/taint"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -43,6 +43,8 @@ export interface ContextHead {
   readonly taintedBy: ReadonlyArray<Taint>
   /** A run of a backtest works in it, and nobody else. */
   readonly isOfBacktest: boolean
+  /** Whose it is; null is the project's. */
+  readonly owner: UserId | null
   readonly createdAt: string
 }
 
@@ -63,11 +65,12 @@ type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
 export class Contexts extends Context.Service<
   Contexts,
   {
-    /** Makes a context; one that is forked begins with the log of another. */
+    /** Makes a context, of the project or of one person; one that is forked begins with the log of another. */
     readonly create: (
       name: ContextName,
       agentId: AgentId,
-      forkedFrom?: ForkPoint
+      forkedFrom?: ForkPoint,
+      owner?: UserId | null
     ) => InProject<ContextHead, ContextExists>
     readonly get: (name: ContextName) => InProject<ContextHead | undefined>
     /** Contexts behind a place of the list, the newest first; of one agent, where it is named. */
@@ -133,12 +136,13 @@ export class Contexts extends Context.Service<
       const create = Effect.fn("Contexts.create")(function* (
         name: ContextName,
         agentId: AgentId,
-        forkedFrom?: ForkPoint
+        forkedFrom?: ForkPoint,
+        owner: UserId | null = null
       ) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<HeadRow>`
-          insert into kb.contexts (project_id, name, agent_id, forked_from, forked_at, last_event_number, tainted_by)
-          values (${projectId}, ${name}, ${agentId}, ${forkedFrom?.name ?? null}, ${forkedFrom?.at ?? null}, ${forkedFrom?.at ?? 0}, (
+          insert into kb.contexts (project_id, name, agent_id, owner, forked_from, forked_at, last_event_number, tainted_by)
+          values (${projectId}, ${name}, ${agentId}, ${owner}, ${forkedFrom?.name ?? null}, ${forkedFrom?.at ?? null}, ${forkedFrom?.at ?? 0}, (
             select jsonb_agg(source order by (source ->> 'at')::int) from kb.contexts origin, jsonb_array_elements(origin.tainted_by) source
             where origin.project_id = ${projectId} and origin.name = ${forkedFrom?.name ?? null} and (source ->> 'at')::int <= ${forkedFrom?.at ?? 0}::int))
           on conflict do nothing returning *`
@@ -296,6 +300,7 @@ interface HeadRow {
   readonly taintedBy: ReadonlyArray<Taint> | null
   /** Only of a backtest is nothing remembered. */
   readonly isRemembered: boolean
+  readonly owner: UserId | null
   readonly createdAt: Date
 }
 
@@ -318,6 +323,7 @@ const toHead = (row: HeadRow): ContextHead => ({
   isTurnOpen: row.openTurnNumber !== null,
   taintedBy: row.taintedBy ?? [],
   isOfBacktest: !row.isRemembered,
+  owner: row.owner,
   createdAt: row.createdAt.toISOString()
 })
 

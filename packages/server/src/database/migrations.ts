@@ -32,6 +32,7 @@ import { statements as autonomy } from "./migrations/0019-autonomy.ts"
 import { statements as taint } from "./migrations/0020-taint.ts"
 import { statements as backtests } from "./migrations/0021-backtests.ts"
 import { statements as todos } from "./migrations/0022-todos.ts"
+import { statements as conversations } from "./migrations/0023-conversations.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -67,7 +68,8 @@ const migrations = {
   "0019_autonomy": run(autonomy),
   "0020_taint": run(taint),
   "0021_backtests": run(backtests),
-  "0022_todos": run(todos)
+  "0022_todos": run(todos),
+  "0023_conversations": run(conversations)
 }
 
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

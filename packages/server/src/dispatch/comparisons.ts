@@ -26,7 +26,7 @@ import type { PromptFailed } from "../agent/template.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { Admission, type TriggerRefused } from "../run/admission.ts"
-import { Conversations, type ForkRefused } from "./conversations.ts"
+import { ContextBeginnings, type ForkRefused } from "./context-beginnings.ts"
 import { openToPeople, Triggers } from "./triggers.ts"
 
 type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
@@ -51,7 +51,7 @@ export class Comparisons extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const ids = yield* Ids
       const contexts = yield* Contexts
-      const conversations = yield* Conversations
+      const beginnings = yield* ContextBeginnings
       const triggers = yield* Triggers
       const admission = yield* Admission
 
@@ -75,7 +75,7 @@ export class Comparisons extends Context.Service<
         yield* admission.places(agent.id)
         const short = (yield* ids.next).slice(-8)
         const names = variants.map(({ label }) => nameOf(from.name, short, label))
-        const heads = yield* conversations.forkAll(names, agent, { from, at: at ?? undefined })
+        const heads = yield* beginnings.forkAll(names, agent, { from, at: at ?? undefined })
         for (const [index, variant] of variants.entries()) {
           const head = heads[index]
           if (!head) continue

@@ -16,7 +16,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { replayContext } from "../agent/replaying.ts"
-import { Conversations } from "../dispatch/conversations.ts"
+import { ContextBeginnings } from "../dispatch/context-beginnings.ts"
 import { ofBacktestSentence, Triggers } from "../dispatch/triggers.ts"
 import { inProject, reading } from "./access.ts"
 import { addedEvent } from "./added-event.ts"
@@ -98,12 +98,12 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
       "create",
       Effect.fn("http.contexts.create")(function* ({ params, payload }) {
         const agents = yield* Agents
-        const conversations = yield* Conversations
+        const beginnings = yield* ContextBeginnings
         return yield* inProject(params.projectId, "editor", () =>
           Effect.gen(function* () {
             const agent = yield* agents.get(payload.agentId)
             if (!agent) return yield* noAgent(payload.agentId)
-            return yield* Effect.catchTags(conversations.open(payload.name, agent), notBegun)
+            return yield* Effect.catchTags(beginnings.open(payload.name, agent), notBegun)
           })
         )
       })
@@ -141,7 +141,7 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
       Effect.fn("http.contexts.fork")(function* ({ params, payload }) {
         const agents = yield* Agents
         const contexts = yield* Contexts
-        const conversations = yield* Conversations
+        const beginnings = yield* ContextBeginnings
         return yield* inProject(params.projectId, "editor", () =>
           Effect.gen(function* () {
             const from = yield* knownContext(contexts.get(params.name))
@@ -149,7 +149,7 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
             const agent = yield* agents.get(agentId)
             if (!agent) return yield* noAgent(agentId)
             return yield* Effect.catchTags(
-              conversations.fork(payload.name, agent, { from, at: payload.at ?? undefined }),
+              beginnings.fork(payload.name, agent, { from, at: payload.at ?? undefined }),
               { ...notBegun, ForkRefused: ({ detail }) => invalid("/at", detail) }
             )
           })

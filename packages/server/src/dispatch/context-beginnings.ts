@@ -10,6 +10,7 @@
 import type { Agent } from "@tropism/domain/agent"
 import type { ReducedContext } from "@tropism/domain/context"
 import type { ContextName, NewEvent } from "@tropism/domain/context-event"
+import type { UserId } from "@tropism/domain/ids"
 import { firstSettings } from "@tropism/domain/model-settings"
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { type ContextExists, type ContextHead, Contexts } from "../agent/contexts.ts"
@@ -32,11 +33,15 @@ export interface ForkTerms {
 
 type InProject<A, E> = Effect.Effect<A, E, ProjectTransaction>
 
-export class Conversations extends Context.Service<
-  Conversations,
+export class ContextBeginnings extends Context.Service<
+  ContextBeginnings,
   {
-    /** Makes a context in which people speak with an agent; its log begins with the agent's system prompt. */
-    readonly open: (name: ContextName, agent: Agent) => InProject<ContextHead, ContextExists | PromptFailed>
+    /** Makes a context in which people speak with an agent, or only the one who owns it; its log begins with the agent's system prompt. */
+    readonly open: (
+      name: ContextName,
+      agent: Agent,
+      owner?: UserId | null
+    ) => InProject<ContextHead, ContextExists | PromptFailed>
     /** Makes a context whose log is that of another up to an event; another agent brings its own system prompt (S004-F11…F13). */
     readonly fork: (
       name: ContextName,
@@ -50,9 +55,9 @@ export class Conversations extends Context.Service<
       terms: ForkTerms
     ) => InProject<ReadonlyArray<ContextHead>, ContextExists | PromptFailed | ForkRefused>
   }
->()("@tropism/server/dispatch/Conversations") {
+>()("@tropism/server/dispatch/ContextBeginnings") {
   static readonly layer = Layer.effect(
-    Conversations,
+    ContextBeginnings,
     Effect.gen(function* () {
       const contexts = yield* Contexts
       const projects = yield* Projects
@@ -84,11 +89,16 @@ export class Conversations extends Context.Service<
         return { ...head, eventCount: head.eventCount + logged.length }
       })
 
-      const open = Effect.fn("Conversations.open")(function* (name: ContextName, agent: Agent) {
-        return yield* begin(yield* contexts.create(name, agent.id), yield* firstWords(agent))
+      const open = Effect.fn("ContextBeginnings.open")(function* (
+        name: ContextName,
+        agent: Agent,
+        owner: UserId | null = null
+      ) {
+        const head = yield* contexts.create(name, agent.id, undefined, owner)
+        return yield* begin(head, yield* firstWords(agent))
       })
 
-      const forkAll = Effect.fn("Conversations.forkAll")(function* (
+      const forkAll = Effect.fn("ContextBeginnings.forkAll")(function* (
         names: ReadonlyArray<ContextName>,
         agent: Agent,
         { at, from }: ForkTerms
@@ -106,7 +116,7 @@ export class Conversations extends Context.Service<
         )
       })
 
-      const fork = Effect.fn("Conversations.fork")(function* (
+      const fork = Effect.fn("ContextBeginnings.fork")(function* (
         name: ContextName,
         agent: Agent,
         { at, from }: ForkTerms
@@ -115,7 +125,7 @@ export class Conversations extends Context.Service<
         return head ?? (yield* Effect.die(new Error(`The fork ${name} was not made`)))
       })
 
-      return Conversations.of({ open, fork, forkAll })
+      return ContextBeginnings.of({ open, fork, forkAll })
     })
   )
 }

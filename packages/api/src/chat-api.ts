@@ -1,0 +1,103 @@
+/**
+ * Chat: one request, one answer, nothing kept in between but the log (S003).
+ *
+ * A conversation belongs to the person who began it. To everybody else it is
+ * not there; only an admin may read it.
+ */
+import {
+  ChatAnswer,
+  Conversation,
+  conversationBounds,
+  ConversationMessage,
+  ConversationTitle
+} from "@tropism/domain/conversation"
+import { AgentId, ConversationId, ProjectId } from "@tropism/domain/ids"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { Authorization, RequestJudgement } from "./authorization.ts"
+import { Page, PageQuery, told } from "./page.ts"
+import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
+
+const project = { projectId: ProjectId }
+const conversation = { projectId: ProjectId, conversationId: ConversationId }
+
+/** The header under which a request that is sent again has one effect. */
+export const IdempotencyKey = {
+  "idempotency-key": Schema.optional(Schema.String.check(Schema.isBetweenLength(1, 255)))
+}
+
+export const ChatInput = Schema.Struct({
+  /** A new conversation where it is absent. */
+  conversationId: Schema.optional(Schema.NullOr(ConversationId)),
+  /** With whom a new conversation is; TodoAssistant where it is absent. */
+  agentId: Schema.optional(Schema.NullOr(AgentId)),
+  message: Schema.String.check(Schema.isBetweenLength(1, conversationBounds.messageMaxChars))
+}).annotate({ identifier: "ChatInput" })
+export type ChatInput = typeof ChatInput.Type
+
+export const ConversationPatch = Schema.Struct({ title: ConversationTitle })
+
+/** A conversation with all that was said in it. */
+export const ExportedConversation = Schema.Struct({
+  ...Conversation.fields,
+  messages: Schema.Array(ConversationMessage)
+}).annotate({ identifier: "ExportedConversation" })
+
+export class ChatApi extends HttpApiGroup.make("chat")
+  .add(
+    /** Says something and waits for the answer; with `Accept: text/event-stream` the answer comes as it is made. The same message sent again under the same Idempotency-Key is said once. */
+    HttpApiEndpoint.post("send", "/chat", {
+      params: project,
+      headers: IdempotencyKey,
+      payload: ChatInput,
+      success: [ChatAnswer, ChatAnswer.pipe(HttpApiSchema.status(202))],
+      error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]
+    })
+  )
+  .prefix("/api/projects/:projectId")
+  .middleware(RequestJudgement)
+  .middleware(Authorization) {}
+
+export class ConversationsApi extends HttpApiGroup.make("conversations")
+  .add(
+    /** One's own, the one that was spoken in last first. */
+    HttpApiEndpoint.get("list", "/conversations", {
+      params: project,
+      query: { ...PageQuery, agentId: told(AgentId, "With this agent") },
+      success: Page(Conversation),
+      error: [NotFound, InvalidInput]
+    }),
+    HttpApiEndpoint.get("get", "/conversations/:conversationId", {
+      params: conversation,
+      success: Conversation,
+      error: NotFound
+    }),
+    HttpApiEndpoint.patch("rename", "/conversations/:conversationId", {
+      params: conversation,
+      payload: ConversationPatch,
+      success: Conversation,
+      error: [NotFound, Forbidden, InvalidInput]
+    }),
+    /** It is listed no more and nobody can go on with it; what its agent did stays on record. */
+    HttpApiEndpoint.delete("delete", "/conversations/:conversationId", {
+      params: conversation,
+      success: HttpApiSchema.NoContent,
+      error: [NotFound, Forbidden]
+    }),
+    /** What was said, the oldest first. */
+    HttpApiEndpoint.get("messages", "/conversations/:conversationId/messages", {
+      params: conversation,
+      query: PageQuery,
+      success: Page(ConversationMessage),
+      error: [NotFound, InvalidInput]
+    }),
+    /** All of it in one document. */
+    HttpApiEndpoint.get("export", "/conversations/:conversationId/export", {
+      params: conversation,
+      success: ExportedConversation,
+      error: NotFound
+    })
+  )
+  .prefix("/api/projects/:projectId")
+  .middleware(RequestJudgement)
+  .middleware(Authorization) {}
