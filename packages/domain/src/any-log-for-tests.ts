@@ -26,7 +26,7 @@ const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.is
 
 /** What the drafts of one event are made of. */
 const anyDice = Arbitrary.all([
-  Arbitrary.schema(between(0, 15)),
+  Arbitrary.schema(between(0, 16)),
   Arbitrary.schema(call),
   Arbitrary.schema(Schema.Array(call).check(Schema.isMaxLength(3), Schema.isUnique())),
   Arbitrary.schema(Schema.Literals(["crash", "message", "cancelled", "stepLimit"])),
@@ -56,7 +56,15 @@ const anyDraft: Arbitrary.Arbitrary<NewEvent | UnknownDraft> = anyDice.pipe(
       turnFails(turn),
       toolStarts(id),
       toolCompletes(id),
-      isOther ? toolFails(id) : { type: "UnknownThingEvent", triggersAgentTurn: turn > 3 }
+      isOther ? toolFails(id) : { type: "UnknownThingEvent", triggersAgentTurn: turn > 3 },
+      {
+        type: "HistoryGivenEvent",
+        instructions: isOther ? "Be kind." : null,
+        messages: [
+          { role: "user", content: "said before" },
+          { role: "assistant", content: isOther ? "" : "answered before" }
+        ]
+      }
     ]
     return kinds[kind] ?? softStops
   })

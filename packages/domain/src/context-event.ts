@@ -21,6 +21,7 @@ import {
   SetTimeoutEvent
 } from "./config-event.ts"
 import { base, ContextEventId, ContextName } from "./event-base.ts"
+import { HistoryGivenEvent } from "./given-history.ts"
 import { RunId, Timestamp } from "./ids.ts"
 import { Usage } from "./run.ts"
 
@@ -281,6 +282,7 @@ export const ContextEvent = Schema.Union([
   SessionStartedEvent,
   SessionEndedEvent,
   ContextForkedEvent,
+  HistoryGivenEvent,
   SystemPromptEvent,
   UserMessageEvent,
   FileAttachmentEvent,

@@ -16,7 +16,7 @@ import type { ReducedContext } from "./reduced-context.ts"
 import { Usage } from "./run.ts"
 
 /** Of the fold: what the same log meant to an earlier one may be something else. */
-export const foldVersion = 2
+export const foldVersion = 3
 
 const roles: ReadonlyArray<unknown> = ["system", "user", "assistant", "tool"]
 

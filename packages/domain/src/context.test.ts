@@ -93,7 +93,9 @@ describe("the reducer", () => {
         expect(after.messages.slice(0, before.messages.length)).toStrictEqual(before.messages)
         before = after
       }
-      const spoken = log.filter((event) => event.type === "UserMessageEvent").length
+      const spoken = log.filter(
+        ({ type }) => type === "UserMessageEvent" || type === "HistoryGivenEvent"
+      ).length
       expect(
         [...before.messages, ...before.heldMessages].filter((message) => message.role === "user")
       ).toHaveLength(spoken)

@@ -26,6 +26,7 @@ import { count, cutBefore, findOverflow, openWindow, reducerOf, type Window } fr
 import { beginStep, beginTurn, completeTurn, endFlow, endLoop, hear } from "./context-flow.ts"
 import { withMeaning } from "./defined-tool.ts"
 import { filePartOf } from "./attachment.ts"
+import { type HistoryGivenEvent, messagesGiven, withInstructions } from "./given-history.ts"
 import { behindTexts } from "./grown.ts"
 import { withVerdict } from "./guard.ts"
 import { type Message, quoted, type ToolCall } from "./message.ts"
@@ -111,9 +112,16 @@ const stepOf = (before: State, event: LoggedEvent): Step => {
   return event instanceof UnknownEvent ? silently(state) : stepOfKnown(state, event)
 }
 
-const say = (state: State, content: string): State => ({
+const hold = (state: State, messages: ReadonlyArray<Message>): State => ({
   ...state,
-  heldMessages: [...state.heldMessages, { role: "user", content }]
+  heldMessages: [...state.heldMessages, ...messages]
+})
+
+const say = (state: State, content: string): State => hold(state, [{ role: "user", content }])
+
+const goOnFrom = (state: State, event: HistoryGivenEvent): State => ({
+  ...hold(state, messagesGiven(event)),
+  systemPrompt: withInstructions(state.systemPrompt, event)
 })
 
 /** Whether an event lets what is at work go on; whatever else triggers a turn asks for something. */
@@ -137,6 +145,8 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
       return silently({ ...spend(state, event), notes: withNotes(state.notes, event) })
     case "SystemPromptEvent":
       return silently({ ...state, systemPrompt: Option.some(event.content) })
+    case "HistoryGivenEvent":
+      return silently(goOnFrom(state, event))
     case "MemoryRecalledEvent":
       return remind(state, event)
     case "UserMessageEvent":
@@ -146,10 +156,7 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
     case "FlowStepStartedEvent":
       return silently(beginStep(state, event))
     case "FileAttachmentEvent":
-      return silently({
-        ...state,
-        heldMessages: [...state.heldMessages, { role: "user", content: [filePartOf(event)] }]
-      })
+      return silently(hold(state, [{ role: "user", content: [filePartOf(event)] }]))
     case "InterruptRequestedEvent":
       return silently({
         ...state,

@@ -104,6 +104,7 @@ const byOthers: ReadonlySet<string> = new Set([
   "DefineWorkflowEvent",
   "ComparisonStartedEvent",
   "ContextForkedEvent",
+  "HistoryGivenEvent",
   "MemoryRecalledEvent",
   "InterruptRequestedEvent",
   "RunResumedEvent"

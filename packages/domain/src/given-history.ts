@@ -1,0 +1,65 @@
+/**
+ * What was said elsewhere before a context began, as whoever begins it tells it.
+ *
+ * A client that keeps its conversations by itself brings all of one with each
+ * request. It is one event: nothing of it was asked of a model here, so it has no
+ * run and no cost, and it triggers nothing. All of it counts as said by whoever brought it.
+ */
+import { Option, Schema } from "effect"
+import { Digest, filePartOf, MimeType } from "./attachment.ts"
+import { base } from "./event-base.ts"
+import type { Message, UserPart } from "./message.ts"
+
+/** A file of a message; its bytes lie under their digest. */
+export const GivenFile = Schema.Struct({
+  digest: Digest,
+  mimeType: MimeType,
+  fileName: Schema.NullOr(Schema.String)
+})
+export type GivenFile = typeof GivenFile.Type
+
+export const GivenMessage = Schema.Union([
+  Schema.Struct({
+    role: Schema.Literal("user"),
+    content: Schema.String,
+    /** Shown before the words. */
+    files: Schema.optionalKey(Schema.Array(GivenFile))
+  }),
+  Schema.Struct({ role: Schema.Literals(["assistant", "system"]), content: Schema.String })
+])
+export type GivenMessage = typeof GivenMessage.Type
+
+/** A conversation that was begun elsewhere goes on here. */
+export class HistoryGivenEvent extends Schema.Class<HistoryGivenEvent>("HistoryGivenEvent")({
+  type: Schema.tag("HistoryGivenEvent"),
+  ...base,
+  /** What the agent is told to be, behind its own system prompt. */
+  instructions: Schema.NullOr(Schema.String),
+  messages: Schema.Array(GivenMessage)
+}) {}
+
+/** The system prompt with what a client says behind it. */
+export const withInstructions = (
+  own: Option.Option<string>,
+  { instructions }: Pick<HistoryGivenEvent, "instructions">
+): Option.Option<string> =>
+  instructions === null
+    ? own
+    : Option.some(
+        Option.match(own, { onNone: () => instructions, onSome: (text) => `${text}\n\n${instructions}` })
+      )
+
+/** The messages as a model is shown them; who says nothing in one is not shown. */
+export const messagesGiven = ({ messages }: Pick<HistoryGivenEvent, "messages">): ReadonlyArray<Message> =>
+  messages.flatMap(shown)
+
+const shown = (given: GivenMessage): ReadonlyArray<Message> => {
+  const { content, role } = given
+  if (role === "user" && given.files !== undefined && given.files.length > 0)
+    return [{ role, content: [...given.files.map(filePartOf), ...textOf(content)] }]
+  if (content === "") return []
+  return [role === "assistant" ? { role, content: textOf(content) } : { role, content }]
+}
+
+const textOf = (text: string): ReadonlyArray<Extract<UserPart, { readonly type: "text" }>> =>
+  text === "" ? [] : [{ type: "text", text }]
