@@ -303,6 +303,14 @@ export const agentLimits = {
   cronSteps: 1_500
 } as const
 
+/** Of `chat/`: conversations as they are read. */
+export const conversationLimits = {
+  /** Events read from a log in one query, for a page of messages. */
+  logPageEvents: 200,
+  /** Messages that an export reads at once. */
+  exportPageMessages: 100
+} as const
+
 /** Of `telemetry/`: spans and figures for whoever watches. */
 export const telemetryLimits = {
   exportIntervalMs: 5_000,

@@ -23,6 +23,7 @@ import { Backtester } from "./dispatch/backtester.ts"
 import { BacktestReading } from "./dispatch/backtest-reading.ts"
 import { Backtests } from "./dispatch/backtests.ts"
 import { Conversations } from "./chat/conversations.ts"
+import { Messages } from "./chat/messages.ts"
 import { Comparisons } from "./dispatch/comparisons.ts"
 import { ContextBeginnings } from "./dispatch/context-beginnings.ts"
 import { Admission } from "./run/admission.ts"
@@ -187,7 +188,10 @@ const dispatch = Layer.mergeAll(
   Sweeps.layer
 )
 
-const chat = Layer.provideMerge(Conversations.layer, Layer.provideMerge(dispatch, runs))
+const chat = Layer.provideMerge(
+  Layer.mergeAll(Conversations.layer, Messages.layer),
+  Layer.provideMerge(dispatch, runs)
+)
 
 /** Every service; it needs SQL, models and ids. */
 export const platformLayer = chat

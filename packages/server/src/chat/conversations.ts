@@ -10,7 +10,7 @@
 import type { Agent } from "@tropism/domain/agent"
 import type { Conversation } from "@tropism/domain/conversation"
 import { ContextName } from "@tropism/domain/context-event"
-import type { ConversationId, UserId } from "@tropism/domain/ids"
+import type { AgentId, ConversationId, UserId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { PromptFailed } from "../agent/template.ts"
@@ -20,6 +20,15 @@ import { Ids } from "../ids.ts"
 
 type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
 
+/** A conversation in a list, and where it stands there. */
+export interface PlacedConversation {
+  readonly item: Conversation
+  readonly place: string
+}
+
+/** What such a place looks like: an instant in microseconds, and an id. */
+export const conversationPlaces = /^\d{1,18}\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
 export class Conversations extends Context.Service<
   Conversations,
   {
@@ -27,6 +36,21 @@ export class Conversations extends Context.Service<
     readonly begin: (agent: Agent, title: string, of: UserId) => InProject<Conversation, PromptFailed>
     /** A conversation of this person; undefined alike for one of somebody else, a deleted one and one that never was. */
     readonly find: (id: ConversationId, of: UserId) => InProject<Conversation | undefined>
+    /** A conversation with the person whose it is; undefined alike for a deleted one and one that never was. */
+    readonly look: (
+      id: ConversationId
+    ) => InProject<{ readonly conversation: Conversation; readonly owner: UserId } | undefined>
+    /** A person's own behind a place, the one that was spoken in last first; those with one agent, where it is named. */
+    readonly list: (
+      of: UserId,
+      agentId: AgentId | undefined,
+      after: string | undefined,
+      limit: number
+    ) => InProject<ReadonlyArray<PlacedConversation>>
+    /** Gives it another title; undefined where `find` would find none. */
+    readonly rename: (id: ConversationId, of: UserId, title: string) => InProject<Conversation | undefined>
+    /** Takes it from every list, and nobody can go on with it; answers what it was. */
+    readonly remove: (id: ConversationId, of: UserId) => InProject<Conversation | undefined>
     /** Says that something was said in it now. */
     readonly touch: (id: ConversationId) => InProject<void>
   }
@@ -64,17 +88,71 @@ export class Conversations extends Context.Service<
         return row && toConversation(row)
       }, orDie)
 
+      const look = Effect.fn("Conversations.look")(function* (id: ConversationId) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<ConversationRow>`
+          select * from kb.conversations where project_id = ${projectId} and id = ${id} and deleted_at is null`
+        return row && { conversation: toConversation(row), owner: row.userId }
+      }, orDie)
+
+      const list = Effect.fn("Conversations.list")(function* (
+        of: UserId,
+        agentId: AgentId | undefined,
+        after: string | undefined,
+        limit: number
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        // An instant in microseconds, which no number of JavaScript rounds, and an id.
+        const [micros, id] = after?.split(".") ?? []
+        const rows = yield* sql<ConversationRow & { readonly micros: string }>`
+          select *, (extract(epoch from updated_at) * 1000000)::bigint::text as micros from kb.conversations
+          where ${sql.and([
+            sql`project_id = ${projectId} and user_id = ${of} and deleted_at is null`,
+            ...(agentId === undefined ? [] : [sql`agent_id = ${agentId}`]),
+            ...(micros === undefined || id === undefined
+              ? []
+              : [
+                  sql`(updated_at, id) < (timestamptz 'epoch' + ${micros}::bigint * interval '1 microsecond', ${id}::uuid)`
+                ])
+          ])} order by updated_at desc, id desc limit ${limit}`
+        return rows.map((row): PlacedConversation => ({
+          item: toConversation(row),
+          place: `${row.micros}.${row.id}`
+        }))
+      }, orDie)
+
+      const rename = Effect.fn("Conversations.rename")(function* (
+        id: ConversationId,
+        of: UserId,
+        title: string
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<ConversationRow>`
+          update kb.conversations set title = ${title}, updated_at = clock_timestamp()
+          where project_id = ${projectId} and id = ${id} and user_id = ${of} and deleted_at is null returning *`
+        return row && toConversation(row)
+      }, orDie)
+
+      const remove = Effect.fn("Conversations.remove")(function* (id: ConversationId, of: UserId) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<ConversationRow>`
+          update kb.conversations set deleted_at = clock_timestamp()
+          where project_id = ${projectId} and id = ${id} and user_id = ${of} and deleted_at is null returning *`
+        return row && toConversation(row)
+      }, orDie)
+
       const touch = Effect.fn("Conversations.touch")(function* (id: ConversationId) {
         const { projectId } = yield* ProjectTransaction
         yield* sql`update kb.conversations set updated_at = clock_timestamp() where project_id = ${projectId} and id = ${id}`
       }, orDie)
 
-      return Conversations.of({ begin, find, touch })
+      return Conversations.of({ begin, find, look, list, rename, remove, touch })
     })
   )
 }
 
 interface ConversationRow extends Omit<Conversation, "createdAt" | "updatedAt"> {
+  readonly userId: UserId
   readonly createdAt: Date
   readonly updatedAt: Date
 }

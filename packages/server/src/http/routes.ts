@@ -15,6 +15,7 @@ import { denialsHandlers } from "./denials-handlers.ts"
 import { backtestsHandlers } from "./backtests-handlers.ts"
 import { chainsHandlers } from "./chains-handlers.ts"
 import { comparisonsHandlers } from "./comparisons-handlers.ts"
+import { conversationsHandlers } from "./conversations-handlers.ts"
 import { layerAuthorization } from "./authorization.ts"
 import { explanationsHandlers } from "./explanations-handlers.ts"
 import { definitionsHandlers } from "./definitions-handlers.ts"
@@ -61,6 +62,7 @@ const handlers = Layer.mergeAll(
   runRecordsHandlers,
   contextsHandlers,
   comparisonsHandlers,
+  conversationsHandlers,
   backtestsHandlers,
   attachmentsHandlers,
   tasksHandlers,

@@ -1,0 +1,132 @@
+/**
+ * The messages of a conversation, read out of its log (S003-R34, R60).
+ *
+ * What an agent did stands with the words that it said of it: calls are carried
+ * from the answers that made them to the next one that says something, or to
+ * the end of the turn. Nothing here is kept: the log is the truth, and reading
+ * may begin at any place where no call is carried.
+ */
+import type { Schema } from "effect"
+import { type LoggedEvent, eventNumber, UnknownEvent } from "./context-event.ts"
+import type { ChatToolCall, ConversationMessage } from "./conversation.ts"
+
+/** A message, and where reading goes on behind it: after an event, past so many messages. */
+export interface PlacedMessage {
+  readonly message: ConversationMessage
+  readonly after: number
+  readonly past: number
+}
+
+interface CarriedCall extends ChatToolCall {
+  readonly callId: string
+}
+
+/** What has been read since the last place at which no call was carried. */
+export interface Reading {
+  readonly after: number
+  readonly past: number
+  readonly carried: ReadonlyArray<CarriedCall>
+  /** The answer that made the newest of the calls. */
+  readonly last: LoggedEvent | undefined
+}
+
+/** Reading that begins behind an event. */
+export const readingAfter = (after: number): Reading => ({ after, past: 0, carried: [], last: undefined })
+
+/** Reads one event; there is a message where it completes one. */
+export const readEvent = (
+  before: Reading,
+  event: LoggedEvent
+): { readonly reading: Reading; readonly told: PlacedMessage | undefined } => {
+  const { message, ...rest } = stepOf(before, event)
+  const past = before.past + (message ? 1 : 0)
+  const reading: Reading =
+    rest.carried.length === 0 ? readingAfter(eventNumber(event.id)) : { ...before, ...rest, past }
+  return { reading, told: message && { message, after: reading.after, past: reading.past } }
+}
+
+/** What an agent has done so far that it has said nothing of. */
+export const unsaid = ({ after, carried, last, past }: Reading): PlacedMessage | undefined =>
+  last === undefined || carried.length === 0
+    ? undefined
+    : { message: answer(last, "", carried), after, past: past + 1 }
+
+interface Step extends Pick<Reading, "carried" | "last"> {
+  readonly message?: ConversationMessage | undefined
+}
+
+const stepOf = (reading: Reading, event: LoggedEvent): Step => {
+  if (event instanceof UnknownEvent) return reading
+  switch (event.type) {
+    case "UserMessageEvent":
+      return { ...reading, message: said(event, event.content) }
+    case "FileAttachmentEvent":
+      return { ...reading, message: said(event, `[${event.fileName ?? "file"}, ${event.mimeType}]`) }
+    case "AssistantMessageEvent": {
+      const calls = event.toolCalls.map((call): CarriedCall => ({
+        callId: call.id,
+        tool: call.name,
+        arguments: call.arguments,
+        result: null,
+        timestamp: event.timestamp
+      }))
+      return event.content.trim() === ""
+        ? { carried: [...reading.carried, ...calls], last: event }
+        : { message: answer(event, event.content, reading.carried), carried: calls, last: event }
+    }
+    case "ToolCallStartedEvent":
+      return { ...reading, carried: withCall(reading, event.callId, { timestamp: event.timestamp }) }
+    case "ToolCallCompletedEvent":
+      return { ...reading, carried: withCall(reading, event.callId, { result: event.result }) }
+    case "ToolCallFailedEvent":
+      return { ...reading, carried: withCall(reading, event.callId, { result: errorOf(event.error) }) }
+    case "AgentTurnInterruptedEvent": {
+      // A crash is nobody's wish: the next turn goes on where the log ends, and says it again.
+      if (event.reason === "crash") return reading
+      const { partialText = "" } = event
+      return partialText === ""
+        ? ended(reading)
+        : { message: answer(event, partialText, reading.carried), carried: [], last: undefined }
+    }
+    case "AgentTurnCompletedEvent":
+    case "AgentTurnFailedEvent":
+      return ended(reading)
+    default:
+      return reading
+  }
+}
+
+const ended = (reading: Reading): Step => ({
+  message: unsaid(reading)?.message,
+  carried: [],
+  last: undefined
+})
+
+/** The calls, with what is new of one; ids may come again in later answers, so the newest is meant. */
+const withCall = ({ carried }: Reading, callId: string, news: Partial<ChatToolCall>) => {
+  const index = carried.findLastIndex((call) => call.callId === callId)
+  return carried.map((call, place) => (place === index ? { ...call, ...news } : call))
+}
+
+const errorOf = (error: Schema.Json): Schema.Json =>
+  typeof error === "object" && error !== null && !Array.isArray(error) && "error" in error ? error : { error }
+
+const said = (event: LoggedEvent, content: string): ConversationMessage => ({
+  id: event.id,
+  role: "user",
+  content,
+  toolCalls: [],
+  createdAt: event.timestamp
+})
+
+const answer = (
+  event: LoggedEvent,
+  content: string,
+  calls: ReadonlyArray<CarriedCall>
+): ConversationMessage => ({
+  id: event.id,
+  role: "assistant",
+  content,
+  toolCalls: calls.map(({ callId: _callId, ...call }) => call),
+  createdAt: event.timestamp
+})

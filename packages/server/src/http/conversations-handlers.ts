@@ -1,0 +1,127 @@
+/**
+ * Conversations: one's own listed, renamed, deleted, read and exported.
+ *
+ * Flow: **http** → chat → dispatch → run → tool → task
+ *
+ * To whoever may not read one it is not there; an admin may read any, and only
+ * the person whose it is may change it.
+ */
+import { Api } from "@tropism/api/api"
+import { CurrentPrincipal, type Principal } from "@tropism/api/authorization"
+import { Forbidden } from "@tropism/api/problems"
+import type { Conversation } from "@tropism/domain/conversation"
+import type { ContextName } from "@tropism/domain/context-event"
+import type { ConversationId, ProjectId } from "@tropism/domain/ids"
+import { Effect, Option, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { conversationPlaces, Conversations } from "../chat/conversations.ts"
+import { messagePlaces, Messages } from "../chat/messages.ts"
+import { Database } from "../database/database.ts"
+import { conversationLimits } from "../limits.ts"
+import { inProject, reading } from "./access.ts"
+import { pageByPlace } from "./paging.ts"
+import { keepable, orNotFound } from "./refusals.ts"
+
+const known = orNotFound("conversation")
+
+/** A conversation that the principal may read. */
+const readable = (id: ConversationId) =>
+  Effect.gen(function* () {
+    const conversations = yield* Conversations
+    const { role, userId } = yield* CurrentPrincipal
+    const found = yield* conversations.look(id)
+    return found && (found.owner === userId || role === "admin") ? found : undefined
+  }).pipe(known)
+
+/** Changes a conversation of the principal's own; whoever may only read it is told so. */
+const changing = <A, R>(
+  id: ConversationId,
+  { userId }: Principal,
+  change: Effect.Effect<A | undefined, never, R>
+) =>
+  Effect.gen(function* () {
+    const { owner } = yield* readable(id)
+    if (owner !== userId)
+      return yield* new Forbidden({ detail: `This conversation is ${owner}'s: only they may change it` })
+    return yield* known(change)
+  })
+
+export const conversationsHandlers = HttpApiBuilder.group(Api, "conversations", (handlers) =>
+  handlers
+    .handleAll({
+      list: Effect.fn("http.conversations.list")(function* ({ params, query }) {
+        const conversations = yield* Conversations
+        const { userId } = yield* CurrentPrincipal
+        return yield* reading(
+          params.projectId,
+          pageByPlace(query, conversationPlaces, (after, limit) =>
+            conversations.list(userId, query.agentId, after, limit)
+          )
+        )
+      }),
+      get: Effect.fn("http.conversations.get")(function* ({ params }) {
+        const { conversation } = yield* reading(params.projectId, readable(params.conversationId))
+        return conversation
+      }),
+      rename: Effect.fn("http.conversations.rename")(function* ({ params, payload }) {
+        yield* keepable(payload)
+        const conversations = yield* Conversations
+        const { conversationId: id, projectId } = params
+        return yield* inProject(projectId, "editor", (principal) =>
+          changing(id, principal, conversations.rename(id, principal.userId, payload.title))
+        )
+      }),
+      delete: Effect.fn("http.conversations.delete")(function* ({ params }) {
+        const conversations = yield* Conversations
+        const { conversationId: id, projectId } = params
+        yield* inProject(projectId, "editor", (principal) =>
+          changing(id, principal, conversations.remove(id, principal.userId))
+        )
+      }),
+      messages: Effect.fn("http.conversations.messages")(function* ({ params, query }) {
+        const messages = yield* Messages
+        return yield* reading(
+          params.projectId,
+          Effect.flatMap(readable(params.conversationId), ({ conversation }) =>
+            pageByPlace(query, messagePlaces, (after, limit) =>
+              messages.list(conversation.contextName, after, limit)
+            )
+          )
+        )
+      })
+    })
+    .handleRaw(
+      "export",
+      Effect.fn("http.conversations.export")(function* ({ params: { conversationId, projectId } }) {
+        const { conversation } = yield* reading(projectId, readable(conversationId))
+        const document = exported(conversation, yield* allMessages(projectId, conversation.contextName))
+        return HttpServerResponse.stream(Stream.encodeText(document), {
+          contentType: "application/json",
+          headers: { "content-disposition": `attachment; filename="conversation-${conversationId}.json"` }
+        })
+      })
+    )
+)
+
+/** Every message as JSON, read a page at a time while it is sent. */
+const allMessages = Effect.fnUntraced(function* (projectId: ProjectId, name: ContextName) {
+  const database = yield* Database
+  const messages = yield* Messages
+  const { exportPageMessages } = conversationLimits
+  return Stream.paginate(undefined, (after: string | undefined) =>
+    Effect.map(database.inProject(projectId, messages.list(name, after, exportPageMessages)), (page) => [
+      page.map(({ item }) => JSON.stringify(item)),
+      page.length < exportPageMessages ? Option.none() : Option.fromNullishOr(page.at(-1)?.place)
+    ])
+  )
+})
+
+/** The document of a conversation. */
+const exported = (conversation: Conversation, messages: Stream.Stream<string>): Stream.Stream<string> => {
+  const head = JSON.stringify(conversation).slice(0, -1)
+  return Stream.make(`${head},"messages":[`).pipe(
+    Stream.concat(Stream.intersperse(messages, ",")),
+    Stream.concat(Stream.make("]}"))
+  )
+}

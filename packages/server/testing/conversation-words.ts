@@ -1,0 +1,55 @@
+/**
+ * The words in which stories hold conversations that belong to one person.
+ */
+import { Effect } from "effect"
+import { addEvent, quietLog } from "./context-words.ts"
+import { ask } from "./owner-rows.ts"
+import { type Json, scripted, type Story } from "./platform.ts"
+
+/** An agent that answers people, with these rules. */
+export const talker = (
+  story: Story,
+  rules: ReadonlyArray<Json>,
+  overrides: Record<string, unknown> = {}
+): Effect.Effect<Json> =>
+  story.post("/agents", {
+    name: `talker-${crypto.randomUUID().slice(0, 8)}`,
+    prompt: "Answer.",
+    triggerType: "manual",
+    tools: ["tasks.*"],
+    model: scripted(rules),
+    ...overrides
+  })
+
+/** Begins a conversation of a person with an agent. */
+export const newConversation = Effect.fnUntraced(function* (
+  story: Story,
+  agent: Json,
+  title: string,
+  of = "admin"
+) {
+  const id = crypto.randomUUID()
+  const contextName = `chat-${id}`
+  yield* story.post("/contexts", { name: contextName, agentId: agent.id })
+  yield* ask(story.access, "update kb.contexts set owner = $2 where name = $1", [contextName, of])
+  yield* ask(
+    story.access,
+    `insert into kb.conversations (id, project_id, user_id, agent_id, context_name, title) values ($1, $2, $3, $4, $5, $6)`,
+    [id, story.projectId, of, agent.id, contextName, title]
+  )
+  return { id, contextName, title, agentId: agent.id }
+})
+
+/** Says something in a conversation and waits for the answer. */
+export const talk = Effect.fnUntraced(function* (story: Story, { contextName }: Json, message: string) {
+  yield* addEvent(story, contextName, message)
+  return yield* quietLog(story, contextName)
+})
+
+/** What was said, as a chat shows it: who and what. */
+export const messagesOf = (
+  story: Story,
+  { id }: Json,
+  query = ""
+): Effect.Effect<{ readonly items: ReadonlyArray<Json>; readonly nextCursor: string | null }> =>
+  story.get(`/conversations/${id}/messages${query}`)
