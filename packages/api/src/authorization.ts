@@ -20,6 +20,11 @@ import {
 export const Role = Schema.Literals(["viewer", "editor", "reviewer", "admin"])
 export type Role = typeof Role.Type
 
+const rank: Readonly<Record<Role, number>> = { viewer: 0, editor: 1, reviewer: 2, admin: 3 }
+
+/** Whether a role may do what another may. */
+export const includesRole = (role: Role, needed: Role): boolean => rank[role] >= rank[needed]
+
 export const Principal = Schema.Struct({
   userId: UserId,
   role: Role,

@@ -12,9 +12,9 @@ import { AgentId, DenialId, RunId, TaskId, Timestamp, ToolCallId, UserId } from 
  * Through which door it was tried.
  *
  * **Details** `chat`: a run that answers in a context. `subAgent`: a run that another spawned. `run`: any other.
- * `approval`: a person's decision about a suggestion.
+ * `approval`: a person's decision about a suggestion. `mcp`: a tool that a person calls for themselves.
  */
-export const Door = Schema.Literals(["run", "chat", "subAgent", "approval"])
+export const Door = Schema.Literals(["run", "chat", "subAgent", "approval", "mcp"])
 export type Door = typeof Door.Type
 
 /**
@@ -38,10 +38,11 @@ export const Denial = Schema.Struct({
   id: DenialId,
   at: Timestamp,
   door: Door,
-  agentId: AgentId,
-  agentName: Schema.String,
-  runId: RunId,
-  /** Who approved, or in whose run it was; null where nobody began the run. */
+  /** Whose agent's it was; null, with its run, where a person called for themselves. */
+  agentId: Schema.NullOr(AgentId),
+  agentName: Schema.NullOr(Schema.String),
+  runId: Schema.NullOr(RunId),
+  /** Who approved or called, or in whose run it was; null where nobody began the run. */
   userId: Schema.NullOr(UserId),
   /** The suggestion that was not approved. */
   taskId: Schema.NullOr(TaskId),

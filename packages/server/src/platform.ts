@@ -84,6 +84,7 @@ import { ForeignOffers } from "./tool/foreign-offers.ts"
 import { GraphEffects } from "./tool/graph-effects.ts"
 import { TodoEffects } from "./tool/todo-effects.ts"
 import { McpServers } from "./tool/mcp-servers.ts"
+import { PersonTools } from "./tool/person-tools.ts"
 import { AttemptLost, RunGuard } from "./tool/principal.ts"
 import { ServerRegistry } from "./tool/server-registry.ts"
 import { ToolCalls } from "./tool/tool-calls.ts"
@@ -194,7 +195,7 @@ const chat = Layer.provideMerge(
 )
 
 /** Every service; it needs SQL, models and ids. */
-export const platformLayer = chat
+export const platformLayer = Layer.provideMerge(PersonTools.layer, chat)
 
 /** The loops that move events along, until the scope ends. */
 export const loops = Effect.gen(function* () {

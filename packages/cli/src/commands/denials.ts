@@ -1,5 +1,5 @@
 /**
- * `tropism denials`: what agents, and people who approve, may not do and tried, newest first.
+ * `tropism denials`: what agents and people may not do and tried, newest first.
  */
 import type { Denial } from "@tropism/domain/denial"
 import { RunId } from "@tropism/domain/ids"
@@ -44,22 +44,23 @@ export const denialsCommand = Command.make(
           hasMore,
           nothing: "Nothing was denied.",
           columns: [
-            { title: "AGENT", cell: (one) => one.agentName },
+            { title: "AGENT", cell: (one) => one.agentName ?? "" },
             { title: "DOOR", cell: (one) => doorText[one.door] },
             { title: "BY", cell: (one) => one.userId ?? "" },
             { title: "TOOL", cell: (one) => one.tool, shrinks: "end" },
             { title: "WHY", cell: (one) => one.detail, shrinks: "end" },
-            { title: "RUN", cell: (one) => one.runId, paint: () => paint.dim },
+            { title: "RUN", cell: (one) => one.runId ?? "", paint: () => paint.dim },
             { title: "AGE", align: "right", cell: (one) => formatAge(one.at, now), paint: () => paint.dim }
           ]
         })
       })
     )
-).pipe(Command.withDescription("List what agents may not do and tried"))
+).pipe(Command.withDescription("List what agents and people may not do and tried"))
 
 const doorText: Readonly<Record<Denial["door"], string>> = {
   run: "run",
   chat: "chat",
   subAgent: "sub-agent",
-  approval: "approval"
+  approval: "approval",
+  mcp: "MCP"
 }

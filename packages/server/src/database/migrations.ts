@@ -33,6 +33,7 @@ import { statements as taint } from "./migrations/0020-taint.ts"
 import { statements as backtests } from "./migrations/0021-backtests.ts"
 import { statements as todos } from "./migrations/0022-todos.ts"
 import { statements as conversations } from "./migrations/0023-conversations.ts"
+import { statements as people } from "./migrations/0026-people.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -69,7 +70,8 @@ const migrations = {
   "0020_taint": run(taint),
   "0021_backtests": run(backtests),
   "0022_todos": run(todos),
-  "0023_conversations": run(conversations)
+  "0023_conversations": run(conversations),
+  "0026_people": run(people)
 }
 
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

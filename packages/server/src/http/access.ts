@@ -7,18 +7,16 @@
  * 404. Every handler that touches a project goes through `inProject`, which
  * opens the transaction only after the question is answered.
  */
-import { CurrentPrincipal, type Principal, type Role } from "@tropism/api/authorization"
+import { CurrentPrincipal, includesRole, type Principal, type Role } from "@tropism/api/authorization"
 import { Forbidden, NotFound } from "@tropism/api/problems"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
 
-const rank: Readonly<Record<Role, number>> = { viewer: 0, editor: 1, reviewer: 2, admin: 3 }
-
 /** What a role must be at least to do something. */
 export const requireRole = (principal: Principal, role: Role): Effect.Effect<void, Forbidden> =>
-  rank[principal.role] >= rank[role]
+  includesRole(principal.role, role)
     ? Effect.void
     : Effect.fail(new Forbidden({ detail: `This needs the role ${role}; yours is ${principal.role}` }))
 

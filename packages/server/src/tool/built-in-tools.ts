@@ -11,7 +11,7 @@ import type { JsonFault } from "@tropism/domain/json"
 import { schemaFaults } from "@tropism/domain/schema-faults"
 import { Result, Schema } from "effect"
 import { graphTools } from "./graph-tools.ts"
-import { argumentsAreStrict } from "./read-arguments.ts"
+import { argumentsAreStrict, inputSchemaOf } from "./read-arguments.ts"
 import { runTools } from "./run-tools.ts"
 import { todoTools } from "./todo-tools.ts"
 
@@ -21,19 +21,6 @@ export type BuiltInToolName = keyof typeof graphTools | keyof typeof runTools | 
 const all = { ...graphTools, ...runTools, ...todoTools }
 
 export const isBuiltInTool = (name: string): name is BuiltInToolName => Object.hasOwn(all, name)
-
-/** The JSON Schema of a tool's arguments. */
-const inputSchemaOf = (
-  name: BuiltInToolName
-): { readonly type: "object"; readonly [key: string]: unknown } => {
-  const { schema, definitions } = Schema.toJsonSchemaDocument(all[name].arguments)
-  return {
-    ...schema,
-    type: "object",
-    additionalProperties: false,
-    ...(Object.keys(definitions).length === 0 ? {} : { $defs: definitions })
-  }
-}
 
 /** The first of some of a tool's arguments that the tool itself would refuse, whatever the others are. */
 export const findGivenFault = (
@@ -53,7 +40,7 @@ export const toolsOf = (server: BuiltInServer) =>
   builtInTools[server].map((name: BuiltInToolName) => ({
     name,
     description: all[name].description,
-    inputSchema: inputSchemaOf(name)
+    inputSchema: inputSchemaOf(all[name].arguments)
   }))
 
 export const builtInServerNames: ReadonlyArray<BuiltInServer> = ["graph", "run", "tasks"]

@@ -68,6 +68,13 @@ export class Denials extends Context.Service<
       edited: Properties | null,
       why: Why
     ) => Effect.Effect<void, never, ProjectTransaction>
+    /** Records that a person may not make a call of their own, in the transaction that records the call. */
+    readonly ofPerson: (
+      by: UserId,
+      id: ToolCallId,
+      call: Pick<ToolCall, "name" | "arguments">,
+      why: Why
+    ) => Effect.Effect<void, never, ProjectTransaction>
     /** Newest first, after the one whose id is `before`. */
     readonly list: (
       filter: DenialFilter,
@@ -114,6 +121,20 @@ export class Denials extends Context.Service<
           where task.id = ${taskId} and task.project_id = ${projectId} and task.payload ? 'suggestedChanges'`
       }, orDie)
 
+      const ofPerson = Effect.fn("Denials.ofPerson")(function* (
+        by: UserId,
+        id: ToolCallId,
+        { arguments: args, name: tool }: Pick<ToolCall, "name" | "arguments">,
+        { detail, reason }: Why
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const change = yield* changeAskedFor(tool, args)
+        yield* sql`
+          insert into kb.denials (id, project_id, door, user_id, tool_call_id, tool, change, reason, detail)
+          values (${yield* nextId}, ${projectId}, 'mcp', ${by}, ${id}, ${tool}, ${change && JSON.stringify(change)}::text::jsonb,
+            ${reason}, ${shown(detail)})`
+      }, orDie)
+
       const list = Effect.fn("Denials.list")(function* (
         { agentId, runId }: DenialFilter,
         before: string | undefined,
@@ -121,7 +142,7 @@ export class Denials extends Context.Service<
       ) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<DenialRow>`
-          select denial.*, agent.name as agent_name from kb.denials denial join kb.agents agent on agent.id = denial.agent_id
+          select denial.*, agent.name as agent_name from kb.denials denial left join kb.agents agent on agent.id = denial.agent_id
           where ${sql.and([
             sql`denial.project_id = ${projectId}`,
             ...(agentId === undefined ? [] : [sql`denial.agent_id = ${agentId}`]),
@@ -131,7 +152,7 @@ export class Denials extends Context.Service<
         return rows.map(toDenial)
       }, orDie)
 
-      return Denials.of({ ofCall, ofApproval, list })
+      return Denials.of({ ofCall, ofApproval, ofPerson, list })
     })
   )
 }

@@ -14,9 +14,7 @@ import type { Change } from "@tropism/domain/change"
 import type { GraphObject, Relationship } from "@tropism/domain/graph"
 import type { ObjectId, RelationshipId, ToolCallId } from "@tropism/domain/ids"
 import { canonicalJson, mergePatch } from "@tropism/domain/json"
-import { taintOf, type TaintSource } from "@tropism/domain/taint"
 import { type Evidence, evidenceBounds } from "@tropism/domain/task"
-import { markedPart } from "@tropism/domain/untrusted"
 import { Context, Effect, Layer, type Schema } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
 import { Gateway } from "../graph/gateway.ts"
@@ -29,9 +27,10 @@ import { toolLimits } from "../limits.ts"
 import { Autonomy } from "../task/autonomy.ts"
 import { Tasks } from "../task/tasks.ts"
 import type * as Args from "./graph-tools.ts"
-import type { Backtested, RunPrincipal } from "./principal.ts"
+import { answer, applied, decided, shownObject, shownRelationship } from "./graph-answers.ts"
+import type { Backtested, RunPrincipal, Sight } from "./principal.ts"
 import { ToolCalls } from "./tool-calls.ts"
-import type { GateDecision, Read, ToolEffect } from "./tool-effect.ts"
+import type { ToolEffect } from "./tool-effect.ts"
 import type { Intent } from "./wanted-change.ts"
 import { makeWouldBe } from "./would-be.ts"
 
@@ -40,10 +39,10 @@ type Answer = Effect.Effect<ToolEffect, ChangeRefused, ProjectTransaction>
 export class GraphEffects extends Context.Service<
   GraphEffects,
   {
-    /** Reads are of the graph as it is, or as of the instant that the principal sees. */
-    readonly searchObjects: (args: typeof Args.SearchObjects.Type, principal: RunPrincipal) => Answer
-    readonly getObject: (args: typeof Args.GetObject.Type, principal: RunPrincipal) => Answer
-    readonly neighbors: (args: typeof Args.Neighbors.Type, principal: RunPrincipal) => Answer
+    /** Reads are of the graph as it is, or as of the instant that whoever asks sees. */
+    readonly searchObjects: (args: typeof Args.SearchObjects.Type, sight: Sight) => Answer
+    readonly getObject: (args: typeof Args.GetObject.Type, sight: Sight) => Answer
+    readonly neighbors: (args: typeof Args.Neighbors.Type, sight: Sight) => Answer
     /** Does, suggests or refuses a change of the principal's agent. */
     readonly change: (change: Change, intent: Intent, principal: RunPrincipal, callId: ToolCallId) => Answer
   }
@@ -61,12 +60,12 @@ export class GraphEffects extends Context.Service<
       const { keepWouldBe } = yield* makeWouldBe
 
       /** An object as the principal sees it. */
-      const seen = (id: ObjectId, { backtest }: RunPrincipal) =>
+      const seen = (id: ObjectId, { backtest }: Sight) =>
         backtest === null ? objects.get(id) : objects.asOf(id, backtest.asOf)
 
       const searchObjects = Effect.fn("GraphEffects.searchObjects")(function* (
         { query, type, where, limit }: typeof Args.SearchObjects.Type,
-        { backtest }: RunPrincipal
+        { backtest }: Sight
       ) {
         const text = query?.trim() ? query : undefined
         const filter = { text, type: type ?? undefined, where: where ?? undefined, asOf: backtest?.asOf }
@@ -79,24 +78,24 @@ export class GraphEffects extends Context.Service<
 
       const getObject = Effect.fn("GraphEffects.getObject")(function* (
         { objectId }: typeof Args.GetObject.Type,
-        principal: RunPrincipal
+        sight: Sight
       ) {
-        const object = yield* seen(objectId, principal)
+        const object = yield* seen(objectId, sight)
         if (!object) return yield* refused("notFound", `There is no object ${objectId}`, "/objectId")
         return answer(shownObject(object), [object])
       })
 
       const neighbors = Effect.fn("GraphEffects.neighbors")(function* (
         { objectId, depth, direction, type }: typeof Args.Neighbors.Type,
-        principal: RunPrincipal
+        sight: Sight
       ) {
-        const object = yield* seen(objectId, principal)
+        const object = yield* seen(objectId, sight)
         if (!object) return yield* refused("notFound", `There is no object ${objectId}`, "/objectId")
         const around = yield* neighborhoods.around(objectId, {
           depth: depth ?? 1,
           direction: direction ?? "both",
           type: type ?? undefined,
-          asOf: principal.backtest?.asOf,
+          asOf: sight.backtest?.asOf,
           limit: toolLimits.neighborsMaxItems
         })
         return answer(
@@ -225,55 +224,14 @@ export class GraphEffects extends Context.Service<
           rootEventId: principal.rootEventId,
           depth: principal.depth + 1
         }
-        const { entity, change } = yield* gateway.apply(wanted, { actor, cause })
-        const status = change === "unchanged" ? "unchanged" : "applied"
-        const done =
-          entity.kind === "object"
-            ? decided("execute", { status, object: shownObject(entity.object) }, taintOf([entity.object]))
-            : decided(
-                "execute",
-                { status, relationship: shownRelationship(entity.relationship) },
-                taintOf([], [entity.relationship])
-              )
-        // The model is shown what it has written, so it knows it as it is now.
-        const reads = entity.kind === "object" ? readsOf([entity.object]) : readsOf([], [entity.relationship])
-        return { ...done, reads, ...(promotionId === undefined ? {} : { promotionId }) }
+        const done = applied(yield* gateway.apply(wanted, { actor, cause }))
+        return { ...done, ...(promotionId === undefined ? {} : { promotionId }) }
       })
 
       return GraphEffects.of({ searchObjects, getObject, neighbors, change })
     })
   )
 }
-
-const answer = (
-  result: Schema.Json,
-  seen: ReadonlyArray<GraphObject>,
-  related: ReadonlyArray<Relationship> = []
-): ToolEffect => ({
-  result,
-  decision: null,
-  reads: readsOf(seen, related),
-  taint: taintOf(seen, related)
-})
-
-const readsOf = (
-  seen: ReadonlyArray<GraphObject>,
-  related: ReadonlyArray<Relationship> = []
-): ReadonlyArray<Read> => [
-  ...seen.map(({ id, type, version }) => ({ objectId: id, type, version })),
-  ...related.map(({ id, type, version }) => ({ relationshipId: id, type, version }))
-]
-
-const decided = (
-  decision: GateDecision | null,
-  result: Schema.Json,
-  taint: ReadonlyArray<TaintSource> = []
-): ToolEffect => ({
-  result,
-  decision,
-  reads: [],
-  taint
-})
 
 /** The type of what a change is about: of the object, or of the relationship. */
 const typeOf = (change: Change, entity: GraphObject | Relationship | null): string => {
@@ -283,25 +241,6 @@ const typeOf = (change: Change, entity: GraphObject | Relationship | null): stri
 
 const changesNothing = (target: GraphObject | Relationship, patch: Schema.Json): boolean =>
   canonicalJson(mergePatch(target.properties, patch)) === canonicalJson(target.properties)
-
-/** An object as a model sees it. */
-const shownObject = ({ id, type, key, version, properties, untrusted }: GraphObject) => ({
-  id,
-  type,
-  key,
-  version,
-  properties,
-  ...markedPart(untrusted)
-})
-
-const shownRelationship = ({ id, type, fromId, toId, properties, untrusted }: Relationship) => ({
-  id,
-  type,
-  fromId,
-  toId,
-  properties,
-  ...markedPart(untrusted)
-})
 
 /** Each object version once, and no more than a person could look at; the newest first. */
 const newest = (evidence: ReadonlyArray<Evidence>): ReadonlyArray<Evidence> =>

@@ -41,6 +41,15 @@ export interface RunPrincipal {
   readonly wokenBy: ReadonlyArray<{ readonly id: string; readonly version: number }>
 }
 
+/** As of when whoever asks sees the graph: as it is, where there is no backtest. */
+export type Sight = Pick<RunPrincipal, "backtest">
+
+/** For whom the todo tools act, and in which context; a person who calls for himself is in none. */
+export interface TodoKeeper {
+  readonly userId: UserId | null
+  readonly contextName: ContextName | null
+}
+
 /** The backtest that a run belongs to, and the instant as of which it sees the graph. */
 export interface Backtested {
   readonly id: BacktestId

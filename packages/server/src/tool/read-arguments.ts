@@ -1,5 +1,5 @@
 /**
- * Reads what a model gave a tool, and says what does not fit.
+ * Reads what a tool was given, and says what does not fit.
  *
  * Flow: graph → outbox → dispatch → run → **tool** → task
  */
@@ -18,3 +18,16 @@ export const read = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, arg
     const takes = Schema.toJsonSchemaDocument(schema).schema
     return refused("invalid", unfit(faults, takes), faults[0]?.pointer)
   })
+
+/** The JSON Schema of a tool's arguments, as MCP lists it. */
+export const inputSchemaOf = (
+  args: Schema.Top
+): { readonly type: "object"; readonly [key: string]: unknown } => {
+  const { schema, definitions } = Schema.toJsonSchemaDocument(args)
+  return {
+    ...schema,
+    type: "object",
+    additionalProperties: false,
+    ...(Object.keys(definitions).length === 0 ? {} : { $defs: definitions })
+  }
+}

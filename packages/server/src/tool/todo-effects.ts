@@ -1,9 +1,9 @@
 /**
- * What each todo tool does, for the user whom a run works for.
+ * What each todo tool does, for the user whom a run works for, or who calls it himself.
  *
  * Flow: graph → outbox → dispatch → run → **tool** → task
  *
- * Whose todos they are is the principal's to say. A number that means none of
+ * Whose todos they are is the keeper's to say. A number that means none of
  * them, whatever else it may mean, is told in the same words (P3-MCP-06). All of
  * it happens in the caller's transaction.
  */
@@ -17,7 +17,7 @@ import type { ProjectTransaction } from "../database/database.ts"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { todoLimits } from "../task/task-limits.ts"
 import { type Todo, Todos } from "../task/todos.ts"
-import type { RunPrincipal } from "./principal.ts"
+import type { TodoKeeper } from "./principal.ts"
 import { read } from "./read-arguments.ts"
 import { AddTask, ListTasks, NamedTask, type TodoToolName, UpdateTask } from "./todo-tools.ts"
 import { type ToolEffect, ToolFailed } from "./tool-effect.ts"
@@ -29,7 +29,7 @@ export class TodoEffects extends Context.Service<
     readonly perform: (
       tool: TodoToolName,
       args: Schema.Json,
-      principal: RunPrincipal
+      keeper: TodoKeeper
     ) => Effect.Effect<ToolEffect, ChangeRefused | ToolFailed, ProjectTransaction>
   }
 >()("@tropism/server/tool/TodoEffects") {
@@ -40,13 +40,15 @@ export class TodoEffects extends Context.Service<
       const contexts = yield* Contexts
 
       /** What of untrusted sources whoever calls has read. */
-      const taintOf = ({ contextName }: RunPrincipal) =>
-        Effect.map(contexts.get(contextName), (context) => context?.taintedBy ?? [])
+      const taintOf = ({ contextName }: TodoKeeper) =>
+        contextName === null
+          ? Effect.succeed([])
+          : Effect.map(contexts.get(contextName), (context) => context?.taintedBy ?? [])
 
-      const add = Effect.fnUntraced(function* (owner: UserId, args: Schema.Json, principal: RunPrincipal) {
+      const add = Effect.fnUntraced(function* (owner: UserId, args: Schema.Json, keeper: TodoKeeper) {
         yield* failOn(findNewTodoFault(wordsOf(args)), args)
         const words = yield* read(AddTask, args)
-        const untrusted = yield* taintOf(principal)
+        const untrusted = yield* taintOf(keeper)
         const added = yield* Effect.mapError(todos.add(owner, { ...words, untrusted }), ({ detail }) =>
           failed(`Failed to create task: ${detail}`, args)
         )
@@ -74,10 +76,10 @@ export class TodoEffects extends Context.Service<
         return answered("deleted", yield* known(todos.remove(owner, { number }), args))
       })
 
-      const update = Effect.fnUntraced(function* (owner: UserId, args: Schema.Json, principal: RunPrincipal) {
+      const update = Effect.fnUntraced(function* (owner: UserId, args: Schema.Json, keeper: TodoKeeper) {
         yield* failOn(findTodoEditFault(wordsOf(args)), args)
         const { task_id: number, ...words } = yield* read(UpdateTask, args)
-        const untrusted = yield* taintOf(principal)
+        const untrusted = yield* taintOf(keeper)
         return answered("updated", yield* known(todos.edit(owner, { number }, { ...words, untrusted }), args))
       })
 
@@ -90,10 +92,10 @@ export class TodoEffects extends Context.Service<
       }
 
       return TodoEffects.of({
-        perform: Effect.fn("TodoEffects.perform")(function* (tool, args, principal) {
-          const { userId } = principal
+        perform: Effect.fn("TodoEffects.perform")(function* (tool, args, keeper) {
+          const { userId } = keeper
           if (userId === null) return yield* refused("notPermitted", nobody)
-          return yield* tools[tool](userId, args, principal)
+          return yield* tools[tool](userId, args, keeper)
         })
       })
     })

@@ -35,6 +35,7 @@ import { TodoEffects } from "./todo-effects.ts"
 import { isTodoTool } from "./todo-tools.ts"
 import { type CallStatus, ToolCalls } from "./tool-calls.ts"
 import { logRefusal, logUnknownTool } from "./refusal-log.ts"
+import { refusalWords } from "./refusal-words.ts"
 import type { ToolEffect, ToolFailed } from "./tool-effect.ts"
 import { wantedChange } from "./wanted-change.ts"
 import { inBacktest } from "./would-be.ts"
@@ -207,10 +208,9 @@ const isTriedOut = (tool: string): boolean => Object.hasOwn(graphTools, tool) ||
 
 /** What a refusal says to the model. */
 const refusalEffect = (refusal: ChangeRefused) => {
-  const { detail, pointer, reason } = refusal
-  const result = { error: detail, reason, ...(pointer === undefined ? {} : { pointer }) }
+  const result = refusalWords(refusal)
   const denied = whyDenied(refusal)
-  return denied || reason === "backtest"
+  return denied || refusal.reason === "backtest"
     ? { ...failureEffect(result), status: "refused" as const, decision: "refuse" as const, denied }
     : failureEffect(result)
 }
