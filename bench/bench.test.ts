@@ -7,10 +7,13 @@
 import { spawn } from "node:child_process"
 import { join } from "node:path"
 import { expect, it } from "vitest"
+import { quickFolder } from "../packages/server/testing/quick-folder.ts"
 
 const runBench = (...flags: ReadonlyArray<string>) =>
   new Promise<{ readonly code: number | null; readonly output: string }>((resolve) => {
-    const bench = spawn(process.execPath, [join(import.meta.dirname, "main.ts"), ...flags])
+    const bench = spawn(process.execPath, [join(import.meta.dirname, "main.ts"), ...flags], {
+      env: { ...process.env, TMPDIR: quickFolder }
+    })
     let output = ""
     bench.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()))
     bench.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()))

@@ -5,9 +5,10 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
+import { quickDataFolder } from "../../server/testing/quick-folder.ts"
 import { until } from "../testing/invoke.ts"
 import { launch, launcher } from "../testing/launch.ts"
-import { dataFolder, kill, start } from "../testing/real-server.ts"
+import { kill, start } from "../testing/real-server.ts"
 
 const packageCount = 30
 
@@ -42,7 +43,7 @@ describe("kill -9 of the server at any moment", () => {
     "leaves every object its one event, every matching event its one entry, every run an end, and nothing twice",
     () =>
       Effect.gen(function* () {
-        const folder = yield* dataFolder
+        const folder = yield* quickDataFolder
         const data = join(folder, "data")
         const file = join(folder, "package-lock.json")
         writeFileSync(file, JSON.stringify(lockfile))
@@ -108,7 +109,7 @@ describe("kill -9 of the server at any moment", () => {
 
   it.live("says in one sentence that the default model cannot be asked, and starts nothing", () =>
     Effect.gen(function* () {
-      const data = yield* dataFolder
+      const data = yield* quickDataFolder
       const server = yield* launch(launcher, ["start"], {
         TROPISM_DATA: data,
         PORT: "0",

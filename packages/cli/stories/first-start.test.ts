@@ -1,11 +1,11 @@
 /**
  * The first start on a machine, to the approved suggestion, by the command line alone and the real server.
  */
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
+import { quickDataFolder } from "../../server/testing/quick-folder.ts"
 import { invokeWith, until } from "../testing/invoke.ts"
 import { launch, launcher } from "../testing/launch.ts"
 
@@ -19,12 +19,6 @@ const lockfile = {
     "node_modules/right": { version: "2.0.0" }
   }
 }
-
-/** A folder for one server's data, gone with the test. */
-const dataFolder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "tropism-story-"))),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-)
 
 /** Starts the server on any free port and waits until it is ready. */
 const startServer = (data: string) =>
@@ -46,7 +40,7 @@ describe("the first start", () => {
     "leads from an empty folder to an approved suggestion, and stops cleanly",
     () =>
       Effect.gen(function* () {
-        const folder = yield* dataFolder
+        const folder = yield* quickDataFolder
         const data = join(folder, "data")
         const server = yield* startServer(data)
         expect(server.tokenFile).toBe(join(data, "token"))
@@ -114,7 +108,7 @@ describe("the first start", () => {
     "tells a second start on the same folder who holds it",
     () =>
       Effect.gen(function* () {
-        const folder = yield* dataFolder
+        const folder = yield* quickDataFolder
         yield* startServer(folder)
         const token = readFileSync(join(folder, "token"), "utf8")
         const second = yield* launch(launcher, ["start"], { TROPISM_DATA: folder, PORT: "0" })

@@ -4,8 +4,9 @@
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
+import { quickDataFolder } from "../../server/testing/quick-folder.ts"
 import { isThere, newDiary, program } from "../../server/testing/mcp-words.ts"
-import { dataFolder, kill, start } from "../testing/real-server.ts"
+import { kill, start } from "../testing/real-server.ts"
 
 type Life = Effect.Success<ReturnType<typeof start>>
 
@@ -24,7 +25,7 @@ const post = (life: Life, path: string, body: unknown) =>
 /** Kills the server in the middle of a call, and answers the run as it ended afterwards, with its calls. */
 const killedDuring = (tool: string, args: Record<string, unknown>) =>
   Effect.gen(function* () {
-    const folder = yield* dataFolder
+    const folder = yield* quickDataFolder
     const diary = yield* newDiary
     const data = join(folder, "data")
     const first = yield* start(data)

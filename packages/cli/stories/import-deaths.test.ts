@@ -5,7 +5,8 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
-import { dataFolder, kill, start } from "../testing/real-server.ts"
+import { quickDataFolder } from "../../server/testing/quick-folder.ts"
+import { kill, start } from "../testing/real-server.ts"
 
 const count = 2_000
 
@@ -20,7 +21,7 @@ describe("kill -9 of the server while a file is imported", () => {
     "costs no line and makes none twice: the command goes on when the server is back",
     () =>
       Effect.gen(function* () {
-        const folder = yield* dataFolder
+        const folder = yield* quickDataFolder
         const data = join(folder, "data")
         const path = join(folder, "notes.jsonl")
         writeFileSync(path, file)

@@ -1,18 +1,11 @@
 /**
  * The real server as a process of its own, on a data folder that outlives it.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { invokeWith, until } from "./invoke.ts"
 import { launch, type Launched, launcher } from "./launch.ts"
-
-/** A folder of its own, until the scope ends. */
-export const dataFolder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "tropism-deaths-"))),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-)
 
 /** Kills the program itself: the launcher would let it stop. */
 export const kill = (server: Launched) =>

@@ -6,7 +6,6 @@
  * mean what they mean for one state of the code: a statement more in a server
  * moves every turn after it.
  */
-import { tmpdir } from "node:os"
 import { parseArgs } from "node:util"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Clock, Console, Effect, Exit, FileSystem, Logger } from "effect"
@@ -14,6 +13,7 @@ import { embedded, type EmbeddedPostgres } from "../src/database/embedded-postgr
 import { migrate } from "../src/database/migrations.ts"
 import { connect, ownerRole, withDatabase } from "../src/database/postgres-access.ts"
 import { closeToOthers, databaseName } from "../src/database/provision.ts"
+import { quickFolder } from "../testing/quick-folder.ts"
 import { simulateAll } from "./lanes.ts"
 import { reportText } from "./simulate.ts"
 
@@ -46,7 +46,7 @@ const seedsPerLine = 50
 const startPostgres = Effect.gen(function* () {
   const fileSystem = yield* FileSystem.FileSystem
   const folder = yield* fileSystem.makeTempDirectoryScoped({
-    directory: tmpdir(),
+    directory: quickFolder,
     prefix: "tropism-simulation-"
   })
   yield* fileSystem.chmod(folder, 0o711)

@@ -6,7 +6,6 @@
  * server; the next run ends and removes both, and leaves alone what a run
  * beside it still holds.
  */
-import { tmpdir } from "node:os"
 import { NodeServices } from "@effect/platform-node"
 import { Clock, Effect, Exit, FileSystem, Logger, Option, Path, Redacted, Scope } from "effect"
 import type { TestProject } from "vitest/node"
@@ -16,6 +15,7 @@ import { migrate } from "../src/database/migrations.ts"
 import { connect } from "../src/database/postgres-access.ts"
 import { findPostmaster, stopPostmaster } from "../src/database/postmaster.ts"
 import { databaseName } from "../src/database/provision.ts"
+import { quickFolder } from "./quick-folder.ts"
 
 /** What a test file gets of the run's PostgreSQL; addresses are plain text, since they cross threads. */
 export interface RunningPostgres {
@@ -42,7 +42,7 @@ const youngestLeftoverMs = 60_000
 const makeRunFolder = Effect.gen(function* () {
   const fileSystem = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const home = path.join(tmpdir(), `tropism-tests-${process.getuid?.() ?? "user"}`)
+  const home = path.join(quickFolder, `tropism-tests-${process.getuid?.() ?? "user"}`)
   yield* fileSystem.makeDirectory(home, { recursive: true })
   yield* removeLeftovers(home)
   const folder = yield* Effect.acquireRelease(
