@@ -24,6 +24,7 @@ import { BacktestReading } from "./dispatch/backtest-reading.ts"
 import { Backtests } from "./dispatch/backtests.ts"
 import { Conversations } from "./chat/conversations.ts"
 import { Messages } from "./chat/messages.ts"
+import { Turns } from "./chat/turns.ts"
 import { Comparisons } from "./dispatch/comparisons.ts"
 import { ContextBeginnings } from "./dispatch/context-beginnings.ts"
 import { Admission } from "./run/admission.ts"
@@ -190,7 +191,7 @@ const dispatch = Layer.mergeAll(
 )
 
 const chat = Layer.provideMerge(
-  Layer.mergeAll(Conversations.layer, Messages.layer),
+  Layer.mergeAll(Conversations.layer, Messages.layer, Turns.layer),
   Layer.provideMerge(dispatch, runs)
 )
 

@@ -4,7 +4,8 @@
  * Flow: graph → outbox → dispatch → **run** → tool → task
  */
 import type { AgentId, BacktestId, GraphEventId, ProjectId, RunId } from "@tropism/domain/ids"
-import type { RunStatus, Trigger } from "@tropism/domain/run"
+import type { ContextName } from "@tropism/domain/context-event"
+import type { PauseReason, RunStatus, Trigger } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
@@ -22,6 +23,14 @@ export interface RunFilter {
   /** Made at this instant or later, and before that one. */
   readonly from?: string | undefined
   readonly to?: string | undefined
+}
+
+/** How a run stands, and nothing else of it. */
+export interface StandingRun {
+  readonly id: RunId
+  readonly status: RunStatus
+  readonly pauseReason: PauseReason | null
+  readonly errorMessage: string | null
 }
 
 /**
@@ -129,5 +138,14 @@ export const makeReading = Effect.gen(function* () {
     return rows.map(toRun)
   }, orDie)
 
-  return { get, list, chain }
+  const newestOn = Effect.fn("Runs.newestOn")(function* (name: ContextName) {
+    const { projectId } = yield* ProjectTransaction
+    const [row] = yield* sql<StandingRun>`
+      select id, status, pause_reason, error_message from kb.agent_runs where project_id = ${projectId} and id = coalesce(
+        (select id from kb.agent_runs where project_id = ${projectId} and context_name = ${name} and status in ('queued', 'running', 'paused')),
+        (select id from kb.agent_runs where project_id = ${projectId} and context_name = ${name} and trigger_type = 'context' order by id desc limit 1))`
+    return row
+  }, orDie)
+
+  return { get, list, chain, newestOn }
 })

@@ -23,7 +23,7 @@ import { makeClaiming, type Places } from "./claiming.ts"
 import { makeHolding, type RunHalted, type RunNotInState } from "./holding.ts"
 import { makeOutcomes } from "./outcomes.ts"
 import { makeQueueing } from "./queueing.ts"
-import { makeReading, type RunFilter } from "./reading.ts"
+import { makeReading, type RunFilter, type StandingRun } from "./reading.ts"
 import { type BudgetSpent, makeResuming } from "./resuming.ts"
 import { makeSpending } from "./spending.ts"
 
@@ -107,6 +107,8 @@ export class Runs extends Context.Service<
     /** Holds a run that has not ended for this transaction, whoever works on it, and answers what was said of an answer that is not complete. */
     readonly holdOpen: (id: RunId) => Effect.Effect<string, RunNotInState, ProjectTransaction>
     readonly get: (id: RunId) => Read<Run | undefined>
+    /** How the run at work on a conversation stands, else the last that was. */
+    readonly newestOn: (name: ContextName) => Read<StandingRun | undefined>
     /** The runs of a chain after an id, in the order in which they were queued. */
     readonly chain: (
       rootEventId: GraphEventId,
@@ -125,7 +127,7 @@ export class Runs extends Context.Service<
       const claiming = yield* makeClaiming
       const { found, guard, held, holdOpen, holdParents, keepPartial, timingOut } = yield* makeHolding
       const { complete, fail, pause, wait, cancel } = yield* makeOutcomes
-      const { chain, get, list } = yield* makeReading
+      const { chain, get, list, newestOn } = yield* makeReading
       const { counting, countingAside } = yield* makeSpending
       const { mayAsk } = yield* makeAsking
       const resuming = yield* makeResuming
@@ -183,6 +185,7 @@ export class Runs extends Context.Service<
         ...resuming,
         holdOpen,
         get,
+        newestOn,
         list,
         chain
       })

@@ -1,0 +1,136 @@
+/**
+ * Which events and pieces of a log are the answer to a message, case by case.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { contextEventId, ContextName, decodeEvent, type NewEvent } from "@tropism/domain/context-event"
+import { RunId } from "@tropism/domain/ids"
+import { endOfRun, hearEvent, type Hearing, hearingFrom, hearPiece, type Piece } from "./turn-parts.ts"
+
+const name = ContextName.make("talk")
+const runId = RunId.make("0193a000-0000-7000-8000-000000000001")
+
+const logged = (number: number, event: NewEvent) =>
+  decodeEvent({
+    id: contextEventId(name, number),
+    timestamp: "2026-01-01T00:00:00.000Z",
+    agentName: name,
+    parentEventId: null,
+    triggersAgentTurn: false,
+    ...event
+  })
+
+const started = (turnNumber: number): NewEvent => ({ type: "AgentTurnStartedEvent", turnNumber })
+const completed: NewEvent = { type: "AgentTurnCompletedEvent", turnNumber: 1, durationMs: 5 }
+const interrupted = (reason: "crash" | "message" | "stepLimit"): NewEvent => ({
+  type: "AgentTurnInterruptedEvent",
+  turnNumber: 1,
+  reason
+})
+const says = (content: string): NewEvent => ({
+  type: "AssistantMessageEvent",
+  content,
+  toolCalls: [],
+  runId,
+  model: "scripted:story",
+  usage: { inputTokens: 1, outputTokens: 1 }
+})
+
+/** What is told of a log behind an event: words as they are, events by their type. */
+const told = (
+  after: number,
+  line: ReadonlyArray<readonly [number, NewEvent] | Piece>,
+  isTurnOpen = false
+) => {
+  let hearing: Hearing = hearingFrom(after, isTurnOpen)
+  const parts: Array<string> = []
+  for (const each of line) {
+    const heard = "after" in each ? hearPiece(hearing, each) : hearEvent(hearing, logged(...each))
+    hearing = heard.hearing
+    for (const part of heard.parts)
+      if (part.type === "words") parts.push(`"${part.text}"`)
+      else if (part.type === "event") parts.push(part.event.type)
+  }
+  return { parts, end: hearing.end?.ending, runId: hearing.runId }
+}
+
+describe("What belongs to the turn that answers a message", () => {
+  it("begins with the turn that begins behind it, and ends with that turn", () =>
+    expect(
+      told(3, [
+        [4, started(1)],
+        [5, says("Hello")],
+        [6, completed]
+      ])
+    ).toEqual({
+      parts: ["AgentTurnStartedEvent", '"Hello"', "AssistantMessageEvent", "AgentTurnCompletedEvent"],
+      end: "answered",
+      runId
+    }))
+
+  it("leaves out the turn that was open when it was said", () =>
+    expect(
+      told(3, [{ after: 2, text: "old" }, [4, says("old")], [5, interrupted("message")], [6, started(2)]])
+    ).toEqual({
+      parts: ["AgentTurnStartedEvent"],
+      end: undefined,
+      runId: null
+    }))
+
+  it("has the turn that was open, where what came is an outcome that it waited for", () =>
+    expect(
+      told(
+        3,
+        [
+          [4, says("Thanks")],
+          [5, completed]
+        ],
+        true
+      ).parts
+    ).toEqual(['"Thanks"', "AssistantMessageEvent", "AgentTurnCompletedEvent"]))
+
+  it("tells the words of an answer once, as they are made and then what is left of them", () =>
+    expect(
+      told(3, [
+        [4, started(1)],
+        { after: 4, text: "Hel" },
+        { after: 4, text: "lo" },
+        [5, says("Hello!")],
+        { after: 4, text: "!" }
+      ]).parts
+    ).toEqual(["AgentTurnStartedEvent", '"Hel"', '"lo"', '"!"', "AssistantMessageEvent"]))
+
+  it("tells an answer anew that a crash broke off, and does not end with it", () =>
+    expect(
+      told(3, [
+        [4, started(1)],
+        { after: 4, text: "Hel" },
+        [5, interrupted("crash")],
+        [6, started(2)],
+        [7, says("Hi")]
+      ])
+    ).toMatchObject({
+      parts: [
+        "AgentTurnStartedEvent",
+        '"Hel"',
+        "AgentTurnInterruptedEvent",
+        "AgentTurnStartedEvent",
+        '"Hi"',
+        "AssistantMessageEvent"
+      ],
+      end: undefined
+    }))
+
+  it.each([
+    ["queued", null, undefined],
+    ["running", null, undefined],
+    ["paused", "subAgents", undefined],
+    ["paused", "question", "question"],
+    ["paused", "killSwitch", "stopped"],
+    ["paused", "budget", "budget"],
+    ["completed", null, "answered"],
+    ["cancelled", null, "cancelled"],
+    ["failed", null, "failed"]
+  ] as const)("of a run that is %s (%s) it ends as %s", (status, pauseReason, ending) =>
+    expect(endOfRun({ id: runId, status, pauseReason, errorMessage: null })?.ending).toBe(ending)
+  )
+})

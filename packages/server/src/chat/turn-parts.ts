@@ -1,0 +1,147 @@
+/**
+ * What of a log belongs to the turn that answers a message, told as parts.
+ *
+ * Flow: http → **chat** → dispatch → run → tool → task
+ *
+ * Pure: events and pieces in, parts out. The words told before an answer's event
+ * are that answer's words and nothing else: what was not heard as it was made is
+ * told when the answer is kept. An answer that was broken off begins anew.
+ */
+import { type ChatEnding, chatStatuses } from "@tropism/domain/chat-ending"
+import type { ChatStatus } from "@tropism/domain/conversation"
+import { eventNumber, type LoggedEvent } from "@tropism/domain/context-event"
+import type { RunId } from "@tropism/domain/ids"
+import type { StandingRun } from "../run/reading.ts"
+
+/** Something that an agent says or does after something was said. */
+export type TurnPart =
+  /** A piece of an answer, as it is made. */
+  | { readonly type: "words"; readonly text: string }
+  /** Kept in the log. */
+  | { readonly type: "event"; readonly event: LoggedEvent }
+  | TurnRest
+
+/** The last part. */
+export interface TurnRest {
+  readonly type: "rest"
+  readonly status: ChatStatus
+  readonly ending: ChatEnding
+  /** The error's own words. */
+  readonly detail: string | null
+  readonly runId: RunId | null
+}
+
+/** A piece of an answer, and the event after which it was asked for. */
+export interface Piece {
+  readonly after: number
+  readonly text: string
+}
+
+/** How far a log was heard. */
+export interface Hearing {
+  /** The number of the last event. */
+  readonly number: number
+  /** Whether the turn that answers has begun. */
+  readonly isOurs: boolean
+  /** Pieces that were asked for before this event are of an answer that is over. */
+  readonly since: number
+  /** What was told of the answer that is being made. */
+  readonly words: string
+  /** Steps of a workflow follow one another, each a turn. */
+  readonly isFlow: boolean
+  readonly runId: RunId | null
+  readonly end: { readonly ending: ChatEnding; readonly detail: string | null } | undefined
+}
+
+/** Of a log up to an event; `isTurnOpen` says that the turn which answers has begun before it. */
+export const hearingFrom = (number: number, isTurnOpen: boolean): Hearing => ({
+  number,
+  isOurs: isTurnOpen,
+  since: isTurnOpen ? 0 : number,
+  words: "",
+  isFlow: false,
+  runId: null,
+  end: undefined
+})
+
+/** What was heard, and what of it is told. */
+export interface Heard {
+  readonly hearing: Hearing
+  readonly parts: ReadonlyArray<TurnPart>
+}
+
+/** Hears the next event. */
+export const hearEvent = (before: Hearing, event: LoggedEvent): Heard => {
+  const number = eventNumber(event.id)
+  const hearing = { ...before, number }
+  if (event.type === "FlowStepStartedEvent") return { hearing: { ...hearing, isFlow: true }, parts: [] }
+  if (event.type === "AgentTurnStartedEvent")
+    return {
+      hearing: { ...hearing, isOurs: true, since: number, words: "", end: undefined },
+      parts: [{ type: "event", event }]
+    }
+  if (!before.isOurs) return { hearing, parts: [] }
+  const told: TurnPart = { type: "event", event }
+  if (!("runId" in event) || event.type !== "AssistantMessageEvent") {
+    const isBrokenOff = event.type === "SoftStopEvent" || event.type === "AgentTurnInterruptedEvent"
+    const after = isBrokenOff ? { ...hearing, since: number, words: "" } : hearing
+    return { hearing: { ...after, end: endOf(event) ?? before.end }, parts: [told] }
+  }
+  const rest = event.content.startsWith(before.words)
+    ? event.content.slice(before.words.length)
+    : event.content
+  return {
+    hearing: { ...hearing, since: number, words: "", runId: event.runId },
+    parts: [...(rest === "" ? [] : [{ type: "words", text: rest } as const]), told]
+  }
+}
+
+/** Hears a piece of an answer; the events before it were heard. */
+export const hearPiece = (hearing: Hearing, { after, text }: Piece): Heard =>
+  hearing.isOurs && after >= hearing.since
+    ? { hearing: { ...hearing, words: hearing.words + text }, parts: [{ type: "words", text }] }
+    : { hearing, parts: [] }
+
+/** How the turn ended, where this event ends it; a crash does not. */
+const endOf = (event: LoggedEvent): Hearing["end"] => {
+  switch (event.type) {
+    case "AgentTurnCompletedEvent":
+      return { ending: "answered", detail: null }
+    case "AgentTurnFailedEvent":
+      return { ending: "failed", detail: "error" in event ? event.error : null }
+    case "AgentTurnInterruptedEvent":
+      return "reason" in event && event.reason !== "crash"
+        ? { ending: event.reason, detail: null }
+        : undefined
+    default:
+      return undefined
+  }
+}
+
+/** How the answer ended where its run tells and the log does not; undefined while the run goes on. */
+export const endOfRun = ({ errorMessage, pauseReason, status }: StandingRun): Hearing["end"] => {
+  switch (status) {
+    case "completed":
+      return { ending: "answered", detail: null }
+    case "failed":
+    case "skipped":
+      return { ending: "failed", detail: errorMessage }
+    case "cancelled":
+      return { ending: "cancelled", detail: errorMessage }
+    case "paused":
+      return pauseReason === null || pauseReason === "subAgents"
+        ? undefined
+        : { ending: pauseReason === "killSwitch" ? "stopped" : pauseReason, detail: errorMessage }
+    case "queued":
+    case "running":
+      return undefined
+  }
+}
+
+export const restOf = ({ detail, ending }: NonNullable<Hearing["end"]>, runId: RunId | null): TurnRest => ({
+  type: "rest",
+  status: chatStatuses[ending],
+  ending,
+  detail,
+  runId
+})

@@ -1,0 +1,210 @@
+/**
+ * Follows what comes of a message until the turn that answers it rests.
+ *
+ * Flow: http → **chat** → dispatch → run → tool → task
+ *
+ * Whoever follows reads the log: behind a crash, on another server, or long after
+ * it was said, the same parts come. Wake-ups only say when to look. What is made
+ * here of an answer that is not complete is told at once; an answer that another
+ * server makes is told when it is kept. Nobody's leaving ends a turn.
+ */
+import { nextStepOf } from "@tropism/domain/context-flow"
+import { type ContextName, decodeEvent } from "@tropism/domain/context-event"
+import type { ProjectId } from "@tropism/domain/ids"
+import { Clock, Context, Effect, Layer, Option, Queue, Scope, Stream } from "effect"
+import { Contexts } from "../agent/contexts.ts"
+import { Database } from "../database/database.ts"
+import { type Topic, WakeUps } from "../outbox/wake-ups.ts"
+import type { StandingRun } from "../run/reading.ts"
+import { Runs } from "../run/runs.ts"
+import { chatLimits } from "./chat-limits.ts"
+import {
+  endOfRun,
+  hearEvent,
+  type Hearing,
+  hearingFrom,
+  hearPiece,
+  type Piece,
+  restOf,
+  type TurnPart
+} from "./turn-parts.ts"
+
+export type { TurnPart, TurnRest } from "./turn-parts.ts"
+
+export interface FollowTerms {
+  /** How long the answer is waited for. */
+  readonly waitMs?: number
+  /** The turn that answers was open before the event: what came is an outcome that it waited for. */
+  readonly isTurnOpen?: boolean
+}
+
+export class Turns extends Context.Service<
+  Turns,
+  {
+    /** What comes behind an event of a context, up to the rest of the turn that answers it; "working" at the bound of time. */
+    readonly follow: (
+      projectId: ProjectId,
+      name: ContextName,
+      after: number,
+      terms?: FollowTerms
+    ) => Stream.Stream<TurnPart>
+  }
+>()("@tropism/server/chat/Turns") {
+  static readonly layer = Layer.effect(
+    Turns,
+    Effect.gen(function* () {
+      const database = yield* Database
+      const contexts = yield* Contexts
+      const runs = yield* Runs
+      const wakeUps = yield* WakeUps
+
+      /** What rings when there may be news, and which. */
+      const listen = Effect.fnUntraced(function* (projectId: ProjectId, name: ContextName) {
+        const scope = yield* Effect.scope
+        const bell = yield* Queue.sliding<void>(1)
+        const news: News = { hasGrown: true, hasRested: true, pieces: [] }
+        const hear = Effect.fnUntraced(function* (topic: Topic, note: () => void) {
+          const mailbox = yield* wakeUps.listen(topic)
+          yield* Queue.take(mailbox).pipe(
+            Effect.andThen(
+              Effect.sync(() => {
+                note()
+                Queue.offerUnsafe(bell, undefined)
+              })
+            ),
+            Effect.forever,
+            Effect.forkScoped
+          )
+        })
+        yield* contexts.watchDeltas(projectId, name, ({ delta, id }) => {
+          addPiece(news.pieces, pieceOf(id, delta))
+          Queue.offerUnsafe(bell, undefined)
+        })
+        yield* hear(`context:${projectId}/${name}`, () => (news.hasGrown = true))
+        const listened = new Set<string>()
+        /** A run says when it has come to rest. */
+        const hearRun = ({ id }: StandingRun) =>
+          listened.has(id)
+            ? Effect.void
+            : Effect.suspend(() => {
+                listened.add(id)
+                return Effect.provideService(
+                  hear(`run:${id}`, () => (news.hasRested = true)),
+                  Scope.Scope,
+                  scope
+                )
+              })
+        return { bell, news, hearRun }
+      })
+
+      /** Whether a workflow goes on behind a turn of it that is complete. */
+      const goesOn = (projectId: ProjectId, name: ContextName, { end, isFlow, number }: Hearing) =>
+        end?.ending !== "answered" || !isFlow
+          ? Effect.succeed(false)
+          : Effect.map(
+              database.inProject(projectId, contexts.load(name)),
+              (context) => context.nextEventNumber - 1 > number || nextStepOf(context) !== undefined
+            )
+
+      const follow = (
+        projectId: ProjectId,
+        name: ContextName,
+        after: number,
+        { isTurnOpen = false, waitMs = chatLimits.waitMs }: FollowTerms = {}
+      ) =>
+        Effect.gen(function* () {
+          const untilMs = (yield* Clock.currentTimeMillis) + waitMs
+          const { bell, hearRun, news } = yield* listen(projectId, name)
+          const standing = database.inProject(projectId, runs.newestOn(name))
+
+          const wait = Effect.gen(function* () {
+            const leftMs = untilMs - (yield* Clock.currentTimeMillis)
+            if (leftMs <= 0) return false
+            const rung = yield* Effect.timeoutOption(
+              Queue.take(bell),
+              Math.min(leftMs, chatLimits.sweepIntervalMs)
+            )
+            if (Option.isNone(rung)) news.hasGrown = news.hasRested = true
+            return true
+          })
+
+          /** The run as it stood before the log is read: what it says the log may have said by then. */
+          const look = Effect.gen(function* () {
+            if (!news.hasRested) return undefined
+            news.hasRested = false
+            const run = yield* standing
+            if (run) yield* hearRun(run)
+            return run
+          })
+
+          const read = Effect.fnUntraced(function* (start: Hearing) {
+            const parts: Array<TurnPart> = []
+            let hearing = start
+            let isMore = news.hasGrown || news.pieces.some((piece) => piece.after > start.number)
+            news.hasGrown = false
+            while (isMore) {
+              const page = yield* database.inProject(
+                projectId,
+                contexts.read(name, hearing.number, chatLimits.pageEvents)
+              )
+              isMore = page.length === chatLimits.pageEvents
+              for (const json of page) {
+                if (isOver(hearing)) break
+                const heard = hearEvent(hearing, decodeEvent(json))
+                hearing = heard.hearing
+                parts.push(...heard.parts)
+              }
+            }
+            const ripe = news.pieces.filter((piece) => piece.after <= hearing.number)
+            news.pieces = news.pieces.filter((piece) => piece.after > hearing.number)
+            for (const piece of ripe) {
+              const heard = hearPiece(hearing, piece)
+              hearing = heard.hearing
+              parts.push(...heard.parts)
+            }
+            return { hearing, parts }
+          })
+
+          const round = Effect.fnUntraced(function* (before: Hearing) {
+            const isInTime = yield* wait
+            const run = yield* look
+            const { hearing, parts } = yield* read(before)
+            const end = hearing.end ?? (run && endOfRun(run))
+            const isRest = end !== undefined && !(yield* goesOn(projectId, name, hearing))
+            if (!isRest && isInTime) return [parts, Option.some(hearing)] as const
+            const runId = hearing.runId ?? (yield* standing)?.id ?? null
+            const rest = restOf(isRest ? end : { ending: "bound", detail: null }, runId)
+            return [[...parts, rest], Option.none<Hearing>()] as const
+          })
+
+          Queue.offerUnsafe(bell, undefined)
+          return Stream.paginate(hearingFrom(after, isTurnOpen), round)
+        }).pipe(Stream.unwrap)
+
+      return Turns.of({ follow })
+    })
+  )
+}
+
+/** What came since the last look. */
+interface News {
+  hasGrown: boolean
+  hasRested: boolean
+  pieces: Array<Piece>
+}
+
+/** Whether nothing behind belongs to the answer; behind a turn of a workflow the next may. */
+const isOver = ({ end, isFlow }: Hearing): boolean => end !== undefined && !isFlow
+
+/** `{name}:{n}.d{k}` is asked for after event n. */
+const pieceOf = (id: string, text: string): Piece => ({
+  after: Number(/:(\d+)\.d\d+$/.exec(id)?.[1] ?? 0),
+  text
+})
+
+/** Pieces of one request join while nobody takes them, so they are never more than its answer. */
+const addPiece = (pieces: Array<Piece>, piece: Piece): void => {
+  const last = pieces.at(-1)
+  if (last?.after === piece.after) pieces[pieces.length - 1] = { ...last, text: last.text + piece.text }
+  else pieces.push(piece)
+}
