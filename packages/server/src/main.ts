@@ -19,6 +19,8 @@ import { type ListenFault, newServer, tryListening } from "./http/listening.ts"
 import { Tokens } from "./http/tokens.ts"
 import { Ids } from "./ids.ts"
 import { httpLimits } from "./limits.ts"
+import { readOrigins } from "./mcp/origins.ts"
+import { layerMcpRoutes, McpStanding } from "./mcp/routes.ts"
 import { Models } from "./model/models.ts"
 import { carryWakeUps } from "./outbox/courier.ts"
 import { loops, platformLayer } from "./platform.ts"
@@ -84,10 +86,14 @@ export const serveOn = Effect.fn("serveOn")(
       port: options.port,
       gracefulShutdownTimeout: httpLimits.drainTimeoutMs
     })
-    const doors = HttpRouter.serve(layerRoutes(options.consoleFolder), {
-      disableLogger: true,
-      disableListenLog: true
-    }).pipe(Layer.provideMerge(http))
+    const standing = Layer.succeed(McpStanding, {
+      host: options.host,
+      allowedOrigins: yield* allowedOrigins
+    })
+    const routes = Layer.merge(layerRoutes(options.consoleFolder), Layer.provide(layerMcpRoutes, standing))
+    const doors = HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+      Layer.provideMerge(http)
+    )
     return yield* Effect.gen(function* () {
       yield* checkModel
       const { file, token } = yield* adminToken(options)
@@ -180,6 +186,20 @@ const localMcpServers = (host: string) =>
           "TROPISM_LOCAL_MCP_SERVERS must be true or false: whether MCP servers may be programs of this machine or lie in its network."
       })
   )
+
+/** The pages elsewhere that may call the MCP door. */
+const allowedOrigins = Effect.gen(function* () {
+  const text = yield* Config.String("TROPISM_ALLOWED_ORIGINS").pipe(
+    Config.withDefault(""),
+    Effect.orElseSucceed(() => "")
+  )
+  const read = readOrigins(text)
+  return "origins" in read
+    ? read.origins
+    : yield* new StartFailure({
+        message: `TROPISM_ALLOWED_ORIGINS must be origins such as https://tropism.example, separated by commas, not "${read.unfit}".`
+      })
+})
 
 /** The token that acts as the admin: the one given, else one kept in the data folder, readable by its owner alone. */
 const adminToken = Effect.fn("adminToken")(function* (options: ServeOptions) {

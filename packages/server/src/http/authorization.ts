@@ -57,3 +57,9 @@ const fromOwnPage = Effect.gen(function* () {
     })
   }
 })
+
+/** The token after `Authorization: Bearer`; empty without one. */
+export const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): Redacted.Redacted => {
+  const [scheme, token] = (headers["authorization"] ?? "").split(" ", 2)
+  return Redacted.make(scheme?.toLowerCase() === "bearer" ? (token ?? "") : "")
+}

@@ -16,6 +16,7 @@ import {
 } from "effect/http"
 import { HttpApiScalar } from "effect/http-api"
 import { httpLimits } from "../limits.ts"
+import { bearerOf } from "./authorization.ts"
 import { Tokens } from "./tokens.ts"
 
 const cookie = "tropism_session"
@@ -51,12 +52,6 @@ const loginLink = HttpRouter.add(
     return yield* signedIn(session, HttpServerResponse.redirect("/", { status: 303 }))
   })
 )
-
-/** The token after `Authorization: Bearer`; empty without one. */
-const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): Redacted.Redacted => {
-  const [scheme, token] = (headers["authorization"] ?? "").split(" ", 2)
-  return Redacted.make(scheme?.toLowerCase() === "bearer" ? (token ?? "") : "")
-}
 
 /** Signing in with a token that somebody has: `POST /login` with `Authorization: Bearer …`. */
 const loginToken = HttpRouter.add(

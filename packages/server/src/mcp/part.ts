@@ -1,0 +1,93 @@
+/**
+ * What stands behind the MCP door: parts that are made once and asked for each caller.
+ *
+ * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
+ *
+ * A part holds the services that it needs and answers what it offers to one
+ * caller; the door makes one server of all parts' offers. Nobody but the door
+ * knows who calls, and no part reads it from an argument. Every fault of a part
+ * is a `ProtocolError`; what it did not foresee is logged and told as one.
+ */
+import type { Principal } from "@tropism/api/authorization"
+import type { ProjectId } from "@tropism/domain/ids"
+import type {
+  CallToolResult,
+  GetPromptResult,
+  InputRequiredResult,
+  Prompt,
+  ProtocolError,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplateType,
+  Server,
+  ServerCapabilities,
+  ServerContext,
+  Tool
+} from "@modelcontextprotocol/server"
+import type { Effect, Schema } from "effect"
+
+/** Who calls, and in which project: both from the token and the address, never from a message. */
+export interface McpCaller {
+  readonly principal: Principal
+  readonly projectId: ProjectId
+}
+
+/** Something that a part answers. */
+export type Answering<A> = Effect.Effect<A, ProtocolError>
+
+/** A tool, and what a call of it does. A client that goes away does not end a call: only what reads may heed `context.mcpReq.signal`. */
+export interface PartTool {
+  readonly listed: Tool
+  readonly call: (
+    args: { readonly [name: string]: Schema.Json },
+    context: ServerContext
+  ) => Answering<CallToolResult | InputRequiredResult>
+}
+
+export interface PartPrompt {
+  readonly listed: Prompt
+  readonly get: (
+    args: { readonly [name: string]: string },
+    context: ServerContext
+  ) => Answering<GetPromptResult | InputRequiredResult>
+}
+
+export interface PartResources {
+  /** One page; the cursor is the part's own. */
+  readonly list: (
+    cursor: string | undefined
+  ) => Answering<{ readonly resources: ReadonlyArray<Resource>; readonly nextCursor?: string | undefined }>
+  readonly templates: ReadonlyArray<ResourceTemplateType>
+  /** Undefined: this address is of no kind that the part knows. */
+  readonly read: (uri: string, context: ServerContext) => Answering<ReadResourceResult | undefined>
+}
+
+/** What is being written when a client asks how it may go on. */
+export interface Completing {
+  readonly ref:
+    | { readonly type: "ref/prompt"; readonly name: string }
+    | { readonly type: "ref/resource"; readonly uri: string }
+  readonly argument: { readonly name: string; readonly value: string }
+  readonly given: { readonly [name: string]: string }
+}
+
+/** What a part offers to one caller. */
+export interface Offer {
+  readonly tools?: ReadonlyArray<PartTool>
+  readonly prompts?: ReadonlyArray<PartPrompt>
+  readonly resources?: PartResources
+  /** Values for an argument of one of the part's prompts or templates; undefined for those of others. */
+  readonly complete?: (completing: Completing) => Answering<ReadonlyArray<string> | undefined>
+  /** Capabilities beyond those that follow from the above, such as extensions. */
+  readonly capabilities?: ServerCapabilities
+  /** Handlers of methods beyond those above. */
+  readonly extend?: (server: Server, run: RunForServer) => void
+}
+
+/** Runs a part's effect for the SDK; a defect is logged and told as an internal error. */
+export type RunForServer = <A>(effect: Answering<A>) => Promise<A>
+
+export interface McpPart {
+  readonly name: string
+  readonly offerTo: (caller: McpCaller) => Offer
+}
