@@ -13,7 +13,7 @@ import {
   UserMessageEvent
 } from "@tropism/domain/context-event"
 import { FlowStep, FlowType } from "@tropism/domain/flow"
-import { AgentId, ProjectId, Timestamp } from "@tropism/domain/ids"
+import { AgentId, ProjectId, Timestamp, UserId } from "@tropism/domain/ids"
 import { ReducerConfig } from "@tropism/domain/prompt-window"
 import { Replay } from "@tropism/domain/replay"
 import { Schema } from "effect"
@@ -35,6 +35,8 @@ export const Context = Schema.Struct({
   isTurnOpen: Schema.Boolean,
   /** What of untrusted sources it was shown, the first few: where there is any, its agent may only suggest. */
   taintedBy: Schema.Array(Taint),
+  /** Whose it is; null is the project's, in which everybody may speak. */
+  owner: Schema.NullOr(UserId),
   createdAt: Timestamp
 }).annotate({
   identifier: "Context"

@@ -68,6 +68,7 @@ export const run = (number: number, more: Partial<Run> = {}): Run => ({
   parentRunId: null,
   backtestId: null,
   spawnDepth: 0,
+  owner: null,
   model: "scripted:licence-review",
   rootEventId: id("event", number),
   depth: 1,

@@ -286,6 +286,7 @@ export const addRun = (
     parentRunId: null,
     backtestId: null,
     spawnDepth: 0,
+    owner: null,
     model: "scripted",
     rootEventId: null,
     depth: 1,

@@ -7,7 +7,7 @@
  */
 import { Schema } from "effect"
 import { GraphEvent } from "./graph.ts"
-import { AgentId, BacktestId, GraphEventId, RunId, Timestamp, WebhookId } from "./ids.ts"
+import { AgentId, BacktestId, GraphEventId, RunId, Timestamp, UserId, WebhookId } from "./ids.ts"
 import { Taint } from "./taint.ts"
 
 export const RunStatus = Schema.Literals([
@@ -146,6 +146,8 @@ export const Run = Schema.Struct({
   rootEventId: Schema.NullOr(GraphEventId),
   depth: Schema.Int,
   contextName: Schema.String,
+  /** Whose that context is; null is the project's. To everybody else but an admin the run says no word of it. */
+  owner: Schema.NullOr(UserId),
   /** What of untrusted sources its context was shown, the first few: where there is any, the run may only suggest. */
   taintedBy: Schema.Array(Taint),
   createdAt: Timestamp,

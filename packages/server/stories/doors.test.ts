@@ -7,6 +7,7 @@ import { Effect, FileSystem } from "effect"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { type Answer, type Doors, type Json, startServer } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
+import { newConversation } from "../testing/conversation-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { feedOf } from "../testing/story-words.ts"
 
@@ -273,6 +274,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           ["chains", run.id],
           ["events", theirEvent.id],
           ["contexts", "theirs"],
+          ["conversations", (yield* newConversation(other, agent, "Theirs")).id],
           ["imports", theirImport],
           ["attachments", "0".repeat(64)],
           ["mcp-servers", nobody],
@@ -355,6 +357,7 @@ const bodies = new Map<string, Json>([
   ["POST agents/{agentId}/undo", { version: 1 }],
   ["POST agents/{agentId}/webhooks", {}],
   ["POST agents/{agentId}/webhooks/{webhookId}/rotate", {}],
+  ["PATCH conversations/{conversationId}", { title: "Another" }],
   ["POST contexts/{name}/fork", { name: "another" }],
   [
     "POST contexts/{name}/comparisons",

@@ -79,7 +79,7 @@ export const makeAppend = Effect.fnUntraced(function* (
   const turn = events.findLastIndex((event) => event.type.startsWith("AgentTurn"))
   const opens = events[turn]?.type === "AgentTurnStartedEvent"
   const openTurn = turn < 0 ? end.openTurnNumber : opens ? end.lastNumber + turn + 1 : null
-  const parts = [...remembering(sql, logged), ...alongside]
+  const parts = [...remembering(sql, logged), ...handingOn(sql, events), ...alongside]
   const sources = [...taint, ...events.flatMap(taintOfFile)]
   const records = events.flatMap(recordOf)
   const tainted =
@@ -91,7 +91,7 @@ export const makeAppend = Effect.fnUntraced(function* (
     appended as (
       update kb.contexts set last_event_number = ${end.lastNumber + events.length}, open_turn_number = ${openTurn}${tainted}
       from guard where project_id = ${log.projectId} and name = ${log.name} and last_event_number = ${end.lastNumber}
-      returning project_id, name, agent_id, last_event_number, is_remembered
+      returning project_id, name, agent_id, last_event_number, is_remembered, owner
     ),
     written as (
       insert into kb.context_events (project_id, context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at)
@@ -103,6 +103,22 @@ export const makeAppend = Effect.fnUntraced(function* (
   const append: Append = { statement, events: logged.map(decodeEvent) }
   return append
 })
+
+/** Who may read a context may read the files in it. */
+const handingOn = (
+  sql: SqlClient.SqlClient,
+  events: ReadonlyArray<NewEvent>
+): ReadonlyArray<Statement.Fragment> => {
+  const digests = events.flatMap((event) => (event.type === "FileAttachmentEvent" ? [event.digest] : []))
+  return digests.length === 0
+    ? []
+    : [
+        sql`handed_on as (
+          insert into kb.attachment_readers (project_id, digest, reader)
+          select appended.project_id, file.digest, coalesce(appended.owner, '') from appended, kb.attachments file
+          where file.project_id = appended.project_id and file.digest = any(${digests}::text[]) on conflict do nothing)`
+      ]
+}
 
 /** A file that nobody vouches for. */
 const taintOfFile = (event: NewEvent): ReadonlyArray<TaintSource> =>

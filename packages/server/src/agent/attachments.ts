@@ -4,9 +4,11 @@
  * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
  *
  * A file is never changed and never executed; what names it is an event, so a
- * fork and a replay share it. Whether somebody may see it is not asked here.
+ * fork and a replay share it. Who may read it is kept beside it, and not asked
+ * where a run reads it.
  */
 import type { Attachment, Digest } from "@tropism/domain/attachment"
+import type { UserId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
@@ -21,9 +23,11 @@ type InProject<A> = Effect.Effect<A, never, ProjectTransaction>
 export class Attachments extends Context.Service<
   Attachments,
   {
-    /** Keeps a file; of one that is kept already only who vouches for it changes. */
-    readonly keep: (file: KeptFile) => InProject<void>
+    /** Keeps a file that somebody sent, who may read it from here on; of one that is kept already only who vouches for it changes. */
+    readonly keep: (file: KeptFile, by: UserId) => InProject<void>
     readonly find: (digest: Digest) => InProject<Attachment | undefined>
+    /** Whether somebody sent the file, or may read a context in which it is. */
+    readonly isReadable: (digest: Digest, by: UserId) => InProject<boolean>
     /** How many bytes each of these files has. */
     readonly sizes: (digests: ReadonlyArray<Digest>) => InProject<ReadonlyMap<Digest, number>>
     /** The files of these digests with their bytes, in one question. */
@@ -35,18 +39,17 @@ export class Attachments extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const keep = Effect.fn("Attachments.keep")(function* ({
-        bytes,
-        digest,
-        mimeType,
-        sizeBytes,
-        untrusted
-      }: KeptFile) {
+      const keep = Effect.fn("Attachments.keep")(function* (
+        { bytes, digest, mimeType, sizeBytes, untrusted }: KeptFile,
+        by: UserId
+      ) {
         const { projectId } = yield* ProjectTransaction
         yield* sql`
           insert into kb.attachments (project_id, digest, mime_type, size_bytes, untrusted, bytes)
           values (${projectId}, ${digest}, ${mimeType}, ${sizeBytes}, ${untrusted}, decode(${Buffer.from(bytes).toString("base64")}::text, 'base64'))
           on conflict (project_id, digest) do update set untrusted = excluded.untrusted where attachments.untrusted <> excluded.untrusted`
+        yield* sql`
+          insert into kb.attachment_readers (project_id, digest, reader) values (${projectId}, ${digest}, ${by}) on conflict do nothing`
       }, orDie)
 
       const find = Effect.fn("Attachments.find")(function* (digest: Digest) {
@@ -54,6 +57,13 @@ export class Attachments extends Context.Service<
         const [row] = yield* sql<Attachment>`
           select digest, mime_type, size_bytes, untrusted from kb.attachments where project_id = ${projectId} and digest = ${digest}`
         return row
+      }, orDie)
+
+      const isReadable = Effect.fn("Attachments.isReadable")(function* (digest: Digest, by: UserId) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql`
+          select reader from kb.attachment_readers where project_id = ${projectId} and digest = ${digest} and reader in ('', ${by})`
+        return rows.length > 0
       }, orDie)
 
       const sizes = Effect.fn("Attachments.sizes")(function* (digests: ReadonlyArray<Digest>) {
@@ -76,7 +86,7 @@ export class Attachments extends Context.Service<
         )
       }, orDie)
 
-      return Attachments.of({ keep, find, sizes, load })
+      return Attachments.of({ keep, find, isReadable, sizes, load })
     })
   )
 }

@@ -54,6 +54,14 @@ export interface PlacedContext {
   readonly place: string
 }
 
+/** Which contexts a list shows. */
+export interface ListedContexts {
+  /** Those of one agent. */
+  readonly agentId: AgentId | undefined
+  /** The project's and this user's own; all of them where absent. */
+  readonly reader: UserId | undefined
+}
+
 /** An event of a context at which another begins. */
 export interface ForkPoint {
   readonly name: ContextName
@@ -73,9 +81,9 @@ export class Contexts extends Context.Service<
       owner?: UserId | null
     ) => InProject<ContextHead, ContextExists>
     readonly get: (name: ContextName) => InProject<ContextHead | undefined>
-    /** Contexts behind a place of the list, the newest first; of one agent, where it is named. */
+    /** Contexts behind a place of the list, the newest first. */
     readonly list: (
-      agentId: AgentId | undefined,
+      which: ListedContexts,
       after: string | undefined,
       limit: number
     ) => InProject<ReadonlyArray<PlacedContext>>
@@ -157,7 +165,7 @@ export class Contexts extends Context.Service<
       }, orDie)
 
       const list = Effect.fn("Contexts.list")(function* (
-        agentId: AgentId | undefined,
+        { agentId, reader }: ListedContexts,
         after: string | undefined,
         limit: number
       ) {
@@ -169,6 +177,7 @@ export class Contexts extends Context.Service<
           where ${sql.and([
             sql`project_id = ${projectId}`,
             ...(agentId === undefined ? [] : [sql`agent_id = ${agentId}`]),
+            ...(reader === undefined ? [] : [sql`(owner is null or owner = ${reader})`]),
             ...(micros === undefined || name === undefined
               ? []
               : [

@@ -7,6 +7,7 @@
  * says is judged from the agent's newest passages: one that many of them have says
  * little and is not looked for. For each of the others the newest that have it are
  * looked at, so a question costs what it asks for and not what the agent remembers.
+ * What was said in somebody's own context is found in theirs alone.
  */
 import type { ContextEventId, ContextName } from "@tropism/domain/context-event"
 import type { AgentId, ProjectId } from "@tropism/domain/ids"
@@ -123,6 +124,7 @@ export const finding = (
       where agent_id = ${agentId} and words @@ ${`'${word}'`}::tsquery and context_name <> ${context}
         and context_name || ':' || number <> all(${known}::text[])
         and not exists (select from line where line.name = context_name and number <= line.until)
+        and (owner is null or owner = (select owner from kb.contexts where project_id = ${projectId} and name = ${context}))
       order by created_at desc limit ${recallLimits.passagesOfWord})`
   )
   return sql<Passage>`
@@ -165,8 +167,8 @@ export const remembering = (
   events.some(({ content, type }) => remembered.has(type) && content)
     ? [
         sql`remembered as (
-          insert into kb.passages (project_id, agent_id, context_name, number, type, created_at, words)
-          select appended.project_id, appended.agent_id, appended.name, written.number, written.type, written.created_at, kb.passage_words(written.payload ->> 'content')
+          insert into kb.passages (project_id, agent_id, context_name, number, type, created_at, words, owner)
+          select appended.project_id, appended.agent_id, appended.name, written.number, written.type, written.created_at, kb.passage_words(written.payload ->> 'content'), appended.owner
           from appended, written where appended.is_remembered and written.type in ${sql.in([...remembered])} and written.payload ->> 'content' <> ''
           on conflict (project_id, context_name, type) where type in ('ContextNotedEvent', 'ContextSummarizedEvent')
           do update set number = excluded.number, created_at = excluded.created_at, words = excluded.words)`

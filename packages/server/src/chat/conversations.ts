@@ -34,7 +34,7 @@ export class Conversations extends Context.Service<
   {
     /** Begins a conversation of a person with an agent, in a context that is theirs alone. */
     readonly begin: (agent: Agent, title: string, of: UserId) => InProject<Conversation, PromptFailed>
-    /** A conversation of this person; undefined alike for one of somebody else, a deleted one and one that never was. */
+    /** A conversation of this person, held for the rest of the transaction; undefined alike for one of somebody else, a deleted one and one that never was. */
     readonly find: (id: ConversationId, of: UserId) => InProject<Conversation | undefined>
     /** A conversation with the person whose it is; undefined alike for a deleted one and one that never was. */
     readonly look: (
@@ -51,6 +51,11 @@ export class Conversations extends Context.Service<
     readonly rename: (id: ConversationId, of: UserId, title: string) => InProject<Conversation | undefined>
     /** Takes it from every list, and nobody can go on with it; answers what it was. */
     readonly remove: (id: ConversationId, of: UserId) => InProject<Conversation | undefined>
+    /** Keeps the conversation of a context from being deleted in this transaction, and says whether it was; undefined where a context is none. */
+    readonly hold: (
+      name: ContextName,
+      isSpokenIn: boolean
+    ) => InProject<{ readonly isDeleted: boolean } | undefined>
     /** Says that something was said in it now. */
     readonly touch: (id: ConversationId) => InProject<void>
   }
@@ -84,7 +89,7 @@ export class Conversations extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<ConversationRow>`
           select * from kb.conversations
-          where project_id = ${projectId} and id = ${id} and user_id = ${of} and deleted_at is null`
+          where project_id = ${projectId} and id = ${id} and user_id = ${of} and deleted_at is null for no key update`
         return row && toConversation(row)
       }, orDie)
 
@@ -141,12 +146,20 @@ export class Conversations extends Context.Service<
         return row && toConversation(row)
       }, orDie)
 
+      const hold = Effect.fn("Conversations.hold")(function* (name: ContextName, isSpokenIn: boolean) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<{ readonly isDeleted: boolean }>`
+          update kb.conversations set updated_at = case when ${isSpokenIn} and deleted_at is null then clock_timestamp() else updated_at end
+          where project_id = ${projectId} and context_name = ${name} returning deleted_at is not null as is_deleted`
+        return row
+      }, orDie)
+
       const touch = Effect.fn("Conversations.touch")(function* (id: ConversationId) {
         const { projectId } = yield* ProjectTransaction
         yield* sql`update kb.conversations set updated_at = clock_timestamp() where project_id = ${projectId} and id = ${id}`
       }, orDie)
 
-      return Conversations.of({ begin, find, look, list, rename, remove, touch })
+      return Conversations.of({ begin, find, look, list, rename, remove, hold, touch })
     })
   )
 }

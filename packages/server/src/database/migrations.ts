@@ -34,6 +34,7 @@ import { statements as backtests } from "./migrations/0021-backtests.ts"
 import { statements as todos } from "./migrations/0022-todos.ts"
 import { statements as conversations } from "./migrations/0023-conversations.ts"
 import { statements as people } from "./migrations/0026-people.ts"
+import { statements as talks } from "./migrations/0027-talks.ts"
 import { statements as chat } from "./migrations/0029-chat.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
@@ -73,6 +74,7 @@ const migrations = {
   "0022_todos": run(todos),
   "0023_conversations": run(conversations),
   "0026_people": run(people),
+  "0027_talks": run(talks),
   "0029_chat": run(chat)
 }
 

@@ -17,6 +17,7 @@ import { Projects } from "../database/projects.ts"
 import { dispatchLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { type UseRow, toUse } from "../run/spending.ts"
+import { isOfOwned } from "../task/reading.ts"
 import { runsOfChain } from "../run/reading.ts"
 import { Runs } from "../run/runs.ts"
 
@@ -106,7 +107,7 @@ export class Chains extends Context.Service<
       ) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<TaskRow>`
-          select id, number, type, status, title, run_id, depth, created_at, resolved_at from kb.tasks
+          select id, number, type, status, case when type = 'question' and ${isOfOwned(sql, "tasks", sql`context.owner is not null`)} then 'A question' else title end as title, run_id, depth, created_at, resolved_at from kb.tasks
           where project_id = ${projectId} and root_event_id = ${root} and id > ${after ?? nil}::uuid order by id limit ${limit}`
         return rows.map(toTask)
       })

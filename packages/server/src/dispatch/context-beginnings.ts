@@ -42,7 +42,7 @@ export class ContextBeginnings extends Context.Service<
       agent: Agent,
       owner?: UserId | null
     ) => InProject<ContextHead, ContextExists | PromptFailed>
-    /** Makes a context whose log is that of another up to an event; another agent brings its own system prompt (S004-F11…F13). */
+    /** Makes a context whose log is that of another up to an event, and whose it is; another agent brings its own system prompt (S004-F11…F13). */
     readonly fork: (
       name: ContextName,
       agent: Agent,
@@ -104,13 +104,13 @@ export class ContextBeginnings extends Context.Service<
         { at, from }: ForkTerms
       ) {
         if (at === undefined && from.eventCount === 0)
-          return yield* Effect.forEach(names, (name) => open(name, agent))
+          return yield* Effect.forEach(names, (name) => open(name, agent, from.owner))
         const last = at ?? from.eventCount
         if (last < 1 || last > from.eventCount) return yield* new ForkRefused({ detail: noEvent(from, last) })
         const shared = yield* contexts.loadUpTo(from.name, last)
         const prompt = agent.id === from.agentId ? [] : yield* firstWords(agent)
         return yield* Effect.forEach(names, (name) =>
-          Effect.flatMap(contexts.create(name, agent.id, { name: from.name, at: last }), (head) =>
+          Effect.flatMap(contexts.create(name, agent.id, { name: from.name, at: last }, from.owner), (head) =>
             begin(head, [...forkEvents(from.name, last, shared), ...prompt])
           )
         )

@@ -11,6 +11,7 @@ import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Attachments } from "../agent/attachments.ts"
 import { inProject, reading } from "./access.ts"
+import { readableFile } from "./owned.ts"
 import { invalid, orNotFound } from "./refusals.ts"
 import { judged } from "./judged-file.ts"
 import { saysBytes, tooLarge } from "./request-judgement.ts"
@@ -26,7 +27,9 @@ export const attachmentsHandlers = HttpApiBuilder.group(Api, "attachments", (han
         const bytes = yield* Effect.mapError(collect(payload), () => tooLarge(attachmentMaxBytes))
         const file = yield* judged({ bytes, mimeType, untrusted: query.untrusted === "true" }, "type")
         const attachments = yield* Attachments
-        yield* inProject(params.projectId, "editor", () => attachments.keep({ ...file, bytes }))
+        yield* inProject(params.projectId, "editor", ({ userId }) =>
+          attachments.keep({ ...file, bytes }, userId)
+        )
         return { ...file, fileName: query.fileName ?? null }
       })
     )
@@ -37,7 +40,10 @@ export const attachmentsHandlers = HttpApiBuilder.group(Api, "attachments", (han
         const file = yield* orNotFound("attachment")(
           reading(
             params.projectId,
-            Effect.map(attachments.load([params.digest]), (files) => files.get(params.digest))
+            readableFile(
+              params.digest,
+              Effect.map(attachments.load([params.digest]), (files) => files.get(params.digest))
+            )
           )
         )
         return HttpServerResponse.uint8Array(file.bytes, {

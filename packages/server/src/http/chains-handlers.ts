@@ -4,12 +4,15 @@
  * Flow: **http** → dispatch → run → tool → task
  */
 import { Api } from "@tropism/api/api"
+import { CurrentPrincipal, type Principal } from "@tropism/api/authorization"
+import type { ChainLink } from "@tropism/api/chains-api"
 import { NotFound } from "@tropism/api/problems"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Chains } from "../dispatch/chain-reading.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { reading } from "./access.ts"
+import { shownRun } from "./owned.ts"
 import { pageById } from "./paging.ts"
 
 export const chainsHandlers = HttpApiBuilder.group(Api, "chains", (handlers) =>
@@ -34,9 +37,13 @@ export const chainsHandlers = HttpApiBuilder.group(Api, "chains", (handlers) =>
                 : "There is no such chain"
             })
           }
-          return { ...head, ...page }
+          const principal = yield* CurrentPrincipal
+          return { ...head, ...page, items: page.items.map((link) => shownLink(principal, link)) }
         })
       )
     })
   )
 )
+
+const shownLink = (principal: Principal, link: ChainLink): ChainLink =>
+  link.type === "run" ? { ...link, run: shownRun(principal, link.run) } : link

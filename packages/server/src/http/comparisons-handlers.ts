@@ -11,13 +11,12 @@ import { findFault } from "@tropism/domain/json"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
-import { Contexts } from "../agent/contexts.ts"
 import { Comparisons } from "../dispatch/comparisons.ts"
 import { inProject, reading } from "./access.ts"
 import { checkModel } from "./model-checks.ts"
+import { readableContext, spokenContext } from "./owned.ts"
 import { invalid, orNotFound, triggerProblem } from "./refusals.ts"
 
-const knownContext = orNotFound("context")
 const knownComparison = orNotFound("comparison")
 
 export const comparisonsHandlers = HttpApiBuilder.group(Api, "comparisons", (handlers) =>
@@ -25,16 +24,14 @@ export const comparisonsHandlers = HttpApiBuilder.group(Api, "comparisons", (han
     compare: Effect.fn("http.comparisons.compare")(function* ({ params, payload }) {
       const fault = findFault(payload) ?? findTwin(payload)
       if (fault) return yield* invalid(fault.pointer, fault.message)
-      const [agents, contexts, comparisons] = [yield* Agents, yield* Contexts, yield* Comparisons]
-      const { agentId } = yield* inProject(params.projectId, "editor", () =>
-        knownContext(contexts.get(params.name))
-      )
+      const [agents, comparisons] = [yield* Agents, yield* Comparisons]
+      const context = yield* inProject(params.projectId, "editor", () => spokenContext(params.name))
       for (const [index, { model }] of payload.variants.entries())
-        if (model) yield* checkModel(params.projectId, agentId, model, `/variants/${index}/model`)
+        if (model) yield* checkModel(params.projectId, context, model, `/variants/${index}/model`)
       return yield* inProject(params.projectId, "editor", ({ userId }) =>
         Effect.gen(function* () {
-          const from = yield* knownContext(contexts.get(params.name))
-          const agent = yield* agents.get(agentId)
+          const from = yield* spokenContext(params.name)
+          const agent = yield* agents.get(from.agentId)
           if (!agent) return yield* new Conflict({ reason: "state", detail: "The agent is deleted" })
           const mayAct = findUnallowed(agent, payload)
           if (mayAct) return yield* invalid("/allowWrites", mayAct)
@@ -54,7 +51,10 @@ export const comparisonsHandlers = HttpApiBuilder.group(Api, "comparisons", (han
     comparison: Effect.fn("http.comparisons.comparison")(function* ({ params }) {
       const comparisons = yield* Comparisons
       return yield* knownComparison(
-        reading(params.projectId, comparisons.get(params.name, params.comparisonId))
+        reading(
+          params.projectId,
+          Effect.andThen(readableContext(params.name), comparisons.get(params.name, params.comparisonId))
+        )
       )
     })
   })

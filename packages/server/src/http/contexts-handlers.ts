@@ -4,6 +4,7 @@
  * Flow: **http** → dispatch → run → tool → task
  */
 import { Api } from "@tropism/api/api"
+import { CurrentPrincipal } from "@tropism/api/authorization"
 import { Conflict } from "@tropism/api/problems"
 import type { ContextState } from "@tropism/api/contexts-api"
 import { promptOf, type ReducedContext } from "@tropism/domain/context"
@@ -23,11 +24,10 @@ import { addedEvent } from "./added-event.ts"
 import { checkModels } from "./model-checks.ts"
 import { liveLog, logPage } from "./context-log.ts"
 import { makeJudgedEvent } from "./judged-event.ts"
-import { invalid, orNotFound, triggerProblem } from "./refusals.ts"
+import { readableContext, spokenContext } from "./owned.ts"
+import { invalid, triggerProblem } from "./refusals.ts"
 import { pageByPlace } from "./paging.ts"
 import { wantsStream } from "./sse.ts"
-
-const knownContext = orNotFound("context")
 
 /** An instant and a name: where a context stands in the list. */
 const contextPlaces = /^\d{1,18}\.[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/
@@ -90,7 +90,15 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
         const contexts = yield* Contexts
         return yield* reading(
           params.projectId,
-          pageByPlace(query, contextPlaces, (after, limit) => contexts.list(query.agentId, after, limit))
+          Effect.flatMap(CurrentPrincipal, ({ role, userId }) =>
+            pageByPlace(query, contextPlaces, (after, limit) =>
+              contexts.list(
+                { agentId: query.agentId, reader: role === "admin" ? undefined : userId },
+                after,
+                limit
+              )
+            )
+          )
         )
       })
     )
@@ -111,8 +119,7 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
     .handle(
       "get",
       Effect.fn("http.contexts.get")(function* ({ params }) {
-        const contexts = yield* Contexts
-        return yield* knownContext(reading(params.projectId, contexts.get(params.name)))
+        return yield* reading(params.projectId, readableContext(params.name))
       })
     )
     .handle(
@@ -122,7 +129,7 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
         return yield* reading(
           params.projectId,
           Effect.andThen(
-            knownContext(contexts.get(params.name)),
+            readableContext(params.name),
             Effect.map(contexts.load(params.name), (context) => shownState(params.name, context))
           )
         )
@@ -131,8 +138,7 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
     .handle(
       "replay",
       Effect.fn("http.contexts.replay")(function* ({ params: { name, projectId } }) {
-        const contexts = yield* Contexts
-        const { eventCount } = yield* knownContext(reading(projectId, contexts.get(name)))
+        const { eventCount } = yield* reading(projectId, readableContext(name))
         return yield* replayContext(projectId, name, eventCount)
       })
     )
@@ -140,11 +146,10 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
       "fork",
       Effect.fn("http.contexts.fork")(function* ({ params, payload }) {
         const agents = yield* Agents
-        const contexts = yield* Contexts
         const beginnings = yield* ContextBeginnings
         return yield* inProject(params.projectId, "editor", () =>
           Effect.gen(function* () {
-            const from = yield* knownContext(contexts.get(params.name))
+            const from = yield* spokenContext(params.name)
             const agentId = payload.agentId ?? from.agentId
             const agent = yield* agents.get(agentId)
             if (!agent) return yield* noAgent(agentId)
@@ -159,11 +164,10 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
     .handle(
       "interrupt",
       Effect.fn("http.contexts.interrupt")(function* ({ params }) {
-        const contexts = yield* Contexts
         const triggers = yield* Triggers
         return yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.gen(function* () {
-            const context = yield* knownContext(contexts.get(params.name))
+            const context = yield* readableContext(params.name)
             yield* Effect.mapError(
               triggers.interrupt(context, userId),
               ({ reason }) => new Conflict({ reason: "state", detail: notInterrupted[reason] })
@@ -177,13 +181,15 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
       Effect.fn("http.contexts.addEvent")(function* ({ params, payload }) {
         const fault = findFault(payload)
         if (fault) return yield* invalid(fault.pointer, fault.message)
-        const contexts = yield* Contexts
         const triggers = yield* Triggers
+        // Who may not speak here is refused before anything is fetched or looked up.
+        if (payload.type !== "UserMessageEvent")
+          yield* inProject(params.projectId, "editor", () => spokenContext(params.name))
         const event = yield* addedEvent(params.projectId, payload)
         yield* checkModels(params.projectId, params.name, event)
         const judged = yield* makeJudgedEvent
         yield* inProject(params.projectId, "editor", ({ userId }) =>
-          Effect.flatMap(knownContext(contexts.get(params.name)), (context) =>
+          Effect.flatMap(spokenContext(params.name, event.type === "UserMessageEvent"), (context) =>
             Effect.catchTag(
               triggers.byEvent(context, event, userId, judged(context, event)),
               "TriggerRefused",
@@ -196,8 +202,7 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
     .handleRaw(
       "events",
       Effect.fn("http.contexts.events")(function* ({ params, query }) {
-        const contexts = yield* Contexts
-        yield* knownContext(reading(params.projectId, contexts.get(params.name)))
+        yield* reading(params.projectId, readableContext(params.name))
         if (yield* wantsStream)
           return yield* liveLog(params.projectId, params.name, query.after ?? 0, undefined)
         return yield* Effect.orDie(

@@ -10,15 +10,16 @@
 import { emptyConfig } from "@tropism/domain/context-config"
 import type { ContextName, NewEvent } from "@tropism/domain/context-event"
 import type { FlowStep } from "@tropism/domain/flow"
-import type { AgentId, ProjectId } from "@tropism/domain/ids"
+import type { ProjectId } from "@tropism/domain/ids"
 import type { ModelProvider, ModelRef } from "@tropism/domain/model-config"
 import { Effect, Option } from "effect"
 import { Agents } from "../agent/agents.ts"
-import { Contexts } from "../agent/contexts.ts"
+import type { ContextHead } from "../agent/contexts.ts"
 import { Models } from "../model/models.ts"
 import { makeRecordings } from "../run/recordings.ts"
 import { inProject } from "./access.ts"
-import { invalid, orNotFound } from "./refusals.ts"
+import { spokenContext } from "./owned.ts"
+import { invalid } from "./refusals.ts"
 
 /** Checks each model that an event sets. */
 export const checkModels = Effect.fnUntraced(function* (
@@ -32,37 +33,34 @@ export const checkModels = Effect.fnUntraced(function* (
     event.type !== "DefineWorkflowEvent"
   )
     return
-  const contexts = yield* Contexts
   // Who may not set anything here is refused before anything is looked up.
-  const { agentId } = yield* inProject(projectId, "editor", () => known(contexts.get(name)))
-  if (event.type === "SetLlmConfigEvent") return yield* checkModel(projectId, agentId, event, "")
-  if (event.type === "DefineWorkflowEvent") return yield* checkSteps(projectId, agentId, event.steps)
+  const context = yield* inProject(projectId, "editor", () => spokenContext(name))
+  if (event.type === "SetLlmConfigEvent") return yield* checkModel(projectId, context, event, "")
+  if (event.type === "DefineWorkflowEvent") return yield* checkSteps(projectId, context, event.steps)
   const agents = yield* Agents
-  const agent = yield* inProject(projectId, "editor", () => agents.get(agentId))
+  const agent = yield* inProject(projectId, "editor", () => agents.get(context.agentId))
   if (agent?.model?.guard)
     return yield* invalid("/guard", `The guard of ${agent.name} is in its definition: change it there`)
   if (event.guard?.provider === "replay")
     return yield* invalid("/guard/provider", "A recorded run cannot judge: name a model that can be asked")
-  if (event.guard) yield* checkModel(projectId, agentId, event.guard, "/guard", true)
+  if (event.guard) yield* checkModel(projectId, context, event.guard, "/guard", true)
 })
 
 /** Checks the models of a workflow's steps; a script is judged with the workflow, where it stands. */
 const checkSteps = Effect.fnUntraced(function* (
   projectId: ProjectId,
-  agentId: AgentId,
+  context: ContextHead,
   steps: ReadonlyArray<FlowStep>
 ) {
   for (const [index, { model }] of steps.entries())
     if (model !== null && model.provider !== "scripted")
-      yield* checkModel(projectId, agentId, model, `/steps/${index}/model`)
+      yield* checkModel(projectId, context, model, `/steps/${index}/model`)
 })
 
-const known = orNotFound("context")
-
-/** Refuses a model that cannot be asked for an agent; `pointer` is where it stands in what was sent. */
+/** Refuses a model that cannot be asked in a context; `pointer` is where it stands in what was sent. */
 export const checkModel = Effect.fnUntraced(function* (
   projectId: ProjectId,
-  agentId: AgentId,
+  { agentId, name: contextName }: ContextHead,
   { name, provider }: ModelRef,
   pointer: string,
   isGuard = false
@@ -80,7 +78,7 @@ export const checkModel = Effect.fnUntraced(function* (
       // The agent's own script answers for the agent and judges nothing.
       model: isGuard ? null : agent.model,
       settings: { ...emptyConfig, primary: Option.some(set) },
-      readRecord: recordingsOf(projectId)
+      readRecord: recordingsOf(projectId, contextName)
     })
     .pipe(Effect.mapError(({ message }) => invalid(`${pointer}/${wrongPart(provider)}`, message)))
 })

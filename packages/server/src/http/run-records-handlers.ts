@@ -9,9 +9,9 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { ProjectTransaction } from "../database/database.ts"
 import { ModelCallReading } from "../run/model-call-reading.ts"
-import { Runs } from "../run/runs.ts"
 import { StepReading } from "../run/step-reading.ts"
 import { reading } from "./access.ts"
+import { readableRun } from "./owned.ts"
 import { pageByNumber } from "./paging.ts"
 import { orNotFound } from "./refusals.ts"
 
@@ -22,7 +22,7 @@ interface RunPath {
 
 /** Reads something of a run that is there. */
 const ofRun = <A, E, R>({ projectId, runId }: RunPath, read: Effect.Effect<A, E, R>) =>
-  Effect.flatMap(Runs, (runs) => reading(projectId, Effect.andThen(orNotFound("run")(runs.get(runId)), read)))
+  reading(projectId, Effect.andThen(readableRun(runId), read))
 
 /** A page of what is numbered in a run. */
 const pageOf = <A extends { readonly number: number }>(

@@ -4,6 +4,7 @@
  * Flow: **http** → dispatch → run → tool → task
  */
 import { Api } from "@tropism/api/api"
+import { CurrentPrincipal } from "@tropism/api/authorization"
 import { Conflict } from "@tropism/api/problems"
 import { ResumeInput, type ToolCallRecord } from "@tropism/api/runs-api"
 import type { ContextName } from "@tropism/domain/context-event"
@@ -22,6 +23,7 @@ import { Runs } from "../run/runs.ts"
 import { type RecordedCall, ToolCalls } from "../tool/tool-calls.ts"
 import { inProject, reading } from "./access.ts"
 import { liveLog, logPage } from "./context-log.ts"
+import { readableRun, shownRun, spokenRun } from "./owned.ts"
 import { pageById } from "./paging.ts"
 import { optionalBody } from "./optional-body.ts"
 import { answerProblem, keepable, orNotFound, triggerProblem } from "./refusals.ts"
@@ -41,7 +43,13 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
         const { cursor: _cursor, limit: _limit, ...filter } = query
         return yield* reading(
           params.projectId,
-          pageById(query, (before, limit) => runs.list(filter, before, limit))
+          Effect.flatMap(CurrentPrincipal, (principal) =>
+            pageById(query, (before, limit) =>
+              Effect.map(runs.list(filter, before, limit), (found) =>
+                found.map((run) => shownRun(principal, run))
+              )
+            )
+          )
         )
       })
     )
@@ -49,14 +57,14 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
       "get",
       Effect.fn("http.runs.get")(function* ({ params }) {
         const runs = yield* Runs
-        return yield* knownRun(reading(params.projectId, runs.get(params.runId)))
+        const principal = yield* CurrentPrincipal
+        return shownRun(principal, yield* knownRun(reading(params.projectId, runs.get(params.runId))))
       })
     )
     .handleRaw(
       "events",
       Effect.fn("http.runs.events")(function* ({ params, query }) {
-        const runs = yield* Runs
-        const run = yield* knownRun(reading(params.projectId, runs.get(params.runId)))
+        const run = yield* reading(params.projectId, readableRun(params.runId))
         const name = run.contextName as ContextName
         if (yield* wantsStream) return yield* liveLog(params.projectId, name, query.after ?? 0, run.id)
         return yield* Effect.orDie(
@@ -67,12 +75,11 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
     .handle(
       "toolCalls",
       Effect.fn("http.runs.toolCalls")(function* ({ params, query }) {
-        const runs = yield* Runs
         const toolCalls = yield* ToolCalls
         return yield* reading(
           params.projectId,
           Effect.andThen(
-            knownRun(runs.get(params.runId)),
+            readableRun(params.runId),
             Effect.map(
               pageById(query, (before, limit) => toolCalls.list(params.runId, before, limit)),
               (page) => ({
@@ -87,11 +94,10 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
     .handle(
       "replay",
       Effect.fn("http.runs.replay")(function* ({ params: { projectId, runId } }) {
-        const runs = yield* Runs
         const contexts = yield* Contexts
         const { eventCount, name } = yield* reading(
           projectId,
-          Effect.flatMap(knownRun(runs.get(runId)), ({ contextName }) =>
+          Effect.flatMap(readableRun(runId), ({ contextName }) =>
             knownRun(contexts.get(contextName as ContextName))
           )
         )
@@ -106,7 +112,7 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
         const descendants = yield* Descendants
         const cancelled = yield* inProject(params.projectId, "editor", () =>
           Effect.gen(function* () {
-            const run = yield* knownRun(runs.get(params.runId))
+            const run = yield* readableRun(params.runId)
             // Read again: it ended after it was read, or before.
             yield* Effect.catchTag(endings.cancel(run), "RunNotInState", () =>
               Effect.flatMap(knownRun(runs.get(run.id)), ({ status }) =>
@@ -131,7 +137,7 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
         const { message, ...limits } = payload
         const resumed = yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.gen(function* () {
-            const run = yield* knownRun(runs.get(params.runId))
+            const run = yield* spokenRun(params.runId)
             if (run.pauseReason === null || !isResumable(run.pauseReason) || run.backtestId !== null)
               return yield* notResumed(run)
             const resumption = { message: message ?? undefined, limits: saidOf(limits), by: userId }
@@ -161,7 +167,7 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
         const answers = yield* Answers
         const answered = yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.gen(function* () {
-            const run = yield* knownRun(runs.get(params.runId))
+            const run = yield* spokenRun(params.runId)
             yield* Effect.mapError(answers.give(run, answer, taskId, userId), answerProblem)
             return yield* knownRun(runs.get(run.id))
           })

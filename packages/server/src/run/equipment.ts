@@ -64,7 +64,7 @@ export const makeEquipment = Effect.gen(function* () {
       const model = yield* models.resolve({
         agentName: definition.name,
         model: step?.model ?? definition.model,
-        readRecord: recordingsOf(run.projectId),
+        readRecord: recordingsOf(run.projectId, run.contextName),
         ...(settings ? { settings: isConversation && step?.model ? withoutModel(settings) : settings } : {})
       })
       const connected =

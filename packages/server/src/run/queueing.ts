@@ -6,8 +6,8 @@
  * Many runs are one statement. That at most one run is at work on a context is a
  * unique key: whoever loses that race queues nothing and need not, because the
  * run at work will see what was appended. What a tainted run hands over taints the
- * context of whoever takes it. That an instant of a schedule has one
- * run is another.
+ * context of whoever takes it, and what is handed on in somebody's own context
+ * stays theirs. That an instant of a schedule has one run is another.
  */
 import type { ContextName } from "@tropism/domain/context-event"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
@@ -31,12 +31,12 @@ export const makeQueueing = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     const rows = JSON.stringify(runs)
     yield* sql`
-      insert into kb.contexts (project_id, name, agent_id, is_remembered, tainted_by)
-      select ${projectId}::uuid, row."contextName", row."agentId", row."backtestId" is null, coalesce(row."taintedBy", (
-        select jsonb_build_array(jsonb_build_object('kind', 'context', 'id', above.name, 'at', 0)) from kb.agent_runs parent
-        join kb.contexts above on above.project_id = ${projectId} and above.name = parent.context_name and above.tainted_by is not null
-        where parent.id = (row.spawn ->> 'parentRunId')::uuid and parent.project_id = ${projectId}))
+      insert into kb.contexts (project_id, name, agent_id, is_remembered, owner, tainted_by)
+      select ${projectId}::uuid, row."contextName", row."agentId", row."backtestId" is null, above.owner, coalesce(row."taintedBy",
+        case when above.tainted_by is not null then jsonb_build_array(jsonb_build_object('kind', 'context', 'id', above.name, 'at', 0)) end)
       from jsonb_to_recordset(${rows}::text::jsonb) as row("contextName" text, "agentId" uuid, spawn jsonb, "taintedBy" jsonb, "backtestId" uuid)
+      left join kb.agent_runs parent on parent.project_id = ${projectId} and parent.id = (row.spawn ->> 'parentRunId')::uuid
+      left join kb.contexts above on above.project_id = ${projectId} and above.name = parent.context_name
       on conflict do nothing`
     yield* insert(projectId, rows)
     yield* sql.afterCommit(wakeUps.signal("runs"))

@@ -91,7 +91,7 @@ export const runsOfChain = (sql: SqlClient.SqlClient, projectId: ProjectId, root
 /** Runs with the names of their agents, what their versions allow them, and what they and all below them have used. */
 const told = (sql: SqlClient.SqlClient) => sql`
   select run.*, agent.name as agent_name, (version.definition ->> 'maxSteps')::int as max_steps,
-    context.tainted_by, (version.definition ->> 'defaultTimeoutMs')::int as default_timeout_ms, nullif(version.definition -> 'budget', 'null') as budget,
+    context.tainted_by, context.owner, (version.definition ->> 'defaultTimeoutMs')::int as default_timeout_ms, nullif(version.definition -> 'budget', 'null') as budget,
     spent.input_tokens as spent_input_tokens, spent.output_tokens as spent_output_tokens, spent.cost_micros as spent_micros
   from kb.agent_runs run
   join kb.agents agent on agent.id = run.agent_id

@@ -59,6 +59,7 @@ export const toRun = (row: RunRow): Run => ({
   rootEventId: row.rootEventId,
   depth: row.depth,
   contextName: row.contextName,
+  owner: row.owner,
   taintedBy: row.taintedBy ?? [],
   createdAt: row.createdAt.toISOString(),
   startedAt: row.startedAt?.toISOString() ?? null,

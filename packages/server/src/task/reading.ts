@@ -4,7 +4,8 @@
  * Flow: graph → outbox → dispatch → run → tool → **task**
  *
  * A reader sees what is the project's, and of the todos his own: another's is
- * not there, whoever asks.
+ * not there, whoever asks. Nor is a question that was asked in somebody else's
+ * own context.
  */
 import type { AgentId, ProjectId, TaskId, UserId } from "@tropism/domain/ids"
 import { stalenessBounds } from "@tropism/domain/staleness"
@@ -75,7 +76,8 @@ export const makeTaskReading = Effect.gen(function* () {
   const get = Effect.fn("Tasks.get")(function* (id: TaskId, reader: UserId) {
     const { projectId } = yield* ProjectTransaction
     const [row] = yield* select(
-      sql`task.id = ${id} and task.project_id = ${projectId} and task.owner in ('', ${reader}) and task.deleted_at is null`
+      sql`task.id = ${id} and task.project_id = ${projectId} and task.owner in ('', ${reader}) and task.deleted_at is null
+        and ${isAskedOf(sql, "task", reader)}`
     )
     return row && toTask(row)
   }, orDie)
@@ -115,6 +117,22 @@ export const makeTaskReading = Effect.gen(function* () {
   return { holdNumbers, nextNumber, get, list, standing, revisions }
 })
 
+/** A question is for everybody in the project, or for the one in whose own context it was asked. */
+const isAskedOf = (sql: SqlClient.SqlClient, task: "task" | "tasks", reader: UserId) => sql`(
+  ${sql.literal(task)}.type <> 'question' or not ${isOfOwned(sql, task, sql`context.owner <> ${reader}`)})`
+
+/** Whether the run of a task worked in a context with an owner of whom this holds. */
+export const isOfOwned = (
+  sql: SqlClient.SqlClient,
+  task: "task" | "tasks",
+  which: Statement.Fragment
+): Statement.Fragment => {
+  const row = sql.literal(task)
+  return sql`exists (
+    select from kb.agent_runs run join kb.contexts context on context.project_id = run.project_id and context.name = run.context_name
+    where run.id = ${row}.run_id and run.project_id = ${row}.project_id and ${which})`
+}
+
 /**
  * The ids of one page, newest first.
  *
@@ -131,7 +149,7 @@ export const pageOfTasks = (
   limit: number
 ): Statement.Statement<{ readonly id: TaskId }> => {
   const narrowed = sql.and([
-    sql`project_id = ${projectId} and deleted_at is null`,
+    sql`project_id = ${projectId} and deleted_at is null and ${isAskedOf(sql, "tasks", reader)}`,
     ...(type === undefined ? [] : [sql.literal(`type = '${type}'`)]),
     ...(assignee === undefined ? [] : [sql`assignee = ${assignee}`]),
     ...(agentId === undefined ? [] : [sql`agent_id = ${agentId}`]),
