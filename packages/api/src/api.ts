@@ -11,7 +11,7 @@ import { AutonomyApi } from "./autonomy-api.ts"
 import { RequestProblems } from "./authorization.ts"
 import { BacktestsApi } from "./backtests-api.ts"
 import { ChainsApi } from "./chains-api.ts"
-import { ConversationsApi } from "./chat-api.ts"
+import { ChatApi, ConversationsApi } from "./chat-api.ts"
 import { ComparisonsApi } from "./comparisons-api.ts"
 import { DenialsApi } from "./denials-api.ts"
 import { ExplanationsApi } from "./explanations-api.ts"
@@ -52,6 +52,7 @@ export class Api extends HttpApi.make("tropism")
   .add(ModelsApi)
   .add(RunRecordsApi)
   .add(ContextsApi)
+  .add(ChatApi)
   .add(ComparisonsApi)
   .add(ConversationsApi)
   .add(BacktestsApi)

@@ -45,12 +45,27 @@ export const ExportedConversation = Schema.Struct({
 
 export class ChatApi extends HttpApiGroup.make("chat")
   .add(
-    /** Says something and waits for the answer; with `Accept: text/event-stream` the answer comes as it is made. The same message sent again under the same Idempotency-Key is said once. */
+    /**
+     * Says something and waits for the answer; one that is not there at the bound of time, or not waited for, is 202.
+     *
+     * **Details** With `Accept: text/event-stream` the answer comes as it is made: `begun`, `words`, `toolCall` and at
+     * last `done` with the whole. The same message sent again under the same Idempotency-Key is said once, and its
+     * answer is told again. To a question of the agent the next message is the answer.
+     */
     HttpApiEndpoint.post("send", "/chat", {
       params: project,
+      query: {
+        wait: told(
+          Schema.Literals(["true", "false"]),
+          "Whether the answer is waited for, up to a bound; true by itself"
+        )
+      },
       headers: IdempotencyKey,
       payload: ChatInput,
-      success: [ChatAnswer, ChatAnswer.pipe(HttpApiSchema.status(202))],
+      success: [
+        ChatAnswer,
+        ChatAnswer.annotate({ identifier: "UnfinishedChatAnswer" }).pipe(HttpApiSchema.status(202))
+      ],
       error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]
     })
   )

@@ -6,19 +6,15 @@
  * the end of the turn. Nothing here is kept: the log is the truth, and reading
  * may begin at any place where no call is carried.
  */
-import type { Schema } from "effect"
+import { type CarriedCall, shownCall, withCalls } from "./chat-calls.ts"
 import { type LoggedEvent, eventNumber, UnknownEvent } from "./context-event.ts"
-import type { ChatToolCall, ConversationMessage } from "./conversation.ts"
+import type { ConversationMessage } from "./conversation.ts"
 
 /** A message, and where reading goes on behind it: after an event, past so many messages. */
 export interface PlacedMessage {
   readonly message: ConversationMessage
   readonly after: number
   readonly past: number
-}
-
-interface CarriedCall extends ChatToolCall {
-  readonly callId: string
 }
 
 /** What has been read since the last place at which no call was carried. */
@@ -62,24 +58,18 @@ const stepOf = (reading: Reading, event: LoggedEvent): Step => {
       return { ...reading, message: said(event, event.content) }
     case "FileAttachmentEvent":
       return { ...reading, message: said(event, `[${event.fileName ?? "file"}, ${event.mimeType}]`) }
-    case "AssistantMessageEvent": {
-      const calls = event.toolCalls.map((call): CarriedCall => ({
-        callId: call.id,
-        tool: call.name,
-        arguments: call.arguments,
-        result: null,
-        timestamp: event.timestamp
-      }))
+    case "AssistantMessageEvent":
       return event.content.trim() === ""
-        ? { carried: [...reading.carried, ...calls], last: event }
-        : { message: answer(event, event.content, reading.carried), carried: calls, last: event }
-    }
+        ? { carried: withCalls(reading.carried, event), last: event }
+        : {
+            message: answer(event, event.content, reading.carried),
+            carried: withCalls([], event),
+            last: event
+          }
     case "ToolCallStartedEvent":
-      return { ...reading, carried: withCall(reading, event.callId, { timestamp: event.timestamp }) }
     case "ToolCallCompletedEvent":
-      return { ...reading, carried: withCall(reading, event.callId, { result: event.result }) }
     case "ToolCallFailedEvent":
-      return { ...reading, carried: withCall(reading, event.callId, { result: errorOf(event.error) }) }
+      return { ...reading, carried: withCalls(reading.carried, event) }
     case "AgentTurnInterruptedEvent": {
       // A crash is nobody's wish: the next turn goes on where the log ends, and says it again.
       if (event.reason === "crash") return reading
@@ -102,15 +92,6 @@ const ended = (reading: Reading): Step => ({
   last: undefined
 })
 
-/** The calls, with what is new of one; ids may come again in later answers, so the newest is meant. */
-const withCall = ({ carried }: Reading, callId: string, news: Partial<ChatToolCall>) => {
-  const index = carried.findLastIndex((call) => call.callId === callId)
-  return carried.map((call, place) => (place === index ? { ...call, ...news } : call))
-}
-
-const errorOf = (error: Schema.Json): Schema.Json =>
-  typeof error === "object" && error !== null && !Array.isArray(error) && "error" in error ? error : { error }
-
 const said = (event: LoggedEvent, content: string): ConversationMessage => ({
   id: event.id,
   role: "user",
@@ -127,6 +108,6 @@ const answer = (
   id: event.id,
   role: "assistant",
   content,
-  toolCalls: calls.map(({ callId: _callId, ...call }) => call),
+  toolCalls: calls.map(shownCall),
   createdAt: event.timestamp
 })

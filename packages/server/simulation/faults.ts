@@ -53,6 +53,8 @@ const places: Readonly<Record<CrashPointName, true>> = {
   "tool.afterCommit": true,
   "run.beforeComplete": true,
   "run.afterComplete": true,
+  "chat.beforeCommit": true,
+  "chat.afterCommit": true,
   "task.beforeChange": true,
   "task.beforeCommit": true,
   "task.afterCommit": true,

@@ -32,6 +32,8 @@ export type CrashPointName =
   | "tool.afterCommit"
   | "run.beforeComplete"
   | "run.afterComplete"
+  | "chat.beforeCommit"
+  | "chat.afterCommit"
   | "task.beforeChange"
   | "task.beforeCommit"
   | "task.afterCommit"

@@ -17,11 +17,13 @@ import { Passages } from "./agent/passages.ts"
 import { Versions } from "./agent/versions.ts"
 import { Sweeps } from "./cluster/sweeps.ts"
 import { Database } from "./database/database.ts"
+import { IdempotencyKeys } from "./database/idempotency-keys.ts"
 import { Projects } from "./database/projects.ts"
 import { Chains } from "./dispatch/chain-reading.ts"
 import { Backtester } from "./dispatch/backtester.ts"
 import { BacktestReading } from "./dispatch/backtest-reading.ts"
 import { Backtests } from "./dispatch/backtests.ts"
+import { Chatting } from "./chat/chatting.ts"
 import { Conversations } from "./chat/conversations.ts"
 import { Messages } from "./chat/messages.ts"
 import { Turns } from "./chat/turns.ts"
@@ -109,7 +111,14 @@ const runGuard = Layer.effect(
 
 const database = Layer.mergeAll(Database.layer, WakeUps.layer)
 const ground = Layer.provideMerge(
-  Layer.mergeAll(Projects.layer, Outbox.layer, Tokens.layer, KillSwitches.layer, LiveLogs.layer),
+  Layer.mergeAll(
+    Projects.layer,
+    IdempotencyKeys.layer,
+    Outbox.layer,
+    Tokens.layer,
+    KillSwitches.layer,
+    LiveLogs.layer
+  ),
   database
 )
 const agents = Layer.provideMerge(
@@ -190,9 +199,9 @@ const dispatch = Layer.mergeAll(
   Sweeps.layer
 )
 
-const chat = Layer.provideMerge(
-  Layer.mergeAll(Conversations.layer, Messages.layer, Turns.layer),
-  Layer.provideMerge(dispatch, runs)
+const chat = Chatting.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(Conversations.layer, Messages.layer, Turns.layer)),
+  Layer.provideMerge(Layer.provideMerge(dispatch, runs))
 )
 
 /** Every service; it needs SQL, models and ids. */

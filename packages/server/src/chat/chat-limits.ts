@@ -15,7 +15,5 @@ export const chatLimits = {
   /** Bun closes a connection that is quiet for 10 seconds. */
   heartbeatIntervalMs: 4_000,
   /** Of a conversation's title, where its first message gives it. */
-  titleMaxChars: 80,
-  /** What came of a request is kept for this long under its key. */
-  keyKeepMs: 2_592_000_000
+  titleMaxChars: 80
 } as const

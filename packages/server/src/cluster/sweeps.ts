@@ -11,6 +11,7 @@ import type { ProjectId } from "@tropism/domain/ids"
 import { Cause, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orDie } from "../database/database.ts"
+import { IdempotencyKeys, keyLimits } from "../database/idempotency-keys.ts"
 import { runLimits } from "../limits.ts"
 import { share } from "../outbox/wake-ups.ts"
 import { Descendants } from "../run/descendants.ts"
@@ -30,6 +31,8 @@ export class Sweeps extends Context.Service<
     readonly abandonStuck: Effect.Effect<number>
     /** Removes log entries that have ended long ago; answers how many (S001-K02). */
     readonly forgetOld: Effect.Effect<number>
+    /** Removes keys of requests that nobody will send again; answers how many. */
+    readonly forgetKeys: Effect.Effect<number>
     /** Lets runs follow the kill switches, should the program that turned one have died before they did. */
     readonly followSwitches: Effect.Effect<number>
     /** Ends runs that nobody above them wants, and lets those go on whose time is up while they wait for others; answers how many. */
@@ -51,6 +54,7 @@ export class Sweeps extends Context.Service<
       const switches = yield* KillSwitches
       const waiting = yield* WaitingEntries
       const tasks = yield* Tasks
+      const keys = yield* IdempotencyKeys
 
       /** Runs an effect unless another server is doing the same. */
       const alone = <A>(name: string, effect: Effect.Effect<A>, otherwise: A) =>
@@ -112,6 +116,8 @@ export class Sweeps extends Context.Service<
         return forgotten
       })
 
+      const forgetKeys = alone("tropism.keys", keys.forget, 0)
+
       const followSwitches = alone("tropism.switches", switches.follow, 0)
 
       const letGoParked = alone("tropism.parked", waiting.letGoParked, 0)
@@ -123,6 +129,9 @@ export class Sweeps extends Context.Service<
           ),
           every("The log's retention", runLimits.forgetIntervalMs, forgetBatches, (count) =>
             Effect.logInfo(`${count} old processing entries are removed`)
+          ),
+          every("The keys' retention", keyLimits.forgetIntervalMs, forgetKeys, (count) =>
+            Effect.logInfo(`${count} old keys of requests are removed`)
           ),
           every("The kill switches' sweep", runLimits.switchIntervalMs, followSwitches, (count) =>
             Effect.logWarning(`${count} runs had not followed a kill switch and do now`)
@@ -139,13 +148,14 @@ export class Sweeps extends Context.Service<
             Effect.logWarning(`${count} waiting entries were parked behind nothing and go on now`)
           )
         ],
-        { concurrency: 6 }
+        { concurrency: 7 }
       ).pipe(Effect.andThen(Effect.never))
 
       return Sweeps.of({
         run,
         abandonStuck,
         forgetOld: forgetBatches,
+        forgetKeys,
         followSwitches,
         followParents,
         expireTasks,

@@ -13,6 +13,7 @@ import { attachmentsHandlers } from "./attachments-handlers.ts"
 import { autonomyHandlers } from "./autonomy-handlers.ts"
 import { denialsHandlers } from "./denials-handlers.ts"
 import { backtestsHandlers } from "./backtests-handlers.ts"
+import { chatHandlers } from "./chat-handlers.ts"
 import { chainsHandlers } from "./chains-handlers.ts"
 import { comparisonsHandlers } from "./comparisons-handlers.ts"
 import { conversationsHandlers } from "./conversations-handlers.ts"
@@ -60,6 +61,7 @@ const handlers = Layer.mergeAll(
   runsHandlers,
   modelsHandlers,
   runRecordsHandlers,
+  chatHandlers,
   contextsHandlers,
   comparisonsHandlers,
   conversationsHandlers,

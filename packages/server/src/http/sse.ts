@@ -16,6 +16,9 @@ import { CurrentCredential } from "./authorization.ts"
 import { LiveLogs, type LiveSource, type Permit } from "./live-logs.ts"
 import { Tokens } from "./tokens.ts"
 
+/** Nobody between keeps what is streamed, or holds it back. */
+export const streamHeaders = { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
+
 /** Whether the client asks for a stream. */
 export const wantsStream = Effect.map(HttpServerRequest.HttpServerRequest, (request) =>
   (request.headers["accept"] ?? "").includes("text/event-stream")
@@ -33,10 +36,7 @@ export const sseResponse = Effect.fn("sseResponse")(function* (source: LiveSourc
   const heard = yield* heardIn(source, headers["last-event-id"] ?? "")
   return HttpServerResponse.stream(
     logs.watch(source, heard ?? given, yield* currentPermit(source.projectId)),
-    {
-      contentType: "text/event-stream",
-      headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
-    }
+    { contentType: "text/event-stream", headers: streamHeaders }
   )
 })
 

@@ -1,0 +1,91 @@
+/**
+ * What a person in a chat is told of each ending and each failed tool, case by case.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { ChatEnding } from "./chat-ending.ts"
+import { chatResponse, type ToldAnswer, toolSentence } from "./chat-sentences.ts"
+import { todoSentences } from "./todo.ts"
+
+const nothing: ToldAnswer = {
+  ending: "answered",
+  detail: null,
+  said: "",
+  fault: undefined,
+  hasActed: false,
+  question: undefined
+}
+const told = (answer: Partial<ToldAnswer>) => chatResponse({ ...nothing, ...answer })
+
+describe("Error categories as a person reads them", () => {
+  it.each([
+    [
+      "S003-R51",
+      { error: todoSentences.notFound, task_id: 999 },
+      "I couldn't find that task: there is no #999."
+    ],
+    ["S003-R51", { error: todoSentences.notFound }, "I couldn't find that task."],
+    ["S003-R52", { error: todoSentences.longTitle }, "That title is too long."],
+    ["S003-R52", { error: todoSentences.noTitle }, "A task needs a title."],
+    ["S003-R52", { error: todoSentences.longDescription }, "That description is too long."],
+    ["S003-R52", { error: todoSentences.nothingToChange }, "Tell me what to change"],
+    ["S003-R50", { error: "Failed to create task" }, "I couldn't do that."],
+    ["S003-R50", "out of order", "I couldn't do that."],
+    ["S003-R50", null, "I couldn't do that."]
+  ])("%s %j begins %j and says what to do instead", (_, fault, beginning) => {
+    const sentence = toolSentence(fault)
+    expect(sentence.startsWith(beginning)).toBe(true)
+    expect(sentence).toMatch(/\?$|Try|Tell me/)
+    // Told where the agent says nothing of it, and before the sentence of a failure.
+    expect(told({ fault })).toBe(sentence)
+    expect(told({ ending: "failed", detail: "503", fault })).toBe(
+      `${sentence}\n\nI'm having trouble. Try again.`
+    )
+  })
+
+  it("S003-R54 a failure of the model is trouble, and its own words are not told", () =>
+    expect(told({ ending: "failed", detail: "HTTP 503 from https://api.example", said: "Let me see" })).toBe(
+      "I'm having trouble. Try again."
+    ))
+
+  it.each([
+    ["failed", "Doom loop: the agent asked for list_tasks 5 times", "I kept trying the same thing"],
+    [
+      "failed",
+      "The guard openai:x flagged what the model was about to read: bad",
+      "I may not go on with this."
+    ],
+    ["stopped", null, "I was stopped and wait"],
+    ["message", null, "You said something more"],
+    ["user", null, "I stopped here"],
+    ["cancelled", "killed", "I was stopped before I was done."],
+    ["stepLimit", null, "I have used all the steps"],
+    ["timeout", null, "I have used all the time"],
+    ["budget", "The agent's tokens of today are used", "I have used all that I may spend."]
+  ] as const)("what ended as %s (%s) is told: %s…", (ending, detail, beginning) => {
+    const sentence = told({ ending, detail })
+    expect(sentence.startsWith(beginning)).toBe(true)
+    expect(detail !== null && sentence.includes(detail)).toBe(false)
+    // What was said before stands, except where the answer was not to be had.
+    const said = told({ ending, detail, said: "So far." })
+    expect(said).toBe(ending === "failed" ? sentence : `So far.\n\n${sentence}`)
+  })
+
+  it("an answer is the agent's own words, whatever its tools answered", () =>
+    expect(told({ said: "I couldn't find it.", fault: { error: todoSentences.notFound } })).toBe(
+      "I couldn't find it."
+    ))
+
+  it("an agent that acted without a word has its act confirmed, and one that did nothing says nothing", () =>
+    expect([told({ hasActed: true }), told({})]).toEqual(["Done.", ""]))
+
+  it("a question is told with its choices, behind what was said", () => {
+    const question = { question: "Which one?", options: ["1", "2"] }
+    expect(told({ ending: "question", said: "There are two.", question })).toBe(
+      "There are two.\n\nWhich one? (1, 2)"
+    )
+    expect(told({ ending: "question" })).not.toBe("")
+  })
+
+  it("every ending but an answer and the bound of time has a sentence", () =>
+    expect(ChatEnding.literals.filter((ending) => told({ ending }) === "")).toEqual(["answered", "bound"]))
+})

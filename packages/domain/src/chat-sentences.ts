@@ -1,0 +1,118 @@
+/**
+ * What a person in a chat is told where an agent's own words are missing (S003-R50…R54, R57, R58).
+ *
+ * These sentences are renderings: the log holds what happened, and no model is
+ * ever shown one of them. Each acknowledges what went wrong and says what to do
+ * instead; none promises that anything is tried again (S003-R59).
+ */
+import type { ChatEnding } from "./chat-ending.ts"
+import { todoSentences } from "./todo.ts"
+
+/** What is known of an answer when it is told. */
+export interface ToldAnswer {
+  readonly ending: ChatEnding
+  /** The error's own words, for those who look after the agent. */
+  readonly detail: string | null
+  /** What the agent said last. */
+  readonly said: string
+  /** What the last tool call answered, where that was an error. */
+  readonly fault: unknown
+  /** Whether it made a call that succeeded. */
+  readonly hasActed: boolean
+  /** What it asked and nobody has answered. */
+  readonly question: { readonly question: string; readonly options?: ReadonlyArray<string> } | undefined
+}
+
+/** The answer as a person reads it. */
+export const chatResponse = (answer: ToldAnswer): string => {
+  const { detail, ending, fault, question, said } = answer
+  switch (ending) {
+    case "answered":
+      return said === "" ? unsaid(answer) : said
+    case "question":
+      return joined(said, question === undefined ? sentences.question : asked(question))
+    case "bound":
+      return said
+    case "failed":
+      return joined(toolSentence(fault), failureSentence(detail))
+    case "user":
+    case "forked":
+      return joined(said, sentences.user)
+    default:
+      return joined(said, sentences[ending])
+  }
+}
+
+/** What a failed tool call means to the person who asked for it; empty where none failed. */
+export const toolSentence = (fault: unknown): string => {
+  if (fault === undefined) return ""
+  const error = textOf(fault)
+  const known = toolSentences.find(([beginning]) => error.startsWith(beginning))
+  return known
+    ? known[1](numberOf(fault))
+    : "I couldn't do that. Try it another way, or ask me for something else."
+}
+
+const unsaid = ({ fault, hasActed }: ToldAnswer): string =>
+  fault === undefined ? (hasActed ? "Done." : "") : toolSentence(fault)
+
+const trouble = "I'm having trouble. Try again."
+
+const sentences = {
+  question: "I have asked a question and wait for its answer.",
+  stopped: "I was stopped and wait until agents may work again. Then I go on with this.",
+  message: "You said something more before I was done: my next answer takes in both.",
+  user: "I stopped here, as I was told to.",
+  cancelled: "I was stopped before I was done. Ask me again if you still want this.",
+  stepLimit: "I have used all the steps that I may take for one answer. Tell me to go on, or ask for less.",
+  timeout: "I have used all the time that I may take for one answer. Tell me to go on, or ask for less.",
+  budget:
+    "I have used all that I may spend. Somebody who looks after this project can raise my budget; then tell me to go on."
+} as const
+
+/** How the reasons of failures begin that have a sentence of their own. */
+const failures: ReadonlyArray<readonly [beginning: string, sentence: string]> = [
+  [
+    "Doom loop:",
+    "I kept trying the same thing without getting anywhere, so I stopped. Ask me in another way."
+  ],
+  ["The guard ", "I may not go on with this. Ask me for something else."]
+]
+
+const failureSentence = (detail: string | null): string =>
+  failures.find(([beginning]) => detail?.startsWith(beginning))?.[1] ?? trouble
+
+type SentenceOf = (taskId: number | undefined) => string
+
+const toolSentences: ReadonlyArray<readonly [beginning: string, sentence: SentenceOf]> = [
+  [
+    todoSentences.notFound,
+    (id) =>
+      id === undefined
+        ? "I couldn't find that task. Would you like to see your current tasks?"
+        : `I couldn't find that task: there is no #${id}. Would you like to see your current tasks?`
+  ],
+  [todoSentences.longTitle, () => "That title is too long. Can you say it in 200 characters or less?"],
+  [todoSentences.noTitle, () => "A task needs a title. What shall I call it?"],
+  [
+    todoSentences.longDescription,
+    () => "That description is too long. Can you say it in 1000 characters or less?"
+  ],
+  [todoSentences.nothingToChange, () => "Tell me what to change: the title or the description."]
+]
+
+/** The words of an error, as a tool answered it: `{error, …}` or text. */
+const textOf = (fault: unknown): string => {
+  const error = typeof fault === "object" && fault !== null && "error" in fault ? fault.error : fault
+  return typeof error === "string" ? error : ""
+}
+
+const numberOf = (fault: unknown): number | undefined =>
+  typeof fault === "object" && fault !== null && "task_id" in fault && typeof fault.task_id === "number"
+    ? fault.task_id
+    : undefined
+
+const asked = ({ options = [], question }: NonNullable<ToldAnswer["question"]>): string =>
+  options.length === 0 ? question : `${question} (${options.join(", ")})`
+
+const joined = (...texts: ReadonlyArray<string>): string => texts.filter((text) => text !== "").join("\n\n")

@@ -1,0 +1,234 @@
+/**
+ * Says something to an agent, and tells what it answers (S003-R25…R40).
+ *
+ * Flow: http → **chat** → dispatch → run → tool → task
+ *
+ * A message, the conversation it begins, the run that will answer it and the key
+ * under which it may come again are one transaction. The answer is read from the
+ * log afterwards, by whichever server is asked; between two requests nothing is
+ * held anywhere. To a question of the agent the next message is the answer.
+ */
+import { callOf, type CarriedCall } from "@tropism/domain/chat-calls"
+import type { ChatAnswer, Conversation } from "@tropism/domain/conversation"
+import type { ContextName, NewEvent } from "@tropism/domain/context-event"
+import type { AgentId, ConversationId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
+import { Context, Effect, Layer, Schema, Stream } from "effect"
+import { Agents } from "../agent/agents.ts"
+import { Contexts } from "../agent/contexts.ts"
+import type { PromptFailed } from "../agent/template.ts"
+import { CrashPoint } from "../crash-point.ts"
+import { Database, type ProjectTransaction } from "../database/database.ts"
+import { IdempotencyKeys, type Kept, type KeyReused } from "../database/idempotency-keys.ts"
+import { Triggers } from "../dispatch/triggers.ts"
+import type { TriggerRefused } from "../run/admission.ts"
+import { Answers, type AnswerRefused } from "../run/questions.ts"
+import { Runs } from "../run/runs.ts"
+import { QuestionTasks } from "../task/question-tasks.ts"
+import { type AnswerSoFar, chatAnswerOf, nothingYet, withEvent } from "./answering.ts"
+import { Conversations } from "./conversations.ts"
+import { titleOf } from "./titles.ts"
+import { type TurnPart, type TurnRest, Turns } from "./turns.ts"
+
+/** What somebody says. */
+export interface Saying {
+  readonly by: UserId
+  readonly message: string
+  /** Absent where it begins a conversation. */
+  readonly conversationId: ConversationId | undefined
+  /** With whom a conversation is begun; of one that goes on, with whom it is said to be. */
+  readonly agentId: AgentId | undefined
+  /** Under which it may be said again without being said twice. */
+  readonly key: string | undefined
+}
+
+/** What was said, and where its answer will stand. */
+export type Said = {
+  readonly conversationId: ConversationId
+  readonly contextName: ContextName
+  /** The number of the event that was kept. */
+  readonly after: number
+  /** It answers a question of a turn that was open. */
+  readonly isTurnOpen: boolean
+}
+
+/** Why something is not said. */
+export class SayingRefused extends Schema.TaggedError<SayingRefused>()("SayingRefused", {
+  reason: Schema.Literals(["noConversation", "noAgent", "nobody", "otherAgent", "blank"]),
+  detail: Schema.String
+}) {}
+
+export type NotSaid = SayingRefused | TriggerRefused | AnswerRefused | PromptFailed | KeyReused
+
+/** What is told of an answer while it is made; the last is the whole. */
+export type ChatPart =
+  | { readonly type: "words"; readonly text: string }
+  | { readonly type: "toolCall"; readonly call: CarriedCall }
+  | { readonly type: "done"; readonly answer: ChatAnswer }
+
+export class Chatting extends Context.Service<
+  Chatting,
+  {
+    /** Keeps what somebody says, once for each key, with the run that will answer it. */
+    readonly say: (saying: Saying) => Effect.Effect<Kept<Said>, NotSaid, ProjectTransaction>
+    /** The answer to what was said, as it is made, waited for no longer than a time. */
+    readonly answering: (projectId: ProjectId, said: Said, waitMs: number) => Stream.Stream<ChatPart>
+    /** The whole answer, or what there is of it when the time is up. */
+    readonly answer: (projectId: ProjectId, said: Said, waitMs: number) => Effect.Effect<ChatAnswer>
+  }
+>()("@tropism/server/chat/Chatting") {
+  static readonly layer = Layer.effect(
+    Chatting,
+    Effect.gen(function* () {
+      const database = yield* Database
+      const keys = yield* IdempotencyKeys
+      const agents = yield* Agents
+      const contexts = yield* Contexts
+      const conversations = yield* Conversations
+      const triggers = yield* Triggers
+      const runs = yield* Runs
+      const questions = yield* QuestionTasks
+      const answers = yield* Answers
+      const turns = yield* Turns
+
+      const named = Effect.fnUntraced(function* (id: AgentId | undefined) {
+        const agent = id === undefined ? undefined : yield* agents.get(id)
+        if (agent) return agent
+        return yield* id === undefined
+          ? new SayingRefused({ reason: "nobody", detail: "Say with whom: name an agent by its id" })
+          : new SayingRefused({ reason: "noAgent", detail: `There is no agent ${id}` })
+      })
+
+      const goOn = Effect.fnUntraced(function* (id: ConversationId, { agentId, by }: Saying) {
+        const conversation = yield* conversations.find(id, by)
+        if (!conversation)
+          return yield* new SayingRefused({
+            reason: "noConversation",
+            detail: "There is no such conversation"
+          })
+        if (agentId !== undefined && agentId !== conversation.agentId)
+          return yield* new SayingRefused({
+            reason: "otherAgent",
+            detail:
+              "This conversation is with another agent: leave the agent out, or begin a new conversation"
+          })
+        yield* conversations.touch(id)
+        return conversation
+      })
+
+      /** Brings the message to a question that waits for it; false where none does. */
+      const giveAnswer = Effect.fnUntraced(function* (name: ContextName, { by, message }: Saying) {
+        const resting = yield* runs.holdResting(name)
+        if (resting?.reason !== "question") return false
+        const [question] = yield* questions.pending(resting.id)
+        if (!question) return false
+        yield* answers.give({ id: resting.id, contextName: name }, message, question.id, by)
+        return true
+      })
+
+      const keep = Effect.fnUntraced(function* (conversation: Conversation, saying: Saying) {
+        const { contextName, id } = conversation
+        const context = yield* held(contexts.get(contextName), contextName)
+        const isTurnOpen = yield* giveAnswer(contextName, saying)
+        const event: NewEvent = { type: "UserMessageEvent", content: saying.message, triggersAgentTurn: true }
+        if (!isTurnOpen) yield* triggers.byEvent(context, event, saying.by)
+        // The log is held since it was written, so its end is what was said.
+        const { eventCount } = yield* held(contexts.get(contextName), contextName)
+        const said: Said = { conversationId: id, contextName, after: eventCount, isTurnOpen }
+        return said
+      })
+
+      const say = Effect.fn("Chatting.say")(function* (saying: Saying) {
+        const { agentId = null, by, conversationId = null, key, message } = saying
+        if (message.trim() === "")
+          return yield* new SayingRefused({
+            reason: "blank",
+            detail: "Say something: there are only blanks in it"
+          })
+        const kept = yield* keys.once(
+          { by, key, route: "POST /chat", asked: { agentId, conversationId, message } },
+          Effect.gen(function* () {
+            const conversation =
+              conversationId === null
+                ? yield* conversations.begin(yield* named(saying.agentId), titleOf(message), by)
+                : yield* goOn(conversationId, saying)
+            return yield* keep(conversation, saying)
+          })
+        )
+        yield* CrashPoint.hit("chat.beforeCommit")
+        return kept
+      })
+
+      /** What the agent has asked and nobody has answered. */
+      const openQuestion = Effect.fnUntraced(function* (projectId: ProjectId, runId: RunId | null) {
+        if (runId === null) return undefined
+        const [open] = yield* database.inProject(projectId, questions.pending(runId))
+        if (!open) return undefined
+        const { options, question } = open.payload
+        return { question, ...(options ? { options } : {}) }
+      })
+
+      const finished = (projectId: ProjectId, { conversationId }: Said, soFar: AnswerSoFar, rest: TurnRest) =>
+        Effect.map(
+          rest.ending === "question" ? openQuestion(projectId, rest.runId) : Effect.succeed(undefined),
+          (question) => chatAnswerOf(conversationId, soFar, rest, question)
+        )
+
+      const answering = (projectId: ProjectId, said: Said, waitMs: number) =>
+        turns.follow(projectId, said.contextName, said.after, { waitMs, isTurnOpen: said.isTurnOpen }).pipe(
+          Stream.mapAccumEffect(
+            () => nothingYet,
+            (soFar: AnswerSoFar, part: TurnPart) =>
+              toldOf(soFar, part, (rest) => finished(projectId, said, soFar, rest))
+          )
+        )
+
+      const answer = Effect.fn("Chatting.answer")(function* (
+        projectId: ProjectId,
+        said: Said,
+        waitMs: number
+      ) {
+        const last = yield* Stream.runFold(
+          answering(projectId, said, waitMs),
+          (): ChatAnswer | undefined => undefined,
+          (whole, part) => (part.type === "done" ? part.answer : whole)
+        )
+        return (
+          last ??
+          (yield* Effect.die(new Error(`What was said in ${said.contextName} was not followed to a rest`)))
+        )
+      })
+
+      return Chatting.of({ say, answering, answer })
+    })
+  )
+}
+
+/** What is there because this transaction has just read or made its conversation. */
+const held = <A, E, R>(
+  reading: Effect.Effect<A | undefined, E, R>,
+  name: ContextName
+): Effect.Effect<A, E, R> =>
+  Effect.flatMap(reading, (found) =>
+    found === undefined
+      ? Effect.die(new Error(`The context ${name} of a conversation is gone`))
+      : Effect.succeed(found)
+  )
+
+/** What a part of a turn adds to the answer, and what is told of it. */
+const toldOf = <R>(
+  soFar: AnswerSoFar,
+  part: TurnPart,
+  finish: (rest: TurnRest) => Effect.Effect<ChatAnswer, never, R>
+): Effect.Effect<readonly [AnswerSoFar, ReadonlyArray<ChatPart>], never, R> => {
+  switch (part.type) {
+    case "words":
+      return Effect.succeed([soFar, [part]])
+    case "rest":
+      return Effect.map(finish(part), (answer) => [soFar, [{ type: "done", answer }]])
+    case "event": {
+      const now = withEvent(soFar, part.event)
+      const call = callOf(now.calls, part.event)
+      return Effect.succeed([now, call ? [{ type: "toolCall", call }] : []])
+    }
+  }
+}

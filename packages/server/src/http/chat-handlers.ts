@@ -1,0 +1,140 @@
+/**
+ * Chat: one request says something, and its answer is told whole or as it is made.
+ *
+ * Flow: **http** → chat → dispatch → run → tool → task
+ *
+ * The message is kept before anything is answered. Whoever goes away, or does not
+ * wait, cancels nothing, and whoever says it again under the same key is told of
+ * the same answer.
+ */
+import { Api } from "@tropism/api/api"
+import { Conflict, type InvalidInput, NotFound, type TooManyRequests } from "@tropism/api/problems"
+import { shownCall } from "@tropism/domain/chat-calls"
+import type { ProjectId } from "@tropism/domain/ids"
+import { Cause, Effect, Option, Stream } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { chatLimits } from "../chat/chat-limits.ts"
+import { type ChatPart, Chatting, type NotSaid, type Said, type SayingRefused } from "../chat/chatting.ts"
+import { CrashPoint } from "../crash-point.ts"
+import { inProject } from "./access.ts"
+import { answerProblem, invalid, keepable, triggerProblem } from "./refusals.ts"
+import { streamHeaders, wantsStream } from "./sse.ts"
+
+export const chatHandlers = HttpApiBuilder.group(Api, "chat", (handlers) =>
+  handlers.handle(
+    "send",
+    Effect.fn("http.chat.send")(function* ({ headers, params: { projectId }, payload, query }) {
+      yield* keepable(payload)
+      const chatting = yield* Chatting
+      const { outcome: said } = yield* inProject(projectId, "editor", ({ userId }) =>
+        Effect.catch(
+          chatting.say({
+            by: userId,
+            message: payload.message,
+            conversationId: payload.conversationId ?? undefined,
+            agentId: payload.agentId ?? undefined,
+            key: headers["idempotency-key"]
+          }),
+          chatProblem
+        )
+      )
+      yield* CrashPoint.hit("chat.afterCommit")
+      const waits = query.wait !== "false"
+      if (yield* wantsStream) return streamed(chatting, projectId, said, waits ? chatLimits.streamWaitMs : 0)
+      const answer = yield* chatting.answer(projectId, said, waits ? chatLimits.waitMs : 0)
+      return yield* Effect.orDie(
+        HttpServerResponse.json(answer, { status: answer.status === "working" ? 202 : 200 })
+      )
+    })
+  )
+)
+
+/** Why something was not said, as a problem. */
+const chatProblem = (
+  refusal: NotSaid
+): Effect.Effect<
+  never,
+  Conflict | InvalidInput | NotFound | TooManyRequests,
+  HttpServerRequest.HttpServerRequest
+> => {
+  switch (refusal._tag) {
+    case "TriggerRefused":
+      return triggerProblem(refusal)
+    case "SayingRefused":
+      return Effect.fail(sayingProblem(refusal))
+    case "AnswerRefused":
+      return Effect.fail(
+        refusal.reason === "noOption" ? invalid("/message", refusal.detail) : answerProblem(refusal)
+      )
+    case "PromptFailed":
+      return Effect.fail(new Conflict({ reason: "state", detail: refusal.detail }))
+    case "KeyReused":
+      return Effect.fail(
+        invalid(
+          "idempotency-key",
+          "Another message was sent under this key: repeat that one word for word, or choose a new key"
+        )
+      )
+  }
+}
+
+const sayingProblem = ({ detail, reason }: SayingRefused) => {
+  switch (reason) {
+    case "noConversation":
+      return new NotFound({ detail })
+    case "blank":
+      return invalid("/message", detail)
+    default:
+      return invalid("/agentId", detail)
+  }
+}
+
+/** The answer as server-sent events, with a comment now and then while it is quiet. */
+const streamed = (chatting: Chatting["Service"], projectId: ProjectId, said: Said, waitMs: number) =>
+  HttpServerResponse.stream(
+    Stream.make(sent("begun", { conversationId: said.conversationId })).pipe(
+      Stream.concat(Stream.map(chatting.answering(projectId, said, waitMs), sentPart)),
+      Stream.catchCause((cause) =>
+        Cause.hasInterruptsOnly(cause) ? Stream.failCause(cause) : Stream.fromEffect(faulty(cause))
+      ),
+      Stream.merge(heartbeats, { haltStrategy: "left" }),
+      Stream.encodeText
+    ),
+    { contentType: "text/event-stream", headers: streamHeaders }
+  )
+
+const sentPart = (part: ChatPart): string => {
+  switch (part.type) {
+    case "words":
+      return sent("words", { text: part.text })
+    case "toolCall": {
+      const { callId, status } = part.call
+      return sent("toolCall", { callId, status, ...shownCall(part.call) })
+    }
+    case "done":
+      return sent("done", part.answer)
+  }
+}
+
+/** What a stream that breaks says last: what was said is kept, so asking again under the same key tells the answer. */
+const faulty = (cause: Cause.Cause<unknown>) =>
+  Effect.as(
+    Effect.logError("A chat's stream failed", cause),
+    sent("error", {
+      type: "/problems/server-fault",
+      title: "The server failed to do this",
+      status: 500,
+      detail:
+        "Your message is kept and will be answered: send it again under the same Idempotency-Key, or read the conversation"
+    })
+  )
+
+const sent = (name: string, json: unknown): string => `event: ${name}\ndata: ${JSON.stringify(json)}\n\n`
+
+const heartbeats = Stream.paginate(undefined, () =>
+  Effect.as(Effect.sleep(chatLimits.heartbeatIntervalMs), [
+    [": heartbeat\n\n"],
+    Option.some(undefined)
+  ] as const)
+)

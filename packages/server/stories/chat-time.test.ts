@@ -1,0 +1,123 @@
+/**
+ * How long a request waits for its answer: the clock goes on when the story says so.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { chatLimits } from "../src/chat/chat-limits.ts"
+import { answered, chat, contextOf, keyed, newAssistant } from "../testing/chat-words.ts"
+import { countOf, logOf, slowEcho } from "../testing/context-words.ts"
+import type { Answer } from "../testing/platform.ts"
+import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { silentFor } from "../testing/story-words.ts"
+
+/** What a request is answered, while time passes in steps. */
+const inTime = (request: Effect.Effect<Answer>, stepMs: number) =>
+  Effect.gen(function* () {
+    const got: Array<Answer> = []
+    yield* Effect.forkChild(Effect.tap(request, (answer) => Effect.sync(() => got.push(answer))))
+    const [answer] = yield* asTimePasses(
+      stepMs,
+      Effect.sync(() => [...got]),
+      (seen) => seen.length > 0
+    )
+    return answer
+  })
+
+layer(SharedServer.layer)((it) => {
+  describe("Waiting for an answer", () => {
+    it.effect("a request that has waited as long as it may is told so, and the turn goes on behind it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* newAssistant(story, silentFor(chatLimits.waitMs + 20_000))
+        const body = { agentId: agent.id, message: "Hello" }
+        const first = yield* inTime(chat(story, body, keyed("a")), 5_000)
+        expect([first?.status, first?.body]).toEqual([
+          202,
+          {
+            conversationId: expect.any(String),
+            status: "working",
+            response: "",
+            toolCalls: [],
+            runId: expect.any(String)
+          }
+        ])
+        const again = yield* inTime(chat(story, body, keyed("a")), 5_000)
+        expect([again?.status, again?.body.response]).toEqual([200, "Done."])
+        expect(again?.body.runId).toBe(first?.body.runId)
+      })
+    )
+
+    it.effect("a stream that is quiet has a heartbeat before any connection is closed for silence", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* newAssistant(story, silentFor(20_000))
+        const accept = { accept: "text/event-stream" }
+        const answer = yield* inTime(chat(story, { agentId: agent.id, message: "Hello" }, accept), 1_000)
+        expect(answer?.headers.get("content-type")).toBe("text/event-stream")
+        expect(String(answer?.body).split(": heartbeat").length).toBeGreaterThan(3)
+        expect(chatLimits.heartbeatIntervalMs).toBeLessThanOrEqual(5_000)
+      })
+    )
+
+    it.effect("who says something more before the answer is there is told so, and is answered to both", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* newAssistant(story, slowEcho)
+        const one = { agentId: agent.id, message: "One" }
+        const { conversationId } = (yield* chat(story, one, keyed("one"), "?wait=false")).body
+        const context = contextOf(conversationId)
+        yield* asTimePasses(50, logOf(story, context), (log) => countOf(log, "AgentTurnStartedEvent") === 1)
+        const two = { conversationId, message: "Two" }
+        expect((yield* chat(story, two, keyed("two"), "?wait=false")).status).toBe(202)
+        // No time passes: the turn is broken off as soon as the message is there.
+        expect(yield* answered(story, one, keyed("one"))).toMatchObject({
+          status: "interrupted",
+          response: expect.stringMatching(/^You said something more before I was done/)
+        })
+        const last = yield* inTime(chat(story, two, keyed("two")), 500)
+        expect(last?.body).toMatchObject({ status: "completed", response: "Answer 2: Two" })
+      })
+    )
+
+    it.effect("whoever goes away cancels nothing", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* newAssistant(story, silentFor(10_000))
+        const begun = yield* chat(
+          story,
+          { agentId: agent.id, message: "Hello" },
+          keyed("gone"),
+          "?wait=false"
+        )
+        const { conversationId } = begun.body
+        const context = contextOf(conversationId)
+        const abort = new AbortController()
+        const path = `${story.url}/api/projects/${story.projectId}/chat`
+        const request = Effect.promise(() =>
+          fetch(path, {
+            method: "POST",
+            signal: abort.signal,
+            headers: {
+              authorization: `Bearer ${story.token}`,
+              "content-type": "application/json",
+              accept: "text/event-stream",
+              ...keyed("gone")
+            },
+            body: JSON.stringify({ agentId: agent.id, message: "Hello" })
+          })
+        )
+        expect((yield* request).status).toBe(200)
+        abort.abort()
+        const log = yield* asTimePasses(
+          1_000,
+          logOf(story, context),
+          (events) => countOf(events, "AgentTurnCompletedEvent") > 0
+        )
+        expect(countOf(log, "AgentTurnInterruptedEvent")).toBe(0)
+        expect(
+          (yield* answered(story, { agentId: agent.id, message: "Hello" }, keyed("gone"))).response
+        ).toBe("Done.")
+      })
+    )
+  })
+})
