@@ -149,21 +149,26 @@ export const newStory: Effect.Effect<Story, never, Scope.Scope> = Effect.gen(fun
 /**
  * Looks again and again until what is seen satisfies; dies with the last sight when that takes too long.
  *
- * **Details** It waits on the wall's clock, also in a story that moves the server's own.
+ * **Details** It waits on the wall's clock, also in a story that moves the server's own. Each look is work for the
+ * server that is waited for, so that they become rarer.
  */
 export const eventually = <A>(
   look: Effect.Effect<A>,
   satisfies: (seen: A) => boolean,
-  withinMs = 30_000
-): Effect.Effect<A> =>
-  look.pipe(
+  withinMs = 30_000,
+  pausesMs: readonly [first: number, longest: number] = [10, 60]
+): Effect.Effect<A> => {
+  const [first, longest] = pausesMs
+  const pauses = Schedule.min([Schedule.exponential(first, 1.25), Schedule.spaced(longest)])
+  return look.pipe(
     Effect.flatMap((seen) => (satisfies(seen) ? Effect.succeed(seen) : Effect.fail(seen))),
-    Effect.retry(Schedule.max([Schedule.spaced("15 millis"), Schedule.recurs(Math.ceil(withinMs / 15))])),
+    Effect.retry(Schedule.max([pauses, Schedule.recurs(Math.ceil((2 * withinMs) / longest))])),
     Effect.catch((seen) =>
       Effect.die(new Error(`It did not come to be; last seen: ${JSON.stringify(seen)?.slice(0, 2_000)}`))
     ),
     Effect.provideService(Clock.Clock, Clock.Clock.defaultValue())
   )
+}
 
 /** A scripted model whose rules are given inline. */
 export const scripted = (rules: ReadonlyArray<Record<string, unknown>>) => ({

@@ -70,4 +70,6 @@ export const asTimePasses = <A>(
   look: Effect.Effect<A>,
   satisfies: (seen: A) => boolean
 ): Effect.Effect<A> =>
-  TestClock.testClockWith((clock) => eventually(Effect.andThen(clock.adjust(stepMs), look), satisfies))
+  TestClock.testClockWith((clock) =>
+    eventually(Effect.andThen(clock.adjust(stepMs), look), satisfies, 30_000, [15, 15])
+  )
