@@ -6,9 +6,10 @@ import { Effect } from "effect"
 import { isQuiet } from "../testing/context-words.ts"
 import { eventually, type Json, scripted } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { inSoak } from "../testing/soak.ts"
 import { begin, runLog } from "../testing/time-words.ts"
 
-const rounds = 500
+const rounds = inSoak(500, 50)
 
 const terminal = new Set(["AgentTurnCompletedEvent", "AgentTurnInterruptedEvent", "AgentTurnFailedEvent"])
 

@@ -8,10 +8,11 @@ import { allOf } from "../testing/import-words.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { inSoak } from "../testing/soak.ts"
 import { silentFor, watcher } from "../testing/story-words.ts"
 
 const writers = 16
-const objects = 5_000
+const objects = inSoak(5_000, 500)
 
 /** One in twenty requests is broken off, in turn before and after all of it was sent. */
 const isAborted = (number: number) => number % 20 === 7
@@ -64,7 +65,7 @@ const missing = (ids: ReadonlyArray<string>, among: ReadonlyArray<string>): Read
 layer(SharedServer.layer)((it) => {
   describe("Concurrent writers", () => {
     it.effect(
-      "16 clients create 5,000 objects and break off every twentieth request: exactly one entry for each matching object",
+      `16 clients create ${objects} objects and break off every twentieth request: exactly one entry for each matching object`,
       () =>
         Effect.gen(function* () {
           const story = yield* newStoryHere

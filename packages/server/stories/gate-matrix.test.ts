@@ -1,5 +1,7 @@
 /**
  * The gate, through every door: capability × operation × mode, each cell with what the specifications say of it.
+ *
+ * What takes most is every second line of the matrix here, and all of it in `npm run soak`.
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -22,6 +24,7 @@ import { type Door, doors, type Told } from "../testing/gate-doors.ts"
 import { allOf, importLines, jsonl } from "../testing/import-words.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { sampled } from "../testing/soak.ts"
 import { asUser } from "../testing/token-words.ts"
 
 /** What is in the graph now, by the names of things. */
@@ -95,7 +98,7 @@ const expectThroughAgents = Effect.fnUntraced(function* (door: Door, trials: Rea
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Requirement: the gate stands below every door", () => {
     it.effect("a run by hand: each capability, operation and mode", () =>
-      expectThroughAgents(doors.byHand, trialsOf(allCapabilities, []))
+      expectThroughAgents(doors.byHand, sampled(trialsOf(allCapabilities, []), 2))
     )
 
     it.effect("a run by hand: each operation, mode and policy, and all that a model may say", () =>
@@ -108,15 +111,18 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       ["a sub-agent with rights of its own", doors.byChild],
       ["a sub-agent that may do everything, for an agent with these rights", doors.byParent]
     ] as const)
-      it.effect(name, () => expectThroughAgents(door, trialsOf(someCapabilities, someSayings)))
+      it.effect(name, () => expectThroughAgents(door, sampled(trialsOf(someCapabilities, someSayings), 2)))
 
     it.effect("an approval: the agent's rights as they are then, and its mode no more", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        const trials = [
-          ...trialsOf(allCapabilities, []).filter(({ rights }) => rights.executionMode === "execute"),
-          ...trialsOf(someCapabilities, []).filter(({ rights }) => rights.executionMode === "suggest")
-        ]
+        const trials = sampled(
+          [
+            ...trialsOf(allCapabilities, []).filter(({ rights }) => rights.executionMode === "execute"),
+            ...trialsOf(someCapabilities, []).filter(({ rights }) => rights.executionMode === "suggest")
+          ],
+          2
+        )
         const { denied, done, written } = yield* expectCells(story, trials, doors.byApproval, (cell) =>
           isAllowed(cell.rights, cell.operation) ? "done" : "denied"
         )
