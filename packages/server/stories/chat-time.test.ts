@@ -4,24 +4,11 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { chatLimits } from "../src/chat/chat-limits.ts"
+import { inTime } from "../testing/chat-time.ts"
 import { answered, chat, contextOf, keyed, newAssistant } from "../testing/chat-words.ts"
 import { countOf, logOf, slowEcho } from "../testing/context-words.ts"
-import type { Answer } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { silentFor } from "../testing/story-words.ts"
-
-/** What a request is answered, while time passes in steps. */
-const inTime = (request: Effect.Effect<Answer>, stepMs: number) =>
-  Effect.gen(function* () {
-    const got: Array<Answer> = []
-    yield* Effect.forkChild(Effect.tap(request, (answer) => Effect.sync(() => got.push(answer))))
-    const [answer] = yield* asTimePasses(
-      stepMs,
-      Effect.sync(() => [...got]),
-      (seen) => seen.length > 0
-    )
-    return answer
-  })
 
 layer(SharedServer.layer)((it) => {
   describe("Waiting for an answer", () => {

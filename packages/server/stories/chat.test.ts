@@ -197,7 +197,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         })
     )
 
-    it.effect("a disabled agent and a kill switch answer at once, and keep nothing", () =>
+    it.effect("a disabled agent answers at once, and keeps nothing", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const agent = yield* newAssistant(story, echo, { enabled: false })
