@@ -7,6 +7,7 @@
 import { checkActs } from "./check-acts.ts"
 import { checkBacktests } from "./check-backtests.ts"
 import { checkChains } from "./check-chains.ts"
+import { checkChats } from "./check-chats.ts"
 import { checkGraph } from "./check-graph.ts"
 import { checkLogs } from "./check-logs.ts"
 import { checkReactions } from "./check-reactions.ts"
@@ -34,6 +35,7 @@ const checkers: Readonly<Record<string, Checker>> = {
   ...checkTodos,
   ...checkUndos,
   ...checkBacktests,
+  ...checkChats,
   ...checkLogs
 }
 

@@ -57,6 +57,15 @@ export interface Acknowledged {
   readonly rejected: Array<TaskId>
   readonly todos: Array<{ readonly owner: string; readonly number: number }>
   readonly said: Array<{ readonly context: string; readonly content: string }>
+  /** Messages of chats, each as often as somebody was told of it. */
+  readonly chatted: Array<{
+    readonly key: string
+    readonly content: string
+    readonly context: string
+    readonly number: number
+  }>
+  /** Answers that were told whole, and the message that each was told for. */
+  readonly answered: Array<{ readonly context: string; readonly number: number; readonly response: string }>
   readonly delivered: Array<{ readonly id: string; readonly runId: RunId }>
   /** Agents and objects that a person named in a batch, acknowledged or not: what waits for its run does not say who asked. */
   readonly named: Array<{ readonly agentId: AgentId; readonly objectId: string }>
@@ -74,6 +83,8 @@ export const nothingAcknowledged = (): Acknowledged => ({
   rejected: [],
   todos: [],
   said: [],
+  chatted: [],
+  answered: [],
   delivered: [],
   named: [],
   restrained: [],

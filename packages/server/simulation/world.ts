@@ -27,6 +27,7 @@ import {
   write
 } from "./people.ts"
 import { answer, resume } from "./run-keepers.ts"
+import { chatWith } from "./chatters.ts"
 import { keepTodos } from "./todo-keepers.ts"
 import type { Ground } from "./server-life.ts"
 import { keepServers, type Servers } from "./servers.ts"
@@ -96,7 +97,13 @@ const doings = (person: (name: string) => Person, projectId: ProjectId, cast: Ca
     ...sometimes(3, () => keepTodos("tess", person("tess elsewhere"))),
     ...sometimes(3, () => keepTodos("bob", person("bob's todos"))),
     ...sometimes(2, () => takeBack("una", person("undoer"))),
-    ...sometimes(3, () => tryOut(person("tester"), cast.agents))
+    ...sometimes(3, () => tryOut(person("tester"), cast.agents)),
+    ...(cast.talker === undefined
+      ? []
+      : [
+          chatWith(cast.talker, projectId, person("sam")),
+          chatWith(cast.talker, projectId, person("sam elsewhere"))
+        ])
   ]
 }
 

@@ -3,6 +3,7 @@
  */
 import type { AgentId } from "@tropism/domain/ids"
 import type { Plant } from "../simulation/plant.ts"
+import { chatPlants } from "../simulation/chat-plants.ts"
 import { trustPlants } from "../simulation/trust-plants.ts"
 import { todoPlants } from "../simulation/todo-plants.ts"
 import { workPlants } from "../simulation/work-plants.ts"
@@ -26,6 +27,7 @@ export const plants: ReadonlyArray<Plant> = [
   ...reviewPlants,
   ...undoPlants,
   ...backtestPlants,
+  ...chatPlants,
   {
     checker: "eventPerChange",
     fault: "an event says another state than its version",
