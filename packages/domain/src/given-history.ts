@@ -14,7 +14,9 @@ import type { Message, UserPart } from "./message.ts"
 export const GivenFile = Schema.Struct({
   digest: Digest,
   mimeType: MimeType,
-  fileName: Schema.NullOr(Schema.String)
+  fileName: Schema.NullOr(Schema.String),
+  /** Nobody vouches for what it says; absent is false. */
+  untrusted: Schema.optionalKey(Schema.Boolean)
 })
 export type GivenFile = typeof GivenFile.Type
 

@@ -24,6 +24,7 @@ import { Backtester } from "./dispatch/backtester.ts"
 import { BacktestReading } from "./dispatch/backtest-reading.ts"
 import { Backtests } from "./dispatch/backtests.ts"
 import { Chatting } from "./chat/chatting.ts"
+import { Completions } from "./chat/completions.ts"
 import { Conversations } from "./chat/conversations.ts"
 import { Messages } from "./chat/messages.ts"
 import { Turns } from "./chat/turns.ts"
@@ -199,7 +200,7 @@ const dispatch = Layer.mergeAll(
   Sweeps.layer
 )
 
-const chat = Chatting.layer.pipe(
+const chat = Layer.merge(Chatting.layer, Completions.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Conversations.layer, Messages.layer, Turns.layer)),
   Layer.provideMerge(Layer.provideMerge(dispatch, runs))
 )

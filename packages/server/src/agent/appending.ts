@@ -80,7 +80,7 @@ export const makeAppend = Effect.fnUntraced(function* (
   const opens = events[turn]?.type === "AgentTurnStartedEvent"
   const openTurn = turn < 0 ? end.openTurnNumber : opens ? end.lastNumber + turn + 1 : null
   const parts = [...remembering(sql, logged), ...handingOn(sql, events), ...alongside]
-  const sources = [...taint, ...events.flatMap(taintOfFile)]
+  const sources = [...taint, ...events.flatMap(taintOfFiles)]
   const records = events.flatMap(recordOf)
   const tainted =
     sources.length + records.length === 0
@@ -109,7 +109,7 @@ const handingOn = (
   sql: SqlClient.SqlClient,
   events: ReadonlyArray<NewEvent>
 ): ReadonlyArray<Statement.Fragment> => {
-  const digests = events.flatMap((event) => (event.type === "FileAttachmentEvent" ? [event.digest] : []))
+  const digests = events.flatMap(filesOf).map(({ digest }) => digest)
   return digests.length === 0
     ? []
     : [
@@ -120,11 +120,25 @@ const handingOn = (
       ]
 }
 
-/** A file that nobody vouches for. */
-const taintOfFile = (event: NewEvent): ReadonlyArray<TaintSource> =>
-  event.type === "FileAttachmentEvent" && event.untrusted === true
-    ? [{ kind: "attachment", id: event.digest }]
-    : []
+/** The files that an event brings. */
+const filesOf = (
+  event: NewEvent
+): ReadonlyArray<{ readonly digest: string; readonly untrusted?: boolean }> => {
+  switch (event.type) {
+    case "FileAttachmentEvent":
+      return [event]
+    case "HistoryGivenEvent":
+      return event.messages.flatMap((message) => (message.role === "user" ? (message.files ?? []) : []))
+    default:
+      return []
+  }
+}
+
+/** Files that nobody vouches for. */
+const taintOfFiles = (event: NewEvent): ReadonlyArray<TaintSource> =>
+  filesOf(event).flatMap(({ digest, untrusted }) =>
+    untrusted === true ? [{ kind: "attachment", id: digest }] : []
+  )
 
 /** The run whose words these are, where a record answered and no model. */
 const recordOf = (event: NewEvent): ReadonlyArray<RunId> => {

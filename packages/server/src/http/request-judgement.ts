@@ -83,12 +83,12 @@ const judges: Readonly<Record<string, ReturnType<typeof judgeFile>>> = {
   )
 }
 
-/** Reads the body once; the contract decodes the same bytes afterwards. */
-export const judgeBody = Effect.gen(function* () {
+/** Reads a body of a size once; the contract decodes the same bytes afterwards. */
+export const judgeBodyUpTo = Effect.fnUntraced(function* (maxBytes: number) {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (request.method === "GET" || request.method === "HEAD" || request.method === "DELETE") return
-  const tooLargeHere = tooLarge(httpLimits.bodyMaxBytes)
-  if (Number(request.headers["content-length"] ?? 0) > httpLimits.bodyMaxBytes) return yield* tooLargeHere
+  const tooLargeHere = tooLarge(maxBytes)
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) return yield* tooLargeHere
   const bytes = yield* request.arrayBuffer.pipe(
     Effect.mapError(() => tooLargeHere),
     Effect.timeoutOrElse({ duration: httpLimits.bodyTimeoutMs, orElse: () => tooSlow })
@@ -109,6 +109,9 @@ export const judgeBody = Effect.gen(function* () {
       })
   })
 })
+
+/** Reads a body as large as a door takes that says nothing else. */
+export const judgeBody = judgeBodyUpTo(httpLimits.bodyMaxBytes)
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 

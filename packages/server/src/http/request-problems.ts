@@ -40,7 +40,7 @@ export const layerRequestProblems = Layer.succeed(RequestProblems, (httpEffect) 
 )
 
 /** A database that cannot be reached is no fault of this request and may be back for the next one; one whose answer cannot be read is there. */
-const isDatabaseAway = (defect: unknown): boolean =>
+export const isDatabaseAway = (defect: unknown): boolean =>
   defect instanceof SqlError.SqlError &&
   defect.reason._tag === "ConnectionError" &&
   !(defect.reason.cause instanceof PgProtocol.ParseError)

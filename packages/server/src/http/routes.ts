@@ -4,6 +4,7 @@
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  */
 import { Api } from "@tropism/api/api"
+import { OpenAiApi } from "@tropism/api/openai-api"
 import { ByteSize, Layer } from "effect"
 import { HttpIncomingMessage } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -25,6 +26,8 @@ import { objectsHandlers } from "./graph-handlers.ts"
 import { killSwitchHandlers } from "./kill-switch-handlers.ts"
 import { mcpServersHandlers } from "./mcp-servers-handlers.ts"
 import { metricsHandlers } from "./metrics-handlers.ts"
+import { completionsHandlers, projectCompletionsHandlers } from "./openai-handlers.ts"
+import { layerOpenAiAuthorization, layerOpenAiErrors, layerOpenAiMissing } from "./openai-middleware.ts"
 import { layerPages } from "./pages.ts"
 import { relationshipsHandlers } from "./relationships-handlers.ts"
 import { layerRequestJudgement } from "./request-judgement.ts"
@@ -74,6 +77,15 @@ const handlers = Layer.mergeAll(
   verificationHandlers
 )
 
+/** The door for OpenAI's clients, whose contract lies beside it. */
+const layerOpenAi = Layer.mergeAll(
+  HttpApiBuilder.layer(OpenAiApi, { openapiPath: "/v1/openapi.json" }).pipe(
+    Layer.provide([completionsHandlers, projectCompletionsHandlers]),
+    Layer.provide([layerOpenAiAuthorization, layerOpenAiErrors])
+  ),
+  layerOpenAiMissing
+)
+
 /** The routes; `consoleFolder` is where the built console lies. */
 export const layerRoutes = (consoleFolder: string | undefined) =>
   Layer.mergeAll(
@@ -81,6 +93,7 @@ export const layerRoutes = (consoleFolder: string | undefined) =>
       Layer.provide(handlers),
       Layer.provide([layerAuthorization, layerRequestJudgement, layerRequestProblems])
     ),
+    layerOpenAi,
     layerPages(consoleFolder)
   ).pipe(
     Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(httpLimits.bodyMaxBytes)))

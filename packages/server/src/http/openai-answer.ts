@@ -1,0 +1,197 @@
+/**
+ * What an agent says and does in answer, as a chat completion.
+ *
+ * Flow: **http** → chat → dispatch → run → tool → task
+ *
+ * Pure. All that the agent says in the turn is the answer, its steps a blank line
+ * apart, and what it asks stands at the end; streamed or whole, the words are
+ * the same. What its tools did is told beside the words and never as calls for the client to make.
+ */
+import type {
+  Completion,
+  CompletionChunk,
+  CompletionExtra,
+  CompletionUsage,
+  FinishReason
+} from "@tropism/api/openai-completions"
+import { type Reading, readEvent, readingAfter, unsaid } from "@tropism/domain/conversation-reading"
+import type { ConversationMessage } from "@tropism/domain/conversation"
+import type { LoggedEvent } from "@tropism/domain/context-event"
+import { addUsage, noUsage, type Usage } from "@tropism/domain/run"
+import { Option, Schema } from "effect"
+import type { TurnPart } from "../chat/turns.ts"
+
+type Rest = Extract<TurnPart, { readonly type: "rest" }>
+
+/** An answer as far as it was heard. */
+export interface HeardAnswer {
+  readonly reading: Reading
+  readonly messages: ReadonlyArray<ConversationMessage>
+  /** What waits for a person's answer, by the ids of the calls that ask. */
+  readonly questions: ReadonlyArray<readonly [callId: string, text: string]>
+  readonly usage: Usage
+  /** Whether anything was told of the answer before the one that is being made, and of this one. */
+  readonly told: { readonly before: boolean; readonly now: boolean }
+  readonly rest: Rest | undefined
+}
+
+/** Behind the event that said something. */
+export const beginHearing = (number: number): HeardAnswer => ({
+  reading: readingAfter(number),
+  messages: [],
+  questions: [],
+  usage: noUsage,
+  told: { before: false, now: false },
+  rest: undefined
+})
+
+/** Hears a part, and says what a stream tells of it at once. */
+export const hear = (
+  before: HeardAnswer,
+  part: TurnPart
+): { readonly answer: HeardAnswer; readonly words: string } => {
+  switch (part.type) {
+    case "words": {
+      const isFirst = !before.told.now && before.told.before
+      const answer = { ...before, told: { ...before.told, now: true } }
+      return { answer, words: isFirst ? `\n\n${part.text}` : part.text }
+    }
+    case "event":
+      return { answer: withEvent(before, part.event), words: "" }
+    case "rest": {
+      const answer = { ...before, rest: part }
+      const asked = askedIn(answer)
+      const { told } = before
+      const words = asked === "" || !(told.before || told.now) ? asked : `\n\n${asked}`
+      return { answer, words }
+    }
+  }
+}
+
+const withEvent = (before: HeardAnswer, event: LoggedEvent): HeardAnswer => {
+  const { reading, told } = readEvent(before.reading, event)
+  const isSaid = told !== undefined && told.message.content !== ""
+  return {
+    ...before,
+    reading,
+    messages:
+      told && told.message.role === "assistant" ? [...before.messages, told.message] : before.messages,
+    questions: questionsWith(before.questions, event),
+    usage: "usage" in event ? addUsage(before.usage, event.usage as Usage) : before.usage,
+    told: isSaid ? { before: true, now: false } : before.told
+  }
+}
+
+const Asked = Schema.Struct({
+  question: Schema.String,
+  options: Schema.optional(Schema.NullOr(Schema.Array(Schema.String)))
+})
+const decodeAsked = Schema.decodeUnknownOption(Asked)
+
+const questionsWith = (questions: HeardAnswer["questions"], event: LoggedEvent): HeardAnswer["questions"] => {
+  switch (event.type) {
+    case "ToolCallStartedEvent": {
+      if (!("waitsFor" in event) || event.waitsFor !== "person") return questions
+      const asked = decodeAsked(event.standsFor?.arguments ?? event.arguments)
+      return Option.isNone(asked) ? questions : [...questions, [event.callId, textOf(asked.value)]]
+    }
+    case "ToolCallCompletedEvent":
+    case "ToolCallFailedEvent":
+      return "callId" in event ? questions.filter(([id]) => id !== event.callId) : questions
+    default:
+      return questions
+  }
+}
+
+const textOf = ({ options, question }: typeof Asked.Type): string =>
+  [question, ...(options ?? []).map((option) => `- ${option}`)].join("\n")
+
+/** What the agent asks, where it rests because it does. */
+const askedIn = ({ questions, rest }: HeardAnswer): string =>
+  rest?.status === "waiting" ? questions.map(([, text]) => text).join("\n\n") : ""
+
+/** Who answers, and under which name the answer goes out. */
+export interface AnswerTerms {
+  readonly id: string
+  readonly created: number
+  /** The agent, as the client named it. */
+  readonly model: string
+  readonly conversation: string
+}
+
+/** The whole answer, once it is at rest. */
+export const completionOf = (terms: AnswerTerms, answer: HeardAnswer): Completion => {
+  const asked = askedIn(answer)
+  const said = messagesOf(answer).flatMap(({ content }) => (content === "" ? [] : [content]))
+  const { conversation: _conversation, ...shared } = terms
+  return {
+    ...shared,
+    object: "chat.completion",
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: "assistant",
+          content: [...said, ...(asked === "" ? [] : [asked])].join("\n\n"),
+          refusal: null
+        },
+        logprobs: null,
+        finish_reason: finishOf(answer)
+      }
+    ],
+    usage: usageOf(answer),
+    x_tropism: extraOf(terms, answer)
+  }
+}
+
+const messagesOf = (answer: HeardAnswer): ReadonlyArray<ConversationMessage> => {
+  const last = unsaid(answer.reading)
+  return last ? [...answer.messages, last.message] : answer.messages
+}
+
+/** What is told of an answer that was cut short by a limit, of the run or of the time that a request waits. */
+const limits: ReadonlySet<string> = new Set(["stepLimit", "timeout", "budget", "bound"])
+
+const finishOf = ({ rest }: HeardAnswer): FinishReason =>
+  rest !== undefined && limits.has(rest.ending) ? "length" : "stop"
+
+export const usageOf = ({ usage }: HeardAnswer): CompletionUsage => ({
+  prompt_tokens: usage.inputTokens,
+  completion_tokens: usage.outputTokens,
+  total_tokens: usage.inputTokens + usage.outputTokens
+})
+
+const extraOf = ({ conversation }: AnswerTerms, answer: HeardAnswer): CompletionExtra => ({
+  conversation,
+  status: answer.rest?.status ?? "working",
+  run_id: answer.rest?.runId ?? null,
+  tool_calls: messagesOf(answer).flatMap(({ toolCalls }) => toolCalls)
+})
+
+type Choice = CompletionChunk["choices"][number]
+
+/** The chunks of a streamed answer; where usage is wanted, each but the last says that it tells none. */
+export const chunksOf = (terms: AnswerTerms, isUsageWanted: boolean) => {
+  const { conversation: _conversation, ...shared } = terms
+  const chunk = (
+    delta: Choice["delta"],
+    finish: FinishReason | null = null,
+    more: Partial<CompletionChunk> = {}
+  ): CompletionChunk => ({
+    ...shared,
+    object: "chat.completion.chunk",
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+    ...(isUsageWanted ? { usage: null } : {}),
+    ...more
+  })
+  return {
+    first: chunk({ role: "assistant", content: "" }),
+    words: (content: string) => chunk({ content }),
+    last: (answer: HeardAnswer): ReadonlyArray<CompletionChunk> => [
+      chunk({}, finishOf(answer), { x_tropism: extraOf(terms, answer) }),
+      ...(isUsageWanted
+        ? [{ ...shared, object: "chat.completion.chunk", choices: [], usage: usageOf(answer) } as const]
+        : [])
+    ]
+  }
+}

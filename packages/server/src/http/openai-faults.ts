@@ -1,0 +1,141 @@
+/**
+ * Every way in which the door for OpenAI's clients says no, in OpenAI's form.
+ *
+ * Flow: **http** → chat → dispatch → run → tool → task
+ *
+ * What goes wrong is found by the same code as at the other doors; here it is
+ * only told in other words. Clients send a request again by themselves when they
+ * are told 408, 409, 429 or 5xx, so none of these is answered once an agent was at work: it
+ * would work twice.
+ */
+import type { OpenAiError } from "@tropism/api/openai-api"
+import {
+  BodyTooLarge,
+  Conflict,
+  Forbidden,
+  InvalidInput,
+  MalformedRequest,
+  NotFound,
+  TooManyRequests,
+  Unavailable
+} from "@tropism/api/problems"
+import { Effect, Schema } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiError } from "effect/http-api"
+import { unfitBody, unfitParameters } from "./input-faults.ts"
+
+/** A refusal with its status. */
+export class OpenAiFault extends Schema.TaggedError<OpenAiFault>()("OpenAiFault", {
+  status: Schema.Int,
+  error: Schema.Struct({
+    message: Schema.String,
+    type: Schema.String,
+    param: Schema.NullOr(Schema.String),
+    code: Schema.NullOr(Schema.String)
+  })
+}) {}
+
+interface Terms {
+  readonly status?: number
+  readonly type?: string
+  readonly param?: string | null
+  readonly code?: string | null
+}
+
+/** Says no; without more the request is wrong. */
+export const openAiFault = (
+  message: string,
+  { code = null, param = null, status = 400, type = "invalid_request_error" }: Terms = {}
+): OpenAiFault => new OpenAiFault({ status, error: { message, type, param, code } })
+
+/** A field of the request by its pointer, as OpenAI writes it: `/messages/0/content` is `messages[0].content`. */
+export const paramOf = (pointer: string): string | null => {
+  const steps = pointer.split("/").slice(pointer.startsWith("/") ? 1 : 0)
+  const path = steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"))
+  const written = path.reduce(
+    (before, step) =>
+      /^\d+$/.test(step) ? `${before}[${step}]` : before === "" ? step : `${before}.${step}`,
+    ""
+  )
+  return written === "" ? null : written
+}
+
+/** What another door would answer with a problem, in OpenAI's words; undefined for what no request is to blame for. */
+export const faultOf = (error: unknown): OpenAiFault | undefined => {
+  if (error instanceof OpenAiFault) return error
+  if (HttpApiError.HttpApiSchemaError.is(error)) return unfitFault(error)
+  if (error instanceof InvalidInput) {
+    const [first] = error.errors
+    return openAiFault(first?.message ?? error.detail ?? error.title, {
+      param: paramOf(first?.pointer ?? "")
+    })
+  }
+  if (error instanceof NotFound) return openAiFault(detailOf(error), { status: 404, code: "not_found" })
+  if (error instanceof MalformedRequest) return openAiFault(detailOf(error))
+  if (error instanceof BodyTooLarge)
+    return openAiFault(detailOf(error), { status: 413, code: "request_too_large" })
+  if (error instanceof Forbidden)
+    return openAiFault(detailOf(error), { status: 403, type: "permission_error", code: "not_permitted" })
+  if (error instanceof TooManyRequests)
+    return openAiFault(detailOf(error), {
+      status: 429,
+      type: "rate_limit_error",
+      code: "rate_limit_exceeded"
+    })
+  // 409 would be sent again by itself, and would be told the same.
+  if (error instanceof Conflict) return openAiFault(detailOf(error), { code: error.reason })
+  if (error instanceof Unavailable)
+    return openAiFault(detailOf(error), { status: 503, type: "server_error", code: "unavailable" })
+  return undefined
+}
+
+const detailOf = ({
+  detail,
+  title
+}: {
+  readonly detail?: string | undefined
+  readonly title?: string
+}): string => detail ?? title ?? "The request was refused"
+
+const unfitFault = (error: HttpApiError.HttpApiSchemaError): OpenAiFault | undefined => {
+  switch (error.kind) {
+    case "Params":
+      return openAiFault("There is nothing at this address", { status: 404, code: "not_found" })
+    case "Payload":
+      return faultOf(unfitBody(error.cause.issue))
+    case "Body":
+    case "ResponseHeaders":
+      return undefined
+    default:
+      return faultOf(unfitParameters(error.cause.issue))
+  }
+}
+
+/** A failure of the server's own; its log says why. */
+export const serverFault = openAiFault("The server failed; its log says why", {
+  status: 500,
+  type: "server_error",
+  code: "server_fault"
+})
+
+/**
+ * The turn that was to answer has failed.
+ *
+ * **Details** Not 5xx, although nothing was wrong with the request: clients send one again by themselves then, and what
+ * the agent has done by now it would do twice.
+ */
+export const failedTurn = (detail: string | null): OpenAiFault =>
+  openAiFault(detail ?? "The agent failed to answer", {
+    status: 422,
+    type: "agent_error",
+    code: "turn_failed"
+  })
+
+/** The answer that a fault is. */
+export const faultResponse = ({
+  error,
+  status
+}: OpenAiFault): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+  const body: OpenAiError = { error }
+  return Effect.orDie(HttpServerResponse.json(body, { status }))
+}

@@ -1,0 +1,64 @@
+/**
+ * An answer as server-sent events, each a chunk of a chat completion.
+ *
+ * Flow: **http** → chat → dispatch → run → tool → task
+ *
+ * Whoever leaves ends only the telling: the agent goes on. A stream that was begun
+ * never breaks off in silence; what goes wrong is its last event.
+ */
+import type { OpenAiError } from "@tropism/api/openai-api"
+import { Cause, Effect, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import type { TurnPart } from "../chat/turns.ts"
+import { type AnswerTerms, beginHearing, chunksOf, type HeardAnswer, hear } from "./openai-answer.ts"
+import { failedTurn, type OpenAiFault, serverFault } from "./openai-faults.ts"
+import { openAiLimits } from "./openai-limits.ts"
+
+/** Tells the parts of an answer to an event as they come. */
+export const streamedAnswer = (
+  parts: Stream.Stream<TurnPart>,
+  terms: AnswerTerms,
+  number: number,
+  isUsageWanted: boolean
+): HttpServerResponse.HttpServerResponse => {
+  const chunks = chunksOf(terms, isUsageWanted)
+  const told = parts.pipe(
+    Stream.mapAccum(
+      (): HeardAnswer => beginHearing(number),
+      (before, part) => {
+        const { answer, words } = hear(before, part)
+        const texts = words === "" ? [] : [event(chunks.words(words))]
+        return [answer, part.type === "rest" ? [...texts, ...endOf(answer, chunks)] : texts] as const
+      }
+    ),
+    Stream.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Stream.empty
+        : Stream.fromEffect(Effect.as(Effect.logError("A completion failed", cause), faultEvent(serverFault)))
+    )
+  )
+  const whole = Stream.concat(Stream.make(event(chunks.first)), told)
+  const heartbeats = Stream.map(
+    Stream.drop(Stream.tick(openAiLimits.heartbeatIntervalMs), 1),
+    () => ": heartbeat\n\n"
+  )
+  return HttpServerResponse.stream(
+    Stream.encodeText(Stream.merge(whole, heartbeats, { haltStrategy: "left" })),
+    {
+      contentType: "text/event-stream",
+      headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
+    }
+  )
+}
+
+const endOf = (answer: HeardAnswer, chunks: ReturnType<typeof chunksOf>): ReadonlyArray<string> =>
+  answer.rest?.status === "failed"
+    ? [faultEvent(failedTurn(answer.rest.detail))]
+    : [...chunks.last(answer).map(event), "data: [DONE]\n\n"]
+
+const event = (json: unknown): string => `data: ${JSON.stringify(json)}\n\n`
+
+const faultEvent = ({ error }: OpenAiFault): string => {
+  const told: OpenAiError = { error }
+  return event(told)
+}

@@ -1,0 +1,241 @@
+/**
+ * What an agent knows of a conversation that a client brings, and how one goes on here.
+ *
+ * The model server is a real one on a socket, so what a story says of a prompt is
+ * what went over the wire.
+ */
+import { describe, expect, it, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { contentsOf, countOf, echo, logOf, typesOf } from "../testing/context-words.ts"
+import { calls, says, wiredStory, wireModel } from "../testing/model-words.ts"
+import { chunksOf, newModel, openAiClient, outcomeOf, sendCompletion } from "../testing/openai-words.ts"
+import { type Json, scripted } from "../testing/platform.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { runsOf } from "../testing/story-words.ts"
+import { asUser } from "../testing/token-words.ts"
+
+const png = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]).toString("base64")
+const picture = { type: "image_url", image_url: { url: `data:image/png;base64,${png}` } } as const
+
+const user = (content: Json) => ({ role: "user", content }) as const
+const assistant = (content: string) => ({ role: "assistant", content }) as const
+
+/** Asks which colour, once, and then repeats the answer. */
+const asker = scripted([
+  {
+    when: "step == 0",
+    say: "I need to know.",
+    calls: [{ tool: "ask_user", arguments: { question: "Which colour?", options: ["red", "blue"] } }]
+  },
+  { say: "Then {% for each in results %}{{ each.result.answer }}{% endfor %}." }
+])
+
+const contextOf = (answer: Json): string => answer.headers.get("x-tropism-conversation")
+
+describe("What a client brings", () => {
+  it.live(
+    "is shown to the model in order: the agent's own words first, what is asked now last, and once",
+    () =>
+      Effect.gen(function* () {
+        const { models, story } = yield* wiredStory([says("Ada.")])
+        yield* newModel(story, "clerk", wireModel, { systemPrompt: "You are a clerk." })
+        const answer = yield* sendCompletion(story, {
+          model: "clerk",
+          temperature: 0.75,
+          max_tokens: 50,
+          messages: [
+            { role: "system", content: "Be brief." },
+            user([{ type: "text", text: "Who is this?" }, picture]),
+            assistant("I do not know: who are you?"),
+            user("I am Ada, “Ada” in ∑."),
+            assistant("Hello, Ada."),
+            user([{ type: "text", text: "What is my name?" }, picture])
+          ]
+        })
+        expect([answer.status, answer.body.choices[0].message.content]).toEqual([200, "Ada."])
+        const body: Json = models.requests[0]?.body
+        const shown = { type: "image_url", image_url: { url: picture.image_url.url } }
+        expect(body.messages).toEqual([
+          { role: "system", content: "You are a clerk.\n\nBe brief." },
+          { role: "user", content: [shown, { type: "text", text: "Who is this?" }] },
+          assistant("I do not know: who are you?"),
+          user("I am Ada, “Ada” in ∑."),
+          assistant("Hello, Ada."),
+          { role: "user", content: [shown] },
+          user("What is my name?")
+        ])
+        expect([body.temperature, body.max_tokens]).toEqual([0.75, 50])
+        // The log has it once, as it was brought, and the picture by its digest.
+        const log = yield* logOf(story, contextOf(answer))
+        expect(typesOf(log).slice(0, 5)).toEqual([
+          "SystemPromptEvent",
+          "SetLlmConfigEvent",
+          "HistoryGivenEvent",
+          "FileAttachmentEvent",
+          "UserMessageEvent"
+        ])
+        expect(JSON.stringify(log)).not.toContain(png)
+        const replay = yield* story.get(`/contexts/${contextOf(answer)}/replay`)
+        expect(replay.isEqual).toBe(true)
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("goes on here with only what is new, and the agent knows the rest", () =>
+    Effect.gen(function* () {
+      const { models, story } = yield* wiredStory([
+        calls({ id: "c1", tool: "search_objects", arguments: { query: "Ada" } }),
+        says("One."),
+        says("Two.")
+      ])
+      yield* newModel(story, "clerk", wireModel)
+      const first = yield* sendCompletion(story, { model: "clerk", messages: [user("First?")] })
+      const conversation = contextOf(first)
+      expect(first.body.choices[0].message.content).toBe("One.")
+      const second = yield* sendCompletion(
+        story,
+        { model: "clerk", messages: [user("This is not said."), assistant("Nor this."), user("Second?")] },
+        { "x-tropism-conversation": conversation }
+      )
+      expect(second.body.choices[0].message.content).toBe("Two.")
+      expect(contextOf(second)).toBe(conversation)
+      expect(second.body.id).not.toBe(first.body.id)
+      const body: Json = models.requests[2]?.body
+      expect(
+        body.messages.map(({ content, role }: Json) => [role, role === "tool" ? "…" : (content ?? "")])
+      ).toEqual([
+        ["user", "First?"],
+        ["assistant", ""],
+        ["tool", "…"],
+        ["assistant", "One."],
+        ["user", "Second?"]
+      ])
+      // What the second answer cost is its own.
+      expect(second.body.usage.total_tokens).toBeLessThan(first.body.usage.total_tokens + 100)
+      expect(second.body.x_tropism.tool_calls).toEqual([])
+    }).pipe(Effect.scoped)
+  )
+})
+
+layer(SharedServer.layer, { excludeTestServices: true })((here) => {
+  describe("A conversation", () => {
+    here.effect("of 200 messages is understood in one request, and is one event", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newModel(story, "clerk", echo)
+        const history = Array.from({ length: 200 }, (_, index) =>
+          index % 2 === 0 ? user(`Question ${index} 🙂`) : assistant(`Answer ${index}`)
+        )
+        const answer = yield* sendCompletion(story, {
+          model: "clerk",
+          messages: [...history, user("And now?")]
+        })
+        expect(answer.body.choices[0].message.content).toBe("Answer 101: And now?")
+        const log = yield* logOf(story, contextOf(answer))
+        expect(countOf(log, "HistoryGivenEvent")).toBe(1)
+        expect(contentsOf(log, "UserMessageEvent")).toEqual(["And now?"])
+        const state = yield* story.get(`/contexts/${contextOf(answer)}/state`)
+        expect(state.messages.slice(0, 200).map(({ role }: Json) => role)).toEqual(
+          history.map(({ role }) => role)
+        )
+      })
+    )
+
+    here.effect("belongs to whoever began it: to others it is one that is not there", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newModel(story, "clerk", echo)
+        yield* newModel(story, "other", echo)
+        const editor = yield* asUser(story, "editor", [story.projectId])
+        const messages = [user("Hello")]
+        const mine = contextOf(yield* sendCompletion(story, { model: "clerk", messages }))
+        const goOn = (who: typeof story, conversation: string, model = "clerk") =>
+          sendCompletion(who, { model, messages }, { "x-tropism-conversation": conversation })
+        const missing = yield* goOn(editor, `completion-${crypto.randomUUID()}`)
+        expect([missing.status, missing.body.error.code]).toEqual([404, "conversation_not_found"])
+        const before = yield* logOf(story, mine)
+        for (const name of [mine, crypto.randomUUID(), "clerk", "a b", "x".repeat(5_000)])
+          expect((yield* goOn(editor, name)).body).toEqual(missing.body)
+        expect(yield* logOf(story, mine)).toEqual(before)
+        // It is with one agent; and it is no conversation that a chat lists.
+        expect((yield* goOn(story, mine, "other")).body.error).toMatchObject({ param: "model" })
+        expect((yield* story.get("/conversations")).items).toEqual([])
+        const byMetadata = yield* sendCompletion(story, {
+          model: "clerk",
+          messages,
+          metadata: { conversation_id: mine }
+        })
+        expect(byMetadata.body.choices[0].message.content).toBe("Answer 2: Hello")
+      })
+    )
+
+    here.effect("an agent that asks ends its answer with the question, and the next message answers it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* newModel(story, "asker", asker, { tools: ["run.ask_user"] })
+        const first = yield* sendCompletion(story, { model: "asker", messages: [user("Paint it.")] })
+        expect(first.body.choices[0]).toMatchObject({
+          finish_reason: "stop",
+          message: { content: "I need to know.\n\nWhich colour?\n- red\n- blue" }
+        })
+        expect(first.body.x_tropism.status).toBe("waiting")
+        const headers = { "x-tropism-conversation": contextOf(first) }
+        const other = yield* sendCompletion(story, { model: "asker", messages: [user("green")] }, headers)
+        expect([other.status, other.body.error.code]).toEqual([400, "answer_refused"])
+        const second = yield* sendCompletion(story, { model: "asker", messages: [user("blue")] }, headers)
+        expect(second.body.choices[0].message.content).toBe("Then blue.")
+        expect(yield* runsOf(story, agent)).toHaveLength(1)
+        // Streamed, the question comes behind the words.
+        const stream = yield* outcomeOf(() =>
+          openAiClient(story).chat.completions.create({
+            model: "asker",
+            messages: [user("Paint it.")],
+            stream: true
+          })
+        )
+        expect((yield* chunksOf(stream)).words).toBe("I need to know.\n\nWhich colour?\n- red\n- blue")
+      })
+    )
+
+    here.effect("a picture for which nobody vouches taints the conversation that shows it again", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newModel(story, "clerk", echo)
+        const bytes = new Uint8Array(Buffer.from(png, "base64"))
+        const sent = yield* story.send(
+          "POST",
+          `/api/projects/${story.projectId}/attachments?type=image/png&untrusted=true`,
+          bytes,
+          { "content-type": "application/octet-stream" }
+        )
+        const named = { type: "file", file: { file_id: sent.body.digest } }
+        for (const shown of [picture, named])
+          for (const messages of [[user([shown])], [user([shown]), assistant("I see."), user("And now?")]]) {
+            const answer = yield* sendCompletion(story, { model: "clerk", messages })
+            const context = yield* story.get(`/contexts/${contextOf(answer)}`)
+            expect(context.taintedBy).toMatchObject([{ kind: "attachment", id: sent.body.digest }])
+          }
+        // Nobody names a file that somebody else sent.
+        const editor = yield* asUser(story, "editor", [story.projectId])
+        const refused = yield* sendCompletion(editor, { model: "clerk", messages: [user([named])] })
+        expect([refused.status, refused.body.error.message]).toEqual([
+          400,
+          expect.stringMatching(/There is no file/)
+        ])
+      })
+    )
+
+    here.effect("an answer that a limit cuts short says so", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const walker = scripted([
+          { when: "tools.size == 0", say: "So far." },
+          { say: "On.", calls: [{ tool: "search_objects", arguments: { query: "{{ step }}" } }] }
+        ])
+        yield* newModel(story, "walker", walker, { maxSteps: 1 })
+        const answer = yield* sendCompletion(story, { model: "walker", messages: [user("Go.")] })
+        expect(answer.body.choices[0]).toMatchObject({ finish_reason: "length" })
+        expect(answer.body.x_tropism.status).toBe("interrupted")
+      })
+    )
+  })
+})

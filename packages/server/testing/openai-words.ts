@@ -1,0 +1,64 @@
+/**
+ * The words in which stories speak with agents as programs do that know OpenAI's API.
+ *
+ * The clients are the real ones, over HTTP. They do not try again by themselves:
+ * a story says how often something is sent.
+ */
+import { createOpenAI } from "@ai-sdk/openai"
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
+import { Effect } from "effect"
+import OpenAI from "openai"
+import type { Json, Story } from "./platform.ts"
+
+/** Where a project's agents are models. */
+export const projectUrl = ({ projectId, url }: Story): string => `${url}/api/projects/${projectId}/v1`
+
+/** OpenAI's own client. */
+export const openAiClient = (story: Story, baseURL = projectUrl(story)): OpenAI =>
+  new OpenAI({ apiKey: story.token, baseURL, maxRetries: 0 })
+
+/** The AI SDK's provider for servers that are like OpenAI's. */
+export const compatibleProvider = (story: Story) =>
+  createOpenAICompatible({
+    name: "tropism",
+    apiKey: story.token,
+    baseURL: projectUrl(story),
+    includeUsage: true
+  })
+
+/** The AI SDK's provider for OpenAI itself. */
+export const openAiProvider = (story: Story) =>
+  createOpenAI({ apiKey: story.token, baseURL: projectUrl(story) })
+
+/** Sends a request as it is, with no client between. */
+export const sendCompletion = (story: Story, body: unknown, headers: Record<string, string> = {}) =>
+  story.send("POST", `/api/projects/${story.projectId}/v1/chat/completions`, body, headers)
+
+/** Makes an agent that can be spoken to. */
+export const newModel = (story: Story, name: string, model: Json, overrides: Record<string, unknown> = {}) =>
+  story.post("/agents", {
+    name,
+    prompt: "Answer.",
+    triggerType: "manual",
+    tools: ["graph.*"],
+    executionMode: "execute",
+    model,
+    ...overrides
+  })
+
+/** What a client's promise brings, or what it throws. */
+export const outcomeOf = <A>(act: () => PromiseLike<A>): Effect.Effect<A, Json> =>
+  Effect.tryPromise({ try: act, catch: (error): Json => error })
+
+/** What a client throws. */
+export const failureOf = (act: () => PromiseLike<unknown>): Effect.Effect<Json, unknown> =>
+  Effect.flip(outcomeOf(act))
+
+/** The chunks of a streamed answer, and its words. */
+export const chunksOf = (stream: AsyncIterable<Json>) =>
+  Effect.promise((): Promise<ReadonlyArray<Json>> => Array.fromAsync(stream)).pipe(
+    Effect.map((chunks) => ({
+      chunks,
+      words: chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join("")
+    }))
+  )
