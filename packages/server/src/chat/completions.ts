@@ -23,6 +23,7 @@ import { Ids } from "../ids.ts"
 import type { TriggerRefused } from "../run/admission.ts"
 import { type AnswerRefused, Answers } from "../run/questions.ts"
 import { Runs } from "../run/runs.ts"
+import { QuestionTasks } from "../task/question-tasks.ts"
 import { Conversations } from "./conversations.ts"
 
 /** A file that comes with words. */
@@ -81,6 +82,7 @@ export class Completions extends Context.Service<
     Completions,
     Effect.gen(function* () {
       const [answers, beginnings, contexts] = [yield* Answers, yield* ContextBeginnings, yield* Contexts]
+      const questions = yield* QuestionTasks
       const [conversations, ids, runs, triggers] = [
         yield* Conversations,
         yield* Ids,
@@ -143,9 +145,11 @@ export class Completions extends Context.Service<
         saying: Saying,
         by: UserId
       ) {
-        const run = yield* runs.newestOn(context.name)
-        if (run?.status === "paused" && run.pauseReason === "question") {
-          yield* answers.give({ id: run.id, contextName: context.name }, saying.content, null, by)
+        // The run is held before the log, as whoever answers holds them.
+        const resting = yield* runs.holdResting(context.name)
+        const [question] = resting?.reason === "question" ? yield* questions.pending(resting.id) : []
+        if (resting && question) {
+          yield* answers.give({ id: resting.id, contextName: context.name }, saying.content, question.id, by)
           return yield* saidIn(context, true)
         }
         const { settings } = saying
