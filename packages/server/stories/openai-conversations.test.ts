@@ -168,6 +168,37 @@ layer(SharedServer.layer, { excludeTestServices: true })((here) => {
       })
     )
 
+    here.effect("what is sent again under its Idempotency-Key is said once, and answered again", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* newModel(story, "clerk", echo)
+        const body = { model: "clerk", messages: [user("Before."), assistant("Yes."), user("Hello")] }
+        const send = (more: Json = {}, key = "a-key") =>
+          sendCompletion(story, { ...body, ...more }, { "idempotency-key": key })
+        const answers = yield* Effect.forEach(Array.from({ length: 8 }), () => send(), { concurrency: 8 })
+        const [first] = answers
+        for (const { body: each, status } of answers)
+          expect([status, each.id, each.choices, each.usage]).toEqual([
+            200,
+            first?.body.id,
+            first?.body.choices,
+            first?.body.usage
+          ])
+        expect(first?.body.choices[0].message.content).toBe("Answer 2: Hello")
+        const streamed = yield* send({ stream: true })
+        expect(streamed.body).toContain("Answer 2: Hello")
+        expect(yield* runsOf(story, agent)).toHaveLength(1)
+        const other = yield* send({ messages: [user("Another")] })
+        expect([other.status, other.body.error]).toMatchObject([400, { code: "idempotency_key_reused" }])
+        expect((yield* send({}, "k".repeat(256))).body.error).toMatchObject({ param: "idempotency-key" })
+        // A key is its sender's own.
+        const editor = yield* asUser(story, "editor", [story.projectId])
+        expect((yield* sendCompletion(editor, body, { "idempotency-key": "a-key" })).body.id).not.toBe(
+          first?.body.id
+        )
+      })
+    )
+
     here.effect("an agent that asks ends its answer with the question, and the next message answers it", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

@@ -46,8 +46,8 @@ export interface Brought {
   readonly messages: ReadonlyArray<GivenMessage>
 }
 
-/** Where something was said. */
-export interface SaidIn {
+/** Where something was said; plain JSON, for it is kept under an Idempotency-Key. */
+export type SaidIn = {
   readonly context: ContextName
   readonly agentId: Agent["id"]
   /** The number of the event that said it; its answer comes behind. */

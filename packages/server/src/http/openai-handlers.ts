@@ -10,35 +10,21 @@
 import { CurrentPrincipal } from "@tropism/api/authorization"
 import { OpenAiApi } from "@tropism/api/openai-api"
 import { completionBounds, CompletionInput } from "@tropism/api/openai-completions"
-import type { LlmConfig } from "@tropism/domain/context-config"
-import type { Agent } from "@tropism/domain/agent"
-import type { GivenMessage } from "@tropism/domain/given-history"
 import type { ProjectId } from "@tropism/domain/ids"
 import { ByteSize, Clock, Effect, Schema, Stream } from "effect"
 import { HttpIncomingMessage, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Completions, type SaidFile, type Saying } from "../chat/completions.ts"
 import { Turns } from "../chat/turns.ts"
-import { Models } from "../model/models.ts"
 import { inProject } from "./access.ts"
 import { unfitBody } from "./input-faults.ts"
 import { type AnswerTerms, beginHearing, completionOf, hear } from "./openai-answer.ts"
 import { failedTurn, faultOf, openAiFault, serverFault } from "./openai-faults.ts"
-import { keepFiles } from "./openai-files.ts"
 import { openAiLimits } from "./openai-limits.ts"
 import { getModel, knownAgent, listModels } from "./openai-models.ts"
-import {
-  filesOf,
-  readCompletion,
-  sourceKey,
-  type WantedCompletion,
-  type WantedMessage
-} from "./openai-request.ts"
+import { readCompletion } from "./openai-request.ts"
+import { conversationHeader, sayIn } from "./openai-saying.ts"
 import { streamedAnswer } from "./openai-stream.ts"
-import { triggerProblem } from "./refusals.ts"
 import { judgeBodyUpTo, judgeEncoding } from "./request-judgement.ts"
-
-const conversationHeader = "x-tropism-conversation"
 
 const complete = Effect.fn("http.openai.complete")(function* (projectId: ProjectId) {
   // Who may not speak here is refused before anything is read.
@@ -91,86 +77,6 @@ const readWanted = Effect.gen(function* () {
   const wanted = yield* Effect.fromResult(readCompletion(input))
   return { ...wanted, conversation: headers[conversationHeader] ?? wanted.conversation }
 }).pipe(Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(completionBounds.bodyMaxBytes)))
-
-const sayIn = Effect.fnUntraced(function* (projectId: ProjectId, agent: Agent, wanted: WantedCompletion) {
-  const completions = yield* Completions
-  const { conversation, history, instructions, said } = wanted
-  // What goes on has all that was said before in its log.
-  const brought = conversation === null ? history : []
-  const kept = yield* keepFiles(projectId, filesOf({ history: brought, said }))
-  const settings = yield* settingsOf(agent, wanted)
-  const saying: Saying = { content: said.content, files: filesIn(said, kept), settings }
-  return yield* inProject(projectId, "editor", ({ userId }) =>
-    Effect.gen(function* () {
-      if (conversation === null) {
-        const messages = brought.map((message) => givenOf(message, kept))
-        return yield* completions.begin(agent, { instructions, messages }, saying, userId)
-      }
-      const context = yield* completions.find(conversation, userId)
-      if (!context)
-        return yield* openAiFault("There is no such conversation", {
-          status: 404,
-          param: conversationHeader,
-          code: "conversation_not_found"
-        })
-      if (context.agentId !== agent.id)
-        return yield* openAiFault(`This conversation is with another agent than ${agent.name}`, {
-          param: "model"
-        })
-      return yield* completions.goOn(context, saying, userId)
-    })
-  ).pipe(
-    Effect.catchTags({
-      TriggerRefused: triggerProblem,
-      PromptFailed: ({ detail }) => Effect.fail(openAiFault(detail, { param: "model" })),
-      AnswerRefused: ({ detail }) =>
-        Effect.fail(openAiFault(detail, { param: "messages", code: "answer_refused" }))
-    })
-  )
-})
-
-/** Which model answers, where the request says how. */
-const settingsOf = Effect.fnUntraced(function* (
-  { model, name: agentName }: Agent,
-  { maxOutputTokens, temperature }: WantedCompletion
-) {
-  if (maxOutputTokens === null && temperature === null) return null
-  const models = yield* Models
-  const { name, provider } =
-    model ??
-    (yield* Effect.mapError(models.resolve({ agentName, model }), ({ message }) =>
-      openAiFault(message, { param: "model", code: "model_unavailable" })
-    ))
-  const settings: LlmConfig = {
-    provider,
-    name,
-    ...(temperature === null ? {} : { temperature }),
-    ...(maxOutputTokens === null ? {} : { maxOutputTokens })
-  }
-  return settings
-})
-
-type Kept = ReadonlyMap<string, SaidFile>
-
-const filesIn = (
-  message: Extract<WantedMessage, { readonly role: "user" }>,
-  kept: Kept
-): ReadonlyArray<SaidFile> =>
-  message.files.flatMap((file) => {
-    const found = kept.get(sourceKey(file))
-    return found ? [{ ...found, fileName: file.fileName ?? found.fileName }] : []
-  })
-
-const givenOf = (message: WantedMessage, kept: Kept): GivenMessage => {
-  if (message.role !== "user") return message
-  const files = filesIn(message, kept).map(({ digest, fileName, mimeType, untrusted }) => ({
-    digest,
-    mimeType,
-    fileName,
-    ...(untrusted ? { untrusted } : {})
-  }))
-  return { role: "user", content: message.content, ...(files.length === 0 ? {} : { files }) }
-}
 
 /** The project of a token that reaches one. */
 const onlyProject = Effect.gen(function* () {

@@ -1,0 +1,154 @@
+/**
+ * Says what a request for a completion says, once for each Idempotency-Key.
+ *
+ * Flow: **http** → chat → dispatch → run → tool → task
+ *
+ * Files are kept before; the context, what is said in it and the key under which
+ * the request may come again are one transaction.
+ */
+import { createHash } from "node:crypto"
+import type { Agent } from "@tropism/domain/agent"
+import type { LlmConfig } from "@tropism/domain/context-config"
+import type { GivenMessage } from "@tropism/domain/given-history"
+import type { ProjectId, UserId } from "@tropism/domain/ids"
+import { Effect, Schema } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { Completions, type SaidFile, type Saying } from "../chat/completions.ts"
+import { IdempotencyKeys } from "../database/idempotency-keys.ts"
+import { Models } from "../model/models.ts"
+import { inProject } from "./access.ts"
+import { openAiFault } from "./openai-faults.ts"
+import { keepFiles } from "./openai-files.ts"
+import { filesOf, sourceKey, type WantedCompletion, type WantedMessage } from "./openai-request.ts"
+import { triggerProblem } from "./refusals.ts"
+
+/** The header that names the conversation in which a request goes on, and of each answer the one to go on in. */
+export const conversationHeader = "x-tropism-conversation"
+
+/** Keeps what is said, and the run that will answer it. */
+export const sayIn = Effect.fnUntraced(function* (
+  projectId: ProjectId,
+  agent: Agent,
+  wanted: WantedCompletion
+) {
+  const keys = yield* IdempotencyKeys
+  const key = yield* readKey
+  // What goes on has all that was said before in its log.
+  const history = wanted.conversation === null ? wanted.history : []
+  const kept = yield* keepFiles(projectId, filesOf({ history, said: wanted.said }))
+  const saying: Saying = {
+    content: wanted.said.content,
+    files: filesIn(wanted.said, kept),
+    settings: yield* settingsOf(agent, wanted)
+  }
+  const messages = history.map((message) => givenOf(message, kept))
+  const { outcome } = yield* inProject(projectId, "editor", ({ userId: by }) =>
+    keys.once(
+      { by, key, route: "POST /v1/chat/completions", asked: digestOf(agent, wanted) },
+      say(agent, wanted, messages, saying, by)
+    )
+  ).pipe(
+    Effect.catchTags({
+      TriggerRefused: triggerProblem,
+      PromptFailed: ({ detail }) => Effect.fail(openAiFault(detail, { param: "model" })),
+      AnswerRefused: ({ detail }) =>
+        Effect.fail(openAiFault(detail, { param: "messages", code: "answer_refused" })),
+      KeyReused: () =>
+        Effect.fail(
+          openAiFault(
+            "Another request has come under this Idempotency-Key: choose a new key for a new request",
+            {
+              param: "idempotency-key",
+              code: "idempotency_key_reused"
+            }
+          )
+        )
+    })
+  )
+  return outcome
+})
+
+/** Begins a context, or goes on in the one that is named. */
+const say = Effect.fnUntraced(function* (
+  agent: Agent,
+  { conversation, instructions }: WantedCompletion,
+  messages: ReadonlyArray<GivenMessage>,
+  saying: Saying,
+  by: UserId
+) {
+  const completions = yield* Completions
+  if (conversation === null) return yield* completions.begin(agent, { instructions, messages }, saying, by)
+  const context = yield* completions.find(conversation, by)
+  if (!context)
+    return yield* openAiFault("There is no such conversation", {
+      status: 404,
+      param: conversationHeader,
+      code: "conversation_not_found"
+    })
+  if (context.agentId !== agent.id)
+    return yield* openAiFault(`This conversation is with another agent than ${agent.name}`, {
+      param: "model"
+    })
+  return yield* completions.goOn(context, saying, by)
+})
+
+const isKey = Schema.is(Schema.String.check(Schema.isBetweenLength(1, 255)))
+
+const readKey = Effect.gen(function* () {
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const key = headers["idempotency-key"]
+  if (key === undefined || isKey(key)) return key
+  return yield* openAiFault("A key has 1 to 255 characters", { param: "idempotency-key" })
+})
+
+/** Of all that is asked for; whether the answer is streamed is not part of it. */
+const digestOf = (
+  { id }: Agent,
+  { isStreamed: _isStreamed, isUsageWanted: _isUsageWanted, model: _model, ...asked }: WantedCompletion
+): string =>
+  createHash("sha256")
+    .update(JSON.stringify([id, asked]))
+    .digest("hex")
+
+/** Which model answers, where the request says how. */
+const settingsOf = Effect.fnUntraced(function* (
+  { model, name: agentName }: Agent,
+  { maxOutputTokens, temperature }: WantedCompletion
+) {
+  if (maxOutputTokens === null && temperature === null) return null
+  const models = yield* Models
+  const { name, provider } =
+    model ??
+    (yield* Effect.mapError(models.resolve({ agentName, model }), ({ message }) =>
+      openAiFault(message, { param: "model", code: "model_unavailable" })
+    ))
+  const settings: LlmConfig = {
+    provider,
+    name,
+    ...(temperature === null ? {} : { temperature }),
+    ...(maxOutputTokens === null ? {} : { maxOutputTokens })
+  }
+  return settings
+})
+
+type Kept = ReadonlyMap<string, SaidFile>
+
+const filesIn = (
+  message: Extract<WantedMessage, { readonly role: "user" }>,
+  kept: Kept
+): ReadonlyArray<SaidFile> =>
+  message.files.flatMap((file) => {
+    const found = kept.get(sourceKey(file))
+    return found ? [{ ...found, fileName: file.fileName ?? found.fileName }] : []
+  })
+
+const givenOf = (message: WantedMessage, kept: Kept): GivenMessage => {
+  if (message.role !== "user") return message
+  const files = filesIn(message, kept).map(({ digest, fileName, mimeType, untrusted }) => ({
+    digest,
+    mimeType,
+    fileName,
+    ...(untrusted ? { untrusted } : {})
+  }))
+  return { role: "user", content: message.content, ...(files.length === 0 ? {} : { files }) }
+}
