@@ -62,7 +62,8 @@ const places: Readonly<Record<CrashPointName, true>> = {
   "schedule.afterCommit": true,
   "backtest.beforeBegun": true,
   "backtest.beforeQueued": true,
-  "backtest.afterCommit": true
+  "backtest.afterCommit": true,
+  "delivery.beforeRecord": true
 }
 const [firstPlace, ...otherPlaces] = Object.keys(places) as [CrashPointName, ...Array<CrashPointName>]
 

@@ -42,6 +42,7 @@ export type CrashPointName =
   | "backtest.beforeBegun"
   | "backtest.beforeQueued"
   | "backtest.afterCommit"
+  | "delivery.beforeRecord"
 
 export class CrashPoint extends Context.Reference<{
   readonly hit: (name: CrashPointName) => Effect.Effect<void>

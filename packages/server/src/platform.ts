@@ -59,6 +59,15 @@ import { Purges } from "./graph/purges.ts"
 import { Relationships } from "./graph/relationships.ts"
 import { LiveLogs } from "./http/live-logs.ts"
 import { Tokens } from "./http/tokens.ts"
+import { DeclinedInputs } from "./mcp/declined-inputs.ts"
+import { Callbacks } from "./mcp/callbacks.ts"
+import { EventDeliverer } from "./mcp/event-deliverer.ts"
+import { EventSubscribing } from "./mcp/event-subscribing.ts"
+import { EventSubscriptions } from "./mcp/event-subscriptions.ts"
+import { EventReading } from "./mcp/event-reading.ts"
+import { EventStreams } from "./mcp/event-streams.ts"
+import { RunTasks } from "./mcp/run-tasks.ts"
+import { FeedSearch } from "./outbox/feed-search.ts"
 import { Outbox } from "./outbox/outbox.ts"
 import { WakeUps } from "./outbox/wake-ups.ts"
 import { Actor } from "./run/actor.ts"
@@ -116,6 +125,7 @@ const ground = Layer.provideMerge(
     Projects.layer,
     IdempotencyKeys.layer,
     Outbox.layer,
+    FeedSearch.layer,
     Tokens.layer,
     KillSwitches.layer,
     LiveLogs.layer
@@ -205,8 +215,20 @@ const chat = Layer.merge(Chatting.layer, Completions.layer).pipe(
   Layer.provideMerge(Layer.provideMerge(dispatch, runs))
 )
 
+/** What the MCP door offers beside tools: runs as tasks, and the graph as a source of events. */
+const mcp = Layer.mergeAll(
+  Layer.provide(RunTasks.layer, DeclinedInputs.layer),
+  EventStreams.layer,
+  Layer.mergeAll(EventSubscribing.layer, EventDeliverer.layer).pipe(
+    Layer.provide(Layer.merge(Callbacks.layer, EventSubscriptions.layer))
+  )
+).pipe(
+  Layer.provideMerge(EventReading.layer),
+  Layer.provideMerge(Layer.provideMerge(PersonTools.layer, chat))
+)
+
 /** Every service; it needs SQL, models and ids. */
-export const platformLayer = Layer.provideMerge(PersonTools.layer, chat)
+export const platformLayer = mcp
 
 /** The loops that move events along, until the scope ends. */
 export const loops = Effect.gen(function* () {
@@ -216,8 +238,9 @@ export const loops = Effect.gen(function* () {
   const { run: testing } = yield* Backtester
   const { run: working } = yield* Worker
   const { run: sweeping } = yield* Sweeps
+  const { run: delivering } = yield* EventDeliverer
   yield* Effect.forEach(
-    [dispatching, releasing, scheduling, testing, working, sweeping],
+    [dispatching, releasing, scheduling, testing, working, sweeping, delivering],
     (loop) => Effect.forkScoped(loop),
     {
       discard: true

@@ -35,7 +35,13 @@ export interface EventStream {
 export const openStream = Effect.fn("openStream")(function* (
   doors: Doors,
   path: string,
-  lastEventId?: string
+  lastEventId?: string,
+  /** What is sent beside a credential: a stream may also be the answer to a message. */
+  message: {
+    readonly method?: string
+    readonly headers?: Record<string, string>
+    readonly body?: string
+  } = {}
 ): Effect.fn.Return<EventStream, never, Scope.Scope> {
   const connection = yield* Effect.acquireRelease(
     Effect.sync(() => new AbortController()),
@@ -43,11 +49,13 @@ export const openStream = Effect.fn("openStream")(function* (
   )
   const response = yield* Effect.promise(() =>
     fetch(doors.url + path, {
+      ...message,
       signal: connection.signal,
       headers: {
         authorization: `Bearer ${doors.token}`,
         accept: "text/event-stream",
-        ...(lastEventId === undefined ? {} : { "last-event-id": lastEventId })
+        ...(lastEventId === undefined ? {} : { "last-event-id": lastEventId }),
+        ...message.headers
       }
     })
   )

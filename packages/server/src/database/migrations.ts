@@ -33,6 +33,7 @@ import { statements as taint } from "./migrations/0020-taint.ts"
 import { statements as backtests } from "./migrations/0021-backtests.ts"
 import { statements as todos } from "./migrations/0022-todos.ts"
 import { statements as conversations } from "./migrations/0023-conversations.ts"
+import { statements as mcpExtensions } from "./migrations/0024-mcp-extensions.ts"
 import { statements as people } from "./migrations/0026-people.ts"
 import { statements as talks } from "./migrations/0027-talks.ts"
 import { statements as chat } from "./migrations/0029-chat.ts"
@@ -73,6 +74,7 @@ const migrations = {
   "0021_backtests": run(backtests),
   "0022_todos": run(todos),
   "0023_conversations": run(conversations),
+  "0024_mcp_extensions": run(mcpExtensions),
   "0026_people": run(people),
   "0027_talks": run(talks),
   "0029_chat": run(chat)

@@ -187,6 +187,7 @@ export class Dispatcher extends Context.Service<
           yield* CrashPoint.hit("dispatch.afterCommit")
           yield* wakeUps.signal(`feed:${projectId}`)
         }
+        if (dispatched > 0) yield* wakeUps.signal("deliveries")
         return dispatched > 0
       }).pipe(Effect.withSpan("Dispatcher.round"))
 

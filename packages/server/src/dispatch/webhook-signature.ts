@@ -32,8 +32,11 @@ export const isSignedBy = (delivery: SignedDelivery, keys: ReadonlyArray<string>
   )
 }
 
-const signatureOf = ({ body, id, timestamp }: Omit<SignedDelivery, "signature">, key: string): Buffer =>
-  createHmac("sha256", Buffer.from(key, "hex")).update(`${id}.${timestamp}.`).update(body).digest()
+/** What a key, hexadecimal, makes of a message. */
+export const signatureOf = (
+  { body, id, timestamp }: Omit<SignedDelivery, "signature">,
+  key: string
+): Buffer => createHmac("sha256", Buffer.from(key, "hex")).update(`${id}.${timestamp}.`).update(body).digest()
 
 /** What is kept of a token, and what a sender signs with, hexadecimal. */
 export const keyOf = (token: string): string => createHash("sha256").update(token, "utf8").digest("hex")

@@ -22,6 +22,8 @@ export class Tokens extends Context.Service<
   {
     /** The principal of a token or session; undefined when it is unknown, expired or revoked. */
     readonly find: (secret: Redacted.Redacted) => Effect.Effect<Principal | undefined>
+    /** The principal of the token whose SHA-256 this is, hexadecimal: for what goes on after a request. */
+    readonly findByHash: (hash: string) => Effect.Effect<Principal | undefined>
     /** Lets a secret act as the server's admin. */
     readonly admit: (secret: Redacted.Redacted) => Effect.Effect<void>
     /** A code that one browser may exchange for a session of the admin. */
@@ -37,11 +39,14 @@ export class Tokens extends Context.Service<
       const ids = yield* Ids
       const hash = (secret: Redacted.Redacted) => digestOf(Redacted.value(secret))
 
-      const find = Effect.fn("Tokens.find")(function* (secret: Redacted.Redacted) {
-        const [row] =
-          yield* sql<Principal>`select user_id, role, project_ids from kb.find_token(${yield* hash(secret)})`
+      const findByHash = Effect.fn("Tokens.findByHash")(function* (digest: string) {
+        const [row] = yield* sql<Principal>`select user_id, role, project_ids from kb.find_token(${digest})`
         return row && { userId: row.userId, role: row.role, projectIds: row.projectIds }
       }, orDie)
+
+      const find = Effect.fn("Tokens.find")((secret: Redacted.Redacted) =>
+        Effect.flatMap(hash(secret), findByHash)
+      )
 
       const admit = Effect.fn("Tokens.admit")(function* (secret: Redacted.Redacted) {
         yield* sql`select kb.save_admin_token(${yield* ids.next}::uuid, ${yield* hash(secret)}, ${adminUser})`
@@ -60,7 +65,7 @@ export class Tokens extends Context.Service<
         return row?.exchanged === true ? session : undefined
       }, orDie)
 
-      return Tokens.of({ find, admit, loginCode, exchange })
+      return Tokens.of({ find, findByHash, admit, loginCode, exchange })
     })
   )
 }

@@ -30,6 +30,8 @@ import type { Effect, Schema } from "effect"
 export interface McpCaller {
   readonly principal: Principal
   readonly projectId: ProjectId
+  /** SHA-256 of the token, hexadecimal: what goes on after the request ends with it. */
+  readonly tokenHash: string
 }
 
 /** Something that a part answers. */

@@ -6,7 +6,8 @@
  * To offer more is to add a part here.
  */
 import { Effect } from "effect"
-import type { McpPart } from "./part.ts"
+import { eventsPart } from "./events-part.ts"
+import { tasksPart } from "./tasks-part.ts"
 
 /** The parts, each with the services that it needs. */
-export const parts: Effect.Effect<ReadonlyArray<McpPart>> = Effect.all([])
+export const parts = Effect.all([tasksPart, eventsPart])

@@ -45,15 +45,24 @@ const words = {
 const metadataPath = "/.well-known/oauth-protected-resource"
 const projectPattern = /^\/api\/projects\/(?<projectId>[^/?#]+)\/mcp(?:[?#]|$)/
 
+/** What a server is bound to. */
+interface Bound {
+  readonly place: Place
+  readonly origin: string
+  readonly tokenHash: string
+}
+
 const mcpRoutes = Effect.gen(function* () {
   const standing = yield* McpStanding
   const door = yield* makeDoor
   const offered = yield* parts
   const services = yield* Effect.context<Database | Projects | Tokens>()
 
-  const newServer = ({ place, origin }: { readonly place: Place; readonly origin: string }) => {
+  const newServer = ({ place, origin, tokenHash }: Bound) => {
     const { principal, projectId } = place
-    const offers = offered.map((part) => part.offerTo({ principal, projectId: projectId ?? nowhere }))
+    const offers = offered.map((part) =>
+      part.offerTo({ principal, projectId: projectId ?? nowhere, tokenHash })
+    )
     return projectId === null ? offers.map(listsOnly(addressesOf(origin, principal.projectIds))) : offers
   }
 
@@ -67,12 +76,13 @@ const mcpRoutes = Effect.gen(function* () {
     const message = yield* readMessage
     if ("refusal" in message) return HttpServerResponse.fromWeb(message.refusal)
     const origin = originOf(request)
+    const tokenHash = yield* digestOf(Redacted.value(secret))
     const response = yield* door.serve({
       request: webRequest(request),
       body: message.body,
-      bearer: `${path} ${yield* digestOf(Redacted.value(secret))}`,
+      bearer: `${path} ${tokenHash}`,
       binding: JSON.stringify([place, origin]),
-      newServer: (run) => doorServer(words, newServer({ place, origin }), run)
+      newServer: (run) => doorServer(words, newServer({ place, origin, tokenHash }), run)
     })
     return withPermit(response, find, request.method === "GET" ? begun : new Uint8Array())
   })

@@ -155,14 +155,16 @@ export class Outbox extends Context.Service<
 /** Before every id. */
 const nil = "00000000-0000-0000-0000-000000000000"
 
-interface EventRow extends Omit<GraphEvent, "position" | "undoes" | "createdAt"> {
+/** An event as its row has it. */
+export interface EventRow extends Omit<GraphEvent, "position" | "undoes" | "createdAt"> {
   readonly undoes: NonNullable<GraphEvent["undoes"]>
   readonly position: bigint | null
   readonly type: ChangeType
   readonly createdAt: Date
 }
 
-const toEvent = (row: EventRow): GraphEvent => ({
+/** An event as it is told. */
+export const toEvent = (row: EventRow): GraphEvent => ({
   id: row.id,
   position: row.position === null ? null : Number(row.position),
   entityType: row.entityType,

@@ -20,6 +20,7 @@ export type Topic =
   | "runs"
   | "schedules"
   | "backtests"
+  | "deliveries"
   | `feed:${string}`
   | `context:${string}`
   | `run:${string}`
@@ -28,7 +29,7 @@ export type Topic =
   | "*"
 
 /** What only the server that said it needs to know: it does the work itself at once. */
-const ownBusiness: ReadonlySet<Topic> = new Set<Topic>(["events", "releases", "schedules"])
+const ownBusiness: ReadonlySet<Topic> = new Set<Topic>(["events", "releases", "schedules", "deliveries"])
 
 export class WakeUps extends Context.Service<
   WakeUps,

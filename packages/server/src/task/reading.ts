@@ -7,9 +7,9 @@
  * not there, whoever asks. Nor is a question that was asked in somebody else's
  * own context.
  */
-import type { AgentId, ProjectId, TaskId, UserId } from "@tropism/domain/ids"
+import type { AgentId, ProjectId, RunId, TaskId, UserId } from "@tropism/domain/ids"
 import { stalenessBounds } from "@tropism/domain/staleness"
-import { type SuggestionType, TaskStatus, type TaskType } from "@tropism/domain/task"
+import { isSuggestion, type SuggestionType, TaskStatus, type TaskType } from "@tropism/domain/task"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
@@ -102,6 +102,14 @@ export const makeTaskReading = Effect.gen(function* () {
     return rows.map(toTask)
   }, orDie)
 
+  const undecidedOf = Effect.fn("Tasks.undecidedOf")(function* (runId: RunId, limit: number) {
+    const { projectId } = yield* ProjectTransaction
+    const rows = yield* select(sql`task.id in (
+      select id from kb.tasks where run_id = ${runId} and project_id = ${projectId} and status = 'pending'
+        and type like '%\_suggestion' and owner = '' and deleted_at is null order by id limit ${limit})`)
+    return rows.map(toTask).filter(isSuggestion).toReversed()
+  }, orDie)
+
   const revisions = Effect.fn("Tasks.revisions")(function* (
     id: TaskId,
     before: number | undefined,
@@ -114,7 +122,7 @@ export const makeTaskReading = Effect.gen(function* () {
     return rows.map(toRevision)
   }, orDie)
 
-  return { holdNumbers, nextNumber, get, list, standing, revisions }
+  return { holdNumbers, nextNumber, get, list, undecidedOf, standing, revisions }
 })
 
 /** A question is for everybody in the project, or for the one in whose own context it was asked. */

@@ -7,7 +7,7 @@
  * before people, `deciding.ts` takes the decision, `reading.ts` reads.
  */
 import type { RunId, TaskId, UserId } from "@tropism/domain/ids"
-import type { Task, TaskRevision } from "@tropism/domain/task"
+import type { SuggestionTask, Task, TaskRevision } from "@tropism/domain/task"
 import { Context, Effect, Layer } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
 import type { ChangeRefused } from "../graph/refused.ts"
@@ -34,6 +34,8 @@ export class Tasks extends Context.Service<
       before: string | undefined,
       limit: number
     ) => Read<ReadonlyArray<Task>>
+    /** The first suggestions of a run that wait for a decision, oldest first. */
+    readonly undecidedOf: (runId: RunId, limit: number) => Read<ReadonlyArray<SuggestionTask>>
     /** What a suggestion said before it was refined, newest first. */
     readonly revisions: (
       id: TaskId,
@@ -73,12 +75,24 @@ export class Tasks extends Context.Service<
   static readonly layer = Layer.effect(
     Tasks,
     Effect.gen(function* () {
-      const { get, list, revisions } = yield* makeTaskReading
+      const { get, list, revisions, undecidedOf } = yield* makeTaskReading
       const { suggest } = yield* makeSuggesting
       const { wait, expire } = yield* makeWaiting
       const { approve, reject } = yield* makeDeciding
       const { isOver, rerunBy } = yield* makeRerunning
-      return Tasks.of({ suggest, get, list, revisions, wait, expire, approve, reject, rerunBy, isOver })
+      return Tasks.of({
+        suggest,
+        get,
+        list,
+        undecidedOf,
+        revisions,
+        wait,
+        expire,
+        approve,
+        reject,
+        rerunBy,
+        isOver
+      })
     })
   )
 }

@@ -1,0 +1,176 @@
+/**
+ * Posts to the addresses of subscribers, signed as Standard Webhooks says.
+ *
+ * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
+ *
+ * Where an address leads is judged when it is called, so a name that leads into
+ * this network gains nothing; no redirect is followed. Of what an address answers
+ * a subscriber learns a category and never a word: it would else be a way to read
+ * what only this server can reach.
+ */
+import { randomBytes, timingSafeEqual } from "node:crypto"
+import type { IncomingMessage } from "node:http"
+import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { type Network, OutsideNetwork, send } from "../agent/outside-network.ts"
+import { signatureOf } from "../dispatch/webhook-signature.ts"
+import { LocalMcpServers } from "../tool/foreign-permit.ts"
+import { eventLimits } from "./event-limits.ts"
+
+/** Why an address did not take what was sent, in the extension's categories. */
+export const CallbackFault = Schema.Literals([
+  "connection_refused",
+  "timeout",
+  "tls_error",
+  "http_4xx",
+  "http_5xx",
+  "challenge_failed"
+])
+export type CallbackFault = typeof CallbackFault.Type
+
+/** An address did not take what was sent; `status` is what it answered, if it did. */
+export class CallbackFailed extends Schema.TaggedError<CallbackFailed>()("CallbackFailed", {
+  fault: CallbackFault,
+  status: Schema.NullOr(Schema.Int)
+}) {}
+
+/** Where to, for whom, and signed with what. */
+export interface Callback {
+  readonly url: string
+  readonly handle: string
+  /** As subscribers give them: `whsec_…`; the newest first. */
+  readonly secrets: ReadonlyArray<string>
+}
+
+export class Callbacks extends Context.Service<
+  Callbacks,
+  {
+    /** Whether an address may be one: https, or of this machine where the operator allows that. */
+    readonly mayCall: (url: URL) => boolean
+    /** Posts a message under an id; done when it was taken. */
+    readonly post: (callback: Callback, id: string, message: object) => Effect.Effect<void, CallbackFailed>
+    /** Asks an address whether it wants deliveries. */
+    readonly challenge: (callback: Callback) => Effect.Effect<void, CallbackFailed>
+  }
+>()("@tropism/server/mcp/Callbacks") {
+  static readonly layer = Layer.effect(
+    Callbacks,
+    Effect.gen(function* () {
+      const isLocalAllowed = yield* LocalMcpServers
+      const outside = yield* OutsideNetwork
+      const network: Network = isLocalAllowed ? { ...outside, mayReach: () => true } : outside
+
+      const sent = Effect.fnUntraced(function* (callback: Callback, id: string, message: object) {
+        const body = JSON.stringify(message)
+        const timestamp = String(Math.floor((yield* Clock.currentTimeMillis) / 1_000))
+        const signed = { id, timestamp, body: new TextEncoder().encode(body) }
+        const signatures = callback.secrets.map(
+          (secret) => `v1,${signatureOf(signed, keyOf(secret).toString("hex")).toString("base64")}`
+        )
+        const headers = {
+          "content-type": "application/json",
+          "content-length": String(signed.body.byteLength),
+          "user-agent": "tropism",
+          "webhook-id": id,
+          "webhook-timestamp": timestamp,
+          "webhook-signature": signatures.join(" "),
+          "x-mcp-subscription-id": callback.handle
+        }
+        return yield* Effect.timeoutOrElse(exchange(new URL(callback.url), network, headers, body), {
+          duration: eventLimits.deliveryTimeoutMs,
+          orElse: () => Effect.fail(failed("timeout"))
+        })
+      })
+
+      const challenge = Effect.fn("Callbacks.challenge")(function* (callback: Callback) {
+        const nonce = yield* Effect.sync(() => randomBytes(24).toString("base64url"))
+        const answer = yield* sent(callback, `msg_verification_${nonce.slice(0, 12)}`, {
+          type: "verification",
+          challenge: nonce
+        })
+        if (!isEcho(answer, nonce)) return yield* failed("challenge_failed")
+      })
+
+      return Callbacks.of({
+        mayCall: (url) =>
+          url.protocol === "https:" || (url.protocol === "http:" && isLocalAllowed && isLoopback(url)),
+        post: Effect.fn("Callbacks.post")((callback: Callback, id: string, message: object) =>
+          Effect.asVoid(sent(callback, id, message))
+        ),
+        challenge
+      })
+    })
+  )
+}
+
+/** The bytes of a secret. */
+export const keyOf = (secret: string): Buffer => Buffer.from(secret.slice("whsec_".length), "base64")
+
+/** Whether this is a secret that Standard Webhooks knows. */
+export const isSecret = (secret: string): boolean =>
+  /^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret) &&
+  keyOf(secret).length >= eventLimits.secretMinBytes &&
+  keyOf(secret).length <= eventLimits.secretMaxBytes
+
+const isLoopback = ({ hostname }: URL): boolean =>
+  hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+
+const failed = (fault: CallbackFault, status: number | null = null) => new CallbackFailed({ fault, status })
+
+/** One request and the beginning of what is answered; anything but 2xx is a failure. */
+const exchange = (
+  url: URL,
+  network: Network,
+  headers: Record<string, string>,
+  body: string
+): Effect.Effect<string, CallbackFailed> =>
+  Effect.callback((resume) => {
+    const stop = send(url, network, {
+      method: "POST",
+      headers,
+      body,
+      answered: (response) => {
+        const { statusCode = 0 } = response
+        if (statusCode >= 200 && statusCode < 300) return readBeginning(response, resume)
+        response.destroy()
+        resume(Effect.fail(failed(statusCode >= 500 ? "http_5xx" : "http_4xx", statusCode)))
+      },
+      failed: (error) => resume(Effect.fail(failed(faultOf(error))))
+    })
+    return Effect.sync(stop)
+  })
+
+const readBeginning = (
+  response: IncomingMessage,
+  resume: (text: Effect.Effect<string, CallbackFailed>) => void
+): void => {
+  const chunks: Array<Uint8Array> = []
+  let size = 0
+  const end = () => resume(Effect.succeed(Buffer.concat(chunks).toString("utf8")))
+  response.on("data", (chunk: Uint8Array) => {
+    size += chunk.byteLength
+    if (size <= eventLimits.answerMaxBytes) chunks.push(chunk)
+    else {
+      end()
+      response.destroy()
+    }
+  })
+  response.on("end", end)
+  response.on("error", (error) => resume(Effect.fail(failed(faultOf(error)))))
+}
+
+/** A closed address is refused like one where nobody listens: which of the two it was is nobody's business. */
+const faultOf = (error: Error): CallbackFault => {
+  const code = "code" in error ? String(error.code) : ""
+  if (/TIMEDOUT/.test(code)) return "timeout"
+  return /TLS|CERT|SSL|SELF_SIGNED|UNABLE_TO|ALTNAME/.test(code) ? "tls_error" : "connection_refused"
+}
+
+const Echo = Schema.fromJsonString(Schema.Struct({ challenge: Schema.String }))
+const readEcho = Schema.decodeUnknownOption(Echo)
+
+const isEcho = (answer: string, nonce: string): boolean => {
+  const echo = readEcho(answer)
+  if (echo._tag === "None") return false
+  const [given, wanted] = [Buffer.from(echo.value.challenge), Buffer.from(nonce)]
+  return given.length === wanted.length && timingSafeEqual(given, wanted)
+}

@@ -1,0 +1,131 @@
+/**
+ * Delivers events to the addresses of subscribers: in order, at least once, by one program at a time.
+ *
+ * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
+ *
+ * A delivery is posted outside of any transaction and recorded when it was taken.
+ * Dying in between posts it again, under the same id, so a receiver knows it.
+ * What an address does not take waits and holds back what comes behind it; the
+ * place up to which all was taken is the cursor that goes with each delivery.
+ */
+import type { ProjectId } from "@tropism/domain/ids"
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { CrashPoint } from "../crash-point.ts"
+import { Database } from "../database/database.ts"
+import { sees } from "../http/access.ts"
+import { Tokens } from "../http/tokens.ts"
+import { drive, share, WakeUps } from "../outbox/wake-ups.ts"
+import { type CallbackFailed, Callbacks } from "./callbacks.ts"
+import { cursorAt } from "./event-cursors.ts"
+import { eventLimits } from "./event-limits.ts"
+import { EventReading, type Listening, type Seen } from "./event-reading.ts"
+import { type ClaimedSubscription, EventSubscriptions } from "./event-subscriptions.ts"
+import { eventTypes } from "./event-types.ts"
+
+export class EventDeliverer extends Context.Service<
+  EventDeliverer,
+  {
+    /** Delivers for ever. */
+    readonly run: Effect.Effect<never>
+  }
+>()("@tropism/server/mcp/EventDeliverer") {
+  static readonly layer = Layer.effect(
+    EventDeliverer,
+    Effect.gen(function* () {
+      const database = yield* Database
+      const subscriptions = yield* EventSubscriptions
+      const reading = yield* EventReading
+      const callbacks = yield* Callbacks
+      const tokens = yield* Tokens
+      const wakeUps = yield* WakeUps
+
+      /** Posts what a look found, one after the other; answers whether to go on. */
+      const deliver = Effect.fnUntraced(function* (
+        projectId: ProjectId,
+        claimed: ClaimedSubscription,
+        { occurrences, position }: Seen
+      ) {
+        const note = (progress: Parameters<typeof subscriptions.note>[1]) =>
+          database.inProject(projectId, subscriptions.note(claimed, progress))
+        for (const { position: place, ...occurrence } of occurrences) {
+          const message = { ...occurrence, cursor: cursorAt(projectId, place) }
+          const failure = yield* callbacks
+            .post(claimed, occurrence.eventId, message)
+            .pipe(Effect.match({ onSuccess: () => undefined, onFailure: (failed) => failed }))
+          if (failure && !isTooLarge(failure)) {
+            yield* note({ fault: failure.fault })
+            return false
+          }
+          yield* CrashPoint.hit("delivery.beforeRecord")
+          if (!(yield* note({ position: place, told: true }))) return false
+        }
+        return yield* note({ position, told: false })
+      })
+
+      /** Tells a subscriber that his access has ended, once, and forgets him. */
+      const terminate = Effect.fnUntraced(function* (projectId: ProjectId, claimed: ClaimedSubscription) {
+        const message = { type: "terminated", error: revoked }
+        yield* Effect.ignore(callbacks.post(claimed, `msg_terminated_${claimed.claimToken}`, message))
+        yield* database.inProject(projectId, subscriptions.remove(claimed.handle))
+      })
+
+      /** One turn of a subscription: a bounded part of what it has to be told. */
+      const turn = Effect.fnUntraced(function* (projectId: ProjectId, claimed: ClaimedSubscription) {
+        const principal = yield* tokens.findByHash(claimed.tokenHash)
+        const listening = listeningOf(claimed)
+        if (!principal || !sees(principal, projectId) || listening === undefined) {
+          yield* terminate(projectId, claimed)
+          return
+        }
+        let [position, told] = [claimed.position, 0]
+        while (told < eventLimits.turnEvents) {
+          const seen = yield* database.inProject(
+            projectId,
+            reading.look(listening, position, eventLimits.pollEvents)
+          )
+          if (!(yield* deliver(projectId, claimed, seen))) break
+          position = seen.position
+          told += seen.occurrences.length
+          if (!seen.hasMore) break
+        }
+        yield* database.inProject(projectId, subscriptions.release(claimed))
+      })
+
+      const inProject = Effect.fnUntraced(function* (projectId: ProjectId) {
+        yield* database.inProject(projectId, subscriptions.expire)
+        const claimed = yield* database.inProject(projectId, subscriptions.claim)
+        yield* Effect.forEach(
+          claimed,
+          (one) => share("Deliveries", projectId, Effect.as(turn(projectId, one), 1)),
+          { concurrency: eventLimits.deliverers, discard: true }
+        )
+        return claimed.length
+      })
+
+      const round = Effect.gen(function* () {
+        let taken = 0
+        for (const projectId of yield* subscriptions.due)
+          taken += yield* share("Deliveries", projectId, inProject(projectId))
+        return taken > 0
+      })
+
+      return EventDeliverer.of({
+        run: drive("Deliveries", "deliveries", eventLimits.deliveryIntervalMs, round).pipe(
+          Effect.provideService(WakeUps, wakeUps)
+        )
+      })
+    })
+  )
+}
+
+const revoked = { code: -32_012, message: "The access of the subscription's token has ended" } as const
+
+/** An address that finds an event too large will find it so every time: it is passed over. */
+const isTooLarge = ({ status }: CallbackFailed): boolean => status === 413
+
+/** What a subscription listens for; undefined where this program knows no such event any more. */
+const listeningOf = ({ arguments: args, name }: ClaimedSubscription): Listening | undefined => {
+  const type = eventTypes.get(name)
+  const filter = type && Option.getOrUndefined(Schema.decodeUnknownOption(type.filter)(args))
+  return type && filter && { type, filter }
+}

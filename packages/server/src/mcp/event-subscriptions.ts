@@ -1,0 +1,235 @@
+/**
+ * Who is told of events at an address of his own, up to where, and until when.
+ *
+ * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
+ *
+ * A subscription is one listener, address, event and arguments; whoever asks for
+ * the same again refreshes it. It is `active` until deliveries have failed too
+ * often in a row, then `suspended` until it is refreshed, and ends by its time,
+ * by its owner's word or with the token that made it. One program delivers to it
+ * at a time: what it writes is guarded by its claim.
+ */
+import type { ProjectId, UserId } from "@tropism/domain/ids"
+import { Context, Effect, Layer, type Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { Ids } from "../ids.ts"
+import type { CallbackFault } from "./callbacks.ts"
+import { eventLimits } from "./event-limits.ts"
+
+/** What somebody subscribes to, as it is kept. */
+export interface WantedSubscription {
+  readonly userId: UserId
+  readonly handle: string
+  readonly name: string
+  readonly arguments: Schema.Json
+  readonly url: string
+  readonly secret: string
+  readonly tokenHash: string
+  readonly position: number
+  readonly ttlMs: number
+}
+
+/** How deliveries go. */
+export interface DeliveryStatus {
+  readonly active: boolean
+  readonly lastDeliveryAt: string | null
+  readonly lastError: string | null
+  readonly failedSince?: string
+}
+
+/** A subscription after it was asked for; `before` is how deliveries went until then. */
+export interface KeptSubscription {
+  readonly position: number
+  readonly refreshBefore: string
+  readonly before: DeliveryStatus | null
+}
+
+/** A subscription that this program delivers to. */
+export interface ClaimedSubscription {
+  readonly id: string
+  readonly claimToken: string
+  readonly handle: string
+  readonly name: string
+  readonly arguments: Schema.Json
+  readonly url: string
+  readonly secrets: ReadonlyArray<string>
+  readonly tokenHash: string
+  readonly position: number
+}
+
+/** What a delivery came to: the place up to which all is told, or why it is not. */
+export type Progress =
+  | { readonly position: number; readonly told: boolean }
+  | { readonly fault: CallbackFault }
+
+type InProject<A> = Effect.Effect<A, never, ProjectTransaction>
+
+export class EventSubscriptions extends Context.Service<
+  EventSubscriptions,
+  {
+    /** Whether an address has said before that it wants this user's deliveries. */
+    readonly isKnown: (userId: UserId, url: string) => InProject<boolean>
+    /** Makes or refreshes a subscription; undefined when the user has as many as he may. */
+    readonly keep: (wanted: WantedSubscription) => InProject<KeptSubscription | undefined>
+    /** Ends one; false when there is none. */
+    readonly remove: (handle: string) => InProject<boolean>
+    /** Takes some that have something to be told. */
+    readonly claim: InProject<ReadonlyArray<ClaimedSubscription>>
+    /** Keeps what a delivery came to, and the claim; false when another program has it now. */
+    readonly note: (claimed: ClaimedSubscription, progress: Progress) => InProject<boolean>
+    /** Lets a claim go. */
+    readonly release: (claimed: ClaimedSubscription) => InProject<void>
+    /** Removes those whose time is up. */
+    readonly expire: InProject<void>
+    /** Projects in which there is something to do. */
+    readonly due: Effect.Effect<ReadonlyArray<ProjectId>>
+  }
+>()("@tropism/server/mcp/EventSubscriptions") {
+  static readonly layer = Layer.effect(
+    EventSubscriptions,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const ids = yield* Ids
+
+      const isKnown = Effect.fn("EventSubscriptions.isKnown")(function* (userId: UserId, url: string) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql`
+          select 1 from kb.event_subscriptions where project_id = ${projectId} and user_id = ${userId} and url = ${url} limit 1`
+        return rows.length > 0
+      }, orDie)
+
+      const keep = Effect.fn("EventSubscriptions.keep")(function* (wanted: WantedSubscription) {
+        const { projectId } = yield* ProjectTransaction
+        const { handle, name, position, secret, tokenHash, ttlMs, url, userId } = wanted
+        // One after another, so that two requests do not both take the last place.
+        yield* sql`select pg_advisory_xact_lock(hashtextextended(${`event subscriptions ${projectId} ${userId}`}, 0))`
+        const [before] = yield* sql<KeptRow>`
+          select * from kb.event_subscriptions where project_id = ${projectId} and handle = ${handle}
+            and (expires_at is null or expires_at > now()) for no key update`
+        const own = yield* Effect.flatMap(
+          sql<{ readonly count: number }>`
+            select count(*)::int as count from kb.event_subscriptions where project_id = ${projectId} and user_id = ${userId}`,
+          onlyRow
+        )
+        if (before === undefined && own.count >= eventLimits.subscriptionsPerUser) return undefined
+        const row = yield* Effect.flatMap(
+          sql<KeptRow>`
+            insert into kb.event_subscriptions as kept
+              (id, project_id, user_id, handle, name, arguments, url, secret, token_hash, position, expires_at)
+            values (${yield* ids.next}, ${projectId}, ${userId}, ${handle}, ${name}, ${JSON.stringify(wanted.arguments)}::text::jsonb,
+              ${url}, ${secret}, ${tokenHash}, ${position}, now() + make_interval(secs => ${ttlMs / 1_000}::float8))
+            on conflict (project_id, handle) do update set
+              previous_secret = case when kept.secret = excluded.secret then kept.previous_secret else kept.secret end,
+              previous_secret_until = case when kept.secret = excluded.secret then kept.previous_secret_until
+                else now() + make_interval(secs => ${eventLimits.secretGraceMs / 1_000}::float8) end,
+              secret = excluded.secret, token_hash = excluded.token_hash, expires_at = excluded.expires_at,
+              position = case when ${before === undefined}::boolean then excluded.position else kept.position end,
+              status = 'active', attempts = 0, next_attempt_at = now(), failed_since = null, last_error = null
+            returning *`,
+          onlyRow
+        )
+        return {
+          position: Number(row.position),
+          refreshBefore: row.expiresAt.toISOString(),
+          before: before === undefined ? null : statusOf(before)
+        }
+      }, orDie)
+
+      const remove = Effect.fn("EventSubscriptions.remove")(function* (handle: string) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql`
+          delete from kb.event_subscriptions where project_id = ${projectId} and handle = ${handle} returning id`
+        return rows.length > 0
+      }, orDie)
+
+      const until = sql`now() + make_interval(secs => ${eventLimits.claimMs / 1_000}::float8)`
+
+      const claim = Effect.gen(function* () {
+        const { projectId } = yield* ProjectTransaction
+        const claimToken = yield* ids.next
+        const rows = yield* sql<ClaimedRow>`
+          update kb.event_subscriptions set claim_token = ${claimToken}::uuid, claimed_until = ${until}
+          where project_id = ${projectId} and id in (
+            select waiting.id from kb.event_subscriptions waiting join kb.feeds feed on feed.project_id = waiting.project_id
+            where waiting.project_id = ${projectId} and waiting.status = 'active' and waiting.position < feed.last_position
+              and waiting.next_attempt_at <= now() and (waiting.expires_at is null or waiting.expires_at > now())
+              and (waiting.claimed_until is null or waiting.claimed_until < now())
+            order by waiting.next_attempt_at limit ${eventLimits.deliverers} for no key update of waiting skip locked)
+          returning *, case when previous_secret_until > now() then previous_secret end as older_secret`
+        return rows.map(({ olderSecret, position, secret, ...row }) => ({
+          ...row,
+          position: Number(position),
+          secrets: olderSecret === null ? [secret] : [secret, olderSecret]
+        }))
+      }).pipe(orDie)
+
+      const note = Effect.fn("EventSubscriptions.note")(function* (
+        { claimToken, id }: ClaimedSubscription,
+        progress: Progress
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const { backOffBaseMs, backOffMaxMs, maxAttempts } = eventLimits
+        const changes =
+          "fault" in progress
+            ? sql`attempts = attempts + 1, last_error = ${progress.fault}, failed_since = coalesce(failed_since, now()),
+                next_attempt_at = now() + make_interval(secs => least(${backOffMaxMs}::float8, ${backOffBaseMs}::float8 * 2 ^ attempts) / 1000),
+                status = case when attempts + 1 >= ${maxAttempts}::int then 'suspended' else status end`
+            : sql`position = ${progress.position}, attempts = 0, last_error = null, failed_since = null,
+                last_delivery_at = case when ${progress.told} then now() else last_delivery_at end`
+        const rows = yield* sql`
+          update kb.event_subscriptions set ${changes}, claimed_until = ${until}
+          where project_id = ${projectId} and id = ${id} and claim_token = ${claimToken} returning id`
+        return rows.length > 0
+      }, orDie)
+
+      const release = Effect.fn("EventSubscriptions.release")(function* ({
+        claimToken,
+        id
+      }: ClaimedSubscription) {
+        const { projectId } = yield* ProjectTransaction
+        yield* sql`
+          update kb.event_subscriptions set claim_token = null, claimed_until = null
+          where project_id = ${projectId} and id = ${id} and claim_token = ${claimToken}`
+      }, orDie)
+
+      const expire = Effect.gen(function* () {
+        const { projectId } = yield* ProjectTransaction
+        yield* sql`delete from kb.event_subscriptions where project_id = ${projectId} and expires_at <= now()`
+      }).pipe(orDie)
+
+      const due = Effect.map(
+        orDie(
+          sql<{
+            projectId: ProjectId
+          }>`select project_id from kb.projects_with_due_deliveries() as project_id`
+        ),
+        (rows) => rows.map(({ projectId }) => projectId)
+      )
+
+      return EventSubscriptions.of({ isKnown, keep, remove, claim, note, release, expire, due })
+    })
+  )
+}
+
+interface KeptRow {
+  readonly position: bigint
+  readonly expiresAt: Date
+  readonly status: string
+  readonly lastDeliveryAt: Date | null
+  readonly lastError: string | null
+  readonly failedSince: Date | null
+}
+
+interface ClaimedRow extends Omit<ClaimedSubscription, "position" | "secrets"> {
+  readonly position: bigint
+  readonly secret: string
+  readonly olderSecret: string | null
+}
+
+const statusOf = ({ failedSince, lastDeliveryAt, lastError, status }: KeptRow): DeliveryStatus => ({
+  active: status === "active",
+  lastDeliveryAt: lastDeliveryAt?.toISOString() ?? null,
+  lastError,
+  ...(failedSince === null ? {} : { failedSince: failedSince.toISOString() })
+})

@@ -1,0 +1,226 @@
+/**
+ * A run in the words of the Tasks extension: what it is now, and what it waits for.
+ *
+ * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
+ *
+ * Pure, and made of rows alone, so any server program answers the same at any
+ * time. A task that has ended never changes: a run that a limit stopped may go on,
+ * so it waits for somebody's word like a run that asks a question, and is told as
+ * completed only to a client that could not be asked. A run that failed is a
+ * result that says so: `failed` is kept for faults of the protocol.
+ */
+import type { TaskId } from "@tropism/domain/ids"
+import { isResumable, isTerminal, type Run } from "@tropism/domain/run"
+import type { QuestionPayload, SuggestionTask } from "@tropism/domain/task"
+import { taskBounds } from "./task-bounds.ts"
+
+/** What of a run waits for a person. */
+export interface Waits {
+  readonly questions: ReadonlyArray<{ readonly id: TaskId; readonly payload: QuestionPayload }>
+  readonly suggestions: ReadonlyArray<SuggestionTask>
+}
+
+/** What a client, and the person behind it, can be asked. */
+export interface Terms {
+  /** Whether the client shows forms to a person. */
+  readonly canElicit: boolean
+  readonly mayWrite: boolean
+  readonly mayReview: boolean
+  /** The keys that this person would not answer: they are not asked again. */
+  readonly declined: ReadonlySet<string>
+}
+
+/** One form that a person is asked to fill in. */
+export interface InputRequest {
+  readonly method: "elicitation/create"
+  readonly params: {
+    readonly mode: "form"
+    readonly message: string
+    readonly requestedSchema: {
+      readonly type: "object"
+      readonly properties: Readonly<Record<string, object>>
+      readonly required: ReadonlyArray<string>
+    }
+  }
+}
+
+/** What is decided by an answer, as its key says. */
+export type Asked =
+  | { readonly type: "question"; readonly taskId: TaskId }
+  | { readonly type: "review"; readonly taskId: TaskId; readonly digest: string }
+  | { readonly type: "resume"; readonly stop: string }
+
+/** A task as `tasks/get` and the notifications tell it. */
+export interface DetailedTask {
+  readonly taskId: string
+  readonly status: "working" | "input_required" | "completed" | "cancelled"
+  readonly statusMessage: string
+  readonly createdAt: string
+  readonly lastUpdatedAt: string
+  readonly ttlMs: null
+  readonly pollIntervalMs: number
+  readonly inputRequests?: Readonly<Record<string, InputRequest>>
+  readonly result?: {
+    readonly content: ReadonlyArray<{ readonly type: "text"; readonly text: string }>
+    readonly structuredContent: { readonly run: Run }
+    readonly isError: boolean
+  }
+}
+
+/** A run as a task. */
+export const taskOf = (run: Run, waits: Waits, terms: Terms): DetailedTask => {
+  const inputRequests = inputRequestsOf(run, waits, terms)
+  const status = statusOf(run, Object.keys(inputRequests).length > 0, terms)
+  return {
+    taskId: run.id,
+    status,
+    statusMessage: messageOf(run, status).slice(0, taskBounds.messageMaxChars),
+    createdAt: run.createdAt,
+    lastUpdatedAt: run.completedAt ?? run.startedAt ?? run.createdAt,
+    ttlMs: null,
+    pollIntervalMs: status === "working" ? taskBounds.pollIntervalMs : taskBounds.restPollIntervalMs,
+    ...(status === "input_required" ? { inputRequests } : {}),
+    ...(status === "completed" ? { result: resultOf(run) } : {})
+  }
+}
+
+/** The handle that a call is answered with: what the task is, and nothing of what it asks or gave. */
+export const handleOf = ({ inputRequests: _asked, result: _result, ...task }: DetailedTask) => ({
+  ...task,
+  // What it is by now is told by the first look.
+  status: "working" as const,
+  resultType: "task" as const
+})
+
+const statusOf = (run: Run, isAsking: boolean, { canElicit }: Terms): DetailedTask["status"] => {
+  if (run.status === "cancelled") return "cancelled"
+  if (isAsking) return "input_required"
+  if (isTerminal(run.status)) return "completed"
+  return isStopped(run) && !canElicit ? "completed" : "working"
+}
+
+/** Whether a limit has stopped the run and nothing but somebody's word lets it go on. */
+const isStopped = ({ pauseReason, status }: Run): boolean =>
+  status === "paused" && pauseReason !== null && isResumable(pauseReason)
+
+/** Everything of a run that this client and its person can decide now. */
+const inputRequestsOf = (run: Run, { questions, suggestions }: Waits, terms: Terms) => {
+  const asked: Record<string, InputRequest> = {}
+  if (!terms.canElicit) return asked
+  if (terms.mayWrite && run.pauseReason === "question")
+    for (const { id, payload } of questions)
+      asked[keyOf({ type: "question", taskId: id })] = questionForm(payload)
+  if (terms.mayWrite && isStopped(run)) asked[keyOf({ type: "resume", stop: stopOf(run) })] = resumeForm(run)
+  if (terms.mayReview && isTerminal(run.status))
+    for (const task of suggestions)
+      asked[keyOf({ type: "review", taskId: task.id, digest: task.digest })] = reviewForm(task)
+  return Object.fromEntries(Object.entries(asked).filter(([key]) => !terms.declined.has(key)))
+}
+
+/** Which of its stops a run is at: one that it comes to later has another name. */
+export const stopOf = ({ attempt, stepCount }: Run): string => `${stepCount}.${attempt}`
+
+/** The name of a request; the same for the same question as long as it is asked. */
+export const keyOf = (asked: Asked): string => {
+  switch (asked.type) {
+    case "question":
+      return `question:${asked.taskId}`
+    case "review":
+      return `review:${asked.taskId}:${asked.digest}`
+    case "resume":
+      return `resume:${asked.stop}`
+  }
+}
+
+/** What a key asks; undefined for one that was never given out. */
+export const askedBy = (key: string): Asked | undefined => {
+  const { digest, id, stop, type } =
+    /^(?<type>question|review|resume):(?:(?<id>[0-9a-f-]{36})(?::(?<digest>[0-9a-f]{64}))?|(?<stop>\d+\.\d+))$/.exec(
+      key
+    )?.groups ?? {}
+  if (type === "resume" && stop !== undefined) return { type, stop }
+  if (type === "question" && id !== undefined && digest === undefined) return { type, taskId: id as TaskId }
+  return type === "review" && id !== undefined && digest !== undefined
+    ? { type, taskId: id as TaskId, digest }
+    : undefined
+}
+
+const form = (
+  message: string,
+  properties: Readonly<Record<string, object>>,
+  required: ReadonlyArray<string>
+): InputRequest => ({
+  method: "elicitation/create",
+  params: {
+    mode: "form",
+    message: message.slice(0, taskBounds.questionMaxChars),
+    requestedSchema: { type: "object", properties, required }
+  }
+})
+
+const questionForm = ({ options, question }: QuestionPayload): InputRequest =>
+  form(
+    question,
+    { answer: { type: "string", title: "Answer", ...(options === undefined ? {} : { enum: [...options] }) } },
+    ["answer"]
+  )
+
+const resumeForm = (run: Run): InputRequest =>
+  form(
+    `${messageOf(run, "input_required")} Let it go on, or stop it?`,
+    { decision: { type: "string", title: "Decision", enum: ["resume", "stop"] } },
+    ["decision"]
+  )
+
+const reviewForm = ({ agentName, payload, title }: SuggestionTask): InputRequest =>
+  form(
+    [
+      `${agentName} suggests: ${title}`,
+      ...(payload.reasoning === undefined ? [] : [payload.reasoning]),
+      JSON.stringify(payload.suggestedChanges, null, 2)
+    ].join("\n\n"),
+    {
+      decision: { type: "string", title: "Decision", enum: ["approve", "reject"] },
+      reason: { type: "string", title: "Reason", description: "Why it is rejected; the agent is told" }
+    },
+    ["decision"]
+  )
+
+const messageOf = (run: Run, status: DetailedTask["status"]): string => {
+  switch (run.status) {
+    case "queued":
+      return `${run.agentName} waits for its turn.`
+    case "running":
+      return `${run.agentName} is at work: ${run.stepCount} ${run.stepCount === 1 ? "step" : "steps"} so far.`
+    case "paused":
+      return pauses[run.pauseReason ?? "stepLimit"](run)
+    case "failed":
+      return `${run.agentName} failed: ${run.errorMessage ?? "nobody knows why"}`
+    case "cancelled":
+      return `${run.agentName} was stopped.`
+    case "skipped":
+      return `${run.agentName} had nothing to do.`
+    case "completed":
+      return status === "input_required"
+        ? `${run.agentName} is done; what it suggests waits for a decision.`
+        : `${run.agentName} is done.`
+  }
+}
+
+const pauses: Readonly<Record<NonNullable<Run["pauseReason"]>, (run: Run) => string>> = {
+  stepLimit: ({ agentName, stepCount }) => `${agentName} has used its ${stepCount} steps and rests.`,
+  timeout: ({ agentName }) => `${agentName} has used its time and rests.`,
+  budget: ({ agentName }) => `${agentName} has spent its budget and rests.`,
+  question: ({ agentName }) => `${agentName} waits for a person's answer.`,
+  subAgents: ({ agentName }) => `${agentName} waits for agents to which it handed a task.`,
+  killSwitch: ({ agentName }) =>
+    `${agentName} was stopped by a kill switch; it goes on when that is turned off.`
+}
+
+const resultOf = (run: Run): NonNullable<DetailedTask["result"]> => {
+  const isError = run.status === "failed"
+  const said = isError ? messageOf(run, "completed") : (run.summary ?? "")
+  const rest = isTerminal(run.status) ? "" : `${messageOf(run, "completed")} What it has so far:\n\n`
+  const text = `${rest}${said}` === "" ? messageOf(run, "completed") : `${rest}${said}`
+  return { content: [{ type: "text", text }], structuredContent: { run }, isError }
+}

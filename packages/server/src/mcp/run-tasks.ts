@@ -1,0 +1,219 @@
+/**
+ * Runs as tasks of MCP: looked at, answered and stopped by whoever may.
+ *
+ * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
+ *
+ * Nothing is kept for a task but the run itself, so a task outlives the
+ * connection, the client and the server program. What an answer does is what the
+ * other doors do: answer a question, decide a suggestion as its digest names it,
+ * let a stopped run go on. Each answer is a transaction of its own.
+ */
+import { CurrentPrincipal, type Principal } from "@tropism/api/authorization"
+import { Conflict, type Forbidden, type InvalidInput, type NotFound } from "@tropism/api/problems"
+import type { ProjectId, RunId } from "@tropism/domain/ids"
+import { isTerminal, type Run } from "@tropism/domain/run"
+import { Context, Effect, Layer, Result, Schema } from "effect"
+import { Database } from "../database/database.ts"
+import { Projects } from "../database/projects.ts"
+import { Resumptions } from "../dispatch/resumptions.ts"
+import { inProject, reading, requireRole } from "../http/access.ts"
+import { approving, rejecting } from "../http/decisions.ts"
+import { answerProblem, invalid, keepable, orNotFound } from "../http/refusals.ts"
+import { Descendants } from "../run/descendants.ts"
+import { Endings } from "../run/endings.ts"
+import { Answers } from "../run/questions.ts"
+import { Runs } from "../run/runs.ts"
+import { QuestionTasks } from "../task/question-tasks.ts"
+import { Tasks } from "../task/tasks.ts"
+import { Denials } from "../tool/denials.ts"
+import { DeclinedInputs } from "./declined-inputs.ts"
+import { type Asked, askedBy, type DetailedTask, keyOf, taskOf } from "./run-task.ts"
+import { taskBounds } from "./task-bounds.ts"
+
+/** Who asks, and whether forms can be shown to the person behind it. */
+export interface TaskCaller {
+  readonly principal: Principal
+  readonly projectId: ProjectId
+  readonly canElicit: boolean
+}
+
+/** What somebody answered to one request. */
+export const InputResponse = Schema.Struct({
+  action: Schema.Literals(["accept", "decline", "cancel"]),
+  content: Schema.optional(Schema.NullOr(Schema.Record(Schema.String, Schema.Json)))
+})
+export type InputResponse = typeof InputResponse.Type
+
+type Problem = Conflict | Forbidden | InvalidInput | NotFound
+
+export class RunTasks extends Context.Service<
+  RunTasks,
+  {
+    /** A run as its caller sees it. */
+    readonly get: (caller: TaskCaller, runId: RunId) => Effect.Effect<DetailedTask, NotFound>
+    /** Does what answers say; those to nothing that is asked do nothing. */
+    readonly answer: (
+      caller: TaskCaller,
+      runId: RunId,
+      responses: Readonly<Record<string, InputResponse>>
+    ) => Effect.Effect<void, Problem>
+    /** Stops a run and all below it; one that has ended stays as it is. */
+    readonly cancel: (caller: TaskCaller, runId: RunId) => Effect.Effect<void, Problem>
+  }
+>()("@tropism/server/mcp/RunTasks") {
+  static readonly layer = Layer.effect(
+    RunTasks,
+    Effect.gen(function* () {
+      const services = yield* Effect.context<Database | Projects | Tasks | Denials>()
+      const runs = yield* Runs
+      const tasks = yield* Tasks
+      const questions = yield* QuestionTasks
+      const answers = yield* Answers
+      const resumptions = yield* Resumptions
+      const endings = yield* Endings
+      const descendants = yield* Descendants
+      const declined = yield* DeclinedInputs
+
+      const known = (runId: RunId) => orNotFound("task")(runs.get(runId))
+
+      /** Acts as the caller, as behind any other door. */
+      const as = <A, E, R>({ principal }: TaskCaller, effect: Effect.Effect<A, E, R>) =>
+        effect.pipe(Effect.provideContext(services), Effect.provideService(CurrentPrincipal, principal))
+
+      const may = (caller: TaskCaller, role: "editor" | "reviewer") =>
+        Effect.map(Effect.result(requireRole(caller.principal, role)), Result.isSuccess)
+
+      const look = Effect.fnUntraced(function* (caller: TaskCaller, run: Run) {
+        const [mayWrite, mayReview] = [yield* may(caller, "editor"), yield* may(caller, "reviewer")]
+        const { canElicit } = caller
+        const asks = canElicit && (run.status === "paused" || isTerminal(run.status))
+        const waits = {
+          questions: asks && run.pauseReason === "question" ? yield* questions.pending(run.id) : [],
+          suggestions: asks && mayReview ? yield* tasks.undecidedOf(run.id, taskBounds.suggestionsAtOnce) : []
+        }
+        const refused = asks ? yield* declined.of(run.id, caller.principal.userId) : new Set<string>()
+        return taskOf(run, waits, { canElicit, mayWrite, mayReview, declined: refused })
+      })
+
+      const get = Effect.fn("RunTasks.get")((caller: TaskCaller, runId: RunId) =>
+        as(
+          caller,
+          reading(
+            caller.projectId,
+            Effect.flatMap(known(runId), (run) => look(caller, run))
+          )
+        )
+      )
+
+      const stop = (caller: TaskCaller, runId: RunId) =>
+        Effect.gen(function* () {
+          yield* inProject(caller.projectId, "editor", () =>
+            Effect.flatMap(known(runId), (run) =>
+              // It ended before, or a moment ago: there is nothing to stop.
+              Effect.catchTag(endings.cancel(run), "RunNotInState", () => Effect.void)
+            )
+          )
+          yield* descendants.cancelBelow(caller.projectId, runId)
+        })
+
+      const resume = (caller: TaskCaller, runId: RunId) =>
+        inProject(caller.projectId, "editor", ({ userId }) =>
+          Effect.flatMap(known(runId), (run) =>
+            resumptions.resume(run, { limits: {}, by: userId }).pipe(
+              Effect.catchTags({
+                TriggerRefused: ({ detail }) => conflict(detail),
+                BudgetSpent: ({ detail }) => conflict(detail),
+                // Somebody else let it go on, or ended it.
+                RunNotInState: () => Effect.void
+              })
+            )
+          )
+        )
+
+      const take = (caller: TaskCaller, runId: RunId, asked: Asked, content: Content) => {
+        const { projectId } = caller
+        switch (asked.type) {
+          case "question":
+            return inProject(projectId, "editor", ({ userId }) =>
+              Effect.flatMap(known(runId), (run) =>
+                Effect.mapError(answers.give(run, content.answer ?? "", asked.taskId, userId), answerProblem)
+              )
+            )
+          case "review":
+            return content.decision === "approve"
+              ? approving(projectId, asked.taskId, { digest: asked.digest })
+              : rejecting(projectId, asked.taskId, { digest: asked.digest, reason: content.reason ?? null })
+          case "resume":
+            return content.decision === "resume" ? resume(caller, runId) : stop(caller, runId)
+        }
+      }
+
+      const answer = Effect.fn("RunTasks.answer")(function* (
+        caller: TaskCaller,
+        runId: RunId,
+        responses: Readonly<Record<string, InputResponse>>
+      ) {
+        // What is not asked, or not any more, is ignored: whoever answers twice is heard once.
+        const { inputRequests = {} } = yield* get({ ...caller, canElicit: true }, runId)
+        const taken = Object.entries(responses).filter(([key]) => Object.hasOwn(inputRequests, key))
+        const contents = yield* Effect.forEach(taken, ([key, response]) => readContent(key, response))
+        for (const { asked, content } of contents) {
+          const { userId } = caller.principal
+          const key = keyOf(asked)
+          yield* as(
+            caller,
+            content === null
+              ? inProject(caller.projectId, "viewer", () => declined.decline(runId, userId, key))
+              : Effect.asVoid(take(caller, runId, asked, content))
+          ).pipe(Effect.catchIf(isDecided, () => Effect.void))
+        }
+      })
+
+      const cancel = Effect.fn("RunTasks.cancel")((caller: TaskCaller, runId: RunId) =>
+        as(caller, stop(caller, runId))
+      )
+
+      return RunTasks.of({ get, answer, cancel })
+    })
+  )
+}
+
+const conflict = (detail: string) => Effect.fail(new Conflict({ reason: "state", detail }))
+
+/** Somebody was quicker: what this answer was about is decided. */
+const isDecided = (problem: Problem): boolean =>
+  problem instanceof Conflict && (problem.reason === "alreadyDecided" || problem.reason === "digestMismatch")
+
+interface Content {
+  readonly answer?: string
+  readonly decision?: string
+  readonly reason?: string | null | undefined
+}
+
+const contents = {
+  question: Schema.Struct({ answer: Schema.String }),
+  review: Schema.Struct({
+    decision: Schema.Literals(["approve", "reject"]),
+    reason: Schema.optional(Schema.NullOr(Schema.String))
+  }),
+  resume: Schema.Struct({ decision: Schema.Literals(["resume", "stop"]) })
+} as const
+
+const wanted: Readonly<Record<Asked["type"], string>> = {
+  question: "an answer, as text",
+  review: 'a decision, "approve" or "reject"',
+  resume: 'a decision, "resume" or "stop"'
+}
+
+/** What an answer says; null is that there is none. All are read before any is done. */
+const readContent = Effect.fnUntraced(function* (key: string, { action, content }: InputResponse) {
+  const asked = askedBy(key)
+  if (asked === undefined) return yield* invalid("/inputResponses", "Nothing is asked by this key")
+  if (action !== "accept") return { asked, content: null }
+  yield* keepable(content)
+  const read: Content = yield* Effect.mapError(
+    Schema.decodeUnknownEffect<Schema.ConstraintDecoder<Content>>(contents[asked.type])(content ?? {}),
+    () => invalid(`/inputResponses/${key}/content`, `This takes ${wanted[asked.type]}`)
+  )
+  return { asked, content: read }
+})

@@ -1,0 +1,268 @@
+/**
+ * Runs as tasks of MCP: looked at, answered and stopped over the wire, by whoever may.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import {
+  answering,
+  askable,
+  filled,
+  resultOf,
+  rpc,
+  taskOf,
+  taskWhen
+} from "../testing/mcp-extension-words.ts"
+import { type Json, scripted, type Story } from "../testing/platform.ts"
+import { asked, asking, questionsOf } from "../testing/question-words.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { watcher } from "../testing/story-words.ts"
+import { suggested } from "../testing/suggestion-words.ts"
+import { asUser } from "../testing/token-words.ts"
+
+const manual = (overrides: Record<string, unknown> = {}) =>
+  watcher({ name: "worker", triggerType: "manual", reactionConfig: null, ...overrides })
+
+/** A run of a new agent, begun and not waited for. */
+const begun = Effect.fnUntraced(function* (story: Story, overrides: Record<string, unknown> = {}) {
+  const agent = yield* story.post("/agents", manual(overrides))
+  return yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
+})
+
+const withoutForms = { extensions: askable.extensions }
+const keyOf = (task: Json): string => Object.keys(task.inputRequests)[0] ?? ""
+
+layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+  describe("A run is a task of MCP", () => {
+    it.effect("the extension is told among the extensions, and in no slot of the revision before", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { capabilities } = yield* resultOf(story, "server/discover")
+        expect(capabilities.extensions).toMatchObject({ "io.modelcontextprotocol/tasks": {} })
+        expect(capabilities).not.toHaveProperty("tasks")
+      })
+    )
+
+    it.effect("a client that does not say with its request that it knows tasks is told what it lacks", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const run = yield* begun(story)
+        for (const [method, more] of [
+          ["tasks/get", {}],
+          ["tasks/cancel", {}],
+          ["tasks/update", { inputResponses: {} }]
+        ] as const) {
+          const { error } = yield* rpc(story, method, { taskId: run.id, ...more }, {})
+          expect(error).toMatchObject({
+            code: -32_021,
+            data: { requiredCapabilities: { extensions: { "io.modelcontextprotocol/tasks": {} } } }
+          })
+        }
+      })
+    )
+
+    it.effect("a run that ends is a completed task with its result, and one that failed says so in it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const run = yield* begun(story, { model: scripted([{ say: "All is well." }]) })
+        const task = yield* taskWhen(story, run, "completed")
+        expect(task).toMatchObject({
+          resultType: "complete",
+          taskId: run.id,
+          createdAt: run.createdAt,
+          ttlMs: null,
+          pollIntervalMs: expect.any(Number),
+          result: {
+            isError: false,
+            content: [{ type: "text", text: "All is well." }],
+            structuredContent: { run: { id: run.id, status: "completed" } }
+          }
+        })
+        expect(task).not.toHaveProperty("inputRequests")
+        const failing = yield* begun(story, {
+          name: "failing",
+          model: { provider: "openai", name: "gpt-4o" }
+        })
+        const failed = yield* taskWhen(story, failing, "completed")
+        expect(failed.result).toMatchObject({
+          isError: true,
+          content: [{ text: expect.stringContaining("failed") }]
+        })
+        expect(failed).not.toHaveProperty("error")
+      })
+    )
+
+    it.effect("a run at work is working, and stops for good when its task is cancelled, however often", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const run = yield* begun(story, { model: scripted([{ say: "Late.", latencyMs: 600_000 }]) })
+        const working = yield* taskOf(story, run)
+        expect(working.status).toBe("working")
+        expect(working).not.toHaveProperty("result")
+        for (const _time of [1, 2])
+          expect(yield* resultOf(story, "tasks/cancel", { taskId: run.id })).toMatchObject({
+            resultType: "complete"
+          })
+        expect(yield* taskOf(story, run)).toMatchObject({ status: "cancelled" })
+        expect(yield* story.get(`/runs/${run.id}`)).toMatchObject({ status: "cancelled" })
+      })
+    )
+
+    it.effect("a question of the run is a form; its answer lets the run go on, and is heard once", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { run } = yield* asked(story, asking("Which colour?", ["red", "blue"]))
+        const task = yield* taskOf(story, run)
+        expect(task).toMatchObject({
+          status: "input_required",
+          inputRequests: {
+            [keyOf(task)]: {
+              method: "elicitation/create",
+              params: {
+                mode: "form",
+                message: "Which colour?",
+                requestedSchema: {
+                  type: "object",
+                  properties: { answer: { type: "string", enum: ["red", "blue"] } },
+                  required: ["answer"]
+                }
+              }
+            }
+          }
+        })
+        // A form cannot be shown: somebody else will answer.
+        expect(yield* taskOf(story, run, withoutForms)).toMatchObject({ status: "working" })
+        const odd = yield* answering(story, run, { [keyOf(task)]: filled({ answer: "green" }) })
+        expect(odd.error).toMatchObject({ code: -32_602, message: expect.stringContaining('"red"') })
+        const empty = yield* answering(story, run, { [keyOf(task)]: filled({}) })
+        expect(empty.error).toMatchObject({ code: -32_602, message: expect.stringContaining("an answer") })
+        const nothing = yield* answering(story, run, { unknown: filled({ answer: "red" }) })
+        expect(nothing.result).toMatchObject({ resultType: "complete" })
+        expect(yield* taskOf(story, run)).toMatchObject({ status: "input_required" })
+        for (const answer of ["blue", "red"])
+          expect((yield* answering(story, run, { [keyOf(task)]: filled({ answer }) })).error).toBeUndefined()
+        const done = yield* taskWhen(story, run, "completed")
+        expect(done.result.content[0].text).toContain("blue")
+        expect(done.result.content[0].text).not.toContain("red")
+      })
+    )
+
+    it.effect("of two questions the one that is answered is asked no more, and the other still is", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { run } = yield* asked(story, asking("One?"), asking("Two?"))
+        const keys = Object.keys((yield* taskOf(story, run)).inputRequests)
+        expect(keys).toHaveLength(2)
+        yield* answering(story, run, { [keys[0] ?? ""]: filled({ answer: "1" }) })
+        const rest = yield* taskOf(story, run)
+        expect([rest.status, Object.keys(rest.inputRequests)]).toEqual(["input_required", [keys[1]]])
+        yield* answering(story, run, { [keys[1] ?? ""]: filled({ answer: "2" }) })
+        yield* taskWhen(story, run, "completed")
+      })
+    )
+
+    it.effect(
+      "whoever declines decides nothing: he is asked no more, and the question waits for somebody else",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const { run } = yield* asked(story, asking("Really?"))
+          const other = yield* asUser(story, "editor")
+          const task = yield* taskOf(story, run)
+          expect(yield* answering(story, run, { [keyOf(task)]: { action: "decline" } })).toHaveProperty(
+            "result"
+          )
+          expect(yield* taskOf(story, run)).toMatchObject({ status: "working" })
+          expect(yield* questionsOf(story)).toHaveLength(1)
+          expect(yield* taskOf(other, run)).toMatchObject({ status: "input_required" })
+          yield* answering(other, run, { [keyOf(task)]: filled({ answer: "yes" }) })
+          yield* taskWhen(story, run, "completed")
+        })
+    )
+
+    it.effect(
+      "what a run suggests is decided by a reviewer, bound to what was shown; to others it is done",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const { run, tasks } = yield* suggested(
+            story,
+            { tool: "create_object", arguments: { type: "Note", key: "kept", properties: {} } },
+            { tool: "create_object", arguments: { type: "Note", key: "dropped", properties: {} } }
+          )
+          const reviewer = yield* asUser(story, "reviewer")
+          const editor = yield* asUser(story, "editor")
+          expect(yield* taskOf(editor, run)).toMatchObject({ status: "completed" })
+          const task = yield* taskOf(reviewer, run)
+          expect(task.status).toBe("input_required")
+          const [kept = "", dropped = ""]: ReadonlyArray<string> = tasks.map(
+            ({ digest, id }) => `review:${id}:${digest}`
+          )
+          expect(Object.keys(task.inputRequests)).toEqual([kept, dropped])
+          expect(task.inputRequests[kept].params.message).toContain('"kept"')
+          const stale = kept.replace(/[0-9a-f]{64}$/, "0".repeat(64))
+          yield* answering(reviewer, run, { [stale]: filled({ decision: "approve" }) })
+          // An editor is not asked: his answer is to nothing.
+          yield* answering(editor, run, { [kept]: filled({ decision: "approve" }) })
+          expect((yield* story.get("/objects?type=Note")).items).toEqual([])
+          yield* answering(reviewer, run, {
+            [kept]: filled({ decision: "approve" }),
+            [dropped]: filled({ decision: "reject", reason: "No need" })
+          })
+          expect(yield* taskOf(reviewer, run)).toMatchObject({ status: "completed" })
+          expect((yield* story.get("/objects?type=Note")).items).toMatchObject([{ key: "kept" }])
+          expect(yield* story.get(`/tasks/${tasks[1].id}`)).toMatchObject({
+            status: "rejected",
+            resolutionNote: "No need"
+          })
+        })
+    )
+
+    it.effect(
+      "a run that a limit stopped waits for a word; to a client that shows no forms it is done for now",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const model = scripted([
+            { when: "step < 2", calls: [{ tool: "search_objects", arguments: { type: "T{{ step }}" } }] },
+            { say: "Half of it." }
+          ])
+          const run = yield* begun(story, { maxSteps: 1, model })
+          const task = yield* taskWhen(story, run, "input_required")
+          expect(keyOf(task)).toMatch(/^resume:/)
+          expect(task.inputRequests[keyOf(task)].params.requestedSchema.properties.decision.enum).toEqual([
+            "resume",
+            "stop"
+          ])
+          const partial = yield* taskOf(story, run, withoutForms)
+          expect(partial).toMatchObject({ status: "completed", result: { isError: false } })
+          expect(partial.result.content[0].text).toContain("so far")
+          yield* answering(story, run, { [keyOf(task)]: filled({ decision: "stop" }) })
+          expect(yield* taskOf(story, run)).toMatchObject({ status: "cancelled" })
+        })
+    )
+
+    it.effect("a task that is missing, another project's or no id at all is the same to whoever asks", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const foreign = yield* begun(yield* newStoryHere)
+        const errors = yield* Effect.forEach(["tasks/get", "tasks/cancel", "tasks/update"], (method) =>
+          Effect.forEach([foreign.id, "01990000-0000-7000-8000-000000000000", "nonsense"], (taskId) =>
+            Effect.map(
+              rpc(story, method, { taskId, ...(method === "tasks/update" ? { inputResponses: {} } : {}) }),
+              ({ error }) => error
+            )
+          )
+        )
+        for (const error of errors.flat())
+          expect(error).toEqual({ code: -32_602, message: "There is no such task" })
+        const viewer = yield* asUser(story, "viewer")
+        const run = yield* begun(story, { model: scripted([{ say: "Late.", latencyMs: 600_000 }]) })
+        const denied = yield* rpc(viewer, "tasks/cancel", { taskId: run.id })
+        expect(denied.error).toMatchObject({ message: "This needs the role editor; yours is viewer" })
+        const identity = yield* rpc(story, "tasks/get", { taskId: run.id, user_id: "ada" })
+        expect(identity.error).toMatchObject({ code: -32_602, message: expect.stringContaining("/user_id") })
+        yield* resultOf(story, "tasks/cancel", { taskId: run.id })
+      })
+    )
+  })
+})
