@@ -43,6 +43,8 @@ export interface ServeOptions {
   /** The admin's token; without one it lies in the data folder. */
   readonly token?: Redacted.Redacted<string> | undefined
   readonly consoleFolder?: string | undefined
+  /** Opens `/mcp-fixtures`, without a token, for the MCP conformance suite; only on 127.0.0.1. */
+  readonly mcpFixtures?: boolean | undefined
   readonly onReady?: ((info: Ready) => Effect.Effect<void>) | undefined
 }
 
@@ -71,6 +73,11 @@ export const serve = Effect.fn("serve")(
 /** Serves until it is interrupted, on a database that can be reached. */
 export const serveOn = Effect.fn("serveOn")(
   function* (access: PostgresAccess, options: ServeOptions) {
+    if (options.mcpFixtures === true && options.host !== "127.0.0.1")
+      return yield* new StartFailure({
+        message:
+          "--mcp-fixtures opens an address without a token: start with HOST=127.0.0.1, or without the flag."
+      })
     const fault = yield* findSettingFault
     if (fault !== null) return yield* new StartFailure({ message: fault })
     yield* Effect.mapError(migrate(access.ownerUrl), ({ message }) => new StartFailure({ message }))
@@ -90,7 +97,10 @@ export const serveOn = Effect.fn("serveOn")(
       host: options.host,
       allowedOrigins: yield* allowedOrigins
     })
-    const routes = Layer.merge(layerRoutes(options.consoleFolder), Layer.provide(layerMcpRoutes, standing))
+    const routes = Layer.merge(
+      layerRoutes(options.consoleFolder),
+      Layer.provide(layerMcpRoutes(options.mcpFixtures === true), standing)
+    )
     const doors = HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
       Layer.provideMerge(http)
     )

@@ -54,7 +54,8 @@ export const storyToken = "a-token-for-stories"
 export const startServer = Effect.fn("startServer")(function* (
   access: PostgresAccess,
   loggers: ReadonlyArray<Logger.Logger<unknown, unknown>> = [],
-  consoleFolder?: string
+  consoleFolder?: string,
+  mcpFixtures = false
 ) {
   const ready = yield* Deferred.make<Ready>()
   const server = yield* serveOn(access, {
@@ -63,6 +64,7 @@ export const startServer = Effect.fn("startServer")(function* (
     dataFolder: "/nonexistent",
     token: Redacted.make(storyToken),
     consoleFolder,
+    mcpFixtures,
     onReady: (info) => Effect.asVoid(Deferred.succeed(ready, info))
   }).pipe(
     Effect.scoped,

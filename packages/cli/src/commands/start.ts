@@ -26,7 +26,18 @@ const demoFlag = Flag.Boolean("demo").pipe(
   Flag.withDefault(false)
 )
 
-export const startCommand = Command.make("start", { demo: demoFlag }, ({ demo }) => start(demo)).pipe(
+const fixturesFlag = Flag.Boolean("mcp-fixtures").pipe(
+  Flag.withDescription(
+    "For the MCP conformance suite alone: open /mcp-fixtures, without a token, on 127.0.0.1"
+  ),
+  Flag.withDefault(false)
+)
+
+export const startCommand = Command.make(
+  "start",
+  { demo: demoFlag, mcpFixtures: fixturesFlag },
+  ({ demo, mcpFixtures }) => start(demo, mcpFixtures)
+).pipe(
   Command.withDescription("Start the server, its database and its console"),
   Command.withExamples([
     { command: "tropism start", description: "Start on http://127.0.0.1:4400 with the data in .tropism" },
@@ -41,7 +52,7 @@ export const demoCommand = Command.make("demo", {}, () => start(true)).pipe(
   Command.withDescription("The same as start --demo")
 )
 
-const start = (withDemo: boolean) =>
+const start = (withDemo: boolean, mcpFixtures = false) =>
   Effect.gen(function* () {
     const screen = yield* Screen
     const began = yield* Clock.currentTimeMillis
@@ -52,7 +63,7 @@ const start = (withDemo: boolean) =>
     yield* screen.redraw(() => "Starting the server and its database …")
     const consoleBuild = yield* Effect.forkScoped(prepareConsole(checkout))
     const server = yield* Effect.forkScoped(
-      runServer(environment, checkout, (info) => Deferred.succeed(ready, info))
+      runServer(environment, checkout, mcpFixtures, (info) => Deferred.succeed(ready, info))
     )
     const open = Effect.gen(function* () {
       const info = yield* Deferred.await(ready)
@@ -90,6 +101,7 @@ const start = (withDemo: boolean) =>
 const runServer = (
   environment: Environment,
   checkout: Checkout,
+  mcpFixtures: boolean,
   onReady: (info: Ready) => Effect.Effect<unknown>
 ) =>
   Effect.gen(function* () {
@@ -101,6 +113,7 @@ const runServer = (
       port: environment.port,
       dataFolder: environment.dataFolder,
       consoleFolder: `${checkout.consoleFolder}/dist`,
+      mcpFixtures,
       ...(Option.isSome(environment.databaseUrl) ? { databaseUrl: environment.databaseUrl.value } : {}),
       ...(Option.isSome(environment.token) ? { token: environment.token.value } : {}),
       onReady: (info) => Effect.asVoid(onReady(info))

@@ -78,7 +78,7 @@ export const makeDoor = Effect.gen(function* () {
       return modern.fetch(live, body === undefined ? {} : { parsedBody: body })
     })
   })
-  return { serve }
+  return { serve, notify: modern.notify }
 })
 
 const internal = fault(ProtocolErrorCode.InternalError, "The server failed; its log says why")

@@ -3,7 +3,7 @@
  *
  * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
  */
-import { Cause, ByteSize, Context, Effect, Layer, Redacted, Schedule, Stream } from "effect"
+import { ByteSize, Context, Effect, Layer, Redacted, Schedule } from "effect"
 import {
   HttpIncomingMessage,
   HttpRouter,
@@ -11,7 +11,7 @@ import {
   HttpServerRespondable,
   HttpServerResponse
 } from "effect/http"
-import { type NotFound, ServerFault, Unauthorized } from "@tropism/api/problems"
+import { Unauthorized } from "@tropism/api/problems"
 import type { Database } from "../database/database.ts"
 import type { Projects } from "../database/projects.ts"
 import { bearerOf } from "../http/authorization.ts"
@@ -20,10 +20,12 @@ import { version } from "../http/system-handlers.ts"
 import type { Tokens } from "../http/tokens.ts"
 import { httpLimits } from "../limits.ts"
 import { digestOf } from "../task/digest.ts"
+import { asHttp, toServerFault } from "./answers.ts"
 import { findPlace, type Place } from "./caller.ts"
 import { preflight, readableBy } from "./cross-origin.ts"
 import { makeDoor } from "./door.ts"
 import { doorServer } from "./door-server.ts"
+import { fixtureOffer } from "./fixtures.ts"
 import type { Standing } from "./origins.ts"
 import { parts } from "./parts.ts"
 import { judgeStranger, originOf, readMessage, webRequest } from "./requests.ts"
@@ -42,6 +44,7 @@ const words = {
     "A shared knowledge graph with agents that react when it changes. Read and change the graph, keep your todos, and see what agents did and why. What you do is done in your name, within your role."
 }
 
+const fixturePath = "/mcp-fixtures"
 const metadataPath = "/.well-known/oauth-protected-resource"
 const projectPattern = /^\/api\/projects\/(?<projectId>[^/?#]+)\/mcp(?:[?#]|$)/
 
@@ -84,7 +87,11 @@ const mcpRoutes = Effect.gen(function* () {
       binding: JSON.stringify([place, origin]),
       newServer: (run) => doorServer(words, newServer({ place, origin, tokenHash }), run)
     })
-    return withPermit(response, find, request.method === "GET" ? begun : new Uint8Array())
+    const lost = find.pipe(
+      Effect.repeat(Schedule.spaced(streamLimits.permitIntervalMs)),
+      Effect.catch(() => Effect.void)
+    )
+    return asHttp(response, message.body, lost)
   })
 
   const answer = Effect.gen(function* () {
@@ -98,7 +105,7 @@ const mcpRoutes = Effect.gen(function* () {
         Effect.map(HttpServerRespondable.toResponse(problem), challenged(problem, request))
       )
     )
-  }).pipe(Effect.catch(HttpServerRespondable.toResponse), Effect.catchDefect(serverFault))
+  }).pipe(Effect.catch(HttpServerRespondable.toResponse), Effect.catchDefect(toServerFault))
 
   const metadata = Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
@@ -112,7 +119,7 @@ const mcpRoutes = Effect.gen(function* () {
         resource_documentation: `${originOf(request)}/docs`
       })
     )
-  }).pipe(Effect.catch(HttpServerRespondable.toResponse), Effect.catchDefect(serverFault))
+  }).pipe(Effect.catch(HttpServerRespondable.toResponse), Effect.catchDefect(toServerFault))
 
   return Layer.mergeAll(
     HttpRouter.add("*", "/mcp", answer),
@@ -123,10 +130,33 @@ const mcpRoutes = Effect.gen(function* () {
   )
 })
 
+/** The same door before the fixtures of the conformance suite; it asks for no token. */
+const fixtureRoutes = Effect.gen(function* () {
+  const standing = yield* McpStanding
+  const door = yield* makeDoor
+  const offers = [fixtureOffer(door.notify)]
+  const answer = Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    yield* judgeStranger(standing)
+    const message = yield* readMessage
+    if ("refusal" in message) return HttpServerResponse.fromWeb(message.refusal)
+    const response = yield* door.serve({
+      request: webRequest(request),
+      body: message.body,
+      bearer: "nobody",
+      binding: "nobody",
+      newServer: (run) => doorServer({ ...words, name: "tropism-fixtures" }, offers, run)
+    })
+    return asHttp(response, message.body, Effect.never)
+  }).pipe(Effect.catch(HttpServerRespondable.toResponse), Effect.catchDefect(toServerFault))
+  return HttpRouter.add("*", fixturePath, answer)
+})
+
 /** The routes, until the scope ends. */
-export const layerMcpRoutes = Layer.unwrap(mcpRoutes).pipe(
-  Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(httpLimits.bodyMaxBytes)))
-)
+export const layerMcpRoutes = (withFixtures: boolean) =>
+  Layer.mergeAll(Layer.unwrap(mcpRoutes), withFixtures ? Layer.unwrap(fixtureRoutes) : Layer.empty).pipe(
+    Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(httpLimits.bodyMaxBytes)))
+  )
 
 /** Says with a 401 where a client learns what would open the door (RFC 9728). */
 const challenged =
@@ -139,35 +169,3 @@ const challenged =
           `Bearer realm="tropism", resource_metadata="${originOf(request)}${metadataPath}${request.url.replace(/[?#].*$/s, "")}"`
         )
       : response
-
-/** A comment with which a stream that may be quiet for long says that it is open. */
-const begun = new TextEncoder().encode(": open\n\n")
-
-/** A stream goes on while its credential is known and reaches the project. */
-const withPermit = (
-  response: Response,
-  find: Effect.Effect<Place, NotFound | Unauthorized>,
-  first: Uint8Array
-) => {
-  const { body } = response
-  if (body === null || response.headers.get("content-type") !== "text/event-stream")
-    return HttpServerResponse.fromWeb(response)
-  const lost = find.pipe(
-    Effect.repeat(Schedule.spaced(streamLimits.permitIntervalMs)),
-    Effect.catch(() => Effect.void)
-  )
-  return HttpServerResponse.stream(
-    Stream.succeed(first).pipe(
-      Stream.concat(Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error })),
-      Stream.interruptWhen(lost)
-    ),
-    { status: response.status, headers: Object.fromEntries(response.headers) }
-  )
-}
-
-const serverFault = (defect: unknown) =>
-  Effect.logError("An MCP request failed", Cause.die(defect)).pipe(
-    Effect.andThen(
-      HttpServerRespondable.toResponse(new ServerFault({ detail: "The server failed; its log says why" }))
-    )
-  )

@@ -1,0 +1,220 @@
+/**
+ * Tools, and a prompt, that ask their client something before they answer.
+ *
+ * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
+ *
+ * Each says what it needs as a result; in a session of 2025-11-25 the SDK asks
+ * the client for it while the call waits. What must be remembered between two
+ * rounds is with the client, sealed.
+ */
+import {
+  createRequestStateCodec,
+  type GetPromptResult,
+  type InputRequest,
+  type InputRequiredResult,
+  type ServerContext
+} from "@modelcontextprotocol/server"
+import { Effect, Predicate, type Schema } from "effect"
+import { badParams } from "./door-server.ts"
+import { answering, declaredBy, plainTool } from "./fixture-tools.ts"
+import type { PartPrompt, PartTool } from "./part.ts"
+
+type Asked = Readonly<Record<string, InputRequest>>
+
+const asking = (inputRequests: Asked, requestState?: string): InputRequiredResult => ({
+  resultType: "input_required",
+  inputRequests,
+  ...(requestState === undefined ? {} : { requestState })
+})
+
+/** A form with one text or yes-or-no. */
+const form = (
+  message: string,
+  properties: Record<string, Schema.Json>,
+  required: ReadonlyArray<string> = Object.keys(properties)
+): InputRequest =>
+  ({
+    method: "elicitation/create",
+    params: { mode: "form", message, requestedSchema: { type: "object", properties, required } }
+  }) as InputRequest
+
+const sampling = (words: string, maxTokens: number): InputRequest => ({
+  method: "sampling/createMessage",
+  params: { messages: [{ role: "user", content: { type: "text", text: words } }], maxTokens }
+})
+
+const roots: InputRequest = { method: "roots/list", params: {} }
+
+/** What the client gave under a name, if it is what such a question is answered with. */
+const givenTo = ({ mcpReq }: ServerContext, name: string): Readonly<Record<string, unknown>> | undefined => {
+  const given: unknown = mcpReq.inputResponses?.[name]
+  return Predicate.isObject(given) && ("action" in given || "content" in given || "roots" in given)
+    ? (given as Record<string, unknown>)
+    : undefined
+}
+
+const told = (...given: ReadonlyArray<unknown>) =>
+  answering({ type: "text", text: given.map((one) => JSON.stringify(one)).join(" ") })
+
+/** Asks until everything was answered, then tells what the answers were. */
+const untilAnswered =
+  (asked: Asked): PartTool["call"] =>
+  (_args, context) => {
+    const given = Object.keys(asked).map((name) => givenTo(context, name))
+    return given.every((one) => one !== undefined) ? told(...given) : Effect.succeed(asking(asked))
+  }
+
+const nameForm = form("What is your name?", { name: { type: "string" } })
+
+const askName: PartTool["call"] = (_args, context) => {
+  const content = givenTo(context, "user_name")?.["content"]
+  return Predicate.isObject(content) && "name" in content && typeof content.name === "string"
+    ? answering({ type: "text", text: `Hello, ${content.name}!` })
+    : Effect.succeed(asking({ user_name: nameForm }))
+}
+
+/** Seals what a client keeps for us between two rounds, for as long as this program runs. */
+const codec = createRequestStateCodec<string>({ key: crypto.getRandomValues(new Uint8Array(32)) })
+
+/** What was sealed in an earlier round; undefined in the first. */
+const stateOf = (context: ServerContext) => {
+  const state: unknown = context.mcpReq.requestState()
+  return typeof state === "string"
+    ? Effect.tryPromise({
+        try: () => codec.verify(state, context),
+        catch: () => badParams("Invalid or expired requestState")
+      })
+    : Effect.succeed(undefined)
+}
+
+const sealed = (state: string) => Effect.promise(() => codec.mint(state))
+
+/** Asks in rounds, each remembered by the state that the client brings back. */
+const inRounds =
+  (rounds: ReadonlyArray<Asked>, last: string): PartTool["call"] =>
+  (_args, context) =>
+    Effect.gen(function* () {
+      const state = yield* stateOf(context)
+      const done = state === undefined ? 0 : Number(state)
+      const answered = done === 0 ? {} : rounds[done - 1]
+      const isAnswered = Object.keys(answered ?? {}).every((name) => givenTo(context, name) !== undefined)
+      const next = isAnswered ? done : done - 1
+      const asked = rounds[next]
+      return asked
+        ? asking(asked, yield* sealed(String(next + 1)))
+        : { content: [{ type: "text" as const, text: last }] }
+    })
+
+const confirm = form("Please confirm", { ok: { type: "boolean" } })
+
+const wherePossible: PartTool["call"] = (_args, context) => {
+  const declared = declaredBy(context)
+  const asked: Asked = {
+    ...("elicitation" in declared ? { user_name: nameForm } : {}),
+    ...("sampling" in declared ? { greeting: sampling("Generate a greeting", 50) } : {}),
+    ...("roots" in declared ? { client_roots: roots } : {})
+  }
+  return Object.keys(asked).length === 0 ? told("Nothing to ask") : untilAnswered(asked)({}, context)
+}
+
+const options = ["option1", "option2", "option3"]
+const titled = ["First Option", "Second Option", "Third Option"].map((title, index) => ({
+  const: `value${index + 1}`,
+  title
+}))
+
+const enums = {
+  untitledSingle: { type: "string", enum: options },
+  titledSingle: { type: "string", oneOf: titled },
+  legacyEnum: {
+    type: "string",
+    enum: ["opt1", "opt2", "opt3"],
+    enumNames: ["Option One", "Option Two", "Option Three"]
+  },
+  untitledMulti: { type: "array", items: { type: "string", enum: options } },
+  titledMulti: { type: "array", items: { anyOf: titled } }
+}
+
+const defaults = {
+  name: { type: "string", default: "John Doe" },
+  age: { type: "integer", default: 30 },
+  score: { type: "number", default: 95.5 },
+  status: { type: "string", enum: ["active", "inactive", "pending"], default: "active" },
+  verified: { type: "boolean", default: true }
+}
+
+const question = (name: string, argument: string, ask: (words: string) => InputRequest): PartTool => ({
+  listed: {
+    name,
+    description: "Asks its client what it was told to ask",
+    inputSchema: { type: "object", properties: { [argument]: { type: "string" } }, required: [argument] }
+  },
+  call: (args, context) => untilAnswered({ answer: ask(String(args[argument] ?? "")) })(args, context)
+})
+
+const prefix = "test_input_required_result"
+const input = (name: string, call: PartTool["call"]) =>
+  plainTool(`${prefix}_${name}`, "Asks its client before it answers", call)
+
+export const fixtureQuestions: ReadonlyArray<PartTool> = [
+  question("test_sampling", "prompt", (words) => sampling(words, 100)),
+  question("test_elicitation", "message", (words) =>
+    form(words, {
+      username: { type: "string", description: "User's response" },
+      email: { type: "string", description: "User's email address" }
+    })
+  ),
+  plainTool("test_streaming_elicitation", "Asks for a name", askName),
+  plainTool(
+    "test_elicitation_sep1034_defaults",
+    "Asks with values to begin with",
+    untilAnswered({ answer: form("Please review and update the form fields with defaults", defaults, []) })
+  ),
+  plainTool(
+    "test_elicitation_sep1330_enums",
+    "Asks for choices of every kind",
+    untilAnswered({ answer: form("Please select options from the enum fields", enums, []) })
+  ),
+  input("elicitation", askName),
+  input("sampling", untilAnswered({ capital_question: sampling("What is the capital of France?", 100) })),
+  input("list_roots", untilAnswered({ client_roots: roots })),
+  input("request_state", inRounds([{ confirm }], "state-ok")),
+  input("tampered_state", inRounds([{ confirm }], "state-ok")),
+  input(
+    "multiple_inputs",
+    inRounds(
+      [{ user_name: nameForm, greeting: sampling("Generate a greeting", 50), client_roots: roots }],
+      "All was answered."
+    )
+  ),
+  input(
+    "multi_round",
+    inRounds(
+      [
+        { step1: form("Step 1: What is your name?", { name: { type: "string" } }) },
+        { step2: form("Step 2: What is your favorite color?", { color: { type: "string" } }) }
+      ],
+      "Both steps were answered."
+    )
+  ),
+  input("capabilities", wherePossible)
+]
+
+export const fixtureAskingPrompt: PartPrompt = {
+  listed: { name: `${prefix}_prompt`, description: "Asks its client before it answers" },
+  get: (_args, context) => {
+    const content = givenTo(context, "user_context")?.["content"]
+    const answered: GetPromptResult = {
+      messages: [
+        { role: "user", content: { type: "text", text: `With this context: ${JSON.stringify(content)}` } }
+      ]
+    }
+    return Effect.succeed(
+      content === undefined
+        ? asking({
+            user_context: form("What context should the prompt use?", { context: { type: "string" } })
+          })
+        : answered
+    )
+  }
+}

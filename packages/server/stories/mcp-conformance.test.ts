@@ -1,0 +1,89 @@
+/**
+ * The official conformance suite against the door, in both revisions, under Bun.
+ *
+ * What does not apply, and why, is the table of docs/mcp-conformance.md and nothing else.
+ */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Redacted } from "effect"
+import { NodeServices } from "@effect/platform-node"
+import { parse } from "yaml"
+import { serveOn } from "../src/main.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { revisions, sendMessage, opening } from "../testing/mcp-clients.ts"
+import { runConformance } from "../testing/mcp-programs.ts"
+import { startServer } from "../testing/platform.ts"
+import { tmpdir } from "node:os"
+
+const home = join(import.meta.dirname, "../../..")
+const read = (path: string) => readFileSync(join(home, path), "utf8")
+
+/** The scenarios that a revision requires of a server; the list is frozen. */
+const requiredBy = (revision: string): ReadonlyArray<string> =>
+  parse(read(`node_modules/@modelcontextprotocol/conformance/requirements/${revision}.yaml`)).server
+
+/** The scenarios of the page's table, by revision. */
+const excusedFor = (revision: string): ReadonlyArray<string> =>
+  [
+    ...read("docs/mcp-conformance.md").matchAll(
+      /^\| (?<revision>\S+) \| `(?<scenario>[a-z0-9-]+)` \| .+ \|$/gm
+    )
+  ]
+    .filter(({ groups }) => groups?.["revision"] === revision)
+    .map(({ groups }) => groups?.["scenario"] ?? "")
+    .toSorted()
+
+/** What the suite said of each scenario, by name: whether something was shown, and nothing failed. */
+const verdictsOf = (said: string) =>
+  new Map(
+    [...said.matchAll(/^\S+ (?<name>[a-z0-9-]+): (?<passed>\d+) passed, (?<failed>\d+) failed$/gm)].map(
+      ({ groups }) => [groups?.["name"] ?? "", groups?.["failed"] === "0" && groups?.["passed"] !== "0"]
+    )
+  )
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "mcp-conformance-"))),
+  (made) => Effect.sync(() => rmSync(made, { recursive: true, force: true }))
+)
+
+describe("S003-R08 The MCP door and the official conformance suite", () => {
+  it.live("Every scenario that applies passes in both revisions, and the page says which do not", () =>
+    Effect.gen(function* () {
+      const { url } = yield* startServer(yield* freshDatabase, [], undefined, true)
+      const results = yield* folder
+      yield* Effect.forEach(
+        revisions,
+        Effect.fnUntraced(function* (revision) {
+          const { code, said } = yield* runConformance(`${url}/mcp-fixtures`, revision, results)
+          const verdicts = verdictsOf(said)
+          const required = requiredBy(revision)
+          expect(required.length).toBeGreaterThan(25)
+          expect(required.filter((name) => verdicts.get(name) !== true)).toEqual([])
+          const unshown = [...verdicts].flatMap(([name, isShown]) => (isShown ? [] : [name]))
+          expect(unshown.toSorted()).toEqual(excusedFor(revision))
+          expect(code).toBe(0)
+        }),
+        { concurrency: 2 }
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("Without the flag there are no fixtures, and with it only on 127.0.0.1", () =>
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      const doors = yield* startServer(access)
+      expect((yield* sendMessage(doors, "/mcp-fixtures", opening)).status).toBe(404)
+      const started = yield* Effect.exit(
+        serveOn(access, {
+          host: "0.0.0.0",
+          port: 0,
+          dataFolder: "/nonexistent",
+          token: Redacted.make("a-token"),
+          mcpFixtures: true
+        }).pipe(Effect.provide(NodeServices.layer))
+      )
+      expect(Exit.isFailure(started) && String(started.cause)).toContain("127.0.0.1")
+    }).pipe(Effect.scoped)
+  )
+})
