@@ -7,7 +7,7 @@
  * Asked by SIGUSR2, it says in another line how much its heap holds.
  */
 import { heapStats } from "bun:jsc"
-import { NodeRuntime } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect, Logger, Redacted, References } from "effect"
 import { serve } from "@tropism/server/main"
 

@@ -1,7 +1,7 @@
 /**
  * One invocation of the command line inside a test: what it prints and how it ends.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, ConfigProvider, Console, Effect, Exit, Layer, Schedule } from "effect"
 import { CliError } from "effect/cli"
 import { runCommandLine, usageExitCode } from "../src/command-line.ts"

@@ -7,7 +7,8 @@
  * moves every turn after it.
  */
 import { parseArgs } from "node:util"
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Clock, Console, Effect, Exit, FileSystem, Logger } from "effect"
 import { embedded, type EmbeddedPostgres } from "../src/database/embedded-postgres.ts"
 import { migrate } from "../src/database/migrations.ts"

@@ -5,7 +5,7 @@
  * nothing from one borrower to the next. The models are the server's own; the
  * agents of a simulation only ask scripts.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Exit, Layer, Logger, type Redacted, Scope } from "effect"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"

@@ -5,7 +5,8 @@
  * with it; what it found running it leaves running. Every failure to start is
  * one sentence that says what to do.
  */
-import { NodeHttpServer, NodeServices } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Config, Context, Effect, FileSystem, Layer, Metric, Option, Path, Redacted, Schema } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { MinScheduleSeconds } from "./agent/schedule.ts"

@@ -6,7 +6,7 @@
  */
 import { spawn } from "node:child_process"
 import * as nodeFs from "node:fs"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, type FileSystem, Logger, type Path, type Redacted, Schedule, type Scope } from "effect"
 import { assert, beforeAll, inject } from "vitest"
 import { embedded } from "../src/database/embedded-postgres.ts"

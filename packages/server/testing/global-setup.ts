@@ -6,7 +6,7 @@
  * server; the next run ends and removes both, and leaves alone what a run
  * beside it still holds.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Clock, Effect, Exit, FileSystem, Logger, Option, Path, Redacted, Scope } from "effect"
 import type { TestProject } from "vitest/node"
 import { holdFolder } from "../src/database/data-folder-lock.ts"

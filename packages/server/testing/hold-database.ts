@@ -6,7 +6,8 @@
  * that took, or the reason why it holds nothing. It also ends when its input
  * does, so that it does not outlive a test run that is killed.
  */
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Duration, Effect, Logger } from "effect"
 import { embedded } from "../src/database/embedded-postgres.ts"
 

@@ -10,7 +10,8 @@
  */
 import { writeSync } from "node:fs"
 import { createInterface } from "node:readline"
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Logger, Redacted } from "effect"
 import { CrashPoint } from "../src/crash-point.ts"
 import { serveOn } from "../src/main.ts"

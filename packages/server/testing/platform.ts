@@ -5,7 +5,7 @@
  * faked but the language model, which is the scripted one and says so. Waiting
  * is always for something that can be seen, and bounded.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Clock, Deferred, Effect, Fiber, Logger, Redacted, Schedule, type Scope } from "effect"
 import { type Ready, serveOn } from "../src/main.ts"
 import { freshDatabase } from "./fresh-database.ts"

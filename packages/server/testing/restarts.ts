@@ -1,7 +1,7 @@
 /**
  * A server that is stopped and started on one database, and the graph in between.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, type Scope } from "effect"
 import { direct } from "@tropism/domain/actor"
 import type { Change } from "@tropism/domain/change"

@@ -4,7 +4,7 @@
  * Nothing of the machine's own environment is seen, so no test finds a key that
  * happens to be set there.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import type { ModelConfig } from "@tropism/domain/model-config"
 import { ConfigProvider, Effect, Layer, Stream } from "effect"
 import { type ModelFailure, type ModelPart, type ModelRequest, ModelUnavailable } from "./model-request.ts"
