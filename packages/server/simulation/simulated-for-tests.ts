@@ -4,6 +4,7 @@
 import type { PgConnection } from "@effect/sql-pg"
 import { Context, Effect, Layer, Scope } from "effect"
 import { connect, type PostgresAccess } from "../src/database/postgres-access.ts"
+import { inSoak } from "../testing/soak.ts"
 import { simulationDatabase } from "./database-for-tests.ts"
 import { simulateAll } from "./lanes.ts"
 import type { Remains } from "./remains.ts"
@@ -16,7 +17,18 @@ export interface Project {
   readonly remains: Remains
 }
 
-const seeds = Array.from({ length: 80 }, (_, index) => index + 1)
+const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)
+
+/**
+ * The first twelve, and of the others those that reach what these do not: every kind of fault and crash point, and
+ * rows for every plant. Who changes the simulation so that they do so no more chooses others, of `npm run soak`.
+ */
+const chosen = [
+  ...upTo(12),
+  ...[16, 18, 19, 20, 22, 28, 29, 30, 33, 34, 39, 43, 48, 59, 60, 62, 65, 70, 73, 76]
+]
+
+export const seeds: ReadonlyArray<number> = inSoak(upTo(80), chosen)
 
 const simulateSeeds = Effect.gen(function* () {
   const scope = yield* Effect.scope

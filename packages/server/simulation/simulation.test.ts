@@ -13,7 +13,7 @@ import { simulationDatabase } from "./database-for-tests.ts"
 import type { Plant } from "./plant.ts"
 import { plants } from "../testing/plants.ts"
 import { readRowsWith } from "./rows.ts"
-import { type Project, Simulated } from "./simulated-for-tests.ts"
+import { type Project, seeds, Simulated } from "./simulated-for-tests.ts"
 import { reportText, simulate } from "./simulate.ts"
 import { openSurroundings } from "./surroundings.ts"
 
@@ -34,11 +34,11 @@ layer(Simulated.layer, { excludeTestServices: true, timeout: withinMs })(
   (it) => {
     describe("A simulation", () => {
       it.effect(
-        "keeps every promise whatever crashes, freezes, breaks or is decided at the same time: 80 seeds",
+        `keeps every promise whatever crashes, freezes, breaks or is decided at the same time: ${seeds.length} seeds`,
         () =>
           Effect.gen(function* () {
             const { reports } = yield* Simulated
-            expect(reports).toHaveLength(80)
+            expect(reports).toHaveLength(seeds.length)
             const broken = reports.filter(({ complaints }) => complaints.length > 0)
             expect(broken.map(reportText).join("\n")).toBe("")
             // So many seeds reach every kind of fault and nearly every crash point.

@@ -10,7 +10,8 @@ export default defineConfig({
       "packages/server/stories/**/*.soak.ts",
       ...["approval-races", "cancel-races", "concurrent-writers", "gate-matrix", "windows"].map(
         (name) => `packages/server/stories/${name}.test.ts`
-      )
+      ),
+      "packages/server/simulation/simulation.test.ts"
     ],
     // Read by `soak.ts`.
     env: { TROPISM_SOAK: "yes" },
