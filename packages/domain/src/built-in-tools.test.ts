@@ -29,4 +29,12 @@ describe("a tool of a built-in server", () => {
     expect(fault?.pointer).toBe("/steps/0/tools/1")
     expect(fault?.message).toContain(`is named ${pattern}: the nearest is ${near}`)
   })
+
+  it("S003-R46 the server for people is for no agent, whichever tool is named", () => {
+    for (const pattern of ["agents.approve_suggestion", "agents.*", "agents.list_agents"])
+      expect(findUnknownTool("/tools", ["graph.*", pattern])).toEqual({
+        pointer: "/tools/1",
+        message: "The server agents is for people alone: an agent hands work to another with run.spawn_agent"
+      })
+  })
 })

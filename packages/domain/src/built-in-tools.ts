@@ -27,6 +27,10 @@ export const builtInTools = {
 /** The tool by which an agent hands a task to another. */
 export const spawnTool = "run.spawn_agent"
 
+/** The server that only people reach: an agent that could use it would leave its chain, or approve itself. */
+const peopleServer = "agents"
+const forPeople = `The server ${peopleServer} is for people alone: an agent hands work to another with ${spawnTool}`
+
 const names = Object.entries(builtInTools).flatMap(([server, tools]) =>
   tools.map((tool) => `${server}.${tool}`)
 )
@@ -38,6 +42,7 @@ export const findUnknownTool = (
 ): { readonly pointer: string; readonly message: string } | undefined => {
   for (const [index, pattern] of patterns.entries()) {
     const [server = ""] = pattern.split(".")
+    if (server === peopleServer) return { pointer: pointer + pointerStep(index), message: forPeople }
     const own = names.filter((name) => name.startsWith(`${server}.`))
     if (own.length === 0 || own.some((name) => allows([pattern], name))) continue
     const message = `No tool of the server ${server} is named ${pattern}: the nearest is ${nearest(pattern, own)}`

@@ -68,6 +68,7 @@ import { EventReading } from "./mcp/event-reading.ts"
 import { EventStreams } from "./mcp/event-streams.ts"
 import { RunTasks } from "./mcp/run-tasks.ts"
 import { FeedSearch } from "./outbox/feed-search.ts"
+import { agentDesk } from "./mcp/agent-desk.ts"
 import { Outbox } from "./outbox/outbox.ts"
 import { WakeUps } from "./outbox/wake-ups.ts"
 import { Actor } from "./run/actor.ts"
@@ -224,7 +225,9 @@ const mcp = Layer.mergeAll(
   )
 ).pipe(
   Layer.provideMerge(EventReading.layer),
-  Layer.provideMerge(Layer.provideMerge(PersonTools.layer, chat))
+  Layer.provideMerge(
+    PersonTools.layer.pipe(Layer.provideMerge(agentDesk), Layer.provideMerge(chat))
+  )
 )
 
 /** Every service; it needs SQL, models and ids. */

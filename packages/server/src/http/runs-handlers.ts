@@ -18,10 +18,10 @@ import { Resumptions, whyNotResumed } from "../dispatch/resumptions.ts"
 import { Descendants } from "../run/descendants.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { Answers } from "../run/questions.ts"
-import { Endings } from "../run/endings.ts"
 import { Runs } from "../run/runs.ts"
 import { type RecordedCall, ToolCalls } from "../tool/tool-calls.ts"
 import { inProject, reading } from "./access.ts"
+import { cancelling } from "./cancelling.ts"
 import { liveLog, logPage } from "./context-log.ts"
 import { readableRun, shownRun, spokenRun } from "./owned.ts"
 import { pageById } from "./paging.ts"
@@ -107,21 +107,8 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
     .handle(
       "cancel",
       Effect.fn("http.runs.cancel")(function* ({ params }) {
-        const runs = yield* Runs
-        const endings = yield* Endings
         const descendants = yield* Descendants
-        const cancelled = yield* inProject(params.projectId, "editor", () =>
-          Effect.gen(function* () {
-            const run = yield* readableRun(params.runId)
-            // Read again: it ended after it was read, or before.
-            yield* Effect.catchTag(endings.cancel(run), "RunNotInState", () =>
-              Effect.flatMap(knownRun(runs.get(run.id)), ({ status }) =>
-                Effect.fail(new Conflict({ reason: "state", detail: `The run is ${status} already` }))
-              )
-            )
-            return yield* knownRun(runs.get(run.id))
-          })
-        )
+        const cancelled = yield* inProject(params.projectId, "editor", () => cancelling(params.runId))
         // When the answer is there, nothing below the run writes any more.
         yield* descendants.cancelBelow(params.projectId, cancelled.id)
         return cancelled

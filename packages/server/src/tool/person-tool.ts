@@ -9,9 +9,10 @@
  */
 import type { Role } from "@tropism/api/authorization"
 import type { ProjectId, ToolCallId, UserId } from "@tropism/domain/ids"
-import type { Effect, Schema } from "effect"
+import { Context, Effect, type Schema } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
 import type { ChangeRefused } from "../graph/refused.ts"
+import { inputSchemaOf, read } from "./read-arguments.ts"
 import type { GateDecision, Read, ToolFailed } from "./tool-effect.ts"
 
 /** A person or program that calls tools for itself, through a door of its own. */
@@ -81,3 +82,25 @@ export const sets: ToolHints = { ...hints, readOnlyHint: false, idempotentHint: 
 
 /** It ends or takes away something; twice is as once. */
 export const takesAway: ToolHints = { ...sets, destructiveHint: true }
+
+/** A tool whose arguments are read as its schema says before it does anything. */
+export const personTool = <S extends Schema.Top & Schema.ConstraintDecoder<unknown>>(
+  { arguments: schema, ...tool }: Omit<PersonTool, "inputSchema" | "perform"> & { readonly arguments: S },
+  perform: (
+    args: S["Type"],
+    call: PersonCall
+  ) => Effect.Effect<PersonEffect, ChangeRefused | ToolFailed, ProjectTransaction>
+): PersonTool => ({
+  ...tool,
+  inputSchema: inputSchemaOf(schema),
+  perform: (args, call) => Effect.flatMap(read(schema, args), (asked) => perform(asked, call))
+})
+
+/** The port by which a person's tools reach the stages to the left: agents, their runs, and what they ask. */
+export class AgentDesk extends Context.Service<
+  AgentDesk,
+  {
+    /** The tools of the `agents` server; no agent has any of them. */
+    readonly tools: ReadonlyArray<PersonTool>
+  }
+>()("@tropism/server/tool/AgentDesk") {}

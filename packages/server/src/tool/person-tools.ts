@@ -20,7 +20,13 @@ import { toolLimits } from "../limits.ts"
 import { Denials } from "./denials.ts"
 import { isIdentity } from "./foreign-arguments.ts"
 import { makeGraphPersonTools } from "./person-graph-tools.ts"
-import type { ListedTool, PersonEffect, PersonPrincipal, PersonTool } from "./person-tool.ts"
+import {
+  AgentDesk,
+  type ListedTool,
+  type PersonEffect,
+  type PersonPrincipal,
+  type PersonTool
+} from "./person-tool.ts"
 import { makeTodoPersonTools } from "./person-todo-tools.ts"
 import { refusalWords } from "./refusal-words.ts"
 import { type CallStatus, ToolCalls } from "./tool-calls.ts"
@@ -52,9 +58,11 @@ export class PersonTools extends Context.Service<
       const toolCalls = yield* ToolCalls
       const denials = yield* Denials
       const ids = yield* Ids
+      const desk = yield* AgentDesk
       const tools: ReadonlyArray<PersonTool> = [
         ...(yield* makeGraphPersonTools),
-        ...(yield* makeTodoPersonTools)
+        ...(yield* makeTodoPersonTools),
+        ...desk.tools
       ]
       const byName = new Map(tools.map((tool) => [tool.name, tool]))
 

@@ -1,0 +1,130 @@
+/**
+ * Agents as people meet them through MCP: look at one, set it to work, ask why it did or did not wake.
+ *
+ * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
+ */
+import type { Agent } from "@tropism/domain/agent"
+import { AgentId, GraphEventId } from "@tropism/domain/ids"
+import { Effect, Schema } from "effect"
+import { Agents } from "../agent/agents.ts"
+import { Explanations } from "../dispatch/explanations.ts"
+import { Triggers } from "../dispatch/triggers.ts"
+import { pageById } from "../http/paging.ts"
+import { Outbox } from "../outbox/outbox.ts"
+import { adds, personTool, reads } from "../tool/person-tool.ts"
+import { asJson, failed, known, opt, pageArguments, pageOf, pageShape } from "./told.ts"
+
+const AgentWord = Schema.String.check(Schema.isBetweenLength(1, 200)).annotate({
+  description: "The agent's name or its id"
+})
+
+/** An agent in a list. */
+const shownAgent = (agent: Agent) => ({
+  id: agent.id,
+  name: agent.name,
+  role: agent.role,
+  enabled: agent.enabled,
+  triggerType: agent.triggerType,
+  executionMode: agent.executionMode,
+  version: agent.version,
+  tools: agent.tools
+})
+
+/** The agent that a name or an id means, deleted ones never. */
+export const makeFindAgent = Effect.map(
+  Agents,
+  (agents) => (word: string) =>
+    known("agent")(
+      Schema.is(AgentId)(word)
+        ? agents.get(word)
+        : Effect.map(agents.named([word]), (named) => named.get(word))
+    )
+)
+
+export const makeAgentTools = Effect.gen(function* () {
+  const agents = yield* Agents
+  const triggers = yield* Triggers
+  const explanations = yield* Explanations
+  const outbox = yield* Outbox
+  const findAgent = yield* makeFindAgent
+
+  return [
+    personTool(
+      {
+        name: "list_agents",
+        title: "List agents",
+        description: "Lists the agents of the project, newest first.",
+        arguments: Schema.Struct(pageArguments),
+        outputSchema: pageShape,
+        annotations: reads,
+        role: "viewer"
+      },
+      (args) =>
+        pageById(pageOf(args), agents.list).pipe(
+          Effect.mapError(failed),
+          Effect.map(({ items, nextCursor }) => ({
+            result: asJson({ items: items.map(shownAgent), nextCursor })
+          }))
+        )
+    ),
+    personTool(
+      {
+        name: "get_agent",
+        title: "Read an agent",
+        description:
+          "Reads an agent's whole definition: prompt, model, tools, trigger, mode, capabilities and limits.",
+        arguments: Schema.Struct({ agent: AgentWord }),
+        annotations: reads,
+        role: "viewer"
+      },
+      ({ agent }) => Effect.map(findAgent(agent), (found) => ({ result: asJson(found) }))
+    ),
+    personTool(
+      {
+        name: "trigger_agent",
+        title: "Set an agent to work",
+        description:
+          "Begins a run of an agent, as yours. Waits for its end, at most a minute, and answers the run; with wait false it answers at once. Ask get_run for one that goes on.",
+        arguments: Schema.Struct({
+          agent: AgentWord,
+          input: opt(Schema.Json.annotate({ description: "What its prompt sees as input" })),
+          wait: opt(Schema.Boolean.annotate({ description: "False to answer as soon as the run is queued" }))
+        }),
+        annotations: adds,
+        role: "editor"
+      },
+      ({ agent: word, input, wait }, { principal: { projectId, userId } }) =>
+        Effect.gen(function* () {
+          const agent = yield* findAgent(word)
+          const runId = yield* Effect.mapError(triggers.byHand(agent, input ?? undefined, userId), failed)
+          const run = wait === false ? triggers.look(projectId, runId) : triggers.settled(projectId, runId)
+          const begun = { id: runId, agentId: agent.id, agentName: agent.name, status: "queued" }
+          return {
+            result: begun,
+            afterwards: Effect.map(run, (seen) => asJson(seen ?? begun))
+          }
+        })
+    ),
+    personTool(
+      {
+        name: "explain",
+        title: "Explain why agents woke",
+        description:
+          "Says why an event of the graph did or did not wake an agent, or, without an agent, each of them. get_object and the project's events know the ids of events.",
+        arguments: Schema.Struct({ eventId: GraphEventId, agent: opt(AgentWord), ...pageArguments }),
+        annotations: reads,
+        role: "viewer"
+      },
+      ({ agent: word, eventId, ...page }) =>
+        Effect.gen(function* () {
+          const event = yield* known("event")(outbox.get(eventId))
+          if (typeof word === "string") {
+            const agent = yield* findAgent(word)
+            return { result: asJson(yield* known("agent")(explanations.one(event, agent.id))) }
+          }
+          const all = pageById(pageOf(page), (before, limit) => explanations.list(event, before, limit))
+          return { result: asJson(yield* Effect.mapError(all, failed)) }
+        })
+    )
+  ]
+})
