@@ -28,6 +28,7 @@ import { RunsApi } from "./runs-api.ts"
 import { ProjectsApi, SystemApi } from "./system-api.ts"
 import { TasksApi } from "./tasks-api.ts"
 import { DeliveriesApi, WebhooksApi } from "./webhooks-api.ts"
+import { ToolCallsApi } from "./tool-calls-api.ts"
 import { TransferApi } from "./transfer-api.ts"
 import { UndosApi } from "./undos-api.ts"
 import { VerificationApi } from "./verification-api.ts"
@@ -59,6 +60,7 @@ export class Api extends HttpApi.make("tropism")
   .add(AttachmentsApi)
   .add(TasksApi)
   .add(DenialsApi)
+  .add(ToolCallsApi)
   .add(UndosApi)
   .add(WebhooksApi)
   .add(DeliveriesApi)

@@ -41,6 +41,7 @@ import { projectsHandlers, systemHandlers } from "./system-handlers.ts"
 import { tasksHandlers } from "./tasks-handlers.ts"
 import { deliveriesHandlers, webhooksHandlers } from "./webhooks-handlers.ts"
 import { undosHandlers } from "./undos-handlers.ts"
+import { toolCallsHandlers } from "./tool-calls-handlers.ts"
 import { transferHandlers } from "./transfer-handlers.ts"
 import { verificationHandlers } from "./verification-handlers.ts"
 
@@ -58,6 +59,7 @@ const handlers = Layer.mergeAll(
   agentsHandlers,
   autonomyHandlers,
   denialsHandlers,
+  toolCallsHandlers,
   processingHandlers,
   definitionsHandlers,
   mcpServersHandlers,

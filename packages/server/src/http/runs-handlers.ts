@@ -32,7 +32,7 @@ import { wantsStream } from "./sse.ts"
 const knownRun = orNotFound("run")
 
 /** A call as the API shows it: what it read is evidence, not part of the answer. */
-const shownCall = ({ reads: _reads, ...call }: RecordedCall): ToolCallRecord => call
+export const shownCall = ({ reads: _reads, ...call }: RecordedCall): ToolCallRecord => call
 
 export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
   handlers

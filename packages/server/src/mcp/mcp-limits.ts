@@ -10,6 +10,12 @@ export const mcpLimits = {
   toldNameMaxChars: 200,
   /** Of one completion, as the protocol says. */
   completionValues: 100,
+  /** Objects in one page of resources, events of a log or tasks of the inbox in one resource. */
+  resourceItems: 50,
+  /** Changes and runs that a prompt tells of. */
+  promptItems: 50,
+  /** Tasks that a prompt shows with all that they say. */
+  promptTasks: 20,
   /** Addresses of projects that a token which spans several is told. */
   toldProjects: 20,
   /** Sessions of the revision 2025-11-25 that this server has servers for; an older one is made anew when it is used again. */

@@ -8,6 +8,9 @@
 import { Effect } from "effect"
 import { eventsPart } from "./events-part.ts"
 import { tasksPart } from "./tasks-part.ts"
+import { peoplePrompts } from "./people-prompts.ts"
+import { peopleResources } from "./people-resources.ts"
+import { peopleTools } from "./people-tools.ts"
 
 /** The parts, each with the services that it needs. */
-export const parts = Effect.all([tasksPart, eventsPart])
+export const parts = Effect.all([peopleTools, peopleResources, peoplePrompts, tasksPart, eventsPart])

@@ -25,7 +25,7 @@ import { asJson, failed, known, missing, opt, pageArguments, pageOf, pageShape }
 const knownRun = known("run")
 
 /** A run in a list: what is said in it stands in the run itself. */
-const listedRun = (run: Run) => ({
+export const listedRun = (run: Run) => ({
   id: run.id,
   agentId: run.agentId,
   agentName: run.agentName,

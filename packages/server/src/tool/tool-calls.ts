@@ -75,6 +75,12 @@ export class ToolCalls extends Context.Service<
       before: string | undefined,
       limit: number
     ) => Asked<ReadonlyArray<RecordedCall>>
+    /** What a person called or had called in their name, newest first. */
+    readonly ofUser: (
+      userId: UserId,
+      before: string | undefined,
+      limit: number
+    ) => Asked<ReadonlyArray<RecordedCall>>
     /** The object versions that the run's calls have shown so far, the newest 200, newest first. */
     readonly evidence: (runId: RunId) => Asked<ReadonlyArray<Evidence>>
     /** The newest version of an object or a relationship that the run's calls have shown; undefined when none did. */
@@ -128,6 +134,18 @@ export class ToolCalls extends Context.Service<
         return rows.map(toRecord)
       }, orDie)
 
+      const ofUser = Effect.fn("ToolCalls.ofUser")(function* (
+        userId: UserId,
+        before: string | undefined,
+        limit: number
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<StoredRow>`
+          select * from kb.tool_calls where project_id = ${projectId} and user_id = ${userId}
+            and id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"} order by id desc limit ${limit}`
+        return rows.map(toRecord)
+      }, orDie)
+
       const evidence = Effect.fn("ToolCalls.evidence")(function* (runId: RunId) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<Evidence>`
@@ -156,7 +174,7 @@ export class ToolCalls extends Context.Service<
         return row?.version ?? undefined
       }, orDie)
 
-      return ToolCalls.of({ keep, end, find, list, evidence, lastRead })
+      return ToolCalls.of({ keep, end, find, list, ofUser, evidence, lastRead })
     })
   )
 }
