@@ -41,6 +41,50 @@ export const makeFindAgent = Effect.map(
     )
 )
 
+const listAgents = {
+  name: "list_agents",
+  title: "List agents",
+  description: "Lists the agents of the project, newest first.",
+  arguments: Schema.Struct(pageArguments),
+  outputSchema: pageShape,
+  annotations: reads,
+  role: "viewer"
+} as const
+
+const getAgent = {
+  name: "get_agent",
+  title: "Read an agent",
+  description:
+    "Reads an agent's whole definition: prompt, model, tools, trigger, mode, capabilities and limits.",
+  arguments: Schema.Struct({ agent: AgentWord }),
+  annotations: reads,
+  role: "viewer"
+} as const
+
+const triggerAgent = {
+  name: "trigger_agent",
+  title: "Set an agent to work",
+  description:
+    "Begins a run of an agent, as yours. Waits for its end, at most a minute, and answers the run; with wait false it answers at once. Ask get_run for one that goes on.",
+  arguments: Schema.Struct({
+    agent: AgentWord,
+    input: opt(Schema.Json.annotate({ description: "What its prompt sees as input" })),
+    wait: opt(Schema.Boolean.annotate({ description: "False to answer as soon as the run is queued" }))
+  }),
+  annotations: adds,
+  role: "editor"
+} as const
+
+const explainEvent = {
+  name: "explain",
+  title: "Explain why agents woke",
+  description:
+    "Says why an event of the graph did or did not wake an agent, or, without an agent, each of them. get_object and the project's events know the ids of events.",
+  arguments: Schema.Struct({ eventId: GraphEventId, agent: opt(AgentWord), ...pageArguments }),
+  annotations: reads,
+  role: "viewer"
+} as const
+
 export const makeAgentTools = Effect.gen(function* () {
   const agents = yield* Agents
   const triggers = yield* Triggers
@@ -49,82 +93,37 @@ export const makeAgentTools = Effect.gen(function* () {
   const findAgent = yield* makeFindAgent
 
   return [
-    personTool(
-      {
-        name: "list_agents",
-        title: "List agents",
-        description: "Lists the agents of the project, newest first.",
-        arguments: Schema.Struct(pageArguments),
-        outputSchema: pageShape,
-        annotations: reads,
-        role: "viewer"
-      },
-      (args) =>
-        pageById(pageOf(args), agents.list).pipe(
-          Effect.mapError(failed),
-          Effect.map(({ items, nextCursor }) => ({
-            result: asJson({ items: items.map(shownAgent), nextCursor })
-          }))
-        )
+    personTool(listAgents, (args) =>
+      pageById(pageOf(args), agents.list).pipe(
+        Effect.mapError(failed),
+        Effect.map(({ items, nextCursor }) => ({
+          result: asJson({ items: items.map(shownAgent), nextCursor })
+        }))
+      )
     ),
-    personTool(
-      {
-        name: "get_agent",
-        title: "Read an agent",
-        description:
-          "Reads an agent's whole definition: prompt, model, tools, trigger, mode, capabilities and limits.",
-        arguments: Schema.Struct({ agent: AgentWord }),
-        annotations: reads,
-        role: "viewer"
-      },
-      ({ agent }) => Effect.map(findAgent(agent), (found) => ({ result: asJson(found) }))
+    personTool(getAgent, ({ agent }) => Effect.map(findAgent(agent), (found) => ({ result: asJson(found) }))),
+    personTool(triggerAgent, ({ agent: word, input, wait }, { principal: { projectId, userId } }) =>
+      Effect.gen(function* () {
+        const agent = yield* findAgent(word)
+        const runId = yield* Effect.mapError(triggers.byHand(agent, input ?? undefined, userId), failed)
+        const run = wait === false ? triggers.look(projectId, runId) : triggers.settled(projectId, runId)
+        const begun = { id: runId, agentId: agent.id, agentName: agent.name, status: "queued" }
+        return {
+          result: begun,
+          afterwards: Effect.map(run, (seen) => asJson(seen ?? begun))
+        }
+      })
     ),
-    personTool(
-      {
-        name: "trigger_agent",
-        title: "Set an agent to work",
-        description:
-          "Begins a run of an agent, as yours. Waits for its end, at most a minute, and answers the run; with wait false it answers at once. Ask get_run for one that goes on.",
-        arguments: Schema.Struct({
-          agent: AgentWord,
-          input: opt(Schema.Json.annotate({ description: "What its prompt sees as input" })),
-          wait: opt(Schema.Boolean.annotate({ description: "False to answer as soon as the run is queued" }))
-        }),
-        annotations: adds,
-        role: "editor"
-      },
-      ({ agent: word, input, wait }, { principal: { projectId, userId } }) =>
-        Effect.gen(function* () {
+    personTool(explainEvent, ({ agent: word, eventId, ...page }) =>
+      Effect.gen(function* () {
+        const event = yield* known("event")(outbox.get(eventId))
+        if (typeof word === "string") {
           const agent = yield* findAgent(word)
-          const runId = yield* Effect.mapError(triggers.byHand(agent, input ?? undefined, userId), failed)
-          const run = wait === false ? triggers.look(projectId, runId) : triggers.settled(projectId, runId)
-          const begun = { id: runId, agentId: agent.id, agentName: agent.name, status: "queued" }
-          return {
-            result: begun,
-            afterwards: Effect.map(run, (seen) => asJson(seen ?? begun))
-          }
-        })
-    ),
-    personTool(
-      {
-        name: "explain",
-        title: "Explain why agents woke",
-        description:
-          "Says why an event of the graph did or did not wake an agent, or, without an agent, each of them. get_object and the project's events know the ids of events.",
-        arguments: Schema.Struct({ eventId: GraphEventId, agent: opt(AgentWord), ...pageArguments }),
-        annotations: reads,
-        role: "viewer"
-      },
-      ({ agent: word, eventId, ...page }) =>
-        Effect.gen(function* () {
-          const event = yield* known("event")(outbox.get(eventId))
-          if (typeof word === "string") {
-            const agent = yield* findAgent(word)
-            return { result: asJson(yield* known("agent")(explanations.one(event, agent.id))) }
-          }
-          const all = pageById(pageOf(page), (before, limit) => explanations.list(event, before, limit))
-          return { result: asJson(yield* Effect.mapError(all, failed)) }
-        })
+          return { result: asJson(yield* known("agent")(explanations.one(event, agent.id))) }
+        }
+        const all = pageById(pageOf(page), (before, limit) => explanations.list(event, before, limit))
+        return { result: asJson(yield* Effect.mapError(all, failed)) }
+      })
     )
   ]
 })

@@ -6,20 +6,22 @@
  * An approval is bound to what the person was shown: without its digest there is
  * none. No agent has these tools, so none approves itself or another.
  */
+import { CurrentPrincipal } from "@tropism/api/authorization"
 import { TaskId } from "@tropism/domain/ids"
-import { Properties } from "@tropism/domain/json"
+import { mergePatch, Properties } from "@tropism/domain/json"
 import { diffJson } from "@tropism/domain/json-diff"
-import { mergePatch } from "@tropism/domain/json"
 import { isQuestion, isSuggestion, isTodo, type SuggestionTask, type Task } from "@tropism/domain/task"
 import { Effect, Schema } from "effect"
+import type { Conversations } from "../chat/conversations.ts"
 import { Database } from "../database/database.ts"
+import { spokenRun } from "../http/owned.ts"
 import { pageById } from "../http/paging.ts"
 import { Answers } from "../run/questions.ts"
-import { Runs } from "../run/runs.ts"
+import type { Runs } from "../run/runs.ts"
 import { Tasks } from "../task/tasks.ts"
 import { Denials, whyDenied } from "../tool/denials.ts"
 import { type PersonPrincipal, personTool, reads, sets } from "../tool/person-tool.ts"
-import { asJson, failed, known, opt, pageArguments, pageOf, pageShape } from "./told.ts"
+import { asJson, failed, known, opt, pageArguments, pageOf, pageShape, principalOf } from "./told.ts"
 
 const knownTask = known("task")
 
@@ -76,135 +78,139 @@ export const makeReviewReading = Effect.gen(function* () {
   return { get, waiting }
 })
 
+const listReview = {
+  name: "list_review",
+  title: "List what waits for people",
+  description:
+    "Lists what agents ask people to decide or to answer, newest first: suggestions, undos, questions, promotions.",
+  arguments: Schema.Struct({
+    mine: opt(Schema.Boolean.annotate({ description: "True for what is assigned to you alone" })),
+    ...pageArguments
+  }),
+  outputSchema: pageShape,
+  annotations: reads,
+  role: "viewer"
+} as const
+
+const getSuggestion = {
+  name: "get_suggestion",
+  title: "Read a suggestion",
+  description:
+    "Reads a suggestion, question or undo with all that a decision needs: the change, its difference to the present, the agent's reasoning, the evidence, and whether anything moved since. Its digest binds an approval to what you saw.",
+  arguments: Schema.Struct({ taskId: TaskId }),
+  annotations: reads,
+  role: "viewer"
+} as const
+
+const approveSuggestion = {
+  name: "approve_suggestion",
+  title: "Approve a suggestion",
+  description:
+    "Makes the suggested change, or carries out an undo. Read it first, and give the digest that you were shown.",
+  arguments: Schema.Struct({
+    taskId: TaskId,
+    digest: Schema.String.check(Schema.isBetweenLength(1, 200)).annotate({
+      description: "digest of get_suggestion: another state of the suggestion is not approved"
+    }),
+    properties: opt(
+      Properties.annotate({ description: "Your own properties in place of the suggested ones" })
+    ),
+    leaveOut: opt(
+      Schema.Array(Schema.String.check(Schema.isMaxLength(200)))
+        .check(Schema.isMaxLength(1_000))
+        .annotate({ description: "Of an undo: ids of items that stay as they are" })
+    )
+  }),
+  annotations: sets,
+  role: "reviewer"
+} as const
+
+const rejectSuggestion = {
+  name: "reject_suggestion",
+  title: "Reject a suggestion",
+  description: "Ends a suggestion or an undo with no change. The agent learns the reason.",
+  arguments: Schema.Struct({
+    taskId: TaskId,
+    digest: opt(Schema.String.check(Schema.isBetweenLength(1, 200))),
+    reason: opt(
+      Schema.String.check(Schema.isMaxLength(4_000)).annotate({ description: "Why, for the agent" })
+    )
+  }),
+  annotations: sets,
+  role: "reviewer"
+} as const
+
+const answerQuestion = {
+  name: "answer_question",
+  title: "Answer an agent's question",
+  description:
+    "Gives an agent the answer that its run waits for; where it named answers to choose from, one of them.",
+  arguments: Schema.Struct({
+    taskId: TaskId,
+    answer: Schema.String.check(Schema.isBetweenLength(1, 20_000))
+  }),
+  annotations: sets,
+  role: "editor"
+} as const
+
 export const makeReviewTools = Effect.gen(function* () {
   const database = yield* Database
   const tasks = yield* Tasks
-  const runs = yield* Runs
+  const services = yield* Effect.context<Runs | Conversations>()
   const answers = yield* Answers
   const denials = yield* Denials
   const { get, waiting } = yield* makeReviewReading
 
   return [
-    personTool(
-      {
-        name: "list_review",
-        title: "List what waits for people",
-        description:
-          "Lists what agents ask people to decide or to answer, newest first: suggestions, undos, questions, promotions.",
-        arguments: Schema.Struct({
-          mine: opt(Schema.Boolean.annotate({ description: "True for what is assigned to you alone" })),
-          ...pageArguments
-        }),
-        outputSchema: pageShape,
-        annotations: reads,
-        role: "viewer"
-      },
-      ({ mine, ...page }, { principal }) =>
-        Effect.map(waiting(principal, mine === true, page), (found) => ({ result: asJson(found) }))
+    personTool(listReview, ({ mine, ...page }, { principal }) =>
+      Effect.map(waiting(principal, mine === true, page), (found) => ({ result: asJson(found) }))
     ),
-    personTool(
-      {
-        name: "get_suggestion",
-        title: "Read a suggestion",
-        description:
-          "Reads a suggestion, question or undo with all that a decision needs: the change, its difference to the present, the agent's reasoning, the evidence, and whether anything moved since. Its digest binds an approval to what you saw.",
-        arguments: Schema.Struct({ taskId: TaskId }),
-        annotations: reads,
-        role: "viewer"
-      },
-      ({ taskId }, { principal }) =>
-        Effect.map(get(taskId, principal), (task) => ({ result: shownTask(task) }))
+    personTool(getSuggestion, ({ taskId }, { principal }) =>
+      Effect.map(get(taskId, principal), (task) => ({ result: shownTask(task) }))
     ),
-    personTool(
-      {
-        name: "approve_suggestion",
-        title: "Approve a suggestion",
-        description:
-          "Makes the suggested change, or carries out an undo. Read it first, and give the digest that you were shown.",
-        arguments: Schema.Struct({
-          taskId: TaskId,
-          digest: Schema.String.check(Schema.isBetweenLength(1, 200)).annotate({
-            description: "digest of get_suggestion: another state of the suggestion is not approved"
-          }),
-          properties: opt(
-            Properties.annotate({ description: "Your own properties in place of the suggested ones" })
-          ),
-          leaveOut: opt(
-            Schema.Array(Schema.String.check(Schema.isMaxLength(200)))
-              .check(Schema.isMaxLength(1_000))
-              .annotate({ description: "Of an undo: ids of items that stay as they are" })
-          )
-        }),
-        annotations: sets,
-        role: "reviewer"
-      },
-      ({ digest, leaveOut, properties, taskId }, { principal }) =>
-        Effect.gen(function* () {
-          yield* get(taskId, principal)
-          const edit = properties ? { data: properties, baseVersion: null } : null
-          const approval = tasks.approve(taskId, principal.userId, digest, edit, leaveOut ?? [])
-          return yield* Effect.matchEffect(database.attempt(approval), {
-            onSuccess: (task) =>
-              Effect.map(knownTask(Effect.succeed(task)), (done) => ({ result: shownTask(done) })),
-            onFailure: (refusal) =>
-              Effect.gen(function* () {
-                // The approval is undone; that the agent may not do it any more is kept all the same.
-                const why = refusal._tag === "ChangeRefused" ? whyDenied(refusal) : undefined
-                if (why) yield* denials.ofApproval(taskId, principal.userId, properties ?? null, why)
-                const { result } = failed(refusal)
-                return { result, isError: true, ...(why ? { decision: "refuse" as const } : {}) }
-              })
-          })
-        })
-    ),
-    personTool(
-      {
-        name: "reject_suggestion",
-        title: "Reject a suggestion",
-        description: "Ends a suggestion or an undo with no change. The agent learns the reason.",
-        arguments: Schema.Struct({
-          taskId: TaskId,
-          digest: opt(Schema.String.check(Schema.isBetweenLength(1, 200))),
-          reason: opt(
-            Schema.String.check(Schema.isMaxLength(4_000)).annotate({ description: "Why, for the agent" })
-          )
-        }),
-        annotations: sets,
-        role: "reviewer"
-      },
-      ({ digest, reason, taskId }, { principal }) =>
-        Effect.gen(function* () {
-          yield* get(taskId, principal)
-          const rejection = tasks.reject(taskId, principal.userId, reason ?? null, digest ?? null)
-          return { result: shownTask(yield* knownTask(Effect.mapError(rejection, failed))) }
-        })
-    ),
-    personTool(
-      {
-        name: "answer_question",
-        title: "Answer an agent's question",
-        description:
-          "Gives an agent the answer that its run waits for; where it named answers to choose from, one of them.",
-        arguments: Schema.Struct({
-          taskId: TaskId,
-          answer: Schema.String.check(Schema.isBetweenLength(1, 20_000))
-        }),
-        annotations: sets,
-        role: "editor"
-      },
-      ({ answer, taskId }, { principal }) =>
-        Effect.gen(function* () {
-          const task = yield* get(taskId, principal)
-          if (!isQuestion(task))
-            return yield* failed({
-              _tag: "Conflict",
-              reason: "state",
-              detail: `Task ${task.number} is no question: approve or reject it`
+    personTool(approveSuggestion, ({ digest, leaveOut, properties, taskId }, { principal }) =>
+      Effect.gen(function* () {
+        yield* get(taskId, principal)
+        const edit = properties ? { data: properties, baseVersion: null } : null
+        const approval = tasks.approve(taskId, principal.userId, digest, edit, leaveOut ?? [])
+        return yield* Effect.matchEffect(database.attempt(approval), {
+          onSuccess: (task) =>
+            Effect.map(knownTask(Effect.succeed(task)), (done) => ({ result: shownTask(done) })),
+          onFailure: (refusal) =>
+            Effect.gen(function* () {
+              // The approval is undone; that the agent may not do it any more is kept all the same.
+              const why = refusal._tag === "ChangeRefused" ? whyDenied(refusal) : undefined
+              if (why) yield* denials.ofApproval(taskId, principal.userId, properties ?? null, why)
+              const { result } = failed(refusal)
+              return { result, isError: true, ...(why ? { decision: "refuse" as const } : {}) }
             })
-          const run = yield* knownTask(runs.get(task.runId))
-          yield* Effect.mapError(answers.give(run, answer, taskId, principal.userId), failed)
-          return { result: shownTask(yield* get(taskId, principal)) }
         })
+      })
+    ),
+    personTool(rejectSuggestion, ({ digest, reason, taskId }, { principal }) =>
+      Effect.gen(function* () {
+        yield* get(taskId, principal)
+        const rejection = tasks.reject(taskId, principal.userId, reason ?? null, digest ?? null)
+        return { result: shownTask(yield* knownTask(Effect.mapError(rejection, failed))) }
+      })
+    ),
+    personTool(answerQuestion, ({ answer, taskId }, { principal }) =>
+      Effect.gen(function* () {
+        const task = yield* get(taskId, principal)
+        if (!isQuestion(task))
+          return yield* failed({
+            _tag: "Conflict",
+            reason: "state",
+            detail: `Task ${task.number} is no question: approve or reject it`
+          })
+        yield* spokenRun(task.runId).pipe(
+          Effect.flatMap((run) => answers.give(run, answer, taskId, principal.userId)),
+          Effect.provideService(CurrentPrincipal, principalOf(principal)),
+          Effect.provide(services),
+          Effect.mapError(failed)
+        )
+        return { result: shownTask(yield* get(taskId, principal)) }
+      })
     )
   ]
 })

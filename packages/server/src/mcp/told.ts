@@ -4,8 +4,10 @@
  * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
  */
 import type { PageRequest } from "@tropism/api/page"
+import type { Principal } from "@tropism/api/authorization"
 import { InvalidInput } from "@tropism/api/problems"
 import { Effect, Schema } from "effect"
+import type { PersonPrincipal } from "../tool/person-tool.ts"
 import { ToolFailed } from "../tool/tool-effect.ts"
 
 /** Accepts null as absent: many models send null for what they leave out. */
@@ -34,7 +36,7 @@ export const pageOf = ({
 }: {
   readonly cursor?: string | null | undefined
   readonly limit?: number | null | undefined
-}): PageRequest => ({ ...(cursor == null ? {} : { cursor }), limit: limit ?? shownByItself })
+}): PageRequest => ({ ...(typeof cursor === "string" ? { cursor } : {}), limit: limit ?? shownByItself })
 
 /** A page as MCP shows it. */
 export const pageShape = {
@@ -77,3 +79,10 @@ export const known =
 
 /** A schema's value as JSON. */
 export const asJson = (value: object): Schema.Json => value as Schema.Json
+
+/** A person as the doors of HTTP know one: where they may look and speak is the same at every door. */
+export const principalOf = ({ projectId, role, userId }: PersonPrincipal): Principal => ({
+  userId,
+  role,
+  projectIds: [projectId]
+})
