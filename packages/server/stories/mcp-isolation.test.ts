@@ -191,6 +191,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
               result: { error: "Task not found", task_id: number }
             })
         expect((yield* mallory.call("list_tasks")).result).toEqual([])
+        yield* mallory.call("add_task", { title: "Mine" })
         const { result } = yield* mallory.call("list_review", { limit: 200 })
         expect(result.items.map(({ type }: Json) => type)).not.toContain("todo")
       })
