@@ -225,9 +225,7 @@ const mcp = Layer.mergeAll(
   )
 ).pipe(
   Layer.provideMerge(EventReading.layer),
-  Layer.provideMerge(
-    PersonTools.layer.pipe(Layer.provideMerge(agentDesk), Layer.provideMerge(chat))
-  )
+  Layer.provideMerge(PersonTools.layer.pipe(Layer.provideMerge(agentDesk), Layer.provideMerge(chat)))
 )
 
 /** Every service; it needs SQL, models and ids. */
