@@ -91,6 +91,31 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect(
+      "a client that knows tasks gets the handle of the run that it triggers, and any other client its result",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* story.post("/agents", manual({ model: scripted([{ say: "All is well." }]) }))
+          const call = { name: "trigger_agent", arguments: { agent: agent.name } }
+          const handle = yield* resultOf(story, "tools/call", call)
+          expect(handle).toMatchObject({
+            resultType: "task",
+            taskId: expect.any(String),
+            status: "working",
+            ttlMs: null
+          })
+          for (const field of ["result", "error", "inputRequests", "requestState", "task"])
+            expect(handle).not.toHaveProperty(field)
+          const done = yield* taskWhen(story, { id: handle.taskId }, "completed")
+          expect(done.result.content[0].text).toBe("All is well.")
+          const whole = yield* resultOf(story, "tools/call", call, {})
+          expect(whole).toMatchObject({ resultType: "complete", structuredContent: { status: "completed" } })
+          const refused = yield* resultOf(story, "tools/call", { ...call, arguments: { agent: "nobody" } })
+          expect(refused).toMatchObject({ resultType: "complete", isError: true })
+        })
+    )
+
     it.effect("a run at work is working, and stops for good when its task is cancelled, however often", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

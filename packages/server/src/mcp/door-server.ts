@@ -20,7 +20,7 @@ import {
 } from "@modelcontextprotocol/server"
 import { Effect } from "effect"
 import { mcpLimits } from "./mcp-limits.ts"
-import type { Offer, PartResources, RunForServer } from "./part.ts"
+import type { Offer, PartCall, PartResources, RunForServer } from "./part.ts"
 
 /** What a server says of itself to whoever connects. */
 export interface ServerWords {
@@ -98,7 +98,16 @@ const serveTools = (server: Server, offers: ReadonlyArray<Offer>, run: RunForSer
   server.setRequestHandler("tools/call", ({ params }, context) => {
     const tool = named.get(params.name)
     if (!tool) throw badParams(`Unknown tool: ${params.name.slice(0, mcpLimits.toldNameMaxChars)}`)
-    return run(tool.call((params.arguments ?? {}) as Parameters<typeof tool.call>[0], context))
+    const call: PartCall = {
+      name: params.name,
+      args: (params.arguments ?? {}) as PartCall["args"],
+      make: (args) => tool.call(args, context)
+    }
+    for (const { answerCall } of offers) {
+      const answer = answerCall?.(call, context)
+      if (answer) return run(answer)
+    }
+    return run(call.make(call.args))
   })
 }
 

@@ -46,6 +46,15 @@ export interface PartTool {
   ) => Answering<CallToolResult | InputRequiredResult>
 }
 
+/** A call of a tool, which may be made with other arguments. */
+export interface PartCall {
+  readonly name: string
+  readonly args: { readonly [name: string]: Schema.Json }
+  readonly make: (args: {
+    readonly [name: string]: Schema.Json
+  }) => Answering<CallToolResult | InputRequiredResult>
+}
+
 export interface PartPrompt {
   readonly listed: Prompt
   readonly get: (
@@ -80,6 +89,11 @@ export interface Offer {
   readonly resources?: PartResources
   /** Values for an argument of one of the part's prompts or templates; undefined for those of others. */
   readonly complete?: (completing: Completing) => Answering<ReadonlyArray<string> | undefined>
+  /** Answers a call of any part's tool in another form than the tool does; undefined leaves it to the tool. */
+  readonly answerCall?: (
+    call: PartCall,
+    context: ServerContext
+  ) => Answering<CallToolResult | InputRequiredResult> | undefined
   /** Capabilities beyond those that follow from the above, such as extensions. */
   readonly capabilities?: ServerCapabilities
   /** Handlers of methods beyond those above. */

@@ -19,7 +19,7 @@ import { schemaFaults } from "@tropism/domain/schema-faults"
 import { Effect, Option, Schema } from "effect"
 import { badParams, fault } from "./door-server.ts"
 import { anyParams, readParams } from "./method-params.ts"
-import type { McpCaller, McpPart, RunForServer } from "./part.ts"
+import type { McpCaller, McpPart, PartCall, RunForServer } from "./part.ts"
 import { InputResponse, RunTasks, type TaskCaller } from "./run-tasks.ts"
 import { handleOf } from "./run-task.ts"
 import { taskBounds } from "./task-bounds.ts"
@@ -52,6 +52,14 @@ export const taskCallerOf = (caller: McpCaller, context: ServerContext): TaskCal
 
 const TaskParams = Schema.Struct({ taskId: Schema.String })
 const readResponses = Schema.decodeUnknownEffect(Schema.Record(Schema.String, InputResponse))
+
+/** What a tool answers that has begun a run. */
+const readBegun = Schema.decodeUnknownOption(
+  Schema.Struct({
+    isError: Schema.optional(Schema.Literal(false)),
+    structuredContent: Schema.Struct({ id: RunId })
+  })
+)
 
 const noTask = () => badParams("There is no such task")
 const decodeRunId = Schema.decodeUnknownEffect(RunId)
@@ -91,19 +99,27 @@ export const tasksPart: Effect.Effect<McpPart, never, RunTasks> = Effect.gen(fun
     )
   }
 
+  /** Begins a run and answers its handle; what was refused is answered as it is. */
+  const asTask = Effect.fnUntraced(function* (caller: McpCaller, call: PartCall, context: ServerContext) {
+    const begun = yield* call.make({ ...call.args, wait: false })
+    const run = Option.getOrUndefined(readBegun(begun))
+    if (run === undefined) return begun
+    const task = yield* Effect.mapError(
+      tasks.get(taskCallerOf(caller, context), run.structuredContent.id),
+      told
+    )
+    return { content: [], ...handleOf(task) }
+  })
+
   return {
     name: "tasks extension",
     offerTo: (caller) => ({
+      answerCall: (call, context) =>
+        call.name === "trigger_agent" && knowsTasks(context) ? asTask(caller, call, context) : undefined,
       capabilities: { extensions: { [tasksExtension]: {} } },
       extend: extend(caller)
     })
   }
-})
-
-/** The handle that a client gets instead of a run's result. */
-export const taskHandle = Effect.fn("mcp.taskHandle")(function* (asking: TaskCaller, runId: RunId) {
-  const tasks = yield* RunTasks
-  return handleOf(yield* Effect.mapError(tasks.get(asking, runId), told))
 })
 
 const requireExtension = (context: ServerContext): Effect.Effect<void, ProtocolError> => {
