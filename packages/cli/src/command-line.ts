@@ -12,6 +12,7 @@ import { autonomyCommand } from "./commands/autonomy.ts"
 import { backtestCommand } from "./commands/backtest.ts"
 import { chainCommand } from "./commands/chain.ts"
 import { chatCommand } from "./commands/chat.ts"
+import { conversationsCommand } from "./commands/conversations.ts"
 import { contextsCommand } from "./commands/contexts.ts"
 import { denialsCommand } from "./commands/denials.ts"
 import { explainCommand } from "./commands/explain.ts"
@@ -47,6 +48,7 @@ const tropism = Command.make("tropism").pipe(
         runsCommand,
         backtestCommand,
         chatCommand,
+        conversationsCommand,
         contextsCommand,
         webhooksCommand,
         mcpServersCommand,

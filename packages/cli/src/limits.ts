@@ -41,6 +41,8 @@ export const limits = {
   consoleSourceFiles: 5_000,
   /** Ways to tell the key from the property in one reference. */
   readings: 12,
+  /** Conversations among which one is found by its title. */
+  conversationsLooked: 1_000,
   /** Requests that one command has under way at once. */
   requestsAtOnce: 4,
   /** Agent files that one `agents apply` reads. */

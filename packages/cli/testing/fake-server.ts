@@ -15,6 +15,7 @@ import type { Run } from "@tropism/domain/run"
 import { isQuestion, isSuggestion, isTodo, type Task } from "@tropism/domain/task"
 import { UserId } from "@tropism/domain/ids"
 import { Effect, Schema } from "effect"
+import { answerOfConversations, type FakeConversation } from "./fake-conversations.ts"
 import { at, changedTodo, id, isWanted, todo } from "./records.ts"
 
 export interface FakeState {
@@ -25,6 +26,7 @@ export interface FakeState {
   steps: Array<RunStep>
   tasks: Array<Task>
   events: Array<GraphEvent>
+  conversations: Array<FakeConversation>
   /** What the import answers, line by line; a text that is no line breaks the stream off. */
   importLines: Array<unknown>
   /** What the first imports answer instead, each once. */
@@ -78,6 +80,7 @@ const emptyState = (): FakeState => ({
   steps: [],
   tasks: [],
   events: [],
+  conversations: [],
   importLines: [],
   importAnswers: [],
   stopped: new Map(),
@@ -182,7 +185,7 @@ const route = (
         }
       })
     default:
-      return routeById(state, line, query, body)
+      return answerOfConversations(state, line, query, body) ?? routeById(state, line, query, body)
   }
 }
 

@@ -22,7 +22,7 @@ import {
 } from "./config-event.ts"
 import { base, ContextEventId, ContextName } from "./event-base.ts"
 import { HistoryGivenEvent } from "./given-history.ts"
-import { RunId, Timestamp } from "./ids.ts"
+import { RunId, Timestamp, UserId } from "./ids.ts"
 import { Usage } from "./run.ts"
 
 export { ContextEventId, contextEventId, ContextName, eventNumber } from "./event-base.ts"
@@ -60,7 +60,9 @@ export class SystemPromptEvent extends Schema.Class<SystemPromptEvent>("SystemPr
 export class UserMessageEvent extends Schema.Class<UserMessageEvent>("UserMessageEvent")({
   type: Schema.tag("UserMessageEvent"),
   ...base,
-  content: Text
+  content: Text,
+  /** Who said it; absent where no person did, and in logs of an earlier version (S003-R44). */
+  userId: Schema.optionalKey(UserId)
 }) {}
 
 /** A file for the agent; its bytes lie under their digest (S004-R25). */
@@ -77,7 +79,9 @@ export class FileAttachmentEvent extends Schema.Class<FileAttachmentEvent>("File
   digest: Digest,
   sizeBytes: Schema.Int,
   /** Nobody vouches for what it says; absent is false. */
-  untrusted: Schema.optionalKey(Schema.Boolean)
+  untrusted: Schema.optionalKey(Schema.Boolean),
+  /** Who showed it to the agent; absent in logs of an earlier version. */
+  userId: Schema.optionalKey(UserId)
 }) {}
 
 export const RequestedToolCall = Schema.Struct({
@@ -149,7 +153,9 @@ export class RunResumedEvent extends Schema.Class<RunResumedEvent>("RunResumedEv
   type: Schema.tag("RunResumedEvent"),
   ...base,
   by: Text,
-  content: Text
+  content: Text,
+  /** Whose words these are; absent where only the server speaks. */
+  userId: Schema.optionalKey(UserId)
 }) {}
 
 export class AgentTurnStartedEvent extends Schema.Class<AgentTurnStartedEvent>("AgentTurnStartedEvent")({

@@ -11,6 +11,7 @@ import type { ContextConfig, Workflow } from "./context-config.ts"
 import type { FlowStepStartedEvent, ToolCallCompletedEvent } from "./context-event.ts"
 import { exitLoopTool, flowBounds, type FlowPlace, type FlowProgress, nextPlace, planOf } from "./flow.ts"
 import type { Message } from "./message.ts"
+import { atTurnEnd, atTurnStart, noSpeakers, type Speakers } from "./speakers.ts"
 
 /** Something that somebody said, and where in the log. */
 export interface Asked {
@@ -28,6 +29,8 @@ export interface FlowState {
   readonly workflow: Option.Option<Workflow>
   /** What people said since the last time that all was worked through, the newest of it. */
   readonly asked: ReadonlyArray<Asked>
+  /** Whose words are worked on. */
+  readonly speakers: Speakers
   /** Somebody asks for something that no turn and no step has begun for. */
   readonly isAsked: boolean
   /** A step of a workflow has begun, and its turn has not. */
@@ -43,6 +46,7 @@ export const noFlow: FlowState = {
   flow: Option.none(),
   workflow: Option.none(),
   asked: [],
+  speakers: noSpeakers,
   isAsked: false,
   isStepDue: false,
   isAnswered: false,
@@ -96,7 +100,7 @@ export const beginStep = <S extends Configured>(
 export const beginTurn = <S extends FlowState>(state: S): S => {
   // Who spoke between a step and its turn breaks into that turn.
   if (state.isStepDue) return { ...state, isStepDue: false }
-  const begun = { ...state, isAsked: false }
+  const begun = { ...state, speakers: atTurnStart(state.speakers), isAsked: false }
   return state.isAsked && Option.isSome(state.workflow) ? withoutWorkflow(begun) : begun
 }
 
@@ -110,7 +114,8 @@ export const completeTurn = <S extends FlowState>(state: S, startedAt: number): 
 /** Nobody waits any more for what was asked before a turn began: it is done, or given up. */
 export const endFlow = <S extends FlowState>(state: S, startedAt: number): S => ({
   ...(Option.isSome(state.workflow) ? withoutWorkflow(state) : state),
-  asked: state.asked.filter(({ at }) => at > startedAt)
+  asked: state.asked.filter(({ at }) => at > startedAt),
+  speakers: atTurnEnd(state.speakers)
 })
 
 const withoutWorkflow = <S extends FlowState>(state: S): S => ({

@@ -14,9 +14,10 @@ import { ModelProvider } from "./model-config.ts"
 import { ReducerConfig } from "./prompt-window.ts"
 import type { ReducedContext } from "./reduced-context.ts"
 import { Usage } from "./run.ts"
+import { Speakers } from "./speakers.ts"
 
 /** Of the fold: what the same log meant to an earlier one may be something else. */
-export const foldVersion = 3
+export const foldVersion = 4
 
 const roles: ReadonlyArray<unknown> = ["system", "user", "assistant", "tool"]
 
@@ -130,6 +131,7 @@ const KeptContext = Schema.Struct({
   flow: OrNull(KeptFlow),
   workflow: OrNull(KeptWorkflow),
   asked: Schema.Array(Schema.Struct({ at: Schema.Int, content: Schema.String })),
+  speakers: Speakers,
   isAsked: Schema.Boolean,
   isStepDue: Schema.Boolean,
   isAnswered: Schema.Boolean,

@@ -37,6 +37,7 @@ import { newRun } from "./run-progress.ts"
 import { withNotes } from "./notes.ts"
 import { withRecalled } from "./recalled.ts"
 import { emptyContext, type ReducedContext } from "./reduced-context.ts"
+import { withSpeaker } from "./speakers.ts"
 import { toolMessage, withoutOutcome, without, withResult } from "./tool-results.ts"
 
 export { emptyContext, type ReducedContext } from "./reduced-context.ts"
@@ -150,13 +151,23 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
     case "MemoryRecalledEvent":
       return remind(state, event)
     case "UserMessageEvent":
-      return silently(say(hear(state, { at: eventNumber(event.id), content: event.content }), event.content))
+      return silently(
+        say(
+          hear(withSpeaker(state, event.userId ?? null), {
+            at: eventNumber(event.id),
+            content: event.content
+          }),
+          event.content
+        )
+      )
     case "RunResumedEvent":
-      return silently(say(state, event.content))
+      return silently(say(event.userId ? withSpeaker(state, event.userId) : state, event.content))
     case "FlowStepStartedEvent":
       return silently(beginStep(state, event))
     case "FileAttachmentEvent":
-      return silently(hold(state, [{ role: "user", content: [filePartOf(event)] }]))
+      return silently(
+        hold(withSpeaker(state, event.userId ?? null), [{ role: "user", content: [filePartOf(event)] }])
+      )
     case "InterruptRequestedEvent":
       return silently({
         ...state,

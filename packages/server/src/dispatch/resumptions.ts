@@ -47,12 +47,18 @@ export class Resumptions extends Context.Service<
 
       const resume = Effect.fn("Resumptions.resume")(function* (
         run: { readonly id: RunId; readonly agentId: AgentId; readonly contextName: string },
-        { by, limits, message = resumeSentence }: Resumption
+        { by, limits, message }: Resumption
       ) {
         yield* admission.places(run.agentId)
         yield* runs.resume(run.id, limits)
         yield* contexts.append(run.contextName as ContextName, [
-          { type: "RunResumedEvent", by, content: message, triggersAgentTurn: true }
+          {
+            type: "RunResumedEvent",
+            by,
+            content: message ?? resumeSentence,
+            ...(message === undefined ? {} : { userId: by }),
+            triggersAgentTurn: true
+          }
         ])
       })
 

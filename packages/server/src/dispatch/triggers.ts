@@ -118,7 +118,7 @@ export class Triggers extends Context.Service<
         judged: Effect.Effect<void, E, ProjectTransaction> = Effect.void
       ) {
         yield* openToPeople(context)
-        const keep = Effect.andThen(judged, contexts.append(context.name, [event]))
+        const keep = Effect.andThen(judged, contexts.append(context.name, [saidBy(event, by)]))
         if (event.triggersAgentTurn !== true) return yield* Effect.asVoid(keep)
         // What nobody would answer is not taken: neither by a disabled agent nor by one that is gone.
         const admitted = yield* Effect.result(admission.places(context.agentId))
@@ -172,3 +172,7 @@ export class Triggers extends Context.Service<
     })
   )
 }
+
+/** An event with the person whose words it brings: the one of the request (S003-R44). */
+const saidBy = (event: NewEvent, userId: UserId): NewEvent =>
+  event.type === "UserMessageEvent" || event.type === "FileAttachmentEvent" ? { ...event, userId } : event

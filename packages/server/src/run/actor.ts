@@ -95,6 +95,7 @@ export class Actor extends Context.Service<
         agentName: agent.definition.name,
         agentVersion: run.agentVersion,
         userId: run.userId,
+        askedBy: [],
         backtest: backtestedOf(run),
         contextName: run.contextName,
         rootEventId: run.rootEventId,

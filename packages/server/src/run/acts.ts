@@ -14,6 +14,7 @@ import { type Decision, isUnderWay } from "@tropism/domain/decide"
 import type { NewEvent } from "@tropism/domain/context-event"
 import type { FlowPlace } from "@tropism/domain/flow"
 import type { ToolCall } from "@tropism/domain/message"
+import { askedBy } from "@tropism/domain/speakers"
 import { Clock, Effect, Option, type Schema } from "effect"
 import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
@@ -166,7 +167,12 @@ export const makeActs = Effect.gen(function* () {
       case "callTool":
         return Effect.flatMap(equipmentNow(bench, context), ({ tools }) =>
           Effect.flatMap(
-            toolCall(run, tools, decision.call, tools.call(decision.call, endOf(context))),
+            toolCall(
+              run,
+              tools,
+              decision.call,
+              tools.call(decision.call, endOf(context), askedBy(context, run.userId))
+            ),
             ({ appended }) => advance(run, context, appended)
           )
         )

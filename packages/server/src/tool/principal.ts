@@ -29,7 +29,10 @@ export interface RunPrincipal {
   readonly agentId: AgentId
   readonly agentName: string
   readonly agentVersion: number
+  /** For whom it works: the one whose words the turn reads, else who began the run. */
   readonly userId: UserId | null
+  /** Whose words the turn reads; null where nobody began the run and no person said them. */
+  readonly askedBy: ReadonlyArray<UserId | null>
   /** Of a run that only tries out what its agent would do: nothing that it asks for is done. */
   readonly backtest: Backtested | null
   readonly contextName: ContextName
@@ -48,6 +51,8 @@ export type Sight = Pick<RunPrincipal, "backtest">
 export interface TodoKeeper {
   readonly userId: UserId | null
   readonly contextName: ContextName | null
+  /** Whose words the turn reads, of an agent's. */
+  readonly askedBy?: RunPrincipal["askedBy"]
 }
 
 /** The backtest that a run belongs to, and the instant as of which it sees the graph. */

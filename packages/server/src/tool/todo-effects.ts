@@ -93,8 +93,8 @@ export class TodoEffects extends Context.Service<
 
       return TodoEffects.of({
         perform: Effect.fn("TodoEffects.perform")(function* (tool, args, keeper) {
-          const { userId } = keeper
-          if (userId === null) return yield* refused("notPermitted", nobody)
+          const { askedBy = [], userId } = keeper
+          if (userId === null) return yield* refused("notPermitted", askedBy.length > 1 ? several : nobody)
           return yield* tools[tool](userId, args, keeper)
         })
       })
@@ -104,6 +104,9 @@ export class TodoEffects extends Context.Service<
 
 const nobody =
   "This run works for nobody in particular, so there are no tasks to see or change: only a run that a person began has that person's tasks"
+
+const several =
+  "Several people have spoken since you last answered, so it is not clear whose tasks are meant: ask the one who wants something to say it again alone"
 
 const wordsOf = (args: Schema.Json) => (isJsonObject(args) ? args : {})
 

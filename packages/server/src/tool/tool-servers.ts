@@ -15,6 +15,7 @@ import { madeCall, type MadeCall } from "@tropism/domain/defined-tool"
 import type { ProjectId } from "@tropism/domain/ids"
 import type { ToolCall } from "@tropism/domain/message"
 import { exitLoopTool } from "@tropism/domain/flow"
+import { workedFor } from "@tropism/domain/speakers"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { allows } from "@tropism/domain/tool-pattern"
 import { Context, Effect, Exit, Layer, type Schema, Scope } from "effect"
@@ -36,11 +37,22 @@ import { type Outcome, Toolbox } from "./toolbox.ts"
 import { inBacktest } from "./would-be.ts"
 import { noTool, unreadable } from "./wrong-calls.ts"
 
+/** A call on its way through the protocol, for whom it is made, and where its caller last saw the log end. */
+interface UnderWay {
+  readonly call: MadeCall
+  readonly caller: RunPrincipal
+  readonly end: LogEnd
+}
+
 /** An open connection to the tools that an agent may use. */
 export interface ConnectedTools {
   readonly offered: ReadonlyArray<OfferedTool>
-  /** Makes a call, or answers one of a tool that is not offered with what is. */
-  readonly call: (call: ToolCall, end: LogEnd) => Effect.Effect<Outcome, AttemptLost>
+  /** Makes a call for the person whose words the turn reads, or answers one of a tool that is not offered with what is. */
+  readonly call: (
+    call: ToolCall,
+    end: LogEnd,
+    askedBy: RunPrincipal["askedBy"]
+  ) => Effect.Effect<Outcome, AttemptLost>
   /** The same tools with those that a context defines. */
   readonly defining: (defined: ReadonlyArray<DefinedTool>) => ConnectedTools
 }
@@ -134,15 +146,15 @@ export class ToolServers extends Context.Service<
         patterns: ReadonlyArray<string>,
         terms: ToolTerms
       ) {
-        const underWay = new Map<string, { readonly call: MadeCall; readonly end: LogEnd }>()
+        const underWay = new Map<string, UnderWay>()
         const outcomes = new Map<string, Exit.Exit<Outcome, AttemptLost>>()
         const run = Effect.runPromiseExitWith(yield* Effect.context<never>())
         const scope = yield* Effect.scope
         const { foreign, offered } = yield* lookUp(principal.projectId, patterns, terms)
         const handle: Handler = (name, args, callId) => {
-          const { call, end } = underWay.get(callId) ?? {}
+          const { call, caller = principal, end } = underWay.get(callId) ?? {}
           const made = { ...call, id: callId, name, arguments: args }
-          return run(toolbox.call(principal, made, end)).then((exit) => {
+          return run(toolbox.call(caller, made, end)).then((exit) => {
             outcomes.set(callId, exit)
             return exit
           })
@@ -158,9 +170,9 @@ export class ToolServers extends Context.Service<
           return connection ?? Effect.die(new Error(`No server has the tool ${tool}`))
         }
 
-        const throughClient = (call: MadeCall, end: LogEnd): Effect.Effect<Outcome, AttemptLost> =>
+        const throughClient = ({ call, caller, end }: UnderWay): Effect.Effect<Outcome, AttemptLost> =>
           Effect.suspend(() => {
-            underWay.set(call.id, { call, end })
+            underWay.set(call.id, { call, caller, end })
             const request = {
               name: call.name,
               arguments: call.arguments as Record<string, unknown>,
@@ -182,28 +194,36 @@ export class ToolServers extends Context.Service<
             )
           })
 
-        const call = (wanted: ToolCall, end: LogEnd, shown: ReadonlyArray<OfferedTool>) => {
+        const call = (
+          wanted: ToolCall,
+          end: LogEnd,
+          caller: RunPrincipal,
+          shown: ReadonlyArray<OfferedTool>
+        ) => {
           const made = madeCall(wanted)
           const tool = offered.find(({ name }) => name === made.name)
           const fault = tool && faultOf(wanted, tool)
           // A foreign tool that is not shown any more may have a call that was begun: its record is asked first.
           if (isForeignName(made.name)) {
-            if (principal.backtest) return toolbox.refuse(principal, made, inBacktest(made.name))
+            if (caller.backtest) return toolbox.refuse(caller, made, inBacktest(made.name))
             return foreignCalls.call(
-              principal,
+              caller,
               made,
               end,
               fault ?? foreign.find(made.name) ?? notOffered(wanted, shown)
             )
           }
           const refusal = tool ? fault : notOffered(wanted, shown)
-          return refusal ? toolbox.refuse(principal, made, refusal) : throughClient(made, end)
+          return refusal ? toolbox.refuse(caller, made, refusal) : throughClient({ call: made, caller, end })
         }
         const defining = (defined: ReadonlyArray<DefinedTool>): ConnectedTools => {
           const shown = withDefined(offered, defined)
           return {
             offered: shown,
-            call: (wanted, end) => Effect.uninterruptible(call(wanted, end, shown)),
+            call: (wanted, end, askedBy) => {
+              const caller = { ...principal, userId: workedFor(askedBy, principal.userId), askedBy }
+              return Effect.uninterruptible(call(wanted, end, caller, shown))
+            },
             defining
           }
         }

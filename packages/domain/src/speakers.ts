@@ -1,0 +1,59 @@
+/**
+ * Whose words a turn reads, and so for whom it works (S003-R44…R46).
+ *
+ * A turn that reads the words of one person works for that person, whoever began
+ * the run; one that reads those of several works for nobody in particular. Words
+ * that no person said, as a run's own prompt, are of whoever began the run.
+ */
+import { Option, Schema } from "effect"
+import { UserId } from "./ids.ts"
+
+/** Null stands for whoever began the run. */
+const Speaker = Schema.NullOr(UserId)
+
+/** Of each who spoke one entry: of the turn that is open, or begins next, and of the one behind an open one. */
+export const Speakers = Schema.Struct({ now: Schema.Array(Speaker), next: Schema.Array(Speaker) })
+export type Speakers = typeof Speakers.Type
+
+export const noSpeakers: Speakers = { now: [], next: [] }
+
+/** Enough to know that there are several. */
+const maxSpeakers = 8
+
+const together = (one: Speakers["now"], other: Speakers["now"]): Speakers["now"] =>
+  [...new Set([...one, ...other])].slice(-maxSpeakers)
+
+/** What the state of a context says of when a message is read. */
+interface Hearing {
+  readonly speakers: Speakers
+  readonly isTriggered: boolean
+  readonly isStepDue: boolean
+  readonly agentTurnStartedAtEventId: Option.Option<unknown>
+}
+
+/** Somebody spoke: what asks for an answer while a turn is open is for the next one. */
+export const withSpeaker = <S extends Hearing>(state: S, by: UserId | null): S => {
+  const { now, next } = state.speakers
+  const isTurnBegun = state.isStepDue || Option.isSome(state.agentTurnStartedAtEventId)
+  const speakers =
+    isTurnBegun && state.isTriggered
+      ? { now, next: together(next, [by]) }
+      : { now: together(now, [by]), next }
+  return { ...state, speakers }
+}
+
+/** A turn begins, and reads what is there. */
+export const atTurnStart = ({ next, now }: Speakers): Speakers => ({ now: together(now, next), next: [] })
+
+/** What was asked is answered, or given up. */
+export const atTurnEnd = ({ next }: Speakers): Speakers => ({ now: [], next })
+
+/** The persons whose words the open turn reads; `beganBy` stands for words that no person said. */
+export const askedBy = (
+  { speakers: { now } }: Pick<Hearing, "speakers">,
+  beganBy: UserId | null
+): ReadonlyArray<UserId | null> => [...new Set(now.map((by) => by ?? beganBy))]
+
+/** For whom a turn works that reads their words; with none, for whoever began the run. */
+export const workedFor = (people: ReadonlyArray<UserId | null>, beganBy: UserId | null): UserId | null =>
+  people.length === 0 ? beganBy : people.length === 1 ? (people[0] ?? null) : null
