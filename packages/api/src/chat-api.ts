@@ -35,6 +35,12 @@ export const ChatInput = Schema.Struct({
 }).annotate({ identifier: "ChatInput" })
 export type ChatInput = typeof ChatInput.Type
 
+export const ConversationInput = Schema.Struct({
+  agentId: AgentId,
+  /** `Conversation with` the agent's name where it is absent. */
+  title: Schema.optional(Schema.NullOr(ConversationTitle))
+}).annotate({ identifier: "ConversationInput" })
+
 export const ConversationPatch = Schema.Struct({ title: ConversationTitle })
 
 /** A conversation with all that was said in it. */
@@ -81,6 +87,13 @@ export class ConversationsApi extends HttpApiGroup.make("conversations")
       query: { ...PageQuery, agentId: told(AgentId, "With this agent") },
       success: Page(Conversation),
       error: [NotFound, InvalidInput]
+    }),
+    /** Begins one in which nothing is said yet; `POST /chat` begins one with its first message. */
+    HttpApiEndpoint.post("begin", "/conversations", {
+      params: project,
+      payload: ConversationInput,
+      success: Conversation.pipe(HttpApiSchema.status(201)),
+      error: [NotFound, Forbidden, InvalidInput]
     }),
     HttpApiEndpoint.get("get", "/conversations/:conversationId", {
       params: conversation,

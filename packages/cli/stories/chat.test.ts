@@ -70,11 +70,34 @@ describe("tropism chat", () => {
       expect(made.out).toEqual(["Answer 1: Anew"])
       const [newest] = (yield* story.get("/contexts")).items
       expect(newest.name).toMatch(/^chat-agent-of-talk-\d{17}$/)
-      expect((yield* chat("-m", "Who?")).error).toContain("Say with --agent who is spoken with")
       yield* story.patch(`/agents/${newest.agentId}`, { enabled: false })
       const disabled = yield* chat("talk", "-m", "Hello")
       expect(disabled).toMatchObject({ exitCode: 1, out: [] })
       expect(disabled.error).toContain("agent-of-talk is disabled")
+    })
+  )
+
+  it.live("speaks with TodoAssistant where nobody is named, in a conversation of one's own", () =>
+    Effect.gen(function* () {
+      const { chat, story } = yield* scene()
+      const { items: seeded } = yield* story.get("/agents")
+      for (const { id, name } of seeded) if (name === "TodoAssistant") yield* story.delete(`/agents/${id}`)
+      const nobody = yield* chat("-m", "Who?")
+      expect([nobody.exitCode, nobody.error]).toEqual([
+        1,
+        "Say with --agent who is spoken with, or name a conversation: this project has no TodoAssistant."
+      ])
+      yield* story.post("/agents", {
+        name: "TodoAssistant",
+        prompt: "Answer.",
+        triggerType: "manual",
+        model: scripted([{ say: "You said: {{ message }}" }])
+      })
+      expect((yield* chat("-m", "Hello")).out).toEqual(["You said: Hello"])
+      const { items } = yield* story.get("/conversations")
+      expect(items).toMatchObject([{ title: "Conversation with TodoAssistant" }])
+      expect(yield* story.get(`/contexts/${items[0].contextName}`)).toMatchObject({ owner: "admin" })
+      expect((yield* chat(items[0].contextName, "-m", "Again")).out).toEqual(["You said: Again"])
     })
   )
 

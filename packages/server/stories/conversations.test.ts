@@ -105,6 +105,38 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("one is begun before anything is said", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const ann = yield* asUser(story, "editor", null, "ann")
+        const agent = yield* talker(story, adds)
+        const begun = yield* ann.post("/conversations", { agentId: agent.id })
+        expect(begun).toMatchObject({
+          agentId: agent.id,
+          contextName: `chat-${begun.id}`,
+          title: `Conversation with ${agent.name}`
+        })
+        expect((yield* ann.get("/conversations")).items).toEqual([begun])
+        expect(yield* ann.get(`/contexts/${begun.contextName}`)).toMatchObject({ owner: "ann" })
+        yield* talk(ann, begun, "Hello")
+        expect(spoken((yield* messagesOf(ann, begun)).items)).toEqual([
+          ["user", "Hello"],
+          ["assistant", "You said: Hello"]
+        ])
+        const titled = yield* ann.post("/conversations", { agentId: agent.id, title: "Groceries" })
+        expect(titled.title).toBe("Groceries")
+        const viewer = yield* asUser(story, "viewer")
+        yield* problemOf(viewer.ask("POST", "/conversations", { agentId: agent.id }), 403)
+        const refused = [
+          [{ agentId: crypto.randomUUID() }, "/agentId"],
+          [{ agentId: agent.id, title: "a\u0000" }, "/title"],
+          [{ agentId: agent.id, userId: "ben" }, "/userId"]
+        ] as const
+        for (const [body, pointer] of refused)
+          yield* problemOf(ann.ask("POST", "/conversations", body), 422, pointer)
+      })
+    )
+
     it.effect("a deleted one is listed no more, and nobody can go on with it", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

@@ -34,7 +34,9 @@ export const chatCommand = Command.make(
       Argument.optional
     ),
     agent: Flag.String("agent").pipe(
-      Flag.withDescription("Who is spoken with, by name or id; not needed in a conversation that exists"),
+      Flag.withDescription(
+        "Who is spoken with, by name or id (default: the conversation's agent, or TodoAssistant in one of your own)"
+      ),
       Flag.optional
     ),
     message: Flag.String("message").pipe(
@@ -75,7 +77,8 @@ export const chatCommand = Command.make(
   Command.withShortDescription("Speak with an agent"),
   Command.withDescription(`Speak with an agent. At a terminal:\n${helpLines.join("\n")}`),
   Command.withExamples([
-    { command: "tropism chat --agent helper", description: "Begin a conversation" },
+    { command: "tropism chat", description: "Speak with the TodoAssistant, alone" },
+    { command: "tropism chat --agent helper", description: "Begin a conversation of the project" },
     {
       command: 'tropism chat desk -m "What is new?"',
       description: "Ask once; exit code 1 when the turn failed, 3 when the agent waits"
@@ -169,12 +172,12 @@ const findContext = (access: Access, wanted: Option.Option<ContextName>, agent: 
       const found: Found = { name, agent: yield* enabled(known), isNew: false }
       return found
     }
-    if (!asked)
+    if (!asked) {
+      if (Option.isNone(wanted)) return yield* beginWithAssistant(access)
       return yield* failure(
-        Option.isSome(wanted)
-          ? `There is no context ${wanted.value}. Say with --agent who is spoken with, and it is made.`
-          : "Say with --agent who is spoken with, or name a conversation."
+        `There is no context ${wanted.value}. Say with --agent who is spoken with, and it is made.`
       )
+    }
     const able = yield* enabled(asked)
     const now = new Date(yield* Clock.currentTimeMillis).toISOString().replaceAll(/\D/g, "").slice(0, 17)
     const name = Option.getOrElse(wanted, () => ContextName.make(`chat-${asked.name.slice(0, 70)}-${now}`))
@@ -182,6 +185,23 @@ const findContext = (access: Access, wanted: Option.Option<ContextName>, agent: 
     const found: Found = { name, agent: able, isNew: true }
     return found
   })
+
+/** A conversation of one's own with the assistant that a project comes with. */
+const beginWithAssistant = Effect.fnUntraced(function* (access: Access) {
+  const agents = yield* readAgents(access)
+  const assistant = agents.find(({ name }) => name === "TodoAssistant")
+  if (!assistant)
+    return yield* failure(
+      "Say with --agent who is spoken with, or name a conversation: this project has no TodoAssistant."
+    )
+  const agent = yield* enabled(assistant)
+  const { contextName: name } = yield* access.client.conversations.begin({
+    params: access.params,
+    payload: { agentId: agent.id }
+  })
+  const found: Found = { name, agent, isNew: true }
+  return found
+})
 
 /** Nobody answers for an agent that is disabled. */
 const enabled = (agent: Agent) =>

@@ -1,5 +1,5 @@
 /**
- * Conversations: one's own listed, renamed, deleted, read and exported.
+ * Conversations: begun, and one's own listed, renamed, deleted, read and exported.
  *
  * Flow: **http** → chat → dispatch → run → tool → task
  *
@@ -15,13 +15,14 @@ import type { ConversationId, ProjectId } from "@tropism/domain/ids"
 import { Effect, Option, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { Agents } from "../agent/agents.ts"
 import { conversationPlaces, Conversations } from "../chat/conversations.ts"
 import { messagePlaces, Messages } from "../chat/messages.ts"
 import { Database } from "../database/database.ts"
 import { conversationLimits } from "../limits.ts"
 import { inProject, reading } from "./access.ts"
 import { pageByPlace } from "./paging.ts"
-import { keepable, orNotFound } from "./refusals.ts"
+import { invalid, keepable, orNotFound } from "./refusals.ts"
 
 const known = orNotFound("conversation")
 
@@ -58,6 +59,21 @@ export const conversationsHandlers = HttpApiBuilder.group(Api, "conversations", 
           pageByPlace(query, conversationPlaces, (after, limit) =>
             conversations.list(userId, query.agentId, after, limit)
           )
+        )
+      }),
+      begin: Effect.fn("http.conversations.begin")(function* ({ params, payload: { agentId, title } }) {
+        yield* keepable({ title })
+        const agents = yield* Agents
+        const conversations = yield* Conversations
+        return yield* inProject(params.projectId, "editor", ({ userId }) =>
+          Effect.gen(function* () {
+            const agent = yield* agents.get(agentId)
+            if (!agent) return yield* invalid("/agentId", `There is no agent ${agentId}`)
+            const called = title ?? `Conversation with ${agent.name}`
+            return yield* Effect.mapError(conversations.begin(agent, called, userId), ({ detail }) =>
+              invalid("/agentId", detail)
+            )
+          })
         )
       }),
       get: Effect.fn("http.conversations.get")(function* ({ params }) {
