@@ -15,10 +15,12 @@ import {
   type ContextNotedEvent,
   ContextSummarizedEvent,
   eventNumber,
+  type FileAttachmentEvent,
   type LoggedEvent,
   type MemoryRecalledEvent,
   type SoftStopEvent,
-  UnknownEvent
+  UnknownEvent,
+  type UserMessageEvent
 } from "./context-event.ts"
 import { reduceConfig } from "./context-config.ts"
 import { startCall } from "./context-calls.ts"
@@ -120,6 +122,12 @@ const hold = (state: State, messages: ReadonlyArray<Message>): State => ({
 
 const say = (state: State, content: string): State => hold(state, [{ role: "user", content }])
 
+const hearMessage = (state: State, { content, id, userId = null }: UserMessageEvent): State =>
+  say(hear(withSpeaker(state, userId), { at: eventNumber(id), content }), content)
+
+const showFile = (state: State, event: FileAttachmentEvent): State =>
+  hold(withSpeaker(state, event.userId ?? null), [{ role: "user", content: [filePartOf(event)] }])
+
 const goOnFrom = (state: State, event: HistoryGivenEvent): State => ({
   ...hold(state, messagesGiven(event)),
   systemPrompt: withInstructions(state.systemPrompt, event)
@@ -151,23 +159,13 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
     case "MemoryRecalledEvent":
       return remind(state, event)
     case "UserMessageEvent":
-      return silently(
-        say(
-          hear(withSpeaker(state, event.userId ?? null), {
-            at: eventNumber(event.id),
-            content: event.content
-          }),
-          event.content
-        )
-      )
+      return silently(hearMessage(state, event))
     case "RunResumedEvent":
       return silently(say(event.userId ? withSpeaker(state, event.userId) : state, event.content))
     case "FlowStepStartedEvent":
       return silently(beginStep(state, event))
     case "FileAttachmentEvent":
-      return silently(
-        hold(withSpeaker(state, event.userId ?? null), [{ role: "user", content: [filePartOf(event)] }])
-      )
+      return silently(showFile(state, event))
     case "InterruptRequestedEvent":
       return silently({
         ...state,
