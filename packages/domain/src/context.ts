@@ -122,8 +122,8 @@ const hold = (state: State, messages: ReadonlyArray<Message>): State => ({
 
 const say = (state: State, content: string): State => hold(state, [{ role: "user", content }])
 
-const hearMessage = (state: State, { content, id, userId = null }: UserMessageEvent): State =>
-  say(hear(withSpeaker(state, userId), { at: eventNumber(id), content }), content)
+const hearMessage = (state: State, { content, id, userId }: UserMessageEvent): State =>
+  say(hear(withSpeaker(state, userId ?? null), { at: eventNumber(id), content }), content)
 
 const showFile = (state: State, event: FileAttachmentEvent): State =>
   hold(withSpeaker(state, event.userId ?? null), [{ role: "user", content: [filePartOf(event)] }])
