@@ -47,7 +47,7 @@ export const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chan
       exit === "lost" ? Effect.die(new Error("The server died while it was set up")) : exit
     )
   const project = yield* done(
-    Effect.flatMap(Projects, (projects) => projects.create("Simulation", "ada" as UserId))
+    Effect.flatMap(Projects, (projects) => projects.create("Simulation", "ada" as UserId, Effect.void))
   )
   yield* done(
     Effect.gen(function* () {

@@ -14,6 +14,7 @@ import { agentAuthority } from "./agent/authorities.ts"
 import { Contexts } from "./agent/contexts.ts"
 import { Declarations } from "./agent/declarations.ts"
 import { Passages } from "./agent/passages.ts"
+import { TodoAssistants } from "./agent/todo-assistants.ts"
 import { Versions } from "./agent/versions.ts"
 import { Sweeps } from "./cluster/sweeps.ts"
 import { Database } from "./database/database.ts"
@@ -134,7 +135,7 @@ const ground = Layer.provideMerge(
   database
 )
 const agents = Layer.provideMerge(
-  Layer.mergeAll(Versions.layer, Declarations.layer),
+  Layer.mergeAll(Versions.layer, Declarations.layer, TodoAssistants.layer),
   Layer.provideMerge(
     Layer.mergeAll(Agents.layer, Contexts.layer, Passages.layer, Attachments.layer, authorities),
     ground

@@ -9,6 +9,7 @@ import { ask, refusalOf } from "../testing/owner-rows.ts"
 import { newProject, newStory, startServer, type Story } from "../testing/platform.ts"
 import { whileServing } from "../testing/restarts.ts"
 import {
+  agentsOf,
   calling,
   endedRuns,
   entriesOf,
@@ -92,8 +93,8 @@ describe("Requirement: Agent Persistence", () => {
       expect(before.runs).toMatchObject([{ status: "completed", summary: "Done.", stepCount: 2 }])
       expect(before.calls.items).toHaveLength(1)
       expect(before.events.items.length).toBeGreaterThan(5)
-      expect(before.agents.items).toHaveLength(2)
-      const [agent] = before.agents.items.toReversed()
+      expect(before.agents).toHaveLength(2)
+      const [agent] = before.agents.toReversed()
       expect(agent).toMatchObject({ version: 2, role: "clerk" })
       expect(yield* whileServing(access, projectId, (story) => everythingOf(story, agent))).toEqual(before)
     })
@@ -196,7 +197,7 @@ const everythingOf = (story: Story, agent: { readonly id: string }) =>
   Effect.gen(function* () {
     const runs = yield* runsOf(story, agent)
     return {
-      agents: yield* story.get("/agents"),
+      agents: yield* agentsOf(story),
       runs,
       entries: yield* entriesOf(story, agent),
       events: yield* story.get(`/runs/${runs[0].id}/events?limit=200`),

@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { Json, Story } from "../testing/platform.ts"
 import { countRows, expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { watcher } from "../testing/story-words.ts"
+import { agentsOf, watcher } from "../testing/story-words.ts"
 
 const apply = (story: Story, agents: ReadonlyArray<unknown>, options: Record<string, unknown> = {}) =>
   Effect.map(story.post("/agents/apply", { agents, ...options }), (body) => body.agents)
@@ -16,7 +16,7 @@ const outcomes = (applied: ReadonlyArray<Json>) => applied.map(({ name, outcome 
 const [a, b, c] = ["a", "b", "c"].map((name) => watcher({ name })) as [Json, Json, Json]
 
 const namesIn = (story: Story) =>
-  Effect.map(story.get("/agents"), ({ items }) => items.map(({ name }: Json) => name).toSorted())
+  Effect.map(agentsOf(story), (agents) => agents.map(({ name }) => name).toSorted())
 
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Requirement: Agents are applied from definitions", () => {
@@ -92,7 +92,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           "/agents/2/cronSchedule"
         ])
         expect(yield* countRows(story)).toEqual(before)
-        expect(yield* story.get("/agents")).toMatchObject({ items: [{ prompt: a.prompt, version: 1 }] })
+        expect(yield* agentsOf(story)).toMatchObject([{ prompt: a.prompt, version: 1 }])
         expectProblem(yield* story.ask("POST", "/agents/apply", { agents: [] }), 422, "/agents")
         expectProblem(
           yield* story.ask("POST", "/agents/apply", { agents: [{ ...a, capabilites: {} }] }),
@@ -143,7 +143,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           ),
           { concurrency: "unbounded" }
         )
-        const { items } = yield* story.get("/agents")
+        const items = yield* agentsOf(story)
         expect(items.map(({ name }: Json) => name).toSorted()).toEqual(["a", "b", "c"])
         expect(new Set(items.map(({ prompt }: Json) => prompt)).size).toBe(1)
       })

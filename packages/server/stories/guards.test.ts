@@ -19,6 +19,7 @@ import { type Heard, openStream } from "../testing/event-stream.ts"
 import { ModelsOnTheWire, type WireModel } from "../testing/model-on-the-wire.ts"
 import { type Json, scripted, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
+import { agentsOf } from "../testing/story-words.ts"
 
 const guardWith = (story: Story, name: string, model: Pick<WireModel, "config">, instructions?: string) =>
   Effect.map(
@@ -354,7 +355,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
         expectProblem(yield* save({ model: guardedBy("http://x") }), 422, "/model/guard/provider")
         expectProblem(yield* save(step({ guard: config })), 422, "/steps/0/model/guard")
         expectProblem(yield* save(step({ race: true })), 422, "/steps/0/model/race")
-        expect((yield* story.get("/agents")).items).toEqual([])
+        expect(yield* agentsOf(story)).toEqual([])
       })
     )
   })

@@ -5,6 +5,7 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { agentsOf } from "../testing/story-words.ts"
 
 /** What a definition says, the place that is wrong, and what is told of it. */
 const impossible: ReadonlyArray<readonly [string, Record<string, unknown>, string, string]> = [
@@ -74,7 +75,7 @@ layer(SharedServer.layer)((it) => {
         expectProblem(refused, 422, pointer)
         expect(refused.body.detail).toContain(sentence)
         expectProblem(yield* story.ask("PATCH", `/agents/${someone.id}`, overrides), 422, pointer)
-        expect((yield* story.get("/agents")).items).toEqual([someone])
+        expect(yield* agentsOf(story)).toEqual([someone])
       })
     )
   })

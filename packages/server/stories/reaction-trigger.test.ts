@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { ask } from "../testing/owner-rows.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
+  agentsOf,
   endedRuns,
   entriesOf,
   entriesWhen,
@@ -75,7 +76,7 @@ layer(SharedServer.layer)((it) => {
               pointer
             ])
           }
-          expect((yield* story.get("/agents")).items).toEqual([])
+          expect(yield* agentsOf(story)).toEqual([])
           expect(yield* story.post("/agents", watcher())).toMatchObject({
             triggerType: "reaction",
             reactionConfig: { objectTypes: ["Person"], events: ["created"] }

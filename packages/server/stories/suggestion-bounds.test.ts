@@ -7,7 +7,7 @@ import { freshDatabase } from "../testing/fresh-database.ts"
 import { type Json, newProject, startServer, type Story, storyIn } from "../testing/platform.ts"
 import { problemOf } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { calling, callsOf, endedRuns, make, watcher } from "../testing/story-words.ts"
+import { agentsOf, calling, callsOf, endedRuns, make, watcher } from "../testing/story-words.ts"
 import {
   approve,
   creating,
@@ -81,7 +81,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         ] as const
         for (const [reviewPolicy, pointer] of policies)
           yield* problemOf(story.ask("POST", "/agents", { ...watcher(), reviewPolicy }), 422, pointer)
-        expect((yield* story.get("/agents")).items).toEqual([])
+        expect(yield* agentsOf(story)).toEqual([])
       })
     )
   })

@@ -77,6 +77,12 @@ export const endedRuns = (story: Story, agent: Json, count: number): Effect.Effe
 export const callsOf = (story: Story, run: Json): Effect.Effect<ReadonlyArray<Json>> =>
   Effect.map(story.get(`/runs/${run.id}/tool-calls`), (page) => page.items.toReversed())
 
+/** The agents that a story has made, newest first; each project begins with one that it has not. */
+export const agentsOf = (story: Story): Effect.Effect<ReadonlyArray<Json>> =>
+  Effect.map(story.get("/agents?limit=200"), ({ items }) =>
+    items.filter(({ name }: Json) => name !== "TodoAssistant")
+  )
+
 /** Pending suggestions, oldest first, once there are so many. */
 export const suggestionsOf = (story: Story, count: number): Effect.Effect<ReadonlyArray<Json>> =>
   Effect.map(

@@ -37,6 +37,7 @@ import { statements as mcpExtensions } from "./migrations/0024-mcp-extensions.ts
 import { statements as people } from "./migrations/0026-people.ts"
 import { statements as talks } from "./migrations/0027-talks.ts"
 import { statements as chat } from "./migrations/0029-chat.ts"
+import { statements as assistant } from "./migrations/0030-assistant.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -77,7 +78,9 @@ const migrations = {
   "0024_mcp_extensions": run(mcpExtensions),
   "0026_people": run(people),
   "0027_talks": run(talks),
-  "0029_chat": run(chat)
+  "0029_chat": run(chat),
+  "0029_chat": run(chat),
+  "0030_assistant": run(assistant)
 }
 
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

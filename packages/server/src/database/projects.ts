@@ -27,7 +27,12 @@ export interface ProjectRow {
 export class Projects extends Context.Service<
   Projects,
   {
-    readonly create: (name: string, by: UserId) => Effect.Effect<ProjectRow>
+    /** Makes a project, in one transaction with what belongs to each new one. */
+    readonly create: (
+      name: string,
+      by: UserId,
+      beginnings: Effect.Effect<unknown, never, ProjectTransaction>
+    ) => Effect.Effect<ProjectRow>
     /** The project of this transaction; undefined when there is none of that id. */
     readonly find: Effect.Effect<ProjectRow | undefined, never, ProjectTransaction>
     /** What the project of this transaction has decided, every default said. */
@@ -78,7 +83,11 @@ export class Projects extends Context.Service<
         return defineSettings(kept)
       }, orDie)
 
-      const create = Effect.fn("Projects.create")(function* (name: string, by: UserId) {
+      const create = Effect.fn("Projects.create")(function* (
+        name: string,
+        by: UserId,
+        beginnings: Effect.Effect<unknown, never, ProjectTransaction>
+      ) {
         const id = (yield* ids.next) as ProjectId
         return yield* database
           .inProject(
@@ -88,6 +97,7 @@ export class Projects extends Context.Service<
               insert into kb.projects (id, name, created_by) values (${id}, ${name}, ${by}) returning id, name, created_at`
               yield* sql`insert into kb.feeds (project_id) values (${id})`
               yield* sql`insert into kb.task_counters (project_id) values (${id})`
+              yield* beginnings
               return rows.map(toProject)
             }).pipe(orDie)
           )

@@ -9,6 +9,7 @@ import { Unavailable } from "@tropism/api/problems"
 import { findFault } from "@tropism/domain/json"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { TodoAssistants } from "../agent/todo-assistants.ts"
 import { Database } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
 import { inProject, reading, requireRole } from "./access.ts"
@@ -42,7 +43,8 @@ export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers)
       yield* requireRole(principal, "admin")
       const fault = findFault(payload.name)
       if (fault) return yield* invalid("/name", fault.message)
-      return yield* (yield* Projects).create(payload.name, principal.userId)
+      const { seed } = yield* TodoAssistants
+      return yield* (yield* Projects).create(payload.name, principal.userId, seed)
     }),
     get: Effect.fn("http.projects.get")(function* ({ params }) {
       const projects = yield* Projects

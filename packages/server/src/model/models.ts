@@ -12,6 +12,7 @@
 import { type ModelConfig, ModelProvider, type ModelRef } from "@tropism/domain/model-config"
 import { free } from "@tropism/domain/model-price"
 import type { Script } from "@tropism/domain/script"
+import { todoAssistant, todoAssistantName } from "@tropism/domain/todo-assistant"
 import { Config, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import type { LanguageModel } from "effect/ai"
 import { fromAiSdk } from "./ai-sdk-model.ts"
@@ -68,7 +69,8 @@ export class Models extends Context.Service<
       const pick = Effect.fnUntraced(function* (
         choice: ModelChoice
       ): Effect.fn.Return<ModelRef, ModelUnavailable> {
-        if (choice.model !== null) return choice.model
+        if (choice.model !== null && !(isSeededAssistant(choice) && byName.openai.missing !== null))
+          return choice.model
         if (preset !== null) {
           const ref = parseModelRef(preset, (provider) =>
             isRemote(provider) ? byName[provider].defaultModel : choice.agentName
@@ -216,6 +218,12 @@ export class Models extends Context.Service<
     })
   )
 }
+
+/** TodoAssistant as every project gets it: its own model is asked where there is a key, else the one that an agent without a model asks. */
+const isSeededAssistant = ({ agentName, model }: ModelChoice): boolean =>
+  agentName === todoAssistantName &&
+  model?.provider === todoAssistant.model.provider &&
+  model.name === todoAssistant.model.name
 
 /** An address without what may be secret in it: a name, a password, a query. */
 const addressOf = (address: string | null): string => {
