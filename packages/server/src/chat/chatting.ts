@@ -14,6 +14,7 @@ import type { ContextName, NewEvent } from "@tropism/domain/context-event"
 import type { AgentId, ConversationId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Schema, Stream } from "effect"
 import { Agents } from "../agent/agents.ts"
+import { TodoAssistants } from "../agent/todo-assistants.ts"
 import { Contexts } from "../agent/contexts.ts"
 import type { PromptFailed } from "../agent/template.ts"
 import { CrashPoint } from "../crash-point.ts"
@@ -82,6 +83,7 @@ export class Chatting extends Context.Service<
       const database = yield* Database
       const keys = yield* IdempotencyKeys
       const agents = yield* Agents
+      const assistants = yield* TodoAssistants
       const contexts = yield* Contexts
       const conversations = yield* Conversations
       const triggers = yield* Triggers
@@ -91,10 +93,13 @@ export class Chatting extends Context.Service<
       const turns = yield* Turns
 
       const named = Effect.fnUntraced(function* (id: AgentId | undefined) {
-        const agent = id === undefined ? undefined : yield* agents.get(id)
+        const agent = yield* id === undefined ? assistants.ensure : agents.get(id)
         if (agent) return agent
         return yield* id === undefined
-          ? new SayingRefused({ reason: "nobody", detail: "Say with whom: name an agent by its id" })
+          ? new SayingRefused({
+              reason: "nobody",
+              detail: "This project's TodoAssistant was deleted: say with whom, and name an agent by its id"
+            })
           : new SayingRefused({ reason: "noAgent", detail: `There is no agent ${id}` })
       })
 

@@ -79,7 +79,6 @@ const migrations = {
   "0026_people": run(people),
   "0027_talks": run(talks),
   "0029_chat": run(chat),
-  "0029_chat": run(chat),
   "0030_assistant": run(assistant)
 }
 

@@ -1,20 +1,23 @@
 /**
- * The scripts that come with the server: one YAML file for each agent of the demo.
+ * The scripts that come with the server: one YAML file for each agent of the demo, and TodoAssistant's in code.
  *
  * They stand in where no model can be asked, under the agent's name and only
  * for that agent. A file that is not a script is a defect of the build and
  * stops the start. Scripts of other agents lie in their definitions.
  */
 import { Script } from "@tropism/domain/script"
+import { todoAssistantName } from "@tropism/domain/todo-assistant"
 import { Data, Effect, FileSystem, Path, Result, Schema } from "effect"
 import { parse } from "yaml"
 import { type CompiledScript, compileScript } from "./script.ts"
+import { todoScript } from "./todo-script.ts"
 
 /** Compiled scripts by the name of their agent. */
 export type BuiltInScripts = ReadonlyMap<string, CompiledScript>
 
 /** The agents that have one; known without reading the folder, so that an agent can be judged when it is saved. */
 export const builtInScriptNames: ReadonlyArray<string> = [
+  todoAssistantName,
   "daily-digest",
   "install-script-watch",
   "licence-review"
@@ -47,5 +50,5 @@ export const loadBuiltInScripts: Effect.Effect<BuiltInScripts, never, FileSystem
         return [path.basename(file, ".yaml"), script.success] as const
       })
     )
-    return new Map(scripts)
+    return new Map([...scripts, [todoAssistantName, todoScript] as const])
   }).pipe(Effect.orDie)

@@ -84,7 +84,7 @@ const saidIn = foldGrown<Prompt.Message, Said>(
   }
 )
 
-const isQuoted = ({ options }: Prompt.UserMessage): boolean =>
+export const isQuoted = ({ options }: Prompt.UserMessage): boolean =>
   Object.keys(quoted).some((key) => Object.hasOwn(options, key))
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
@@ -95,7 +95,7 @@ const inputOf = (message: string): Schema.Json => {
   return block === undefined ? null : Option.getOrNull(decodeJson(block))
 }
 
-const toResult = (part: Prompt.ToolResultPart): ScriptScope["results"][number] => ({
+export const toResult = (part: Prompt.ToolResultPart): ScriptScope["results"][number] => ({
   tool: part.name,
   result: decodeResult(part.result),
   isError: part.isFailure

@@ -17,9 +17,8 @@ const answerOf = (
 ): Result.Result<ScriptAnswer, string> => {
   const compiled = compileScript(decodeScript(script))
   if (Result.isFailure(compiled)) return Result.fail(compiled.failure)
-  return compiled.success.answer(
-    scopeOf(Prompt.make([...messages]), tools, compiled.success.values, undefined)
-  )
+  const prompt = Prompt.make([...messages])
+  return compiled.success.answer(scopeOf(prompt, tools, compiled.success.values, undefined), prompt)
 }
 
 const sayOf = (script: unknown, messages: Messages, tools: ReadonlyArray<string> = []): string =>

@@ -7,6 +7,7 @@
  */
 import type { Script, ScriptFaultKind, ScriptRule } from "@tropism/domain/script"
 import { Result, type Schema } from "effect"
+import type { Prompt } from "effect/ai"
 import type { ScriptScope } from "./script-scope.ts"
 import { type Evaluate, parseCondition, parseTemplate, parseValue } from "./script-templates.ts"
 
@@ -26,7 +27,7 @@ export interface ScriptAnswer {
 export interface CompiledScript {
   readonly values: ScriptScope["values"]
   /** Answers a request, or says which rule cannot be followed and why. */
-  readonly answer: (scope: ScriptScope) => Result.Result<ScriptAnswer, string>
+  readonly answer: (scope: ScriptScope, prompt: Prompt.Prompt) => Result.Result<ScriptAnswer, string>
 }
 
 /** Parses a script, or says which rule is wrong. */
@@ -92,7 +93,8 @@ const compileRule = (rule: ScriptRule): CompiledRule => {
 }
 
 /** The same place in the log always gives the same id, and no other place gives it. */
-const callId = (scope: ScriptScope, index: number): string => `call_${scope.turn}_${scope.step}_${index}`
+export const callId = (scope: ScriptScope, index: number): string =>
+  `call_${scope.turn}_${scope.step}_${index}`
 
 const answerWith = (
   rules: ReadonlyArray<CompiledRule>,

@@ -22,7 +22,8 @@ export const fromScript = (script: CompiledScript): Effect.Effect<LanguageModel.
     Stream.unwrap(
       Effect.gen(function* () {
         const tools = request.toolChoice === "none" ? [] : request.tools.map((tool) => tool.name)
-        const answer = script.answer(scopeOf(request.prompt, tools, script.values, yield* SpokenSoFar))
+        const scope = scopeOf(request.prompt, tools, script.values, yield* SpokenSoFar)
+        const answer = script.answer(scope, request.prompt)
         if (Result.isFailure(answer))
           return fail(new AiError.InvalidRequestError({ description: answer.failure }))
         yield* pause(answer.success.latencyMs)

@@ -1,0 +1,88 @@
+/**
+ * What somebody can want of TodoAssistant's script, in its own terms.
+ *
+ * Types only: `todo-phrases.ts` reads them off words, `todo-doing.ts` does them.
+ */
+
+/** Which task is meant, before anybody has looked at the list. */
+export type TaskRef =
+  | { readonly kind: "ids"; readonly ids: ReadonlyArray<number> }
+  /** The how manyth of the list that was shown, from 1; -1 is the last. */
+  | { readonly kind: "place"; readonly place: number }
+  /** Words of its title; `isLoose` where the verb in front may be the speaker's own. */
+  | { readonly kind: "title"; readonly text: string; readonly isLoose: boolean }
+  /** What was spoken of last. */
+  | { readonly kind: "it" }
+  | { readonly kind: "all"; readonly status: ListStatus }
+  /** None was named. */
+  | { readonly kind: "none" }
+
+export type ListStatus = "all" | "pending" | "completed"
+
+/** What is done to a task once it is known. */
+export type Deed =
+  | { readonly type: "complete" }
+  | { readonly type: "delete" }
+  | { readonly type: "show" }
+  | {
+      readonly type: "update"
+      readonly title?: string | undefined
+      readonly description?: string | undefined
+    }
+
+export interface NewTask {
+  readonly title: string
+  readonly description?: string | undefined
+}
+
+export type Intent =
+  | { readonly type: "add"; readonly tasks: ReadonlyArray<NewTask> }
+  | {
+      readonly type: "list"
+      readonly status: ListStatus
+      readonly about: string | null
+      readonly isCount: boolean
+    }
+  | { readonly type: "deed"; readonly deed: Deed; readonly ref: TaskRef }
+  /** A change of a title whose halves only the list can tell apart: each way to read it. */
+  | {
+      readonly type: "rename"
+      readonly readings: ReadonlyArray<{ readonly ref: TaskRef; readonly title: string }>
+    }
+  | { readonly type: "yes" | "no" | "hello" | "thanks" | "bye" | "help" | "who" | "reopen" | "undo" }
+  | { readonly type: "beyond"; readonly what: string }
+  | { readonly type: "unknown"; readonly text: string }
+
+/** A task as `list_tasks` tells it. */
+export interface Listed {
+  readonly id: number
+  readonly title: string
+  readonly description: string | null
+  readonly completed: boolean
+}
+
+/** What the script has asked and not been told yet. */
+export type Question =
+  | { readonly kind: "which"; readonly deed: Deed; readonly among: ReadonlyArray<Named> }
+  | { readonly kind: "sure"; readonly deed: Deed; readonly tasks: ReadonlyArray<Named> }
+  | { readonly kind: "add"; readonly task: NewTask }
+  | { readonly kind: "words"; readonly id: number; readonly field: "title" | "description" }
+  | { readonly kind: "what"; readonly deed: Deed }
+  | { readonly kind: "title" }
+  | { readonly kind: "list" }
+
+export interface Named {
+  readonly id: number
+  readonly title: string
+}
+
+/** What of a conversation the next message may speak of. */
+export interface Dialogue {
+  readonly question: Question | null
+  /** The list that was shown last, in its order. */
+  readonly shown: ReadonlyArray<Named>
+  /** The tasks that were spoken of last. */
+  readonly focus: ReadonlyArray<Named>
+}
+
+export const newDialogue: Dialogue = { question: null, shown: [], focus: [] }
