@@ -5,7 +5,7 @@ import { spawn } from "node:child_process"
 import { join } from "node:path"
 import { Effect } from "effect"
 
-/** What a program said before it ended. */
+/** What a program answered before it ended; what it remarks beside that is not heard. */
 export interface Ended {
   readonly code: number | null
   readonly said: string
@@ -18,12 +18,11 @@ const runScript = (script: string, args: ReadonlyArray<string>): Effect.Effect<E
   Effect.callback((resume) => {
     const child = spawn(process.execPath, [join(home, "node_modules", script), ...args], {
       cwd: home,
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["ignore", "pipe", "ignore"],
       env: { PATH: process.env["PATH"], HOME: process.env["HOME"], NO_COLOR: "1" }
     })
     let said = ""
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding("utf8").on("data", (text: string) => (said += text))
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (said += text))
     child.on("close", (code) => resume(Effect.succeed({ code, said })))
     return Effect.sync(() => child.kill("SIGKILL"))
   })
