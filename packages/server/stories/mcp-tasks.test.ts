@@ -12,7 +12,9 @@ import {
   taskOf,
   taskWhen
 } from "../testing/mcp-extension-words.ts"
-import { type Json, scripted, type Story } from "../testing/platform.ts"
+import { addEvent } from "../testing/context-words.ts"
+import { newConversation, talker } from "../testing/conversation-words.ts"
+import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
 import { asked, asking, questionsOf } from "../testing/question-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { watcher } from "../testing/story-words.ts"
@@ -27,6 +29,11 @@ const begun = Effect.fnUntraced(function* (story: Story, overrides: Record<strin
   const agent = yield* story.post("/agents", manual(overrides))
   return yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
 })
+
+const askingRules = [
+  { when: "step == 0", calls: [{ tool: "ask_user", arguments: { question: "Which secret?" } }] },
+  { say: "Thanks." }
+]
 
 const withoutForms = { extensions: askable.extensions }
 const keyOf = (task: Json): string => Object.keys(task.inputRequests)[0] ?? ""
@@ -113,6 +120,39 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(whole).toMatchObject({ resultType: "complete", structuredContent: { status: "completed" } })
           const refused = yield* resultOf(story, "tools/call", { ...call, arguments: { agent: "nobody" } })
           expect(refused).toMatchObject({ resultType: "complete", isError: true })
+        })
+    )
+
+    it.effect(
+      "S003-R46 the task of somebody's own run is not there for others, and its question is theirs to answer",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const ann = yield* asUser(story, "reviewer", null, "ann")
+          const ben = yield* asUser(story, "reviewer", null, "ben")
+          const agent = yield* talker(story, askingRules, { tools: ["run.ask_user"] })
+          const talks = yield* newConversation(story, agent, "Asking", "ann")
+          yield* addEvent(ann, talks.contextName, "Ask me")
+          const { items } = yield* eventually(
+            ann.get("/runs"),
+            ({ items: [run] }) => run?.status === "paused"
+          )
+          const [run] = items
+          const task = yield* taskWhen(ann, run, "input_required")
+          const missing = { id: crypto.randomUUID() }
+          const answers = { [keyOf(task)]: filled({ answer: "None" }) }
+          for (const [method, more] of [
+            ["tasks/get", {}],
+            ["tasks/cancel", {}],
+            ["tasks/update", { inputResponses: answers }]
+          ] as const) {
+            const foreign = yield* rpc(ben, method, { taskId: run.id, ...more })
+            expect(foreign.error).toEqual((yield* rpc(ben, method, { taskId: missing.id, ...more })).error)
+            expect(foreign.error).toBeDefined()
+          }
+          expect(yield* ann.get(`/runs/${run.id}`)).toMatchObject({ status: "paused" })
+          yield* answering(ann, run, answers)
+          expect((yield* taskWhen(ann, run, "completed")).result.content[0].text).toBe("Thanks.")
         })
     )
 

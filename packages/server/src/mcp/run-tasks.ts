@@ -13,12 +13,15 @@ import { Conflict, type Forbidden, type InvalidInput, type NotFound } from "@tro
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { isTerminal, type Run } from "@tropism/domain/run"
 import { Context, Effect, Layer, Result, Schema } from "effect"
+import { Contexts } from "../agent/contexts.ts"
+import { Conversations } from "../chat/conversations.ts"
 import { Database } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
 import { Resumptions } from "../dispatch/resumptions.ts"
 import { inProject, reading, requireRole } from "../http/access.ts"
 import { approving, rejecting } from "../http/decisions.ts"
-import { answerProblem, invalid, keepable, orNotFound } from "../http/refusals.ts"
+import { readableRun, spokenRun } from "../http/owned.ts"
+import { answerProblem, invalid, keepable } from "../http/refusals.ts"
 import { Descendants } from "../run/descendants.ts"
 import { Endings } from "../run/endings.ts"
 import { Answers } from "../run/questions.ts"
@@ -64,8 +67,9 @@ export class RunTasks extends Context.Service<
   static readonly layer = Layer.effect(
     RunTasks,
     Effect.gen(function* () {
-      const services = yield* Effect.context<Database | Projects | Tasks | Denials>()
-      const runs = yield* Runs
+      const services = yield* Effect.context<
+        Contexts | Conversations | Database | Denials | Projects | Runs | Tasks
+      >()
       const tasks = yield* Tasks
       const questions = yield* QuestionTasks
       const answers = yield* Answers
@@ -73,8 +77,6 @@ export class RunTasks extends Context.Service<
       const endings = yield* Endings
       const descendants = yield* Descendants
       const declined = yield* DeclinedInputs
-
-      const known = (runId: RunId) => orNotFound("task")(runs.get(runId))
 
       /** Acts as the caller, as behind any other door. */
       const as = <A, E, R>({ principal }: TaskCaller, effect: Effect.Effect<A, E, R>) =>
@@ -100,7 +102,7 @@ export class RunTasks extends Context.Service<
           caller,
           reading(
             caller.projectId,
-            Effect.flatMap(known(runId), (run) => look(caller, run))
+            Effect.flatMap(readableRun(runId), (run) => look(caller, run))
           )
         )
       )
@@ -108,7 +110,7 @@ export class RunTasks extends Context.Service<
       const stop = (caller: TaskCaller, runId: RunId) =>
         Effect.gen(function* () {
           yield* inProject(caller.projectId, "editor", () =>
-            Effect.flatMap(known(runId), (run) =>
+            Effect.flatMap(readableRun(runId), (run) =>
               // It ended before, or a moment ago: there is nothing to stop.
               Effect.catchTag(endings.cancel(run), "RunNotInState", () => Effect.void)
             )
@@ -118,7 +120,7 @@ export class RunTasks extends Context.Service<
 
       const resume = (caller: TaskCaller, runId: RunId) =>
         inProject(caller.projectId, "editor", ({ userId }) =>
-          Effect.flatMap(known(runId), (run) =>
+          Effect.flatMap(spokenRun(runId), (run) =>
             resumptions.resume(run, { limits: {}, by: userId }).pipe(
               Effect.catchTags({
                 TriggerRefused: ({ detail }) => conflict(detail),
@@ -130,23 +132,27 @@ export class RunTasks extends Context.Service<
           )
         )
 
-      const take = (caller: TaskCaller, runId: RunId, asked: Asked, content: Content) => {
+      const take = Effect.fnUntraced(function* (
+        caller: TaskCaller,
+        runId: RunId,
+        asked: Asked,
+        { answer: words = "", decision, reason = null }: Content
+      ) {
         const { projectId } = caller
-        switch (asked.type) {
-          case "question":
-            return inProject(projectId, "editor", ({ userId }) =>
-              Effect.flatMap(known(runId), (run) =>
-                Effect.mapError(answers.give(run, content.answer ?? "", asked.taskId, userId), answerProblem)
-              )
+        if (asked.type === "question") {
+          const give = ({ userId }: Principal) =>
+            Effect.flatMap(spokenRun(runId), (run) =>
+              Effect.mapError(answers.give(run, words, asked.taskId, userId), answerProblem)
             )
-          case "review":
-            return content.decision === "approve"
-              ? approving(projectId, asked.taskId, { digest: asked.digest })
-              : rejecting(projectId, asked.taskId, { digest: asked.digest, reason: content.reason ?? null })
-          case "resume":
-            return content.decision === "resume" ? resume(caller, runId) : stop(caller, runId)
+          return yield* Effect.asVoid(inProject(projectId, "editor", give))
         }
-      }
+        if (asked.type === "resume")
+          return yield* decision === "resume" ? resume(caller, runId) : stop(caller, runId)
+        const { digest, taskId } = asked
+        yield* decision === "approve"
+          ? approving(projectId, taskId, { digest })
+          : rejecting(projectId, taskId, { digest, reason })
+      })
 
       const answer = Effect.fn("RunTasks.answer")(function* (
         caller: TaskCaller,
@@ -164,7 +170,7 @@ export class RunTasks extends Context.Service<
             caller,
             content === null
               ? inProject(caller.projectId, "viewer", () => declined.decline(runId, userId, key))
-              : Effect.asVoid(take(caller, runId, asked, content))
+              : take(caller, runId, asked, content)
           ).pipe(Effect.catchIf(isDecided, () => Effect.void))
         }
       })
