@@ -219,13 +219,14 @@ const chat = Layer.merge(Chatting.layer, Completions.layer).pipe(
 
 /** What the MCP door offers beside tools: runs as tasks, and the graph as a source of events. */
 const mcp = Layer.mergeAll(
-  Layer.provide(RunTasks.layer, DeclinedInputs.layer),
+  RunTasks.layer,
   EventStreams.layer,
-  Layer.mergeAll(EventSubscribing.layer, EventDeliverer.layer).pipe(
-    Layer.provide(Layer.merge(Callbacks.layer, EventSubscriptions.layer))
-  )
+  EventSubscribing.layer,
+  EventDeliverer.layer
 ).pipe(
-  Layer.provideMerge(EventReading.layer),
+  Layer.provideMerge(
+    Layer.mergeAll(EventReading.layer, DeclinedInputs.layer, Callbacks.layer, EventSubscriptions.layer)
+  ),
   Layer.provideMerge(PersonTools.layer.pipe(Layer.provideMerge(agentDesk), Layer.provideMerge(chat)))
 )
 

@@ -27,7 +27,7 @@ const declared = readdirSync(source, { recursive: true, encoding: "utf8" })
 const givenByActs = ["@tropism/server/database/ProjectTransaction"]
 
 /** Those that the server is given from outside. */
-const givenBelow = ["@tropism/server/Ids", "@tropism/server/model/Models"]
+const givenBelow = ["@tropism/server/Ids", "@tropism/server/model/Models", "@tropism/server/mcp/McpStanding"]
 
 describe("Testability", () => {
   it.live(
