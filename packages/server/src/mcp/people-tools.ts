@@ -37,9 +37,9 @@ export const peopleTools: Effect.Effect<McpPart, never, PersonTools> = Effect.ma
 
 const asListed = (tool: ListedTool) => ({ ...tool, annotations: { ...tool.annotations, title: tool.title } })
 
-/** An outcome in MCP's words: as text, and as it is where it is an object. */
+/** An outcome in MCP's words: as text, and as it is where it is an object; an error has not the form that a tool's output has. */
 const toldResult = ({ isError, result }: PersonOutcome): CallToolResult => ({
   content: [{ type: "text", text: JSON.stringify(result) }],
-  ...(isJsonObject(result) ? { structuredContent: result } : {}),
+  ...(!isError && isJsonObject(result) ? { structuredContent: result } : {}),
   isError
 })
