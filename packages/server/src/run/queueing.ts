@@ -35,8 +35,11 @@ export const makeQueueing = Effect.gen(function* () {
       select ${projectId}::uuid, row."contextName", row."agentId", row."backtestId" is null, above.owner, coalesce(row."taintedBy",
         case when above.tainted_by is not null then jsonb_build_array(jsonb_build_object('kind', 'context', 'id', above.name, 'at', 0)) end)
       from jsonb_to_recordset(${rows}::text::jsonb) as row("contextName" text, "agentId" uuid, spawn jsonb, "taintedBy" jsonb, "backtestId" uuid)
-      left join kb.agent_runs parent on parent.project_id = ${projectId} and parent.id = (row.spawn ->> 'parentRunId')::uuid
-      left join kb.contexts above on above.project_id = ${projectId} and above.name = parent.context_name
+      left join lateral (
+        select context.name, context.owner, context.tainted_by from kb.agent_runs parent
+        join kb.contexts context on context.project_id = ${projectId} and context.name = parent.context_name
+        where parent.project_id = ${projectId} and parent.id = (row.spawn ->> 'parentRunId')::uuid limit 1
+      ) above on true
       on conflict do nothing`
     yield* insert(projectId, rows)
     yield* sql.afterCommit(wakeUps.signal("runs"))
