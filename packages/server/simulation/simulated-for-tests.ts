@@ -25,7 +25,7 @@ const upTo = (last: number) => Array.from({ length: last }, (_, index) => index 
  */
 const chosen = [
   ...upTo(12),
-  ...[16, 18, 19, 20, 22, 28, 29, 30, 33, 34, 39, 43, 48, 59, 60, 62, 65, 70, 73, 76]
+  ...[16, 18, 19, 20, 22, 28, 29, 30, 33, 34, 39, 43, 48, 52, 56, 59, 60, 62, 65, 70, 73, 76]
 ]
 
 export const seeds: ReadonlyArray<number> = inSoak(upTo(80), chosen)
