@@ -140,23 +140,27 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
-    it.effect("a person: the role decides, and no agent's rights do", () =>
-      Effect.gen(function* () {
-        for (const role of ["viewer", "editor", "reviewer"] as const) {
-          const story = yield* newStoryHere
-          const person = yield* asUser(story, role)
-          const [trial] = trialsOf([null], [])
-          const { written } = yield* expectCells(
-            story,
-            trial ? [trial] : [],
-            (_, trials, ids) => doors.byPerson(person, trials, ids),
-            () => (role === "viewer" ? "denied" : "done")
-          )
-          for (const event of written)
-            expect(event).toMatchObject({ actorType: "user", actorId: role, runId: null })
-          expect(yield* allOf(story, "/tasks")).toEqual([])
-        }
-      })
-    )
+    for (const [name, door] of [
+      ["a person", doors.byPerson],
+      ["a person at the MCP door", doors.byMcp]
+    ] as const)
+      it.effect(`${name}: the role decides, and no agent's rights do`, () =>
+        Effect.gen(function* () {
+          for (const role of ["viewer", "editor", "reviewer"] as const) {
+            const story = yield* newStoryHere
+            const person = yield* asUser(story, role)
+            const [trial] = trialsOf([null], [])
+            const { written } = yield* expectCells(
+              story,
+              trial ? [trial] : [],
+              (_, trials, ids) => door(person, trials, ids),
+              () => (role === "viewer" ? "denied" : "done")
+            )
+            for (const event of written)
+              expect(event).toMatchObject({ actorType: "user", actorId: role, runId: null })
+            expect(yield* allOf(story, "/tasks")).toEqual([])
+          }
+        })
+      )
   })
 })

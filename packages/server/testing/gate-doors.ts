@@ -7,6 +7,7 @@
 import { Effect } from "effect"
 import { addEvent, newContext } from "./context-words.ts"
 import { type Cell, callOf, type Ids, type Rights, type Sentence, type Trial } from "./gate-cells.ts"
+import { atTheDoor } from "./person-words.ts"
 import { type Json, scripted, type Story } from "./platform.ts"
 import { callsOf, endedRuns, make, type ScriptedCall } from "./story-words.ts"
 import { boss, childrenOf, runThrough, spawning, worker } from "./sub-agent-words.ts"
@@ -175,6 +176,25 @@ const asRequest = (story: Story, { arguments: args, tool }: ScriptedCall) => {
   }
 }
 
+/** The same person at the MCP door, where nobody says how sure they are. */
+const byMcp: Door = (story, trials, ids) =>
+  Effect.scoped(
+    Effect.flatMap(atTheDoor(story), ({ call }) =>
+      Effect.forEach(
+        trials.flatMap(({ cells }) => cells),
+        (cell) => {
+          const { arguments: args, tool } = callOf({ ...cell, said: {} }, ids)
+          return Effect.map(call(tool, args), ({ isError, result }): Told => {
+            if (!isError && result.status === "applied") return [cell, "done"]
+            if (isError && result.reason === "forbidden") return [cell, "denied"]
+            throw new Error(`${cell.name}: ${JSON.stringify(result)}`)
+          })
+        },
+        together
+      )
+    )
+  )
+
 export const doors = {
   byHand,
   byReaction,
@@ -182,5 +202,6 @@ export const doors = {
   byChild: bySpawning("child"),
   byParent: bySpawning("parent"),
   byApproval,
-  byPerson
+  byPerson,
+  byMcp
 } as const
