@@ -53,8 +53,6 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
 
           const object = yield* story.get(`/objects/${id}`)
           expect(object).toMatchObject({ version: 2, actorType: "user", actorId: "editor" })
-          const { items: versions } = yield* story.get(`/objects/${id}/provenance`)
-          expect(versions).toBeUndefined()
           const provenance = yield* story.get(`/objects/${id}/provenance`)
           expect(provenance.properties[0]).toMatchObject({
             actorId: "editor",
