@@ -60,7 +60,7 @@ const subscribe = (server: ServerProcess, path: string, onError: (error: Error) 
   const { hostname, port } = new URL(server.url)
   const socket = connect({ host: hostname, port: Number(port) }, () =>
     socket.write(
-      `GET ${path} HTTP/1.0\r\nauthorization: Bearer ${server.token}\r\naccept: text/event-stream\r\n\r\n`
+      `GET ${path} HTTP/1.0\r\nhost: ${hostname}:${port}\r\nauthorization: Bearer ${server.token}\r\naccept: text/event-stream\r\n\r\n`
     )
   )
   return socket.on("error", onError)

@@ -22,27 +22,53 @@ export interface ServerProcess {
   readonly cpuMs: () => Promise<{ readonly server: number; readonly postgres: number }>
   /** Bytes that the server's heap holds, after what nobody needs is gone. */
   readonly heapBytes: () => Promise<number>
+  /** Bytes of the machine's memory that the server takes. */
+  readonly residentBytes: () => Promise<number>
   readonly stop: () => Promise<void>
 }
 
 const token = "a-token-for-the-bench"
 
-/** Starts a server on an empty database; `BENCH_BUN_FLAGS` reach its Bun, for profiles. */
-export const startServerProcess = async (): Promise<ServerProcess> => {
+/** What a time-out, a terminal that closes and a person at one send to a run. */
+const stops = ["SIGTERM", "SIGINT", "SIGHUP"] as const
+
+/**
+ * Starts a server on an empty database; `BENCH_BUN_FLAGS` reach its Bun, for profiles.
+ *
+ * **Details** `hear` is told each line of its log, beside standard error.
+ */
+export const startServerProcess = async (
+  environment: Readonly<Record<string, string>> = {},
+  hear?: (line: string) => void
+): Promise<ServerProcess> => {
   const dataFolder = await mkdtemp(join(tmpdir(), "tropism-bench-"))
   await chmod(dataFolder, 0o711)
   const flags = (process.env["BENCH_BUN_FLAGS"] ?? "").split(" ").filter((flag) => flag !== "")
   const child = Bun.spawn([process.execPath, ...flags, join(import.meta.dirname, "serve.ts")], {
-    env: { ...process.env, HOST: "127.0.0.1", PORT: "0", TROPISM_DATA: dataFolder, TROPISM_TOKEN: token },
+    // Requests are counted as everywhere, and none is refused.
+    env: {
+      ...process.env,
+      HOST: "127.0.0.1",
+      PORT: "0",
+      TROPISM_DATA: dataFolder,
+      TROPISM_TOKEN: token,
+      TROPISM_RATE_LIMIT: "1000000",
+      ...environment
+    },
     stdin: "ignore",
     stdout: "pipe",
-    stderr: "inherit"
+    stderr: hear === undefined ? "inherit" : "pipe"
   })
+  if (hear !== undefined && child.stderr !== undefined) void hearAll(child.stderr, hear)
   const stop = async () => {
+    for (const signal of stops) process.off(signal, leave)
     child.kill("SIGTERM")
     await child.exited
     await rm(dataFolder, { recursive: true, force: true })
   }
+  // Whoever is stopped leaves neither a server nor its folder behind.
+  const leave = (signal: NodeJS.Signals): void => void stop().finally(() => process.kill(process.pid, signal))
+  for (const signal of stops) process.on(signal, leave)
   const nextLine = linesOf(child.stdout)
   const url = await nextLine().catch(async (error: unknown) => {
     await stop()
@@ -62,6 +88,10 @@ export const startServerProcess = async (): Promise<ServerProcess> => {
     heapBytes: async () => {
       child.kill("SIGUSR2")
       return JSON.parse(await nextLine()).heapBytes
+    },
+    residentBytes: async () => {
+      const status = await readFile(`/proc/${child.pid}/status`, "utf8")
+      return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1_024
     },
     stop
   }
@@ -84,19 +114,34 @@ const linesOf = (stream: ReadableStream<Uint8Array>): (() => Promise<string>) =>
   }
 }
 
+/** Tells each line of a log until it ends. */
+const hearAll = async (log: ReadableStream<Uint8Array>, hear: (line: string) => void): Promise<void> => {
+  const nextLine = linesOf(log)
+  for (;;) {
+    const line = await nextLine().catch(() => undefined)
+    if (line === undefined) return
+    console.error(line)
+    hear(line)
+  }
+}
+
 /** Linux counts in hundredths of a second. */
 const msPerTick = 10
 
-const cpuOf = async (pid: number): Promise<{ readonly parent: number; readonly ms: number }> => {
+const cpuOf = async (pid: number) => {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")
   // The name stands in brackets and may hold anything; what follows is numbers.
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ")
-  return { parent: Number(fields[1]), ms: (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * msPerTick }
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ").map(Number)
+  const [, parent = 0] = fields
+  const [user = 0, system = 0, usersOfEnded = 0, systemsOfEnded = 0] = fields.slice(11)
+  return { parent, ms: (user + system) * msPerTick, endedMs: (usersOfEnded + systemsOfEnded) * msPerTick }
 }
 
+/** What PostgreSQL's processes have used, with those that have ended: connections come and go between two looks. */
 const cpuOfFamily = async (postmaster: number): Promise<number> => {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number)
   const processes = await Promise.all(pids.map(cpuOf))
   const own = await cpuOf(postmaster)
-  return processes.reduce((sum, { parent, ms }) => (parent === postmaster ? sum + ms : sum), own.ms)
+  const alive = processes.filter(({ parent }) => parent === postmaster)
+  return alive.reduce((sum, { ms }) => sum + ms, own.ms + own.endedMs)
 }
