@@ -30,9 +30,16 @@ class LongestFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
-    include: ["packages/**/*.test.{ts,tsx}", "scripts/**/*.test.ts", "bench/**/*.test.ts"],
+    include: [
+      "packages/**/*.test.{ts,tsx}",
+      "scripts/**/*.test.ts",
+      "bench/**/*.test.ts",
+      "hostile/**/*.test.ts"
+    ],
     exclude: ["**/node_modules/**", "**/dist/**"],
     pool: "threads",
+    // A story asks as often as it can; those of rate limits say how often one may.
+    env: { TROPISM_RATE_LIMIT: "off" },
     isolate: false,
     // A story waits for PostgreSQL, for programs and for time about half as long as it works, so one
     // worker more than there are cores keeps them all at work; vitest itself would take one less.

@@ -65,3 +65,39 @@ describe("Migration plan, phase 6: testing and documentation", () => {
       expect([path, read(path)]).toEqual([path, expect.stringMatching(/^# \d+\. \S/)])
   })
 })
+
+describe("the settings", () => {
+  /** Names by which the program hands something to itself. */
+  const inner = ["TROPISM_LAUNCHER_FD", "TROPISM_SOAK"]
+  const isSetting =
+    /\b(?:HOST|PORT|DATABASE_URL|(?:TROPISM|OPENAI|ANTHROPIC|GOOGLE|OTEL)_[A-Z][A-Z_]*[A-Z])\b/g
+  const program = source.filter(
+    ({ path }) => /^packages\/(server|cli)\/[^/]/.test(path) && !path.endsWith(".test.ts")
+  )
+  const inCode = program.filter(({ path }) => !/\/(stories|testing|simulation)\//.test(path))
+  const known = new Set(
+    inCode.flatMap(({ text }) =>
+      [...text.matchAll(/"([A-Z][A-Z_]+)"/g)]
+        .map(([, name = ""]) => name)
+        .filter((name) => name.match(isSetting)?.[0] === name)
+    )
+  )
+  const readme = read("README.md")
+  const table = readme.slice(readme.indexOf("## Settings"), readme.indexOf("The HTTP API is documented"))
+  const rows = table.split("\n").filter((line) => line.startsWith("|"))
+  const told = new Set(rows.flatMap((row) => [...row.matchAll(isSetting)].map(([name]) => name)))
+
+  it("are all told in the README's table, those of OpenTelemetry where spans are told of", () => {
+    expect(known.size).toBeGreaterThan(30)
+    const elsewhere = read("docs/observability.md")
+    const untold = [...known].filter(
+      (name) =>
+        !inner.includes(name) && !told.has(name) && !(name.startsWith("OTEL_") && elsewhere.includes(name))
+    )
+    expect(untold).toEqual([])
+  })
+
+  it("that the table tells of are read by the program", () => {
+    expect([...told].filter((name) => !known.has(name))).toEqual([])
+  })
+})

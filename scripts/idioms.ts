@@ -99,7 +99,11 @@ export const events: Idiom = eachMatch(
 const notForCallers: ReadonlyArray<string> = [
   "ClosedAddress", // told to the caller of a node socket
   "NeverSent", // thrown inside the official MCP client
-  "GuardFlagged" // brings the statements with which its run ends
+  "GuardFlagged", // brings the statements with which its run ends
+  // Thrown to programs that know nothing of Effect, by their client.
+  "TropismProblem",
+  "TropismUnreachable",
+  "TropismUnreadable"
 ]
 
 /** An error that leaves its file is a schema that carries what a caller acts on. */

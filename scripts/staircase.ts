@@ -106,7 +106,11 @@ const packageFault = (path: string, packageName: string, specifier: string): str
     /^@tropism\/([^/]+)\/?/.exec(specifier)?.[1] ?? (/^tropism(\/|$)/.test(specifier) ? "cli" : undefined)
   if (other !== undefined) {
     if (other === packageName) return `imports its own package by name (${specifier}); use a relative path`
-    const opensServer = packageName === "cli" && other === "server" && /\/start(\.tsx?$|\/)/.test(path)
+    // What a start would use is looked at, and its database brought up to date, in the same process.
+    const opensServer =
+      packageName === "cli" &&
+      other === "server" &&
+      /\/(?:start|migrate)(\.tsx?$|\/)|\/src\/doctor\//.test(path)
     return opensServer || mayUse[packageName]?.includes(other) === true
       ? undefined
       : `${packageName} must not import ${specifier}`

@@ -45,10 +45,25 @@ describe("S003-A01 AC-001 an agent uses only MCP tools for tasks", () => {
     )
   })
 
-  it("S003-R04 only the tools and the door of people name the use cases of todos", () => {
+  it("S003-R04 S003-R49 only the tools and the door of people name the use cases of todos", () => {
     expect(findStrangers(files)).toEqual([])
     const stranger = withFile("dispatch/stranger.ts", 'import type { Todo } from "../task/todos.ts"')
     expect(pathsOf(findStrangers(stranger))).toEqual([`${machine}/dispatch/stranger.ts`])
+  })
+
+  it("S003-R06 the engine of all agents is our own: no package brings another framework, and a record says why", () => {
+    const brought = readdirSync(join(root, "packages")).flatMap((name) =>
+      Object.keys(
+        JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8")).dependencies ?? {}
+      )
+    )
+    expect(brought).toContain("effect")
+    expect(brought.filter((name) => /^@openai\/agents|^@langchain\/|^@mastra\//.test(name))).toEqual([])
+    const record = readFileSync(
+      join(root, "docs/decisions/0002-where-the-specifications-disagree.md"),
+      "utf8"
+    )
+    expect(record).toMatch(/OpenAI Agents SDK.*S003-R06.*engine of our own/)
   })
 
   it("S003-R41 no statement of chat, run, agent or model names the table of tasks", () => {

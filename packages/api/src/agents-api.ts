@@ -11,7 +11,14 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { expectedVersion, ifMatch } from "./expected-version.ts"
 import { Page, PageQuery, told } from "./page.ts"
-import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
+import {
+  Conflict,
+  Forbidden,
+  InvalidInput,
+  NotFound,
+  PreconditionFailed,
+  TooManyRequests
+} from "./problems.ts"
 
 export const TriggerInput = Schema.Struct({
   input: Schema.optional(
@@ -50,12 +57,13 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       headers: ifMatch,
       payload: AgentChange,
       success: Agent,
-      error: [NotFound, Forbidden, Conflict, InvalidInput]
+      error: [NotFound, Forbidden, Conflict, InvalidInput, PreconditionFailed]
     }),
     HttpApiEndpoint.delete("delete", "/agents/:agentId", {
       params: agent,
+      headers: ifMatch,
       success: HttpApiSchema.NoContent,
-      error: [NotFound, Forbidden]
+      error: [NotFound, Forbidden, InvalidInput, PreconditionFailed]
     }),
     /** When the schedule fires next; 404 for an agent without one. */
     HttpApiEndpoint.get("schedule", "/agents/:agentId/schedule", {

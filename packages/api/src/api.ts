@@ -6,6 +6,7 @@
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AgentsApi } from "./agents-api.ts"
+import { sayHeaders } from "./answer-headers.ts"
 import { AttachmentsApi } from "./attachments-api.ts"
 import { AutonomyApi } from "./autonomy-api.ts"
 import { RequestProblems } from "./authorization.ts"
@@ -14,17 +15,21 @@ import { ChainsApi } from "./chains-api.ts"
 import { ChatApi, ConversationsApi } from "./chat-api.ts"
 import { ComparisonsApi } from "./comparisons-api.ts"
 import { DenialsApi } from "./denials-api.ts"
+import { DumpsApi } from "./dumps-api.ts"
 import { ExplanationsApi } from "./explanations-api.ts"
 import { DefinitionsApi } from "./definitions-api.ts"
 import { FeedApi, ObjectsApi, RelationshipsApi } from "./graph-api.ts"
+import { sayKeys } from "./idempotency.ts"
 import { KillSwitchApi } from "./kill-switch-api.ts"
 import { McpServersApi } from "./mcp-servers-api.ts"
 import { ModelsApi } from "./models-api.ts"
+import { MembersApi, ServerTokensApi, TokensApi } from "./members-api.ts"
 import { MetricsApi } from "./metrics-api.ts"
 import { ProcessingApi } from "./processing-api.ts"
 import { RunRecordsApi } from "./run-records-api.ts"
 import { ContextsApi } from "./contexts-api.ts"
 import { RunsApi } from "./runs-api.ts"
+import { SessionsApi } from "./sessions-api.ts"
 import { ProjectsApi, SystemApi } from "./system-api.ts"
 import { TasksApi } from "./tasks-api.ts"
 import { DeliveriesApi, WebhooksApi } from "./webhooks-api.ts"
@@ -37,12 +42,17 @@ export class Api extends HttpApi.make("tropism")
   .add(SystemApi)
   .add(MetricsApi)
   .add(ProjectsApi)
+  .add(MembersApi)
+  .add(TokensApi)
+  .add(ServerTokensApi)
+  .add(SessionsApi)
   .add(KillSwitchApi)
   .add(ObjectsApi)
   .add(RelationshipsApi)
   .add(FeedApi)
   .add(ChainsApi)
   .add(TransferApi)
+  .add(DumpsApi)
   .add(ExplanationsApi)
   .add(AgentsApi)
   .add(AutonomyApi)
@@ -76,4 +86,5 @@ export class Api extends HttpApi.make("tropism")
       version: "0.1.0",
       description: "Agents that act on a shared knowledge graph when it changes."
     })
-  ) {}
+  )
+  .annotate(OpenApi.Transform, (specification) => sayHeaders(sayKeys(specification))) {}

@@ -6,13 +6,16 @@
  */
 import { UserId, ProjectId } from "@tropism/domain/ids"
 import { Context, Schema } from "effect"
-import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import {
   BodyTooLarge,
+  Conflict,
+  ForeignPage,
   MalformedRequest,
   InvalidInput,
   NotFound,
   ServerFault,
+  TooManyRequests,
   Unauthorized,
   Unavailable
 } from "./problems.ts"
@@ -27,24 +30,39 @@ export const includesRole = (role: Role, needed: Role): boolean => rank[role] >=
 
 export const Principal = Schema.Struct({
   userId: UserId,
+  /** What the credential may do at most; in a project its member's role may allow less. */
   role: Role,
   /** The projects the credential reaches; null is every project of this server. */
-  projectIds: Schema.NullOr(Schema.Array(ProjectId))
+  projectIds: Schema.NullOr(Schema.Array(ProjectId)),
+  /** The role in each of these projects; null where it is `role` in all. */
+  roles: Schema.NullOr(Schema.Record(Schema.String, Role))
 }).annotate({ identifier: "Principal" })
 export type Principal = typeof Principal.Type
+
+/** The role of a principal in a project; undefined where the project is not there for them. */
+export const roleIn = ({ projectIds, role, roles }: Principal, projectId: ProjectId): Role | undefined => {
+  if (roles !== null) return roles[projectId]
+  return projectIds === null || projectIds.includes(projectId) ? role : undefined
+}
 
 export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principal>()(
   "@tropism/api/CurrentPrincipal"
 ) {}
 
+const browserSession: HttpApiSecurity.ApiKey = HttpApiSecurity.annotate(
+  HttpApiSecurity.apiKey({ key: "tropism_session", in: "cookie" }),
+  OpenApi.Description,
+  "The session of a browser that is signed in; by https its name is `__Host-tropism_session`. What changes something has to come from a page of this server."
+)
+
 /** Turns a credential into a principal; without one every route behind it answers 401. */
 export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: CurrentPrincipal }>()(
   "@tropism/api/Authorization",
   {
-    error: [Unauthorized],
+    error: [Unauthorized, ForeignPage],
     security: {
       bearer: HttpApiSecurity.bearer,
-      cookie: HttpApiSecurity.apiKey({ key: "tropism_session", in: "cookie" })
+      cookie: browserSession
     }
   }
 ) {}
@@ -57,7 +75,7 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
 export class RequestJudgement extends HttpApiMiddleware.Service<RequestJudgement>()(
   "@tropism/api/RequestJudgement",
   {
-    error: [MalformedRequest, InvalidInput, BodyTooLarge]
+    error: [MalformedRequest, InvalidInput, BodyTooLarge, Conflict]
   }
 ) {}
 
@@ -65,6 +83,6 @@ export class RequestJudgement extends HttpApiMiddleware.Service<RequestJudgement
 export class RequestProblems extends HttpApiMiddleware.Service<RequestProblems>()(
   "@tropism/api/RequestProblems",
   {
-    error: [MalformedRequest, InvalidInput, BodyTooLarge, NotFound, ServerFault, Unavailable]
+    error: [MalformedRequest, InvalidInput, BodyTooLarge, NotFound, TooManyRequests, ServerFault, Unavailable]
   }
 ) {}

@@ -14,17 +14,22 @@ import {
 import { AgentId, ConversationId, ProjectId } from "@tropism/domain/ids"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { alsoUnchanged } from "./also-unchanged.ts"
+import { alsoStreamed } from "./also-streamed.ts"
 import { Authorization, RequestJudgement } from "./authorization.ts"
+import { ifMatch } from "./expected-version.ts"
 import { Page, PageQuery, told } from "./page.ts"
-import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
+import {
+  Conflict,
+  Forbidden,
+  InvalidInput,
+  NotFound,
+  PreconditionFailed,
+  TooManyRequests
+} from "./problems.ts"
 
 const project = { projectId: ProjectId }
 const conversation = { projectId: ProjectId, conversationId: ConversationId }
-
-/** The header under which a request that is sent again has one effect. */
-export const IdempotencyKey = {
-  "idempotency-key": Schema.optional(Schema.String.check(Schema.isBetweenLength(1, 255)))
-}
 
 export const ChatInput = Schema.Struct({
   /** A new conversation where it is absent. */
@@ -66,14 +71,13 @@ export class ChatApi extends HttpApiGroup.make("chat")
           "Whether the answer is waited for, up to a bound; true by itself"
         )
       },
-      headers: IdempotencyKey,
       payload: ChatInput,
       success: [
         ChatAnswer,
         ChatAnswer.annotate({ identifier: "UnfinishedChatAnswer" }).pipe(HttpApiSchema.status(202))
       ],
       error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]
-    })
+    }).annotateMerge(alsoStreamed)
   )
   .prefix("/api/projects/:projectId")
   .middleware(RequestJudgement)
@@ -99,18 +103,20 @@ export class ConversationsApi extends HttpApiGroup.make("conversations")
       params: conversation,
       success: Conversation,
       error: NotFound
-    }),
+    }).annotateMerge(alsoUnchanged),
     HttpApiEndpoint.patch("rename", "/conversations/:conversationId", {
       params: conversation,
+      headers: ifMatch,
       payload: ConversationPatch,
       success: Conversation,
-      error: [NotFound, Forbidden, InvalidInput]
+      error: [NotFound, Forbidden, InvalidInput, PreconditionFailed]
     }),
     /** It is listed no more and nobody can go on with it; what its agent did stays on record. */
     HttpApiEndpoint.delete("delete", "/conversations/:conversationId", {
       params: conversation,
+      headers: ifMatch,
       success: HttpApiSchema.NoContent,
-      error: [NotFound, Forbidden]
+      error: [NotFound, Forbidden, PreconditionFailed]
     }),
     /** What was said, the oldest first. */
     HttpApiEndpoint.get("messages", "/conversations/:conversationId/messages", {

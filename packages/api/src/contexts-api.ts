@@ -18,6 +18,8 @@ import { ReducerConfig } from "@tropism/domain/prompt-window"
 import { Replay } from "@tropism/domain/replay"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { alsoUnchanged } from "./also-unchanged.ts"
+import { alsoStreamed } from "./also-streamed.ts"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { After, Page, PageQuery, told } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
@@ -220,7 +222,11 @@ export class ContextsApi extends HttpApiGroup.make("contexts")
       success: Context.pipe(HttpApiSchema.status(201)),
       error: [NotFound, Forbidden, Conflict, InvalidInput]
     }),
-    HttpApiEndpoint.get("get", "/contexts/:name", { params: context, success: Context, error: NotFound }),
+    HttpApiEndpoint.get("get", "/contexts/:name", {
+      params: context,
+      success: Context,
+      error: NotFound
+    }).annotateMerge(alsoUnchanged),
     HttpApiEndpoint.get("state", "/contexts/:name/state", {
       params: context,
       success: ContextState,
@@ -258,7 +264,7 @@ export class ContextsApi extends HttpApiGroup.make("contexts")
       query: { ...PageQuery, ...After },
       success: Page(LoggedEvent),
       error: [NotFound, InvalidInput]
-    })
+    }).annotateMerge(alsoStreamed)
   )
   .prefix("/api/projects/:projectId")
   .middleware(RequestJudgement)

@@ -15,7 +15,7 @@ import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { ifMatch } from "./expected-version.ts"
 import { Page, PageQuery } from "./page.ts"
-import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
+import { Conflict, Forbidden, InvalidInput, NotFound, PreconditionFailed } from "./problems.ts"
 
 const VersionNumber = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(1))
 
@@ -54,7 +54,7 @@ export class DefinitionsApi extends HttpApiGroup.make("definitions")
       params: version,
       headers: ifMatch,
       success: Agent,
-      error: [NotFound, Forbidden, Conflict, InvalidInput]
+      error: [NotFound, Forbidden, Conflict, InvalidInput, PreconditionFailed]
     })
   )
   .prefix("/api/projects/:projectId")

@@ -22,11 +22,13 @@ import { Provenance } from "@tropism/domain/provenance"
 import { UntrustedWords } from "@tropism/domain/untrusted"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { alsoStreamed } from "./also-streamed.ts"
+import { alsoUnchanged } from "./also-unchanged.ts"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { expectedVersion, ifMatch } from "./expected-version.ts"
 import { Instant } from "./instant.ts"
 import { Page, PageQuery, told } from "./page.ts"
-import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
+import { Conflict, Forbidden, InvalidInput, NotFound, PreconditionFailed } from "./problems.ts"
 
 /** Accepts null as absent. */
 const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
@@ -84,7 +86,7 @@ const deletion = {
 }
 
 const deletionText =
-  "Deletes it as a last version; its history stays and it can be restored. With `purge=true` (for admins) its versions, its relationships and what its events said are removed for good. A purge does not reach into what agents did: what they read of it or wrote about it stays in the contexts and events of their runs, in tool calls and in tasks. `If-Match` names the version that the caller knows; at another version nothing happens and the answer is 409."
+  "Deletes it as a last version; its history stays and it can be restored. With `purge=true` (for admins) its versions, its relationships and what its events said are removed for good. A purge does not reach into what agents did: what they read of it or wrote about it stays in the contexts and events of their runs, in tool calls and in tasks. `If-Match` names the version that the caller knows; at another version nothing happens and the answer is 412."
 
 const whereText = `A JSON list of at most ${filterBounds.maxConditions} conditions that all must hold, e.g. [{"property":"license","op":"eq","value":"MIT"}]. A property is a name, or a JSON pointer of at most ${filterBounds.maxSteps} steps (/author/name); a pointer walks through objects and never into lists. eq, ne, in (a list of at most ${filterBounds.maxChoices}), gt, gte, lt, lte (numbers, or texts by code point), contains (a text in a text, an element in a list), startsWith, exists (true or false).`
 
@@ -131,26 +133,28 @@ export class ObjectsApi extends HttpApiGroup.make("objects")
       query: moment,
       success: GraphObject,
       error: [NotFound, InvalidInput]
-    }).annotate(
-      OpenApi.Description,
-      "One object, now, as a version left it, or as it was at an instant. Its ETag is its version."
-    ),
+    })
+      .annotateMerge(alsoUnchanged)
+      .annotate(
+        OpenApi.Description,
+        "One object, now, as a version left it, or as it was at an instant. Its ETag is its version."
+      ),
     HttpApiEndpoint.patch("update", "/objects/:objectId", {
       params: object,
       headers: ifMatch,
       payload: ObjectPatch,
       success: GraphObject,
-      error: [NotFound, Forbidden, Conflict, InvalidInput]
+      error: [NotFound, Forbidden, Conflict, InvalidInput, PreconditionFailed]
     }).annotate(
       OpenApi.Description,
-      "Changes properties by a JSON merge patch: null removes one, what is not named stays. `If-Match` or `expectedVersion` names the version that the caller knows; at another the answer is 409."
+      "Changes properties by a JSON merge patch: null removes one, what is not named stays. `If-Match` or `expectedVersion` names the version that the caller knows; at another the answer is 412, or 409 where the body names it."
     ),
     HttpApiEndpoint.delete("delete", "/objects/:objectId", {
       params: object,
       headers: ifMatch,
       query: deletion,
       success: HttpApiSchema.NoContent,
-      error: [NotFound, Forbidden, Conflict, InvalidInput]
+      error: [NotFound, Forbidden, Conflict, InvalidInput, PreconditionFailed]
     }).annotate(OpenApi.Description, deletionText),
     HttpApiEndpoint.post("restore", "/objects/:objectId/restore", {
       params: object,
@@ -242,26 +246,28 @@ export class RelationshipsApi extends HttpApiGroup.make("relationships")
       query: moment,
       success: Relationship,
       error: [NotFound, InvalidInput]
-    }).annotate(
-      OpenApi.Description,
-      "One relationship, now, as a version left it, or as it was at an instant. Its ETag is its version."
-    ),
+    })
+      .annotateMerge(alsoUnchanged)
+      .annotate(
+        OpenApi.Description,
+        "One relationship, now, as a version left it, or as it was at an instant. Its ETag is its version."
+      ),
     HttpApiEndpoint.patch("update", "/relationships/:relationshipId", {
       params: relationship,
       headers: ifMatch,
       payload: RelationshipPatch,
       success: Relationship,
-      error: [NotFound, Forbidden, Conflict, InvalidInput]
+      error: [NotFound, Forbidden, Conflict, InvalidInput, PreconditionFailed]
     }).annotate(
       OpenApi.Description,
-      "Changes properties by a JSON merge patch; type and ends never change. `If-Match` or `expectedVersion` names the version that the caller knows; at another the answer is 409."
+      "Changes properties by a JSON merge patch; type and ends never change. `If-Match` or `expectedVersion` names the version that the caller knows; at another the answer is 412, or 409 where the body names it."
     ),
     HttpApiEndpoint.delete("delete", "/relationships/:relationshipId", {
       params: relationship,
       headers: ifMatch,
       query: deletion,
       success: HttpApiSchema.NoContent,
-      error: [NotFound, Forbidden, Conflict, InvalidInput]
+      error: [NotFound, Forbidden, Conflict, InvalidInput, PreconditionFailed]
     }).annotate(OpenApi.Description, deletionText),
     HttpApiEndpoint.post("restore", "/relationships/:relationshipId/restore", {
       params: relationship,
@@ -298,10 +304,12 @@ export class FeedApi extends HttpApiGroup.make("feed")
       },
       success: Page(GraphEvent),
       error: [NotFound, InvalidInput]
-    }).annotate(
-      OpenApi.Description,
-      "A JSON page of what happened to the graph, in feed order; with `Accept: text/event-stream` the live feed, whose ids are positions."
-    )
+    })
+      .annotate(
+        OpenApi.Description,
+        "A JSON page of what happened to the graph, in feed order; with `Accept: text/event-stream` the live feed, whose ids are positions."
+      )
+      .annotateMerge(alsoStreamed)
   )
   .prefix("/api/projects/:projectId")
   .middleware(RequestJudgement)

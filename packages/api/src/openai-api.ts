@@ -15,6 +15,7 @@ import {
   HttpApiSecurity,
   OpenApi
 } from "effect/http-api"
+import { alsoStreamed } from "./also-streamed.ts"
 import { CurrentPrincipal } from "./authorization.ts"
 import { Completion, CompletionInput } from "./openai-completions.ts"
 
@@ -81,7 +82,7 @@ export class ProjectCompletionsApi extends HttpApiGroup.make("projectCompletions
       headers,
       payload: CompletionInput,
       success: Completion
-    }),
+    }).annotateMerge(alsoStreamed),
     /** The agents that can be spoken to. */
     HttpApiEndpoint.get("models", "/models", { params: inProject, success: AgentModelList }),
     HttpApiEndpoint.get("model", "/models/:model", {
@@ -101,7 +102,7 @@ export class CompletionsApi extends HttpApiGroup.make("completions")
       headers,
       payload: CompletionInput,
       success: Completion
-    }),
+    }).annotateMerge(alsoStreamed),
     HttpApiEndpoint.get("models", "/models", { success: AgentModelList }),
     HttpApiEndpoint.get("model", "/models/:model", { params: oneModel, success: AgentModel })
   )

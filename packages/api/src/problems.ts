@@ -30,11 +30,25 @@ export class Unauthorized extends HttpApiError.Problem<Unauthorized>()("Unauthor
   title: "A valid token is needed"
 }) {}
 
-/** 403: the credential is good but its role does not allow this. */
+/** 403: the credential is good, but its role does not allow this, or it is somebody else's to do. */
 export class Forbidden extends HttpApiError.Problem<Forbidden>()("Forbidden", {
   type: "/problems/forbidden",
   status: 403,
-  title: "This is not allowed for your role"
+  title: "You may not do this"
+}) {}
+
+/** 403: a page elsewhere sent this, or a browser with a session and none of this server's pages asked it to. */
+export class ForeignPage extends HttpApiError.Problem<ForeignPage>()("ForeignPage", {
+  type: "/problems/foreign-page",
+  status: 403,
+  title: "This does not come from a page of this server"
+}) {}
+
+/** 403: the door is called by a name, or from a page, that is not known here. */
+export class OriginNotAllowed extends HttpApiError.Problem<OriginNotAllowed>()("OriginNotAllowed", {
+  type: "/problems/origin-not-allowed",
+  status: 403,
+  title: "This server is not called so, or not from there"
 }) {}
 
 /** 404: missing, deleted, or another project's. */
@@ -42,6 +56,13 @@ export class NotFound extends HttpApiError.Problem<NotFound>()("NotFound", {
   type: "/problems/not-found",
   status: 404,
   title: "Not found"
+}) {}
+
+/** 405: there is such an address, and this cannot be asked of it; the header `Allow` says what can. */
+export class MethodNotAllowed extends HttpApiError.Problem<MethodNotAllowed>()("MethodNotAllowed", {
+  type: "/problems/method-not-allowed",
+  status: 405,
+  title: "This cannot be asked of this address"
 }) {}
 
 /** 409: the request was understood and the present state forbids it. */
@@ -55,6 +76,7 @@ export class Conflict extends HttpApiError.Problem<Conflict>()(
   {
     reason: Schema.Literals([
       "version",
+      "keyBusy",
       "keyTaken",
       "nameTaken",
       "relationshipExists",
@@ -86,6 +108,13 @@ export class Conflict extends HttpApiError.Problem<Conflict>()(
     existingId: Schema.optionalKey(Schema.String)
   }
 ) {}
+
+/** 412: what is there now is not what the caller's If-Match names. */
+export class PreconditionFailed extends HttpApiError.Problem<PreconditionFailed>()("PreconditionFailed", {
+  type: "/problems/precondition-failed",
+  status: 412,
+  title: "It is not what If-Match names"
+}) {}
 
 /** 413: the body is larger than this door takes. */
 export class BodyTooLarge extends HttpApiError.Problem<BodyTooLarge>()("BodyTooLarge", {

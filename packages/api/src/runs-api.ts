@@ -19,6 +19,7 @@ import { Replay } from "@tropism/domain/replay"
 import { Run, RunStatus, Trigger } from "@tropism/domain/run"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { alsoStreamed } from "./also-streamed.ts"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { Instant } from "./instant.ts"
 import { After, anyOf, Page, PageQuery, told } from "./page.ts"
@@ -99,7 +100,7 @@ export class RunsApi extends HttpApiGroup.make("runs")
       query: { ...PageQuery, ...After },
       success: Page(LoggedEvent),
       error: [NotFound, InvalidInput]
-    }),
+    }).annotateMerge(alsoStreamed),
     HttpApiEndpoint.get("toolCalls", "/runs/:runId/tool-calls", {
       params: run,
       query: PageQuery,

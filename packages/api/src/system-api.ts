@@ -6,13 +6,15 @@ import { ProjectSettings, ProjectSettingsPatch } from "@tropism/domain/project-s
 import { Stop } from "@tropism/domain/kill-switch"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { alsoUnchanged } from "./also-unchanged.ts"
 import { Authorization, Principal, RequestJudgement } from "./authorization.ts"
+import { ifMatch } from "./expected-version.ts"
 import { Page, PageQuery } from "./page.ts"
-import { Conflict, Forbidden, InvalidInput, NotFound, Unavailable } from "./problems.ts"
+import { Conflict, Forbidden, InvalidInput, NotFound, PreconditionFailed, Unavailable } from "./problems.ts"
 
 export const Health = Schema.Struct({ status: Schema.Literal("ok"), version: Schema.String })
 
-/** Routes that need no token. `/ready` is 200 only while the database answers. */
+/** Routes that need no token. `/ready` is 200 only while the database answers and can be written. */
 export class SystemApi extends HttpApiGroup.make("system").add(
   HttpApiEndpoint.get("health", "/health", { success: Health }),
   HttpApiEndpoint.get("ready", "/ready", { success: Health, error: Unavailable })
@@ -36,9 +38,15 @@ export const ProjectInput = Schema.Struct({
   )
 })
 
+/** Who is asking, and what to do where that is nobody's member yet. */
+export const Me = Schema.Struct({ ...Principal.fields, advice: Schema.optional(Schema.String) }).annotate({
+  identifier: "Me"
+})
+export type Me = typeof Me.Type
+
 export class ProjectsApi extends HttpApiGroup.make("projects")
   .add(
-    HttpApiEndpoint.get("me", "/api/me", { success: Principal }),
+    HttpApiEndpoint.get("me", "/api/me", { success: Me }),
     HttpApiEndpoint.get("list", "/api/projects", {
       query: PageQuery,
       success: Page(Project),
@@ -58,13 +66,14 @@ export class ProjectsApi extends HttpApiGroup.make("projects")
       params: { projectId: ProjectId },
       success: ProjectSettings,
       error: NotFound
-    }),
+    }).annotateMerge(alsoUnchanged),
     /** Holds from the next event, and for running runs from their next model request. */
     HttpApiEndpoint.patch("changeSettings", "/api/projects/:projectId/settings", {
       params: { projectId: ProjectId },
+      headers: ifMatch,
       payload: ProjectSettingsPatch,
       success: ProjectSettings,
-      error: [NotFound, Forbidden, InvalidInput]
+      error: [NotFound, Forbidden, InvalidInput, PreconditionFailed]
     })
   )
   .middleware(RequestJudgement)

@@ -10,10 +10,19 @@ import { TodoDescription, TodoTitle } from "@tropism/domain/todo"
 import { undoBounds } from "@tropism/domain/undo"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { alsoUnchanged } from "./also-unchanged.ts"
 import { Authorization, RequestJudgement } from "./authorization.ts"
+import { ifMatch } from "./expected-version.ts"
 import { Instant } from "./instant.ts"
 import { Page, PageQuery, told } from "./page.ts"
-import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
+import {
+  Conflict,
+  Forbidden,
+  InvalidInput,
+  NotFound,
+  PreconditionFailed,
+  TooManyRequests
+} from "./problems.ts"
 
 export const decisionBounds = { maxTasks: 200 } as const
 
@@ -116,7 +125,11 @@ export class TasksApi extends HttpApiGroup.make("tasks")
       success: Page(Task),
       error: [NotFound, InvalidInput]
     }),
-    HttpApiEndpoint.get("get", "/tasks/:taskId", { params: task, success: Task, error: NotFound }),
+    HttpApiEndpoint.get("get", "/tasks/:taskId", {
+      params: task,
+      success: Task,
+      error: NotFound
+    }).annotateMerge(alsoUnchanged),
     HttpApiEndpoint.post("add", "/tasks", {
       params: project,
       payload: NewTodo,
@@ -125,9 +138,10 @@ export class TasksApi extends HttpApiGroup.make("tasks")
     }),
     HttpApiEndpoint.patch("change", "/tasks/:taskId", {
       params: task,
+      headers: ifMatch,
       payload: TaskChange,
       success: Task,
-      error: [NotFound, Forbidden, Conflict, InvalidInput]
+      error: [NotFound, Forbidden, Conflict, InvalidInput, PreconditionFailed]
     }),
     HttpApiEndpoint.post("complete", "/tasks/:taskId/complete", {
       params: task,
@@ -136,8 +150,9 @@ export class TasksApi extends HttpApiGroup.make("tasks")
     }),
     HttpApiEndpoint.delete("remove", "/tasks/:taskId", {
       params: task,
+      headers: ifMatch,
       success: HttpApiSchema.NoContent,
-      error: [NotFound, Forbidden, Conflict]
+      error: [NotFound, Forbidden, Conflict, PreconditionFailed]
     }),
     /** What a suggestion said before its agent refined it, newest first. */
     HttpApiEndpoint.get("revisions", "/tasks/:taskId/revisions", {

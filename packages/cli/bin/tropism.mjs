@@ -13,7 +13,10 @@ import { constants } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
-const main = join(dirname(dirname(fileURLToPath(import.meta.url))), "src", "main.ts")
+const folder = dirname(dirname(fileURLToPath(import.meta.url)))
+
+/** The sources in a checkout, else what the package has of them. */
+const main = [join(folder, "src", "main.ts"), join(folder, "dist", "main.js")].find(existsSync)
 
 /** Without its install script, `bun` holds a placeholder of a few hundred bytes that only fails. */
 const leastProgramBytes = 1_000_000
@@ -48,7 +51,7 @@ const findBun = () => {
 }
 
 const bun = findBun()
-if (!bun) {
+if (!main || !bun) {
   process.stderr.write('tropism: Bun is not installed. Run "npm ci" in the folder of the program.\n')
   process.exit(1)
 }

@@ -6,7 +6,8 @@
  */
 import type { Page } from "@tropism/api/page"
 import type { Project } from "@tropism/api/system-api"
-import { type ApiClient, Client, type Connection } from "@tropism/client/client"
+import { type ApiClient, Client } from "@tropism/client/client"
+import type { Connection } from "@tropism/client/connection"
 import { Effect, Option, type FileSystem, type Path } from "effect"
 import type { GlobalFlag } from "effect/cli"
 import { Failure, failure, requestFailure } from "./failure.ts"

@@ -2,40 +2,40 @@
  * Where the parts of this program lie: the console, the demo, the lockfile it is shown with.
  *
  * Everything is found from this file's own place, never from the folder the
- * command is run in, so `tropism` works from anywhere.
+ * command is run in, so `tropism` works from anywhere. The package that is
+ * installed is one folder, `dist`, with what the checkout has in several.
  */
 import { Effect, FileSystem, Path } from "effect"
 
 export interface Checkout {
   readonly cliFolder: string
+  /** The console is in its `dist`, and built there where its sources are. */
   readonly consoleFolder: string
   readonly demoFolder: string
+  /** What the demo imports: the packages that this program is made of. */
+  readonly lockfile: string
 }
 
 export const findCheckout: Effect.Effect<Checkout, never, Path.Path> = Effect.gen(function* () {
   const path = yield* Path.Path
-  const here = yield* Effect.orDie(path.fromFileUrl(new URL(import.meta.url)))
-  const cliFolder = path.dirname(path.dirname(here))
+  const here = path.dirname(yield* Effect.orDie(path.fromFileUrl(new URL(import.meta.url))))
+  const cliFolder = path.dirname(here)
+  const isPackage = path.basename(here) === "dist"
   return {
     cliFolder,
-    consoleFolder: path.join(path.dirname(cliFolder), "console"),
-    demoFolder: path.join(cliFolder, "demo")
+    consoleFolder: isPackage ? path.join(here, "console") : path.join(path.dirname(cliFolder), "console"),
+    demoFolder: path.join(cliFolder, "demo"),
+    lockfile: isPackage
+      ? path.join(here, "package-lock.json")
+      : path.join(cliFolder, "..", "..", "package-lock.json")
   }
 })
 
-/** The lockfile of the demo: the checkout's own, else the one that lies beside the program. */
-export const findDemoLockfile = (
-  checkout: Checkout
-): Effect.Effect<string | undefined, never, FileSystem.FileSystem | Path.Path> =>
+/** The lockfile of the demo, where it is. */
+export const findDemoLockfile = ({
+  lockfile
+}: Checkout): Effect.Effect<string | undefined, never, FileSystem.FileSystem> =>
   Effect.gen(function* () {
-    const path = yield* Path.Path
     const files = yield* FileSystem.FileSystem
-    const candidates = [
-      path.join(checkout.cliFolder, "..", "..", "package-lock.json"),
-      path.join(checkout.cliFolder, "package-lock.json"),
-      path.join(checkout.demoFolder, "package-lock.json")
-    ]
-    return yield* Effect.findFirst(candidates, (file) =>
-      Effect.orElseSucceed(files.exists(file), () => false)
-    ).pipe(Effect.map((found) => (found._tag === "Some" ? found.value : undefined)))
+    return (yield* Effect.orElseSucceed(files.exists(lockfile), () => false)) ? lockfile : undefined
   })

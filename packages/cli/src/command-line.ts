@@ -15,17 +15,22 @@ import { chatCommand } from "./commands/chat.ts"
 import { conversationsCommand } from "./commands/conversations.ts"
 import { contextsCommand } from "./commands/contexts.ts"
 import { denialsCommand } from "./commands/denials.ts"
+import { doctorCommand } from "./commands/doctor.ts"
+import { dumpCommand, restoreCommand } from "./commands/dump.ts"
 import { explainCommand } from "./commands/explain.ts"
 import { exportCommand } from "./commands/export.ts"
 import { importCommand } from "./commands/import.ts"
 import { killSwitchCommand } from "./commands/kill-switch.ts"
+import { membersCommand } from "./commands/members.ts"
 import { mcpServersCommand } from "./commands/mcp-servers.ts"
+import { migrateCommand } from "./commands/migrate.ts"
 import { projectsCommand } from "./commands/projects.ts"
 import { runCommand } from "./commands/run-agent.ts"
 import { runsCommand } from "./commands/runs.ts"
 import { demoCommand, startCommand } from "./commands/start.ts"
 import { tailCommand } from "./commands/tail.ts"
 import { tasksCommand } from "./commands/tasks.ts"
+import { tokenCommand } from "./commands/token.ts"
 import { undoCommand } from "./commands/undo.ts"
 import { verifyCommand } from "./commands/verify.ts"
 import { webhooksCommand } from "./commands/webhooks.ts"
@@ -35,10 +40,20 @@ import { globalFlags } from "./settings.ts"
 const tropism = Command.make("tropism").pipe(
   Command.withDescription("Agents that act on a shared knowledge graph when it changes."),
   Command.withSubcommands([
-    { group: "Server", commands: [startCommand, demoCommand] },
+    { group: "Server", commands: [startCommand, demoCommand, migrateCommand, doctorCommand] },
+    { group: "People", commands: [membersCommand, tokenCommand] },
     {
       group: "Graph",
-      commands: [projectsCommand, importCommand, exportCommand, tailCommand, whyCommand, verifyCommand]
+      commands: [
+        projectsCommand,
+        importCommand,
+        exportCommand,
+        dumpCommand,
+        restoreCommand,
+        tailCommand,
+        whyCommand,
+        verifyCommand
+      ]
     },
     {
       group: "Agents",

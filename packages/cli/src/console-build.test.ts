@@ -26,7 +26,8 @@ const workspace = (vite: string) =>
     const checkout = {
       cliFolder: path.join(root, "cli"),
       consoleFolder: path.join(root, "console"),
-      demoFolder: ""
+      demoFolder: "",
+      lockfile: ""
     }
     return {
       files,

@@ -8,7 +8,8 @@
  */
 import { Effect, Option } from "effect"
 import type { Project } from "@tropism/api/system-api"
-import type { ApiClient, Connection } from "@tropism/client/client"
+import type { ApiClient } from "@tropism/client/client"
+import type { Connection } from "@tropism/client/connection"
 import { type Access, accessTo, readPages } from "./access.ts"
 import { readAgentFiles } from "./agent-files.ts"
 import { readAgents } from "./agents-by-name.ts"

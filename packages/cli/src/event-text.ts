@@ -49,6 +49,12 @@ export const triggerText = (run: Run): string => {
     return printable(
       `${last.type} ${last.objectType} v${last.version}${events.length > 1 ? ` and ${events.length - 1} more` : ""}`
     )
+  const told = run.trigger.mcpEvents ?? []
+  const newest = told.at(-1)
+  if (newest)
+    return printable(
+      `${newest.server} ${newest.name}${told.length > 1 ? ` and ${told.length - 1} more` : ""}`
+    )
   return run.trigger.dueAt === undefined ? run.trigger.type : `${run.trigger.type} ${run.trigger.dueAt}`
 }
 

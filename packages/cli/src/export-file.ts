@@ -6,13 +6,12 @@
  * line that it could not be finished, leaves nothing and is told.
  */
 import { failureSentence } from "@tropism/client/failure-sentence"
-import { withCredential } from "@tropism/client/client"
-import { Effect, FileSystem, Option, Path, Schema, Stdio, Stream } from "effect"
+import { withCredential } from "@tropism/client/connection"
+import { Effect, Option, Schema, Stdio, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import type { Access } from "./access.ts"
 import { Failure, failure, requestFailure } from "./failure.ts"
-import { Screen } from "./terminal/screen.ts"
-import { transferProgress } from "./transfer-progress.ts"
+import { writeWholeFile } from "./whole-file.ts"
 
 export interface ExportRequest {
   /** A path; undefined for standard output. */
@@ -39,50 +38,19 @@ export const exportFile = (access: Access, request: ExportRequest) =>
         )
       )
       yield* checkEnd(counter)
-    } else yield* writeFile(counted, counter, response, request.file)
+    } else
+      yield* writeWholeFile({
+        content: counted,
+        file: request.file,
+        label: "Exporting",
+        lines: counter.lines,
+        total: linesIn(response),
+        check: checkEnd(counter)
+      })
     return { lines: counter.lines() }
   }).pipe(Effect.provide(FetchHttpClient.layer))
 
 const brokenOff = "The connection broke during the export, so it is not whole. Run the same command again."
-
-/** Writes beside the file and moves what is whole to its place. */
-const writeFile = <E>(
-  content: Stream.Stream<Uint8Array, E>,
-  counter: LineCounter,
-  response: HttpClientResponse.HttpClientResponse,
-  file: string
-) =>
-  Effect.gen(function* () {
-    const files = yield* FileSystem.FileSystem
-    const path = yield* Path.Path
-    const screen = yield* Screen
-    const show = yield* transferProgress(`Exporting ${path.basename(file)}`)
-    const total = linesIn(response)
-    const part = `${file}.part`
-    const write = content.pipe(
-      Stream.tap(() =>
-        show({
-          done: Math.min(counter.lines(), total ?? Infinity),
-          total,
-          unit: "steps",
-          lines: counter.lines()
-        })
-      ),
-      Stream.run(files.sink(part))
-    )
-    yield* Effect.andThen(write, checkEnd(counter)).pipe(
-      Effect.andThen(files.rename(part, file)),
-      Effect.mapError((error) =>
-        error instanceof Failure
-          ? error
-          : failure(
-              `The file ${file} could not be written. Check its folder, the room on the disk and who may write there.`
-            )
-      ),
-      Effect.onError(() => Effect.ignore(files.remove(part))),
-      Effect.ensuring(screen.redraw(undefined))
-    )
-  })
 
 /** Asks for the export; whatever is no export is told as what it is. */
 const ask = ({ connection, project }: Access, { types, asOf }: ExportRequest) =>

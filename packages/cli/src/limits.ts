@@ -58,6 +58,16 @@ export const limits = {
   typedAhead: 1_000,
   /** Two signals that come so soon are one press of the key. */
   sameInterruptMs: 100,
+  /** How long the doctor waits for one answer. */
+  doctorAnswerMs: 5_000,
+  /** Projects whose MCP servers the doctor looks at. */
+  projectsExamined: 50,
+  /** Room on the disk below which it warns, and below which nothing should be started. */
+  diskWarnBytes: 2 * 1024 ** 3,
+  diskFaultBytes: 256 * 1024 ** 2,
+  leastFileHandles: 1_024,
+  /** How far two clocks may be apart before leases and schedules suffer. */
+  clockSkewMs: 2_000,
   /** How long a clean stop may take before the process ends without it. */
   stopMs: 15_000
 } as const

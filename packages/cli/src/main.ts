@@ -44,8 +44,18 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 })
 
 process.on("SIGHUP", stop)
+/** When the first signal to stop came. */
+let stoppingMs: number | undefined
+
+// The first stops in good order, within a bound; whoever sends another one does not want to wait for that.
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.on(signal, () => setTimeout(() => process.exit(1), limits.stopMs).unref())
+  process.on(signal, () => {
+    const nowMs = performance.now()
+    if (stoppingMs === undefined) {
+      stoppingMs = nowMs
+      setTimeout(() => process.exit(1), limits.stopMs).unref()
+    } else if (nowMs - stoppingMs >= limits.sameInterruptMs) process.exit(1)
+  })
 }
 
 // The launcher's end of this pipe closes when the launcher dies, however it dies.

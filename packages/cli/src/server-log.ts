@@ -1,7 +1,7 @@
 /**
  * The server's log as lines on standard error, so that standard output stays the command's own.
  *
- * A line is short: time, level, message. The cause is added from level debug
+ * A line is short: time, level, message, and the request that it is about. The cause is added from level debug
  * on; a person who started a demo is not helped by a stack.
  */
 import { Cause, Effect, Logger, Predicate, References } from "effect"
@@ -12,7 +12,9 @@ const inDetail = new Set(["Debug", "Trace", "All"])
 
 export const lineLogger = Logger.make<unknown, string>(({ cause, date, fiber, logLevel, message }) => {
   const text = (Array.isArray(message) ? message : [message]).map(asText).join(" ")
-  const head = `${clockTime(date.toISOString())}  ${logLevel.toLowerCase()}  ${text}`
+  const { requestId } = fiber.getRef(References.CurrentLogAnnotations)
+  const about = requestId === undefined ? "" : ` (request ${String(requestId)})`
+  const head = `${clockTime(date.toISOString())}  ${logLevel.toLowerCase()}  ${text}${about}`
   if (cause.reasons.length === 0) return head
   return inDetail.has(fiber.getRef(References.MinimumLogLevel))
     ? `${head}\n${Cause.pretty(cause)}`

@@ -6,7 +6,7 @@
  */
 import { Config, Effect, FileSystem, Option, Path, Redacted } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
-import type { Connection } from "@tropism/client/client"
+import type { Connection } from "@tropism/client/connection"
 import { type Failure, failure } from "./failure.ts"
 
 export const JsonFlag = GlobalFlag.Setting("json")({

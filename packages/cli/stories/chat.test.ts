@@ -77,6 +77,63 @@ describe("tropism chat", () => {
     })
   )
 
+  it.live(
+    "a conversation that it begins is told on standard error, and in the field agentName of each event",
+    () =>
+      Effect.gen(function* () {
+        const { chat, piped, story } = yield* scene()
+        const asked = yield* piped(undefined, "--agent", "agent-of-talk", "-m", "One")
+        yield* until(() => asked.code() !== undefined)
+        expect([asked.code(), asked.out()]).toEqual([0, "Answer 1: One\n"])
+        const [, name = ""] = /^Go on with: tropism chat (\S+)\n$/.exec(asked.error()) ?? []
+        expect((yield* chat(name, "-m", "Two")).out).toEqual(["Answer 2: Two"])
+        const kept = yield* chat("--agent", "agent-of-talk", "-m", "Three", "--json")
+        const events = kept.out.map((line): Json => JSON.parse(line))
+        const [begun] = new Set(events.map(({ agentName }) => agentName))
+        expect(kept.error).toBe(`Go on with: tropism chat ${begun}`)
+        expect(events).toEqual(yield* quietLog(story, begun))
+        expect((yield* chat(begun, "-m", "Four")).out).toEqual(["Answer 2: Four"])
+      })
+  )
+
+  it.live("S003-R09 tropism agents lists TodoAssistant with the model and the mode of its definition", () =>
+    Effect.gen(function* () {
+      const { story } = yield* scene()
+      const agents = (...args: ReadonlyArray<string>) =>
+        invokeWith({ TROPISM_TOKEN: story.token }, "agents", ...args, "--url", story.url)
+      const { exitCode, out } = yield* agents()
+      expect(exitCode).toBe(0)
+      const lines = out.join("\n").split("\n")
+      expect(lines[0]?.trim().split(/ {2,}/)).toEqual([
+        "AGENT",
+        "VERSION",
+        "MODE",
+        "TRIGGER",
+        "MODEL",
+        "STATE",
+        "AGE"
+      ])
+      const cells = lines
+        .find((line) => line.includes("TodoAssistant"))
+        ?.trim()
+        .split(/ {2,}/)
+      expect(cells?.slice(0, 6)).toEqual([
+        "TodoAssistant",
+        "1",
+        "suggest",
+        "manual",
+        "openai:gpt-4o",
+        "enabled"
+      ])
+      const printed: Json = JSON.parse((yield* agents("--json")).out.join("\n"))
+      const records: ReadonlyArray<Json> = printed.items ?? printed
+      expect(records.find(({ name }) => name === "TodoAssistant")).toMatchObject({
+        model: { provider: "openai", name: "gpt-4o" },
+        tools: expect.arrayContaining(["tasks.add_task", "tasks.list_tasks"])
+      })
+    })
+  )
+
   it.live("speaks with TodoAssistant where nobody is named, in a conversation of one's own", () =>
     Effect.gen(function* () {
       const { chat, story } = yield* scene()
@@ -95,7 +152,7 @@ describe("tropism chat", () => {
       })
       expect((yield* chat("-m", "Hello")).out).toEqual(["You said: Hello"])
       const { items } = yield* story.get("/conversations")
-      expect(items).toMatchObject([{ title: "Conversation with TodoAssistant" }])
+      expect(items).toMatchObject([{ title: "Hello" }])
       expect(yield* story.get(`/contexts/${items[0].contextName}`)).toMatchObject({ owner: "admin" })
       expect((yield* chat(items[0].contextName, "-m", "Again")).out).toEqual(["You said: Again"])
     })

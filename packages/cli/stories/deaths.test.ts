@@ -107,6 +107,60 @@ describe("kill -9 of the server at any moment", () => {
     300_000
   )
 
+  it.live(
+    "waits for requests under way when it is told to stop, and for nothing when it is told again",
+    () =>
+      Effect.gen(function* () {
+        const life = yield* start(yield* quickDataFolder)
+        const post = (path: string, body: unknown): Promise<Record<string, unknown>> =>
+          fetch(life.url + path, {
+            method: "POST",
+            headers: { authorization: `Bearer ${life.token}`, "content-type": "application/json" },
+            body: JSON.stringify(body)
+          }).then((answer) => answer.json())
+        const project = yield* Effect.promise(() => post("/api/projects", { name: "A story" }))
+        const root = `/api/projects/${String(project["id"])}`
+        const agent = yield* Effect.promise(() =>
+          post(`${root}/agents`, {
+            name: "slow",
+            prompt: "Wait.",
+            flowType: "single",
+            triggerType: "manual",
+            executionMode: "execute",
+            enabled: true,
+            tools: [],
+            model: {
+              provider: "scripted",
+              name: "slow",
+              script: { rules: [{ say: "Done.", latencyMs: 60_000 }] }
+            }
+          })
+        )
+        // Nobody answers this: the server ends before.
+        void post(`${root}/agents/${String(agent["id"])}/trigger`, {}).catch(() => undefined)
+        yield* life.all(`${root}/runs`).pipe(
+          Effect.repeat({
+            until: (runs) => runs.some(({ status }) => status === "running"),
+            schedule: Schedule.spaced("50 millis")
+          })
+        )
+        // Whoever watches it sees it go.
+        const ready = Effect.promise(() => fetch(`${life.url}/ready`).then(({ status }) => status))
+        expect(yield* ready).toBe(200)
+        life.server.process.kill("SIGTERM")
+        yield* ready.pipe(
+          Effect.repeat({ until: (status) => status === 503, schedule: Schedule.spaced("20 millis") })
+        )
+        // Two signals at the same moment are one, so it is told until it has heard a second one.
+        yield* until(() => {
+          if (life.server.code() === undefined) life.server.process.kill("SIGTERM")
+          return life.server.code() !== undefined
+        })
+        expect(life.server.code()).toBe(1)
+      }),
+    120_000
+  )
+
   it.live("says in one sentence that the default model cannot be asked, and starts nothing", () =>
     Effect.gen(function* () {
       const data = yield* quickDataFolder

@@ -96,6 +96,7 @@ const answer = async (fake: Fake, request: Request): Promise<Response> => {
   fake.requests.push({ line: `${request.method} ${url.pathname}${url.search}`, body })
   if (request.headers.get("accept")?.includes("text/event-stream"))
     fake.lastEventIds.push(request.headers.get("last-event-id"))
+  if (url.pathname === "/ready") return Response.json({ status: "ok", version: "0.1.0" })
   if (request.headers.get("authorization") !== `Bearer ${token}`)
     return problem(401, "A valid token is needed")
   const failing = fake.state.failing.get(url.pathname)

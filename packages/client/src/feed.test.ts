@@ -2,79 +2,35 @@
  * A feed across good, cut, silent and refusing connections, by a scripted HTTP client and a test clock.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Redacted, Schema, Stream } from "effect"
-import { HttpClient, HttpClientError, type HttpClientRequest, HttpClientResponse } from "effect/http"
-import { TestClock } from "effect/testing"
-import { FeedLost, FeedRefused, FeedUnreadable, followEvents, pauseMs } from "./feed.ts"
+import { Effect, Redacted, Schema, Stream } from "effect"
+import {
+  cannotBeReached,
+  fallsSilentAfter,
+  says,
+  server,
+  whileTimePasses
+} from "../testing/scripted-server.ts"
+import { FeedLost, FeedRefused, FeedUnreadable, followEvents } from "./feed.ts"
+import { pauseMs, type ReadingOptions } from "./feed-reading.ts"
 import { limits } from "./limits.ts"
 
 const connection = { url: "http://tropism.test", token: Redacted.make("secret") }
 
-/** What the server does with one connection. */
-type Answer = (
-  request: HttpClientRequest.HttpClientRequest
-) => Effect.Effect<Response, HttpClientError.HttpClientError>
+const follow = (options?: ReadingOptions) =>
+  followEvents(connection, "/feed", Schema.Struct({ n: Schema.Int }), options)
 
-const says =
-  (text: string, init?: ResponseInit): Answer =>
-  () =>
-    Effect.succeed(new Response(text, init))
-
-/** Sends a text and then neither closes nor says anything more. */
-const fallsSilentAfter =
-  (text: string): Answer =>
-  () =>
-    Effect.sync(
-      () =>
-        new Response(
-          new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode(text)) })
-        )
-    )
-
-const cannotBeReached: Answer = (request) =>
-  Effect.fail(
-    new HttpClientError.HttpClientError({ reason: new HttpClientError.TransportError({ request }) })
-  )
-
-/** A server that answers its connections in order, and the requests it saw. */
-const server = (...answers: ReadonlyArray<Answer>) => {
-  const requests: Array<HttpClientRequest.HttpClientRequest> = []
-  const layer = Layer.succeed(
-    HttpClient.HttpClient,
-    HttpClient.make((request) =>
-      Effect.suspend(() => {
-        requests.push(request)
-        const answer = answers[requests.length - 1] ?? says("", { status: 204 })
-        return Effect.map(answer(request), (response) => HttpClientResponse.fromWeb(request, response))
-      })
-    )
-  )
-  return { requests, layer }
-}
-
-const follow = (lastEventId?: string, mayEnd?: boolean) =>
-  followEvents(connection, "/feed", Schema.Struct({ n: Schema.Int }), { lastEventId, mayEnd })
-
-const numbers = (scripted: ReturnType<typeof server>, lastEventId?: string, mayEnd?: boolean) =>
-  follow(lastEventId, mayEnd).pipe(
+const numbers = (scripted: ReturnType<typeof server>, options?: ReadingOptions) =>
+  follow(options).pipe(
     Stream.map((event) => event.data.n),
     Stream.runCollect,
     Effect.provide(scripted.layer)
   )
 
-/** Runs an effect while the clock moves as far as it needs. */
-const whileTimePasses = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.gen(function* () {
-    const fiber = yield* Effect.forkChild(effect)
-    yield* TestClock.adjust("1 hour")
-    return yield* Fiber.join(fiber)
-  })
-
 describe("followEvents", () => {
   it.effect("asks for a stream with the token and the place to go on from", () =>
     Effect.gen(function* () {
       const scripted = server(says('id: 8\ndata: {"n":8}\n\n'))
-      expect(yield* whileTimePasses(numbers(scripted, "7"))).toEqual([8])
+      expect(yield* whileTimePasses(numbers(scripted, { lastEventId: "7" }))).toEqual([8])
       expect(scripted.requests[0]?.headers).toMatchObject({
         accept: "text/event-stream",
         authorization: "Bearer secret",
@@ -147,16 +103,23 @@ describe("followEvents", () => {
     })
   )
 
-  it.effect("ends with a log that is over: closed in good order, with nothing new", () =>
-    Effect.gen(function* () {
-      const scripted = server(
-        says('id: 1\ndata: {"n":1}\n\n'),
-        says("retry: 1000\n\n"),
-        says('id: 2\ndata: {"n":2}\n\n')
-      )
-      expect(yield* whileTimePasses(numbers(scripted, undefined, true))).toEqual([1])
-      expect(scripted.requests).toHaveLength(2)
-    })
+  it.effect(
+    "ends with a log that is over, and not with a server that stops: who asks is told which it was",
+    () =>
+      Effect.gen(function* () {
+        const closed = says("retry: 1000\n\n")
+        const scripted = server(
+          says('id: 1\ndata: {"n":1}\n\n'),
+          closed,
+          says('id: 2\ndata: {"n":2}\n\n'),
+          closed,
+          says('id: 3\ndata: {"n":3}\n\n')
+        )
+        const answers = [false, true]
+        const isOver = Effect.sync(() => answers.shift() ?? true)
+        expect(yield* whileTimePasses(numbers(scripted, { isOver }))).toEqual([1, 2])
+        expect(scripted.requests).toHaveLength(4)
+      })
   )
 
   it.effect("counts failures in a row only: a quiet feed that is cut for ever is followed for ever", () =>

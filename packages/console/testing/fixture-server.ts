@@ -10,6 +10,7 @@ import { extname, join } from "node:path"
 import type { Conflict } from "@tropism/api/problems"
 import { changedProperties, mergePatch, type Properties } from "@tropism/domain/json"
 import { isQuestion, isSuggestion, isTodo, type SuggestionTask, type Task } from "@tropism/domain/task"
+import { consolePolicy } from "../../server/src/http/guarded.ts"
 import type { World } from "./fixture-world.ts"
 
 export interface FixtureServer {
@@ -123,7 +124,7 @@ const answer = async (
   if (!pathname.startsWith("/api/")) return serveFile(folder, pathname, response)
   if (!fixture.session) return problem(response, 401, "A valid token is needed")
   if (pathname === "/api/me")
-    return json(response, { userId: "admin", role: fixture.session.role, projectIds: null })
+    return json(response, { userId: "admin", role: fixture.session.role, projectIds: null, roles: null })
   if (pathname === "/api/projects") return page(response, fixture.world.projects)
   const [, , , projectId, kind = "", id, verb] = pathname.split("/")
   if (!fixture.world.projects.some((project) => project.id === projectId))
@@ -299,5 +300,12 @@ const serveFile = (folder: string, pathname: string, response: ServerResponse): 
   const type = mimeTypes[extname(path)] ?? "application/octet-stream"
   // Asset names carry a hash of their content, so that a browser may keep them.
   const caching = pathname.startsWith("/assets/") ? "max-age=86400, immutable" : "no-cache"
-  response.writeHead(200, { "content-type": type, "cache-control": caching }).end(readFileSync(path))
+  // Every test sees the console under the policy that the real server sends with it.
+  response
+    .writeHead(200, {
+      "content-type": type,
+      "cache-control": caching,
+      "content-security-policy": consolePolicy
+    })
+    .end(readFileSync(path))
 }

@@ -48,6 +48,12 @@ export const withCalls = (
 export const callOf = (calls: ReadonlyArray<CarriedCall>, event: LoggedEvent): CarriedCall | undefined =>
   "callId" in event ? calls.findLast(({ callId }) => callId === event.callId) : undefined
 
+/** What the last call that has an outcome answered, where that was an error. */
+export const lastFault = (calls: ReadonlyArray<CarriedCall>): Schema.Json | undefined => {
+  const last = calls.findLast(({ status }) => status === "completed" || status === "failed")
+  return last?.status === "failed" ? last.result : undefined
+}
+
 /** A call as it is shown. */
 export const shownCall = ({ callId: _callId, status: _status, ...call }: CarriedCall): ChatToolCall => call
 

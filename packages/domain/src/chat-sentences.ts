@@ -6,13 +6,14 @@
  * instead; none promises that anything is tried again (S003-R59).
  */
 import type { ChatEnding } from "./chat-ending.ts"
+import type { TurnFailure } from "./context-event.ts"
 import { todoSentences } from "./todo.ts"
 
 /** What is known of an answer when it is told. */
 export interface ToldAnswer {
   readonly ending: ChatEnding
-  /** The error's own words, for those who look after the agent. */
-  readonly detail: string | null
+  /** What brought the turn down, where it failed and the log says so. */
+  readonly failure: TurnFailure | null
   /** What the agent said last. */
   readonly said: string
   /** What the last tool call answered, where that was an error. */
@@ -25,7 +26,7 @@ export interface ToldAnswer {
 
 /** The answer as a person reads it. */
 export const chatResponse = (answer: ToldAnswer): string => {
-  const { detail, ending, fault, question, said } = answer
+  const { ending, failure, fault, question, said } = answer
   switch (ending) {
     case "answered":
       return said === "" ? unsaid(answer) : said
@@ -34,7 +35,7 @@ export const chatResponse = (answer: ToldAnswer): string => {
     case "bound":
       return said
     case "failed":
-      return joined(toolSentence(fault), failureSentence(detail))
+      return failedResponse(fault, failure)
     case "user":
     case "forked":
       return joined(said, sentences.user)
@@ -42,6 +43,10 @@ export const chatResponse = (answer: ToldAnswer): string => {
       return joined(said, sentences[ending])
   }
 }
+
+/** The answer of a turn that failed; `fault` is what its last tool call answered, where that was an error. */
+export const failedResponse = (fault: unknown, failure: TurnFailure | null): string =>
+  joined(toolSentence(fault), (failure && failures[failure]) ?? trouble)
 
 /** What a failed tool call means to the person who asked for it; empty where none failed. */
 export const toolSentence = (fault: unknown): string => {
@@ -70,17 +75,11 @@ const sentences = {
     "I have used all that I may spend. Somebody who looks after this project can raise my budget; then tell me to go on."
 } as const
 
-/** How the reasons of failures begin that have a sentence of their own. */
-const failures: ReadonlyArray<readonly [beginning: string, sentence: string]> = [
-  [
-    "Doom loop:",
-    "I kept trying the same thing without getting anywhere, so I stopped. Ask me in another way."
-  ],
-  ["The guard ", "I may not go on with this. Ask me for something else."]
-]
-
-const failureSentence = (detail: string | null): string =>
-  failures.find(([beginning]) => detail?.startsWith(beginning))?.[1] ?? trouble
+/** Failures that have a sentence of their own. */
+const failures: Partial<Readonly<Record<TurnFailure, string>>> = {
+  doomLoop: "I kept trying the same thing without getting anywhere, so I stopped. Ask me in another way.",
+  guard: "I may not go on with this. Ask me for something else."
+}
 
 type SentenceOf = (taskId: number | undefined) => string
 

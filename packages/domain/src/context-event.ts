@@ -193,11 +193,28 @@ export class AgentTurnInterruptedEvent extends Schema.Class<AgentTurnInterrupted
   partialText: Schema.optionalKey(Text)
 }) {}
 
+/** What brought a turn down, for those who tell people of it. */
+export const TurnFailure = Schema.Literals([
+  /** The model cannot be asked, or failed. */
+  "model",
+  /** The prompt could not be made. */
+  "prompt",
+  /** The guard flagged what the model was about to read. */
+  "guard",
+  /** It asked for the same again and again. */
+  "doomLoop",
+  /** What it writes is refused for good. */
+  "refused"
+])
+export type TurnFailure = typeof TurnFailure.Type
+
 export class AgentTurnFailedEvent extends Schema.Class<AgentTurnFailedEvent>("AgentTurnFailedEvent")({
   type: Schema.tag("AgentTurnFailedEvent"),
   ...base,
   turnNumber: Schema.Int,
-  error: Text
+  error: Text,
+  /** Absent in logs of an earlier version. */
+  reason: Schema.optionalKey(TurnFailure)
 }) {}
 
 export class ToolCallStartedEvent extends Schema.Class<ToolCallStartedEvent>("ToolCallStartedEvent")({

@@ -32,6 +32,12 @@ const failed = (callId: string, error: unknown): Draft => ({
   error
 })
 const completed: Draft = { type: "AgentTurnCompletedEvent", turnNumber: 1, durationMs: 1 }
+const broke = (reason?: string): Draft => ({
+  type: "AgentTurnFailedEvent",
+  turnNumber: 1,
+  error: "HTTP 503",
+  ...(reason === undefined ? {} : { reason })
+})
 const interrupted = (reason: string, partialText?: string): Draft => ({
   type: "AgentTurnInterruptedEvent",
   turnNumber: 1,
@@ -104,6 +110,31 @@ describe("Requirement: A conversation is a reading of its log", () => {
     expect(shown(readFrom(log(user("Add a"), says("", "a"))))).toEqual([
       ["talk:1", "user", "Add a"],
       ["talk:2", "assistant", "", call("a", null)]
+    ])
+  })
+
+  it("S003-R54 a turn that failed is told as whoever waited for it was told, with what was done by then", () => {
+    const trouble = "I'm having trouble. Try again."
+    // A log of an earlier version does not say what brought the turn down.
+    for (const reason of [undefined, "model"])
+      expect(
+        shown(readFrom(log(user("Add a"), says("", "a"), did("a"), broke(reason), user("And?"))))
+      ).toEqual([
+        ["talk:1", "user", "Add a"],
+        ["talk:4", "assistant", trouble, call("a")],
+        ["talk:5", "user", "And?"]
+      ])
+    const refused = log(
+      user("Add a"),
+      says("One moment.", "a"),
+      failed("a", "Title is required"),
+      broke("doomLoop")
+    )
+    expect(shown(readFrom(refused)).at(-1)).toEqual([
+      "talk:4",
+      "assistant",
+      "A task needs a title. What shall I call it?\n\nI kept trying the same thing without getting anywhere, so I stopped. Ask me in another way.",
+      call("a", { error: "Title is required" })
     ])
   })
 

@@ -4,9 +4,11 @@
  * What an agent did stands with the words that it said of it: calls are carried
  * from the answers that made them to the next one that says something, or to
  * the end of the turn. Nothing here is kept: the log is the truth, and reading
- * may begin at any place where no call is carried.
+ * may begin at any place where no call is carried. A turn that failed has the sentence
+ * that a person is told of it.
  */
-import { type CarriedCall, shownCall, withCalls } from "./chat-calls.ts"
+import { type CarriedCall, lastFault, shownCall, withCalls } from "./chat-calls.ts"
+import { failedResponse } from "./chat-sentences.ts"
 import { type LoggedEvent, eventNumber, UnknownEvent } from "./context-event.ts"
 import type { ConversationMessage } from "./conversation.ts"
 
@@ -79,8 +81,11 @@ const stepOf = (reading: Reading, event: LoggedEvent): Step => {
         : { message: answer(event, partialText, reading.carried), carried: [], last: undefined }
     }
     case "AgentTurnCompletedEvent":
-    case "AgentTurnFailedEvent":
       return ended(reading)
+    case "AgentTurnFailedEvent": {
+      const content = failedResponse(lastFault(reading.carried), event.reason ?? null)
+      return { message: answer(event, content, reading.carried), carried: [], last: undefined }
+    }
     default:
       return reading
   }

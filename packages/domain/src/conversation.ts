@@ -8,7 +8,11 @@ import { Schema } from "effect"
 import { ContextEventId, ContextName } from "./event-base.ts"
 import { AgentId, ConversationId, RunId, Timestamp } from "./ids.ts"
 
-export const conversationBounds = { titleMaxChars: 200, messageMaxChars: 100_000 } as const
+export const conversationBounds = {
+  titleMaxChars: 200,
+  ownTitleMaxChars: 80,
+  messageMaxChars: 100_000
+} as const
 
 export const ConversationTitle = Schema.Trimmed.check(
   Schema.isBetweenLength(1, conversationBounds.titleMaxChars)

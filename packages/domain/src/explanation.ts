@@ -10,6 +10,8 @@ import type { AgentDefinition } from "./agent.ts"
 import { defineChainLimits } from "./chain.ts"
 import { type GraphEvent, isPurged, type Purge } from "./graph.ts"
 import type { AgentId } from "./ids.ts"
+import { argumentsOf, type Occurrence } from "./mcp-event.ts"
+import { canonicalJson } from "./json.ts"
 import type { ProcessingEntry } from "./processing.ts"
 import { findRefusal, type RefusalRule } from "./refusal.ts"
 import type { RunStatus } from "./run.ts"
@@ -28,6 +30,7 @@ export type ExplanationRule =
   | "forgotten"
   | "purged"
   | "changed"
+  | "mcpEvent"
 
 /** An agent as it was when an event was dispatched, or is now where the event still waits. */
 export interface ExplainedAgent {
@@ -75,6 +78,60 @@ export const explainEvent = (
   return { outcome: "refused", rule, reason }
 }
 
+/** What a foreign server told, with the arguments of the source that it came from. */
+export type ExplainedOccurrence = Pick<Occurrence, "server" | "name" | "createdAt"> & {
+  readonly arguments: unknown
+}
+
+/** Explains what an occurrence was to one agent; it was dispatched with the transaction that kept it. */
+export const explainOccurrence = (
+  agent: ExplainedAgent,
+  occurrence: ExplainedOccurrence,
+  handling: Handling | undefined
+): Explained => {
+  if (handling) return explainHandling(handling)
+  const { createdAt } = occurrence
+  const silence =
+    findAbsence(agent, occurrence, createdAt) ??
+    findDeafness(agent.definition, occurrence) ??
+    findSleep(agent, occurrence) ??
+    (createdAt < agent.loggedSince ? forgotten : joinedLater)
+  return { outcome: "refused", ...silence }
+}
+
+const joinedLater: Silence = {
+  rule: "enabledLater",
+  reason:
+    "The agent began to listen while the server was being asked: it hears what the questions after that bring."
+}
+
+/** The agent does not listen to the source. */
+const findDeafness = (
+  definition: AgentDefinition | null,
+  { arguments: args, name, server }: ExplainedOccurrence
+): Silence | undefined => {
+  if (definition === null) return undefined
+  const config = definition.reactionConfig
+  if (definition.triggerType !== "reaction" || config === null) return noReaction(definition)
+  const isHeard = (config.mcpEvents ?? []).some(
+    (listener) =>
+      listener.server === server &&
+      listener.name === name &&
+      canonicalJson(argumentsOf(listener)) === canonicalJson(args)
+  )
+  return isHeard
+    ? undefined
+    : {
+        rule: "mcpEvent",
+        reason: `The agent does not listen to ${name} of ${server} with these arguments (reactionConfig.mcpEvents).`
+      }
+}
+
+const noReaction = ({ triggerType }: AgentDefinition): Silence => ({
+  rule: "triggerType",
+  reason: `The agent does not react to events: its trigger was ${triggerType}.`
+})
+
 /** Why an entry stands where it does. */
 const explainHandling = ({ entry, runStatus }: Handling): Explained => {
   if (entry.status === "skipped")
@@ -94,6 +151,8 @@ const explainHandling = ({ entry, runStatus }: Handling): Explained => {
     reason: `The event woke the agent${attempt}${outcome}.${why === null ? "" : ` ${why}`}`
   }
 }
+
+type Dated = Pick<GraphEvent, "createdAt">
 
 interface Silence {
   readonly rule: ExplanationRule
@@ -146,7 +205,7 @@ const changed: Silence = {
 }
 
 /** The agent was not there. */
-const findAbsence = (agent: ExplainedAgent, event: GraphEvent, dispatchedAt: string): Silence | undefined => {
+const findAbsence = (agent: ExplainedAgent, event: Dated, dispatchedAt: string): Silence | undefined => {
   if (agent.deletedAt !== null && agent.deletedAt <= dispatchedAt)
     return {
       rule: "deleted",
@@ -168,16 +227,12 @@ const findMismatch = (
 ): Silence | undefined => {
   if (definition === null) return undefined
   const config = definition.reactionConfig
-  if (definition.triggerType !== "reaction" || config === null)
-    return {
-      rule: "triggerType",
-      reason: `The agent does not react to events: its trigger was ${definition.triggerType}.`
-    }
+  if (definition.triggerType !== "reaction" || config === null) return noReaction(definition)
   return findRefusal(id, config, event, defineChainLimits({}))
 }
 
 /** The agent was there and listens to such events, and was not enabled. */
-const findSleep = (agent: ExplainedAgent, event: GraphEvent): Silence | undefined => {
+const findSleep = (agent: ExplainedAgent, event: Dated): Silence | undefined => {
   if (agent.stopped)
     return {
       rule: "disabled",

@@ -61,6 +61,9 @@ export type ConversationId = typeof ConversationId.Type
 export const McpServerId = Uuid.pipe(Schema.brand("McpServerId"))
 export type McpServerId = typeof McpServerId.Type
 
+export const TokenId = Uuid.pipe(Schema.brand("TokenId"))
+export type TokenId = typeof TokenId.Type
+
 export const BacktestId = Uuid.pipe(Schema.brand("BacktestId"))
 export type BacktestId = typeof BacktestId.Type
 

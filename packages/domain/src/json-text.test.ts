@@ -76,6 +76,26 @@ describe("scanJson", () => {
     expect(scanJson(`{"\\\\u0061":1,"a":2,"\\n":3,"n":4}`)).toBeUndefined()
   })
 
+  it("lets a key stand twice in the properties that somebody gives, as JSON does, and nowhere else", () => {
+    for (const given of [
+      `{"properties":{"a":1,"a":2}}`,
+      `{"type":"T","properties":{"b":[{"a":1,"a":2}]}}`,
+      `{"params":{"arguments":{"properties":{"a":1,"a":2}}}}`
+    ])
+      expect(scanJson(given)).toBeUndefined()
+    for (const [own, pointer] of [
+      [`{"properties":{},"properties":{}}`, "/properties"],
+      [
+        `{"reactionConfig":{"where":{"properties":[{"op":"eq","op":"ne"}]}}}`,
+        "/reactionConfig/where/properties/0/op"
+      ],
+      [`{"params":{"arguments":{"type":"A","type":"B"}}}`, "/params/arguments/type"],
+      [`[{"properties":{"a":1,"a":2}}]`, "/0/properties/a"]
+    ] as const)
+      expect(scanJson(own)?.pointer).toBe(pointer)
+    expect(scanJson(`{"properties":{"a":1,"a":1e400}}`)?.pointer).toBe("/properties/a")
+  })
+
   it("sees what stands behind a string of ten million characters", () => {
     expect(scanJson(`{"a":"${"x".repeat(10_000_000)}","b":1e400}`)?.pointer).toBe("/b")
     expect(scanJson(`{"a":"${"\\n".repeat(5_000_000)}","b":1e400}`)?.pointer).toBe("/b")

@@ -1,7 +1,7 @@
 /**
  * Judges JSON as text, before anything decodes it.
  *
- * A decoder rounds 2^53+1, drops the first of two equal keys and overflows on
+ * A decoder rounds 2^53+1, drops the first of two equal settings and overflows on
  * a hundred thousand brackets, so all of it must be seen in the text. One pass,
  * no recursion, no value is built: the caller decodes afterwards and then knows
  * the value is what was sent. Syntax errors are left to the decoder.
@@ -39,7 +39,7 @@ export const scanJson = (text: string, maxKeys: number = jsonBounds.maxKeys): Js
       if (top?.kind === "object" && isKey(text, end)) {
         top.key = text.slice(position + 1, end - 1)
         const key = unescaped(top.key)
-        if (top.keys.has(key))
+        if (top.keys.has(key) && !isGiven(frames))
           return {
             pointer: pointer(),
             message: keyTwice
@@ -73,6 +73,17 @@ export const scanJson = (text: string, maxKeys: number = jsonBounds.maxKeys): Js
     position += 1
   }
   return undefined
+}
+
+/**
+ * Whether a place lies in the properties that somebody gives an object or a relationship.
+ *
+ * **Details** They are any JSON, and JSON lets a key stand twice: the last one counts, as for every reader of JSON. The
+ * contract's own fields may not: whoever writes a setting twice means one of the two.
+ */
+const isGiven = (frames: ReadonlyArray<Frame>): boolean => {
+  const within = frames[0]?.key === "params" && frames[1]?.key === "arguments" ? 2 : 0
+  return frames.length > within + 1 && frames[within]?.key === "properties"
 }
 
 /** A key as the decoder will see it; an escape that it will refuse stays as it is. */

@@ -82,6 +82,22 @@ export const findFault = (value: unknown, pointer = "", depth = 1): JsonFault | 
   return undefined
 }
 
+/** The same value without the keys that no object may have; the very same one where it has none. */
+export const withoutForbiddenKeys = (value: Schema.Json, depth = 1): Schema.Json => {
+  if (typeof value !== "object" || value === null || depth > jsonBounds.maxDepth) return value
+  if (Array.isArray(value)) {
+    const items = value.map((item: Schema.Json) => withoutForbiddenKeys(item, depth + 1))
+    return items.every((item, index) => item === value[index]) ? value : items
+  }
+  const before = Object.entries(value as Record<string, Schema.Json>)
+  const after = before.flatMap(([key, item]): ReadonlyArray<readonly [string, Schema.Json]> =>
+    forbiddenKeys.has(key) ? [] : [[key, withoutForbiddenKeys(item, depth + 1)]]
+  )
+  const isSame =
+    after.length === before.length && after.every(([, item], index) => item === before[index]?.[1])
+  return isSame ? value : Object.fromEntries(after)
+}
+
 const faultAt = (pointer: string, message: string | undefined): JsonFault | undefined =>
   message === undefined ? undefined : { pointer, message }
 

@@ -6,6 +6,7 @@
  * something else later is not called until somebody has looked again.
  */
 import { Schema } from "effect"
+import { EventSource } from "./event-source.ts"
 import { McpServerId, Timestamp } from "./ids.ts"
 import { allows } from "./tool-pattern.ts"
 
@@ -94,6 +95,8 @@ const fields = {
   allowedTools: opt(ToolNames),
   /** Tools that may be called again when nobody knows whether they were called. */
   idempotentTools: opt(ToolNames),
+  /** Events that agents may listen to, with * as a wildcard; [] is none. */
+  allowedEvents: opt(ToolNames),
   /** How long one call may take, in milliseconds. */
   callTimeoutMs: opt(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mcpServerBounds.maxCallTimeoutMs }))
@@ -123,6 +126,7 @@ export const McpServerConfig = Schema.Struct({
   transport: McpTransport,
   allowedTools: Schema.Array(Schema.String),
   idempotentTools: Schema.Array(Schema.String),
+  allowedEvents: Schema.optionalKey(Schema.Array(Schema.String)),
   callTimeoutMs: Schema.Int,
   untrusted: Schema.optionalKey(Schema.Boolean),
   allowUntrusted: Schema.optionalKey(Schema.Boolean),
@@ -156,8 +160,10 @@ export const McpServer = Schema.Struct({
   /** Everything that the server listed; `isAllowed` says which of it agents may be given. */
   tools: Schema.Array(Schema.Struct({ ...PinnedTool.fields, isAllowed: Schema.Boolean })),
   pinnedAt: Schema.NullOr(Timestamp),
-  /** Why its tools could not be listed when that was last tried. */
+  /** Why it could not be reached, or some of its tools not be offered, when that was last tried. */
   lastError: Schema.NullOr(Schema.String),
+  /** What agents listen to, and how that goes. */
+  eventSources: Schema.Array(EventSource),
   createdBy: Schema.String,
   createdAt: Timestamp,
   updatedAt: Timestamp
@@ -170,6 +176,7 @@ export const defineMcpServer = (input: McpServerInput): McpServerConfig => ({
   transport: input.transport,
   allowedTools: input.allowedTools ?? [],
   idempotentTools: input.idempotentTools ?? [],
+  allowedEvents: input.allowedEvents ?? [],
   callTimeoutMs: input.callTimeoutMs ?? mcpServerBounds.defaultCallTimeoutMs,
   untrusted: input.untrusted ?? false,
   allowUntrusted: input.allowUntrusted ?? false,
@@ -195,6 +202,12 @@ export const isAllowedTool = (
   { allowedTools }: Pick<McpServerConfig, "allowedTools">,
   tool: string
 ): boolean => allows(allowedTools, tool)
+
+/** Whether agents may listen to an event of a server. */
+export const isAllowedEvent = (
+  { allowedEvents }: Pick<McpServerConfig, "allowedEvents">,
+  event: string
+): boolean => allows(allowedEvents ?? [], event)
 
 /** Whether a call may be made again when nobody knows whether it was made. */
 export const mayCallAgain = (

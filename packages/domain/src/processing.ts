@@ -6,7 +6,7 @@
  * done is never recorded as done.
  */
 import { Schema } from "effect"
-import { ChangeType, GraphEvent } from "./graph.ts"
+import { ChangeType, EntityType } from "./graph.ts"
 import { AgentId, EntryId, GraphEventId, ObjectId, RunId, Timestamp } from "./ids.ts"
 
 /** Dead letters, objects or events that one request may name. */
@@ -32,14 +32,24 @@ export const entryTransitions: Readonly<Record<EntryStatus, ReadonlyArray<EntryS
   skipped: []
 }
 
+/** What an entry is about: a thing of the graph, or what a foreign MCP server told. */
+export const HandledType = Schema.Literals([...EntityType.literals, "mcpEvent"])
+export type HandledType = typeof HandledType.Type
+
+/** What happened to it; a foreign server's event has occurred. */
+export const HandledChange = Schema.Literals([...ChangeType.literals, "occurred"])
+export type HandledChange = typeof HandledChange.Type
+
 export const ProcessingEntry = Schema.Struct({
   id: EntryId,
   agentId: AgentId,
   /** Of which kind the thing is whose id stands in `graphObjectId`. */
-  entityType: GraphEvent.fields.entityType,
+  entityType: HandledType,
+  /** Of an `mcpEvent` the occurrence, or the source where its occurrences stand in one line. */
   graphObjectId: ObjectId,
   objectVersion: Schema.Int,
-  eventType: ChangeType,
+  eventType: HandledChange,
+  /** The graph event, or the occurrence. */
   eventId: GraphEventId,
   attempt: Schema.Int,
   status: EntryStatus,

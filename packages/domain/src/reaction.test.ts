@@ -212,8 +212,12 @@ describe("refuses", () => {
     for (const sentence of Object.values(refusalSentences)) expect(sentence).toMatch(/^[A-Z].+\.$/)
   })
 
+  // What an agent hears of foreign servers has no part in what it makes of changes.
+  const { mcpEvents: _foreign, ...ofGraph } = ReactionConfig.fields
   const anyRule = Arbitrary.all({
-    rule: Arbitrary.schema(ReactionConfig),
+    rule: Arbitrary.schema(
+      Schema.Struct({ ...ofGraph, events: ofGraph.events.check(Schema.isMinLength(1)) })
+    ),
     type: Arbitrary.schema(ChangeType),
     actor: Arbitrary.schema(Actor),
     depth: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 32 })))
@@ -258,6 +262,10 @@ describe("ReactionConfig", () => {
 
   it("S000-R02 events are not empty, while no type at all is every type", () => {
     expect(isValid({ ...config, events: [] })).toBe(false)
+    expect(isValid({ ...config, events: [], mcpEvents: [] })).toBe(false)
+    expect(isValid({ ...config, events: [], mcpEvents: [{ server: "shop", name: "order.placed" }] })).toBe(
+      true
+    )
     expect(isValid({ ...config, objectTypes: [] })).toBe(true)
   })
 

@@ -9,6 +9,7 @@ import { Schema } from "effect"
 import { ChangeType, type GraphEvent, ObjectType } from "./graph.ts"
 import type { AgentId } from "./ids.ts"
 import { isJsonObject, type Properties } from "./json.ts"
+import { McpEventListeners } from "./mcp-event.ts"
 import { matches, PropertyFilters } from "./property-filter.ts"
 
 /**
@@ -50,13 +51,34 @@ export const reactionBounds = {
   maxConcurrency: 1_000
 } as const
 
+/** A rule that names neither changes nor foreign events would wake nobody (S000-R02). */
+const hearsSomething = Schema.makeFilter(
+  ({
+    events,
+    mcpEvents
+  }: {
+    readonly events: ReadonlyArray<ChangeType>
+    readonly mcpEvents?: ReadonlyArray<unknown> | null | undefined
+  }) =>
+    events.length > 0 || (mcpEvents ?? []).length > 0
+      ? undefined
+      : {
+          path: ["events"],
+          issue:
+            "Expected at least one of created, updated and deleted, or mcpEvents: the agent would hear nothing"
+        }
+)
+
 /** The rule as it is kept, every default filled in (S000-R37). */
 export const ReactionConfig = Schema.Struct({
   /** Types to react to; [] is all of them (S001-R48). */
   objectTypes: Schema.Array(ObjectType).check(Schema.isMaxLength(100)),
   /** Types of relationships to react to; null is none and [] is all of them. */
   relationshipTypes: Schema.NullOr(Schema.Array(ObjectType).check(Schema.isMaxLength(100))),
-  events: Schema.Array(ChangeType).check(Schema.isBetweenLength(1, 3), Schema.isUnique()),
+  /** Kinds of changes of the graph; [] where the agent hears only foreign servers. */
+  events: Schema.Array(ChangeType).check(Schema.isMaxLength(3), Schema.isUnique()),
+  /** Events of foreign MCP servers that wake the agent, too; absent is none. */
+  mcpEvents: Schema.optionalKey(McpEventListeners),
   where: Schema.NullOr(ReactionFilter),
   /** What to do with an event of an object that the agent is still working on (S001-R23). */
   concurrencyStrategy: ConcurrencyStrategy,
@@ -75,7 +97,9 @@ export const ReactionConfig = Schema.Struct({
   maxConcurrency: Schema.NullOr(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: reactionBounds.maxConcurrency }))
   )
-}).annotate({ identifier: "ReactionConfig" })
+})
+  .check(hearsSomething)
+  .annotate({ identifier: "ReactionConfig" })
 export type ReactionConfig = typeof ReactionConfig.Type
 
 /** The rule as somebody sends it: `objectTypes` and `events` are required, the other fields have defaults (S000-R02; S001-R23, R50). */
@@ -83,6 +107,7 @@ export const ReactionInput = Schema.Struct({
   objectTypes: ReactionConfig.fields.objectTypes,
   relationshipTypes: Schema.optional(ReactionConfig.fields.relationshipTypes),
   events: ReactionConfig.fields.events,
+  mcpEvents: Schema.optional(Schema.NullOr(McpEventListeners)),
   where: Schema.optional(ReactionConfig.fields.where),
   concurrencyStrategy: Schema.optional(Schema.NullOr(ConcurrencyStrategy)),
   ignoreSelfTriggered: Schema.optional(Schema.NullOr(Schema.Boolean)),
@@ -92,7 +117,7 @@ export const ReactionInput = Schema.Struct({
   batchSize: Schema.optional(Schema.NullOr(ReactionConfig.fields.batchSize)),
   rateLimit: Schema.optional(ReactionConfig.fields.rateLimit),
   maxConcurrency: Schema.optional(ReactionConfig.fields.maxConcurrency)
-})
+}).check(hearsSomething)
 export type ReactionInput = typeof ReactionInput.Type
 
 /** Fills in every default of a rule. */
@@ -100,6 +125,7 @@ export const defineReaction = (input: ReactionInput): ReactionConfig => ({
   objectTypes: input.objectTypes,
   relationshipTypes: input.relationshipTypes ?? null,
   events: input.events,
+  ...(input.mcpEvents && input.mcpEvents.length > 0 ? { mcpEvents: input.mcpEvents } : {}),
   where: input.where ?? null,
   concurrencyStrategy: input.concurrencyStrategy ?? "skip",
   ignoreSelfTriggered: input.ignoreSelfTriggered ?? true,

@@ -8,6 +8,7 @@
 import { Schema } from "effect"
 import { GraphEvent } from "./graph.ts"
 import { AgentId, BacktestId, GraphEventId, RunId, Timestamp, UserId, WebhookId } from "./ids.ts"
+import { TriggeringOccurrence } from "./mcp-event.ts"
 import { Taint } from "./taint.ts"
 
 export const RunStatus = Schema.Literals([
@@ -69,15 +70,17 @@ export const isAtRest = (run: {
 
 /** What woke the agent; templates see it as `event`, `events` and `input`. */
 export const Trigger = Schema.Struct({
-  type: Schema.Literals(["reaction", "schedule", "manual", "webhook", "context", "agent"]),
+  type: Schema.Literals(["reaction", "schedule", "manual", "webhook", "context", "agent", "mcpEvent"]),
   input: Schema.optionalKey(Schema.Json),
   /** The instant a schedule was due. */
   dueAt: Schema.optionalKey(Timestamp),
   /** The newest of the missed instants that the run makes up for, beside its own. */
   madeUpUntil: Schema.optionalKey(Timestamp),
-  /** The events that the run handles, oldest first. */
   /** What a webhook was given: its id, and the sender's own for the delivery. */
   delivery: Schema.optionalKey(Schema.Struct({ webhookId: WebhookId, id: Schema.String })),
+  /** What foreign servers told and the run handles, oldest first. */
+  mcpEvents: Schema.optionalKey(Schema.Array(TriggeringOccurrence)),
+  /** The events of the graph that the run handles, oldest first. */
   events: Schema.optionalKey(
     Schema.Array(
       Schema.Struct({

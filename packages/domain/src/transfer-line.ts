@@ -75,8 +75,10 @@ export const toTransferLine = (value: unknown): Result.Result<TransferLine, Json
 
 /** Judges what the database could not keep here already, where it costs nobody else anything. */
 const keepable = (line: TransferLine): Result.Result<TransferLine, JsonFault> => {
-  const properties = line.properties ?? {}
-  const fault = findFault(line) ?? findPropertiesFault(properties)
+  // How deep properties are is counted from them, as at every other door.
+  const { properties: given, ...rest } = line
+  const properties = given ?? {}
+  const fault = findFault(rest) ?? findPropertiesFault(properties)
   if (fault) return Result.fail(fault)
   return Result.map(untrustedNames(line.untrusted, properties), () => line)
 }

@@ -10,6 +10,7 @@
 import type { AgentInput } from "@tropism/domain/agent"
 import type { ScriptRule } from "@tropism/domain/script"
 import type { Chance } from "./chance.ts"
+import { radioEvent, radioName } from "./radio.ts"
 import { drawReaction, note, prompt, sometimes } from "./reacting.ts"
 
 /** What a person's object asks of the agents. */
@@ -201,6 +202,40 @@ export const riser = (chance: Chance): AgentInput => ({
           ]
         },
         { say: "Risen." }
+      ]
+    }
+  }
+})
+
+/** One that hears a foreign server, and would write by itself what it heard. */
+export const dancer = (chance: Chance): AgentInput => ({
+  name: "dancer",
+  prompt,
+  triggerType: "reaction",
+  executionMode: "execute",
+  tools: ["graph.*"],
+  reactionConfig: drawReaction(chance, {
+    objectTypes: [],
+    events: [],
+    mcpEvents: [{ server: radioName, name: radioEvent }]
+  }),
+  // Who is disabled by itself listens no more, and what it had to hear would not be known.
+  disableAfterFailures: 1_000_000,
+  model: {
+    provider: "scripted",
+    name: "dancer",
+    script: {
+      rules: [
+        {
+          when: "step == 0",
+          calls: [
+            {
+              tool: "create_object",
+              arguments: { type: "Dance", properties: { to: "{{ input.event.id }}", mood: "silent" } }
+            }
+          ]
+        },
+        { say: "I danced." }
       ]
     }
   }

@@ -5,16 +5,19 @@
  * that every two of them meet somewhere.
  */
 import type { Agent, AgentInput } from "@tropism/domain/agent"
-import type { UserId, WebhookId } from "@tropism/domain/ids"
+import type { McpServerId, UserId, WebhookId } from "@tropism/domain/ids"
+import { defineMcpServer } from "@tropism/domain/mcp-server"
 import type { ProjectSettingsPatch } from "@tropism/domain/project-settings"
 import { Effect } from "effect"
 import { Agents } from "../src/agent/agents.ts"
 import { Database } from "../src/database/database.ts"
 import { Projects } from "../src/database/projects.ts"
 import { Webhooks } from "../src/dispatch/webhooks.ts"
+import { McpServers } from "../src/tool/mcp-servers.ts"
 import * as agents from "./agents.ts"
 import type { Chance } from "./chance.ts"
 import { drawGame } from "./looping-agents.ts"
+import { radioName } from "./radio.ts"
 import type { WholeServer } from "./server-life.ts"
 import type { Servers } from "./servers.ts"
 import { drawWorkers } from "./working-agents.ts"
@@ -27,6 +30,8 @@ export interface Cast {
   readonly webhookId: WebhookId | undefined
   /** Whether a schedule wakes one of them. */
   readonly rises: boolean
+  /** Whether agents hear a foreign server. */
+  readonly dances: boolean
   /** The type of object that starts a loop, if there is one. */
   readonly throws: string | undefined
 }
@@ -74,6 +79,25 @@ export const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chan
     )
     return { agent, id }
   })
+  /** One or two agents that hear the radio. They are changed by nobody, so that what they had to hear is known. */
+  const tuneIn = Effect.fnUntraced(function* (luck: Chance) {
+    yield* done(
+      Effect.gen(function* () {
+        const database = yield* Database
+        const config = defineMcpServer({
+          name: radioName,
+          transport: { type: "http", url: "https://radio.example/mcp" },
+          allowedEvents: ["*"]
+        })
+        // There is one, so the project's own id is as good as any.
+        const id = project.id as string as McpServerId
+        const add = (yield* McpServers).create(id, config, undefined, "ada" as UserId)
+        yield* database.inProject(project.id, add)
+      })
+    )
+    yield* make(agents.dancer(luck.fork("one")))
+    if (luck.oneIn(2)) yield* make({ ...agents.dancer(luck.fork("other")), name: "second-dancer" })
+  })
   const game = chance.oneIn(3) ? drawGame(chance.fork("game")) : undefined
   const rises = chance.oneIn(4)
   const training = chance.fork("training")
@@ -85,12 +109,16 @@ export const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chan
     ...(game?.agents ?? []),
     ...drawWorkers(chance.fork("workers"))
   ]
+  const radio = chance.fork("radio")
+  const dances = radio.oneIn(4)
+  if (dances) yield* tuneIn(radio)
   const webhook = chance.oneIn(5) ? yield* openWebhook : undefined
   const cast: Cast = {
     agents: [...(yield* Effect.forEach(inputs, make)), ...(webhook === undefined ? [] : [webhook.agent])],
     webhookId: webhook?.id,
     talker: chance.oneIn(4) ? yield* make(agents.talker()) : undefined,
     rises,
+    dances,
     throws: game?.objectType
   }
   return { projectId: project.id, cast }

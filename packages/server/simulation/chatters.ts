@@ -5,10 +5,13 @@
  */
 import type { Agent } from "@tropism/domain/agent"
 import type { ConversationId, ProjectId, UserId } from "@tropism/domain/ids"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
 import { Chatting, type Said } from "../src/chat/chatting.ts"
 import { CrashPoint } from "../src/crash-point.ts"
+import { IdempotencyKeys } from "../src/database/idempotency-keys.ts"
 import type { Person } from "./people.ts"
+
+const tokenOfSam = Redacted.make("the token of sam")
 
 /** How often a message is said again that nobody has acknowledged. */
 const tries = 3
@@ -24,15 +27,14 @@ export const chatWith = Effect.fnUntraced(function* (
   const say = Effect.fnUntraced(function* (key: string, message: string, conversationId?: ConversationId) {
     for (let n = tries; n > 0; n--) {
       const told = yield* ask(
-        Effect.flatMap(Chatting, (chatting) =>
-          chatting.say({
-            by,
-            key,
-            message,
-            conversationId,
-            agentId: conversationId === undefined ? agent.id : undefined
-          })
-        ),
+        Effect.gen(function* () {
+          const [chatting, keys] = [yield* Chatting, yield* IdempotencyKeys]
+          const agentId = conversationId === undefined ? agent.id : undefined
+          return yield* keys.once(
+            { by, key, secret: tokenOfSam, route: "POST /chat", asked: { message } },
+            chatting.say({ by, message, conversationId, agentId })
+          )
+        }),
         CrashPoint.hit("chat.afterCommit")
       )
       if (told.type === "refused") return undefined

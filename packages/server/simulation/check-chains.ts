@@ -8,11 +8,17 @@ const countRuns = ({ events, runs }: Remains): ReadonlyMap<string, number> => {
   const rootOf = new Map(events.map((event) => [event.id, event.rootEventId]))
   const handedOn = runs.flatMap((run) => (run.parentRunId === null ? [] : [run.rootEventId]))
   const woken = runs
-    .filter((run) => run.trigger.type === "reaction" && run.backtestId === null)
+    .filter(
+      ({ backtestId, trigger }) => backtestId === null && ["reaction", "mcpEvent"].includes(trigger.type)
+    )
     .flatMap((run) =>
       isAskedFor(run)
         ? [run.id]
-        : [...new Set((run.trigger.events ?? []).map(({ id }) => rootOf.get(id) ?? "unknown"))]
+        : [
+            ...new Set((run.trigger.events ?? []).map(({ id }) => rootOf.get(id) ?? "unknown")),
+            // What a foreign server told is a root of its own.
+            ...(run.trigger.mcpEvents ?? []).map(({ id }) => id)
+          ]
     )
   const roots = [...woken, ...handedOn]
   return new Map([...Map.groupBy(roots, (root) => root)].map(([root, found]) => [root, found.length]))

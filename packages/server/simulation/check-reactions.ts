@@ -1,7 +1,7 @@
 /**
  * Checks the work: nothing handled twice, a run for each entry, and every run at rest.
  */
-import type { EntryRow } from "./rows.ts"
+import type { EntryRow, RunRow } from "./rows.ts"
 import { type Checker, countsUp, keyOf, unless } from "./remains.ts"
 
 /** An entry is tried again only when the try before it did not end well. */
@@ -29,19 +29,28 @@ const handledOnce: Checker = ({ entries, runs }) => {
         )
       const run = runById.get(entry.runId ?? "")
       return unless(
-        run?.agentId === entry.agentId && run.trigger.events?.some(({ id }) => id === entry.eventId) === true,
+        run?.agentId === entry.agentId && handledBy(run).some(({ id }) => id === entry.eventId),
         `entry ${entry.id} has not the run of its event`
       )
     }),
     ...runs.flatMap((run) => {
       const found = entriesOfRun.get(run.id)?.length ?? 0
       // What is only tried out is handled by nobody.
-      const isHandling = run.trigger.type === "reaction" && run.backtestId === null
-      const handled = isHandling ? (run.trigger.events?.length ?? 0) : 0
+      const handled = isReaction(run) && run.backtestId === null ? handledBy(run).length : 0
       return unless(found === handled, `run ${run.id} handles ${handled} events and has ${found} entries`)
     })
   ]
 }
+
+/** A run that the graph or a foreign server woke. */
+const isReaction = ({ trigger }: RunRow): boolean =>
+  trigger.type === "reaction" || trigger.type === "mcpEvent"
+
+/** What a run is about. */
+const handledBy = ({ trigger }: RunRow): ReadonlyArray<{ readonly id: string }> => [
+  ...(trigger.events ?? []),
+  ...(trigger.mcpEvents ?? [])
+]
 
 /** What did not end well is tried again, or kept as a dead letter. */
 const deadLettersKept: Checker = ({ entries }) => {

@@ -17,6 +17,7 @@ const shownBefore = ({ calls, contextEvents, events, runs }: Rows): ((call: Call
   const callById = new Map(calls.map((call) => [call.id, call]))
   const eventById = new Map<string, EventRow>(events.map((event) => [event.id, event]))
   const isWoken = (call: CallRow): boolean =>
+    runById.get(call.runId)?.trigger.type === "mcpEvent" ||
     (runById.get(call.runId)?.trigger.events ?? []).some(({ id }) => isDoubted(eventById.get(id)?.snapshot))
   const isShown = ({ event }: ContextEventRow): boolean =>
     (event.type === "ToolCallCompletedEvent" || event.type === "ToolCallFailedEvent") && isDoubted(event)

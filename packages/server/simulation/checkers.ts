@@ -10,6 +10,7 @@ import { checkChains } from "./check-chains.ts"
 import { checkChats } from "./check-chats.ts"
 import { checkGraph } from "./check-graph.ts"
 import { checkLogs } from "./check-logs.ts"
+import { checkRadio } from "./check-radio.ts"
 import { checkReactions } from "./check-reactions.ts"
 import { checkReview } from "./check-review.ts"
 import { checkTodos } from "./check-todos.ts"
@@ -25,6 +26,7 @@ const checkers: Readonly<Record<string, Checker>> = {
   ...checkGraph,
   ...checkWaking,
   ...checkReactions,
+  ...checkRadio,
   ...checkChains,
   ...checkRules,
   ...checkActs,

@@ -63,6 +63,10 @@ const places: Readonly<Record<CrashPointName, true>> = {
   "backtest.beforeBegun": true,
   "backtest.beforeQueued": true,
   "backtest.afterCommit": true,
+  "source.afterClaim": true,
+  "source.beforeKeep": true,
+  "source.beforeCommit": true,
+  "source.afterCommit": true,
   "delivery.beforeRecord": true
 }
 const [firstPlace, ...otherPlaces] = Object.keys(places) as [CrashPointName, ...Array<CrashPointName>]

@@ -33,7 +33,9 @@ const patientLooks = 3
 export const drained = Effect.fnUntraced(function* (
   clock: WorldClock,
   projectId: ProjectId,
-  mostLooks: number
+  mostLooks: number,
+  /** The end of the cursor of every source that has been told all, where there are any. */
+  toldAll?: string
 ) {
   const sql = yield* SqlClient.SqlClient
   for (let look = 1; look <= mostLooks; look++) {
@@ -41,6 +43,8 @@ export const drained = Effect.fnUntraced(function* (
       select exists (select from kb.graph_events where project_id = ${projectId} and dispatched_at is null)
         or exists (select from kb.agent_runs where project_id = ${projectId} and (status in ('queued', 'running')
           or status = 'paused' and pause_reason in ('question', 'subAgents')))
+        or exists (select from kb.mcp_event_sources where project_id = ${projectId} and due_at is not null
+          and coalesce(cursor, '') not like '%' || ${toldAll ?? ""})
         or exists (select from kb.backtests where project_id = ${projectId} and status in ('queued', 'running'))
         or exists (select from kb.agent_processing_log where project_id = ${projectId} and status in ('pending', 'processing')) as is_open`
     if (row?.isOpen === false) return true

@@ -99,6 +99,7 @@ export interface RunRow {
   readonly trigger: {
     readonly type: string
     readonly events?: ReadonlyArray<{ readonly id: string }>
+    readonly mcpEvents?: ReadonlyArray<{ readonly id: string }>
     readonly delivery?: { readonly id: string }
   }
   readonly contextName: string
@@ -166,7 +167,28 @@ export interface BudgetRow {
   readonly outputTokens: number
 }
 
+/** A source of a foreign server's events. */
+export interface SourceRow {
+  readonly id: string
+  readonly cursor: string | null
+}
+
+export interface ListenerRow {
+  readonly agentId: string
+  readonly sourceId: string
+}
+
+/** What a foreign server told; `eventId` is its own. */
+export interface OccurrenceRow {
+  readonly id: string
+  readonly sourceId: string
+  readonly eventId: string
+}
+
 export interface Rows extends ReviewRows {
+  readonly sources: ReadonlyArray<SourceRow>
+  readonly listeners: ReadonlyArray<ListenerRow>
+  readonly occurrences: ReadonlyArray<OccurrenceRow>
   readonly objects: ReadonlyArray<EntityRow>
   readonly relationships: ReadonlyArray<EntityRow>
   readonly versions: ReadonlyArray<VersionRow>
@@ -196,7 +218,12 @@ const queries = {
       (select json_agg(definition order by version) from kb.agent_versions where agent_id = agent.id) as definitions
     from kb.agents agent where project_id = $1 order by id`,
   runs: `select * from kb.agent_runs where project_id = $1 order by id`,
-  entries: `select * from kb.agent_processing_log where project_id = $1 order by id`,
+  entries: `select id, agent_id, entity_type, graph_object_id, object_version, event_type, coalesce(event_id, occurrence_id) as event_id, attempt,
+      status, run_id, reason, due_at, dead_lettered_at, exclusive, parked, error_message, started_at, completed_at, created_at
+    from kb.agent_processing_log where project_id = $1 order by id`,
+  sources: `select id, cursor from kb.mcp_event_sources where project_id = $1`,
+  listeners: `select agent_id, source_id from kb.agent_mcp_events where project_id = $1`,
+  occurrences: `select id, source_id, event_id from kb.mcp_occurrences where project_id = $1 order by number`,
   contexts: `select name, last_event_number from kb.contexts where project_id = $1`,
   contextEvents: `select * from kb.context_events where project_id = $1 order by context_name, number`,
   calls: `select * from kb.tool_calls where project_id = $1 order by id`,
@@ -234,6 +261,9 @@ export const readRowsWith = (connection: PgConnection.PgConnection, projectId: s
       events: yield* read<EventRow>("events"),
       agents: yield* read<AgentRow>("agents"),
       runs: yield* read<RunRow>("runs"),
+      sources: yield* read<SourceRow>("sources"),
+      listeners: yield* read<ListenerRow>("listeners"),
+      occurrences: yield* read<OccurrenceRow>("occurrences"),
       entries: yield* read<EntryRow>("entries"),
       contexts: yield* read<ContextRow>("contexts"),
       contextEvents: contextEvents.map(toContextEvent),
@@ -246,13 +276,16 @@ export const readRowsWith = (connection: PgConnection.PgConnection, projectId: s
     return rows
   })
 
-/** Reads the rows of a project whose simulation is over, and ends its schedules: the next one's time begins anew. */
+/** Reads the rows of a project whose simulation is over, and ends its schedules and sources: the next one's time begins anew. */
 export const readRows = (lender: Lender, projectId: string) =>
   Effect.acquireUseRelease(
     Effect.promise(lender.borrow),
     (connection) =>
       Effect.tap(readRowsWith(connection, projectId), () =>
-        connection.query("delete from kb.agent_schedules where project_id = $1", [projectId])
+        Effect.andThen(
+          connection.query("delete from kb.agent_schedules where project_id = $1", [projectId]),
+          connection.query("update kb.mcp_event_sources set due_at = null where project_id = $1", [projectId])
+        )
       ),
     (connection) => Effect.sync(() => lender.takeBack(connection))
   )

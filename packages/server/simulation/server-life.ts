@@ -23,11 +23,15 @@ import {
 import { CrashPoint } from "../src/crash-point.ts"
 import { Ids } from "../src/ids.ts"
 import type { Models } from "../src/model/models.ts"
+import { Readiness } from "../src/http/readiness.ts"
 import { loops, platformLayer } from "../src/platform.ts"
+import type { Whom } from "../src/tool/foreign-connections.ts"
+import { EventQuestions } from "../src/tool/foreign-events.ts"
 import type { Chance } from "./chance.ts"
 import type { Conductor } from "./conductor.ts"
 import type { FaultPlan } from "./faults.ts"
 import type { Post } from "./post.ts"
+import type { Radio } from "./radio.ts"
 import { makeProgram, type Program } from "./program.ts"
 import { sqlLayer } from "./sql-seam.ts"
 import type { Lender } from "./line.ts"
@@ -42,6 +46,8 @@ export interface Ground {
   readonly chance: Chance
   /** What carries wake-ups between the servers, if anything does. */
   readonly post: Post | undefined
+  /** The foreign server that agents may hear. */
+  readonly radio: Radio
   /** Told of everything that a server logs as an error. */
   readonly hearError: (line: string) => void
 }
@@ -99,11 +105,17 @@ export const startServer = (ground: Ground, name: string): Server => {
   const needs = Layer.mergeAll(
     sqlLayer(conductor, program, lender),
     Layer.succeed(Ids, ground.ids),
+    Layer.succeed(EventQuestions, (_whom: Whom, params: Record<string, unknown>) =>
+      ground.radio.answer(params)
+    ),
     Layer.succeedContext(models),
     Logger.layer([logger])
   )
   const life = Effect.gen(function* () {
+    const { leave } = yield* Readiness
     yield* loops
+    // As `serveOn` does: what ends from here on was told to.
+    yield* Effect.addFinalizer(() => leave(0))
     if (post !== undefined) yield* post.serve(program)
     services = yield* Effect.context<WholeServer>()
     return yield* Effect.never

@@ -18,6 +18,7 @@ import type { Lender } from "./line.ts"
 import { makePost } from "./post.ts"
 import { makeProgram } from "./program.ts"
 import type { Complaint, Remains } from "./remains.ts"
+import { makeRadio } from "./radio.ts"
 import { readRows } from "./rows.ts"
 import { newSalt, seededIds } from "./seeded-ids.ts"
 import { type Ground, runtimeOf } from "./server-life.ts"
@@ -81,6 +82,7 @@ export const simulate = async (
     models: surroundings.models,
     lender: surroundings.serverLender,
     chance,
+    radio: makeRadio(chance.fork("radio")),
     post: chance.fork("post").oneIn(3) ? undefined : makePost(chance.fork("letters")),
     hearError: (line) => {
       trace?.(`ERROR ${line}`)

@@ -29,6 +29,7 @@ import {
 import { answer, resume } from "./run-keepers.ts"
 import { chatWith } from "./chatters.ts"
 import { keepTodos } from "./todo-keepers.ts"
+import type { Radio } from "./radio.ts"
 import type { Ground } from "./server-life.ts"
 import { keepServers, type Servers } from "./servers.ts"
 import { takeBack } from "./undoers.ts"
@@ -66,12 +67,27 @@ export const playWorld = (
     yield* Effect.forkScoped(answer(person("answerer")))
     const busy = [
       ...doings(person, projectId, cast, chance),
+      ...(cast.dances ? [play(ground.radio, chance.fork("songs"))] : []),
       ...(cast.rises ? [Effect.replicateEffect(morning, chance.between(1, 2))] : [])
     ]
     yield* Effect.all(busy, { concurrency: busy.length, discard: true })
-    const isDrained = yield* drained(clock, projectId, drainLooks)
+    ground.radio.calmDown()
+    const isDrained = yield* drained(
+      clock,
+      projectId,
+      drainLooks,
+      cast.dances ? ground.radio.end() : undefined
+    )
     return { projectId, acknowledged, isDrained } satisfies Played
   }).pipe(Effect.scoped, Effect.orDie)
+
+/** Lets the radio play, some songs at once. */
+const play = Effect.fnUntraced(function* ({ happen }: Radio, chance: Chance) {
+  for (let songs = chance.between(3, 7); songs > 0; songs--) {
+    if (!chance.oneIn(3)) yield* Effect.sleep(chance.between(1, 1_500))
+    yield* happen
+  }
+})
 
 /** What people do; each of them by chance, but somebody always writes and decides. */
 const doings = (person: (name: string) => Person, projectId: ProjectId, cast: Cast, chance: Chance) => {

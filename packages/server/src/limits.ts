@@ -233,51 +233,6 @@ export const toolLimits = {
   reasoningMaxChars: 4_000
 } as const
 
-/** Of `tool/`: foreign MCP servers, which may be slow, large, silent or hostile. */
-export const foreignLimits = {
-  /** From the start of a program, or the first request, to the end of the handshake. */
-  connectTimeoutMs: 30_000,
-  /** How long a server may take to say which revision of the protocol it speaks, before the older handshake is tried. */
-  probeTimeoutMs: 5_000,
-  listTimeoutMs: 30_000,
-  /** One message, or one answer over HTTP. */
-  messageMaxBytes: 4_194_304,
-  /** How often one request is sent on to another address of the same host. */
-  redirects: 3,
-  /** A connection that nobody uses is closed after this long. */
-  idleMs: 300_000,
-  connections: 200,
-  /** After a failed connection the next try waits, twice as long each time. */
-  backOffBaseMs: 500,
-  backOffMaxMs: 60_000,
-  /** A connection older than this lists its tools again before the next call. */
-  relistMs: 60_000,
-  /** A program may take this long to end after its input has, and again after SIGTERM. */
-  endGraceMs: 2_000,
-  /** How long the last words of a program that has ended are waited for. */
-  lastWordsMs: 500,
-  /** How much of a tool's name is told that cannot be offered. */
-  leftOutNameMaxChars: 200,
-  /** A call whose run goes away is waited for this long, then its outcome is unknown. */
-  partingMs: 10_000,
-  /** Of what a program writes to its error stream: a line of the log, and lines in a minute. */
-  logLineMaxChars: 500,
-  logLinesPerMinute: 60,
-  serversPerProject: 50,
-  /** Of one server's list, and its pages. */
-  tools: 500,
-  toolPages: 20,
-  descriptionMaxChars: 8_000,
-  schemaMaxChars: 50_000,
-  /** Places that are told of arguments that do not fit; of arguments longer than this, the first alone. */
-  argumentFaults: 10,
-  thoroughMaxChars: 10_000,
-  /** Of an outcome, as the model reads it. */
-  resultMaxChars: 100_000,
-  /** Of an error that is passed on. */
-  faultMaxChars: 600
-} as const
-
 /** Of `agent/`: contexts and those who listen to them. */
 export const agentLimits = {
   /** Of one file that an agent is shown. */
@@ -324,7 +279,7 @@ export const telemetryLimits = {
   labelValues: 100
 } as const
 
-/** Of `http/`: requests; live streams have theirs in `http/stream-limits.ts`. */
+/** Of `http/`: requests; live streams have theirs in `http/stream-limits.ts`, tokens in `http/token-limits.ts`. */
 export const httpLimits = {
   bodyMaxBytes: 1_048_576,
   /** From the head of a request to the end of its body; a file that is imported may take longer. */
@@ -334,9 +289,7 @@ export const httpLimits = {
   /** How long requests under way may take to end when the server stops. */
   drainTimeoutMs: 10_000,
   /** What 429 tells a door whose agent has too many runs. */
-  pendingRetryAfterSeconds: 5,
-  sessionMaxAgeSeconds: 2_592_000,
-  loginCodeMaxAgeSeconds: 86_400
+  pendingRetryAfterSeconds: 5
 } as const
 
 /** Of `graph/`: writes, reads and imports. */

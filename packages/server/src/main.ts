@@ -8,26 +8,38 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Config, Context, Effect, FileSystem, Layer, Metric, Option, Path, Redacted, Schema } from "effect"
-import { HttpRouter, HttpServer } from "effect/http"
+import { FetchHttpClient, HttpRouter, HttpServer } from "effect/http"
 import { MinScheduleSeconds } from "./agent/schedule.ts"
 import { embedded } from "./database/embedded-postgres.ts"
+import { PassingFolder } from "./database/dump-file.ts"
+import { examineDatabase } from "./database/examining.ts"
 import { external } from "./database/external-postgres.ts"
 import type { PostgresAccess } from "./database/postgres-access.ts"
 import { migrate } from "./database/migrations.ts"
+import { Sealing, SealingKeys } from "./database/sealing.ts"
+import { findSealingKeys } from "./database/sealing-keys.ts"
 import { poolLayer } from "./database/pool.ts"
+import { Closing } from "./http/closing.ts"
+import { edgeLimits } from "./http/edge-limits.ts"
+import { layerEdge } from "./http/edge.ts"
+import { issuerOfEnvironment } from "./http/jwt-settings.ts"
+import { readOrigins, Standing } from "./http/origins.ts"
+import { type RateLimit, RateLimits, readRateLimit } from "./http/rate-limits.ts"
+import { Readiness } from "./http/readiness.ts"
 import { layerRoutes } from "./http/routes.ts"
 import { type ListenFault, newServer, tryListening } from "./http/listening.ts"
 import { Tokens } from "./http/tokens.ts"
+import { TrustedIssuer } from "./http/trusted-issuer.ts"
 import { Ids } from "./ids.ts"
 import { httpLimits } from "./limits.ts"
-import { readOrigins } from "./mcp/origins.ts"
-import { layerMcpRoutes, McpStanding } from "./mcp/routes.ts"
+import { sealEventSecrets } from "./mcp/event-secrets.ts"
+import { layerMcpRoutes } from "./mcp/routes.ts"
 import { Models } from "./model/models.ts"
 import { carryWakeUps } from "./outbox/courier.ts"
 import { loops, platformLayer } from "./platform.ts"
 import { Runs } from "./run/runs.ts"
 import { findSettingFault } from "./model/setting-faults.ts"
-import { LocalMcpServers } from "./tool/foreign-permit.ts"
+import { LocalMcpServers, type LocalPermit } from "./tool/foreign-permit.ts"
 import { Spans } from "./telemetry/spans.ts"
 
 /** The server could not start; `message` says why and what to do. */
@@ -43,9 +55,13 @@ export interface ServeOptions {
   readonly databaseUrl?: Redacted.Redacted<string> | undefined
   /** The admin's token; without one it lies in the data folder. */
   readonly token?: Redacted.Redacted<string> | undefined
+  /** What secrets are sealed with, as `TROPISM_ENCRYPTION_KEY` has it; without it the environment is asked, then the data folder. */
+  readonly encryptionKeys?: Redacted.Redacted<string> | undefined
   readonly consoleFolder?: string | undefined
   /** Opens `/mcp-fixtures`, without a token, for the MCP conformance suite; only on 127.0.0.1. */
   readonly mcpFixtures?: boolean | undefined
+  /** How long the doors of a server that is watched stay open once it stops; by itself as the bound says. */
+  readonly leaveNoticeMs?: number | undefined
   readonly onReady?: ((info: Ready) => Effect.Effect<void>) | undefined
 }
 
@@ -71,6 +87,18 @@ export const serve = Effect.fn("serve")(
   Effect.provide(NodeServices.layer)
 )
 
+/** Brings the database to the schema of this program, without serving, and answers which it had and has. */
+export const bringUpToDate = Effect.fn("bringUpToDate")(
+  function* ({ dataFolder, databaseUrl }: Pick<ServeOptions, "dataFolder" | "databaseUrl">) {
+    const access = databaseUrl ? yield* external(databaseUrl) : yield* embedded({ dataFolder })
+    const before = yield* examineDatabase(access.ownerUrl)
+    yield* Effect.mapError(migrate(access.ownerUrl), ({ message }) => new StartFailure({ message }))
+    return { before: before.schema, now: before.knownSchema }
+  },
+  Effect.scoped,
+  Effect.provide(NodeServices.layer)
+)
+
 /** Serves until it is interrupted, on a database that can be reached. */
 export const serveOn = Effect.fn("serveOn")(
   function* (access: PostgresAccess, options: ServeOptions) {
@@ -85,8 +113,13 @@ export const serveOn = Effect.fn("serveOn")(
     const pool = poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
     const floor = Layer.succeed(MinScheduleSeconds, yield* minScheduleSeconds)
     const local = Layer.succeed(LocalMcpServers, yield* localMcpServers(options.host))
+    const passing = Layer.succeed(PassingFolder, options.dataFolder)
+    const keys = Layer.succeed(SealingKeys, yield* sealingKeys(access, options))
+    const issuer = Layer.succeed(TrustedIssuer, yield* trustedIssuer)
     const platform = platformLayer.pipe(
-      Layer.provideMerge(Layer.mergeAll(pool, Ids.layer, Models.layer, floor, local, Spans.layer))
+      Layer.provideMerge(
+        Layer.mergeAll(pool, Ids.layer, Models.layer, floor, local, passing, keys, issuer, Spans.layer)
+      )
     )
     // Node would end a request that is not here after five minutes: a large import takes longer, and other bodies have a bound of their own.
     const http = NodeHttpServer.layer(newServer, {
@@ -94,19 +127,26 @@ export const serveOn = Effect.fn("serveOn")(
       port: options.port,
       gracefulShutdownTimeout: httpLimits.drainTimeoutMs
     })
-    const standing = Layer.succeed(McpStanding, {
+    const standing = Layer.succeed(Standing, {
       host: options.host,
       allowedOrigins: yield* allowedOrigins
     })
     const routes = Layer.merge(
       layerRoutes(options.consoleFolder),
-      Layer.provide(layerMcpRoutes(options.mcpFixtures === true), standing)
+      layerMcpRoutes(options.mcpFixtures === true)
+    ).pipe(
+      Layer.provide([standing, layerEdge.pipe(Layer.provide([standing, RateLimits.layer(yield* rateLimit)]))])
     )
-    const doors = HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
-      Layer.provideMerge(http)
-    )
+    const doors = HttpRouter.serve(routes, {
+      disableLogger: true,
+      disableListenLog: true,
+      routerConfig: { maxParamLength: edgeLimits.addressPartChars }
+    }).pipe(Layer.provideMerge(http))
     return yield* Effect.gen(function* () {
+      const closing = yield* Closing
+      const { leave } = yield* Readiness
       yield* checkModel
+      yield* takeUpSecrets
       const { file, token } = yield* adminToken(options)
       // Whoever holds the data folder is alone: what another program was at work on when it died is free.
       if (access.embedded) yield* (yield* Runs).lapseAll
@@ -115,7 +155,12 @@ export const serveOn = Effect.fn("serveOn")(
         yield* Effect.forkScoped(carryWakeUps({ url, startupParameters }))
       }
       yield* loops
-      const { address } = Context.get(yield* Layer.build(doors), HttpServer.HttpServer)
+      const http = yield* Layer.build(doors)
+      // Before the doors are waited for: streams would keep them open, and who watches may go elsewhere.
+      yield* Effect.addFinalizer(() =>
+        Effect.andThen(closing.begin, leave(options.leaveNoticeMs ?? edgeLimits.leaveNoticeMs))
+      )
+      const { address } = Context.get(http, HttpServer.HttpServer)
       const port = "port" in address ? address.port : options.port
       const url = `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`
       const code = yield* (yield* Tokens).loginCode
@@ -129,6 +174,8 @@ export const serveOn = Effect.fn("serveOn")(
       )
       return yield* Effect.never
     }).pipe(
+      // The doors and the loops end before what they work with: requests under way have a database until they are answered.
+      Effect.scoped,
       Effect.provide(platform),
       Effect.catchTag("PricesUnusable", ({ message }) => Effect.fail(new StartFailure({ message })))
     )
@@ -185,11 +232,17 @@ const minScheduleSeconds = Effect.mapError(
     })
 )
 
-/** Whether tools may come from programs and addresses of this machine; where nobody says, a server that only this machine can call allows it. */
+/** Who may let tools come from programs and addresses of this machine; where nobody says, a server on loopback lets whoever has the server anyway. */
 const localMcpServers = (host: string) =>
   Effect.mapError(
     Config.option(Config.Boolean("TROPISM_LOCAL_MCP_SERVERS")).pipe(
-      Config.map(Option.getOrElse(() => host === "localhost" || host === "::1" || host.startsWith("127.")))
+      Config.map(
+        Option.match({
+          onNone: (): LocalPermit =>
+            host === "localhost" || host === "::1" || host.startsWith("127.") ? "serverTokens" : "nobody",
+          onSome: (isAllowed): LocalPermit => (isAllowed ? "admins" : "nobody")
+        })
+      )
     ),
     () =>
       new StartFailure({
@@ -197,6 +250,25 @@ const localMcpServers = (host: string) =>
           "TROPISM_LOCAL_MCP_SERVERS must be true or false: whether MCP servers may be programs of this machine or lie in its network."
       })
   )
+
+/** How often one token may ask. */
+const rateLimit = Effect.gen(function* () {
+  const text = yield* Effect.orElseSucceed(Config.String("TROPISM_RATE_LIMIT"), () => "")
+  const read: RateLimit | undefined =
+    text.trim() === "" ? edgeLimits.tokenRequestsPerSecond : readRateLimit(text.trim())
+  return read === undefined
+    ? yield* new StartFailure({
+        message:
+          "TROPISM_RATE_LIMIT must be how many requests one token may make in a second, a whole number from 1 to 9999999, or off."
+      })
+    : read
+})
+
+/** Whose JWTs let somebody in. */
+const trustedIssuer = issuerOfEnvironment.pipe(
+  Effect.mapError((message) => new StartFailure({ message })),
+  Effect.provide(FetchHttpClient.layer)
+)
 
 /** The pages elsewhere that may call the MCP door. */
 const allowedOrigins = Effect.gen(function* () {
@@ -210,6 +282,30 @@ const allowedOrigins = Effect.gen(function* () {
     : yield* new StartFailure({
         message: `TROPISM_ALLOWED_ORIGINS must be origins such as https://tropism.example, separated by commas, not "${read.unfit}".`
       })
+})
+
+/** The keys for secrets that are kept: those given, else of the environment, else one in the data folder. */
+const sealingKeys = Effect.fn("sealingKeys")(function* (access: PostgresAccess, options: ServeOptions) {
+  const named = yield* Effect.orElseSucceed(Config.option(Config.Redacted("TROPISM_ENCRYPTION_KEY")), () =>
+    Option.none()
+  )
+  const found = yield* findSealingKeys({
+    given: options.encryptionKeys ?? Option.getOrUndefined(named),
+    dataFolder: options.dataFolder,
+    mayMake: options.token === undefined
+  })
+  return "keys" in found ? found.keys : yield* new StartFailure({ message: found.fault })
+})
+
+/** Makes our key the one of the database, and seals with it what is not; refuses a database whose secrets we cannot open. */
+const takeUpSecrets = Effect.gen(function* () {
+  const { adopt, keyIds } = yield* Sealing
+  const current = yield* adopt
+  if (current !== null && current !== keyIds[0])
+    return yield* new StartFailure({
+      message: `The secrets in this database are sealed with the key ${current}, and this server has ${keyIds.join(", ")}: set TROPISM_ENCRYPTION_KEY to the one that the other servers have. If that key is lost, remove what was sealed with it (delete from kb.event_subscriptions); the subscribers come back by themselves.`
+    })
+  yield* sealEventSecrets
 })
 
 /** The token that acts as the admin: the one given, else one kept in the data folder, readable by its owner alone. */

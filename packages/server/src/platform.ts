@@ -18,16 +18,22 @@ import { TodoAssistants } from "./agent/todo-assistants.ts"
 import { Versions } from "./agent/versions.ts"
 import { Sweeps } from "./cluster/sweeps.ts"
 import { Database } from "./database/database.ts"
+import { Dumper } from "./database/dumper.ts"
 import { IdempotencyKeys } from "./database/idempotency-keys.ts"
+import { Members } from "./database/members.ts"
 import { Projects } from "./database/projects.ts"
+import { Restorer } from "./database/restorer.ts"
+import { Sealing } from "./database/sealing.ts"
 import { Chains } from "./dispatch/chain-reading.ts"
 import { Backtester } from "./dispatch/backtester.ts"
 import { BacktestReading } from "./dispatch/backtest-reading.ts"
 import { Backtests } from "./dispatch/backtests.ts"
 import { Chatting } from "./chat/chatting.ts"
+import { BroughtContexts } from "./chat/brought-contexts.ts"
 import { Completions } from "./chat/completions.ts"
 import { Conversations } from "./chat/conversations.ts"
 import { Messages } from "./chat/messages.ts"
+import { Speaking } from "./chat/speaking.ts"
 import { Turns } from "./chat/turns.ts"
 import { Comparisons } from "./dispatch/comparisons.ts"
 import { ContextBeginnings } from "./dispatch/context-beginnings.ts"
@@ -39,6 +45,7 @@ import { PendingEvents } from "./dispatch/pending-events.ts"
 import { Releaser } from "./dispatch/releaser.ts"
 import { Explanations } from "./dispatch/explanations.ts"
 import { Retries } from "./dispatch/retries.ts"
+import { SourcePoller } from "./dispatch/source-poller.ts"
 import { Scheduler } from "./dispatch/scheduler.ts"
 import { Reruns } from "./dispatch/reruns.ts"
 import { Resumptions } from "./dispatch/resumptions.ts"
@@ -58,7 +65,11 @@ import { Objects } from "./graph/objects.ts"
 import { Provenances } from "./graph/provenance.ts"
 import { Purges } from "./graph/purges.ts"
 import { Relationships } from "./graph/relationships.ts"
+import { Closing } from "./http/closing.ts"
+import { Readiness } from "./http/readiness.ts"
 import { LiveLogs } from "./http/live-logs.ts"
+import { IssuedTokens } from "./http/issued-tokens.ts"
+import { Sessions } from "./http/sessions.ts"
 import { Tokens } from "./http/tokens.ts"
 import { DeclinedInputs } from "./mcp/declined-inputs.ts"
 import { Callbacks } from "./mcp/callbacks.ts"
@@ -67,7 +78,10 @@ import { EventSubscribing } from "./mcp/event-subscribing.ts"
 import { EventSubscriptions } from "./mcp/event-subscriptions.ts"
 import { EventReading } from "./mcp/event-reading.ts"
 import { EventStreams } from "./mcp/event-streams.ts"
+import { ResourceReaders } from "./mcp/resource-readers.ts"
+import { ResourceUpdates } from "./mcp/resource-updates.ts"
 import { RunTasks } from "./mcp/run-tasks.ts"
+import { SessionSubscriptions } from "./mcp/session-subscriptions.ts"
 import { FeedSearch } from "./outbox/feed-search.ts"
 import { agentDesk } from "./mcp/agent-desk.ts"
 import { Outbox } from "./outbox/outbox.ts"
@@ -94,6 +108,7 @@ import { Tasks } from "./task/tasks.ts"
 import { Undos } from "./task/undos.ts"
 import { Denials } from "./tool/denials.ts"
 import { ForeignCalls } from "./tool/foreign-calls.ts"
+import { ForeignEvents } from "./tool/foreign-events.ts"
 import { ForeignConnections } from "./tool/foreign-connections.ts"
 import { ForeignOffers } from "./tool/foreign-offers.ts"
 import { GraphEffects } from "./tool/graph-effects.ts"
@@ -121,16 +136,23 @@ const runGuard = Layer.effect(
   }))
 )
 
-const database = Layer.mergeAll(Database.layer, WakeUps.layer)
+const database = Layer.mergeAll(Database.layer, WakeUps.layer, Sealing.layer)
 const ground = Layer.provideMerge(
   Layer.mergeAll(
     Projects.layer,
     IdempotencyKeys.layer,
+    Dumper.layer,
+    Restorer.layer,
     Outbox.layer,
     FeedSearch.layer,
     Tokens.layer,
+    IssuedTokens.layer,
+    Sessions.layer,
+    Members.layer,
     KillSwitches.layer,
-    LiveLogs.layer
+    Layer.provideMerge(LiveLogs.layer, Closing.layer),
+    Readiness.layer,
+    BroughtContexts.layer
   ),
   database
 )
@@ -184,8 +206,13 @@ const tools = Layer.provideMerge(
   ),
   Layer.provideMerge(Endings.layer, records)
 )
-const foreignTools = Layer.mergeAll(ForeignCalls.layer, ForeignOffers.layer, ServerRegistry.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(ForeignConnections.layer, McpServers.layer)),
+const foreignTools = Layer.mergeAll(
+  ForeignCalls.layer,
+  ForeignEvents.layer,
+  ForeignOffers.layer,
+  ServerRegistry.layer
+).pipe(
+  Layer.provideMerge(Layer.provideMerge(ForeignConnections.layer, McpServers.layer)),
   Layer.provideMerge(tools)
 )
 const toolServers = Layer.provideMerge(ToolServers.layer, Layer.provideMerge(Toolbox.layer, foreignTools))
@@ -194,6 +221,7 @@ const dispatch = Layer.mergeAll(
   Dispatcher.layer,
   Releaser.layer,
   Scheduler.layer,
+  SourcePoller.layer,
   Backtester.layer,
   Backtests.layer,
   BacktestReading.layer,
@@ -213,24 +241,32 @@ const dispatch = Layer.mergeAll(
 )
 
 const chat = Layer.merge(Chatting.layer, Completions.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(Conversations.layer, Messages.layer, Turns.layer)),
+  Layer.provideMerge(Layer.mergeAll(Conversations.layer, Messages.layer, Speaking.layer, Turns.layer)),
   Layer.provideMerge(Layer.provideMerge(dispatch, runs))
 )
 
-/** What the MCP door offers beside tools: runs as tasks, and the graph as a source of events. */
+/** What the MCP door offers beside tools: runs as tasks, the graph as a source of events, and what changes in resources. */
 const mcp = Layer.mergeAll(
   RunTasks.layer,
+  ResourceUpdates.layer,
   EventStreams.layer,
   EventSubscribing.layer,
   EventDeliverer.layer
 ).pipe(
   Layer.provideMerge(
-    Layer.mergeAll(EventReading.layer, DeclinedInputs.layer, Callbacks.layer, EventSubscriptions.layer)
+    Layer.mergeAll(
+      EventReading.layer,
+      DeclinedInputs.layer,
+      Callbacks.layer,
+      EventSubscriptions.layer,
+      ResourceReaders.layer,
+      SessionSubscriptions.layer
+    )
   ),
   Layer.provideMerge(PersonTools.layer.pipe(Layer.provideMerge(agentDesk), Layer.provideMerge(chat)))
 )
 
-/** Every service; it needs SQL, models and ids. */
+/** Every service; it needs SQL, models, ids and keys. */
 export const platformLayer = mcp
 
 /** The loops that move events along, until the scope ends. */
@@ -238,15 +274,23 @@ export const loops = Effect.gen(function* () {
   const { run: dispatching } = yield* Dispatcher
   const { run: releasing } = yield* Releaser
   const { run: scheduling } = yield* Scheduler
+  const { run: asking } = yield* SourcePoller
   const { run: testing } = yield* Backtester
   const { run: working } = yield* Worker
   const { run: sweeping } = yield* Sweeps
   const { run: delivering } = yield* EventDeliverer
-  yield* Effect.forEach(
-    [dispatching, releasing, scheduling, testing, working, sweeping, delivering],
-    (loop) => Effect.forkScoped(loop),
-    {
-      discard: true
-    }
-  )
+  const { depend } = yield* Readiness
+  const named = {
+    dispatcher: dispatching,
+    releaser: releasing,
+    scheduler: scheduling,
+    "source poller": asking,
+    backtester: testing,
+    worker: working,
+    sweeps: sweeping,
+    deliverer: delivering
+  }
+  yield* Effect.forEach(Object.entries(named), ([name, loop]) => Effect.forkScoped(depend(name, loop)), {
+    discard: true
+  })
 })

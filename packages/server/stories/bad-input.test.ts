@@ -6,9 +6,12 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
+import { deliver, listenerWithHook } from "../testing/delivery-words.ts"
+import { allOf, importLines } from "../testing/import-words.ts"
 import type { Story } from "../testing/platform.ts"
 import { countRows, expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { endedRuns } from "../testing/story-words.ts"
 
 /** The text of an object whose properties are given as text. */
 const objectText = (properties: string): string => `{"type":"Thing","properties":${properties}}`
@@ -46,9 +49,7 @@ const refused: ReadonlyArray<readonly [string, string, string]> = [
     "more than 256 KiB in UTF-8, though not in characters",
     JSON.stringify({ a: "é".repeat(131_100) }),
     "/properties"
-  ],
-  ["a key that stands twice", `{"a":1,"b":2,"a":3}`, "/properties/a"],
-  ["a key that stands twice, once escaped", `{"a":1,"\\u0061":3}`, "/properties/\\u0061"]
+  ]
 ]
 
 /** Properties that the graph keeps; the last column is what is read back where the text does not say it. */
@@ -70,6 +71,7 @@ const kept: ReadonlyArray<readonly [string, string, unknown?]> = [
     JSON.stringify({ a: "\u0001\b\t\n\u001f\u007f\ufeff\u2028" })
   ],
   ["noncharacters and the replacement character", JSON.stringify({ a: "\uffff\ufffe\ufffd" })],
+  ["a key that stands twice, of which the last one counts", `{"a":1,"b":2,"a":3,"c":1,"\\u0063":4}`],
   ["empty keys, lists, objects and null", `{"":"","a":[],"b":{},"c":null}`],
   ["keys that look like pointers and paths", `{"a/b":{"~":1},"$.x":2,"toString":3,"hasOwnProperty":4}`]
 ]
@@ -156,6 +158,66 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expectProblem(yield* story.ask("POST", "/objects", `{"type":"Thing","key":"a\\u0000b"}`), 422, "/key")
         expectProblem(yield* story.ask("POST", "/objects", `{"type":"Thing","key":"\\udfff"}`), 422, "/key")
         expect(yield* countRows(story)).toEqual(before)
+      })
+    )
+  })
+
+  describe("A line of an import and a webhook's delivery", () => {
+    it.effect(
+      "a line whose value could not be kept is told, and the lines beside it are kept as they are",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const line = (key: string, properties: string) =>
+            `{"type":"Thing","key":"${key}","properties":${properties}}\n`
+          // A line has to say each key once.
+          const good = kept.filter(([name]) => !name.includes("stands twice"))
+          const pairs = refused.map(
+            ([, properties], index) =>
+              line(`bad-${index}`, properties) + line(`good-${index}`, `{"n":${index}}`)
+          )
+          const file =
+            pairs.join("") + good.map(([, properties], index) => line(`kept-${index}`, properties)).join("")
+          const told = yield* importLines(story, file)
+          const bad = told.filter(({ type }) => type === "badLine")
+          expect(bad.map(({ line: number }) => number)).toEqual(refused.map((_, index) => 2 * index + 1))
+          const places = refused.map(([, , pointer]) =>
+            pointer.slice(0, 40).replace(/[\0\ud800-\udfff].*$/u, "")
+          )
+          expect(bad.map(({ message }, index) => message.includes(places[index]))).toEqual(
+            refused.map(() => true)
+          )
+          const objects = new Map(
+            (yield* allOf(story, "/objects")).map(({ key, properties }) => [key, properties])
+          )
+          expect(objects.size).toBe(refused.length + good.length)
+          for (const [index, [, properties, expected]] of good.entries())
+            expect(objects.get(`kept-${index}`)).toStrictEqual(expected ?? JSON.parse(properties))
+        })
+    )
+
+    it.effect("a delivery whose value could not be kept is refused with its place and begins no run", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { agent, hook } = yield* listenerWithHook(story)
+        // The body is the value here, and may be as large as a body may be.
+        const values = refused.filter(([name]) => !name.includes("256 KiB"))
+        for (const [name, properties, pointer] of values) {
+          const answer = yield* deliver(story, hook, properties, { id: `bad-${crypto.randomUUID()}` })
+          const place = pointer.replace("/properties", "")
+          expect([name, answer.status, answer.body.errors?.[0]?.pointer]).toEqual([
+            name,
+            422,
+            place.length > 100 ? expect.any(String) : place
+          ])
+        }
+        const good = kept.filter(([name]) => !name.includes("stands twice"))
+        for (const [index, [, properties]] of good.entries())
+          expect((yield* deliver(story, hook, properties, { id: `kept-${index}` })).status).toBe(202)
+        const runs = yield* endedRuns(story, agent, good.length)
+        expect(runs.map(({ trigger }) => trigger.input)).toStrictEqual(
+          good.map(([, properties, expected]) => expected ?? JSON.parse(properties))
+        )
       })
     )
   })

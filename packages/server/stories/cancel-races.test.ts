@@ -7,6 +7,7 @@ import { isQuiet } from "../testing/context-words.ts"
 import { eventually, type Json, scripted } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { inSoak } from "../testing/soak.ts"
+import { silentFor } from "../testing/story-words.ts"
 import { begin, runLog } from "../testing/time-words.ts"
 
 const rounds = inSoak(500, 50)
@@ -27,13 +28,22 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             tools: [],
             model: scripted([{ say: "Done." }])
           })
+          const slow = yield* story.post("/agents", {
+            name: "slow",
+            prompt: "Run.",
+            triggerType: "manual",
+            tools: [],
+            model: silentFor(600_000)
+          })
           const races = yield* Effect.forEach(
             Array.from({ length: rounds }, (_, index) => index),
             (index) =>
               Effect.gen(function* () {
-                const run = yield* begin(story, agent)
-                // Some come before the worker has the run, some in its middle, some too late.
-                yield* Effect.repeat(story.get(`/runs/${run.id}`), { times: index % 3 })
+                const run = yield* begin(story, index === 0 ? slow : agent)
+                const look = story.get(`/runs/${run.id}`)
+                // The first is cancelled surely and the second completes surely; of the others some come before the worker has the run, some in its middle, some too late.
+                if (index === 1) yield* eventually(look, (now) => now.completedAt !== null)
+                else yield* Effect.repeat(look, { times: index % 3 })
                 return { run, cancelled: yield* story.ask("POST", `/runs/${run.id}/cancel`) }
               }),
             { concurrency: 16 }
@@ -60,7 +70,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
               }),
             { concurrency: 8 }
           )
-          // Both sides won some: else it was no race.
+          // Both sides won some.
           expect(ends).toHaveLength(rounds)
           expect(new Set(ends)).toContain("cancelled")
           expect(new Set(ends)).toContain("completed")

@@ -5,7 +5,6 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { answered, chat, contextOf, keyed, newAssistant, streamed } from "../testing/chat-words.ts"
 import { contentsOf, echo, quietLog } from "../testing/context-words.ts"
-import { ask } from "../testing/owner-rows.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { asUser } from "../testing/token-words.ts"
@@ -81,31 +80,6 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expectProblem(yield* chat(story, body, keyed("r")), 409)
         yield* story.patch(`/agents/${agent.id}`, { enabled: true })
         expect((yield* answered(story, body, keyed("r"))).response).toBe("Answer 1: Hello")
-      })
-    )
-
-    it.effect("a key is kept for 30 days", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const agent = yield* newAssistant(story, echo)
-        const body = { agentId: agent.id, message: "Hello" }
-        const first = yield* answered(story, body, keyed("old"))
-        const age = (days: number) =>
-          ask(
-            story.access,
-            `update kb.idempotency_keys set created_at = now() - make_interval(days => $2) where project_id = $1`,
-            [story.projectId, days]
-          )
-        const forget = Effect.map(
-          ask(story.access, `select kb.forget_idempotency_keys($1, 1000) as count`, [30 * 24 * 3_600]),
-          ([row]) => Number(row?.[0])
-        )
-        yield* age(29)
-        yield* forget
-        expect(yield* answered(story, body, keyed("old"))).toEqual(first)
-        yield* age(31)
-        expect(yield* forget).toBeGreaterThan(0)
-        expect((yield* answered(story, body, keyed("old"))).conversationId).not.toBe(first.conversationId)
       })
     )
   })

@@ -4,6 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { answered, contextOf, newAssistant } from "../testing/chat-words.ts"
+import { messagesOf } from "../testing/conversation-words.ts"
 import { contentsOf, firstOf, logOf, quietLog } from "../testing/context-words.ts"
 import {
   calls,
@@ -90,7 +91,17 @@ describe("Error handling", () => {
           expect(failed.toolCalls).toMatchObject([{ tool: "add_task", result: { task_id: 1 } }])
           const { conversationId } = failed
           const log = yield* quietLog(story, contextOf(conversationId))
-          expect(firstOf(log, "AgentTurnFailedEvent").error).toContain("The engine is on fire")
+          expect(firstOf(log, "AgentTurnFailedEvent")).toMatchObject({
+            error: expect.stringContaining("The engine is on fire"),
+            reason: "model"
+          })
+          // Who reads the conversation later is told what was told then.
+          const { items } = yield* messagesOf(story, { id: conversationId })
+          expect(items.at(-1)).toMatchObject({
+            role: "assistant",
+            content: failed.response,
+            toolCalls: failed.toolCalls
+          })
           expect((yield* answered(story, { conversationId, message: "And now?" })).response).toBe(
             "All is well."
           )
@@ -124,6 +135,8 @@ describe("Error handling", () => {
             "I couldn't find that task: there is no #999. Would you like to see your current tasks?\n\nI'm having trouble. Try again."
           )
           expect(first.toolCalls).toMatchObject([{ result: { error: "Task not found", task_id: 999 } }])
+          const { items } = yield* messagesOf(story, { id: first.conversationId })
+          expect(items.at(-1).content).toBe(first.response)
           const { conversationId } = first
           const second = yield* answered(story, { conversationId, message: "Add a long one" })
           expect(second.response).toMatch(/^That title is too long/)

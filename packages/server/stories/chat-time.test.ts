@@ -4,9 +4,11 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { chatLimits } from "../src/chat/chat-limits.ts"
+import { keyLimits } from "../src/database/idempotency-keys.ts"
 import { inTime } from "../testing/chat-time.ts"
-import { answered, chat, contextOf, keyed, newAssistant } from "../testing/chat-words.ts"
-import { countOf, logOf, slowEcho } from "../testing/context-words.ts"
+import { answered, chat, contextOf, keyed, newAssistant, streamed } from "../testing/chat-words.ts"
+import { contentsOf, countOf, echo, logOf, slowEcho } from "../testing/context-words.ts"
+import { ask } from "../testing/owner-rows.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { silentFor } from "../testing/story-words.ts"
 
@@ -104,6 +106,63 @@ layer(SharedServer.layer)((it) => {
         expect(
           (yield* answered(story, { agentId: agent.id, message: "Hello" }, keyed("gone"))).response
         ).toBe("Done.")
+      })
+    )
+
+    it.effect("a stream that breaks says so last, and the same message under its key is answered", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* newAssistant(story, silentFor(10_000))
+        const body = { agentId: agent.id, message: "Hello" }
+        const { conversationId } = (yield* chat(story, body, keyed("broken"), "?wait=false")).body
+        const context = contextOf(conversationId)
+        yield* asTimePasses(50, logOf(story, context), (log) => countOf(log, "AgentTurnStartedEvent") === 1)
+        // Whoever reads a log is refused by the database for a moment; the agent is asking its model.
+        yield* ask(story.access, "revoke select on kb.context_events from tropism_server")
+        const heard = yield* streamed(story, body, keyed("broken"))
+        yield* ask(story.access, "grant select on kb.context_events to tropism_server")
+        expect(heard.map(({ name }) => name)).toEqual(["begun", "error"])
+        expect(heard[1]?.json).toEqual({
+          type: "/problems/server-fault",
+          title: "The server failed to do this",
+          status: 500,
+          detail: expect.stringContaining("Your message is kept and will be answered")
+        })
+        const again = yield* inTime(chat(story, body, keyed("broken")), 1_000)
+        expect(again?.body).toMatchObject({ conversationId, status: "completed", response: "Done." })
+        expect(contentsOf(yield* logOf(story, context), "UserMessageEvent")).toEqual(["Hello"])
+      })
+    )
+  })
+
+  describe("Keys", () => {
+    it.effect("a key is kept for 30 days, and is forgotten by the sweep of keys behind them", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* newAssistant(story, echo)
+        const body = { agentId: agent.id, message: "Hello" }
+        const send = (key: string) =>
+          Effect.map(inTime(chat(story, body, keyed(key)), 100), (answer) => answer?.body)
+        const first = yield* send("old")
+        yield* send("young")
+        const age = (key: string, days: number) =>
+          ask(
+            story.access,
+            `update kb.idempotency_keys set created_at = now() - make_interval(days => $3) where project_id = $1 and key = $2`,
+            [story.projectId, key, days]
+          )
+        const keys = Effect.map(
+          ask(story.access, "select key from kb.idempotency_keys where project_id = $1 order by key", [
+            story.projectId
+          ]),
+          (rows) => rows.flat()
+        )
+        yield* age("young", 29)
+        expect(yield* send("old")).toEqual(first)
+        yield* age("old", 31)
+        const left = yield* asTimePasses(keyLimits.forgetIntervalMs / 4, keys, (found) => found.length < 2)
+        expect(left).toEqual(["young"])
+        expect((yield* send("old")).conversationId).not.toBe(first.conversationId)
       })
     )
   })

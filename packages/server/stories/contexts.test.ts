@@ -62,11 +62,24 @@ layer(SharedServer.layer)((it) => {
           expect((yield* story.get("/runs")).items.map((run: Json) => run.status)).toEqual(["running"])
           yield* asTimePasses(stepMs, story.get("/runs"), isQuiet)
           const log = yield* logOf(story, "talk")
-          expect(turnsOf(log)).toEqual([
+          const turns = turnsOf(log)
+          expect(turns.slice(0, 3)).toEqual([
             ["AgentTurnStartedEvent", 1],
             ["AgentTurnInterruptedEvent", 1],
-            ["AgentTurnStartedEvent", 2],
-            ["AgentTurnCompletedEvent", 2]
+            ["AgentTurnStartedEvent", 2]
+          ])
+          // The second of them may come so late that it breaks in once more.
+          expect([
+            turns.length <= 6,
+            turns
+              .map(([type]) => type)
+              .filter((type) => type !== "AgentTurnStartedEvent")
+              .slice(1)
+          ]).toEqual([
+            true,
+            turns.length === 4
+              ? ["AgentTurnCompletedEvent"]
+              : ["AgentTurnInterruptedEvent", "AgentTurnCompletedEvent"]
           ])
           expect(contentsOf(log, "AssistantMessageEvent")).toEqual([
             expect.stringMatching(/^Answer 3: (?:Two|Three)$/)

@@ -38,6 +38,7 @@ const beginReading = (story: Story): Effect.Effect<Reader> =>
     // HTTP/1.0: the answer is the lines and nothing between them, until the connection is closed.
     const head = [
       `GET /api/projects/${story.projectId}/export HTTP/1.0`,
+      `Host: ${hostname}:${port}`,
       `Authorization: Bearer ${story.token}`
     ]
     const socket = connect(Number(port), hostname, () => socket.write(`${head.join("\r\n")}\r\n\r\n`))

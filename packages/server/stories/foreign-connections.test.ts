@@ -173,6 +173,22 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
         })
     )
 
+    it.effect("because it dies takes what it started with it, though nobody calls it again", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const diary = yield* newDiary
+        yield* addServer(story, program(diary, { MODE: "parent" }))
+        const [parent, child] = yield* diary.started
+        expect(yield* outcomesOf(story, [{ tool: "shop__die", arguments: {} }])).toMatchObject([
+          { status: "unknown" }
+        ])
+        yield* eventually(
+          Effect.map(Effect.forEach([parent ?? 0, child ?? 0], isThere), (there) => there),
+          (there) => there.every((is) => !is)
+        )
+      })
+    )
+
     it.effect("because its answer is larger than any may be is ended, and its next call is answered", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
@@ -182,7 +198,16 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
           { tool: "shop__big", arguments: { length: 6_000_000 } },
           lookUp
         ])
-        expect(calls).toMatchObject([{ status: "unknown" }, { status: "completed" }])
+        expect(calls).toMatchObject([
+          {
+            status: "unknown",
+            result: { error: expect.stringMatching(/^The answer is longer than 4194304 bytes\./) }
+          },
+          { status: "completed" }
+        ])
+        yield* diary.say({ lookup: { description: "x".repeat(5_000_000) } })
+        const big = yield* addServer(story, program(diary), { name: "big" })
+        expect(big.lastError).toBe("The answer is longer than 4194304 bytes")
       })
     )
   })

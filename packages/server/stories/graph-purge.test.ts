@@ -140,10 +140,16 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             "if-match": `"${version}"`
           })
         for (const stale of [1, 3, 99])
-          expect(yield* purge(stale)).toMatchObject({ status: 409, body: { reason: "version" } })
+          expect(yield* purge(stale)).toMatchObject({
+            status: 412,
+            body: { type: "/problems/precondition-failed" }
+          })
         expect((yield* story.get(`/objects/${eve.id}`)).version).toBe(2)
         yield* story.delete(`/objects/${eve.id}`)
-        expect(yield* purge(2)).toMatchObject({ status: 409, body: { reason: "version" } })
+        expect(yield* purge(2)).toMatchObject({
+          status: 412,
+          body: { type: "/problems/precondition-failed" }
+        })
         expect((yield* story.get(`/objects/${eve.id}/history`)).items).toHaveLength(3)
         expect((yield* story.get("/purges")).items).toEqual([])
         expect((yield* purge(3)).status).toBe(204)
@@ -266,10 +272,16 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             { "if-match": `"${version}"` }
           )
         for (const stale of [2, 99])
-          expect(yield* purge(stale)).toMatchObject({ status: 409, body: { reason: "version" } })
+          expect(yield* purge(stale)).toMatchObject({
+            status: 412,
+            body: { type: "/problems/precondition-failed" }
+          })
         expect((yield* story.get(`/relationships/${works.id}`)).version).toBe(1)
         yield* story.delete(`/relationships/${works.id}`)
-        expect(yield* purge(1)).toMatchObject({ status: 409, body: { reason: "version" } })
+        expect(yield* purge(1)).toMatchObject({
+          status: 412,
+          body: { type: "/problems/precondition-failed" }
+        })
         expect((yield* story.get("/purges")).items).toEqual([])
         expect((yield* purge(2)).status).toBe(204)
         expect((yield* story.get("/purges")).items).toHaveLength(1)

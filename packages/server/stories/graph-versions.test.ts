@@ -108,17 +108,23 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const second = yield* patch({ x: 1 }, { "if-match": '"1"' })
           expect([second.status, second.body.version, second.headers.get("etag")]).toEqual([200, 2, '"2"'])
           for (const stale of [
-            yield* patch({ x: 2 }, { "if-match": '"1"' }),
             yield* patch({ x: 2 }, {}, { expectedVersion: 1 }),
             yield* patch({ x: 1 }, {}, { expectedVersion: 1 }),
-            yield* patch({ x: 2 }, {}, { expectedVersion: 9007199254740991 }),
-            yield* send(story, "DELETE", path, undefined, { "if-match": '"1"' })
+            yield* patch({ x: 2 }, {}, { expectedVersion: 9007199254740991 })
           ]) {
             expectProblem(stale, 409)
             expect(stale.body).toMatchObject({
               reason: "version",
               detail: expect.stringContaining("is at version 2")
             })
+          }
+          for (const stale of [
+            yield* patch({ x: 2 }, { "if-match": '"1"' }),
+            yield* patch({ x: 2 }, { "if-match": '"1"' }, { expectedVersion: 1 }),
+            yield* send(story, "DELETE", path, undefined, { "if-match": '"1"' })
+          ]) {
+            expectProblem(stale, 412)
+            expect(stale.body.detail).toContain("is at version 2")
           }
           expect((yield* patch({ x: 2 }, { "if-match": "*" })).body.version).toBe(3)
           expect((yield* patch({ x: 3 }, { "if-match": "W/3" }, { expectedVersion: 3 })).body.version).toBe(4)

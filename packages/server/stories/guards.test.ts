@@ -135,7 +135,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           "AgentTurnFailedEvent",
           "SessionEndedEvent"
         ])
-        expect(firstOf(log, "AgentTurnFailedEvent").error).toBe(error)
+        expect(firstOf(log, "AgentTurnFailedEvent")).toMatchObject({ error, reason: "guard" })
         expect(countOf(log, "AssistantMessageEvent")).toBe(0)
         yield* live.until((heard) => heard.some(({ json }) => json.type === "SessionEndedEvent"))
         expect(passingOf(live)).toEqual([])

@@ -4,13 +4,13 @@
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
-import { connect } from "node:net"
 import { resolve } from "node:path"
 import { gzipSync } from "node:zlib"
 import { fileOf } from "../src/graph/lockfiles-for-tests.ts"
 import { allOf, importFile, importLock, linesOf } from "../testing/import-words.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { countRows, expectProblem } from "../testing/problem-words.ts"
+import { rawAnswer } from "../testing/raw-request.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { entriesWhen, feedOf, runsOf, watcher } from "../testing/story-words.ts"
 
@@ -45,21 +45,6 @@ const endsOf = Effect.fnUntraced(function* (story: Story) {
     .map(({ type, fromId, toId }) => `${keys.get(fromId)} ${type} ${keys.get(toId)}`)
     .toSorted()
 })
-
-/** The answer to a request of which only the head is sent. */
-const answerToHead = (story: Story, head: ReadonlyArray<string>): Effect.Effect<string> =>
-  Effect.callback((resume) => {
-    const { hostname, port } = new URL(story.url)
-    const socket = connect(Number(port), hostname, () => socket.write(`${head.join("\r\n")}\r\n\r\n`))
-    let text = ""
-    socket.on("data", (data) => {
-      text += String(data)
-      if (!text.includes("}")) return
-      socket.destroy()
-      resume(Effect.succeed(text))
-    })
-    socket.on("error", (error) => resume(Effect.die(error)))
-  })
 
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("An import", () => {
@@ -341,10 +326,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     it.effect("that is larger than an import takes is refused before it is sent", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        const answer = yield* answerToHead(story, [
+        const answer = yield* rawAnswer(story, [
           `POST /api/projects/${story.projectId}/import?format=package-lock HTTP/1.1`,
-          `Host: ${new URL(story.url).host}`,
-          `Authorization: Bearer ${story.token}`,
           "Content-Type: application/octet-stream",
           `Content-Length: ${64 * 1024 * 1024 + 1}`
         ])

@@ -5,6 +5,7 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { connect, opening, revisions, sendMessage } from "../testing/mcp-clients.ts"
 import { eventually, startServer } from "../testing/platform.ts"
+import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { asUser } from "../testing/token-words.ts"
 
@@ -83,6 +84,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const story = yield* newStoryHere
         const ask = (headers: Record<string, string>) =>
           Effect.map(sendMessage(story, addressOf(story), opening, headers), ({ status }) => status)
+        const stranger = yield* story.send("POST", addressOf(story), opening, {
+          origin: "https://evil.example"
+        })
+        expectProblem(stranger, 403)
+        expect(stranger.body.type).toBe("/problems/origin-not-allowed")
+        expect(stranger.body.detail).toContain("https://evil.example")
         expect(yield* ask({ origin: "https://evil.example" })).toBe(403)
         expect(yield* ask({ origin: "null" })).toBe(403)
         expect(yield* ask({ host: "evil.example" })).toBe(403)

@@ -5,9 +5,10 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { streamLimits } from "../src/http/stream-limits.ts"
+import { eventsOf, openEvents } from "../testing/mcp-event-stream.ts"
 import { opening, sendMessage } from "../testing/mcp-clients.ts"
 import { ask } from "../testing/owner-rows.ts"
-import type { Doors, Story } from "../testing/platform.ts"
+import type { Doors, Json, Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { asUser } from "../testing/token-words.ts"
 
@@ -26,7 +27,43 @@ const listen = Effect.fnUntraced(function* (doors: Doors, path: string) {
   return { over: Effect.promise(() => response.text()) }
 })
 
+/** A member's token. */
+const joined = Effect.fnUntraced(function* (story: Story) {
+  const userId = `listener-${crypto.randomUUID()}`
+  yield* story.post("/members", { userId, role: "viewer" })
+  const made = yield* story.post("/tokens", { name: "listens", userId })
+  const listener: Story = { ...story, token: made.token }
+  return { userId, id: made.id, listener }
+})
+
+/** The ways in which a token ends. */
+const endings: ReadonlyArray<readonly [string, (story: Story, token: Json) => Effect.Effect<unknown>]> = [
+  ["is ended", (story, { id }) => story.delete(`/tokens/${id}`)],
+  ["is a former member's", (story, { userId }) => story.delete(`/members/${userId}`)],
+  [
+    "has expired",
+    (story, { id }) => ask(story.access, "update kb.api_tokens set expires_at = now() where id = $1", [id])
+  ]
+]
+
 layer(SharedServer.layer)((it) => {
+  describe("A token that is no good any more", () => {
+    for (const [how, end] of endings)
+      it.effect(`hears no event from the moment on in which it ${how}`, () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const { listener, ...token } = yield* joined(story)
+          const live = yield* openEvents(listener, { name: "object.created" })
+          yield* story.post("/objects", { type: "Heard" })
+          yield* live.until((heard) => eventsOf(heard).length === 1)
+          yield* end(story, token)
+          yield* story.post("/objects", { type: "Unheard" })
+          yield* live.ended
+          expect(eventsOf(live.heard).map(({ data }) => data.type)).toEqual(["Heard"])
+        })
+      )
+  })
+
   describe("A token that is revoked", () => {
     it.effect("loses the stream of its session", () =>
       Effect.gen(function* () {

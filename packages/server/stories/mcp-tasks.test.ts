@@ -4,6 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import {
+  addressOf,
   answering,
   askable,
   filled,
@@ -12,6 +13,7 @@ import {
   taskOf,
   taskWhen
 } from "../testing/mcp-extension-words.ts"
+import { connect } from "../testing/mcp-clients.ts"
 import { addEvent } from "../testing/context-words.ts"
 import { newConversation, talker } from "../testing/conversation-words.ts"
 import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
@@ -40,13 +42,19 @@ const keyOf = (task: Json): string => Object.keys(task.inputRequests)[0] ?? ""
 
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("A run is a task of MCP", () => {
-    it.effect("the extension is told among the extensions, and in no slot of the revision before", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const { capabilities } = yield* resultOf(story, "server/discover")
-        expect(capabilities.extensions).toMatchObject({ "io.modelcontextprotocol/tasks": {} })
-        expect(capabilities).not.toHaveProperty("tasks")
-      })
+    it.effect(
+      "the extension is told among the extensions, and in no slot of the revision before; a client of that is told of its own tasks alone",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const { capabilities } = yield* resultOf(story, "server/discover")
+          expect(capabilities.extensions).toMatchObject({ "io.modelcontextprotocol/tasks": {} })
+          expect(capabilities).not.toHaveProperty("tasks")
+          // The revision before has tasks of its own, and cannot say that it knows the extension.
+          const before = (yield* connect(story, addressOf(story), "2025-11-25")).getServerCapabilities()
+          expect(before).toMatchObject({ tasks: { cancel: {}, requests: { tools: { call: {} } } } })
+          expect(before?.extensions).toEqual({ "io.modelcontextprotocol/events": {} })
+        })
     )
 
     it.effect("a client that does not say with its request that it knows tasks is told what it lacks", () =>

@@ -180,8 +180,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     it.effect("ends with the token that made it, and says so once", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        const person = yield* asUser(story, "viewer", [story.projectId])
+        const member = yield* asUser(story, "admin", [story.projectId], "member")
+        const person = yield* asUser(story, "viewer")
         const hook = yield* receiver()
+        // What is local is for whoever has the server.
+        expect((yield* subscribing(member, hook.url)).error).toMatchObject({ code: -32_602 })
         yield* subscribing(person, hook.url)
         yield* thing(story, "heard")
         yield* hook.until(1)

@@ -1,16 +1,17 @@
 /**
- * A database that the first version of this program made, with all that it held.
+ * Databases that earlier versions of this program made, with all that they held.
  */
 import { PgClient } from "@effect/sql-pg"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Exit, Fiber } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import { statements as firstMigration } from "../src/database/migrations/0001-house.ts"
-import type { PostgresAccess } from "../src/database/postgres-access.ts"
+import { connect, type PostgresAccess } from "../src/database/postgres-access.ts"
 import { migrate } from "../src/database/migrations.ts"
 import { unmigratedDatabase } from "../testing/fresh-database.ts"
+import { everyRow, olderDatabase } from "../testing/older-database.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { type Json, startServer, storyIn } from "../testing/platform.ts"
+import { eventually, type Json, startServer, storyIn } from "../testing/platform.ts"
 
 const first = (access: PostgresAccess) =>
   Migrator.make({})({
@@ -185,5 +186,75 @@ describe("Decision: migration plan", () => {
           { entityId: id(1), version: 3, change: "updated" }
         ])
       })
+  )
+})
+
+describe("an upgrade", () => {
+  for (const version of [15, 30]) {
+    it.live(`keeps every row of a database of schema ${version}, and works on`, () =>
+      Effect.gen(function* () {
+        const access = yield* olderDatabase(version)
+        const before = yield* everyRow(access)
+        expect(before.length).toBeGreaterThan(200)
+        yield* migrate(access.ownerUrl)
+        const after = yield* everyRow(access)
+        for (const table of new Set(before.map((one) => one.table))) {
+          const rowsOf = (all: typeof before) =>
+            all.filter((one) => one.table === table).map(({ row }) => row)
+          expect(rowsOf(after)).toEqual(
+            expect.arrayContaining(rowsOf(before).map((row) => expect.objectContaining(row)))
+          )
+        }
+
+        const [[id] = []] = yield* ask(access, "select id from kb.projects")
+        const story = storyIn(yield* startServer(access), access, String(id))
+        const count = (table: string) => before.filter((one) => one.table === table).length
+        expect((yield* story.get("/runs?limit=200")).items).toHaveLength(count("agent_runs"))
+        expect((yield* story.get("/events?limit=200")).items).toHaveLength(count("graph_events"))
+        expect((yield* story.get("/tasks?limit=200")).items.length).toBe(count("tasks"))
+        expect((yield* story.get("/tasks?status=rejected")).items).toMatchObject([
+          { resolutionNote: "we have a licence" }
+        ])
+        // The agents of those days hear what happens now.
+        const made = yield* story.post("/objects", {
+          type: "Package",
+          key: "shop/new",
+          properties: { name: "new", version: "1.0.0", license: "GPL-3.0" }
+        })
+        yield* eventually(story.get("/tasks?status=pending"), ({ items }: Json) =>
+          items.some((task: Json) => task.target?.id === made.id)
+        )
+        expect((yield* story.post("/chat", { message: "Add buy tea" })).toolCalls).toMatchObject([
+          { tool: "add_task", result: { status: "created" } }
+        ])
+      })
+    )
+  }
+
+  it.live("that is cut off in the middle begins again and loses nothing", () =>
+    Effect.gen(function* () {
+      const access = yield* olderDatabase(15)
+      const before = yield* everyRow(access)
+      const columns = yield* columnsOf(access)
+      const waiting = `pid in (select pid from pg_locks where not granted) and query like '%kb.%'`
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          // Somebody reads the runs, so a migration that changes their table waits; then the program is killed.
+          const reader = yield* connect(access.ownerUrl).pipe(Effect.orDie)
+          yield* reader.query("begin").pipe(Effect.orDie)
+          yield* reader.query("select count(*) from kb.agent_runs").pipe(Effect.orDie)
+          const migrating = yield* Effect.forkChild(Effect.exit(migrate(access.ownerUrl)))
+          yield* eventually(
+            ask(access, `select pg_terminate_backend(pid) from pg_stat_activity where ${waiting}`),
+            (ended) => ended.length > 0
+          )
+          expect(Exit.isFailure(yield* Fiber.join(migrating))).toBe(true)
+        })
+      )
+      expect(yield* columnsOf(access)).toEqual(columns)
+      expect(yield* everyRow(access)).toEqual(before)
+      yield* migrate(access.ownerUrl)
+      expect((yield* everyRow(access)).length).toBeGreaterThanOrEqual(before.length)
+    })
   )
 })

@@ -85,7 +85,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           completion_tokens: run.usage.outputTokens,
           total_tokens: run.usage.inputTokens + run.usage.outputTokens
         })
-        expect(request_id).toMatch(/^req_[0-9a-f]{32}$/)
+        expect(request_id).toMatch(/^[0-9a-f-]{36}$/)
         expect(response.headers.get("x-tropism-conversation")).toBe(answer.x_tropism.conversation)
         // An id names an agent as well as its name does.
         const byId = yield* outcomeOf(() =>

@@ -212,6 +212,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((here) => {
         const headers = { "x-tropism-conversation": contextOf(first) }
         const other = yield* sendCompletion(story, { model: "asker", messages: [user("green")] }, headers)
         expect([other.status, other.body.error.code]).toEqual([400, "answer_refused"])
+        const shown = [user([{ type: "text", text: "blue" }, picture])]
+        const withFile = yield* sendCompletion(story, { model: "asker", messages: shown }, headers)
+        expect([withFile.status, withFile.body.error.message]).toEqual([
+          400,
+          expect.stringContaining("in words")
+        ])
         const second = yield* sendCompletion(story, { model: "asker", messages: [user("blue")] }, headers)
         expect(second.body.choices[0].message.content).toBe("Then blue.")
         expect(yield* runsOf(story, agent)).toHaveLength(1)

@@ -47,7 +47,7 @@ const expectRefusal = (answer: Answer, status: number, error: Json = {}) => {
   ])
   expect(answer.body.error).toMatchObject(error)
   expect(answer.headers.get("content-type")).toMatch(/^application\/json/)
-  expect(answer.headers.get("x-request-id")).toMatch(/^req_[0-9a-f]{32}$/)
+  expect(answer.headers.get("x-request-id")).toMatch(/^(story|[0-9a-f-]{36})$/)
   expect(answer.body.error.message).not.toMatch(/\n\s+at /)
 }
 
@@ -191,6 +191,19 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expectRefusal(yield* sendCompletion(story, body, { "content-type": "application/json" }), 400)
         expectRefusal(yield* sendCompletion(story, "model=clerk", { "content-type": "text/plain" }), 400)
         expectRefusal(yield* sendCompletion(story, new Uint8Array([0x7b, 0xff, 0x7d])), 400)
+        // Nothing keeps these; a client that brings its whole history must be told where they stand.
+        for (const content of ["a\u0000b", "a\ud800b"])
+          for (const role of ["system", "assistant", "user"]) {
+            const messages = [{ role, content }, ...say().messages]
+            const refused = yield* sendCompletion(story, say({ messages, stream: role === "user" }))
+            expectRefusal(refused, 400, { param: "messages[0].content" })
+          }
+        const metadata = { conversation_id: "a\u0000b" }
+        const elsewhere = yield* sendCompletion(story, say({ metadata }))
+        expectRefusal(elsewhere, 400, { param: "metadata.conversation_id" })
+        expectRefusal(yield* sendCompletion(story, say({ model: "a\u0000b" })), 400, { param: "model" })
+        const unknown = yield* story.send("GET", `/api/projects/${story.projectId}/v1/models/a%00b`)
+        expectRefusal(unknown, 404, { code: "model_not_found" })
         const large = "x".repeat(16_777_217)
         expectRefusal(
           yield* sendCompletion(story, say({ messages: [{ role: "user", content: large }] })),
@@ -268,6 +281,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const story = yield* newStoryHere
         yield* newModel(story, "clerk", echo)
         const viewer = yield* asUser(story, "viewer", [story.projectId])
+        const other = yield* newStoryHere
+        const spanning = yield* asUser(story, "editor", [story.projectId, other.projectId])
         expect((yield* viewer.get("/v1/models")).object).toBe("list")
         expectRefusal(yield* sendCompletion(viewer, say()), 403, { type: "permission_error" })
         for (const [method, path] of [
@@ -275,10 +290,17 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           ["GET", "/v1/models/clerk"],
           ["POST", "/v1/chat/completions"]
         ] as const)
-          expectRefusal(yield* story.send(method, path, method === "POST" ? say() : undefined), 400, {
-            code: "project_required",
-            message: expect.stringContaining(`${story.url}/api/projects/PROJECT/v1`)
-          })
+          for (const { send } of [story, spanning]) {
+            const refused = yield* send(method, path, method === "POST" ? say() : undefined)
+            expectRefusal(refused, 400, { code: "project_required" })
+            for (const { projectId } of [story, other])
+              expect(refused.body.error.message).toContain(
+                `${story.url}/api/projects/${projectId}/v1 (A story)`
+              )
+          }
+        const [, third] = [yield* newStoryHere, yield* newStoryHere]
+        const told = yield* spanning.send("GET", "/v1/models")
+        expect(told.body.error.message).not.toContain(third.projectId)
       })
     )
   })
@@ -296,7 +318,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const notFound = yield* create(story, { model: "gpt-4o" })
         expect(notFound).toBeInstanceOf(NotFoundError)
         expect(notFound).toMatchObject({ status: 404, code: "model_not_found", param: "model" })
-        expect(notFound.requestID).toMatch(/^req_/)
+        expect(notFound.requestID).toMatch(/^[0-9a-f-]{36}$/)
         expect(yield* create(story, { n: 2 })).toBeInstanceOf(BadRequestError)
         const wrong = { ...story, token: "wrong" }
         expect(yield* failureOf(() => client(wrong).models.list())).toBeInstanceOf(AuthenticationError)
@@ -331,35 +353,43 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
-    it.effect("a turn that fails is told with its reason, and no client sends it again by itself", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const broken = yield* newModel(
-          story,
-          "clerk",
-          scripted([{ fault: { kind: "error", message: "The model is on strike" } }])
-        )
-        const patient = new OpenAI({
-          apiKey: story.token,
-          baseURL: `${story.url}/api/projects/${story.projectId}/v1`,
-          maxRetries: 3
+    it.effect(
+      "a turn that fails is told in a sentence, its reason stays with the run, and no client sends it again by itself",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const broken = yield* newModel(
+            story,
+            "clerk",
+            scripted([{ fault: { kind: "error", message: "The model is on strike" } }])
+          )
+          const patient = new OpenAI({
+            apiKey: story.token,
+            baseURL: `${story.url}/api/projects/${story.projectId}/v1`,
+            maxRetries: 3
+          })
+          const failed = yield* failureOf(() => patient.chat.completions.create(say()))
+          expect(failed).toBeInstanceOf(UnprocessableEntityError)
+          expect(failed).toMatchObject({ type: "agent_error", code: "turn_failed" })
+          expect(failed.message).toBe("422 I'm having trouble. Try again.")
+          expect(JSON.stringify(failed)).not.toContain("on strike")
+          const ofSdk = yield* failureOf(() =>
+            generateText({ model: compatibleProvider(story)("clerk"), prompt: "Hello", maxRetries: 3 })
+          )
+          expect(APICallError.isInstance(ofSdk)).toBe(true)
+          expect(ofSdk).toMatchObject({ statusCode: 422, isRetryable: false })
+          const runs = yield* runsOf(story, broken)
+          expect(runs.map(({ errorMessage }) => errorMessage)).toEqual([
+            expect.stringContaining("on strike"),
+            expect.stringContaining("on strike")
+          ])
+          // Streamed, it is the last event.
+          const stream = yield* outcomeOf(() => patient.chat.completions.create({ ...say(), stream: true }))
+          const told = yield* failureOf(() => Array.fromAsync(stream))
+          expect(told).toBeInstanceOf(APIError)
+          expect(told).toMatchObject({ code: "turn_failed", message: "I'm having trouble. Try again." })
+          expect(JSON.stringify(told)).not.toContain("on strike")
         })
-        const failed = yield* failureOf(() => patient.chat.completions.create(say()))
-        expect(failed).toBeInstanceOf(UnprocessableEntityError)
-        expect(failed).toMatchObject({ type: "agent_error", code: "turn_failed" })
-        expect(failed.message).toContain("on strike")
-        const ofSdk = yield* failureOf(() =>
-          generateText({ model: compatibleProvider(story)("clerk"), prompt: "Hello", maxRetries: 3 })
-        )
-        expect(APICallError.isInstance(ofSdk)).toBe(true)
-        expect(ofSdk).toMatchObject({ statusCode: 422, isRetryable: false })
-        expect(yield* runsOf(story, broken)).toHaveLength(2)
-        // Streamed, it is the last event.
-        const stream = yield* outcomeOf(() => patient.chat.completions.create({ ...say(), stream: true }))
-        const told = yield* failureOf(() => Array.fromAsync(stream))
-        expect(told).toBeInstanceOf(APIError)
-        expect(told).toMatchObject({ code: "turn_failed", message: expect.stringContaining("on strike") })
-      })
     )
   })
 })

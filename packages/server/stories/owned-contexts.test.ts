@@ -349,4 +349,28 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
   })
+
+  describe("Requirement: the role in the project holds everywhere in it", () => {
+    it.effect("an admin's token of a viewer reads no conversation of others, by no address", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const said = yield* story.post("/chat", { message: "add buy a present for Eve" })
+        const eve = yield* asUser(story, "admin", [story.projectId], "eve")
+        yield* story.patch("/members/eve", { role: "viewer" })
+        expect((yield* eve.send("GET", "/api/me")).body).toMatchObject({
+          role: "admin",
+          roles: { [story.projectId]: "viewer" }
+        })
+        const run = yield* eve.get(`/runs/${said.runId}`)
+        expect(run).toMatchObject({ id: said.runId, owner: "admin", summary: null })
+        expect(JSON.stringify(run)).not.toContain("resent")
+        const chain = yield* eve.get(`/chains/${run.rootEventId ?? said.runId}`)
+        expect(JSON.stringify(chain)).not.toContain("resent")
+        for (const path of ["/events", "/steps", "/model-calls"])
+          yield* problemOf(eve.ask("GET", `/runs/${said.runId}${path}`), 404)
+        yield* problemOf(eve.ask("GET", `/conversations/${said.conversationId}`), 404)
+        expect(JSON.stringify(yield* eve.get("/tool-calls"))).not.toContain("resent")
+      })
+    )
+  })
 })

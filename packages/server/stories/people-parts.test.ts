@@ -92,6 +92,13 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(yield* reading(`tropism://objects/${note.id}`)).toMatchObject({ properties: { text: "a" } })
           expect(yield* reading("tropism://agents/scribe")).toMatchObject({ id: agent.id })
           expect(yield* reading(`tropism://agents/${agent.id}`)).toMatchObject({ name: "scribe" })
+          const refusal = yield* Effect.flip(
+            Effect.tryPromise({
+              try: () => client.readResource({ uri: "tropism://agents/a%00b" }),
+              catch: String
+            })
+          )
+          expect(refusal).toContain("not found")
           expect((yield* reading("tropism://inbox")).items).toMatchObject([
             { taskId: task.id, digest: task.digest }
           ])

@@ -2,10 +2,17 @@
  * The log does not grow for ever, and forgetting that something was done never does it again.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
+import { chatLimits } from "../src/chat/chat-limits.ts"
+import { connect } from "../src/database/postgres-access.ts"
 import { runLimits } from "../src/limits.ts"
+import { inTime } from "../testing/chat-time.ts"
+import { countOf, echo, logOf } from "../testing/context-words.ts"
+import { askAsServer } from "../testing/couriers.ts"
+import { newModel, sendCompletion } from "../testing/openai-words.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { startServer, type Story } from "../testing/platform.ts"
+import { eventually, type Json, startServer, type Story } from "../testing/platform.ts"
+import { answer, asking, askingModel } from "../testing/question-words.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   endedRuns,
@@ -28,6 +35,34 @@ const age = (story: Story, ids: ReadonlyArray<string>, days: number) =>
        dead_lettered_at = dead_lettered_at - make_interval(days => $2::int) where id = any($1::uuid[])`,
     [ids, days]
   )
+
+/** Says something to an agent as a client of OpenAI's API, and answers the name of the context. */
+const saidIn = (
+  story: Story,
+  { model = "clerk", conversation }: { model?: string; conversation?: string } = {}
+) =>
+  inTime(
+    sendCompletion(
+      story,
+      { model, messages: [{ role: "user", content: "Hello" }] },
+      conversation === undefined ? {} : { "x-tropism-conversation": conversation }
+    ),
+    50
+  ) as Effect.Effect<Json>
+
+const contextOf = (answered: Json): string => answered.headers.get("x-tropism-conversation")
+
+/** Lets the last word in contexts be as old as so many days. */
+const lastSaid = (story: Story, names: ReadonlyArray<string>, days: number) =>
+  ask(
+    story.access,
+    "update kb.brought_contexts set due_at = due_at - make_interval(days => $2::int) where context_name = any($1::text[])",
+    [names, days]
+  )
+
+const statusOf = (story: Story, path: string) => Effect.map(story.ask("GET", path), ({ status }) => status)
+
+const isGone = (story: Story, name: string) => statusOf(story, `/contexts/${name}`)
 
 layer(SharedServer.layer)((it) => {
   describe("Risk: database bloat from the processing log", () => {
@@ -83,6 +118,133 @@ layer(SharedServer.layer)((it) => {
           const entries = yield* entriesWhen(story, agent, 1)
           expect(entries.map((found) => found.graphObjectId)).toEqual([next.id])
           expect(yield* endedRuns(story, agent, 2)).toHaveLength(2)
+        })
+    )
+  })
+
+  describe("Contexts of clients that keep their conversations themselves", () => {
+    it.effect(
+      "are forgotten 31 days after the last word in them; what was done stays, and what is needed",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* newModel(story, "clerk", echo)
+          const [old, spoken, young, forked] = yield* Effect.forEach([1, 2, 3, 4], () =>
+            Effect.map(saidIn(story), contextOf)
+          )
+          if (!old || !spoken || !young || !forked) throw new Error("There is no context")
+          yield* story.post(`/contexts/${forked}/fork`, { name: "fork" })
+          yield* newModel(story, "asker", askingModel(asking("Which colour?")), { tools: ["run.*"] })
+          const asked = yield* saidIn(story, { model: "asker" })
+          yield* lastSaid(story, [old, spoken, forked, contextOf(asked)], 32)
+          yield* lastSaid(story, [young], 30)
+          expect((yield* saidIn(story, { conversation: spoken })).status).toBe(200)
+          const [run] = (yield* story.get("/runs?limit=200")).items.filter(
+            ({ contextName }: Json) => contextName === old
+          )
+          expect(
+            yield* asTimePasses(chatLimits.forgetIntervalMs, isGone(story, old), (status) => status === 404)
+          ).toBe(404)
+          for (const name of [spoken, young, forked, "fork", contextOf(asked)])
+            expect([name, yield* isGone(story, name)]).toEqual([name, 200])
+          expect(countOf(yield* logOf(story, "fork"), "AssistantMessageEvent")).toBe(1)
+          // Nobody is told of it or goes on in it, and nothing of what was said is left.
+          const listed = (yield* story.get("/contexts?limit=200")).items.map(({ name }: Json) => name)
+          expect(listed).toContain(young)
+          expect(listed).not.toContain(old)
+          expect((yield* saidIn(story, { conversation: old })).body.error).toMatchObject({
+            code: "conversation_not_found"
+          })
+          const spokenTo = yield* story.ask("POST", `/contexts/${old}/events`, {
+            type: "UserMessageEvent",
+            content: "Again"
+          })
+          expect(spokenTo.status).toBe(404)
+          for (const table of ["context_events", "context_snapshots", "passages", "brought_contexts"])
+            expect(
+              yield* ask(story.access, `select 1 from kb.${table} where context_name = $1`, [old])
+            ).toEqual([])
+          // The run tells that it was, and everything that is recorded still follows from the logs.
+          expect(yield* story.get(`/runs/${run.id}`)).toMatchObject({ status: "completed", contextName: old })
+          expect((yield* story.get(`/runs/${run.id}/events`)).items).toEqual([])
+          expect((yield* story.get("/verify")).differences).toEqual([])
+          // What waits for a person goes on, and is forgotten in its turn.
+          const resting = (yield* story.get("/runs?status=paused")).items[0]
+          expect((yield* answer(story, resting, "blue")).status).toBe(200)
+        })
+    )
+
+    it.effect("are not gone on in by whoever comes while they are being forgotten", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newModel(story, "clerk", echo)
+        const name = contextOf(yield* saidIn(story))
+        yield* lastSaid(story, [name], 32)
+        const sweeper = yield* Effect.orDie(connect(story.access.ownerUrl))
+        for (const statement of ["begin", "select kb.forget_brought_contexts(86400, 50)"])
+          yield* Effect.orDie(sweeper.query(statement))
+        const speaking = yield* Effect.forkChild(saidIn(story, { conversation: name }))
+        yield* eventually(
+          askAsServer(
+            story.access,
+            "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+          ),
+          ({ length }) => length > 0
+        )
+        yield* Effect.orDie(sweeper.query("commit"))
+        expect((yield* Fiber.join(speaking)).body.error).toMatchObject({ code: "conversation_not_found" })
+        expect((yield* story.get("/verify")).differences).toEqual([])
+      }).pipe(Effect.scoped)
+    )
+  })
+
+  describe("Occurrences of foreign events", () => {
+    it.effect(
+      "are removed after 30 days, unless an entry is about them or their source might tell them again",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* story.post("/agents", watcher({ model: silentFor(600_000) }))
+          yield* make(story, "Person")
+          const [live] = yield* entriesWhen(story, agent, 1, (entry) => entry.status === "processing")
+          const source = crypto.randomUUID()
+          yield* ask(
+            story.access,
+            `insert into kb.mcp_event_sources (id, project_id, server_name, name, arguments, arguments_digest)
+             values ($1, $2, 'orders', 'order.placed', '{}', 'x')`,
+            [source, story.projectId]
+          )
+          const told = (name: string, createdDays: number, happenedDays: number) =>
+            Effect.map(
+              ask(
+                story.access,
+                `insert into kb.mcp_occurrences (id, project_id, source_id, number, event_id, happened_at, created_at)
+                 values (gen_random_uuid(), $1, $2, 1, $3, now() - make_interval(days => $4::int), now() - make_interval(days => $5::int))
+                 returning id`,
+                [story.projectId, source, name, happenedDays, createdDays]
+              ),
+              ([row]) => row?.[0]
+            )
+          yield* told("old", 31, 31)
+          yield* told("young", 29, 31)
+          yield* told("of a clock that is ahead", 31, 29)
+          const handled = yield* told("handled", 31, 31)
+          yield* ask(
+            story.access,
+            "update kb.agent_processing_log set entity_type = 'mcpEvent', event_type = 'occurred', event_id = null, occurrence_id = $2 where id = $1",
+            [live.id, handled]
+          )
+          const left = Effect.map(
+            ask(story.access, "select event_id from kb.mcp_occurrences where source_id = $1 order by 1", [
+              source
+            ]),
+            (rows) => rows.map(([name]) => name)
+          )
+          expect(yield* asTimePasses(runLimits.forgetIntervalMs, left, (names) => names.length < 4)).toEqual([
+            "handled",
+            "of a clock that is ahead",
+            "young"
+          ])
         })
     )
   })

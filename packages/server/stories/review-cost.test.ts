@@ -9,12 +9,13 @@ import { NodeServices } from "@effect/platform-node"
 import { describe, expect, layer } from "@effect/vitest"
 import { AgentId, GraphEventId, ProjectId, RunId, TaskId, UserId } from "@tropism/domain/ids"
 import { Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
-import { Database, type ProjectTransaction } from "../src/database/database.ts"
+import { Database } from "../src/database/database.ts"
 import { poolLayer } from "../src/database/pool.ts"
 import { Backtests } from "../src/dispatch/backtests.ts"
 import { Chains } from "../src/dispatch/chain-reading.ts"
 import { Ids } from "../src/ids.ts"
+import { RunTasks } from "../src/mcp/run-tasks.ts"
+import { taskBounds } from "../src/mcp/task-bounds.ts"
 import { Models } from "../src/model/models.ts"
 import { platformLayer } from "../src/platform.ts"
 import { Runs } from "../src/run/runs.ts"
@@ -26,6 +27,7 @@ import { Undos } from "../src/task/undos.ts"
 import { Denials } from "../src/tool/denials.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask } from "../testing/owner-rows.ts"
+import { rowsReadIn, times } from "../testing/rows-read.ts"
 
 const project = ProjectId.make("01990000-0000-7000-8000-000000000001")
 const agent = AgentId.make("01990000-0000-7000-8000-000000000002")
@@ -62,7 +64,8 @@ const filling: ReadonlyArray<string> = [
       actor_type, actor_id, run_id, root_event_id, depth, dispatched_at)
     select ${sqlId(events, "n")}, '${project}', n, 'graphObject', 'Package', ${sqlId(objects, "n")}, 1, 'created', '{size}', '{}',
       'agent', '${agent}', ${sqlId(runs, "n")}, ${sqlId(events, "n - n % 100 + 1")}, 1, now() from generate_series(1, ${many}) n`,
-  `insert into kb.contexts (project_id, name, agent_id) select '${project}', 'run-' || n, '${agent}' from generate_series(1, ${many}) n`,
+  `insert into kb.contexts (project_id, name, agent_id, owner)
+    select '${project}', 'run-' || n, '${agent}', case when n % 4 = 0 then 'ben' end from generate_series(1, ${many}) n`,
   `insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, trigger, context_name, root_event_id, depth, priority)
     select ${sqlId(runs, "n")}, '${project}', '${agent}', 1, case when n % 2 = 0 then 'completed' else 'queued' end, '{"type": "manual"}',
       'run-' || n, ${sqlId(events, "n - n % 100 + 1")}, 1, n % 3 from generate_series(1, ${many}) n`,
@@ -104,31 +107,7 @@ const filled = Layer.unwrap(
   })
 )
 
-/** How often each verb is used: often enough for a plan that is made once for all values. */
-const times = 7
-
-/** The most rows that a verb has looked at, in a transaction each time. */
-const rowsOf = <A, E, R>(use: (time: number) => Effect.Effect<A, E, R | ProjectTransaction>) =>
-  Effect.gen(function* () {
-    const database = yield* Database
-    const sql = yield* SqlClient.SqlClient
-    // What the connection has not told of earlier transactions is counted too.
-    const counted = Effect.map(
-      sql<{ readonly rows: number }>`
-        select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::int as rows from pg_stat_xact_user_tables where schemaname = 'kb'`,
-      ([row]) => row?.rows ?? 0
-    )
-    let most = 0
-    for (let time = 1; time <= times; time++) {
-      const looked = Effect.gen(function* () {
-        const before = yield* counted
-        yield* use(time)
-        return (yield* counted) - before
-      })
-      most = Math.max(most, yield* database.inProject(project, looked))
-    }
-    return most
-  })
+const rowsOf = rowsReadIn(project)
 
 layer(filled, { excludeTestServices: true })((it) => {
   describe("Cost of review", () => {
@@ -211,6 +190,30 @@ layer(filled, { excludeTestServices: true })((it) => {
         ).toBeLessThan(few)
         expect(yield* rowsOf(() => tests.list(agent, undefined, 20))).toBeLessThan(few)
       })
+    )
+
+    it.effect(
+      "runs as tasks of MCP: a page for whoever may not read all, and a look at those that are watched",
+      () =>
+        Effect.gen(function* () {
+          const { glance, list } = yield* RunTasks
+          const caller = {
+            principal: { userId: ada, role: "reviewer", projectIds: [project], roles: null },
+            projectId: project,
+            canElicit: true
+          } as const
+          const { items, nextCursor } = yield* list(caller, undefined)
+          // Of four one is somebody else's own.
+          expect(items.map(({ task }) => task.taskId).slice(0, 4)).toEqual(
+            [19_999, 19_998, 19_997, 19_995].map((number) => idOf(runs ?? 0, number))
+          )
+          expect(yield* rowsOf(() => list(caller, nextCursor ?? undefined))).toBeLessThan(few)
+          const watched = Array.from({ length: taskBounds.watchedTasks }, (_, index) =>
+            RunId.make(idOf(runs ?? 0, 10_002 + 4 * index))
+          )
+          expect(yield* glance(caller, watched)).toHaveLength(taskBounds.watchedTasks)
+          expect(yield* rowsOf(() => glance(caller, watched))).toBeLessThan(few)
+        })
     )
 
     it.effect("the runs that a worker takes out of a long queue", () =>

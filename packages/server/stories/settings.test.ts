@@ -1,7 +1,10 @@
 /** A setting that cannot be used keeps the server from starting, with a sentence that says what to set. */
 import { describe, expect, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Exit } from "effect"
+import { generateKeyPairSync } from "node:crypto"
+import { exportSPKI } from "jose"
 import { freshDatabase } from "../testing/fresh-database.ts"
+import { jwtOf, newKey, shown, trusting } from "../testing/jwt-words.ts"
 import { startServer } from "../testing/platform.ts"
 
 describe("A setting that cannot be used", () => {
@@ -10,6 +13,7 @@ describe("A setting that cannot be used", () => {
       const access = yield* freshDatabase
       for (const [name, value] of [
         ["TROPISM_OPENAI_API", "xyzzy"],
+        ["TROPISM_RATE_LIMIT", "xyzzy"],
         ["OPENAI_COMPATIBLE_BASE_URL", "xyzzy"],
         ["OPENAI_BASE_URL", "file:///xyzzy"],
         ["OTEL_EXPORTER_OTLP_ENDPOINT", "xyzzy"]
@@ -21,6 +25,80 @@ describe("A setting that cannot be used", () => {
         expect(told).not.toContain("xyzzy")
         expect(told).not.toContain("SchemaError")
       }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("a half of what JWTs need keeps it from starting, too", () =>
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      const whose = { TROPISM_JWT_ISSUER: "https://id.example", TROPISM_JWT_AUDIENCE: "tropism" }
+      const weak = generateKeyPairSync("rsa", { modulusLength: 1_024 })
+      const strong = generateKeyPairSync("rsa", { modulusLength: 2_048 })
+      const faults: ReadonlyArray<readonly [env: Record<string, string>, sentence: string]> = [
+        [whose, "JWTs need a key to be verified with"],
+        [{ TROPISM_JWT_ADMIN_CLAIM: "a=b" }, "JWTs need a key to be verified with"],
+        [{ TROPISM_JWT_SECRET: "x".repeat(32) }, "needs TROPISM_JWT_ISSUER and TROPISM_JWT_AUDIENCE"],
+        [
+          { TROPISM_JWT_SECRET: "x".repeat(32), TROPISM_JWT_ISSUER: "https://id.example" },
+          "needs TROPISM_JWT_ISSUER and TROPISM_JWT_AUDIENCE"
+        ],
+        [{ ...whose, TROPISM_JWT_SECRET: "x".repeat(31) }, "must have 32 bytes or more"],
+        [
+          { ...whose, TROPISM_JWT_SECRET: "x".repeat(32), TROPISM_JWT_JWKS_URL: "https://id.example/keys" },
+          "are both set"
+        ],
+        [{ ...whose, TROPISM_JWT_JWKS_URL: "http://id.example/keys" }, "must be the https address"],
+        [{ ...whose, TROPISM_JWT_JWKS_URL: "https://me:xyzzy@id.example/keys" }, "must be the https address"],
+        [{ ...whose, TROPISM_JWT_JWKS_URL: "keys" }, "must be the https address"],
+        [{ ...whose, TROPISM_JWT_PUBLIC_KEY: "xyzzy" }, "must be a public key in PEM"],
+        [
+          { ...whose, TROPISM_JWT_PUBLIC_KEY: `${weak.publicKey.export({ type: "spki", format: "pem" })}` },
+          "must be a public key in PEM"
+        ],
+        [
+          {
+            ...whose,
+            TROPISM_JWT_PUBLIC_KEY: `${strong.privateKey.export({ type: "pkcs8", format: "pem" })}`
+          },
+          "The private key stays with whoever signs"
+        ],
+        [
+          { ...whose, TROPISM_JWT_SECRET: "x".repeat(32), TROPISM_JWT_ADMIN_CLAIM: "admin" },
+          "must be name=value"
+        ]
+      ]
+      for (const [env, sentence] of faults) {
+        const environment = ConfigProvider.layer(ConfigProvider.fromEnv({ env }))
+        const exit = yield* Effect.exit(Effect.provide(startServer(access), environment))
+        const told = Exit.isFailure(exit) ? String(exit.cause) : "started"
+        expect(told).toContain(sentence)
+        expect(told).not.toMatch(/xyzzy|xxxx|BEGIN PRIVATE KEY-----\n/)
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("a secret, or a public key, lets in whoever it signs and nobody who takes one for the other", () =>
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      const secret = "a-secret-of-thirty-two-bytes-or-more"
+      const bytes = new TextEncoder().encode(secret)
+      const key = yield* newKey("any", "RS256")
+      const pem = yield* Effect.promise(() => exportSPKI(key.open))
+      const signedBy = {
+        secret: yield* jwtOf({ kid: "any", alg: "HS256", secret: bytes }, "ada"),
+        longer: yield* jwtOf({ kid: "any", alg: "HS512", secret: Buffer.alloc(64, bytes) }, "ada"),
+        key: yield* jwtOf(key, "ada"),
+        text: yield* jwtOf({ kid: "any", alg: "HS256", secret: new TextEncoder().encode(pem) }, "ada")
+      }
+      const statuses = (env: Record<string, string>) =>
+        Effect.flatMap(trusting(access, env), (doors) =>
+          Effect.forEach(Object.entries(signedBy), ([name, jwt]) =>
+            Effect.map(shown(doors, jwt).send("GET", "/api/me"), ({ status }) => [name, status])
+          )
+        )
+      const only = (good: string) => Object.keys(signedBy).map((name) => [name, name === good ? 200 : 401])
+      expect(yield* statuses({ TROPISM_JWT_SECRET: secret })).toEqual(only("secret"))
+      expect(yield* statuses({ TROPISM_JWT_PUBLIC_KEY: pem.replaceAll("\n", "\\n") })).toEqual(only("key"))
     }).pipe(Effect.scoped)
   )
 })

@@ -27,7 +27,12 @@ const declared = readdirSync(source, { recursive: true, encoding: "utf8" })
 const givenByActs = ["@tropism/server/database/ProjectTransaction"]
 
 /** Those that the server is given from outside. */
-const givenBelow = ["@tropism/server/Ids", "@tropism/server/model/Models", "@tropism/server/mcp/McpStanding"]
+const givenBelow = [
+  "@tropism/server/Ids",
+  "@tropism/server/model/Models",
+  "@tropism/server/http/Standing",
+  "@tropism/server/http/RateLimits"
+]
 
 describe("Testability", () => {
   it.live(

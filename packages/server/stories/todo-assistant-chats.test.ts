@@ -3,10 +3,12 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { todoLimits } from "../src/task/task-limits.ts"
 import { answered } from "../testing/chat-words.ts"
-import type { Json, Story } from "../testing/platform.ts"
+import { type Json, scripted, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { ask } from "../testing/owner-rows.ts"
+import { callsOf } from "../testing/story-words.ts"
 
 /** Says things one after the other in one conversation, and gives what is answered to each. */
 const talk = Effect.fnUntraced(function* (story: Story, ...messages: ReadonlyArray<string>) {
@@ -142,6 +144,89 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(callsIn(answer)).toEqual([["list_tasks", { status: "all" }]])
           expect(answer.response).toContain("I am not allowed to use delete_task")
           expect((yield* story.get("/tasks")).items).toHaveLength(1)
+        })
+    )
+
+    it.effect(
+      "S003-A05 S003-R50 S003-R57 what a schema says of wrong arguments is for the model and stays on record; the person reads a sentence",
+      () =>
+        Effect.gen(function* () {
+          const schemaWords = /schema|pointer|expected|must be|unknown|colour|task_id|\/title/i
+          const wrong: ReadonlyArray<readonly [string, Json]> = [
+            ["add_task", { title: "Buy milk", colour: "red" }],
+            ["add_task", { title: ["Buy milk"] }],
+            ["list_tasks", { status: "done" }],
+            ["delete_task", { task_id: "milk" }]
+          ]
+          for (const [tool, args] of wrong) {
+            const story = yield* newStoryHere
+            const { items } = yield* story.get("/agents")
+            const { id } = items.find(({ name }: Json) => name === "TodoAssistant")
+            const calls = [{ tool, arguments: args }]
+            yield* story.patch(`/agents/${id}`, {
+              model: scripted([{ when: "step == 0", calls }, { say: "" }])
+            })
+            const [answer] = yield* talk(story, "Do it")
+            expect(answer.response).toMatch(/^I couldn't do that\. Try it another way/)
+            expect(answer.response).not.toMatch(schemaWords)
+            const { items: said } = yield* story.get(`/conversations/${answer.conversationId}/messages`)
+            expect(said.map(({ content }: Json) => content).join("\n")).not.toMatch(schemaWords)
+            const [call] = yield* callsOf(story, { id: answer.runId })
+            expect(call).toMatchObject({ tool, result: { error: expect.stringMatching(/arguments? /) } })
+            expect(yield* story.get("/tasks")).toMatchObject({ items: [] })
+          }
+        })
+    )
+
+    it.effect(
+      "P3-MCP-01 S003-A05 S003-R50 S003-R57 S003-R58 S003-R59 a task that cannot be made is told kindly and with what to do instead, and is tried once",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          // One more than anybody may have open.
+          yield* ask(
+            story.access,
+            `insert into kb.tasks (id, project_id, owner, number, type, title, payload, digest, evidence, depth)
+             select gen_random_uuid(), $1, 'admin', n, 'todo', 'Todo ' || n, '{}', '', '[]', 0 from generate_series(1, $2::int) n`,
+            [story.projectId, todoLimits.openPerOwner]
+          )
+          const [full, room] = yield* talk(story, "add a task to call mom", "delete task 7")
+          expect(full).toMatchObject({ status: "completed" })
+          expect(callsIn(full)).toEqual([["add_task", { title: "Call mom" }]])
+          expect(full.toolCalls[0].result.error).toMatch(/^Failed to create task: /)
+          expect(full.response).toMatch(/^I'm sorry, I couldn't add that task: .*ask me to show your tasks/)
+          expect(room.response).toContain("I deleted #7 “Todo 7”")
+        })
+    )
+
+    it.effect(
+      "S003-A05 S003-R54 S003-R59 where the database breaks below a tool, the person is told of trouble and nothing of the machine; nothing is done, and the next message works",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* keep(story, "Buy milk")
+          yield* ask(
+            story.access,
+            "create function kb.refuse_todo() returns trigger language plpgsql as $$ begin raise exception 'disk full'; end $$"
+          )
+          yield* ask(
+            story.access,
+            `create trigger refuse_todo before insert on kb.tasks for each row when (new.project_id = '${story.projectId}') execute function kb.refuse_todo()`
+          )
+          const [broken] = yield* talk(story, "add a task to call mom")
+          expect(broken.status).toBe("failed")
+          expect(broken.response).toMatch(/I'm having trouble\. Try again\.$/)
+          expect(JSON.stringify(broken)).not.toMatch(/disk full/)
+          expect(callsIn(broken).length).toBeLessThan(2)
+          const { items: runs } = yield* story.get("/runs")
+          expect(runs).toHaveLength(1)
+          expect((yield* story.get("/tasks")).items).toHaveLength(1)
+          yield* ask(story.access, "drop function kb.refuse_todo() cascade")
+          const [after] = yield* talk(story, "add a task to call mom")
+          expect(after).toMatchObject({
+            status: "completed",
+            response: expect.stringContaining("“Call mom”")
+          })
         })
     )
 

@@ -5,42 +5,16 @@
  * whatever arrives at the other server was told to it.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { outboxLimits } from "../src/limits.ts"
 import { askAsServer, couriers, isCourier } from "../testing/couriers.ts"
 import { countOf, logOf, newContext, say, slowEcho } from "../testing/context-words.ts"
 import { openStream } from "../testing/event-stream.ts"
-import { freshDatabase } from "../testing/fresh-database.ts"
-import { type Doors, eventually, newProject, startServer, type Story, storyIn } from "../testing/platform.ts"
+import { eventually, type Story } from "../testing/platform.ts"
 import { asTimePasses } from "../testing/shared-server.ts"
 import { feedOf, make, watcher } from "../testing/story-words.ts"
-
-class TwoServers extends Context.Service<
-  TwoServers,
-  { readonly here: Doors; readonly there: Doors; readonly access: PostgresAccess }
->()("@tropism/server/stories/TwoServers") {
-  static readonly layer = Layer.effect(
-    TwoServers,
-    Effect.gen(function* () {
-      const fresh = yield* freshDatabase
-      const url = new URL(Redacted.value(fresh.serverUrl))
-      url.searchParams.set("connect_timeout", "0")
-      // A database that is not the program's own may have other programs on it.
-      const access = { ...fresh, serverUrl: Redacted.make(url.toString()), embedded: false }
-      return { here: yield* startServer(access), there: yield* startServer(access), access }
-    })
-  )
-}
-
-/** One project, through the doors of both servers, once both hear each other. */
-const bothDoors = Effect.gen(function* () {
-  const { access, here, there } = yield* TwoServers
-  yield* eventually(couriers(access), (pids) => pids.length === 2)
-  const story = yield* newProject(here, access)
-  return { access, story, other: storyIn(there, access, story.projectId) }
-})
+import { bothDoors, TwoServers } from "../testing/two-servers.ts"
 
 const feedPath = ({ projectId }: Story): string => `/api/projects/${projectId}/events`
 

@@ -3,8 +3,8 @@
  */
 import { Effect } from "effect"
 import { addEvent, quietLog } from "./context-words.ts"
-import { ask } from "./owner-rows.ts"
 import { type Json, scripted, type Story } from "./platform.ts"
+import { asUser } from "./token-words.ts"
 
 /** An agent that answers people, with these rules. */
 export const talker = (
@@ -28,16 +28,8 @@ export const newConversation = Effect.fnUntraced(function* (
   title: string,
   of = "admin"
 ) {
-  const id = crypto.randomUUID()
-  const contextName = `chat-${id}`
-  yield* story.post("/contexts", { name: contextName, agentId: agent.id })
-  yield* ask(story.access, "update kb.contexts set owner = $2 where name = $1", [contextName, of])
-  yield* ask(
-    story.access,
-    `insert into kb.conversations (id, project_id, user_id, agent_id, context_name, title) values ($1, $2, $3, $4, $5, $6)`,
-    [id, story.projectId, of, agent.id, contextName, title]
-  )
-  return { id, contextName, title, agentId: agent.id }
+  const person = yield* asUser(story, "editor", null, of)
+  return yield* person.post("/conversations", { agentId: agent.id, title })
 })
 
 /** Says something in a conversation and waits for the answer. */

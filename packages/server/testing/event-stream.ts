@@ -54,6 +54,7 @@ export const openStream = Effect.fn("openStream")(function* (
       headers: {
         authorization: `Bearer ${doors.token}`,
         accept: "text/event-stream",
+        "x-request-id": "story",
         ...(lastEventId === undefined ? {} : { "last-event-id": lastEventId }),
         ...message.headers
       }

@@ -2,8 +2,8 @@
  * The words in which stories come to the MCP door, as clients do.
  */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
-import { Effect } from "effect"
-import type { Doors, Json } from "./platform.ts"
+import { Effect, type Scope } from "effect"
+import { type Doors, eventually, type Json } from "./platform.ts"
 
 export type Revision = "2025-11-25" | "2026-07-28"
 export const revisions: ReadonlyArray<Revision> = ["2025-11-25", "2026-07-28"]
@@ -29,6 +29,67 @@ export const connect = (
     (client) => Effect.promise(() => client.close())
   )
 
+/** Whatever is said. */
+const anything = {
+  "~standard": { version: 1, vendor: "a-story", validate: (value: unknown) => ({ value }) }
+} as const
+
+/** Sends a request of which the client has no method; a refusal is an answer, too. */
+export const asking = (client: Client, method: string, params: Json): Effect.Effect<Json> =>
+  Effect.promise(() =>
+    client.request({ method, params }, anything).then(
+      (result) => result,
+      ({ code, message }: Json) => ({ error: { code, message } })
+    )
+  )
+
+/** A stream of events that the client follows, one at a time. */
+export interface FollowedEvents {
+  /** The events, once so many have come. */
+  readonly until: (count: number) => Effect.Effect<ReadonlyArray<Json>>
+  /** Breaks the connection off. */
+  readonly cut: Effect.Effect<void>
+}
+
+/** Lets the client follow a stream of events, until the scope ends. */
+export const followEvents = (
+  client: Client,
+  params: Json
+): Effect.Effect<FollowedEvents, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const heard: Array<Json> = []
+        const line = new AbortController()
+        client.setNotificationHandler(
+          "notifications/events/event",
+          { params: anything },
+          (event: unknown) => void heard.push(event as Json)
+        )
+        const over = client
+          .request({ method: "events/stream", params }, anything, { signal: line.signal })
+          .then(
+            () => undefined,
+            () => undefined
+          )
+        const cut = Effect.promise(() => {
+          line.abort()
+          return over
+        })
+        return { heard, cut }
+      }),
+      ({ cut }) => cut
+    ),
+    ({ cut, heard }) => ({
+      until: (count) =>
+        eventually(
+          Effect.sync(() => [...heard]),
+          ({ length }) => length >= count
+        ),
+      cut
+    })
+  )
+
 /** One message as it goes over the wire, and what came back; of a stream its messages. */
 export const sendMessage = (
   doors: Doors,
@@ -46,7 +107,7 @@ export const sendMessage = (
     const sent = Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined)
     return fetch(new URL(path, doors.url), {
       method: "POST",
-      headers: Object.fromEntries(sent),
+      headers: { "x-request-id": "story", ...Object.fromEntries(sent) },
       body: typeof message === "string" ? message : JSON.stringify(message)
     }).then((response) =>
       response.text().then((text) => ({

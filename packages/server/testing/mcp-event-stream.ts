@@ -1,9 +1,9 @@
 /**
- * A stream of MCP events, as a client of 2026-07-28 hears it.
+ * Streams of MCP events and of changes, as a client of 2026-07-28 hears them.
  */
 import { Effect, type Scope } from "effect"
 import { type EventStream, openStream } from "./event-stream.ts"
-import { addressOf, modernHeaders, modernMessage } from "./mcp-extension-words.ts"
+import { addressOf, askable, modernHeaders, modernMessage } from "./mcp-extension-words.ts"
 import type { Json, Story } from "./platform.ts"
 
 export interface EventMessages extends Pick<EventStream, "headers" | "cut" | "ended"> {
@@ -12,13 +12,29 @@ export interface EventMessages extends Pick<EventStream, "headers" | "cut" | "en
   readonly until: (satisfies: (heard: ReadonlyArray<Json>) => boolean) => Effect.Effect<ReadonlyArray<Json>>
 }
 
-/** Opens a stream, until the scope ends. */
+/** Opens a stream of events, until the scope ends. */
 export const openEvents = (story: Story, params: Json): Effect.Effect<EventMessages, never, Scope.Scope> =>
+  openMessages(story, "events/stream", params)
+
+/** Listens to what changes, until the scope ends. */
+export const openListening = (
+  story: Story,
+  notifications: Json,
+  capabilities: Json = askable
+): Effect.Effect<EventMessages, never, Scope.Scope> =>
+  openMessages(story, "subscriptions/listen", { notifications }, capabilities)
+
+const openMessages = (
+  story: Story,
+  method: string,
+  params: Json,
+  capabilities: Json = askable
+): Effect.Effect<EventMessages, never, Scope.Scope> =>
   Effect.map(
     openStream(story, addressOf(story), undefined, {
       method: "POST",
-      headers: modernHeaders(story, "events/stream", params),
-      body: JSON.stringify(modernMessage("events/stream", params))
+      headers: modernHeaders(story, method, params),
+      body: JSON.stringify(modernMessage(method, params, capabilities))
     }),
     (stream) => ({
       headers: stream.headers,

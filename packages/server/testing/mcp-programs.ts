@@ -5,10 +5,11 @@ import { spawn } from "node:child_process"
 import { join } from "node:path"
 import { Effect } from "effect"
 
-/** What a program answered before it ended; what it remarks beside that is not heard. */
+/** What a program answered before it ended, and what it remarked beside that. */
 export interface Ended {
   readonly code: number | null
   readonly said: string
+  readonly remarks: string
 }
 
 const home = join(import.meta.dirname, "../../..")
@@ -18,12 +19,14 @@ const runScript = (script: string, args: ReadonlyArray<string>): Effect.Effect<E
   Effect.callback((resume) => {
     const child = spawn(process.execPath, [join(home, "node_modules", script), ...args], {
       cwd: home,
-      stdio: ["ignore", "pipe", "ignore"],
+      stdio: ["ignore", "pipe", "pipe"],
       env: { PATH: process.env["PATH"], HOME: process.env["HOME"], NO_COLOR: "1" }
     })
     let said = ""
+    let remarks = ""
     child.stdout.setEncoding("utf8").on("data", (text: string) => (said += text))
-    child.on("close", (code) => resume(Effect.succeed({ code, said })))
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (remarks += text))
+    child.on("close", (code) => resume(Effect.succeed({ code, said, remarks })))
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
@@ -35,6 +38,20 @@ export const runConformance = (url: string, revision: string, outputFolder: stri
     url,
     "--requirements",
     revision,
+    "--output-dir",
+    outputFolder
+  ])
+
+/** Runs one scenario, with nothing beside it. */
+export const runScenario = (url: string, revision: string, scenario: string, outputFolder: string) =>
+  runScript("@modelcontextprotocol/conformance/dist/index.js", [
+    "server",
+    "--url",
+    url,
+    "--spec-version",
+    revision,
+    "--scenario",
+    scenario,
     "--output-dir",
     outputFolder
   ])

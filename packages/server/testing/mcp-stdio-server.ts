@@ -4,8 +4,9 @@
  * `CALLS` names the file in which each start and each call becomes a line of
  * JSON, `OVERLAY` and `GATE` are as `mcp-tools.ts` says. `MODE` lets it
  * misbehave: `garbage` speaks between its messages, `silent` answers nothing,
- * `shy` ends when it is asked something before the handshake, `stubborn` starts
- * a child and does not go when it is told, `broken` complains and ends at once.
+ * `shy` ends when it is asked something before the handshake, `parent` starts a
+ * child, `stubborn` does that and does not go when it is told, `broken`
+ * complains and ends at once.
  */
 import { spawn } from "node:child_process"
 import { appendFileSync } from "node:fs"
@@ -32,10 +33,10 @@ if (mode === "garbage") {
 }
 // A call that still waits for its gate must not keep a program alive whose reader is gone.
 if (mode !== "stubborn") process.stdin.on("end", () => process.kill(process.pid, "SIGKILL"))
-else {
+else process.on("SIGTERM", () => undefined)
+if (mode === "stubborn" || mode === "parent") {
   const child = spawn("sleep", ["600"], { stdio: "ignore" })
   note({ child: child.pid })
-  process.on("SIGTERM", () => undefined)
   child.ref()
 }
 if (mode === "silent") process.stdin.resume()

@@ -16,7 +16,9 @@ import { Effect, Logger, Redacted } from "effect"
 import { CrashPoint } from "../src/crash-point.ts"
 import { serveOn } from "../src/main.ts"
 
-const { embedded, ownerUrl, serverUrl, token, version } = JSON.parse(process.env["ACCESS"] ?? "{}")
+const { embedded, encryptionKeys, ownerUrl, serverUrl, token, version } = JSON.parse(
+  process.env["ACCESS"] ?? "{}"
+)
 
 /** Written before anything else happens: what a process that dies had in mind to say is lost. */
 const say = (line: object) => writeSync(1, `${JSON.stringify(line)}\n`)
@@ -45,6 +47,7 @@ const program = serveOn(
     host: "127.0.0.1",
     port: 0,
     dataFolder: "/nonexistent",
+    encryptionKeys: Redacted.make(encryptionKeys),
     token: Redacted.make(token),
     onReady: ({ loginLink, url }) => Effect.sync(() => say({ url, loginLink }))
   }

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 import { Effect, Redacted, type Scope } from "effect"
 import type { CrashPointName } from "../src/crash-point.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
-import { type Doors, doorsAt, eventually, type Json, storyToken } from "./platform.ts"
+import { type Doors, doorsAt, eventually, type Json, storyKeys, storyToken } from "./platform.ts"
 
 const script = fileURLToPath(new URL("mortal-server.ts", import.meta.url))
 
@@ -15,6 +15,8 @@ export interface MortalServer extends Doors {
   readonly dieAt: (name: CrashPointName, passing: number) => Effect.Effect<void>
   /** Kills it where it stands, as by `kill -9`. */
   readonly kill: Effect.Effect<void>
+  /** Asks it to stop in good order. */
+  readonly stop: Effect.Effect<void>
   /** Waits until it has died. */
   readonly died: Effect.Effect<void>
   /** The points that it has passed so far, in order. */
@@ -48,7 +50,8 @@ export const prepareMortal = (
               serverUrl: Redacted.value(access.serverUrl),
               embedded: access.embedded,
               version: access.version,
-              token: storyToken
+              token: storyToken,
+              encryptionKeys: storyKeys
             })
           }
         })
@@ -75,6 +78,7 @@ export const prepareMortal = (
       ...doorsAt(url, loginLink),
       dieAt: (name, passing) => Effect.andThen(order({ name, passing }), Effect.asVoid(saidOnce("armed"))),
       kill: Effect.sync(() => void child.kill("SIGKILL")),
+      stop: Effect.sync(() => void child.kill("SIGTERM")),
       died: Effect.asVoid(
         eventually(
           Effect.sync(() => state.hasEnded),

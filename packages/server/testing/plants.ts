@@ -4,6 +4,7 @@
 import type { AgentId } from "@tropism/domain/ids"
 import type { Plant } from "../simulation/plant.ts"
 import { chatPlants } from "../simulation/chat-plants.ts"
+import { radioPlants } from "../simulation/radio-plants.ts"
 import { trustPlants } from "../simulation/trust-plants.ts"
 import { todoPlants } from "../simulation/todo-plants.ts"
 import { workPlants } from "../simulation/work-plants.ts"
@@ -28,6 +29,7 @@ export const plants: ReadonlyArray<Plant> = [
   ...undoPlants,
   ...backtestPlants,
   ...chatPlants,
+  ...radioPlants,
   {
     checker: "eventPerChange",
     fault: "an event says another state than its version",

@@ -1,13 +1,15 @@
 /**
  * The whole server for a story: a fresh database, every stage, real HTTP.
  *
- * A story speaks to it only through the doors, as anybody would. Nothing is
+ * A story speaks to it only through the doors, as anybody would, and each answer
+ * is held against the OpenAPI document. Nothing is
  * faked but the language model, which is the scripted one and says so. Waiting
  * is always for something that can be seen, and bounded.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Clock, Deferred, Effect, Fiber, Logger, Redacted, Schedule, type Scope } from "effect"
 import { type Ready, serveOn } from "../src/main.ts"
+import { contractFault } from "./contract-faults.ts"
 import { freshDatabase } from "./fresh-database.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 
@@ -50,21 +52,28 @@ export interface Story extends Doors {
 /** The admin's token on every server of a story. */
 export const storyToken = "a-token-for-stories"
 
+/** What every server of a story seals secrets with. */
+export const storyKeys = Buffer.alloc(32, 1).toString("base64")
+
 /** Starts the server on a database of its own, until the scope ends; what it logs goes to the loggers given. */
 export const startServer = Effect.fn("startServer")(function* (
   access: PostgresAccess,
   loggers: ReadonlyArray<Logger.Logger<unknown, unknown>> = [],
   consoleFolder?: string,
-  mcpFixtures = false
+  mcpFixtures = false,
+  keys = storyKeys
 ) {
   const ready = yield* Deferred.make<Ready>()
   const server = yield* serveOn(access, {
     host: "127.0.0.1",
     port: 0,
     dataFolder: "/nonexistent",
+    encryptionKeys: Redacted.make(keys),
     token: Redacted.make(storyToken),
     consoleFolder,
     mcpFixtures,
+    // A story that is over waits for nobody.
+    leaveNoticeMs: 0,
     onReady: (info) => Effect.asVoid(Deferred.succeed(ready, info))
   }).pipe(
     Effect.scoped,
@@ -87,20 +96,34 @@ export const doorsAt = (url: string, loginLink: string): Doors => ({
         method,
         headers: {
           authorization: `Bearer ${storyToken}`,
+          // A refusal tells its request's id: with one for all, a story can say that two refusals are the same.
+          "x-request-id": "story",
           ...(body === undefined ? {} : { "content-type": "application/json" }),
           ...headers
         },
         redirect: "manual",
         ...(body === undefined ? {} : { body: asSent(body) })
       }).then((response) =>
-        response.text().then((text) => ({
-          status: response.status,
-          headers: response.headers,
-          body: text === "" ? null : parse(text)
-        }))
+        response.text().then((text) =>
+          documented(method, path, {
+            status: response.status,
+            headers: response.headers,
+            body: text === "" ? null : parse(text)
+          })
+        )
       )
     )
 })
+
+/** An answer that the OpenAPI document tells of; whatever a story asks, another one is a fault. */
+const documented = (method: string, path: string, answer: Answer): Answer => {
+  const contentType = answer.headers.get("content-type")
+  const fault = contractFault(method, path, { ...answer, contentType })
+  if (fault === undefined) return answer
+  throw new Error(
+    `An answer is not in the OpenAPI document: ${fault}, in ${answer.status} ${JSON.stringify(answer.body)?.slice(0, 2_000)}`
+  )
+}
 
 /** Text and bytes go as they are, all else as JSON. */
 const asSent = (body: unknown): string | Uint8Array<ArrayBuffer> =>

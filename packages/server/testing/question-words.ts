@@ -33,7 +33,12 @@ export const asker = (story: Story, model: Json, overrides: Record<string, unkno
 /** A run of such an agent, at rest because its questions wait, and those, oldest first. */
 export const asked = Effect.fnUntraced(function* (story: Story, ...calls: ReadonlyArray<ScriptedCall>) {
   const agent = yield* asker(story, askingModel(...calls))
-  const run = yield* story.post(`/agents/${agent.id}/trigger`)
+  // Whichever server takes it: one that waits hears of the other's work only as the clock goes on.
+  const queued = yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
+  const run = yield* eventually(
+    story.get(`/runs/${queued.id}`),
+    ({ status }) => status !== "queued" && status !== "running"
+  )
   const questions = yield* questionsOf(story)
   return { agent, run, questions, question: questions[0] }
 })

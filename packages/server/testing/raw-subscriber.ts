@@ -41,6 +41,7 @@ export const rawSubscriber = Effect.fn("rawSubscriber")(function* (
   const socket = yield* Effect.acquireRelease(open, (made) => Effect.sync(() => made.destroy()))
   const headers = [
     `GET ${path} HTTP/1.0`,
+    `host: ${hostname}:${port}`,
     `authorization: Bearer ${doors.token}`,
     "accept: text/event-stream",
     ...(lastEventId === undefined ? [] : [`last-event-id: ${lastEventId}`])

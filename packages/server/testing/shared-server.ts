@@ -5,7 +5,7 @@
  * until a story moves it, so a model that takes a minute is held for exactly as
  * long as the story wants. With `excludeTestServices` the server keeps real time.
  */
-import { Clock, Context, Effect, Layer, Logger, Redacted } from "effect"
+import { Clock, Context, Effect, Layer, Logger, Redacted, References } from "effect"
 import { TestClock } from "effect/testing"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { freshDatabase } from "./fresh-database.ts"
@@ -15,6 +15,8 @@ import { type Doors, eventually, newProject, startServer } from "./platform.ts"
 export interface LogLine {
   readonly level: string
   readonly message: unknown
+  /** The request in which it was logged; null outside any. */
+  readonly requestId: unknown
 }
 
 export class SharedServer extends Context.Service<
@@ -31,8 +33,9 @@ export class SharedServer extends Context.Service<
     Effect.gen(function* () {
       const access = yield* patientDatabase
       const log: Array<LogLine> = []
-      const keep = Logger.make<unknown, void>(({ logLevel, message }) => {
-        log.push({ level: logLevel, message })
+      const keep = Logger.make<unknown, void>(({ fiber, logLevel, message }) => {
+        const { requestId = null } = fiber.getRef(References.CurrentLogAnnotations)
+        log.push({ level: logLevel, message, requestId })
       })
       const doors = yield* startServer(access, [keep])
       return SharedServer.of({ doors, access, log })

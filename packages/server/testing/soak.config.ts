@@ -14,7 +14,7 @@ export default defineConfig({
       "packages/server/simulation/simulation.test.ts"
     ],
     // Read by `soak.ts`.
-    env: { TROPISM_SOAK: "yes" },
+    env: { TROPISM_SOAK: "yes", TROPISM_RATE_LIMIT: "off" },
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: "threads",

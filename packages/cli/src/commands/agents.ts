@@ -74,7 +74,11 @@ const triggerText = (agent: Agent): string => {
     case "reaction": {
       const config = agent.reactionConfig
       if (config === null) return "reaction"
-      return `${config.objectTypes.length === 0 ? "every object" : config.objectTypes.join(", ")} ${config.events.join(", ")}`
+      const objects = config.objectTypes.length === 0 ? "every object" : config.objectTypes.join(", ")
+      return [
+        ...(config.events.length === 0 ? [] : [`${objects} ${config.events.join(", ")}`]),
+        ...(config.mcpEvents ?? []).map(({ name, server }) => `${server} ${name}`)
+      ].join("; ")
     }
     case "manual":
     case "webhook":

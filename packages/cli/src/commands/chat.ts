@@ -5,8 +5,9 @@
  * by any other client, at the same time too.
  */
 import { ContextName } from "@tropism/domain/context-event"
+import { titleOf } from "@tropism/domain/conversation-title"
 import type { Agent } from "@tropism/domain/agent"
-import { Clock, Effect, FileSystem, Option, Stdio, Stream } from "effect"
+import { Clock, Console, Effect, FileSystem, Option, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject } from "../access.ts"
 import { findAgent, readAgents } from "../agents-by-name.ts"
@@ -61,13 +62,14 @@ export const chatCommand = Command.make(
           const isJson = yield* JsonFlag
           const isTyped = keyboard.isTerminal && Option.isNone(message) && Option.isNone(script)
           const inputs = isTyped ? Stream.empty : yield* inputsOf({ lines, message, script })
-          const found = yield* findContext(access, context, agent)
+          const found = yield* findContext(access, context, agent, message)
           const tell = isJson ? tellJson(screen, deltas) : isTyped ? tellLive(screen) : tellAnswers(screen)
           const conversation = yield* openConversation(access, found.name, found.agent, tell)
           if (isTyped) {
             if (!isJson) yield* screen.print(...greeting(found), "")
             return yield* talk(conversation, screen, keyboard)
           }
+          if (found.isNew) yield* Console.error(`Go on with: tropism chat ${found.name}`)
           const listening = yield* keyboard.listen("interrupts")
           yield* feed(conversation, listening, inputs)
         })
@@ -81,7 +83,8 @@ export const chatCommand = Command.make(
     { command: "tropism chat --agent helper", description: "Begin a conversation of the project" },
     {
       command: 'tropism chat desk -m "What is new?"',
-      description: "Ask once; exit code 1 when the turn failed, 3 when the agent waits"
+      description:
+        "Ask once; exit code 1 when the turn failed, 3 when the agent waits. A new conversation is named on standard error"
     },
     { command: "git log -5 | tropism chat --agent helper", description: "All of the input is one message" },
     {
@@ -146,7 +149,12 @@ const greeting = ({ agent, isNew, name }: Found): ReadonlyArray<string> => [
 ]
 
 /** The context that is meant; made where there is none. */
-const findContext = (access: Access, wanted: Option.Option<ContextName>, agent: Option.Option<string>) =>
+const findContext = (
+  access: Access,
+  wanted: Option.Option<ContextName>,
+  agent: Option.Option<string>,
+  message: Option.Option<string>
+) =>
   Effect.gen(function* () {
     const existing = Option.isSome(wanted)
       ? yield* access.client.contexts.get({ params: { ...access.params, name: wanted.value } }).pipe(
@@ -173,7 +181,7 @@ const findContext = (access: Access, wanted: Option.Option<ContextName>, agent: 
       return found
     }
     if (!asked) {
-      if (Option.isNone(wanted)) return yield* beginWithAssistant(access)
+      if (Option.isNone(wanted)) return yield* beginWithAssistant(access, message)
       return yield* failure(
         `There is no context ${wanted.value}. Say with --agent who is spoken with, and it is made.`
       )
@@ -186,8 +194,8 @@ const findContext = (access: Access, wanted: Option.Option<ContextName>, agent: 
     return found
   })
 
-/** A conversation of one's own with the assistant that a project comes with. */
-const beginWithAssistant = Effect.fnUntraced(function* (access: Access) {
+/** A conversation of one's own with the assistant that a project comes with, called by what is said first. */
+const beginWithAssistant = Effect.fnUntraced(function* (access: Access, message: Option.Option<string>) {
   const agents = yield* readAgents(access)
   const assistant = agents.find(({ name }) => name === "TodoAssistant")
   if (!assistant)
@@ -197,7 +205,10 @@ const beginWithAssistant = Effect.fnUntraced(function* (access: Access) {
   const agent = yield* enabled(assistant)
   const { contextName: name } = yield* access.client.conversations.begin({
     params: access.params,
-    payload: { agentId: agent.id }
+    payload: {
+      agentId: agent.id,
+      ...(Option.isSome(message) && message.value.trim() !== "" ? { title: titleOf(message.value) } : {})
+    }
   })
   const found: Found = { name, agent, isNew: true }
   return found

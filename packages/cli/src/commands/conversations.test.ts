@@ -19,7 +19,7 @@ const server = Effect.suspend(() =>
         { role: "user", content: "Add milk" },
         {
           role: "assistant",
-          content: "I've added it.",
+          content: "I've added it.\nAnd now?",
           toolCalls: [
             { tool: "add_task", arguments: { title: "Milk" }, result: { task_id: 1 }, timestamp: at(1) },
             { tool: "list_tasks", arguments: {}, result: null, timestamp: at(2) }
@@ -54,7 +54,7 @@ describe("tropism conversations", () => {
         "",
         '  add_task {"title":"Milk"} → {"task_id":1}',
         "  list_tasks {} → …",
-        "I've added it.",
+        "I've added it.\nAnd now?",
         ""
       ])
       const json = yield* invoke(yield* server, "conversations", "show", "000000000002", "--json")

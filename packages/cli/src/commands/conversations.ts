@@ -13,7 +13,7 @@ import { failure } from "../failure.ts"
 import { limits } from "../limits.ts"
 import { printOr, printRecords } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
-import { printable } from "../terminal/text.ts"
+import { printable, printableLines } from "../terminal/text.ts"
 import { formatAge } from "../terminal/time.ts"
 import { typed } from "../typed-input.ts"
 import { limitFlag } from "./limit-flag.ts"
@@ -104,7 +104,7 @@ const messageLines = (
   dim: (text: string) => string
 ): ReadonlyArray<string> => [
   ...toolCalls.map((call) => dim(callLine(call))),
-  ...(content === "" ? [] : [`${role === "user" ? "> " : ""}${printable(content)}`]),
+  ...(content === "" ? [] : [`${role === "user" ? "> " : ""}${printableLines(content)}`]),
   ""
 ]
 
@@ -125,6 +125,7 @@ const rename = Command.make(
           const screen = yield* Screen
           const renamed = yield* client.conversations.rename({
             params: { ...params, conversationId: id },
+            headers: {},
             payload
           })
           yield* printOr(renamed, screen.print(`It is called ${printable(renamed.title)} now.`))
@@ -137,7 +138,10 @@ const remove = Command.make("delete", { conversation: conversationArgument }, ({
   withConversation(reference, ({ client, params }, conversation) =>
     Effect.gen(function* () {
       const screen = yield* Screen
-      yield* client.conversations.delete({ params: { ...params, conversationId: conversation.id } })
+      yield* client.conversations.delete({
+        params: { ...params, conversationId: conversation.id },
+        headers: {}
+      })
       yield* printOr(conversation, screen.print(`Deleted ${printable(conversation.title)}.`))
     })
   )

@@ -24,7 +24,9 @@ export const explainCommand = Command.make(
   "explain",
   {
     event: Argument.String("event").pipe(
-      Argument.withDescription('A graph event\'s id, or its place in the feed as "tropism tail" shows it')
+      Argument.withDescription(
+        'A graph event\'s id, or its place in the feed as "tropism tail" shows it; or the id under which "tropism mcp-servers show" tells what a foreign server told'
+      )
     ),
     agent: Argument.String("agent").pipe(
       Argument.withDescription("The agent's name or id; without it, all agents of the project"),

@@ -19,6 +19,7 @@ const shop = (lastError: string | null) => ({
   tools: [],
   pinnedAt: null,
   lastError,
+  eventSources: [],
   createdBy: "ada",
   createdAt: at(0),
   updatedAt: at(0)

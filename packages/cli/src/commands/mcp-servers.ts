@@ -4,6 +4,7 @@
  * A secret is named and never typed: `NAME=secret:TROPISM_SECRET_X` is the
  * variable of the server's environment.
  */
+import type { EventSource } from "@tropism/domain/event-source"
 import {
   type McpServer,
   type McpServerInput,
@@ -93,15 +94,34 @@ const print = (one: McpServer) =>
         ["state", stateOf(one)],
         ["problem", one.lastError ?? "", paint.bad],
         ["allowed", one.allowedTools.join(", ") || "no tools"],
+        ["events", (one.allowedEvents ?? []).join(", ") || "none"],
         ["pinned", one.pinnedAt ?? "never"],
         ["untrusted", trustOf(one)]
       ])
+      for (const source of one.eventSources) yield* print(sourceText(source))
       for (const { changedAt, description, isAllowed, offeredName } of one.tools) {
         const mark = isAllowed ? (changedAt === null ? paint.good("+") : paint.bad("!")) : "-"
         const words = (description ?? "").split("\n", 1)[0] ?? ""
         yield* print(`${mark} ${printable(offeredName)}  ${paint.dim(printable(words.slice(0, 120)))}`)
       }
     })
+  )
+
+/** One line of what agents listen to. */
+const sourceText = ({
+  agents,
+  arguments: args,
+  lastFault,
+  lastOccurrence,
+  name,
+  status
+}: EventSource): string =>
+  printable(
+    [
+      `${name} ${JSON.stringify(args)}: ${status}, heard by ${agents.join(", ")}`,
+      ...(lastOccurrence === null ? [] : [`last told ${lastOccurrence.id} at ${lastOccurrence.createdAt}`]),
+      ...(lastFault === null ? [] : [lastFault])
+    ].join("; ")
   )
 
 /** What a look at a server came to; one that was not reached is kept all the same, and is no success. */
@@ -122,6 +142,12 @@ const allow = repeated(
   "allow",
   "<tool>",
   "A tool that agents may be given, with * as a wildcard; say it again for more"
+)
+
+const events = repeated(
+  "events",
+  "<event>",
+  "An event that agents may listen to, with * as a wildcard; say it again for more"
 )
 
 const idempotent = repeated(
@@ -175,12 +201,13 @@ const add = Command.make(
       "A header of each request; Authorization=Bearer secret:TROPISM_SECRET_X"
     ),
     allow,
+    events,
     idempotent,
     timeout,
     untrusted,
     allowUntrusted
   },
-  ({ allow, allowUntrusted, command, env, header, idempotent, name, timeout, untrusted, url }) =>
+  ({ allow, allowUntrusted, command, env, events, header, idempotent, name, timeout, untrusted, url }) =>
     inProject((access) =>
       Effect.gen(function* () {
         const [program, ...args] = command
@@ -194,6 +221,7 @@ const add = Command.make(
           transport,
           allowedTools: allow,
           idempotentTools: idempotent,
+          allowedEvents: events,
           callTimeoutMs: Option.getOrNull(timeout),
           untrusted: Option.getOrNull(untrusted),
           allowUntrusted: Option.getOrNull(allowUntrusted)
@@ -249,6 +277,7 @@ const set = Command.make(
   {
     server,
     allow,
+    events,
     idempotent,
     timeout,
     untrusted,
@@ -258,13 +287,14 @@ const set = Command.make(
       Flag.optional
     )
   },
-  ({ allow, allowUntrusted, enabled, idempotent, server, timeout, untrusted }) =>
+  ({ allow, allowUntrusted, enabled, events, idempotent, server, timeout, untrusted }) =>
     inProject((access) =>
       Effect.gen(function* () {
         const { id } = yield* find(access, server)
         const payload = yield* typed(McpServerPatch, {
           ...(allow.length === 0 ? {} : { allowedTools: allow }),
           ...(idempotent.length === 0 ? {} : { idempotentTools: idempotent }),
+          ...(events.length === 0 ? {} : { allowedEvents: events }),
           ...(Option.isNone(timeout) ? {} : { callTimeoutMs: timeout.value }),
           ...(Option.isNone(untrusted) ? {} : { untrusted: untrusted.value }),
           ...(Option.isNone(allowUntrusted) ? {} : { allowUntrusted: allowUntrusted.value }),

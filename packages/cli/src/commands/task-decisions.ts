@@ -129,6 +129,7 @@ const assign = Command.make(
         const { id } = yield* findTask(access, input.task)
         const task = yield* access.client.tasks.change({
           params: { ...access.params, taskId: id },
+          headers: {},
           payload: { assignee: Option.getOrNull(input.user) }
         })
         const assignee = "assignee" in task ? task.assignee : null

@@ -60,14 +60,16 @@ const editTodo = Command.make(
         description: Option.getOrNull(input.description)
       })
       yield* withTodo(input.todo, ({ client }, params) =>
-        Effect.flatMap(client.tasks.change({ params, payload }), (todo) => tell("Changed", todo as TodoTask))
+        Effect.flatMap(client.tasks.change({ params, headers: {}, payload }), (todo) =>
+          tell("Changed", todo as TodoTask)
+        )
       )
     })
 ).pipe(Command.withDescription('Change the words of a todo; --description "" takes the description away'))
 
 const deleteTodo = Command.make("delete", { todo: todoArgument }, (input) =>
   withTodo(input.todo, ({ client }, params, todo) =>
-    Effect.andThen(client.tasks.remove({ params }), tell("Deleted", todo))
+    Effect.andThen(client.tasks.remove({ params, headers: {} }), tell("Deleted", todo))
   )
 ).pipe(Command.withDescription("Delete a todo; its number is not given again"))
 

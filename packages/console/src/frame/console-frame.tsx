@@ -4,7 +4,7 @@
  * A page inside it may count on a session and a project; without either, the
  * frame says what to do instead.
  */
-import type { Principal, Role } from "@tropism/api/authorization"
+import { type Principal, type Role, roleIn } from "@tropism/api/authorization"
 import type { Project } from "@tropism/api/system-api"
 import { useQuery } from "@tanstack/react-query"
 import { Link, Outlet, useSearch } from "@tanstack/react-router"
@@ -32,7 +32,7 @@ export const ConsoleFrame = (): ReactNode => {
   const all = projects.data.items
   const project =
     wanted === undefined ? (all.length === 1 ? all[0] : undefined) : all.find(({ id }) => id === wanted)
-  if (!project) return <ProjectChoice projects={all} wanted={wanted} />
+  if (!project) return <ProjectChoice projects={all} wanted={wanted} advice={principal.data.advice} />
   return <ProjectFrame projects={all} project={project} principal={principal.data} />
 }
 
@@ -48,8 +48,9 @@ const deciders: ReadonlyArray<Role> = ["reviewer", "admin"]
 const answerers: ReadonlyArray<Role> = ["editor", ...deciders]
 
 const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): ReactNode => {
-  const canDecide = deciders.includes(principal.role)
-  const canAnswer = answerers.includes(principal.role)
+  const role = roleIn(principal, project.id) ?? "viewer"
+  const canDecide = deciders.includes(role)
+  const canAnswer = answerers.includes(role)
   const feed = useLiveFeed(project.id)
   const keyMap = useKeyMap()
   const state = useMemo(
@@ -72,7 +73,7 @@ const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): Reac
         <main id="inbox" tabIndex={-1} key={project.id} className="min-w-0 outline-none">
           {!canDecide && (
             <p className="mb-6 rounded-xl border border-line bg-sunken px-4 py-3 text-sm text-ink-soft">
-              Your role is {principal.role}: you can read everything here
+              Your role is {role}: you can read everything here
               {canAnswer ? " and answer questions" : ""}, and reviewers decide.
             </p>
           )}
@@ -99,9 +100,11 @@ const useKeyMap = (): KeyMap => {
 interface ProjectChoiceProps {
   readonly projects: ReadonlyArray<Project>
   readonly wanted: string | undefined
+  /** What somebody does who is nobody's member. */
+  readonly advice: string | undefined
 }
 
-const ProjectChoice = ({ projects, wanted }: ProjectChoiceProps): ReactNode => (
+const ProjectChoice = ({ projects, wanted, advice }: ProjectChoiceProps): ReactNode => (
   <>
     <Header projects={projects} project={undefined} />
     <main className="mx-auto max-w-md px-4 py-16">
@@ -113,7 +116,9 @@ const ProjectChoice = ({ projects, wanted }: ProjectChoiceProps): ReactNode => (
           There is no project with the id in this address, or it is not yours.
         </p>
       )}
-      {projects.length === 0 ? (
+      {projects.length === 0 && advice !== undefined ? (
+        <p className="mt-2 text-sm text-ink-soft">{advice}.</p>
+      ) : projects.length === 0 ? (
         <div className="mt-2">
           <p className="mb-5 text-sm text-ink-soft">
             Everything belongs to a project. This makes one with agents and something for them to do:

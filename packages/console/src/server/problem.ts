@@ -47,6 +47,7 @@ export const failureSentence = (error: unknown): string =>
     : "The console could not understand the server's answer. Reload the page to get the version that fits the server."
 
 const conflictSentences: Readonly<Record<ConflictReason, string>> = {
+  keyBusy: "The same request is still at work; wait a moment.",
   version: "The object has moved to another version in the meantime.",
   keyTaken: "There is already an object of this type with this key.",
   nameTaken: "There is already something with this name.",

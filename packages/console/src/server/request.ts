@@ -5,9 +5,8 @@
  * what the contract says and are not decoded again. It retries nothing: lists
  * are read again anyway, and a decision is repeated by a person.
  */
-import type { Principal } from "@tropism/api/authorization"
 import type { Page } from "@tropism/api/page"
-import type { Project } from "@tropism/api/system-api"
+import type { Me, Project } from "@tropism/api/system-api"
 import type { AnswerInput } from "@tropism/api/runs-api"
 import type { Approval, Rejection } from "@tropism/api/tasks-api"
 import type { GraphObject, ObjectVersion, Relationship } from "@tropism/domain/graph"
@@ -70,7 +69,7 @@ const query = (parameters: Readonly<Record<string, string | number | undefined>>
 const inProject = (projectId: string, rest: string): string =>
   `/api/projects/${encodeURIComponent(projectId)}/${rest}`
 
-export const readPrincipal: Effect.Effect<Principal, Failure> = call("/api/me")
+export const readPrincipal: Effect.Effect<Me, Failure> = call("/api/me")
 
 export const readProjects: Effect.Effect<Page<Project>, Failure> = call(
   `/api/projects${query({ limit: 200 })}`

@@ -11,7 +11,7 @@ import type { Agent, AgentDefinition, AgentInput, AgentPatch } from "@tropism/do
 import { defineAgent, patchAgent } from "@tropism/domain/agent"
 import { definitionOf } from "@tropism/domain/agent-version"
 import type { AgentId, ProjectId, UserId } from "@tropism/domain/ids"
-import { canonicalJson } from "@tropism/domain/json"
+import { canonicalJson, textFault } from "@tropism/domain/json"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
@@ -64,8 +64,11 @@ export class Agents extends Context.Service<
     readonly measure: Read<Measure>
     /** The agents of these names, by name. */
     readonly named: (names: ReadonlyArray<string>) => Read<ReadonlyMap<string, Agent>>
-    /** Deletes softly; its runs and log stay. False when there is no such agent. */
-    readonly delete: (id: AgentId) => Read<boolean>
+    /** Deletes softly, at any version or at the one expected; its runs and log stay. False when there is no such agent. */
+    readonly delete: (
+      id: AgentId,
+      expectedVersion?: number
+    ) => Effect.Effect<boolean, DefinitionRefused, ProjectTransaction>
     readonly get: (id: AgentId) => Read<Agent | undefined>
     readonly list: (before: string | undefined, limit: number) => Read<ReadonlyArray<Agent>>
     readonly version: (id: AgentId, version: number) => Read<AgentVersion | undefined>
@@ -82,10 +85,17 @@ export class Agents extends Context.Service<
       const triggers = yield* makeTriggerRows
 
       /** The clock is the database's, as the scheduler's is. */
-      const measure = Effect.map(
-        Effect.flatMap(sql<{ now: Date }>`select now() as now`, onlyRow),
-        ({ now }): Measure => ({ now, minScheduleSeconds })
-      ).pipe(orDie)
+      const measure = Effect.gen(function* () {
+        const { projectId } = yield* ProjectTransaction
+        const { now, servers } = yield* Effect.flatMap(
+          sql<Pick<Measure, "now" | "servers">>`
+            select now() as now, coalesce((
+              select jsonb_agg(jsonb_build_object('name', name, 'allowedEvents', coalesce(config -> 'allowedEvents', '[]')) order by name)
+              from kb.mcp_servers where project_id = ${projectId}), '[]') as servers`,
+          onlyRow
+        )
+        return { now, minScheduleSeconds, servers } satisfies Measure
+      }).pipe(orDie)
 
       const select = (where: Statement.Fragment) => sql<AgentRow>`
         select agent.*, schedule.next_fire_at from kb.agents agent
@@ -110,8 +120,10 @@ export class Agents extends Context.Service<
 
       const named = Effect.fn("Agents.named")(function* (names: ReadonlyArray<string>) {
         const { projectId } = yield* ProjectTransaction
+        // PostgreSQL compares with no text that it could not keep, and no agent has such a name.
+        const possible = names.filter((name) => textFault(name) === undefined)
         const rows = yield* select(
-          sql`agent.project_id = ${projectId} and agent.deleted_at is null and agent.name = any(${names}::text[])`
+          sql`agent.project_id = ${projectId} and agent.deleted_at is null and agent.name = any(${possible}::text[])`
         )
         return new Map(rows.map((row) => [row.name, toAgent(row)]))
       }, orDie)
@@ -217,12 +229,16 @@ export class Agents extends Context.Service<
       const update = (id: AgentId, patch: AgentPatch, by: UserId, terms?: RevisionTerms) =>
         revise(id, (before) => patchAgent(before, patch), by, terms)
 
-      const remove = Effect.fn("Agents.delete")(function* (id: AgentId) {
+      const remove = Effect.fn("Agents.delete")(function* (id: AgentId, expectedVersion?: number) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql`
           update kb.agents set deleted_at = now(), enabled = false, updated_at = now()
-          where id = ${id} and project_id = ${projectId} and deleted_at is null returning id`
-        if (!row) return false
+          where id = ${id} and project_id = ${projectId} and deleted_at is null
+            and version = coalesce(${expectedVersion ?? null}::bigint, version) returning id`
+        if (!row) {
+          const there = expectedVersion === undefined ? undefined : yield* get(id)
+          return there === undefined ? false : yield* wrongVersion(expectedVersion, there.version)
+        }
         yield* triggers.clear(id)
         return true
       }, orDie)
@@ -253,7 +269,7 @@ const nameTaken = (name: string) =>
     detail: `There is already an agent named ${name}`
   })
 
-const wrongVersion = (expected: number, current: number) =>
+const wrongVersion = (expected: number | undefined, current: number) =>
   new DefinitionRefused({
     reason: "version",
     pointer: "/expectedVersion",

@@ -11,6 +11,7 @@ import { type AgentDefinition, findDefinitionFault, findFlowFault, isNew } from 
 import { findUnknownTool, spawnTool } from "@tropism/domain/built-in-tools"
 import type { Workflow } from "@tropism/domain/context-config"
 import type { JsonFault } from "@tropism/domain/json"
+import { type EventServer, findListenerFault } from "@tropism/domain/mcp-event"
 import type { ModelConfig, ModelRef } from "@tropism/domain/model-config"
 import { isWithin } from "@tropism/domain/tool-pattern"
 import { Effect, Schema } from "effect"
@@ -30,6 +31,8 @@ export class DefinitionRefused extends Schema.TaggedError<DefinitionRefused>()("
 export interface Measure {
   readonly now: Date
   readonly minScheduleSeconds: number
+  /** The foreign servers of the project. */
+  readonly servers: ReadonlyArray<EventServer>
 }
 
 /** Answers the definition, or refuses it; `before` is what the agent was, if it was. */
@@ -43,7 +46,8 @@ export const checkDefinition = Effect.fnUntraced(function* (
     findBlankPrompt(definition, before) ??
     findPromptFault(definition, before) ??
     findToolFault(definition, before) ??
-    findModelFault(definition, before)
+    findModelFault(definition, before) ??
+    findEventFault(definition, before, measure)
   if (fault)
     return yield* new DefinitionRefused({ reason: "invalid", pointer: fault.pointer, detail: fault.message })
   yield* Effect.mapError(
@@ -81,6 +85,16 @@ const findBlankStep = ({ steps }: Steps): JsonFault | undefined => {
   const blank = steps.findIndex(({ prompt }) => prompt.trim() === "")
   return blank === -1 ? undefined : { pointer: `/steps/${blank}/prompt`, message: onlyBlanks }
 }
+
+/** An event of a foreign server that the project does not have or does not allow. */
+const findEventFault = (
+  definition: AgentDefinition,
+  before: AgentDefinition | undefined,
+  { servers }: Measure
+) =>
+  isNew("reactionConfig", definition, before)
+    ? findListenerFault(definition.reactionConfig?.mcpEvents ?? [], servers)
+    : undefined
 
 /** A built-in tool that is none, or one that can do nothing as the agent is. */
 const findToolFault = (definition: AgentDefinition, before: AgentDefinition | undefined) => {

@@ -80,6 +80,7 @@ export class Contexts extends Context.Service<
       forkedFrom?: ForkPoint,
       owner?: UserId | null
     ) => InProject<ContextHead, ContextExists>
+    /** Undefined alike for one that was forgotten and one that never was. */
     readonly get: (name: ContextName) => InProject<ContextHead | undefined>
     /** Contexts behind a place of the list, the newest first. */
     readonly list: (
@@ -160,7 +161,7 @@ export class Contexts extends Context.Service<
       const get = Effect.fn("Contexts.get")(function* (name: ContextName) {
         const { projectId } = yield* ProjectTransaction
         const [row] =
-          yield* sql<HeadRow>`select * from kb.contexts where project_id = ${projectId} and name = ${name}`
+          yield* sql<HeadRow>`select * from kb.contexts where project_id = ${projectId} and name = ${name} and forgotten_at is null`
         return row && toHead(row)
       }, orDie)
 
@@ -175,7 +176,7 @@ export class Contexts extends Context.Service<
         const rows = yield* sql<HeadRow & { readonly micros: string }>`
           select *, (extract(epoch from created_at) * 1000000)::bigint::text as micros from kb.contexts
           where ${sql.and([
-            sql`project_id = ${projectId}`,
+            sql`project_id = ${projectId} and forgotten_at is null`,
             ...(agentId === undefined ? [] : [sql`agent_id = ${agentId}`]),
             ...(reader === undefined ? [] : [sql`(owner is null or owner = ${reader})`]),
             ...(micros === undefined || name === undefined

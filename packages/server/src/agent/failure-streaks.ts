@@ -32,6 +32,7 @@ export const makeFailureStreaks = Effect.gen(function* () {
       from disabled join kb.agent_versions before on before.agent_id = disabled.id and before.version = disabled.version - 1`
     yield* sql`delete from kb.agent_reactions where agent_id = ${id}`
     yield* sql`delete from kb.agent_schedules where agent_id = ${id}`
+    yield* sql`delete from kb.agent_mcp_events where agent_id = ${id}`
     yield* Effect.logWarning("An agent is disabled", { agentId: id, reason })
   })
 

@@ -1,5 +1,5 @@
 /**
- * The rows by which the dispatcher and the scheduler find an agent.
+ * The rows by which the dispatcher, the scheduler and the poller of foreign events find an agent.
  *
  * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
  *
@@ -16,15 +16,18 @@ import { SqlClient } from "effect/sql"
 import { ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { nextInstant, readCron } from "./cron.ts"
+import { makeListeningRows } from "./listening-rows.ts"
 
 /** The writes of an agent's triggers. */
 export const makeTriggerRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
+  const { clearListening, keepListening } = yield* makeListeningRows
 
   /** Makes the rows what the definition says. */
   const keep = Effect.fnUntraced(function* (id: AgentId, definition: AgentDefinition, now: Date) {
     yield* keepReaction(id, definition)
+    yield* keepListening(id, definition)
     yield* keepSchedule(id, definition, now)
   })
 
@@ -69,6 +72,7 @@ export const makeTriggerRows = Effect.gen(function* () {
   /** Lets nothing wake the agent any more. */
   const clear = Effect.fnUntraced(function* (id: AgentId) {
     yield* clearReaction(id, true)
+    yield* clearListening(id)
     yield* sql`delete from kb.agent_schedules where agent_id = ${id}`
   })
 

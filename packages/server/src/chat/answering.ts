@@ -7,7 +7,7 @@
  * whoever asks for it again. Friendly sentences are made at its end and are kept
  * nowhere.
  */
-import { type CarriedCall, shownCall, withCalls } from "@tropism/domain/chat-calls"
+import { type CarriedCall, lastFault, shownCall, withCalls } from "@tropism/domain/chat-calls"
 import { chatResponse, type ToldAnswer } from "@tropism/domain/chat-sentences"
 import type { LoggedEvent } from "@tropism/domain/context-event"
 import type { ChatAnswer } from "@tropism/domain/conversation"
@@ -42,19 +42,19 @@ const wordsOf = (event: LoggedEvent): string => {
 export const chatAnswerOf = (
   conversationId: ConversationId,
   { calls, said }: AnswerSoFar,
-  { detail, ending, runId, status }: TurnRest,
+  { ending, failure, runId, status }: TurnRest,
   question: ToldAnswer["question"]
 ): ChatAnswer => {
-  const last = calls.findLast((call) => call.status === "completed" || call.status === "failed")
+  const fault = lastFault(calls)
   return {
     conversationId,
     status,
     response: chatResponse({
       ending,
-      detail,
+      failure,
       said,
-      fault: last?.status === "failed" ? last.result : undefined,
-      hasActed: last?.status === "completed",
+      fault,
+      hasActed: fault === undefined && calls.some(({ status }) => status === "completed"),
       question
     }),
     toolCalls: calls.map(shownCall),

@@ -12,8 +12,14 @@ export const chatLimits = {
   sweepIntervalMs: 1_000,
   /** Events of one look. */
   pageEvents: 200,
+  /** A context that a client of OpenAI's API began is kept for so long after the last word in it: longer than a request may come again. */
+  broughtKeepMs: 2_678_400_000,
+  /** One that is due and still needed is looked at again so much later. */
+  broughtWaitMs: 86_400_000,
+  /** Between two looks for those that are due; contexts forgotten in one transaction, and transactions in one look. */
+  forgetIntervalMs: 3_600_000,
+  forgetBatchContexts: 50,
+  forgetMaxBatches: 1_000,
   /** Bun closes a connection that is quiet for 10 seconds. */
-  heartbeatIntervalMs: 4_000,
-  /** Of a conversation's title, where its first message gives it. */
-  titleMaxChars: 80
+  heartbeatIntervalMs: 4_000
 } as const

@@ -3,14 +3,15 @@
  *
  * Flow: http → **chat** → dispatch → run → tool → task
  *
- * A message, the conversation it begins, the run that will answer it and the key
- * under which it may come again are one transaction. The answer is read from the
+ * A message, the conversation it begins and the run that will answer it are one
+ * transaction. The answer is read from the
  * log afterwards, by whichever server is asked; between two requests nothing is
  * held anywhere. To a question of the agent the next message is the answer.
  */
 import { callOf, type CarriedCall } from "@tropism/domain/chat-calls"
 import type { ChatAnswer, Conversation } from "@tropism/domain/conversation"
-import type { ContextName, NewEvent } from "@tropism/domain/context-event"
+import { titleOf } from "@tropism/domain/conversation-title"
+import type { ContextName } from "@tropism/domain/context-event"
 import type { AgentId, ConversationId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Schema, Stream } from "effect"
 import { Agents } from "../agent/agents.ts"
@@ -19,15 +20,12 @@ import { Contexts } from "../agent/contexts.ts"
 import type { PromptFailed } from "../agent/template.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
-import { IdempotencyKeys, type Kept, type KeyReused } from "../database/idempotency-keys.ts"
-import { Triggers } from "../dispatch/triggers.ts"
 import type { TriggerRefused } from "../run/admission.ts"
-import { Answers, type AnswerRefused } from "../run/questions.ts"
-import { Runs } from "../run/runs.ts"
+import type { AnswerRefused } from "../run/questions.ts"
 import { QuestionTasks } from "../task/question-tasks.ts"
 import { type AnswerSoFar, chatAnswerOf, nothingYet, withEvent } from "./answering.ts"
 import { Conversations } from "./conversations.ts"
-import { titleOf } from "./titles.ts"
+import { Speaking } from "./speaking.ts"
 import { type TurnPart, type TurnRest, Turns } from "./turns.ts"
 
 /** What somebody says. */
@@ -38,8 +36,6 @@ export interface Saying {
   readonly conversationId: ConversationId | undefined
   /** With whom a conversation is begun; of one that goes on, with whom it is said to be. */
   readonly agentId: AgentId | undefined
-  /** Under which it may be said again without being said twice. */
-  readonly key: string | undefined
 }
 
 /** What was said, and where its answer will stand. */
@@ -58,7 +54,7 @@ export class SayingRefused extends Schema.TaggedError<SayingRefused>()("SayingRe
   detail: Schema.String
 }) {}
 
-export type NotSaid = SayingRefused | TriggerRefused | AnswerRefused | PromptFailed | KeyReused
+export type NotSaid = SayingRefused | TriggerRefused | AnswerRefused | PromptFailed
 
 /** What is told of an answer while it is made; the last is the whole. */
 export type ChatPart =
@@ -69,8 +65,8 @@ export type ChatPart =
 export class Chatting extends Context.Service<
   Chatting,
   {
-    /** Keeps what somebody says, once for each key, with the run that will answer it. */
-    readonly say: (saying: Saying) => Effect.Effect<Kept<Said>, NotSaid, ProjectTransaction>
+    /** Keeps what somebody says, with the run that will answer it. */
+    readonly say: (saying: Saying) => Effect.Effect<Said, NotSaid, ProjectTransaction>
     /** The answer to what was said, as it is made, waited for no longer than a time. */
     readonly answering: (projectId: ProjectId, said: Said, waitMs: number) => Stream.Stream<ChatPart>
     /** The whole answer, or what there is of it when the time is up. */
@@ -81,15 +77,12 @@ export class Chatting extends Context.Service<
     Chatting,
     Effect.gen(function* () {
       const database = yield* Database
-      const keys = yield* IdempotencyKeys
       const agents = yield* Agents
       const assistants = yield* TodoAssistants
       const contexts = yield* Contexts
       const conversations = yield* Conversations
-      const triggers = yield* Triggers
-      const runs = yield* Runs
+      const speaking = yield* Speaking
       const questions = yield* QuestionTasks
-      const answers = yield* Answers
       const turns = yield* Turns
 
       const named = Effect.fnUntraced(function* (id: AgentId | undefined) {
@@ -120,47 +113,28 @@ export class Chatting extends Context.Service<
         return conversation
       })
 
-      /** Brings the message to a question that waits for it; false where none does. */
-      const giveAnswer = Effect.fnUntraced(function* (name: ContextName, { by, message }: Saying) {
-        const resting = yield* runs.holdResting(name)
-        if (resting?.reason !== "question") return false
-        const [question] = yield* questions.pending(resting.id)
-        if (!question) return false
-        yield* answers.give({ id: resting.id, contextName: name }, message, question.id, by)
-        return true
-      })
-
-      const keep = Effect.fnUntraced(function* (conversation: Conversation, saying: Saying) {
-        const { contextName, id } = conversation
+      const keep = Effect.fnUntraced(function* ({ contextName, id }: Conversation, { by, message }: Saying) {
         const context = yield* held(contexts.get(contextName), contextName)
-        const isTurnOpen = yield* giveAnswer(contextName, saying)
-        const event: NewEvent = { type: "UserMessageEvent", content: saying.message, triggersAgentTurn: true }
-        if (!isTurnOpen) yield* triggers.byEvent(context, event, saying.by)
-        // The log is held since it was written, so its end is what was said.
-        const { eventCount } = yield* held(contexts.get(contextName), contextName)
-        const said: Said = { conversationId: id, contextName, after: eventCount, isTurnOpen }
+        const event = { type: "UserMessageEvent", content: message } as const
+        const { isAnswer, number } = yield* speaking.say(context, { content: message, event }, by)
+        const said: Said = { conversationId: id, contextName, after: number, isTurnOpen: isAnswer }
         return said
       })
 
       const say = Effect.fn("Chatting.say")(function* (saying: Saying) {
-        const { agentId = null, by, conversationId = null, key, message } = saying
+        const { by, conversationId, message } = saying
         if (message.trim() === "")
           return yield* new SayingRefused({
             reason: "blank",
             detail: "Say something: there are only blanks in it"
           })
-        const kept = yield* keys.once(
-          { by, key, route: "POST /chat", asked: { agentId, conversationId, message } },
-          Effect.gen(function* () {
-            const conversation =
-              conversationId === null
-                ? yield* conversations.begin(yield* named(saying.agentId), titleOf(message), by)
-                : yield* goOn(conversationId, saying)
-            return yield* keep(conversation, saying)
-          })
-        )
+        const conversation =
+          conversationId === undefined
+            ? yield* conversations.begin(yield* named(saying.agentId), titleOf(message), by)
+            : yield* goOn(conversationId, saying)
+        const said = yield* keep(conversation, saying)
         yield* CrashPoint.hit("chat.beforeCommit")
-        return kept
+        return said
       })
 
       /** What the agent has asked and nobody has answered. */

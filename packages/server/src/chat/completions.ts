@@ -5,7 +5,8 @@
  *
  * Each request begins a context of its own, unless it names the one that it goes
  * on in. Such a context belongs to whoever spoke and is nobody's conversation: no
- * list of conversations has it, and its log stays as the log of any run does.
+ * list of conversations has it, and its log is forgotten a month after the last
+ * word in it.
  */
 import type { Agent } from "@tropism/domain/agent"
 import type { Attachment } from "@tropism/domain/attachment"
@@ -18,13 +19,12 @@ import { type ContextHead, Contexts } from "../agent/contexts.ts"
 import type { PromptFailed } from "../agent/template.ts"
 import type { ProjectTransaction } from "../database/database.ts"
 import { ContextBeginnings } from "../dispatch/context-beginnings.ts"
-import { Triggers } from "../dispatch/triggers.ts"
 import { Ids } from "../ids.ts"
 import type { TriggerRefused } from "../run/admission.ts"
-import { type AnswerRefused, Answers } from "../run/questions.ts"
-import { Runs } from "../run/runs.ts"
-import { QuestionTasks } from "../task/question-tasks.ts"
+import { AnswerRefused } from "../run/questions.ts"
+import { BroughtContexts } from "./brought-contexts.ts"
 import { Conversations } from "./conversations.ts"
+import { Speaking } from "./speaking.ts"
 
 /** A file that comes with words. */
 export interface SaidFile extends Attachment {
@@ -81,37 +81,33 @@ export class Completions extends Context.Service<
   static readonly layer = Layer.effect(
     Completions,
     Effect.gen(function* () {
-      const [answers, beginnings, contexts] = [yield* Answers, yield* ContextBeginnings, yield* Contexts]
-      const questions = yield* QuestionTasks
-      const [conversations, ids, runs, triggers] = [
-        yield* Conversations,
-        yield* Ids,
-        yield* Runs,
-        yield* Triggers
-      ]
-
-      /** Where the log ends after something was said under its lock. */
-      const saidIn = Effect.fnUntraced(function* ({ agentId, name }: ContextHead, isAnswer: boolean) {
-        const { lastNumber } = yield* contexts.lock(name)
-        const said: SaidIn = { context: name, agentId, number: lastNumber, isAnswer }
-        return said
-      })
+      const beginnings = yield* ContextBeginnings
+      const brought = yield* BroughtContexts
+      const contexts = yield* Contexts
+      const conversations = yield* Conversations
+      const ids = yield* Ids
+      const speaking = yield* Speaking
 
       const say = Effect.fnUntraced(function* (
         context: ContextHead,
-        before: ReadonlyArray<NewEvent>,
+        settings: InProject<ReadonlyArray<NewEvent>>,
         { content, files }: Saying,
         by: UserId
       ) {
         const shown = files.map(fileEvent)
         const words: ReadonlyArray<NewEvent> = content === "" ? [] : [{ type: "UserMessageEvent", content }]
-        const events = [...before, ...shown, ...words]
-        const last = events.at(-1)
-        if (last === undefined) return yield* Effect.die(new Error("Nothing is said"))
-        // Behind the run and right before the last: whoever works there takes the run's lock first, too.
-        const keepOthers = Effect.asVoid(contexts.append(context.name, events.slice(0, -1)))
-        yield* triggers.byEvent(context, { ...last, triggersAgentTurn: true }, by, keepOthers)
-        return yield* saidIn(context, false)
+        const events = [...shown, ...words]
+        const event = events.at(-1)
+        if (event === undefined) return yield* Effect.die(new Error("Nothing is said"))
+        const before = Effect.map(settings, (set) => [...set, ...events.slice(0, -1)])
+        const { isAnswer, number } = yield* speaking.say(context, { content, event, before }, by)
+        if (isAnswer && files.length > 0)
+          return yield* new AnswerRefused({
+            reason: "noOption",
+            detail: "The agent waits for an answer in words: send the file when it has gone on"
+          })
+        const said: SaidIn = { context: context.name, agentId: context.agentId, number, isAnswer }
+        return said
       })
 
       const begin = Effect.fn("Completions.begin")(function* (
@@ -123,12 +119,18 @@ export class Completions extends Context.Service<
         const name = ContextName.make(`${prefix}${yield* ids.next}`)
         // The name holds an id that nobody else has.
         const context = yield* Effect.catchTag(beginnings.open(name, agent, by), "ContextExists", Effect.die)
+        yield* brought.keep(name)
         const hasHistory = instructions !== null || messages.length > 0
         const before: ReadonlyArray<NewEvent> = [
           ...settingOf(saying.settings),
           ...(hasHistory ? [{ type: "HistoryGivenEvent", instructions, messages } as const] : [])
         ]
-        return yield* say(context, before, saying, by)
+        return yield* Effect.catchTag(
+          say(context, Effect.succeed(before), saying, by),
+          "AnswerRefused",
+          // In a context that begins here nobody has asked anything.
+          Effect.die
+        )
       })
 
       const find = Effect.fn("Completions.find")(function* (conversation: string, of: UserId) {
@@ -137,25 +139,19 @@ export class Completions extends Context.Service<
         const context = name !== undefined && isContextName(name) ? yield* contexts.get(name) : undefined
         if (context?.owner !== of) return undefined
         if (known) yield* conversations.touch(known.id)
+        else if (!(yield* brought.hold(context.name, true))) return undefined
         return context
       })
 
-      const goOn = Effect.fn("Completions.goOn")(function* (
-        context: ContextHead,
-        saying: Saying,
-        by: UserId
-      ) {
-        // The run is held before the log, as whoever answers holds them.
-        const resting = yield* runs.holdResting(context.name)
-        const [question] = resting?.reason === "question" ? yield* questions.pending(resting.id) : []
-        if (resting && question) {
-          yield* answers.give({ id: resting.id, contextName: context.name }, saying.content, question.id, by)
-          return yield* saidIn(context, true)
-        }
-        const { settings } = saying
-        const isNew = settings !== null && !(yield* isSet(context.name, settings))
-        return yield* say(context, isNew ? settingOf(settings) : [], saying, by)
-      })
+      const goOn = Effect.fn("Completions.goOn")((context: ContextHead, saying: Saying, by: UserId) =>
+        say(context, newSetting(context.name, saying.settings), saying, by)
+      )
+
+      /** What sets the model of a context, where it asks another. */
+      const newSetting = (name: ContextName, settings: LlmConfig | null) =>
+        settings === null
+          ? Effect.succeed([])
+          : Effect.map(isSet(name, settings), (isKnown) => (isKnown ? [] : settingOf(settings)))
 
       /** Whether a context asks this model already. */
       const isSet = Effect.fnUntraced(function* (name: ContextName, wanted: LlmConfig) {

@@ -131,6 +131,6 @@ describe("What belongs to the turn that answers a message", () => {
     ["cancelled", null, "cancelled"],
     ["failed", null, "failed"]
   ] as const)("of a run that is %s (%s) it ends as %s", (status, pauseReason, ending) =>
-    expect(endOfRun({ id: runId, status, pauseReason, errorMessage: null })?.ending).toBe(ending)
+    expect(endOfRun({ id: runId, status, pauseReason, isHeldBack: false })?.ending).toBe(ending)
   )
 })

@@ -9,7 +9,7 @@
  */
 import { type ChatEnding, chatStatuses } from "@tropism/domain/chat-ending"
 import type { ChatStatus } from "@tropism/domain/conversation"
-import { eventNumber, type LoggedEvent } from "@tropism/domain/context-event"
+import { eventNumber, type LoggedEvent, type TurnFailure } from "@tropism/domain/context-event"
 import type { RunId } from "@tropism/domain/ids"
 import type { StandingRun } from "../run/reading.ts"
 
@@ -26,8 +26,8 @@ export interface TurnRest {
   readonly type: "rest"
   readonly status: ChatStatus
   readonly ending: ChatEnding
-  /** The error's own words. */
-  readonly detail: string | null
+  /** What brought the turn down, where the log says so. */
+  readonly failure: TurnFailure | null
   readonly runId: RunId | null
 }
 
@@ -35,6 +35,12 @@ export interface TurnRest {
 export interface Piece {
   readonly after: number
   readonly text: string
+}
+
+/** How a turn ended; `failure` is that of a rest. */
+export interface TurnEnd {
+  readonly ending: ChatEnding
+  readonly failure?: TurnFailure | null
 }
 
 /** How far a log was heard. */
@@ -50,7 +56,7 @@ export interface Hearing {
   /** Steps of a workflow follow one another, each a turn. */
   readonly isFlow: boolean
   readonly runId: RunId | null
-  readonly end: { readonly ending: ChatEnding; readonly detail: string | null } | undefined
+  readonly end: TurnEnd | undefined
 }
 
 /** Of a log up to an event; `isTurnOpen` says that the turn which answers has begun before it. */
@@ -106,42 +112,41 @@ export const hearPiece = (hearing: Hearing, { after, text }: Piece): Heard =>
 const endOf = (event: LoggedEvent): Hearing["end"] => {
   switch (event.type) {
     case "AgentTurnCompletedEvent":
-      return { ending: "answered", detail: null }
+      return { ending: "answered" }
     case "AgentTurnFailedEvent":
-      return { ending: "failed", detail: "error" in event ? event.error : null }
+      return "error" in event ? { ending: "failed", failure: event.reason ?? null } : { ending: "failed" }
     case "AgentTurnInterruptedEvent":
-      return "reason" in event && event.reason !== "crash"
-        ? { ending: event.reason, detail: null }
-        : undefined
+      return "reason" in event && event.reason !== "crash" ? { ending: event.reason } : undefined
     default:
       return undefined
   }
 }
 
 /** How the answer ended where its run tells and the log does not; undefined while the run goes on. */
-export const endOfRun = ({ errorMessage, pauseReason, status }: StandingRun): Hearing["end"] => {
+export const endOfRun = ({ isHeldBack, pauseReason, status }: StandingRun): Hearing["end"] => {
   switch (status) {
     case "completed":
-      return { ending: "answered", detail: null }
+      return { ending: "answered" }
     case "failed":
     case "skipped":
-      return { ending: "failed", detail: errorMessage }
+      return { ending: "failed" }
     case "cancelled":
-      return { ending: "cancelled", detail: errorMessage }
+      return { ending: "cancelled" }
     case "paused":
       return pauseReason === null || pauseReason === "subAgents"
         ? undefined
-        : { ending: pauseReason === "killSwitch" ? "stopped" : pauseReason, detail: errorMessage }
+        : { ending: pauseReason === "killSwitch" ? "stopped" : pauseReason }
     case "queued":
+      return isHeldBack ? { ending: "stopped" } : undefined
     case "running":
       return undefined
   }
 }
 
-export const restOf = ({ detail, ending }: NonNullable<Hearing["end"]>, runId: RunId | null): TurnRest => ({
+export const restOf = ({ ending, failure = null }: TurnEnd, runId: RunId | null): TurnRest => ({
   type: "rest",
   status: chatStatuses[ending],
   ending,
-  detail,
+  failure,
   runId
 })

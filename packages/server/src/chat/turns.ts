@@ -173,7 +173,7 @@ export class Turns extends Context.Service<
             const isRest = end !== undefined && !(yield* goesOn(projectId, name, hearing))
             if (!isRest && isInTime) return [parts, Option.some(hearing)] as const
             const runId = hearing.runId ?? (yield* standing)?.id ?? null
-            const rest = restOf(isRest ? end : { ending: "bound", detail: null }, runId)
+            const rest = restOf(isRest ? end : { ending: "bound" }, runId)
             return [[...parts, rest], Option.none<Hearing>()] as const
           })
 

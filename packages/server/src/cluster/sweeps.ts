@@ -10,8 +10,12 @@
 import type { ProjectId } from "@tropism/domain/ids"
 import { Cause, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { BroughtContexts } from "../chat/brought-contexts.ts"
+import { chatLimits } from "../chat/chat-limits.ts"
 import { Database, orDie } from "../database/database.ts"
 import { IdempotencyKeys, keyLimits } from "../database/idempotency-keys.ts"
+import { Tokens } from "../http/tokens.ts"
+import { tokenLimits } from "../http/token-limits.ts"
 import { runLimits } from "../limits.ts"
 import { share } from "../outbox/wake-ups.ts"
 import { Descendants } from "../run/descendants.ts"
@@ -31,8 +35,12 @@ export class Sweeps extends Context.Service<
     readonly abandonStuck: Effect.Effect<number>
     /** Removes log entries that have ended long ago; answers how many (S001-K02). */
     readonly forgetOld: Effect.Effect<number>
+    /** Removes what was said in contexts of clients that keep their conversations themselves; answers of how many. */
+    readonly forgetContexts: Effect.Effect<number>
     /** Removes keys of requests that nobody will send again; answers how many. */
     readonly forgetKeys: Effect.Effect<number>
+    /** Removes tokens and sessions that ended long ago; answers how many. */
+    readonly forgetTokens: Effect.Effect<number>
     /** Lets runs follow the kill switches, should the program that turned one have died before they did. */
     readonly followSwitches: Effect.Effect<number>
     /** Ends runs that nobody above them wants, and lets those go on whose time is up while they wait for others; answers how many. */
@@ -54,7 +62,9 @@ export class Sweeps extends Context.Service<
       const switches = yield* KillSwitches
       const waiting = yield* WaitingEntries
       const tasks = yield* Tasks
+      const brought = yield* BroughtContexts
       const keys = yield* IdempotencyKeys
+      const tokens = yield* Tokens
 
       /** Runs an effect unless another server is doing the same. */
       const alone = <A>(name: string, effect: Effect.Effect<A>, otherwise: A) =>
@@ -105,65 +115,91 @@ export class Sweeps extends Context.Service<
 
       const abandonStuck = alone("tropism.stuck", stuck, 0)
 
-      /** One batch is one transaction, so that a long sweep holds no lock for long. */
-      const forgetBatches: Effect.Effect<number> = Effect.gen(function* () {
-        let forgotten = 0
-        for (let batch = 0; batch < runLimits.forgetMaxBatches; batch += 1) {
-          const count = yield* alone("tropism.forget", log.forget, 0)
-          forgotten += count
-          if (count < runLimits.forgetBatchEntries) break
-        }
-        return forgotten
+      const forgetOld = inBatches(alone("tropism.forget", log.forget, 0), {
+        most: runLimits.forgetBatchEntries,
+        batches: runLimits.forgetMaxBatches
+      })
+
+      const forgetContexts = inBatches(alone("tropism.contexts", brought.forget, 0), {
+        most: chatLimits.forgetBatchContexts,
+        batches: chatLimits.forgetMaxBatches
       })
 
       const forgetKeys = alone("tropism.keys", keys.forget, 0)
+
+      const forgetTokens = alone("tropism.tokens", tokens.forget, 0)
 
       const followSwitches = alone("tropism.switches", switches.follow, 0)
 
       const letGoParked = alone("tropism.parked", waiting.letGoParked, 0)
 
-      const run = Effect.all(
-        [
-          every("The stuck detector", runLimits.stuckIntervalMs, abandonStuck, (count) =>
-            Effect.logWarning(`${count} processing entries were stuck and are abandoned now`)
-          ),
-          every("The log's retention", runLimits.forgetIntervalMs, forgetBatches, (count) =>
-            Effect.logInfo(`${count} old processing entries are removed`)
-          ),
-          every("The keys' retention", keyLimits.forgetIntervalMs, forgetKeys, (count) =>
-            Effect.logInfo(`${count} old keys of requests are removed`)
-          ),
-          every("The kill switches' sweep", runLimits.switchIntervalMs, followSwitches, (count) =>
-            Effect.logWarning(`${count} runs had not followed a kill switch and do now`)
-          ),
-          every("The waits' sweep", runLimits.sweepIntervalMs, followParents, (count) =>
-            Effect.logInfo(
-              `${count} runs had used their time while they waited, or were wanted by no run above them`
-            )
-          ),
-          every("The expiry of suggestions", reviewLimits.expiryIntervalMs, expireTasks, (count) =>
-            Effect.logInfo(`${count} suggestions were decided by nobody in time and are expired now`)
-          ),
-          every("The parked entries' sweep", runLimits.stuckIntervalMs, letGoParked, (count) =>
-            Effect.logWarning(`${count} waiting entries were parked behind nothing and go on now`)
-          )
-        ],
-        { concurrency: 7 }
-      ).pipe(Effect.andThen(Effect.never))
-
-      return Sweeps.of({
-        run,
+      const sweeps = {
         abandonStuck,
-        forgetOld: forgetBatches,
+        forgetOld,
+        forgetContexts,
         forgetKeys,
+        forgetTokens,
         followSwitches,
         followParents,
         expireTasks,
         letGoParked
-      })
+      }
+      return Sweeps.of({ ...sweeps, run: atIntervals(sweeps) })
     })
   )
 }
+
+/** Every sweep at its interval, for ever. */
+const atIntervals = (sweeps: Omit<Context.Service.Shape<typeof Sweeps>, "run">): Effect.Effect<never> =>
+  Effect.all(
+    [
+      every("The stuck detector", runLimits.stuckIntervalMs, sweeps.abandonStuck, (count) =>
+        Effect.logWarning(`${count} processing entries were stuck and are abandoned now`)
+      ),
+      every("The log's retention", runLimits.forgetIntervalMs, sweeps.forgetOld, (count) =>
+        Effect.logInfo(`${count} old processing entries are removed`)
+      ),
+      every("The contexts' retention", chatLimits.forgetIntervalMs, sweeps.forgetContexts, (count) =>
+        Effect.logInfo(`What was said in ${count} contexts of other programs' conversations is removed`)
+      ),
+      every("The keys' retention", keyLimits.forgetIntervalMs, sweeps.forgetKeys, (count) =>
+        Effect.logInfo(`${count} old keys of requests are removed`)
+      ),
+      every("The tokens' retention", tokenLimits.forgetTokensIntervalMs, sweeps.forgetTokens, (count) =>
+        Effect.logInfo(`${count} tokens that ended long ago are removed`)
+      ),
+      every("The kill switches' sweep", runLimits.switchIntervalMs, sweeps.followSwitches, (count) =>
+        Effect.logWarning(`${count} runs had not followed a kill switch and do now`)
+      ),
+      every("The waits' sweep", runLimits.sweepIntervalMs, sweeps.followParents, (count) =>
+        Effect.logInfo(
+          `${count} runs had used their time while they waited, or were wanted by no run above them`
+        )
+      ),
+      every("The expiry of suggestions", reviewLimits.expiryIntervalMs, sweeps.expireTasks, (count) =>
+        Effect.logInfo(`${count} suggestions were decided by nobody in time and are expired now`)
+      ),
+      every("The parked entries' sweep", runLimits.stuckIntervalMs, sweeps.letGoParked, (count) =>
+        Effect.logWarning(`${count} waiting entries were parked behind nothing and go on now`)
+      )
+    ],
+    { concurrency: 9 }
+  ).pipe(Effect.andThen(Effect.never))
+
+/** One batch is one transaction, so that a long sweep holds no lock for long. */
+const inBatches = (
+  sweep: Effect.Effect<number>,
+  { batches, most }: { readonly batches: number; readonly most: number }
+): Effect.Effect<number> =>
+  Effect.gen(function* () {
+    let swept = 0
+    for (let batch = 0; batch < batches; batch += 1) {
+      const count = yield* sweep
+      swept += count
+      if (count < most) break
+    }
+    return swept
+  })
 
 /** Sweeps at an interval, for ever, and says when there was something to sweep; at the end of the program it says nothing. */
 export const every = (

@@ -59,8 +59,8 @@ export class Database extends Context.Service<
     /** Runs an effect so that its writes can be undone alone, when it fails, inside an open transaction. */
     readonly attempt: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | ProjectTransaction>
 
-    /** Whether the database answers. */
-    readonly ping: Effect.Effect<boolean>
+    /** Whether the database answers, and takes what is written: a replica, or one that was set to read only, does not. */
+    readonly ping: Effect.Effect<"writable" | "readOnly" | "away">
   }
 >()("@tropism/server/database/Database") {
   static readonly layer = Layer.effect(
@@ -103,10 +103,13 @@ export class Database extends Context.Service<
           Effect.andThen(ProjectTransaction, Effect.all([first, second], { concurrency: together })),
         attempt: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
           Effect.andThen(ProjectTransaction, orDie(sql.withTransaction(effect))),
-        ping: sql`select 1`.pipe(
-          Effect.as(true),
-          Effect.catch(() => Effect.succeed(false)),
-          Effect.timeoutOrElse({ duration: poolLimits.pingTimeoutMs, orElse: () => Effect.succeed(false) })
+        ping: sql<{ readOnly: string }>`select current_setting('transaction_read_only') as read_only`.pipe(
+          Effect.map(([row]) => (row?.readOnly === "off" ? ("writable" as const) : ("readOnly" as const))),
+          Effect.catch(() => Effect.succeed("away" as const)),
+          Effect.timeoutOrElse({
+            duration: poolLimits.pingTimeoutMs,
+            orElse: () => Effect.succeed("away" as const)
+          })
         )
       })
     })

@@ -6,33 +6,44 @@
  * The key's row is written in the transaction that does the work, so one is never
  * there without the other. Of many who come at once with one key, one works and
  * the others wait for its commit and are told of what it did. A refusal is not
- * kept: it is judged anew.
+ * kept: it is judged anew. What is kept is sealed with the caller's own secret,
+ * which is not in the database: only whoever sends it again can read it.
  */
 import type { UserId } from "@tropism/domain/ids"
 import { canonicalJson } from "@tropism/domain/json"
 import { createHash } from "node:crypto"
-import { Context, Effect, Layer, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { Context, Effect, Layer, Redacted, Schema, Semaphore } from "effect"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "./database.ts"
+import { opened, sealed, type SealingKey } from "./sealed-text.ts"
 
 /** Every bound of keys, with its unit in its name. */
 export const keyLimits = {
   /** What came of a request is told again for this long. */
   keepMs: 2_592_000_000,
+  /** Of what is kept for one key, as JSON: more than any door answers. */
+  outcomeMaxBytes: 16_777_216,
+  /** A repeat waits this long for the first, which is at work. */
+  waitMs: 5_000,
+  retryAfterSeconds: 2,
   /** Keys removed in one transaction, and between two looks for old ones. */
   forgetBatchKeys: 10_000,
   forgetIntervalMs: 3_600_000
 } as const
 
-/** Another request has come under this key. */
-export class KeyReused extends Schema.TaggedError<KeyReused>()("KeyReused", { key: Schema.String }) {}
+/** The request cannot be taken under this key. */
+export class KeyRefused extends Schema.TaggedError<KeyRefused>()("KeyRefused", {
+  /** Another request has come under it; the same one is at work; what came of it is too much to be kept. */
+  reason: Schema.Literals(["reused", "busy", "tooLarge"])
+}) {}
 
 /** A request that may come again. */
 export interface KeyedRequest {
-  /** Absent where the caller has said no key: then each is a request of its own. */
-  readonly key: string | undefined
+  readonly key: string
   readonly by: UserId
-  /** Of which door; a key is the caller's own at each. */
+  /** The secret that let the request in. */
+  readonly secret: Redacted.Redacted
+  /** Which door, and of what: a key is the caller's own at each. */
   readonly route: string
   /** What was asked for: under one key there is one. */
   readonly asked: Schema.Json
@@ -45,14 +56,26 @@ export interface Kept<A> {
   readonly isRepeat: boolean
 }
 
+/** Does the work and keeps what came of it, plain JSON, or answers what came of it before; nothing is kept of an undefined outcome. */
+type Once<R0> = <A, E, R>(
+  request: KeyedRequest,
+  work: Effect.Effect<A, E, R>
+) => Effect.Effect<Kept<A>, E | KeyRefused, R | R0>
+
 export class IdempotencyKeys extends Context.Service<
   IdempotencyKeys,
   {
-    /** Does the work and keeps what came of it under the request's key, or answers what came of it before. */
-    readonly once: <A extends Schema.Json, E, R>(
-      request: KeyedRequest,
+    /** Of a project, in its transaction. */
+    readonly once: Once<ProjectTransaction>
+    /** Of the server as a whole, in a transaction of its own. */
+    readonly onceOnServer: Once<never>
+    /** What came of a request of this transaction's project before, without waiting for one that is at work. */
+    readonly recall: (request: KeyedRequest) => Effect.Effect<unknown, KeyRefused, ProjectTransaction>
+    /** Waits in memory while another request of this server is at work under the same key, so that many repeats take no connections. */
+    readonly inTurn: <A, E, R>(
+      request: Omit<KeyedRequest, "by">,
       work: Effect.Effect<A, E, R>
-    ) => Effect.Effect<Kept<A>, E | KeyReused, R | ProjectTransaction>
+    ) => Effect.Effect<A, E | KeyRefused, R>
     /** Removes keys that are old enough, a batch of them, and answers how many. */
     readonly forget: Effect.Effect<number>
   }
@@ -62,37 +85,121 @@ export class IdempotencyKeys extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const once = Effect.fn("IdempotencyKeys.once")(function* <A extends Schema.Json, E, R>(
-        { asked, by, key, route }: KeyedRequest,
+      /** Whoever comes with the same key waits here for the commit; the primary key guards what a hash cannot. */
+      const takeTurn = Effect.fnUntraced(function* (place: string) {
+        yield* orDie(sql`select set_config('lock_timeout', ${String(keyLimits.waitMs)}, true)`)
+        yield* sql`select pg_advisory_xact_lock(hashtextextended(${place}, 1))`.pipe(
+          Effect.catchIf(isLockTimeout, () => Effect.fail(new KeyRefused({ reason: "busy" }))),
+          orDie
+        )
+        yield* orDie(sql`set local lock_timeout to default`)
+      })
+
+      const rowsOf = (projectId: string | null, request: KeyedRequest): Rows => {
+        const { asked, by, key, route, secret } = request
+        const token = hashOf(Redacted.value(secret))
+        const digest = hashOf(canonicalJson(asked))
+        const place = JSON.stringify([projectId, by, token, route, key])
+        return {
+          place,
+          digest,
+          find:
+            projectId === null
+              ? sql`select digest, outcome from kb.find_server_request(${by}, ${token}, ${route}, ${key})`
+              : sql`
+                  select digest, outcome from kb.idempotency_keys
+                  where project_id = ${projectId} and user_id = ${by} and token = ${token} and route = ${route} and key = ${key}`,
+          keep: (outcome) =>
+            projectId === null
+              ? sql`select kb.keep_server_request(${by}, ${token}, ${route}, ${key}, ${digest}, ${JSON.stringify(outcome)}::text::jsonb)`
+              : sql`
+                  insert into kb.idempotency_keys (project_id, user_id, token, route, key, digest, outcome)
+                  values (${projectId}, ${by}, ${token}, ${route}, ${key}, ${digest}, ${JSON.stringify(outcome)}::text::jsonb)`
+        }
+      }
+
+      const find = Effect.fnUntraced(function* (rows: Rows, { secret }: KeyedRequest) {
+        const [row] = yield* orDie(rows.find)
+        if (row && row.digest !== rows.digest) return yield* new KeyRefused({ reason: "reused" })
+        if (!row) return undefined
+        const text = opened([keyOf(secret)], rows.place, row.outcome)
+        if (text === undefined)
+          return yield* Effect.die(new Error("What came of a request cannot be read by who sent it"))
+        return JSON.parse(text) as unknown
+      })
+
+      const doOnce = Effect.fnUntraced(function* <A, E, R>(
+        rows: Rows,
+        request: KeyedRequest,
         work: Effect.Effect<A, E, R>
       ) {
-        const { projectId } = yield* ProjectTransaction
-        if (key === undefined) {
-          const made: Kept<A> = { outcome: yield* work, isRepeat: false }
-          return made
+        yield* takeTurn(rows.place)
+        const found = yield* find(rows, request)
+        if (found !== undefined) {
+          const repeated: Kept<A> = { outcome: found as A, isRepeat: true }
+          return repeated
         }
-        const digest = createHash("sha256").update(canonicalJson(asked), "utf8").digest("hex")
-        const name = JSON.stringify([projectId, by, route, key])
-        // Whoever comes with the same key waits here for the commit; the primary key guards what a hash cannot.
-        yield* orDie(sql`select pg_advisory_xact_lock(hashtextextended(${name}, 1))`)
-        const [row] = yield* orDie(
-          sql<{ digest: string; outcome: A }>`
-            select digest, outcome from kb.idempotency_keys
-            where project_id = ${projectId} and user_id = ${by} and route = ${route} and key = ${key}`
-        )
-        if (row && row.digest !== digest) return yield* new KeyReused({ key })
-        if (row) {
-          const found: Kept<A> = { outcome: row.outcome, isRepeat: true }
-          return found
+        const done = yield* work
+        if (done === undefined) {
+          const nothing: Kept<A> = { outcome: done, isRepeat: false }
+          return nothing
         }
-        const outcome = yield* work
-        yield* orDie(
-          sql`
-            insert into kb.idempotency_keys (project_id, user_id, route, key, digest, outcome)
-            values (${projectId}, ${by}, ${route}, ${key}, ${digest}, ${JSON.stringify(outcome)}::text::jsonb)`
-        )
-        const kept: Kept<A> = { outcome, isRepeat: false }
+        const text = JSON.stringify(done)
+        if (Buffer.byteLength(text) > keyLimits.outcomeMaxBytes)
+          return yield* new KeyRefused({ reason: "tooLarge" })
+        yield* orDie(rows.keep(sealed(keyOf(request.secret), rows.place, text)))
+        // Told as it is kept, so that no repeat is told otherwise.
+        const kept: Kept<A> = { outcome: JSON.parse(text) as A, isRepeat: false }
         return kept
+      })
+
+      const once: Once<ProjectTransaction> = Effect.fn("IdempotencyKeys.once")(function* (request, work) {
+        const { projectId } = yield* ProjectTransaction
+        return yield* doOnce(rowsOf(projectId, request), request, work)
+      })
+
+      const onceOnServer: Once<never> = Effect.fn("IdempotencyKeys.onceOnServer")((request, work) =>
+        orDie(sql.withTransaction(doOnce(rowsOf(null, request), request, work)))
+      )
+
+      const turns = new Map<string, { readonly one: Semaphore.Semaphore; count: number }>()
+
+      const inTurn = <A, E, R>(
+        { key, route, secret }: Omit<KeyedRequest, "by">,
+        work: Effect.Effect<A, E, R>
+      ): Effect.Effect<A, E | KeyRefused, R> => {
+        const place = JSON.stringify([hashOf(Redacted.value(secret)), route, key])
+        const enter = Effect.sync(() => {
+          const turn = turns.get(place) ?? { one: Semaphore.makeUnsafe(1), count: 0 }
+          turn.count += 1
+          turns.set(place, turn)
+          return turn
+        })
+        const leave = (turn: { count: number }) =>
+          Effect.sync(() => {
+            turn.count -= 1
+            if (turn.count === 0) turns.delete(place)
+          })
+        const taken = (one: Semaphore.Semaphore) =>
+          Effect.timeoutOrElse(one.take(1), {
+            duration: keyLimits.waitMs,
+            orElse: () => Effect.fail(new KeyRefused({ reason: "busy" }))
+          })
+        return Effect.acquireUseRelease(
+          enter,
+          ({ one }) =>
+            Effect.acquireUseRelease(
+              taken(one),
+              () => work,
+              () => one.release(1)
+            ),
+          leave
+        )
+      }
+
+      const recall = Effect.fn("IdempotencyKeys.recall")(function* (request: KeyedRequest) {
+        const { projectId } = yield* ProjectTransaction
+        return yield* find(rowsOf(projectId, request), request)
       })
 
       const forget = sql<{ count: number }>`
@@ -101,7 +208,29 @@ export class IdempotencyKeys extends Context.Service<
         orDie
       )
 
-      return IdempotencyKeys.of({ once, forget })
+      return IdempotencyKeys.of({ once, onceOnServer, inTurn, recall, forget })
     })
   )
 }
+
+/** Where a request's row is. */
+interface Rows {
+  readonly place: string
+  readonly digest: string
+  readonly find: Statement.Statement<{ readonly digest: string; readonly outcome: string }>
+  readonly keep: (outcome: string) => Statement.Statement<object>
+}
+
+const hashOf = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex")
+
+/** What the caller's secret seals with; it does not follow from the hash of it that the database has. */
+const keyOf = (secret: Redacted.Redacted): SealingKey => ({
+  id: "000000000000",
+  bytes: Redacted.make(
+    new Uint8Array(
+      createHash("sha256").update("tropism idempotency key\n").update(Redacted.value(secret)).digest()
+    )
+  )
+})
+
+const isLockTimeout = (error: SqlError.SqlError): boolean => error.reason._tag === "LockTimeoutError"

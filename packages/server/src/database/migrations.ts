@@ -38,6 +38,14 @@ import { statements as people } from "./migrations/0026-people.ts"
 import { statements as talks } from "./migrations/0027-talks.ts"
 import { statements as chat } from "./migrations/0029-chat.ts"
 import { statements as assistant } from "./migrations/0030-assistant.ts"
+import { statements as mcpSources } from "./migrations/0031-mcp-sources.ts"
+import { statements as mcpListeners } from "./migrations/0035-mcp-listeners.ts"
+import { statements as tenancy } from "./migrations/0040-tenancy.ts"
+import { statements as requestKeys } from "./migrations/0041-request-keys.ts"
+import { statements as jwt } from "./migrations/0043-jwt.ts"
+import { statements as retention } from "./migrations/0044-retention.ts"
+import { statements as sessions } from "./migrations/0045-sessions.ts"
+import { statements as restores } from "./migrations/0047-restores.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -51,7 +59,8 @@ export class SchemaRefused extends Schema.TaggedError<SchemaRefused>()("SchemaRe
   message: Schema.String
 }) {}
 
-const migrations = {
+/** Every migration, in order; one that was released is never edited. */
+export const migrations = {
   "0001_house": run(house),
   "0002_graph": run(graph),
   "0003_imports": run(imports),
@@ -79,10 +88,19 @@ const migrations = {
   "0026_people": run(people),
   "0027_talks": run(talks),
   "0029_chat": run(chat),
-  "0030_assistant": run(assistant)
+  "0030_assistant": run(assistant),
+  "0031_mcp_sources": run(mcpSources),
+  "0035_mcp_listeners": run(mcpListeners),
+  "0040_tenancy": run(tenancy),
+  "0041_request_keys": run(requestKeys),
+  "0043_jwt": run(jwt),
+  "0044_retention": run(retention),
+  "0045_sessions": run(sessions),
+  "0047_restores": run(restores)
 }
 
-const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+/** The newest migration that this program knows. */
+export const schemaVersion = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
 const table = "tropism_migrations"
 
@@ -93,10 +111,10 @@ const refuseNewer = Effect.gen(function* () {
   if (found?.present !== true) return
   const [row] = yield* sql<{ id: number | null }>`select max(migration_id) as id from ${sql(table)}`
   const id = row?.id ?? 0
-  if (id > newest)
+  if (id > schemaVersion)
     return yield* new SchemaRefused({
       reason: "newer",
-      message: `The database was made by a newer version of this program (its schema is ${id}, this program knows ${newest}): start the newer version, or choose another database.`
+      message: `The database was made by a newer version of this program (its schema is ${id}, this program knows ${schemaVersion}): start the newer version, or choose another database.`
     })
 })
 

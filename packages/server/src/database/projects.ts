@@ -37,6 +37,8 @@ export class Projects extends Context.Service<
     readonly find: Effect.Effect<ProjectRow | undefined, never, ProjectTransaction>
     /** What the project of this transaction has decided, every default said. */
     readonly settings: Effect.Effect<ProjectSettings, never, ProjectTransaction>
+    /** What `settings` tells, which nobody else changes for the rest of the transaction. */
+    readonly holdSettings: Effect.Effect<ProjectSettings, never, ProjectTransaction>
     /** Changes the settings of the project of this transaction, and answers them. */
     readonly changeSettings: (
       patch: ProjectSettingsPatch
@@ -72,13 +74,18 @@ export class Projects extends Context.Service<
         return defineSettings(row.settings)
       }).pipe(orDie)
 
-      const changeSettings = Effect.fn("Projects.changeSettings")(function* (patch: ProjectSettingsPatch) {
+      const held = Effect.gen(function* () {
         const { projectId } = yield* ProjectTransaction
         const row = yield* Effect.flatMap(
           sql<KeptSettings>`select settings from kb.projects where id = ${projectId} for no key update`,
           onlyRow
         )
-        const kept = patchSettings(row.settings, patch)
+        return row.settings
+      }).pipe(orDie)
+
+      const changeSettings = Effect.fn("Projects.changeSettings")(function* (patch: ProjectSettingsPatch) {
+        const { projectId } = yield* ProjectTransaction
+        const kept = patchSettings(yield* held, patch)
         yield* sql`update kb.projects set settings = ${JSON.stringify(kept)}::text::jsonb where id = ${projectId}`
         return defineSettings(kept)
       }, orDie)
@@ -118,7 +125,9 @@ export class Projects extends Context.Service<
         return rows.map(toProject)
       }, orDie)
 
-      return Projects.of({ create, find, settings, changeSettings, list })
+      const holdSettings = Effect.map(held, defineSettings)
+
+      return Projects.of({ create, find, settings, holdSettings, changeSettings, list })
     })
   )
 }

@@ -12,16 +12,7 @@
 import type { AgentId, EntryId, ProjectId, RunId } from "@tropism/domain/ids"
 import type { NotedRefusal } from "@tropism/domain/graph"
 import { findRefusal, type Told } from "@tropism/domain/refusal"
-import {
-  firstDueMs,
-  firstWait,
-  isExclusive,
-  isImmediate,
-  standsInLine,
-  type Wait,
-  waitSentences
-} from "@tropism/domain/waiting"
-import type { ReactionConfig } from "@tropism/domain/reaction"
+import { isExclusive, isImmediate } from "@tropism/domain/waiting"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
@@ -34,6 +25,7 @@ import { drive, share, WakeUps } from "../outbox/wake-ups.ts"
 import { type NewEntry, ProcessingLog } from "../run/processing-log.ts"
 import type { NewRun } from "../run/claimed-run.ts"
 import { Runs } from "../run/runs.ts"
+import { beginningToWait } from "./beginning-to-wait.ts"
 import { type Candidate, findCandidates } from "./candidates.ts"
 import { takePlaces } from "../run/chain-places.ts"
 import { findOscillations } from "./oscillations.ts"
@@ -235,27 +227,12 @@ const immediateEntry = (match: Immediate): NewEntry => ({
   skips: false
 })
 
-const waitingEntry = (id: EntryId, match: Match, standing: Standing, isFirst: boolean): NewEntry => {
-  const { config } = match.candidate
-  const dueAtMs = firstDueMs(config, standing.now.getTime(), isFirst)
-  return {
-    ...entryOf(id, match),
-    runId: null,
-    exclusive: false,
-    dueAt: dueAtMs === null ? null : new Date(dueAtMs).toISOString(),
-    reason: waitSentences[firstReasonOf(config, standing)],
-    standsInLine: standsInLine(config) && config.batchSize === 1,
-    // A run that a kill switch paused is not at work: what comes meanwhile is kept until it is released.
-    skips: config.concurrencyStrategy === "skip" && !standing.isStopped
-  }
-}
-
-/** Why an event begins to wait: for others of its kind, else for what holds the agent back now. */
-const firstReasonOf = (config: ReactionConfig, standing: Standing): Wait => {
-  const first = firstWait(config)
-  const { runs, wait } = allowanceOf(standing)
-  return first === "debounce" || first === "batch" || runs > 0 ? first : wait
-}
+const waitingEntry = (id: EntryId, match: Match, standing: Standing, isFirst: boolean): NewEntry => ({
+  ...entryOf(id, match),
+  ...beginningToWait(match.candidate.config, standing, isFirst),
+  // A run that a kill switch paused is not at work: what comes meanwhile is kept until it is released.
+  skips: match.candidate.config.concurrencyStrategy === "skip" && !standing.isStopped
+})
 
 const newRun = ({ event, candidate, runId }: Immediate): NewRun =>
   reactionRun(runId, candidate, [

@@ -8,7 +8,13 @@
  * the versions, by the instant of the dispatch; nothing is judged here.
  */
 import type { Explanation } from "@tropism/api/explanations-api"
-import { type ExplainedAgent, explainEvent, type Handling } from "@tropism/domain/explanation"
+import {
+  type Explained,
+  type ExplainedAgent,
+  explainEvent,
+  explainOccurrence,
+  type Handling
+} from "@tropism/domain/explanation"
 import { type GraphEvent, isPurged } from "@tropism/domain/graph"
 import type { AgentId, GraphEventId } from "@tropism/domain/ids"
 import type { RunStatus } from "@tropism/domain/run"
@@ -18,6 +24,7 @@ import { decodeDefinition } from "../agent/rows.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Purges } from "../graph/purges.ts"
 import { runLimits } from "../limits.ts"
+import { makeOccurrences } from "../run/occurrences.ts"
 import { type EntryRow, toEntry } from "../run/rows.ts"
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -27,6 +34,14 @@ export class Explanations extends Context.Service<
   {
     /** Explains an event to one agent, also one that is deleted; undefined when there is no such agent. */
     readonly one: (event: GraphEvent, agentId: AgentId) => Read<Explanation | undefined>
+    /** The same of what a foreign server told; undefined when there is no such occurrence or agent. */
+    readonly ofOccurrence: (id: GraphEventId, agentId: AgentId) => Read<Explanation | undefined>
+    /** What a foreign server told, to the agents of the project that were not deleted before it, newest first; undefined when it told no such thing. */
+    readonly listOfOccurrence: (
+      id: GraphEventId,
+      before: string | undefined,
+      limit: number
+    ) => Read<ReadonlyArray<Explanation & { readonly id: AgentId }> | undefined>
     /** Explains an event to the agents of the project that were not deleted before it, newest first. */
     readonly list: (
       event: GraphEvent,
@@ -40,6 +55,7 @@ export class Explanations extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const purges = yield* Purges
+      const occurrences = yield* makeOccurrences
 
       const dispatchOf = Effect.fnUntraced(function* (event: GraphEvent) {
         const { projectId } = yield* ProjectTransaction
@@ -80,7 +96,7 @@ export class Explanations extends Context.Service<
         const rows = yield* sql<EntryRow & { readonly runStatus: RunStatus | null }>`
           select distinct on (entry.agent_id) entry.*, run.status as run_status
           from kb.agent_processing_log entry left join kb.agent_runs run on run.id = entry.run_id
-          where entry.project_id = ${projectId} and entry.event_id = ${eventId} and entry.agent_id = any(${agentIds}::uuid[])
+          where entry.project_id = ${projectId} and (entry.event_id = ${eventId} or entry.occurrence_id = ${eventId}) and entry.agent_id = any(${agentIds}::uuid[])
           order by entry.agent_id, entry.attempt desc`
         return new Map(
           rows.map((row): [AgentId, Handling] => [
@@ -105,19 +121,54 @@ export class Explanations extends Context.Service<
         return yield* Effect.forEach(agents, (row) =>
           Effect.map(toExplained(row, dispatchedAt), (agent) => {
             const handling = handlings.get(row.id)
-            return {
-              id: row.id,
-              agentId: row.id,
-              agentName: row.name,
-              agentVersion: row.version,
-              eventId: event.id,
-              ...explainEvent(agent, event, dispatchedAt?.toISOString() ?? null, handling, purge),
-              entry: handling?.entry ?? null,
-              run: runOf(handling)
-            }
+            return shown(
+              row,
+              event.id,
+              handling,
+              explainEvent(agent, event, dispatchedAt?.toISOString() ?? null, handling, purge)
+            )
           })
         )
       }, orDie)
+
+      /** What a foreign server told was dispatched in the instant in which it was kept. */
+      const occurrenceTo = Effect.fnUntraced(function* (
+        id: GraphEventId,
+        where: Statement.Fragment,
+        limit: number
+      ) {
+        const told = (yield* occurrences.getAll([id])).get(id)
+        if (!told) return undefined
+        const dispatchedAt = new Date(told.createdAt)
+        const agents = yield* agentsWhere(
+          sql`${where} and (agent.deleted_at is null or agent.deleted_at > ${told.createdAt}::timestamptz)`,
+          dispatchedAt,
+          limit
+        )
+        const handlings = yield* handlingsOf(
+          id,
+          agents.map((agent) => agent.id)
+        )
+        return yield* Effect.forEach(agents, (row) =>
+          Effect.map(toExplained(row, dispatchedAt), (agent) => {
+            const handling = handlings.get(row.id)
+            return shown(row, id, handling, explainOccurrence(agent, told, handling))
+          })
+        )
+      }, orDie)
+
+      const ofOccurrence = Effect.fn("Explanations.ofOccurrence")(function* (
+        id: GraphEventId,
+        agentId: AgentId
+      ) {
+        const found = yield* occurrenceTo(id, sql`agent.id = ${agentId}`, 1)
+        return found?.[0]
+      })
+
+      const listOfOccurrence = Effect.fn("Explanations.listOfOccurrence")(
+        (id: GraphEventId, before: string | undefined, limit: number) =>
+          occurrenceTo(id, sql`agent.id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"}::uuid`, limit)
+      )
 
       const one = Effect.fn("Explanations.one")(function* (event: GraphEvent, agentId: AgentId) {
         const [found] = yield* explainTo(event, sql`agent.id = ${agentId}`, 1)
@@ -134,7 +185,7 @@ export class Explanations extends Context.Service<
           )
       )
 
-      return Explanations.of({ one, list })
+      return Explanations.of({ one, list, ofOccurrence, listOfOccurrence })
     })
   )
 }
@@ -168,6 +219,22 @@ const toExplained = Effect.fnUntraced(function* (row: AgentRow, dispatchedAt: Da
     loggedSince: row.loggedSince.toISOString()
   }
   return agent
+})
+
+const shown = (
+  row: AgentRow,
+  eventId: GraphEventId,
+  handling: Handling | undefined,
+  explained: Explained
+) => ({
+  id: row.id,
+  agentId: row.id,
+  agentName: row.name,
+  agentVersion: row.version,
+  eventId,
+  ...explained,
+  entry: handling?.entry ?? null,
+  run: runOf(handling)
 })
 
 const runOf = (handling: Handling | undefined): Explanation["run"] =>

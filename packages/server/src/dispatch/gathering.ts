@@ -55,8 +55,7 @@ export const gather = (
   const lines = [...Map.groupBy(free, (entry) => entry.graphObjectId).values()].map((line) =>
     line.toSorted((a, b) => a.objectVersion - b.objectVersion || a.attempt - b.attempt)
   )
-  const { ready, later } =
-    config.batchSize > 1 ? batches(config, lines, nowMs) : singles(config, lines, nowMs)
+  const { later, ready } = formed(config, lines, nowMs)
   const groups = ready.slice(0, allowance.runs)
   const released = new Set(groups.flat().map((entry) => entry.id))
   const taken = isExclusive(config) ? new Set(groups.flat().map((entry) => entry.graphObjectId)) : noObjects
@@ -85,6 +84,22 @@ interface Formed {
   readonly ready: ReadonlyArray<ReadonlyArray<WaitingEntry>>
   /** Entries whose time has not come, with that time. */
   readonly later: ReadonlyMap<WaitingEntry["id"], { readonly atMs: number; readonly isFirst: boolean }>
+}
+
+/** A run is about the graph or about what foreign servers told, never about both. */
+const formed = (
+  config: ReactionConfig,
+  lines: ReadonlyArray<ReadonlyArray<WaitingEntry>>,
+  nowMs: number
+): Formed => {
+  const kinds = Map.groupBy(lines, ([entry]) => entry?.entityType === "mcpEvent")
+  const parts = [...kinds.values()].map((kind) =>
+    config.batchSize > 1 ? batches(config, kind, nowMs) : singles(config, kind, nowMs)
+  )
+  return {
+    ready: parts.flatMap(({ ready }) => ready),
+    later: new Map(parts.flatMap(({ later }) => [...later]))
+  }
 }
 
 /** One run for an entry, or for a line. */

@@ -65,9 +65,11 @@ export const makeReleases = Effect.gen(function* () {
     yield* waiting.link(granted.flatMap(linksOf))
     yield* runs.queue(granted.flatMap(newRuns))
     yield* waiting.skip(refused.map(({ entry, cap }) => ({ ...entry, reason: cap.reason })))
-    if (refused.length > 0)
+    // What a foreign server told has its reason in the entry alone.
+    const noted = refused.filter(({ entry }) => entry.occurrence === null)
+    if (noted.length > 0)
       yield* outbox.refuse(
-        refused.map(({ entry: { eventId, agentId }, cap }) => ({ id: eventId, agentId, ...cap }))
+        noted.map(({ entry: { eventId, agentId }, cap }) => ({ id: eventId, agentId, ...cap }))
       )
   })
 

@@ -12,6 +12,7 @@ import type { Agent } from "@tropism/domain/agent"
 import type { EntryId, RunId, UserId } from "@tropism/domain/ids"
 import { batchMaxItems, type ProcessingEntry } from "@tropism/domain/processing"
 import { isExclusive } from "@tropism/domain/waiting"
+import { triggeringOf } from "@tropism/domain/mcp-event"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ProjectTransaction } from "../database/database.ts"
@@ -21,6 +22,7 @@ import { dispatchLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { type NewEntry, ProcessingLog } from "../run/processing-log.ts"
+import { makeOccurrences } from "../run/occurrences.ts"
 import { Runs } from "../run/runs.ts"
 import { Admission, type TriggerRefused } from "../run/admission.ts"
 import { takePlaces } from "../run/chain-places.ts"
@@ -64,10 +66,36 @@ export class Retries extends Context.Service<
       const ids = yield* Ids
       const log = yield* ProcessingLog
       const outbox = yield* Outbox
+      const occurrences = yield* makeOccurrences
       const runs = yield* Runs
       const projects = yield* Projects
       const admission = yield* Admission
       const wakeUps = yield* WakeUps
+
+      /** What an entry is about, as far as it is kept. */
+      const handledBy = Effect.fnUntraced(function* (entry: ProcessingEntry) {
+        const about = { eventId: entry.eventId, eventType: entry.eventType, entityType: entry.entityType }
+        const thing = { graphObjectId: entry.graphObjectId, objectVersion: entry.objectVersion }
+        if (entry.entityType === "mcpEvent") {
+          const told = (yield* occurrences.getAll([entry.eventId])).get(entry.eventId)
+          if (!told) return undefined
+          const occurrence = triggeringOf(told)
+          const handled: HandledEvent = {
+            ...about,
+            ...thing,
+            occurrence,
+            objectType: told.name,
+            rootEventId: told.id,
+            depth: 0
+          }
+          return handled
+        }
+        const event = yield* outbox.get(entry.eventId)
+        if (!event) return undefined
+        const { depth, objectType, rootEventId } = event
+        const handled: HandledEvent = { ...about, ...thing, objectType, rootEventId, depth }
+        return handled
+      })
 
       const retry = Effect.fn("Retries.retry")(function* (agent: Agent, entry: ProcessingEntry, by: UserId) {
         if (entry.status !== "abandoned" && entry.status !== "failed")
@@ -76,8 +104,8 @@ export class Retries extends Context.Service<
           )
         if (entry.attempt >= dispatchLimits.entryMaxAttempts) return yield* refuse(triedOften(entry.attempt))
         yield* admission.places(agent.id)
-        const event = yield* outbox.get(entry.eventId)
-        if (!event) return yield* refuse("The event of this entry is no longer kept")
+        const handled = yield* handledBy(entry)
+        if (!handled) return yield* refuse("The event of this entry is no longer kept")
         const runId = (yield* ids.next) as RunId
         const next: NewEntry = {
           ...nextEntry(entry, (yield* ids.next) as EntryId),
@@ -88,22 +116,12 @@ export class Retries extends Context.Service<
         if (!opened.has(next.id))
           return yield* refuse((yield* log.hasNext(entry)) ? triedAgain(entry) : atWork)
         yield* log.revive([entry.id])
-        const [caps] = yield* takePlaces([[event.rootEventId]]).pipe(
+        const [caps] = yield* takePlaces([[handled.rootEventId]]).pipe(
           Effect.provideService(SqlClient.SqlClient, sql),
           Effect.provideService(Projects, projects)
         )
-        const cap = caps?.get(event.rootEventId)
+        const cap = caps?.get(handled.rootEventId)
         if (cap) return yield* refuse(cap.reason)
-        const handled: HandledEvent = {
-          eventId: event.id,
-          eventType: event.type,
-          entityType: event.entityType,
-          graphObjectId: event.entityId,
-          objectType: event.objectType,
-          objectVersion: event.version,
-          rootEventId: event.rootEventId,
-          depth: event.depth
-        }
         yield* runs.queue([
           reactionRun(runId, { agentId: agent.id, agentVersion: agent.version }, [handled], by)
         ])

@@ -146,12 +146,17 @@ export class Scheduler extends Context.Service<
         )
 
       const round = Effect.gen(function* () {
-        const projects = yield* orDie(
-          sql<{ projectId: ProjectId }>`select project_id from kb.projects_with_due_schedules() as project_id`
+        const due = yield* orDie(
+          sql<{ readonly kind: "schedule" | "source"; readonly projectId: ProjectId }>`
+            select 'schedule' as kind, project_id from kb.projects_with_due_schedules() as project_id
+            union all select 'source', project_id from kb.projects_with_due_sources() as project_id`
         )
+        // One look finds both, so that sources cost nothing where there are none.
+        if (due.some(({ kind }) => kind === "source")) yield* wakeUps.signal("sources")
         let fired = 0
-        for (const { projectId } of projects)
-          fired += yield* share("Scheduler", projectId, database.inProject(projectId, batch))
+        for (const { kind, projectId } of due)
+          if (kind === "schedule")
+            fired += yield* share("Scheduler", projectId, database.inProject(projectId, batch))
         if (fired > 0) yield* CrashPoint.hit("schedule.afterCommit")
         return fired > 0
       }).pipe(Effect.withSpan("Scheduler.round"))

@@ -83,7 +83,7 @@ export const standingsOf = Effect.fn("standingsOf")(function* (ids: ReadonlyArra
       order by coalesce(entry.due_at, entry.created_at), entry.id limit 1
     ) first on true
     cross join lateral (
-      select count(*)::int as runs, (count(*) filter (where type = 'reaction'))::int as reactions from (
+      select count(*)::int as runs, (count(*) filter (where type in ('reaction', 'mcpEvent')))::int as reactions from (
         select run.trigger ->> 'type' as type from kb.agent_runs run
         where run.agent_id = agent.id and run.status in ('queued', 'running') and run.backtest_id is null
         limit greatest(agent.max_pending_runs, coalesce((agent.reaction_config ->> 'maxConcurrency')::int, 0))
@@ -92,11 +92,11 @@ export const standingsOf = Effect.fn("standingsOf")(function* (ids: ReadonlyArra
     cross join lateral (
       select count(*)::int as runs, min(run.began_at) as first_at from (
         (select now() as began_at from kb.agent_runs run
-        where run.agent_id = agent.id and run.status = 'queued' and run.started_at is null and run.trigger ->> 'type' = 'reaction' and run.backtest_id is null
+        where run.agent_id = agent.id and run.status = 'queued' and run.started_at is null and run.trigger ->> 'type' in ('reaction', 'mcpEvent') and run.backtest_id is null
         limit (agent.reaction_config #>> '{rateLimit,maxRuns}')::int)
         union all
         (select run.started_at from kb.agent_runs run
-        where run.agent_id = agent.id and run.trigger ->> 'type' = 'reaction' and run.backtest_id is null
+        where run.agent_id = agent.id and run.trigger ->> 'type' in ('reaction', 'mcpEvent') and run.backtest_id is null
           and run.started_at > now() - make_interval(secs => (agent.reaction_config #>> '{rateLimit,perSeconds}')::int)
         order by run.started_at desc limit (agent.reaction_config #>> '{rateLimit,maxRuns}')::int)
       ) run

@@ -4,15 +4,16 @@
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  *
  * A project that is missing and one that the principal may not see give the same
- * 404. Every handler that touches a project goes through `inProject`, which
- * opens the transaction only after the question is answered.
+ * 404. Every handler that touches a project comes through here: the transaction is
+ * opened only after the question is answered.
  */
-import { CurrentPrincipal, includesRole, type Principal, type Role } from "@tropism/api/authorization"
+import { CurrentPrincipal, includesRole, type Principal, type Role, roleIn } from "@tropism/api/authorization"
 import { Forbidden, NotFound } from "@tropism/api/problems"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
+import { inPart, inTurn, once, recalled } from "./request-keys.ts"
 
 /** What a role must be at least to do something. */
 export const requireRole = (principal: Principal, role: Role): Effect.Effect<void, Forbidden> =>
@@ -22,32 +23,90 @@ export const requireRole = (principal: Principal, role: Role): Effect.Effect<voi
 
 export const noProject = () => new NotFound({ detail: "There is no such project" })
 
-/** Runs an effect in one transaction of a project that the principal may see, with a role that is enough. */
-export const inProject = Effect.fn("http.inProject")(function* <A, E, R>(
+/** What somebody does who is nobody's member yet; undefined for everybody else. */
+export const howToGetIn = ({ projectIds, userId }: Principal): string | undefined =>
+  projectIds?.length === 0
+    ? `You are not a member of any project yet: ask an admin of one to add the user id ${userId} under its members`
+    : undefined
+
+/**
+ * Does work in one transaction of a project that the principal may see, with a role that is enough.
+ *
+ * **Details** Of a request that has an Idempotency-Key it is done once, and what comes of it is kept as JSON: so a request
+ * comes here once, or in parts that have names (`inPart`). What only looks comes through `looking` or `reading`.
+ */
+export const inProject = <A, E, R>(
+  projectId: ProjectId,
+  role: Role,
+  work: (principal: Principal) => Effect.Effect<A, E, R>
+) => inTurn(looking(projectId, role, (principal) => once(principal, work(principal))))
+
+/** Answers what the request came to before; else does what reaches outside a transaction before its work is kept. */
+export const unlessRecalled = <A, E, R>(projectId: ProjectId, role: Role, work: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(looking(projectId, role, recalled), (found) =>
+    found === undefined ? work : Effect.succeed(found as A)
+  )
+
+/** Keeps an answer that was made behind the request's work, so that every repeat is told the same. */
+export const keepingAnswer = <A, E, R>(
+  projectId: ProjectId,
+  role: Role,
+  part: string,
+  answer: Effect.Effect<A, E, R>
+) =>
+  inPart(
+    part,
+    unlessRecalled(
+      projectId,
+      role,
+      Effect.flatMap(answer, (made) => inProject(projectId, role, () => Effect.succeed(made)))
+    )
+  )
+
+/** Runs in one transaction of a project that the principal may see, with a role that is enough, what looks or may be done twice. */
+export const looking = Effect.fn("http.inProject")(function* <A, E, R>(
   projectId: ProjectId,
   role: Role,
   effect: (principal: Principal) => Effect.Effect<A, E, R>
 ) {
-  const principal = yield* CurrentPrincipal
-  yield* requireProject(principal, projectId)
+  const principal = yield* principalIn(yield* CurrentPrincipal, projectId)
   yield* requireRole(principal, role)
   const database = yield* Database
   const projects = yield* Projects
   const known: Effect.Effect<void, NotFound, ProjectTransaction> = Effect.flatMap(projects.find, (project) =>
     project ? Effect.void : Effect.fail(noProject())
   )
-  return yield* database.inProject(projectId, Effect.andThen(known, effect(principal)))
+  const work = Effect.provideService(effect(principal), CurrentPrincipal, principal)
+  return yield* database.inProject(projectId, Effect.andThen(known, work))
 })
 
 /** Like `inProject`, for handlers that only read: any role is enough, and 403 cannot happen. */
 export const reading = <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, E, R>) =>
-  inProject(projectId, "viewer", () => effect).pipe(
+  looking(projectId, "viewer", () => effect).pipe(
     Effect.catchTag("Forbidden", () => Effect.fail(noProject()))
   )
 
-/** Whether a project is among those that a principal may see. */
+/** Whether a project is there for a principal. */
 export const sees = (principal: Principal, projectId: ProjectId): boolean =>
-  principal.projectIds === null || principal.projectIds.includes(projectId)
+  roleIn(principal, projectId) !== undefined
 
-const requireProject = (principal: Principal, projectId: ProjectId): Effect.Effect<void, NotFound> =>
-  sees(principal, projectId) ? Effect.void : Effect.fail(noProject())
+/** A principal with the role that it has in a project. */
+export const principalIn = (
+  principal: Principal,
+  projectId: ProjectId
+): Effect.Effect<Principal, NotFound> => {
+  const role = roleIn(principal, projectId)
+  if (role !== undefined) return Effect.succeed({ ...principal, role })
+  const detail = howToGetIn(principal)
+  return Effect.fail(detail === undefined ? noProject() : new NotFound({ detail }))
+}
+
+/** Refuses whoever is not an admin of the server as a whole. */
+export const requireServerAdmin = (principal: Principal): Effect.Effect<void, Forbidden> =>
+  principal.projectIds === null
+    ? requireRole(principal, "admin")
+    : Effect.fail(
+        new Forbidden({
+          detail: "This is for the server's admin: your token reaches only some of its projects"
+        })
+      )

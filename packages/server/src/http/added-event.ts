@@ -16,7 +16,7 @@ import { findReducerFault } from "@tropism/domain/prompt-window"
 import { Effect } from "effect"
 import { Attachments } from "../agent/attachments.ts"
 import { fetchFile } from "../agent/remote-files.ts"
-import { inProject } from "./access.ts"
+import { looking } from "./access.ts"
 import { readableFile } from "./owned.ts"
 import { judged } from "./judged-file.ts"
 import { invalid } from "./refusals.ts"
@@ -61,18 +61,18 @@ const fileEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: File
   if (attachment) {
     const attachments = yield* Attachments
     // Who may not speak here is refused before anything is fetched or looked up.
-    const file = yield* inProject(projectId, "editor", () =>
+    const file = yield* looking(projectId, "editor", () =>
       readableFile(attachment, attachments.find(attachment))
     )
     if (!file) return yield* invalid("/attachment", `There is no attachment ${attachment}: send it first`)
     return fileEventOf({ type: "upload" }, file, { ...shared, isDoubted: isDoubted === true })
   }
   if (!url) return yield* invalid("/attachment", "Name the attachment by its digest, or the url of a file")
-  yield* inProject(projectId, "editor", Effect.succeed)
+  yield* looking(projectId, "editor", Effect.succeed)
   const fetched = yield* Effect.mapError(fetchFile(url), ({ detail }) => invalid("/url", detail))
   const file = yield* judged({ ...fetched, untrusted: isDoubted === true }, "/url")
   const attachments = yield* Attachments
-  yield* inProject(projectId, "editor", ({ userId }) =>
+  yield* looking(projectId, "editor", ({ userId }) =>
     attachments.keep({ ...file, bytes: fetched.bytes }, userId)
   )
   return fileEventOf({ type: "url", url }, file, { ...shared, isDoubted: isDoubted === true })

@@ -13,11 +13,11 @@ import { Agents } from "../agent/agents.ts"
 import { previewSchedule } from "../agent/schedule-preview.ts"
 import { Triggers } from "../dispatch/triggers.ts"
 import { AgentDays } from "../run/agent-days.ts"
-import { inProject, reading } from "./access.ts"
+import { inProject, keepingAnswer, reading } from "./access.ts"
+import { onVersion, taggedAgent } from "./conditions.ts"
 import { optionalBody } from "./optional-body.ts"
 import { pageById } from "./paging.ts"
 import { definitionProblem, keepable, orNotFound, triggerProblem } from "./refusals.ts"
-import { expectation, tagged } from "./user-change.ts"
 
 const known = orNotFound("agent")
 
@@ -38,7 +38,7 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         const created = inProject(params.projectId, "admin", ({ userId }) =>
           Effect.mapError(agents.create(payload, userId), definitionProblem)
         )
-        return yield* Effect.flatMap(created, tagged)
+        return yield* Effect.flatMap(created, taggedAgent)
       })
     )
     .handle(
@@ -46,7 +46,7 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
       Effect.fn("http.agents.get")(function* ({ params }) {
         const agents = yield* Agents
         const agent = known(reading(params.projectId, agents.get(params.agentId)))
-        return yield* Effect.flatMap(agent, tagged)
+        return yield* Effect.flatMap(agent, taggedAgent)
       })
     )
     .handle(
@@ -55,18 +55,23 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         yield* keepable(payload)
         const agents = yield* Agents
         const { expectedVersion, ...patch } = payload
-        const terms = yield* expectation(headers, expectedVersion)
-        const updated = inProject(params.projectId, "admin", ({ userId }) =>
-          Effect.mapError(agents.update(params.agentId, patch, userId, terms), definitionProblem)
+        const updated = onVersion(headers, expectedVersion, (terms) =>
+          inProject(params.projectId, "admin", ({ userId }) =>
+            Effect.mapError(agents.update(params.agentId, patch, userId, terms), definitionProblem)
+          )
         )
-        return yield* Effect.flatMap(known(updated), tagged)
+        return yield* Effect.flatMap(known(updated), taggedAgent)
       })
     )
     .handle(
       "delete",
-      Effect.fn("http.agents.delete")(function* ({ params }) {
+      Effect.fn("http.agents.delete")(function* ({ params, headers }) {
         const agents = yield* Agents
-        const deleted = inProject(params.projectId, "admin", () => agents.delete(params.agentId))
+        const deleted = onVersion(headers, null, ({ expectedVersion }) =>
+          inProject(params.projectId, "admin", () =>
+            Effect.mapError(agents.delete(params.agentId, expectedVersion), definitionProblem)
+          )
+        ).pipe(Effect.catchTag("Conflict", Effect.die))
         yield* known(Effect.map(deleted, (done) => done || undefined))
       })
     )
@@ -108,10 +113,14 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
             )
           })
         )
-        const run = yield* known(
-          query.wait === "false"
-            ? triggers.look(params.projectId, runId)
-            : triggers.settled(params.projectId, runId)
+        const isAwaited = query.wait !== "false"
+        const run = yield* keepingAnswer(
+          params.projectId,
+          "editor",
+          isAwaited ? "awaited" : "at once",
+          known(
+            isAwaited ? triggers.settled(params.projectId, runId) : triggers.look(params.projectId, runId)
+          )
         )
         return yield* Effect.orDie(HttpServerResponse.json(run, { status: isAtRest(run) ? 200 : 202 }))
       })

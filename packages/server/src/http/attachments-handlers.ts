@@ -10,11 +10,12 @@ import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Attachments } from "../agent/attachments.ts"
-import { inProject, reading } from "./access.ts"
+import { inProject, looking, reading } from "./access.ts"
 import { readableFile } from "./owned.ts"
 import { invalid, orNotFound } from "./refusals.ts"
 import { judged } from "./judged-file.ts"
 import { saysBytes, tooLarge } from "./request-judgement.ts"
+import { asking } from "./request-keys.ts"
 
 export const attachmentsHandlers = HttpApiBuilder.group(Api, "attachments", (handlers) =>
   handlers
@@ -22,15 +23,21 @@ export const attachmentsHandlers = HttpApiBuilder.group(Api, "attachments", (han
       "attach",
       Effect.fn("http.attachments.attach")(function* ({ params, payload, query, request }) {
         // Whether somebody may is asked before a byte is read.
-        yield* inProject(params.projectId, "editor", Effect.succeed)
+        yield* looking(params.projectId, "editor", Effect.succeed)
         const mimeType = yield* saidType(request.headers["content-type"] ?? "", query.type)
-        const bytes = yield* Effect.mapError(collect(payload), () => tooLarge(attachmentMaxBytes))
+        const bytes = yield* Effect.catch(collect(payload), () => tooLarge(attachmentMaxBytes))
         const file = yield* judged({ bytes, mimeType, untrusted: query.untrusted === "true" }, "type")
         const attachments = yield* Attachments
-        yield* inProject(params.projectId, "editor", ({ userId }) =>
-          attachments.keep({ ...file, bytes }, userId)
+        // What is sent under a key is known by the digest of its bytes.
+        return yield* asking(
+          [file.digest, mimeType, JSON.stringify(query)],
+          inProject(params.projectId, "editor", ({ userId }) =>
+            Effect.as(attachments.keep({ ...file, bytes }, userId), {
+              ...file,
+              fileName: query.fileName ?? null
+            })
+          )
         )
-        return { ...file, fileName: query.fileName ?? null }
       })
     )
     .handleRaw(

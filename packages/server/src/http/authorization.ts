@@ -3,14 +3,16 @@
  *
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  *
- * A cookie is believed only from our own pages: a browser's request that changes
- * something and names another origin is refused, so no other site can act for a
- * person who is signed in.
+ * A cookie is believed only from our own pages (`own-pages.ts`), so no other site
+ * can act for a person who is signed in.
  */
 import { Authorization, CurrentPrincipal } from "@tropism/api/authorization"
 import { Unauthorized } from "@tropism/api/problems"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
+import { judgePage } from "./own-pages.ts"
+import { principalAt } from "./principal-at.ts"
+import { sessionOf } from "./session-cookie.ts"
 import { Tokens } from "./tokens.ts"
 
 /** The secret that let a request in, for what goes on after the request was judged. */
@@ -32,31 +34,28 @@ export const layerAuthorization = Layer.effect(
         }))
       )
     })
-    const letIn = <A, E, R>(httpEffect: Effect.Effect<A, E, R>, credential: Redacted.Redacted) =>
-      Effect.flatMap(principalOf(credential), (principal) =>
-        Effect.provideService(
-          Effect.provideService(httpEffect, CurrentPrincipal, principal),
-          CurrentCredential,
-          credential
-        )
+    const letIn = Effect.fnUntraced(function* <A, E, R>(
+      httpEffect: Effect.Effect<A, E, R>,
+      credential: Redacted.Redacted,
+      judge: typeof judgePage | Effect.Effect<void> = Effect.void
+    ) {
+      const principal = yield* principalOf(credential)
+      yield* judge
+      const { url } = yield* HttpServerRequest.HttpServerRequest
+      return yield* httpEffect.pipe(
+        Effect.provideService(CurrentPrincipal, principalAt(principal, url)),
+        Effect.provideService(CurrentCredential, credential)
       )
+    })
     return Authorization.of({
       bearer: (httpEffect, { credential }) => letIn(httpEffect, credential),
-      cookie: (httpEffect, { credential }) => Effect.andThen(fromOwnPage, letIn(httpEffect, credential))
+      cookie: (httpEffect) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+          letIn(httpEffect, sessionOf(request), judgePage)
+        )
     })
   })
 )
-
-const fromOwnPage = Effect.gen(function* () {
-  const { headers, method } = yield* HttpServerRequest.HttpServerRequest
-  const origin = headers["origin"]
-  if (method === "GET" || method === "HEAD" || origin === undefined) return
-  if (URL.parse(origin)?.host !== headers["host"]) {
-    return yield* new Unauthorized({
-      detail: "A signed-in browser may change things only from this server's own pages"
-    })
-  }
-})
 
 /** The token after `Authorization: Bearer`; empty without one. */
 export const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): Redacted.Redacted => {

@@ -26,16 +26,19 @@ export const autonomyHandlers = HttpApiBuilder.group(Api, "autonomy", (handlers)
       Effect.fn("http.autonomy.reverse")(function* ({ params, payload }) {
         yield* keepable(payload)
         const autonomy = yield* Autonomy
-        const reversed = yield* inProject(params.projectId, "reviewer", ({ userId }) =>
-          orNotFound("promotion")(
-            autonomy.reverse(params.agentId, params.promotionId, userId, payload.reason ?? null)
+        return yield* inProject(params.projectId, "reviewer", ({ userId }) =>
+          Effect.filterOrFail(
+            orNotFound("promotion")(
+              autonomy.reverse(params.agentId, params.promotionId, userId, payload.reason ?? null)
+            ),
+            (reversed) => reversed !== false,
+            () =>
+              new Conflict({
+                reason: "alreadyDecided",
+                detail: "The promotion has ended already: the agent asks for such changes"
+              })
           )
         )
-        if (reversed) return reversed
-        return yield* new Conflict({
-          reason: "alreadyDecided",
-          detail: "The promotion has ended already: the agent asks for such changes"
-        })
       })
     )
 )

@@ -1,12 +1,14 @@
 /**
- * A person cancels a run.
+ * A person cancels a run, or whatever works in a context.
  *
  * Flow: **http** → dispatch → run → tool → task
  *
  * The runs below it are cancelled behind the transaction that cancels it.
  */
 import { Conflict } from "@tropism/api/problems"
+import type { ContextName } from "@tropism/domain/context-event"
 import type { RunId } from "@tropism/domain/ids"
+import { isTerminal } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { Endings } from "../run/endings.ts"
 import { Runs } from "../run/runs.ts"
@@ -14,6 +16,19 @@ import { readableRun } from "./owned.ts"
 import { orNotFound } from "./refusals.ts"
 
 const known = orNotFound("run")
+
+/** Cancels the run that works or rests in a context, in the caller's transaction, and answers which that was. */
+export const cancelWorkIn = Effect.fn("http.cancelWorkIn")(function* (name: ContextName, because: string) {
+  const runs = yield* Runs
+  const endings = yield* Endings
+  const run = yield* runs.newestOn(name)
+  if (!run || isTerminal(run.status)) return undefined
+  return yield* endings.cancel({ id: run.id, contextName: name }, because).pipe(
+    Effect.as(run.id),
+    // It has ended by itself a moment ago.
+    Effect.catchTag("RunNotInState", () => Effect.succeed(undefined))
+  )
+})
 
 /** Cancels a run that has not ended, in the caller's transaction, and answers it. */
 export const cancelling = Effect.fn("http.cancelling")(function* (id: RunId) {

@@ -24,17 +24,16 @@ import { streamHeaders, wantsStream } from "./sse.ts"
 export const chatHandlers = HttpApiBuilder.group(Api, "chat", (handlers) =>
   handlers.handle(
     "send",
-    Effect.fn("http.chat.send")(function* ({ headers, params: { projectId }, payload, query }) {
+    Effect.fn("http.chat.send")(function* ({ params: { projectId }, payload, query }) {
       yield* keepable(payload)
       const chatting = yield* Chatting
-      const { outcome: said } = yield* inProject(projectId, "editor", ({ userId }) =>
+      const said = yield* inProject(projectId, "editor", ({ userId }) =>
         Effect.catch(
           chatting.say({
             by: userId,
             message: payload.message,
             conversationId: payload.conversationId ?? undefined,
-            agentId: payload.agentId ?? undefined,
-            key: headers["idempotency-key"]
+            agentId: payload.agentId ?? undefined
           }),
           chatProblem
         )
@@ -69,13 +68,6 @@ const chatProblem = (
       )
     case "PromptFailed":
       return Effect.fail(new Conflict({ reason: "state", detail: refusal.detail }))
-    case "KeyReused":
-      return Effect.fail(
-        invalid(
-          "idempotency-key",
-          "Another message was sent under this key: repeat that one word for word, or choose a new key"
-        )
-      )
   }
 }
 

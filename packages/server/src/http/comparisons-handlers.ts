@@ -12,7 +12,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
 import { Comparisons } from "../dispatch/comparisons.ts"
-import { inProject, reading } from "./access.ts"
+import { inProject, looking, reading } from "./access.ts"
 import { checkModel } from "./model-checks.ts"
 import { readableContext, spokenContext } from "./owned.ts"
 import { invalid, orNotFound, triggerProblem } from "./refusals.ts"
@@ -25,7 +25,7 @@ export const comparisonsHandlers = HttpApiBuilder.group(Api, "comparisons", (han
       const fault = findFault(payload) ?? findTwin(payload)
       if (fault) return yield* invalid(fault.pointer, fault.message)
       const [agents, comparisons] = [yield* Agents, yield* Comparisons]
-      const context = yield* inProject(params.projectId, "editor", () => spokenContext(params.name))
+      const context = yield* looking(params.projectId, "editor", () => spokenContext(params.name))
       for (const [index, { model }] of payload.variants.entries())
         if (model) yield* checkModel(params.projectId, context, model, `/variants/${index}/model`)
       return yield* inProject(params.projectId, "editor", ({ userId }) =>

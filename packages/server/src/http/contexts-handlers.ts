@@ -6,10 +6,11 @@
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal } from "@tropism/api/authorization"
 import { Conflict } from "@tropism/api/problems"
-import type { ContextState } from "@tropism/api/contexts-api"
+import type { ContextState, EventInput } from "@tropism/api/contexts-api"
 import { promptOf, type ReducedContext } from "@tropism/domain/context"
 import type { ContextName } from "@tropism/domain/context-event"
 import { promptTokens, reducerOf } from "@tropism/domain/context-window"
+import type { ProjectId } from "@tropism/domain/ids"
 import { findFault } from "@tropism/domain/json"
 import { Effect, Option, type Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -19,7 +20,7 @@ import { Contexts } from "../agent/contexts.ts"
 import { replayContext } from "../agent/replaying.ts"
 import { ContextBeginnings } from "../dispatch/context-beginnings.ts"
 import { ofBacktestSentence, Triggers } from "../dispatch/triggers.ts"
-import { inProject, reading } from "./access.ts"
+import { inProject, looking, reading, unlessRecalled } from "./access.ts"
 import { addedEvent } from "./added-event.ts"
 import { checkModels } from "./model-checks.ts"
 import { liveLog, logPage } from "./context-log.ts"
@@ -28,6 +29,7 @@ import { readableContext, spokenContext } from "./owned.ts"
 import { invalid, triggerProblem } from "./refusals.ts"
 import { pageByPlace } from "./paging.ts"
 import { wantsStream } from "./sse.ts"
+import { taggedByDigest } from "./conditions.ts"
 
 /** An instant and a name: where a context stands in the list. */
 const contextPlaces = /^\d{1,18}\.[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/
@@ -40,6 +42,24 @@ const notBegun = {
     new Conflict({ reason: "nameTaken", detail: `There is already a context named ${name}` }),
   PromptFailed: ({ detail }: { readonly detail: string }) => invalid("/agentId", detail)
 }
+
+/** Adds an event that somebody sent, when all that it names is there. */
+const adding = Effect.fnUntraced(function* (
+  { name, projectId }: { readonly name: ContextName; readonly projectId: ProjectId },
+  payload: EventInput
+) {
+  const triggers = yield* Triggers
+  const event = yield* addedEvent(projectId, payload)
+  yield* checkModels(projectId, name, event)
+  const judged = yield* makeJudgedEvent
+  return yield* inProject(projectId, "editor", ({ userId }) =>
+    Effect.flatMap(spokenContext(name, event.type === "UserMessageEvent"), (context) =>
+      triggers
+        .byEvent(context, event, userId, judged(context, event))
+        .pipe(Effect.catchTag("TriggerRefused", triggerProblem), Effect.as(null))
+    )
+  )
+})
 
 /** Why a turn was not asked to end. */
 const notInterrupted = {
@@ -119,7 +139,7 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
     .handle(
       "get",
       Effect.fn("http.contexts.get")(function* ({ params }) {
-        return yield* reading(params.projectId, readableContext(params.name))
+        return yield* Effect.flatMap(reading(params.projectId, readableContext(params.name)), taggedByDigest)
       })
     )
     .handle(
@@ -165,13 +185,14 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
       "interrupt",
       Effect.fn("http.contexts.interrupt")(function* ({ params }) {
         const triggers = yield* Triggers
-        return yield* inProject(params.projectId, "editor", ({ userId }) =>
+        yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.gen(function* () {
             const context = yield* readableContext(params.name)
             yield* Effect.mapError(
               triggers.interrupt(context, userId),
               ({ reason }) => new Conflict({ reason: "state", detail: notInterrupted[reason] })
             )
+            return null
           })
         )
       })
@@ -181,22 +202,10 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
       Effect.fn("http.contexts.addEvent")(function* ({ params, payload }) {
         const fault = findFault(payload)
         if (fault) return yield* invalid(fault.pointer, fault.message)
-        const triggers = yield* Triggers
         // Who may not speak here is refused before anything is fetched or looked up.
         if (payload.type !== "UserMessageEvent")
-          yield* inProject(params.projectId, "editor", () => spokenContext(params.name))
-        const event = yield* addedEvent(params.projectId, payload)
-        yield* checkModels(params.projectId, params.name, event)
-        const judged = yield* makeJudgedEvent
-        yield* inProject(params.projectId, "editor", ({ userId }) =>
-          Effect.flatMap(spokenContext(params.name, event.type === "UserMessageEvent"), (context) =>
-            Effect.catchTag(
-              triggers.byEvent(context, event, userId, judged(context, event)),
-              "TriggerRefused",
-              triggerProblem
-            )
-          )
-        )
+          yield* looking(params.projectId, "editor", () => spokenContext(params.name))
+        yield* unlessRecalled(params.projectId, "editor", adding(params, payload))
       })
     )
     .handleRaw(

@@ -4,7 +4,8 @@
  * Flow: **http** → chat → dispatch → run → tool → task
  *
  * To whoever may not read one it is not there; an admin may read any, and only
- * the person whose it is may change it.
+ * the person whose it is may change it. What works in one that is deleted is stopped
+ * with it.
  */
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal, type Principal } from "@tropism/api/authorization"
@@ -20,7 +21,10 @@ import { conversationPlaces, Conversations } from "../chat/conversations.ts"
 import { messagePlaces, Messages } from "../chat/messages.ts"
 import { Database } from "../database/database.ts"
 import { conversationLimits } from "../limits.ts"
+import { Descendants } from "../run/descendants.ts"
 import { inProject, reading } from "./access.ts"
+import { onTag, taggedByDigest } from "./conditions.ts"
+import { cancelWorkIn } from "./cancelling.ts"
 import { pageByPlace } from "./paging.ts"
 import { invalid, keepable, orNotFound } from "./refusals.ts"
 
@@ -35,17 +39,19 @@ const readable = (id: ConversationId) =>
     return found && (found.owner === userId || role === "admin") ? found : undefined
   }).pipe(known)
 
-/** Changes a conversation of the principal's own; whoever may only read it is told so. */
+/** Changes a conversation of the principal's own, as they know it; whoever may only read it is told so. */
 const changing = <A, R>(
   id: ConversationId,
   { userId }: Principal,
+  headers: { readonly "if-match"?: string | undefined },
   change: Effect.Effect<A | undefined, never, R>
 ) =>
   Effect.gen(function* () {
+    const conversations = yield* Conversations
     const { owner } = yield* readable(id)
     if (owner !== userId)
       return yield* new Forbidden({ detail: `This conversation is ${owner}'s: only they may change it` })
-    return yield* known(change)
+    return yield* onTag(headers, known(conversations.find(id, userId)), known(change))
   })
 
 export const conversationsHandlers = HttpApiBuilder.group(Api, "conversations", (handlers) =>
@@ -78,22 +84,29 @@ export const conversationsHandlers = HttpApiBuilder.group(Api, "conversations", 
       }),
       get: Effect.fn("http.conversations.get")(function* ({ params }) {
         const { conversation } = yield* reading(params.projectId, readable(params.conversationId))
-        return conversation
+        return yield* taggedByDigest(conversation)
       }),
-      rename: Effect.fn("http.conversations.rename")(function* ({ params, payload }) {
+      rename: Effect.fn("http.conversations.rename")(function* ({ params, headers, payload }) {
         yield* keepable(payload)
         const conversations = yield* Conversations
         const { conversationId: id, projectId } = params
-        return yield* inProject(projectId, "editor", (principal) =>
-          changing(id, principal, conversations.rename(id, principal.userId, payload.title))
+        const renamed = inProject(projectId, "editor", (principal) =>
+          changing(id, principal, headers, conversations.rename(id, principal.userId, payload.title))
         )
+        return yield* Effect.flatMap(renamed, taggedByDigest)
       }),
-      delete: Effect.fn("http.conversations.delete")(function* ({ params }) {
+      delete: Effect.fn("http.conversations.delete")(function* ({ params, headers }) {
         const conversations = yield* Conversations
+        const descendants = yield* Descendants
         const { conversationId: id, projectId } = params
-        yield* inProject(projectId, "editor", (principal) =>
-          changing(id, principal, conversations.remove(id, principal.userId))
+        const stopped = yield* inProject(projectId, "editor", (principal) =>
+          // The conversation is held since it is deleted, so nothing that is said in it begins behind this.
+          Effect.flatMap(
+            changing(id, principal, headers, conversations.remove(id, principal.userId)),
+            ({ contextName }) => cancelWorkIn(contextName, "Its conversation was deleted")
+          )
         )
+        if (stopped) yield* descendants.cancelBelow(projectId, stopped)
       }),
       messages: Effect.fn("http.conversations.messages")(function* ({ params, query }) {
         const messages = yield* Messages

@@ -6,15 +6,16 @@
  * Each decision is a transaction of its own, also of many: who is refused one
  * has made the others, and is told of each.
  */
-import type { Approval, Decisions, Rejection } from "@tropism/api/tasks-api"
+import { type Approval, Decided, type Decisions, type Rejection } from "@tropism/api/tasks-api"
 import { Conflict, Forbidden, InvalidInput, NotFound } from "@tropism/api/problems"
 import type { ProjectId, TaskId } from "@tropism/domain/ids"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import { Tasks } from "../task/tasks.ts"
-import { inProject } from "./access.ts"
+import { inProject, keepingAnswer, looking } from "./access.ts"
 import { recordingDenial } from "./denials-handlers.ts"
 import { approvalProblem, decisionProblem, invalid, keepable, orNotFound } from "./refusals.ts"
+import { inPart } from "./request-keys.ts"
 
 const known = orNotFound("task")
 
@@ -71,24 +72,33 @@ export const decidingEach = Effect.fn("http.decidingEach")(function* (
   if (second !== -1)
     return yield* invalid(`/tasks/${second}/taskId`, "This task is in the list twice: name it once")
   // Who may not decide is told so at once; each approval that was tried is on record like a single one.
-  yield* inProject(projectId, "reviewer", () => Effect.void).pipe(
+  yield* looking(projectId, "reviewer", () => Effect.void).pipe(
     Effect.tapError((problem) =>
       Effect.forEach(decision === "approve" ? tasks : [], ({ taskId }) =>
         Effect.flip(recordingDenial(projectId, taskId, null)(Effect.fail(problem)))
       )
     )
   )
-  const items = yield* Effect.forEach(tasks, ({ digest, taskId }) =>
-    (decision === "approve"
-      ? approving(projectId, taskId, { digest })
-      : rejecting(projectId, taskId, { digest, reason })
+  const items = Effect.forEach(tasks, ({ digest, taskId }) =>
+    inPart(
+      taskId,
+      decision === "approve"
+        ? approving(projectId, taskId, { digest })
+        : rejecting(projectId, taskId, { digest, reason })
     ).pipe(
       Effect.map((task) => ({ taskId, task })),
       Effect.catchIf(isProblem, (problem) => Effect.succeed({ taskId, problem }))
     )
   )
-  return { items }
+  const encoded = Effect.flatMap(items, (made) => Effect.orDie(encodeItems(made)))
+  return {
+    items: yield* Effect.orDie(decodeItems(yield* keepingAnswer(projectId, "reviewer", "all", encoded)))
+  }
 })
+
+const Items = Schema.Array(Decided)
+const encodeItems = Schema.encodeEffect(Items)
+const decodeItems = Schema.decodeEffect(Items)
 
 const isProblem = (error: unknown): error is Conflict | Forbidden | InvalidInput | NotFound =>
   [Conflict, Forbidden, InvalidInput, NotFound].some((problem) => error instanceof problem)

@@ -14,7 +14,7 @@ import { Versions } from "../agent/versions.ts"
 import { inProject, reading } from "./access.ts"
 import { pageByNumber } from "./paging.ts"
 import { definitionProblem, keepable, orNotFound } from "./refusals.ts"
-import { expectation, tagged } from "./user-change.ts"
+import { onVersion, taggedAgent } from "./conditions.ts"
 
 const known = orNotFound("agent")
 const knownVersion = orNotFound("version of this agent")
@@ -58,14 +58,15 @@ export const definitionsHandlers = HttpApiBuilder.group(Api, "definitions", (han
     }),
     restore: Effect.fn("http.definitions.restore")(function* ({ params, headers }) {
       const versions = yield* Versions
-      const { expectedVersion } = yield* expectation(headers)
-      const restored = inProject(params.projectId, "admin", ({ userId }) =>
-        Effect.mapError(
-          versions.restore(params.agentId, params.version, userId, expectedVersion),
-          definitionProblem
+      const restored = onVersion(headers, null, ({ expectedVersion }) =>
+        inProject(params.projectId, "admin", ({ userId }) =>
+          Effect.mapError(
+            versions.restore(params.agentId, params.version, userId, expectedVersion),
+            definitionProblem
+          )
         )
       )
-      return yield* Effect.flatMap(knownVersion(restored), tagged)
+      return yield* Effect.flatMap(knownVersion(restored), taggedAgent)
     })
   })
 )

@@ -21,8 +21,10 @@ export const explanationsHandlers = HttpApiBuilder.group(Api, "explanations", (h
       Effect.fn("http.explanations.explain")(function* ({ params, query }) {
         const explanations = yield* Explanations
         const outbox = yield* Outbox
-        const explanation = Effect.flatMap(knownEvent(outbox.get(query.eventId)), (event) =>
-          orNotFound("agent")(explanations.one(event, params.agentId))
+        const explanation = Effect.flatMap(outbox.get(query.eventId), (event) =>
+          event === undefined
+            ? knownEvent(explanations.ofOccurrence(query.eventId, params.agentId))
+            : orNotFound("agent")(explanations.one(event, params.agentId))
         )
         return yield* reading(params.projectId, explanation)
       })
@@ -34,8 +36,12 @@ export const explanationsHandlers = HttpApiBuilder.group(Api, "explanations", (h
         const outbox = yield* Outbox
         return yield* reading(
           params.projectId,
-          Effect.flatMap(knownEvent(outbox.get(params.eventId)), (event) =>
-            pageById(query, (before, limit) => explanations.list(event, before, limit))
+          Effect.flatMap(outbox.get(params.eventId), (event) =>
+            pageById(query, (before, limit) =>
+              event === undefined
+                ? knownEvent(explanations.listOfOccurrence(params.eventId, before, limit))
+                : explanations.list(event, before, limit)
+            )
           )
         )
       })

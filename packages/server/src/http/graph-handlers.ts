@@ -17,9 +17,10 @@ import { type ObjectOrder, Objects, placePatterns } from "../graph/objects.ts"
 import { Provenances } from "../graph/provenance.ts"
 import { Purges } from "../graph/purges.ts"
 import { reading } from "./access.ts"
+import { onVersion, tagged } from "./conditions.ts"
 import { pageById, pageByNumber, pageByPlace } from "./paging.ts"
 import { invalid, orNotFound } from "./refusals.ts"
-import { change, expectation, marksOf, momentOf, objectOf, readAt, tagged, write } from "./user-change.ts"
+import { change, marksOf, momentOf, objectOf, readAt, write } from "./user-change.ts"
 
 export const objectsHandlers = HttpApiBuilder.group(Api, "objects", (handlers) =>
   handlers.handleAll({
@@ -66,23 +67,28 @@ export const objectsHandlers = HttpApiBuilder.group(Api, "objects", (handlers) =
     }),
     update: Effect.fn("http.objects.update")(function* ({ params, headers, payload }) {
       const { properties, untrusted, expectedVersion } = payload
-      const done = yield* change(params.projectId, {
-        type: "update",
-        objectId: params.objectId,
-        data: properties,
-        ...(yield* marksOf(untrusted, properties)),
-        ...(yield* expectation(headers, expectedVersion))
-      })
+      const marks = yield* marksOf(untrusted, properties)
+      const done = yield* onVersion(headers, expectedVersion, (terms) =>
+        change(params.projectId, {
+          type: "update",
+          objectId: params.objectId,
+          data: properties,
+          ...marks,
+          ...terms
+        })
+      )
       return yield* objectOf(done)
     }),
     delete: Effect.fn("http.objects.delete")(function* ({ params, headers, query }) {
       const { projectId, objectId } = params
-      const deletion = { type: "delete", objectId, ...(yield* expectation(headers)) } as const
-      yield* query.purge === "true"
-        ? write(projectId, "admin", (gateway, author, { userId }) =>
-            gateway.purgeObject(deletion, author, userId)
-          )
-        : change(projectId, deletion)
+      yield* onVersion(headers, null, (terms) => {
+        const deletion = { type: "delete", objectId, ...terms } as const
+        return query.purge === "true"
+          ? write(projectId, "admin", (gateway, author, { userId }) =>
+              gateway.purgeObject(deletion, author, userId)
+            )
+          : change(projectId, deletion)
+      })
     }),
     restore: Effect.fn("http.objects.restore")(function* ({ params }) {
       const done = yield* write(params.projectId, "editor", (gateway, author) =>

@@ -6,14 +6,13 @@
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal, type Principal } from "@tropism/api/authorization"
 import type { KillSwitchInput } from "@tropism/api/kill-switch-api"
-import { Forbidden } from "@tropism/api/problems"
 import { findFault } from "@tropism/domain/json"
 import type { ProjectId } from "@tropism/domain/ids"
 import type { Stop } from "@tropism/domain/kill-switch"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { KillSwitches } from "../run/kill-switches.ts"
-import { inProject, reading, requireRole } from "./access.ts"
+import { looking, reading, requireServerAdmin } from "./access.ts"
 import { invalid } from "./refusals.ts"
 
 const shown = (stop: Stop | undefined) => ({ stopped: stop ?? null })
@@ -27,11 +26,7 @@ export const killSwitchHandlers = HttpApiBuilder.group(Api, "killSwitch", (handl
     setServer: Effect.fn("http.killSwitch.setServer")(function* ({ payload }) {
       const switches = yield* KillSwitches
       const principal = yield* CurrentPrincipal
-      yield* requireRole(principal, "admin")
-      if (principal.projectIds !== null)
-        return yield* new Forbidden({
-          detail: "This token reaches some projects only, and the switch stops all of them"
-        })
+      yield* requireServerAdmin(principal)
       yield* turn(null, payload, principal)
       return shown(yield* switches.ofServer)
     }),
@@ -41,7 +36,7 @@ export const killSwitchHandlers = HttpApiBuilder.group(Api, "killSwitch", (handl
     }),
     setProject: Effect.fn("http.killSwitch.setProject")(function* ({ params, payload }) {
       const switches = yield* KillSwitches
-      const principal = yield* inProject(params.projectId, "admin", Effect.succeed)
+      const principal = yield* looking(params.projectId, "admin", Effect.succeed)
       yield* turn(params.projectId, payload, principal)
       return shown(yield* reading(params.projectId, switches.find))
     })

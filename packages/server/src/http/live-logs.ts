@@ -9,7 +9,7 @@
  * pages of the log by itself until it has caught up, a few of them at a time, so
  * none costs the others anything. One that takes nothing of what it was handed for
  * `stallMs` is cut off and can come back with the id that it heard last; one whose
- * permit holds no more is cut off, too.
+ * permit holds no more is cut off, too. When the server stops all streams end.
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import {
@@ -24,6 +24,7 @@ import {
   Semaphore,
   Stream
 } from "effect"
+import { Closing } from "./closing.ts"
 import { streamLimits } from "./stream-limits.ts"
 import { drive, type Topic, WakeUps } from "../outbox/wake-ups.ts"
 import {
@@ -79,6 +80,8 @@ interface Subscriber {
   /** Heartbeats since it was handed something that it has not taken yet. */
   held: number
   isHanded: boolean
+  /** The server stops. */
+  isEnded: boolean
   hasBegun: boolean
   /** Events of its next page. */
   pageEvents: number
@@ -103,6 +106,8 @@ export class LiveLogs extends Context.Service<
     LiveLogs,
     Effect.gen(function* () {
       const wakeUps = yield* WakeUps
+      const { begun } = yield* Closing
+      let isClosing = false
       const surroundings = yield* Effect.context<never>()
       const logs = new Map<string, LiveLog>()
       const catchingUp = Semaphore.makeUnsafe(streamLimits.catchUps)
@@ -130,6 +135,7 @@ export class LiveLogs extends Context.Service<
             cut: () => {},
             held: 0,
             isHanded: false,
+            isEnded: isClosing,
             hasBegun: false,
             pageEvents: streamLimits.firstPageEvents
           }
@@ -149,6 +155,15 @@ export class LiveLogs extends Context.Service<
         Fiber.interruptAll([...logs.values()].flatMap(({ reader }) => reader ?? []))
       )
       const subscribers = () => [...logs.values()].flatMap((log) => [...log.subscribers])
+      yield* Effect.forkScoped(
+        Effect.andThen(
+          begun,
+          Effect.sync(() => {
+            isClosing = true
+            subscribers().forEach(end)
+          })
+        )
+      )
       yield* forkEvery(
         streamLimits.heartbeatIntervalMs,
         Effect.sync(() => subscribers().forEach(beat))
@@ -228,6 +243,12 @@ const rouse = (log: LiveLog) => {
 const forkEvery = (intervalMs: number, act: Effect.Effect<void>) =>
   Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(intervalMs), act)))
 
+/** Hands it nothing more: who waits ends at once, who is being handed something after that. */
+const end = (subscriber: Subscriber) => {
+  subscriber.isEnded = true
+  subscriber.wake?.(undefined)
+}
+
 /** Keeps a quiet connection open, and ends one that takes nothing. */
 const beat = (subscriber: Subscriber) => {
   if (subscriber.wake) subscriber.wake(heartbeat)
@@ -295,6 +316,7 @@ const nextOf = (log: LiveLog, subscriber: Subscriber, catchingUp: Semaphore.Sema
       subscriber.hasBegun = true
       return hand([beginning])
     }
+    if (subscriber.isEnded) return Cause.done()
     const taken = log.recent?.take(progress) ?? []
     if (taken === "behind") return catchUp
     if (Arr.isReadonlyArrayNonEmpty(taken)) return hand(taken)

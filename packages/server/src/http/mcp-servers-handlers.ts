@@ -7,13 +7,16 @@
  * open, and what that came to is kept in a transaction that asks again.
  */
 import { Api } from "@tropism/api/api"
-import { Conflict, type InvalidInput } from "@tropism/api/problems"
+import { CurrentPrincipal, type Principal } from "@tropism/api/authorization"
+import { Conflict, Forbidden, type InvalidInput } from "@tropism/api/problems"
 import type { McpServerId, ProjectId } from "@tropism/domain/ids"
-import { Effect } from "effect"
+import type { McpTransport } from "@tropism/domain/mcp-server"
+import { Effect, type Scope } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { localFault } from "../tool/foreign-permit.ts"
 import { type KeptServer, type McpServerRefused, McpServers } from "../tool/mcp-servers.ts"
 import { type Keeping, ServerRegistry } from "../tool/server-registry.ts"
-import { inProject, reading } from "./access.ts"
+import { inProject, looking, reading, unlessRecalled } from "./access.ts"
 import { pageById } from "./paging.ts"
 import { invalid, keepable, orNotFound } from "./refusals.ts"
 
@@ -24,8 +27,10 @@ export const mcpServersHandlers = HttpApiBuilder.group(Api, "mcpServers", (handl
     create: Effect.fn("http.mcpServers.create")(function* ({ params, payload }) {
       yield* keepable(payload)
       const registry = yield* ServerRegistry
-      const by = yield* inProject(params.projectId, "admin", ({ userId }) => Effect.succeed(userId))
-      return yield* kept(params.projectId, registry.add(payload, by))
+      const by = yield* looking(params.projectId, "admin", (principal) =>
+        Effect.as(mayName(principal, payload.transport), principal.userId)
+      )
+      return yield* kept(params.projectId, registry.add(params.projectId, payload, by))
     }),
     list: Effect.fn("http.mcpServers.list")(function* ({ params, query }) {
       const servers = yield* McpServers
@@ -42,6 +47,7 @@ export const mcpServersHandlers = HttpApiBuilder.group(Api, "mcpServers", (handl
       yield* keepable(payload)
       const registry = yield* ServerRegistry
       const before = yield* found(params)
+      yield* mayName(yield* CurrentPrincipal, payload.transport)
       return yield* kept(params.projectId, registry.change(before, payload))
     }),
     refresh: Effect.fn("http.mcpServers.refresh")(function* ({ params }) {
@@ -57,6 +63,15 @@ export const mcpServersHandlers = HttpApiBuilder.group(Api, "mcpServers", (handl
   })
 )
 
+/** Refuses what is local from those to whom the operator has not opened it. */
+const mayName = Effect.fnUntraced(function* (
+  { projectIds }: Principal,
+  transport: McpTransport | null | undefined
+) {
+  const fault = transport ? yield* localFault(transport, projectIds === null) : undefined
+  if (fault !== undefined) return yield* new Forbidden({ detail: fault })
+})
+
 /** The server as it is before it is changed, for somebody who may change it. */
 const found = Effect.fnUntraced(function* (params: {
   readonly projectId: ProjectId
@@ -64,15 +79,19 @@ const found = Effect.fnUntraced(function* (params: {
 }) {
   const servers = yield* McpServers
   const server: KeptServer = yield* known(
-    inProject(params.projectId, "admin", () => servers.find(params.mcpServerId))
+    looking(params.projectId, "admin", () => servers.find(params.mcpServerId))
   )
   return server
 })
 
-/** Keeps what a look came to. */
-const kept = (projectId: ProjectId, looked: Effect.Effect<Keeping, McpServerRefused>) =>
-  Effect.flatMap(Effect.mapError(looked, problemOf), (keeping) =>
-    inProject(projectId, "admin", () => Effect.mapError(keeping, problemOf))
+/** Keeps what a look came to; whoever has sent the same under a key before is told of that look. */
+const kept = (projectId: ProjectId, looked: Effect.Effect<Keeping, McpServerRefused, Scope.Scope>) =>
+  unlessRecalled(
+    projectId,
+    "admin",
+    Effect.flatMap(Effect.mapError(looked, problemOf), (keeping) =>
+      inProject(projectId, "admin", () => Effect.mapError(keeping, problemOf))
+    ).pipe(Effect.scoped)
   )
 
 const problemOf = ({ detail, pointer, reason }: McpServerRefused): Conflict | InvalidInput =>

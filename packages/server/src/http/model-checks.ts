@@ -17,7 +17,7 @@ import { Agents } from "../agent/agents.ts"
 import type { ContextHead } from "../agent/contexts.ts"
 import { Models } from "../model/models.ts"
 import { makeRecordings } from "../run/recordings.ts"
-import { inProject } from "./access.ts"
+import { looking } from "./access.ts"
 import { spokenContext } from "./owned.ts"
 import { invalid } from "./refusals.ts"
 
@@ -34,11 +34,11 @@ export const checkModels = Effect.fnUntraced(function* (
   )
     return
   // Who may not set anything here is refused before anything is looked up.
-  const context = yield* inProject(projectId, "editor", () => spokenContext(name))
+  const context = yield* looking(projectId, "editor", () => spokenContext(name))
   if (event.type === "SetLlmConfigEvent") return yield* checkModel(projectId, context, event, "")
   if (event.type === "DefineWorkflowEvent") return yield* checkSteps(projectId, context, event.steps)
   const agents = yield* Agents
-  const agent = yield* inProject(projectId, "editor", () => agents.get(context.agentId))
+  const agent = yield* looking(projectId, "editor", () => agents.get(context.agentId))
   if (agent?.model?.guard)
     return yield* invalid("/guard", `The guard of ${agent.name} is in its definition: change it there`)
   if (event.guard?.provider === "replay")
@@ -68,7 +68,7 @@ export const checkModel = Effect.fnUntraced(function* (
   const agents = yield* Agents
   const models = yield* Models
   const recordingsOf = yield* makeRecordings
-  const agent = yield* inProject(projectId, "editor", () => agents.get(agentId))
+  const agent = yield* looking(projectId, "editor", () => agents.get(agentId))
   // Nobody works for an agent that was deleted.
   if (!agent) return
   const set = { provider, name }

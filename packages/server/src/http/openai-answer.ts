@@ -19,6 +19,7 @@ import type { ConversationMessage } from "@tropism/domain/conversation"
 import type { LoggedEvent } from "@tropism/domain/context-event"
 import { addUsage, noUsage, type Usage } from "@tropism/domain/run"
 import { Option, Schema } from "effect"
+import { failedResponse } from "@tropism/domain/chat-sentences"
 import type { TurnPart } from "../chat/turns.ts"
 
 type Rest = Extract<TurnPart, { readonly type: "rest" }>
@@ -32,6 +33,8 @@ export interface HeardAnswer {
   readonly usage: Usage
   /** Whether anything was told of the answer before the one that is being made, and of this one. */
   readonly told: { readonly before: boolean; readonly now: boolean }
+  /** What a person is told where the turn failed; the error's own words stay in the log. */
+  readonly failure: string
   readonly rest: Rest | undefined
 }
 
@@ -42,6 +45,7 @@ export const beginHearing = (number: number): HeardAnswer => ({
   questions: [],
   usage: noUsage,
   told: { before: false, now: false },
+  failure: failedResponse(undefined, null),
   rest: undefined
 })
 
@@ -78,6 +82,7 @@ const withEvent = (before: HeardAnswer, event: LoggedEvent): HeardAnswer => {
       told && told.message.role === "assistant" ? [...before.messages, told.message] : before.messages,
     questions: questionsWith(before.questions, event),
     usage: "usage" in event ? addUsage(before.usage, event.usage as Usage) : before.usage,
+    failure: told && event.type === "AgentTurnFailedEvent" ? told.message.content : before.failure,
     told: isSaid ? { before: true, now: false } : before.told
   }
 }

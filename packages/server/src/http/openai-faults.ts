@@ -119,17 +119,13 @@ export const serverFault = openAiFault("The server failed; its log says why", {
 })
 
 /**
- * The turn that was to answer has failed.
+ * The turn that was to answer has failed, told in this sentence.
  *
  * **Details** Not 5xx, although nothing was wrong with the request: clients send one again by themselves then, and what
  * the agent has done by now it would do twice.
  */
-export const failedTurn = (detail: string | null): OpenAiFault =>
-  openAiFault(detail ?? "The agent failed to answer", {
-    status: 422,
-    type: "agent_error",
-    code: "turn_failed"
-  })
+export const failedTurn = (sentence: string): OpenAiFault =>
+  openAiFault(sentence, { status: 422, type: "agent_error", code: "turn_failed" })
 
 /** The answer that a fault is. */
 export const faultResponse = ({

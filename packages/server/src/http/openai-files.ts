@@ -14,7 +14,7 @@ import { Attachments } from "../agent/attachments.ts"
 import { fetchFile } from "../agent/remote-files.ts"
 import type { SaidFile } from "../chat/completions.ts"
 import { agentLimits } from "../limits.ts"
-import { inProject } from "./access.ts"
+import { looking } from "./access.ts"
 import { judged } from "./judged-file.ts"
 import { readableFile } from "./owned.ts"
 import { openAiFault } from "./openai-faults.ts"
@@ -38,7 +38,7 @@ const keepFile = Effect.fnUntraced(function* (projectId: ProjectId, wanted: Want
   const { param, source } = wanted
   const fileName = yield* nameOf(wanted)
   if (source.type === "kept") {
-    const found = yield* inProject(projectId, "editor", () =>
+    const found = yield* looking(projectId, "editor", () =>
       readableFile(source.digest as Digest, attachments.find(source.digest as Digest))
     )
     if (!found)
@@ -58,7 +58,7 @@ const keepFile = Effect.fnUntraced(function* (projectId: ProjectId, wanted: Want
   const file = yield* Effect.mapError(judged({ ...bytesAndType, untrusted: false }, param), ({ detail }) =>
     openAiFault(detail ?? "This is no file that an agent can be shown", { param })
   )
-  const untrusted = yield* inProject(projectId, "editor", ({ userId }) =>
+  const untrusted = yield* looking(projectId, "editor", ({ userId }) =>
     Effect.gen(function* () {
       // What somebody said of the same bytes stands: sending a history again vouches for nothing.
       const isDoubted = (yield* attachments.find(file.digest))?.untrusted ?? false

@@ -7,20 +7,22 @@
  * context and says what is said. From there on the agent works whether or not
  * anybody waits: the answer is told from the log.
  */
-import { CurrentPrincipal } from "@tropism/api/authorization"
 import { OpenAiApi } from "@tropism/api/openai-api"
 import { completionBounds, CompletionInput } from "@tropism/api/openai-completions"
+import { InvalidInput } from "@tropism/api/problems"
 import type { ProjectId } from "@tropism/domain/ids"
-import { ByteSize, Clock, Effect, Schema, Stream } from "effect"
-import { HttpIncomingMessage, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { findFault } from "@tropism/domain/json"
+import { Clock, Effect, Schema, Stream } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Turns } from "../chat/turns.ts"
-import { inProject } from "./access.ts"
+import { looking } from "./access.ts"
 import { unfitBody } from "./input-faults.ts"
 import { type AnswerTerms, beginHearing, completionOf, hear } from "./openai-answer.ts"
 import { failedTurn, faultOf, openAiFault, serverFault } from "./openai-faults.ts"
 import { openAiLimits } from "./openai-limits.ts"
 import { getModel, knownAgent, listModels } from "./openai-models.ts"
+import { onlyProject } from "./openai-project.ts"
 import { readCompletion } from "./openai-request.ts"
 import { conversationHeader, sayIn } from "./openai-saying.ts"
 import { streamedAnswer } from "./openai-stream.ts"
@@ -28,9 +30,9 @@ import { judgeBodyUpTo, judgeEncoding } from "./request-judgement.ts"
 
 const complete = Effect.fn("http.openai.complete")(function* (projectId: ProjectId) {
   // Who may not speak here is refused before anything is read.
-  yield* inProject(projectId, "editor", Effect.succeed)
+  yield* looking(projectId, "editor", Effect.succeed)
   const wanted = yield* readWanted
-  const agent = yield* inProject(projectId, "editor", () => knownAgent(wanted.model))
+  const agent = yield* looking(projectId, "editor", () => knownAgent(wanted.model))
   const said = yield* sayIn(projectId, agent, wanted)
   const terms: AnswerTerms = {
     id: `chatcmpl-${said.context}-${said.number}`,
@@ -59,7 +61,7 @@ const wholeAnswer = Effect.fnUntraced(function* (
     () => beginHearing(number),
     (heard, part) => hear(heard, part).answer
   )
-  if (answer.rest?.status === "failed") return yield* failedTurn(answer.rest.detail)
+  if (answer.rest?.status === "failed") return yield* failedTurn(answer.failure)
   return yield* Effect.orDie(HttpServerResponse.json(completionOf(terms, answer)))
 })
 
@@ -74,20 +76,11 @@ const readWanted = Effect.gen(function* () {
     Schema.decodeUnknownEffect(CompletionInput, { errors: "all" })(JSON.parse(body)),
     ({ issue }) => unfitBody(issue)
   )
+  const { messages, metadata = {}, model } = input
+  const unkept = findFault({ messages, metadata, model })
+  if (unkept) return yield* new InvalidInput({ detail: unkept.message, errors: [unkept] })
   const wanted = yield* Effect.fromResult(readCompletion(input))
   return { ...wanted, conversation: headers[conversationHeader] ?? wanted.conversation }
-}).pipe(Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(completionBounds.bodyMaxBytes)))
-
-/** The project of a token that reaches one. */
-const onlyProject = Effect.gen(function* () {
-  const { projectIds } = yield* CurrentPrincipal
-  const [projectId, ...others] = projectIds ?? []
-  if (projectId !== undefined && others.length === 0) return projectId
-  const { headers } = yield* HttpServerRequest.HttpServerRequest
-  return yield* openAiFault(
-    `This token reaches more than one project: set the client's base URL to http://${headers["host"] ?? "localhost"}/api/projects/PROJECT/v1, with the id of the project in it`,
-    { code: "project_required" }
-  )
 })
 
 /** Whatever a door of ours refuses, in the words of this one. */

@@ -10,6 +10,8 @@ export const openAiLimits = {
   streamWaitMs: 900_000,
   /** Between two signs of life of a stream: Bun closes a connection that is quiet for 10 seconds. */
   heartbeatIntervalMs: 4_000,
+  /** Projects whose addresses a token is told that reaches several, the newest. */
+  toldProjects: 20,
   /** Agents that are listed as models, the newest. */
   listedModels: 1_000,
   /** Agents of one read of that list. */

@@ -6,10 +6,13 @@
 import { CurrentPrincipal } from "@tropism/api/authorization"
 import { OpenAiAuthorization, OpenAiErrors } from "@tropism/api/openai-api"
 import { Effect, Layer, Redacted } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { Ids } from "../ids.ts"
+import { type Headers, HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { CurrentCredential } from "./authorization.ts"
+import { preflight, readableBy } from "./cross-origin.ts"
 import { faultOf, faultResponse, openAiFault, serverFault } from "./openai-faults.ts"
+import { findStranger, Standing } from "./origins.ts"
 import { isDatabaseAway } from "./request-problems.ts"
+import { principalAt } from "./principal-at.ts"
 import { Tokens } from "./tokens.ts"
 
 const notKnown = openAiFault("Send a valid token of this server as the API key: Authorization: Bearer …", {
@@ -30,9 +33,14 @@ export const layerOpenAiAuthorization = Layer.effect(
   Effect.map(makePrincipalOf, (principalOf) =>
     OpenAiAuthorization.of({
       bearer: (httpEffect, { credential }) =>
-        Effect.flatMap(principalOf(credential), (principal) =>
-          Effect.provideService(httpEffect, CurrentPrincipal, principal)
-        )
+        Effect.gen(function* () {
+          const principal = yield* principalOf(credential)
+          const { url } = yield* HttpServerRequest.HttpServerRequest
+          return yield* httpEffect.pipe(
+            Effect.provideService(CurrentPrincipal, principalAt(principal, url)),
+            Effect.provideService(CurrentCredential, credential)
+          )
+        })
     })
   )
 )
@@ -59,41 +67,64 @@ const answered = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerR
     )
   )
 
-/** Gives an answer the id by which it is spoken of. */
-const makeNamed = Effect.map(
-  Ids,
-  (ids) => (response: HttpServerResponse.HttpServerResponse) =>
-    Effect.map(ids.next, (id) =>
-      HttpServerResponse.setHeader(response, "x-request-id", `req_${id.replaceAll("-", "")}`)
-    )
+/** Headers that a page may read. */
+const exposed = "x-request-id, x-tropism-conversation, retry-after"
+
+/** Lets the pages read an answer that may. */
+const makeReadable = Effect.map(Standing, (standing) =>
+  Effect.fnUntraced(function* (response: HttpServerResponse.HttpServerResponse) {
+    const { host, origin } = (yield* HttpServerRequest.HttpServerRequest).headers
+    const isKnown = findStranger(standing, { host, origin }) === undefined
+    return readableBy(isKnown ? origin : undefined, exposed)(response)
+  })
 )
 
 export const layerOpenAiErrors = Layer.effect(
   OpenAiErrors,
-  Effect.map(makeNamed, (named) =>
-    OpenAiErrors.of((httpEffect) => Effect.flatMap(answered(httpEffect), named))
+  Effect.map(makeReadable, (readable) =>
+    OpenAiErrors.of((httpEffect) => Effect.flatMap(answered(httpEffect), readable))
   )
 )
+
+/** What a browser is told that asks whether a page may call. */
+const asked = ({ allowedOrigins, host }: Standing["Service"], headers: Headers.Headers) => {
+  const stranger = findStranger(
+    { allowedOrigins, host },
+    { host: headers["host"], origin: headers["origin"] }
+  )
+  return stranger === undefined
+    ? Effect.succeed(preflight("GET, POST", headers["access-control-request-headers"]))
+    : openAiFault(stranger, { status: 403, type: "permission_error", code: "origin_not_allowed" })
+}
 
 /** What of OpenAI's API there is not, at the root and under a project: told to whoever has a token. */
 export const layerOpenAiMissing = Layer.unwrap(
   Effect.gen(function* () {
     const principalOf = yield* makePrincipalOf
-    const named = yield* makeNamed
+    const readable = yield* makeReadable
+    const standing = yield* Standing
     const missing = Effect.gen(function* () {
       const { headers, method, url } = yield* HttpServerRequest.HttpServerRequest
+      if (method === "OPTIONS") return yield* asked(standing, headers)
       const [scheme, token = ""] = (headers["authorization"] ?? "").split(" ", 2)
       yield* principalOf(Redacted.make(scheme?.toLowerCase() === "bearer" ? token : ""))
-      const [path] = url.split("?", 1)
+      const [path = ""] = url.split("?", 1)
+      const missed = /\/v1\/responses(?:\/|$)/.test(path)
+        ? "The Responses API is not offered here"
+        : `There is no ${method} ${path}`
       return yield* openAiFault(
-        `There is no ${method} ${path}: agents are spoken to at POST …/v1/chat/completions and listed at GET …/v1/models`,
+        `${missed}: agents are spoken to at POST …/v1/chat/completions and listed at GET …/v1/models`,
         { status: 404, code: "unknown_url" }
       )
     })
-    const answer = Effect.flatMap(answered(missing), named)
+    const answer = Effect.flatMap(answered(missing), readable)
+    const paths = ["/v1/*", "/api/projects/:projectId/v1/*"] as const
     return Layer.mergeAll(
-      HttpRouter.add("*", "/v1/*", answer),
-      HttpRouter.add("*", "/api/projects/:projectId/v1/*", answer)
+      Layer.empty,
+      ...methods.flatMap((method) => paths.map((path) => HttpRouter.add(method, path, answer)))
     )
   })
 )
+
+/** All but HEAD, which is answered as GET is where nothing else answers it. */
+const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const

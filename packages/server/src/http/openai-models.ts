@@ -8,6 +8,7 @@ import type { Agent } from "@tropism/domain/agent"
 import { AgentId, type ProjectId } from "@tropism/domain/ids"
 import { Effect, Schema } from "effect"
 import { Agents } from "../agent/agents.ts"
+import { TodoAssistants } from "../agent/todo-assistants.ts"
 import { reading } from "./access.ts"
 import { openAiFault } from "./openai-faults.ts"
 import { openAiLimits } from "./openai-limits.ts"
@@ -19,6 +20,7 @@ export const listModels = Effect.fn("http.openai.models")(function* (projectId: 
   const data = yield* reading(
     projectId,
     Effect.gen(function* () {
+      yield* ensureAssistant
       while (found.length < openAiLimits.listedModels) {
         const page = yield* agents.list(found.at(-1)?.id, openAiLimits.pageModels)
         found.push(...page)
@@ -34,11 +36,15 @@ export const getModel = Effect.fn("http.openai.model")(function* (projectId: Pro
   return modelOf(yield* reading(projectId, knownAgent(model)))
 })
 
+/** An older project gets its TodoAssistant when somebody asks for a model first. */
+const ensureAssistant = Effect.flatMap(TodoAssistants, ({ ensure }) => ensure)
+
 const isAgentId = Schema.is(AgentId)
 
 /** The agent of this name, else of this id. */
 export const knownAgent = Effect.fnUntraced(function* (model: string) {
   const agents = yield* Agents
+  yield* ensureAssistant
   const named = (yield* agents.named([model])).get(model)
   const agent = named ?? (isAgentId(model) ? yield* agents.get(model) : undefined)
   if (agent) return agent

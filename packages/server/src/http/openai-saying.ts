@@ -11,16 +11,15 @@ import type { Agent } from "@tropism/domain/agent"
 import type { LlmConfig } from "@tropism/domain/context-config"
 import type { GivenMessage } from "@tropism/domain/given-history"
 import type { ProjectId, UserId } from "@tropism/domain/ids"
-import { Effect, Schema } from "effect"
-import { HttpServerRequest } from "effect/http"
+import { Effect } from "effect"
 import { Completions, type SaidFile, type Saying } from "../chat/completions.ts"
-import { IdempotencyKeys } from "../database/idempotency-keys.ts"
 import { Models } from "../model/models.ts"
 import { inProject } from "./access.ts"
 import { openAiFault } from "./openai-faults.ts"
 import { keepFiles } from "./openai-files.ts"
 import { filesOf, sourceKey, type WantedCompletion, type WantedMessage } from "./openai-request.ts"
 import { triggerProblem } from "./refusals.ts"
+import { CurrentKey, readKey, saidKey } from "./request-keys.ts"
 
 /** The header that names the conversation in which a request goes on, and of each answer the one to go on in. */
 export const conversationHeader = "x-tropism-conversation"
@@ -31,8 +30,7 @@ export const sayIn = Effect.fnUntraced(function* (
   agent: Agent,
   wanted: WantedCompletion
 ) {
-  const keys = yield* IdempotencyKeys
-  const key = yield* readKey
+  const key = yield* openAiKey
   // What goes on has all that was said before in its log.
   const history = wanted.conversation === null ? wanted.history : []
   const kept = yield* keepFiles(projectId, filesOf({ history, said: wanted.said }))
@@ -42,30 +40,28 @@ export const sayIn = Effect.fnUntraced(function* (
     settings: yield* settingsOf(agent, wanted)
   }
   const messages = history.map((message) => givenOf(message, kept))
-  const { outcome } = yield* inProject(projectId, "editor", ({ userId: by }) =>
-    keys.once(
-      { by, key, route: "POST /v1/chat/completions", asked: digestOf(agent, wanted) },
-      say(agent, wanted, messages, saying, by)
-    )
+  const said =
+    key === undefined
+      ? undefined
+      : yield* saidKey({ key, route: "POST /v1/chat/completions", asked: digestOf(agent, wanted) })
+  return yield* inProject(projectId, "editor", ({ userId: by }) =>
+    say(agent, wanted, messages, saying, by)
   ).pipe(
+    Effect.provideService(CurrentKey, said),
     Effect.catchTags({
       TriggerRefused: triggerProblem,
       PromptFailed: ({ detail }) => Effect.fail(openAiFault(detail, { param: "model" })),
       AnswerRefused: ({ detail }) =>
         Effect.fail(openAiFault(detail, { param: "messages", code: "answer_refused" })),
-      KeyReused: () =>
+      InvalidInput: ({ detail }) =>
         Effect.fail(
-          openAiFault(
-            "Another request has come under this Idempotency-Key: choose a new key for a new request",
-            {
-              param: "idempotency-key",
-              code: "idempotency_key_reused"
-            }
-          )
+          openAiFault(detail ?? "Choose a new Idempotency-Key", {
+            param: "idempotency-key",
+            code: "idempotency_key_reused"
+          })
         )
     })
   )
-  return outcome
 })
 
 /** Begins a context, or goes on in the one that is named. */
@@ -92,14 +88,9 @@ const say = Effect.fnUntraced(function* (
   return yield* completions.goOn(context, saying, by)
 })
 
-const isKey = Schema.is(Schema.String.check(Schema.isBetweenLength(1, 255)))
-
-const readKey = Effect.gen(function* () {
-  const { headers } = yield* HttpServerRequest.HttpServerRequest
-  const key = headers["idempotency-key"]
-  if (key === undefined || isKey(key)) return key
-  return yield* openAiFault("A key has 1 to 255 characters", { param: "idempotency-key" })
-})
+const openAiKey = Effect.mapError(readKey, ({ detail }) =>
+  openAiFault(detail ?? "This is no key", { param: "idempotency-key" })
+)
 
 /** Of all that is asked for; whether the answer is streamed is not part of it. */
 const digestOf = (

@@ -53,7 +53,7 @@ export const streamedAnswer = (
 
 const endOf = (answer: HeardAnswer, chunks: ReturnType<typeof chunksOf>): ReadonlyArray<string> =>
   answer.rest?.status === "failed"
-    ? [faultEvent(failedTurn(answer.rest.detail))]
+    ? [faultEvent(failedTurn(answer.failure))]
     : [...chunks.last(answer).map(event), "data: [DONE]\n\n"]
 
 const event = (json: unknown): string => `data: ${JSON.stringify(json)}\n\n`

@@ -17,6 +17,7 @@ import type { Run } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { Attachments } from "../agent/attachments.ts"
 import { Contexts } from "../agent/contexts.ts"
+import { BroughtContexts } from "../chat/brought-contexts.ts"
 import { Conversations } from "../chat/conversations.ts"
 import { Runs } from "../run/runs.ts"
 import { orNotFound } from "./refusals.ts"
@@ -41,7 +42,7 @@ export const readableContext = (name: ContextName) =>
 export const readableRun = (id: RunId) =>
   Effect.flatMap(Runs, (runs) => readable(runs.get(id))).pipe(orNotFound("run"))
 
-/** A context in which the principal may speak, held where it is a conversation: nobody deletes it meanwhile. */
+/** A context in which the principal may speak, held: nobody deletes or forgets it meanwhile. */
 export const spokenContext = Effect.fnUntraced(function* (name: ContextName, isSpokenIn = false) {
   const context = yield* readableContext(name)
   yield* speaking(context.name, context.owner, isSpokenIn)
@@ -63,6 +64,9 @@ const speaking = Effect.fnUntraced(function* (name: ContextName, owner: UserId |
   const conversations = yield* Conversations
   const held = yield* conversations.hold(name, isSpokenIn)
   if (held?.isDeleted) return yield* new NotFound({ detail: "This conversation is deleted: begin another" })
+  const brought = yield* BroughtContexts
+  if (held === undefined && !(yield* brought.hold(name, isSpokenIn)))
+    return yield* new NotFound({ detail: "What was said here is forgotten: begin another conversation" })
 })
 
 /** A run as the principal sees it: of somebody else's own it says no word. */

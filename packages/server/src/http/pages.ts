@@ -1,11 +1,11 @@
 /**
- * What is not the API: signing in, the console's files, the contract, and 404.
+ * What is not the API: the console's files, the contract, what problems mean, and 404.
  *
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  */
 import { Api } from "@tropism/api/api"
-import { NotFound, Unauthorized } from "@tropism/api/problems"
-import { Effect, Layer, Redacted } from "effect"
+import { MethodNotAllowed, NotFound, Unauthorized } from "@tropism/api/problems"
+import { Effect, Layer } from "effect"
 import {
   HttpRouter,
   HttpServerError,
@@ -15,68 +15,34 @@ import {
   HttpStaticServer
 } from "effect/http"
 import { HttpApiScalar } from "effect/http-api"
-import { httpLimits } from "../limits.ts"
+import { makeMethodsAt } from "./addresses.ts"
 import { bearerOf } from "./authorization.ts"
+import { sessionOf } from "./session-cookie.ts"
+import { layerSigningIn } from "./signing-in.ts"
+import { layerProblemPages } from "./problem-pages.ts"
 import { Tokens } from "./tokens.ts"
 
-const cookie = "tropism_session"
+const problem = (found: MethodNotAllowed | NotFound | Unauthorized) => HttpServerRespondable.toResponse(found)
 
-/** Keeps a secret in the browser, out of reach of scripts and other sites. */
-const signedIn = (secret: Redacted.Redacted, response: HttpServerResponse.HttpServerResponse) =>
-  Effect.orDie(
-    HttpServerResponse.setCookie(response, cookie, Redacted.value(secret), {
-      httpOnly: true,
-      sameSite: "strict",
-      path: "/",
-      maxAge: `${httpLimits.sessionMaxAgeSeconds} seconds`
-    })
-  )
+/** The addresses beside the API's. */
+const methodsAt = makeMethodsAt({
+  "/docs": ["GET"],
+  "/openapi.json": ["GET"],
+  "/login": ["GET", "POST"],
+  "/logout": ["POST"]
+})
 
-const problem = (found: NotFound | Unauthorized) => HttpServerRespondable.toResponse(found)
-
-/** The one-time link that the server prints: `GET /login?code=…`. */
-const loginLink = HttpRouter.add(
-  "GET",
-  "/login",
-  Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    const code = new URL(request.url, "http://here").searchParams.get("code") ?? ""
-    const session = yield* (yield* Tokens).exchange(Redacted.make(code))
-    if (!session)
-      return yield* problem(
-        new Unauthorized({
-          detail:
-            "This login link was used already or is too old. Start the server again for a new one, or sign in with a token."
-        })
-      )
-    return yield* signedIn(session, HttpServerResponse.redirect("/", { status: 303 }))
-  })
-)
-
-/** Signing in with a token that somebody has: `POST /login` with `Authorization: Bearer …`. */
-const loginToken = HttpRouter.add(
-  "POST",
-  "/login",
-  Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    const secret = bearerOf(request)
-    const principal = yield* (yield* Tokens).find(secret)
-    return principal
-      ? yield* signedIn(secret, HttpServerResponse.empty({ status: 204 }))
-      : yield* problem(new Unauthorized({ detail: "This token is not valid" }))
-  })
-)
-
-const logout = HttpRouter.add(
-  "POST",
-  "/logout",
-  Effect.orDie(
-    HttpServerResponse.setCookie(HttpServerResponse.empty({ status: 204 }), cookie, "", {
-      path: "/",
-      maxAge: 0
-    })
-  )
-)
+/** Of an address that there is, what may be asked of it. */
+const allowing = Effect.fnUntraced(function* (method: string, methods: ReadonlyArray<string>) {
+  const allow = methods.join(", ")
+  const answer =
+    method === "OPTIONS"
+      ? HttpServerResponse.empty({ status: 204 })
+      : yield* problem(
+          new MethodNotAllowed({ detail: `${method} cannot be asked of this address, but ${allow}` })
+        )
+  return HttpServerResponse.setHeader(answer, "allow", allow)
+})
 
 /**
  * Answers every address that nothing else answers.
@@ -89,11 +55,17 @@ const nothingHere = Layer.unwrap(
     const answer = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
       const isFile = /^(?:GET|HEAD)$/.test(request.method) && !/^\/api(?:[/?]|$)/.test(request.url)
-      const secrets = [bearerOf(request), Redacted.make(request.cookies[cookie] ?? "")]
+      const secrets = [bearerOf(request), sessionOf(request)]
       const principals = isFile ? [] : yield* Effect.forEach(secrets, tokens.find)
-      return yield* isFile || principals.some((principal) => principal !== undefined)
-        ? problem(new NotFound({ detail: "There is nothing at this address" }))
-        : problem(new Unauthorized({ detail: "Send a valid token: Authorization: Bearer …" }))
+      if (!isFile && principals.every((principal) => principal === undefined))
+        return yield* problem(new Unauthorized({ detail: "Send a valid token: Authorization: Bearer …" }))
+      const methods = methodsAt(request.url)
+      // What may be asked and came to nothing has an id that nothing can have.
+      const isKnown =
+        methods.length > 0 && (request.method === "OPTIONS" || !methods.includes(request.method))
+      return yield* isKnown && !isFile
+        ? allowing(request.method, methods)
+        : problem(new NotFound({ detail: "There is nothing at this address" }))
     })
     return Layer.mergeAll(
       HttpRouter.middleware(
@@ -132,10 +104,9 @@ const missing = (error: HttpServerError.HttpServerError) => {
 
 export const layerPages = (consoleFolder: string | undefined) =>
   Layer.mergeAll(
-    loginLink,
-    loginToken,
-    logout,
+    layerSigningIn,
     nothingHere,
+    layerProblemPages,
     consoleFiles(consoleFolder),
-    HttpApiScalar.layer(Api, { path: "/docs" })
+    HttpApiScalar.layer(Api, { path: "/docs", scalar: { withDefaultFonts: false } })
   )

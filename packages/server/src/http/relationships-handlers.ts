@@ -10,18 +10,10 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Relationships } from "../graph/relationships.ts"
 import { reading } from "./access.ts"
+import { onVersion, tagged } from "./conditions.ts"
 import { pageById, pageByNumber } from "./paging.ts"
 import { invalid, orNotFound } from "./refusals.ts"
-import {
-  change,
-  expectation,
-  marksOf,
-  momentOf,
-  readAt,
-  relationshipOf,
-  tagged,
-  write
-} from "./user-change.ts"
+import { change, marksOf, momentOf, readAt, relationshipOf, write } from "./user-change.ts"
 
 export const relationshipsHandlers = HttpApiBuilder.group(Api, "relationships", (handlers) =>
   handlers.handleAll({
@@ -56,27 +48,28 @@ export const relationshipsHandlers = HttpApiBuilder.group(Api, "relationships", 
     }),
     update: Effect.fn("http.relationships.update")(function* ({ params, headers, payload }) {
       const { properties, untrusted, expectedVersion } = payload
-      const done = yield* change(params.projectId, {
-        type: "updateRelationship",
-        relationshipId: params.relationshipId,
-        data: properties,
-        ...(yield* marksOf(untrusted, properties)),
-        ...(yield* expectation(headers, expectedVersion))
-      })
+      const marks = yield* marksOf(untrusted, properties)
+      const done = yield* onVersion(headers, expectedVersion, (terms) =>
+        change(params.projectId, {
+          type: "updateRelationship",
+          relationshipId: params.relationshipId,
+          data: properties,
+          ...marks,
+          ...terms
+        })
+      )
       return yield* relationshipOf(done)
     }),
     delete: Effect.fn("http.relationships.delete")(function* ({ params, headers, query }) {
       const { projectId, relationshipId } = params
-      const deletion = {
-        type: "deleteRelationship",
-        relationshipId,
-        ...(yield* expectation(headers))
-      } as const
-      yield* query.purge === "true"
-        ? write(projectId, "admin", (gateway, author, { userId }) =>
-            gateway.purgeRelationship(deletion, author, userId)
-          )
-        : change(projectId, deletion)
+      yield* onVersion(headers, null, (terms) => {
+        const deletion = { type: "deleteRelationship", relationshipId, ...terms } as const
+        return query.purge === "true"
+          ? write(projectId, "admin", (gateway, author, { userId }) =>
+              gateway.purgeRelationship(deletion, author, userId)
+            )
+          : change(projectId, deletion)
+      })
     }),
     restore: Effect.fn("http.relationships.restore")(function* ({ params }) {
       const done = yield* write(params.projectId, "editor", (gateway, author) =>

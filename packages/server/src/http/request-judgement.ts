@@ -10,19 +10,30 @@
 import { RequestJudgement } from "@tropism/api/authorization"
 import { BodyTooLarge, InvalidInput, MalformedRequest } from "@tropism/api/problems"
 import { attachmentMaxBytes } from "@tropism/api/attachments-api"
+import { dumpMaxBytes } from "@tropism/api/dumps-api"
 import { importMaxBytes, lockfileMaxBytes } from "@tropism/api/transfer-api"
 import { mimeTypeOf, MimeType } from "@tropism/domain/attachment"
 import { textFault } from "@tropism/domain/json"
 import { scanJson } from "@tropism/domain/json-text"
-import { Effect, Layer } from "effect"
-import { HttpServerRequest } from "effect/http"
+import { ByteSize, Effect, Fiber, Layer } from "effect"
+import { HttpEffect, HttpIncomingMessage, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { IdempotencyKeys } from "../database/idempotency-keys.ts"
 import { httpLimits } from "../limits.ts"
+import { CurrentKey, readSaidKey } from "./request-keys.ts"
 
-export const layerRequestJudgement = Layer.succeed(RequestJudgement, (httpEffect, { endpoint }) =>
-  judgeQuery.pipe(
-    Effect.andThen(judgeEncoding),
-    Effect.andThen(judges[endpoint.identifier] ?? judgeBody),
-    Effect.andThen(httpEffect)
+export const layerRequestJudgement = Layer.effect(
+  RequestJudgement,
+  Effect.map(IdempotencyKeys, (keys) =>
+    RequestJudgement.of((httpEffect, { endpoint }) =>
+      judgeQuery.pipe(
+        Effect.andThen(judgeEncoding),
+        Effect.andThen(judges[endpoint.identifier] ?? judgeBody),
+        Effect.andThen(
+          Effect.provideService(readSaidKey(endpoint.identifier in judges), IdempotencyKeys, keys)
+        ),
+        Effect.flatMap((said) => Effect.provideService(httpEffect, CurrentKey, said))
+      )
+    )
   )
 )
 
@@ -76,6 +87,7 @@ const judges: Readonly<Record<string, ReturnType<typeof judgeFile>>> = {
   import: judgeFile((url) =>
     /[?&]format=package-lock(?:&|$)/.test(url) ? lockfileMaxBytes : importMaxBytes
   ),
+  restoreDump: judgeFile(() => dumpMaxBytes),
   attach: judgeFile(
     () => attachmentMaxBytes,
     (contentType) => saysBytes(contentType) || mimeTypeOf(contentType) !== undefined,
@@ -83,16 +95,26 @@ const judges: Readonly<Record<string, ReturnType<typeof judgeFile>>> = {
   )
 }
 
-/** Reads a body of a size once; the contract decodes the same bytes afterwards. */
+/** The bytes of a body of a size, once they are here; whoever asks again gets the same. */
+export const readBody = Effect.fnUntraced(function* (maxBytes: number) {
+  const { arrayBuffer } = yield* HttpServerRequest.HttpServerRequest
+  // Reading that is interrupted tears the request down, and its answer with it: it ends with the connection instead.
+  const reading = yield* arrayBuffer.pipe(
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBytes)),
+    Effect.forkDetach
+  )
+  return yield* Fiber.join(reading).pipe(
+    Effect.catch(() => tooLarge(maxBytes)),
+    Effect.timeoutOrElse({ duration: httpLimits.bodyTimeoutMs, orElse: () => tooSlow })
+  )
+})
+
+/** Judges a body of a size; the contract decodes the same bytes afterwards. */
 export const judgeBodyUpTo = Effect.fnUntraced(function* (maxBytes: number) {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (request.method === "GET" || request.method === "HEAD" || request.method === "DELETE") return
-  const tooLargeHere = tooLarge(maxBytes)
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) return yield* tooLargeHere
-  const bytes = yield* request.arrayBuffer.pipe(
-    Effect.mapError(() => tooLargeHere),
-    Effect.timeoutOrElse({ duration: httpLimits.bodyTimeoutMs, orElse: () => tooSlow })
-  )
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) return yield* tooLarge(maxBytes)
+  const bytes = yield* readBody(maxBytes)
   if (bytes.byteLength === 0) return
   if (!/^application\/json\s*(?:;|$)/i.test(request.headers["content-type"] ?? "")) return yield* sendJson
   const text = yield* Effect.mapError(
@@ -119,11 +141,19 @@ const utf8 = new TextDecoder("utf-8", { fatal: true })
 export const readText = (bytes: ArrayBuffer | Uint8Array) =>
   Effect.try({ try: () => utf8.decode(bytes), catch: () => "notUtf8" as const })
 
-const tooSlow = Effect.fail(
+/** Refuses a body that is not read to its end: its connection ends with the answer, for what comes over it is still the body. */
+const refuseRest = <E>(problem: E): Effect.Effect<never, E, HttpServerRequest.HttpServerRequest> =>
+  Effect.andThen(HttpEffect.appendPreResponseHandler(closing), Effect.fail(problem))
+
+const closing: HttpEffect.PreResponseHandler = (_request, response) =>
+  Effect.succeed(HttpServerResponse.setHeader(response, "connection", "close"))
+
+const tooSlow = refuseRest(
   new MalformedRequest({
     detail: `The body did not come within ${httpLimits.bodyTimeoutMs / 1_000} seconds: send the request again`
   })
 )
 
+/** Refuses a body that has more bytes than may be. */
 export const tooLarge = (maxBytes: number) =>
-  new BodyTooLarge({ detail: `A body may have ${maxBytes} bytes here` })
+  refuseRest(new BodyTooLarge({ detail: `A body may have ${maxBytes} bytes here` }))

@@ -18,6 +18,7 @@ import { chatHandlers } from "./chat-handlers.ts"
 import { chainsHandlers } from "./chains-handlers.ts"
 import { comparisonsHandlers } from "./comparisons-handlers.ts"
 import { conversationsHandlers } from "./conversations-handlers.ts"
+import { dumpsHandlers } from "./dumps-handlers.ts"
 import { layerAuthorization } from "./authorization.ts"
 import { explanationsHandlers } from "./explanations-handlers.ts"
 import { definitionsHandlers } from "./definitions-handlers.ts"
@@ -25,6 +26,7 @@ import { feedHandlers } from "./feed-handlers.ts"
 import { objectsHandlers } from "./graph-handlers.ts"
 import { killSwitchHandlers } from "./kill-switch-handlers.ts"
 import { mcpServersHandlers } from "./mcp-servers-handlers.ts"
+import { membersHandlers } from "./members-handlers.ts"
 import { metricsHandlers } from "./metrics-handlers.ts"
 import { completionsHandlers, projectCompletionsHandlers } from "./openai-handlers.ts"
 import { layerOpenAiAuthorization, layerOpenAiErrors, layerOpenAiMissing } from "./openai-middleware.ts"
@@ -41,6 +43,8 @@ import { projectsHandlers, systemHandlers } from "./system-handlers.ts"
 import { tasksHandlers } from "./tasks-handlers.ts"
 import { deliveriesHandlers, webhooksHandlers } from "./webhooks-handlers.ts"
 import { undosHandlers } from "./undos-handlers.ts"
+import { sessionsHandlers } from "./sessions-handlers.ts"
+import { serverTokensHandlers, tokensHandlers } from "./tokens-handlers.ts"
 import { toolCallsHandlers } from "./tool-calls-handlers.ts"
 import { transferHandlers } from "./transfer-handlers.ts"
 import { verificationHandlers } from "./verification-handlers.ts"
@@ -49,12 +53,17 @@ const handlers = Layer.mergeAll(
   systemHandlers,
   metricsHandlers,
   projectsHandlers,
+  membersHandlers,
+  tokensHandlers,
+  serverTokensHandlers,
+  sessionsHandlers,
   killSwitchHandlers,
   objectsHandlers,
   relationshipsHandlers,
   feedHandlers,
   chainsHandlers,
   transferHandlers,
+  dumpsHandlers,
   explanationsHandlers,
   agentsHandlers,
   autonomyHandlers,

@@ -7,17 +7,21 @@
  * misses nothing and gets nothing twice. An id that this log has not given names
  * no place in it: the stream begins where one without it would.
  */
+import { CurrentPrincipal, roleIn } from "@tropism/api/authorization"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Effect, Redacted } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { digestOf } from "../task/digest.ts"
-import { sees } from "./access.ts"
 import { CurrentCredential } from "./authorization.ts"
 import { LiveLogs, type LiveSource, type Permit } from "./live-logs.ts"
 import { Tokens } from "./tokens.ts"
 
-/** Nobody between keeps what is streamed, or holds it back. */
-export const streamHeaders = { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
+/** Nobody between keeps what is streamed, or holds it back; and a server that stops waits for no further request over its connection. */
+export const streamHeaders = {
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+  connection: "close"
+}
 
 /** Whether the client asks for a stream. */
 export const wantsStream = Effect.map(HttpServerRequest.HttpServerRequest, (request) =>
@@ -40,15 +44,16 @@ export const sseResponse = Effect.fn("sseResponse")(function* (source: LiveSourc
   )
 })
 
-/** That the request's credential is known still, and reaches the project. */
+/** That the request's credential is known still, and may in the project what it might when it came. */
 const currentPermit = Effect.fnUntraced(function* (projectId: ProjectId) {
   const tokens = yield* Tokens
   const credential = yield* CurrentCredential
+  const role = roleIn(yield* CurrentPrincipal, projectId)
   const permit: Permit = {
     key: `${projectId} ${yield* digestOf(Redacted.value(credential))}`,
     holds: Effect.map(
       tokens.find(credential),
-      (principal) => principal !== undefined && sees(principal, projectId)
+      (principal) => principal !== undefined && roleIn(principal, projectId) === role
     )
   }
   return permit

@@ -21,7 +21,7 @@ export const streamLimits = {
   /** A connection that takes nothing of what it was handed for so long is cut off. */
   stallMs: 30_000,
   /** Between two looks whether those who watch may do so still. */
-  permitIntervalMs: 60_000,
+  permitIntervalMs: 30_000,
   /** What a client waits before it connects again. */
   retryMs: 1_000
 } as const

@@ -12,19 +12,31 @@ import { HttpApiBuilder } from "effect/http-api"
 import { TodoAssistants } from "../agent/todo-assistants.ts"
 import { Database } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
-import { inProject, reading, requireRole } from "./access.ts"
+import { howToGetIn, inProject, reading, requireServerAdmin } from "./access.ts"
+import { onTag, taggedByDigest } from "./conditions.ts"
 import { KillSwitches } from "../run/kill-switches.ts"
 import { pageById } from "./paging.ts"
+import { Readiness } from "./readiness.ts"
+import { onceOnServer } from "./request-keys.ts"
 import { invalid, orNotFound } from "./refusals.ts"
 
 export const version = "0.1.0"
+
+const unready = {
+  away: "The database does not answer",
+  readOnly: "The database takes nothing that is written: it is a replica, or was set to read only"
+} as const
 
 export const systemHandlers = HttpApiBuilder.group(Api, "system", (handlers) =>
   handlers.handleAll({
     health: () => Effect.succeed({ status: "ok" as const, version }),
     ready: Effect.fn("http.ready")(function* () {
+      const { look } = yield* Readiness
+      const reason = yield* look
+      if (reason !== undefined) return yield* new Unavailable({ detail: reason })
       const database = yield* Database
-      if (!(yield* database.ping)) return yield* new Unavailable({ detail: "The database does not answer" })
+      const seen = yield* database.ping
+      if (seen !== "writable") return yield* new Unavailable({ detail: unready[seen] })
       return { status: "ok" as const, version }
     })
   })
@@ -32,7 +44,11 @@ export const systemHandlers = HttpApiBuilder.group(Api, "system", (handlers) =>
 
 export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers) =>
   handlers.handleAll({
-    me: () => CurrentPrincipal,
+    me: Effect.fn("http.projects.me")(function* () {
+      const principal = yield* CurrentPrincipal
+      const advice = howToGetIn(principal)
+      return advice === undefined ? principal : { ...principal, advice }
+    }),
     list: Effect.fn("http.projects.list")(function* ({ query }) {
       const projects = yield* Projects
       const { projectIds } = yield* CurrentPrincipal
@@ -40,11 +56,12 @@ export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers)
     }),
     create: Effect.fn("http.projects.create")(function* ({ payload }) {
       const principal = yield* CurrentPrincipal
-      yield* requireRole(principal, "admin")
+      yield* requireServerAdmin(principal)
       const fault = findFault(payload.name)
       if (fault) return yield* invalid("/name", fault.message)
       const { seed } = yield* TodoAssistants
-      return yield* (yield* Projects).create(payload.name, principal.userId, seed)
+      const projects = yield* Projects
+      return yield* onceOnServer(principal, projects.create(payload.name, principal.userId, seed))
     }),
     get: Effect.fn("http.projects.get")(function* ({ params }) {
       const projects = yield* Projects
@@ -59,11 +76,14 @@ export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers)
     }),
     settings: Effect.fn("http.projects.settings")(function* ({ params }) {
       const projects = yield* Projects
-      return yield* reading(params.projectId, projects.settings)
+      return yield* Effect.flatMap(reading(params.projectId, projects.settings), taggedByDigest)
     }),
-    changeSettings: Effect.fn("http.projects.changeSettings")(function* ({ params, payload }) {
+    changeSettings: Effect.fn("http.projects.changeSettings")(function* ({ params, headers, payload }) {
       const projects = yield* Projects
-      return yield* inProject(params.projectId, "admin", () => projects.changeSettings(payload))
+      const changed = inProject(params.projectId, "admin", () =>
+        onTag(headers, projects.holdSettings, projects.changeSettings(payload))
+      )
+      return yield* Effect.flatMap(changed, taggedByDigest)
     })
   })
 )

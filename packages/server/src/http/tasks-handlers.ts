@@ -14,6 +14,7 @@ import { Reruns } from "../dispatch/reruns.ts"
 import { Tasks } from "../task/tasks.ts"
 import { Todos } from "../task/todos.ts"
 import { inProject, reading } from "./access.ts"
+import { onTag, taggedByDigest } from "./conditions.ts"
 import { approving, decidingEach, rejecting } from "./decisions.ts"
 import { pageById, pageByNumber } from "./paging.ts"
 import { decisionProblem, keepable, orNotFound, triggerProblem, undoProblem } from "./refusals.ts"
@@ -56,7 +57,8 @@ export const tasksHandlers = HttpApiBuilder.group(Api, "tasks", (handlers) =>
     get: Effect.fn("http.tasks.get")(function* ({ params }) {
       const tasks = yield* Tasks
       const { userId } = yield* CurrentPrincipal
-      return yield* known(reading(params.projectId, tasks.get(params.taskId, userId)))
+      const task = known(reading(params.projectId, tasks.get(params.taskId, userId)))
+      return yield* Effect.flatMap(task, taggedByDigest)
     }),
     add: Effect.fn("http.tasks.add")(function* ({ params, payload }) {
       yield* keepable(payload)
@@ -67,34 +69,33 @@ export const tasksHandlers = HttpApiBuilder.group(Api, "tasks", (handlers) =>
         )
       )
     }),
-    change: Effect.fn("http.tasks.change")(function* ({ params, payload }) {
+    change: Effect.fn("http.tasks.change")(function* ({ params: { projectId, taskId }, headers, payload }) {
       yield* keepable(payload)
-      const { assignee, expiresAt } = payload
-      if (assignee !== undefined || expiresAt !== undefined) {
-        const tasks = yield* Tasks
-        return yield* known(
-          inProject(params.projectId, "reviewer", ({ userId }) =>
-            Effect.mapError(
-              tasks.wait(params.taskId, userId, {
-                ...(assignee === undefined ? {} : { assignee: assignee === "me" ? userId : assignee }),
-                ...(expiresAt === undefined ? {} : { expiresAt })
-              }),
-              decisionProblem
-            )
-          )
-        )
-      }
+      const tasks = yield* Tasks
       const todos = yield* Todos
-      return yield* known(
-        inProject(params.projectId, "editor", ({ userId }) =>
+      const { assignee, expiresAt } = payload
+      const isOfWait = assignee !== undefined || expiresAt !== undefined
+      const changed = inProject(projectId, isOfWait ? "reviewer" : "editor", ({ userId }) =>
+        onTag(
+          headers,
+          known(tasks.hold(taskId, userId)),
           Effect.gen(function* () {
-            const changed = yield* todos.edit(userId, { id: params.taskId }, payload)
-            return yield* changed
-              ? todoOf(params.taskId, userId)
-              : notATodo(params.taskId, userId, "only a todo has words of its own to change")
+            if (isOfWait)
+              return yield* Effect.mapError(
+                tasks.wait(taskId, userId, {
+                  ...(assignee === undefined ? {} : { assignee: assignee === "me" ? userId : assignee }),
+                  ...(expiresAt === undefined ? {} : { expiresAt })
+                }),
+                decisionProblem
+              )
+            const edited = yield* todos.edit(userId, { id: taskId }, payload)
+            return yield* edited
+              ? todoOf(taskId, userId)
+              : notATodo(taskId, userId, "only a todo has words of its own to change")
           })
         )
       )
+      return yield* Effect.flatMap(known(changed), taggedByDigest)
     }),
     complete: Effect.fn("http.tasks.complete")(function* ({ params }) {
       const todos = yield* Todos
@@ -109,14 +110,19 @@ export const tasksHandlers = HttpApiBuilder.group(Api, "tasks", (handlers) =>
         )
       )
     }),
-    remove: Effect.fn("http.tasks.remove")(function* ({ params }) {
+    remove: Effect.fn("http.tasks.remove")(function* ({ params: { projectId, taskId }, headers }) {
+      const tasks = yield* Tasks
       const todos = yield* Todos
       yield* known(
-        inProject(params.projectId, "editor", ({ userId }) =>
-          Effect.gen(function* () {
-            const removed = yield* todos.remove(userId, { id: params.taskId })
-            return removed ?? (yield* notATodo(params.taskId, userId, "only a todo is deleted"))
-          })
+        inProject(projectId, "editor", ({ userId }) =>
+          onTag(
+            headers,
+            known(tasks.hold(taskId, userId)),
+            Effect.gen(function* () {
+              const removed = yield* todos.remove(userId, { id: taskId })
+              return removed ?? (yield* notATodo(taskId, userId, "only a todo is deleted"))
+            })
+          )
         )
       )
     }),

@@ -5,15 +5,20 @@
  *
  * Only hashes are kept, so the database gives nobody a login. A one-time code
  * becomes a session, once: the database decides which of two browsers gets it.
+ * Of the projects that a token names it reaches those whose member its user is,
+ * so what changes there holds from the next request on. What a JWT is of, its
+ * issuer's key says (`trusted-issuer.ts`); it reaches whatever its person does.
  */
-import type { Principal } from "@tropism/api/authorization"
-import { UserId } from "@tropism/domain/ids"
+import type { Principal, Role } from "@tropism/api/authorization"
+import { ProjectId, UserId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { orDie } from "../database/database.ts"
+import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
-import { httpLimits } from "../limits.ts"
+import { tokenLimits } from "./token-limits.ts"
+import { isJwt, type Issuer, TrustedIssuer } from "./trusted-issuer.ts"
 import { digestOf } from "../task/digest.ts"
+import { CurrentVisit } from "./visit.ts"
 
 export const adminUser = UserId.make("admin")
 
@@ -28,8 +33,32 @@ export class Tokens extends Context.Service<
     readonly admit: (secret: Redacted.Redacted) => Effect.Effect<void>
     /** A code that one browser may exchange for a session of the admin. */
     readonly loginCode: Effect.Effect<Redacted.Redacted>
-    /** Exchanges a code for a session's secret; undefined when it was used or has expired. */
-    readonly exchange: (code: Redacted.Redacted) => Effect.Effect<Redacted.Redacted | undefined>
+    /** A code that one browser may exchange for a session of a member of this transaction's project; undefined when there is no such member. */
+    readonly memberCode: (
+      userId: UserId
+    ) => Effect.Effect<
+      { readonly code: Redacted.Redacted; readonly expiresAt: string } | undefined,
+      never,
+      ProjectTransaction
+    >
+    /** The roles of a user in all projects, by the project's id. */
+    readonly memberships: (userId: UserId) => Effect.Effect<Readonly<Record<string, Role>>>
+    /** Whom a code would sign in; undefined when it was used or has expired. */
+    readonly userOfCode: (code: Redacted.Redacted) => Effect.Effect<UserId | undefined>
+    /** Exchanges a code for a session's secret, in a browser of this name; undefined when it was used or has expired. */
+    readonly exchange: (
+      code: Redacted.Redacted,
+      browser: string | undefined
+    ) => Effect.Effect<Redacted.Redacted | undefined>
+    /** Opens a session that ends with this token; undefined when the token is not good. */
+    readonly openSession: (
+      secret: Redacted.Redacted,
+      browser: string | undefined
+    ) => Effect.Effect<Redacted.Redacted | undefined>
+    /** Ends a session; a token that is none stays as it is. */
+    readonly endSession: (secret: Redacted.Redacted) => Effect.Effect<void>
+    /** Removes tokens and codes that ended long ago, a batch of them, and answers how many. */
+    readonly forget: Effect.Effect<number>
   }
 >()("@tropism/server/http/Tokens") {
   static readonly layer = Layer.effect(
@@ -37,16 +66,36 @@ export class Tokens extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const ids = yield* Ids
+      const issuer = yield* TrustedIssuer
       const hash = (secret: Redacted.Redacted) => digestOf(Redacted.value(secret))
 
       const findByHash = Effect.fn("Tokens.findByHash")(function* (digest: string) {
-        const [row] = yield* sql<Principal>`select user_id, role, project_ids from kb.find_token(${digest})`
-        return row && { userId: row.userId, role: row.role, projectIds: row.projectIds }
+        const [row] = yield* sql<StoredPrincipal>`
+          select user_id, role, roles, is_seen from kb.find_principal(${digest})`
+        if (!row) return undefined
+        if (!row.isSeen) yield* sql`select kb.see_token(${digest})`
+        const visit = yield* CurrentVisit
+        if (visit !== undefined) visit.admitted = digest
+        return toPrincipal(row)
       }, orDie)
 
       const find = Effect.fn("Tokens.find")((secret: Redacted.Redacted) =>
-        Effect.flatMap(hash(secret), findByHash)
+        issuer !== undefined && isJwt(secret)
+          ? findBearer(issuer, secret)
+          : Effect.flatMap(hash(secret), findByHash)
       )
+
+      /** A JWT that is good has a row from its first request on, so that it can be found by its hash and be ended. */
+      const findBearer = Effect.fnUntraced(function* (trusted: Issuer, jwt: Redacted.Redacted) {
+        const bearer = yield* trusted.verify(jwt)
+        if (bearer === undefined) return undefined
+        const digest = yield* hash(jwt)
+        const found = yield* findByHash(digest)
+        if (found !== undefined) return found.projectIds === null && !bearer.isServerAdmin ? undefined : found
+        const { expiresAt, isServerAdmin, userId } = bearer
+        yield* sql`select kb.admit_person(${yield* ids.next}::uuid, ${digest}, ${userId}, ${isServerAdmin}, ${expiresAt})`
+        return yield* findByHash(digest)
+      }, orDie)
 
       const admit = Effect.fn("Tokens.admit")(function* (secret: Redacted.Redacted) {
         yield* sql`select kb.save_admin_token(${yield* ids.next}::uuid, ${yield* hash(secret)}, ${adminUser})`
@@ -54,18 +103,97 @@ export class Tokens extends Context.Service<
 
       const loginCode = Effect.gen(function* () {
         const code = Redacted.make(yield* ids.secret)
-        yield* sql`select kb.save_login_code(${yield* hash(code)}, ${adminUser}, ${httpLimits.loginCodeMaxAgeSeconds}::int)`
+        yield* sql`select kb.save_login_code(${yield* hash(code)}, ${adminUser}, ${tokenLimits.loginCodeMaxAgeSeconds}::int)`
         return code
       }).pipe(orDie)
 
-      const exchange = Effect.fn("Tokens.exchange")(function* (code: Redacted.Redacted) {
-        const session = Redacted.make(yield* ids.secret)
-        const [row] = yield* sql<{ exchanged: boolean }>`
-          select kb.exchange_login_code(${yield* hash(code)}, ${yield* ids.next}::uuid, ${yield* hash(session)}, ${httpLimits.sessionMaxAgeSeconds}::int) as exchanged`
-        return row?.exchanged === true ? session : undefined
+      const memberCode = Effect.fn("Tokens.memberCode")(function* (userId: UserId) {
+        yield* ProjectTransaction
+        const code = Redacted.make(yield* ids.secret)
+        const [row] = yield* sql<{ expiresAt: Date | null }>`
+          select kb.save_member_code(${yield* hash(code)}, ${userId}, ${tokenLimits.memberCodeMaxAgeSeconds}::int) as expires_at`
+        return row?.expiresAt ? { code, expiresAt: row.expiresAt.toISOString() } : undefined
       }, orDie)
 
-      return Tokens.of({ find, findByHash, admit, loginCode, exchange })
+      const memberships = Effect.fn("Tokens.memberships")(function* (userId: UserId) {
+        const { roles } = yield* Effect.flatMap(
+          sql<{ roles: Readonly<Record<string, Role>> }>`select kb.find_memberships(${userId}) as roles`,
+          onlyRow
+        )
+        return roles
+      }, orDie)
+
+      const userOfCode = Effect.fn("Tokens.userOfCode")(function* (code: Redacted.Redacted) {
+        const [row] = yield* sql<{ userId: UserId | null }>`
+          select kb.find_login_code(${yield* hash(code)}) as user_id`
+        return row?.userId ?? undefined
+      }, orDie)
+
+      const named = Effect.fnUntraced(function* (session: Redacted.Redacted, browser: string | undefined) {
+        const name = browser?.replace(/[^\x20-\x7e]/g, "").slice(0, tokenLimits.browserNameMaxChars)
+        if (name) yield* sql`select kb.name_browser(${yield* hash(session)}, ${name})`
+        return session
+      })
+
+      const exchange = Effect.fn("Tokens.exchange")(function* (
+        code: Redacted.Redacted,
+        browser: string | undefined
+      ) {
+        const session = Redacted.make(yield* ids.secret)
+        const [row] = yield* sql<{ exchanged: boolean }>`
+          select kb.exchange_login_code(${yield* hash(code)}, ${yield* ids.next}::uuid, ${yield* hash(session)}, ${tokenLimits.sessionMaxAgeSeconds}::int) as exchanged`
+        return row?.exchanged === true ? yield* named(session, browser) : undefined
+      }, orDie)
+
+      const openSession = Effect.fn("Tokens.openSession")(function* (
+        secret: Redacted.Redacted,
+        browser: string | undefined
+      ) {
+        // A JWT that was never shown before is admitted by being found.
+        if ((yield* find(secret)) === undefined) return undefined
+        const session = Redacted.make(yield* ids.secret)
+        const [row] = yield* sql<{ opened: boolean }>`
+          select kb.open_session(${yield* hash(secret)}, ${yield* ids.next}::uuid, ${yield* hash(session)}, ${tokenLimits.sessionMaxAgeSeconds}::int) as opened`
+        return row?.opened === true ? yield* named(session, browser) : undefined
+      }, orDie)
+
+      const endSession = Effect.fn("Tokens.endSession")(function* (secret: Redacted.Redacted) {
+        yield* sql`select kb.end_session(${yield* hash(secret)})`
+      }, orDie)
+
+      const forget = sql<{ count: number }>`
+        select kb.forget_tokens(${tokenLimits.endedTokensKeepMs / 1_000}::float8, ${tokenLimits.forgetBatchTokens}::int) as count`.pipe(
+        Effect.map(([row]) => row?.count ?? 0),
+        orDie
+      )
+
+      return Tokens.of({
+        find,
+        findByHash,
+        admit,
+        loginCode,
+        memberCode,
+        memberships,
+        userOfCode,
+        exchange,
+        openSession,
+        endSession,
+        forget
+      })
     })
   )
 }
+
+interface StoredPrincipal {
+  readonly userId: UserId
+  readonly role: Role
+  readonly roles: Readonly<Record<string, Role>> | null
+  readonly isSeen: boolean
+}
+
+const toPrincipal = ({ role, roles, userId }: StoredPrincipal): Principal => ({
+  userId,
+  role,
+  projectIds: roles === null ? null : Object.keys(roles).map((id) => ProjectId.make(id)),
+  roles
+})

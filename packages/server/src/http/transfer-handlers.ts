@@ -5,7 +5,6 @@
  */
 import { Api } from "@tropism/api/api"
 import { type ImportLine, lockfileMaxBytes } from "@tropism/api/transfer-api"
-import type { BodyTooLarge } from "@tropism/api/problems"
 import type { ProjectId, UserId } from "@tropism/domain/ids"
 import { Effect, Stream } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -17,7 +16,7 @@ import { LineImporter } from "../graph/line-importer.ts"
 import { instantPlace } from "../graph/objects.ts"
 import { readPackageLock } from "../graph/package-lock.ts"
 import { transferLimits } from "../limits.ts"
-import { inProject, reading } from "./access.ts"
+import { looking, reading } from "./access.ts"
 import { pageByPlace } from "./paging.ts"
 import { importProblem, invalid, invalidLockfile, orNotFound } from "./refusals.ts"
 import { readText, tooLarge } from "./request-judgement.ts"
@@ -28,7 +27,7 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
     .handle(
       "import",
       Effect.fn("http.import")(function* ({ params: { projectId }, payload, query }) {
-        const { userId: by } = yield* inProject(projectId, "editor", Effect.succeed)
+        const { userId: by } = yield* looking(projectId, "editor", Effect.succeed)
         const { format, name, id, resume, type, key } = query
         const untrusted = query.untrusted === "true" ? true : undefined
         if (format === "package-lock") return yield* importLock(projectId, by, payload, { name, untrusted })
@@ -104,15 +103,15 @@ const importLock = Effect.fnUntraced(function* <E>(
 })
 
 /** All bytes of a body that is as small as a lockfile may be. */
-const readWhole = <E>(payload: Stream.Stream<Uint8Array, E>): Effect.Effect<Uint8Array, BodyTooLarge> => {
+const readWhole = <E>(payload: Stream.Stream<Uint8Array, E>) => {
   let length = 0
   return payload.pipe(
-    Stream.mapError(() => tooLarge(lockfileMaxBytes)),
     Stream.tap((piece) => {
       length += piece.length
-      return length > lockfileMaxBytes ? Effect.fail(tooLarge(lockfileMaxBytes)) : Effect.void
+      return length > lockfileMaxBytes ? Effect.fail("tooLarge" as const) : Effect.void
     }),
-    Stream.mkUint8Array
+    Stream.mkUint8Array,
+    Effect.catch(() => tooLarge(lockfileMaxBytes))
   )
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the doors of what has versions have in common: a user's change,
- * the version that the caller knows, and the moment of which it asks.
+ * What the doors of the graph have in common: a user's change, what of it is
+ * untrusted, and the moment of which somebody asks.
  *
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  */
@@ -11,13 +11,13 @@ import type { ProjectId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
 import { untrustedNames, type UntrustedWords } from "@tropism/domain/untrusted"
 import { Effect, Result } from "effect"
-import { HttpEffect, HttpServerResponse } from "effect/http"
 import { CrashPoint } from "../crash-point.ts"
 import type { ProjectTransaction } from "../database/database.ts"
 import { Gateway } from "../graph/gateway.ts"
 import type { Applied, Author } from "../graph/recording.ts"
 import type { ChangeRefused } from "../graph/refused.ts"
 import { inProject } from "./access.ts"
+import { tagged } from "./conditions.ts"
 import { changeProblem, invalid } from "./refusals.ts"
 
 type Write<A> = Effect.Effect<A, ChangeRefused, ProjectTransaction>
@@ -50,34 +50,6 @@ export const relationshipOf = ({ entity }: Applied) =>
   entity.kind === "relationship"
     ? tagged(entity.relationship)
     : Effect.die(new Error("A change of a relationship answered an object"))
-
-/** Answers what has a version with it as its ETag. */
-export const tagged = Effect.fnUntraced(function* <A extends { readonly version: number }>(entity: A) {
-  yield* HttpEffect.appendPreResponseHandler((_request, response) =>
-    Effect.succeed(HttpServerResponse.setHeader(response, "etag", `"${entity.version}"`))
-  )
-  return entity
-})
-
-/** The version that the caller expects, from the body, the header If-Match, or both alike; a part of a change. */
-export const expectation = Effect.fnUntraced(function* (
-  headers: { readonly "if-match"?: string | undefined },
-  inBody?: number | null
-) {
-  const header = headers["if-match"]?.trim() ?? "*"
-  const [, digits] = /^(?:W\/)?"?(\d{1,15})"?$/.exec(header) ?? []
-  if (header !== "*" && digits === undefined)
-    return yield* Effect.fail(
-      invalid("if-match", `If-Match takes one version as the ETag gives it, e.g. "3", and not ${header}`)
-    )
-  const inHeader = digits === undefined ? undefined : Number(digits)
-  if (inHeader !== undefined && typeof inBody === "number" && inHeader !== inBody)
-    return yield* Effect.fail(
-      invalid("/expectedVersion", `The body expects version ${inBody} and If-Match ${inHeader}: say one`)
-    )
-  const expectedVersion = inBody ?? inHeader
-  return expectedVersion === undefined ? {} : { expectedVersion }
-})
 
 /** What of a write is untrusted, from the body; a part of a change. */
 export const marksOf = Effect.fnUntraced(function* (

@@ -19,8 +19,9 @@ import { isSignedBy, type SignedDelivery } from "../dispatch/webhook-signature.t
 import { Webhooks } from "../dispatch/webhooks.ts"
 import { dispatchLimits, httpLimits } from "../limits.ts"
 import { inProject, reading } from "./access.ts"
+import { originOf } from "./origins.ts"
 import { pageById } from "./paging.ts"
-import { judgeBody, judgeEncoding, tooLarge } from "./request-judgement.ts"
+import { judgeBody, judgeEncoding, readBody } from "./request-judgement.ts"
 import { keepable, orNotFound, tooMany, triggerProblem } from "./refusals.ts"
 
 const knownAgent = orNotFound("agent")
@@ -28,10 +29,10 @@ const knownWebhook = orNotFound("webhook")
 
 /** A webhook with its address, as whoever asks reaches this server. */
 const addressed = <A extends { readonly id: WebhookId }>(webhook: A) =>
-  Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => {
-    const protocol = headers["x-forwarded-proto"]?.split(",", 1)[0]?.trim() === "https" ? "https" : "http"
-    return { ...webhook, url: `${protocol}://${headers["host"] ?? "localhost"}/api/hooks/${webhook.id}` }
-  })
+  Effect.map(HttpServerRequest.HttpServerRequest, (request) => ({
+    ...webhook,
+    url: `${originOf(request)}/api/hooks/${webhook.id}`
+  }))
 
 export const webhooksHandlers = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
   handlers.handleAll({
@@ -128,7 +129,7 @@ const readDelivery = Effect.gen(function* () {
     timestamp: headers["webhook-timestamp"],
     signature: headers["webhook-signature"],
     // A body that is too large is not read to its end, so nobody can have signed it.
-    body: new Uint8Array(yield* Effect.mapError(request.arrayBuffer, () => tooLarge(httpLimits.bodyMaxBytes)))
+    body: new Uint8Array(yield* readBody(httpLimits.bodyMaxBytes))
   }
   return delivery
 })

@@ -72,6 +72,7 @@ const triggerAgent = {
     wait: opt(Schema.Boolean.annotate({ description: "False to answer as soon as the run is queued" }))
   }),
   annotations: adds,
+  execution: { taskSupport: "optional" },
   role: "editor"
 } as const
 

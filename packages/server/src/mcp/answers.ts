@@ -7,7 +7,7 @@
  * document as at every other door; what concerns the message, by a JSON-RPC error.
  */
 import { type InputFault, ServerFault } from "@tropism/api/problems"
-import { Effect, Predicate, Stream } from "effect"
+import { Effect, Predicate, type Scope, Stream } from "effect"
 import { HttpServerRespondable, HttpServerResponse } from "effect/http"
 
 /** A JSON-RPC error that belongs to no message that could be read. */
@@ -32,24 +32,46 @@ const begun = new TextEncoder().encode(": open\n\n")
 
 /** Whether a stream that answers this message, or none, has no end of its own. */
 const isOpenEnded = (message: unknown): boolean =>
-  message === undefined ||
-  (Predicate.hasProperty(message, "method") && message.method === "subscriptions/listen")
+  message === undefined || isMethod(message, "subscriptions/listen")
 
-/** An answer of the SDK to a message; a stream without an end of its own goes on until `over`. */
+const isMethod = (message: unknown, method: string): boolean =>
+  Predicate.hasProperty(message, "method") && message.method === method
+
+/** What becomes of a stream without an end of its own. */
+export interface OpenEnded {
+  /** Done when it is to end. */
+  readonly over: Effect.Effect<unknown>
+  /** What is told there beside what the SDK says, which waits until this has begun; it may end the stream. */
+  readonly told: Effect.Effect<Stream.Stream<Uint8Array>, never, Scope.Scope>
+}
+
+/** An answer of the SDK to a message. */
 export const asHttp = (
   response: Response,
   message: unknown,
-  over: Effect.Effect<unknown>
+  openEnded: OpenEnded
 ): HttpServerResponse.HttpServerResponse => {
   const { body } = response
   if (body === null || response.headers.get("content-type") !== "text/event-stream")
     return HttpServerResponse.fromWeb(response)
   const sent = Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error })
   return HttpServerResponse.stream(
-    isOpenEnded(message) ? Stream.succeed(begun).pipe(Stream.concat(sent), Stream.interruptWhen(over)) : sent,
-    { status: response.status, headers: Object.fromEntries(response.headers) }
+    isOpenEnded(message) ? Stream.concat(Stream.succeed(begun), untilOver(sent, openEnded)) : sent,
+    {
+      status: response.status,
+      headers: {
+        ...Object.fromEntries(response.headers),
+        // A connection that is kept for another request would keep a server that stops waiting for it.
+        ...(isOpenEnded(message) || isMethod(message, "events/stream") ? { connection: "close" } : {})
+      }
+    }
   )
 }
+
+const untilOver = <E>(sent: Stream.Stream<Uint8Array, E>, { over, told }: OpenEnded) =>
+  Stream.unwrap(Effect.map(told, (more) => Stream.merge(sent, more, { haltStrategy: "either" }))).pipe(
+    Stream.interruptWhen(over)
+  )
 
 /** What the server itself got wrong is for its log. */
 export const toServerFault = (defect: unknown) =>

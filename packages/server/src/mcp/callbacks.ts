@@ -44,8 +44,8 @@ export interface Callback {
 export class Callbacks extends Context.Service<
   Callbacks,
   {
-    /** Whether an address may be one: https, or of this machine where the operator allows that. */
-    readonly mayCall: (url: URL) => boolean
+    /** Whether an address may be one: https, or of this machine where the operator allows that to such a token. */
+    readonly mayCall: (url: URL, isServerToken: boolean) => boolean
     /** Posts a message under an id; done when it was taken. */
     readonly post: (callback: Callback, id: string, message: object) => Effect.Effect<void, CallbackFailed>
     /** Asks an address whether it wants deliveries. */
@@ -55,12 +55,15 @@ export class Callbacks extends Context.Service<
   static readonly layer = Layer.effect(
     Callbacks,
     Effect.gen(function* () {
-      const isLocalAllowed = yield* LocalMcpServers
+      const permit = yield* LocalMcpServers
       const outside = yield* OutsideNetwork
-      const network: Network = isLocalAllowed ? { ...outside, mayReach: () => true } : outside
+      const everywhere: Network = { ...outside, mayReach: () => true }
+      /** A name that leads to this machine is none of its addresses, unless the operator has said so. */
+      const networkOf = (url: URL) =>
+        permit === "admins" || (permit === "serverTokens" && isLoopback(url)) ? everywhere : outside
 
       const sent = Effect.fnUntraced(function* (callback: Callback, id: string, message: object) {
-        const body = JSON.stringify(message)
+        const [url, body] = [new URL(callback.url), JSON.stringify(message)]
         const timestamp = String(Math.floor((yield* Clock.currentTimeMillis) / 1_000))
         const signed = { id, timestamp, body: new TextEncoder().encode(body) }
         const signatures = callback.secrets.map(
@@ -75,7 +78,7 @@ export class Callbacks extends Context.Service<
           "webhook-signature": signatures.join(" "),
           "x-mcp-subscription-id": callback.handle
         }
-        return yield* Effect.timeoutOrElse(exchange(new URL(callback.url), network, headers, body), {
+        return yield* Effect.timeoutOrElse(exchange(url, networkOf(url), headers, body), {
           duration: eventLimits.deliveryTimeoutMs,
           orElse: () => Effect.fail(failed("timeout"))
         })
@@ -91,8 +94,10 @@ export class Callbacks extends Context.Service<
       })
 
       return Callbacks.of({
-        mayCall: (url) =>
-          url.protocol === "https:" || (url.protocol === "http:" && isLocalAllowed && isLoopback(url)),
+        mayCall: (url, isServerToken) => {
+          const mayBeLocal = permit === "admins" || (permit === "serverTokens" && isServerToken)
+          return isLoopback(url) ? mayBeLocal && /^https?:$/.test(url.protocol) : url.protocol === "https:"
+        },
         post: Effect.fn("Callbacks.post")((callback: Callback, id: string, message: object) =>
           Effect.asVoid(sent(callback, id, message))
         ),

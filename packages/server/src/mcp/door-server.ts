@@ -18,7 +18,7 @@ import {
   type ServerCapabilities,
   type ServerContext
 } from "@modelcontextprotocol/server"
-import { Effect } from "effect"
+import { Effect, Predicate } from "effect"
 import { mcpLimits } from "./mcp-limits.ts"
 import type { Offer, PartCall, PartResources, RunForServer } from "./part.ts"
 
@@ -49,6 +49,7 @@ export const doorServer = (words: ServerWords, offers: ReadonlyArray<Offer>, run
   })
   serveTools(server, offers, run)
   serveResources(server, offers, run)
+  serveSubscriptions(server, offers, run)
   servePrompts(server, offers, run)
   serveCompletions(server, offers, run)
   for (const offer of offers) offer.extend?.(server, run)
@@ -69,7 +70,8 @@ class QuietServer extends Server {
     handler: (request: JSONRPCRequest, context: ServerContext) => Promise<Result>
   ) {
     return super._wrapHandler(method, (request, context) =>
-      handler(request, context).catch((error: unknown) => {
+      // The SDK judges the shape before it promises anything.
+      new Promise<Result>((resolve) => resolve(handler(request, context))).catch((error: unknown) => {
         // Effects end in protocol errors alone: any other is the SDK's, about the shape of the parameters.
         throw error instanceof ProtocolError
           ? error
@@ -81,13 +83,16 @@ class QuietServer extends Server {
 
 const capabilitiesOf = (offers: ReadonlyArray<Offer>): ServerCapabilities =>
   offers.reduce<ServerCapabilities>(
-    (all, { capabilities, complete, prompts, resources }) =>
-      mergeCapabilities(all, {
-        ...(resources && { resources: {} }),
-        ...(prompts && { prompts: {} }),
-        ...(complete && { completions: {} }),
-        ...capabilities
-      }),
+    (all, { capabilities, complete, newerCapabilities = {}, prompts, resources }) =>
+      mergeCapabilities(
+        mergeCapabilities(all, {
+          ...(resources && { resources: resources.subscribe ? { subscribe: true } : {} }),
+          ...(prompts && { prompts: {} }),
+          ...(complete && { completions: {} }),
+          ...capabilities
+        }),
+        newerCapabilities
+      ),
     { tools: {}, logging: {} }
   )
 
@@ -101,6 +106,7 @@ const serveTools = (server: Server, offers: ReadonlyArray<Offer>, run: RunForSer
     const call: PartCall = {
       name: params.name,
       args: (params.arguments ?? {}) as PartCall["args"],
+      asksForTask: Predicate.hasProperty(params, "task") && params.task !== undefined,
       make: (args) => tool.call(args, context)
     }
     for (const { answerCall } of offers) {
@@ -143,6 +149,22 @@ const serveResources = (server: Server, offers: ReadonlyArray<Offer>, run: RunFo
         return yield* Effect.fail(new ResourceNotFoundError(params.uri))
       })
     )
+  )
+}
+
+/** In sessions alone: a client of 2026-07-28 listens over a stream (`listening.ts`). */
+const serveSubscriptions = (server: Server, offers: ReadonlyArray<Offer>, run: RunForServer) => {
+  const kind = offers.find(({ resources }) => resources?.subscribe)?.resources
+  if (kind === undefined) return
+  const asked = (change: PartResources["subscribe"], uri: string, sessionId: string | undefined) =>
+    sessionId === undefined || !change
+      ? Promise.reject(fault(ProtocolErrorCode.InvalidRequest, "Only a session can be subscribed"))
+      : run(Effect.as(change(uri, sessionId), {}))
+  server.setRequestHandler("resources/subscribe", ({ params }, { sessionId }) =>
+    asked(kind.subscribe, params.uri, sessionId)
+  )
+  server.setRequestHandler("resources/unsubscribe", ({ params }, { sessionId }) =>
+    asked(kind.unsubscribe, params.uri, sessionId)
   )
 }
 

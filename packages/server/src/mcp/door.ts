@@ -18,8 +18,9 @@ import {
 import { Cause, Effect, Exit, FiberSet, Option } from "effect"
 import { streamLimits } from "../http/stream-limits.ts"
 import { mcpLimits } from "./mcp-limits.ts"
-import { fault } from "./door-server.ts"
-import type { Answering, RunForServer } from "./part.ts"
+import { doorServer, fault, type ServerWords } from "./door-server.ts"
+import { makeListening, renamed } from "./listening.ts"
+import type { Answering, Offer, RunForServer } from "./part.ts"
 import { makeSessions } from "./sessions.ts"
 
 /** One request that was let in. */
@@ -31,7 +32,10 @@ export interface LetIn {
   readonly bearer: string
   /** What a server is bound to, as text. */
   readonly binding: string
-  readonly newServer: (run: RunForServer) => Server
+  /** Who asks, and in which project, as text: their streams are counted together. */
+  readonly owner: string
+  readonly words: ServerWords
+  readonly offers: () => ReadonlyArray<Offer>
 }
 
 /** Serves both revisions until the scope ends; calls under way may end first. */
@@ -47,8 +51,7 @@ export const makeDoor = Effect.gen(function* () {
     },
     {
       legacy: "reject",
-      keepAliveMs: streamLimits.heartbeatIntervalMs,
-      maxSubscriptions: mcpLimits.streams
+      keepAliveMs: streamLimits.heartbeatIntervalMs
     }
   )
   yield* Effect.addFinalizer(() =>
@@ -57,6 +60,9 @@ export const makeDoor = Effect.gen(function* () {
       Effect.andThen(Effect.promise(() => modern.close()))
     )
   )
+
+  // Its streams end before the calls under way are waited for.
+  const serveListeners = yield* makeListening
 
   const run: RunForServer = (effect) =>
     new Promise((resolve, reject) => {
@@ -68,18 +74,28 @@ export const makeDoor = Effect.gen(function* () {
     })
 
   const serve = Effect.fn("mcp.Door.serve")(function* (letIn: LetIn) {
-    const { body, request } = letIn
-    const newServer = () => letIn.newServer(run)
-    if (yield* Effect.promise(() => isLegacyRequest(request, body)))
-      return yield* sessions.serve({ ...letIn, newServer })
+    const { offers, owner, request, words } = letIn
+    if (yield* Effect.promise(() => isLegacyRequest(request, letIn.body)))
+      return yield* sessions.serve({
+        ...letIn,
+        newServer: () => doorServer(words, offers().map(withoutNewer), run)
+      })
+    const listening = renamed(request, letIn.body)
+    const { message: body, request: named } = listening ?? { message: letIn.body, request }
     return yield* Effect.promise((signal) => {
-      const live = new Request(request, { signal })
-      servers.set(live, newServer())
+      const live = new Request(named, { signal })
+      const offered = offers()
+      const server = doorServer(words, offered, run)
+      if (listening) serveListeners(server, owner, offered, run)
+      servers.set(live, server)
       return modern.fetch(live, body === undefined ? {} : { parsedBody: body })
     })
   })
-  return { serve, notify: modern.notify }
+  return { serve }
 })
+
+/** What is offered to a client of 2025-11-25. */
+const withoutNewer = ({ newerCapabilities: _newer, ...offer }: Offer): Offer => offer
 
 const internal = fault(ProtocolErrorCode.InternalError, "The server failed; its log says why")
 

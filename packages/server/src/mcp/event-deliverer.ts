@@ -19,7 +19,7 @@ import { type CallbackFailed, Callbacks } from "./callbacks.ts"
 import { cursorAt } from "./event-cursors.ts"
 import { eventLimits } from "./event-limits.ts"
 import { EventReading, type Listening, type Seen } from "./event-reading.ts"
-import { type ClaimedSubscription, EventSubscriptions } from "./event-subscriptions.ts"
+import { type ClaimedSubscription, EventSubscriptions, type Progress } from "./event-subscriptions.ts"
 import { eventTypes } from "./event-types.ts"
 
 export class EventDeliverer extends Context.Service<
@@ -45,7 +45,7 @@ export class EventDeliverer extends Context.Service<
         claimed: ClaimedSubscription,
         { occurrences, position }: Seen
       ) {
-        const note = (progress: Parameters<typeof subscriptions.note>[1]) =>
+        const note = (progress: Progress) =>
           database.inProject(projectId, subscriptions.note(claimed, progress))
         for (const { position: place, ...occurrence } of occurrences) {
           const message = { ...occurrence, cursor: cursorAt(projectId, place) }
@@ -77,7 +77,11 @@ export class EventDeliverer extends Context.Service<
           yield* terminate(projectId, claimed)
           return
         }
-        let [position, told] = [claimed.position, 0]
+        if (claimed.secrets.length === 0) {
+          yield* Effect.logError(`The secret of ${claimed.handle} does not open: nothing is delivered to it`)
+          yield* database.inProject(projectId, subscriptions.note(claimed, unsigned))
+        }
+        let [position, told] = [claimed.position, claimed.secrets.length === 0 ? eventLimits.turnEvents : 0]
         while (told < eventLimits.turnEvents) {
           const seen = yield* database.inProject(
             projectId,
@@ -119,6 +123,9 @@ export class EventDeliverer extends Context.Service<
 }
 
 const revoked = { code: -32_012, message: "The access of the subscription's token has ended" } as const
+
+/** Somebody else wrote the row: until its subscriber says his secret again, nothing can be signed for him. */
+const unsigned: Progress = { fault: "challenge_failed" }
 
 /** An address that finds an event too large will find it so every time: it is passed over. */
 const isTooLarge = ({ status }: CallbackFailed): boolean => status === 413

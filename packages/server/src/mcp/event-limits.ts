@@ -32,6 +32,8 @@ export const eventLimits = {
   subscriptionMaxMs: 2_592_000_000,
   /** Deliveries are signed with the secret of before, too, for this long after another was given. */
   secretGraceMs: 600_000,
+  /** Subscriptions whose secrets are sealed anew in one transaction. */
+  sealedTogether: 100,
   /** Of one delivery, from the connection to the answer. */
   deliveryTimeoutMs: 10_000,
   answerMaxBytes: 4_096,

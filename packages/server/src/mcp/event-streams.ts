@@ -7,19 +7,22 @@
  * grows, so nothing is missed and nothing comes twice, also over connections that
  * break, for a client comes back with the last cursor. What is said to a client is
  * not known to be taken, so a stream that has said much ends and is opened again.
- * Whether its client may still listen is the door's to look at.
+ * Before anything is told the token is looked at: whoever lost it or the project
+ * hears nothing from that moment on.
  */
 import type { ProtocolError, ServerContext } from "@modelcontextprotocol/server"
-import type { ProjectId } from "@tropism/domain/ids"
 import { Clock, Context, Effect, Layer } from "effect"
 import { Database } from "../database/database.ts"
 import { streamLimits } from "../http/stream-limits.ts"
+import { Tokens } from "../http/tokens.ts"
 import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
+import { whoIs } from "./caller.ts"
 import { cursorAt } from "./event-cursors.ts"
 import { eventLimits } from "./event-limits.ts"
 import { eventFault } from "./event-params.ts"
 import { type Beginning, EventReading, type Listening } from "./event-reading.ts"
 import type { McpCaller } from "./part.ts"
+import { gone, makePlaces } from "./streams.ts"
 
 type Notify = (kind: string, params: Record<string, unknown>) => Effect.Effect<void>
 
@@ -40,11 +43,18 @@ export class EventStreams extends Context.Service<
     Effect.gen(function* () {
       const database = yield* Database
       const reading = yield* EventReading
+      const tokens = yield* Tokens
       const wakeUps = yield* WakeUps
-      const places = makePlaces()
+      const places = makePlaces({ ofOwner: eventLimits.streamsPerUser, inAll: eventLimits.streams }, () =>
+        eventFault.exhausted(
+          "streams",
+          eventLimits.streamsPerUser,
+          "Too many streams are open: close one first"
+        )
+      )
 
       const follow = Effect.fnUntraced(function* (
-        projectId: ProjectId,
+        { projectId, tokenHash }: McpCaller,
         listening: Listening,
         from: number,
         notify: Notify
@@ -58,6 +68,8 @@ export class EventStreams extends Context.Service<
           )
           position = seen.position
           const now = yield* Clock.currentTimeMillis
+          const isTelling = seen.occurrences.length > 0 || now - saidAt >= streamLimits.heartbeatIntervalMs
+          if (isTelling && !(yield* whoIs(tokens, { projectId, tokenHash }))) return
           for (const { position: place, ...occurrence } of seen.occurrences) {
             yield* notify("event", { ...occurrence, cursor: cursorAt(projectId, place) })
             chars += JSON.stringify(occurrence).length
@@ -72,11 +84,12 @@ export class EventStreams extends Context.Service<
       }, Effect.scoped)
 
       const stream = Effect.fn("EventStreams.stream")(function* (
-        { principal, projectId }: McpCaller,
+        caller: McpCaller,
         listening: Listening,
         beginning: Beginning,
         { mcpReq }: ServerContext
       ) {
+        const { principal, projectId } = caller
         yield* Effect.acquireRelease(places.enter(`${projectId} ${principal.userId}`), places.leave)
         const notify: Notify = (kind, params) =>
           Effect.promise(() =>
@@ -87,7 +100,7 @@ export class EventStreams extends Context.Service<
           )
         const { position, truncated } = yield* database.inProject(projectId, reading.begin(beginning))
         yield* notify("active", { cursor: cursorAt(projectId, position), truncated })
-        yield* Effect.raceFirst(follow(projectId, listening, position, notify), gone(mcpReq.signal))
+        yield* Effect.raceFirst(follow(caller, listening, position, notify), gone(mcpReq.signal))
       }, Effect.scoped)
 
       return EventStreams.of({ stream })
@@ -96,42 +109,3 @@ export class EventStreams extends Context.Service<
 }
 
 const subscriptionKey = "io.modelcontextprotocol/subscriptionId"
-
-/** How many streams are open, of each owner and of all. */
-const makePlaces = () => {
-  const open = new Map<string, number>()
-  let openInAll = 0
-  return {
-    enter: (owner: string): Effect.Effect<string, ProtocolError> =>
-      Effect.suspend(() => {
-        const count = open.get(owner) ?? 0
-        if (count >= eventLimits.streamsPerUser || openInAll >= eventLimits.streams)
-          return Effect.fail(
-            eventFault.exhausted(
-              "streams",
-              eventLimits.streamsPerUser,
-              "Too many streams are open: close one first"
-            )
-          )
-        open.set(owner, count + 1)
-        openInAll += 1
-        return Effect.succeed(owner)
-      }),
-    leave: (owner: string): Effect.Effect<void> =>
-      Effect.sync(() => {
-        openInAll -= 1
-        const left = (open.get(owner) ?? 1) - 1
-        if (left === 0) open.delete(owner)
-        else open.set(owner, left)
-      })
-  }
-}
-
-/** Until the client has gone. */
-const gone = (signal: AbortSignal): Effect.Effect<void> =>
-  Effect.callback((resume) => {
-    const leave = () => resume(Effect.void)
-    if (signal.aborted) leave()
-    signal.addEventListener("abort", leave, { once: true })
-    return Effect.sync(() => signal.removeEventListener("abort", leave))
-  })

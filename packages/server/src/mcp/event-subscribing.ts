@@ -12,6 +12,7 @@ import type { ProtocolError } from "@modelcontextprotocol/server"
 import { canonicalJson } from "@tropism/domain/json"
 import { Clock, Context, Effect, Layer, type Schema } from "effect"
 import { Database } from "../database/database.ts"
+import type { SealingRefused } from "../database/sealing.ts"
 import { type Callback, type CallbackFailed, Callbacks, isSecret } from "./callbacks.ts"
 import { badParams } from "./door-server.ts"
 import { cursorAt } from "./event-cursors.ts"
@@ -58,13 +59,13 @@ export class EventSubscribing extends Context.Service<
       const callbacks = yield* Callbacks
       const mayChallenge = makeChallengeRate()
 
-      const checkAddress = (url: string): Effect.Effect<string, ProtocolError> => {
+      const checkAddress = (url: string, isServerToken: boolean): Effect.Effect<string, ProtocolError> => {
         const read = url.length <= eventLimits.urlMaxChars && URL.canParse(url) ? new URL(url) : undefined
         return read &&
           read.username === "" &&
           read.password === "" &&
           read.hash === "" &&
-          callbacks.mayCall(read)
+          callbacks.mayCall(read, isServerToken)
           ? Effect.succeed(url)
           : Effect.fail(
               badParams(
@@ -95,7 +96,7 @@ export class EventSubscribing extends Context.Service<
         const asked = yield* readParams(SubscribeParams, params)
         const { delivery, ttlMs } = asked
         yield* checkMode(delivery.mode)
-        const url = yield* checkAddress(delivery.url)
+        const url = yield* checkAddress(delivery.url, principal.projectIds === null)
         const { secret } = delivery
         if (!isSecret(secret))
           return yield* Effect.fail(
@@ -108,24 +109,26 @@ export class EventSubscribing extends Context.Service<
         const handle = handleOf(caller, url, listening)
         const isKnown = yield* database.inProject(projectId, subscriptions.isKnown(principal.userId, url))
         if (!isKnown) yield* challenge({ url, handle, secrets: [secret] })
-        const kept = yield* database.inProject(
-          projectId,
-          Effect.gen(function* () {
-            const { position, truncated } = yield* reading.begin(beginning)
-            const subscription = yield* subscriptions.keep({
-              userId: principal.userId,
-              handle,
-              name: listening.type.name,
-              arguments: saidOf(listening),
-              url,
-              secret,
-              tokenHash,
-              position,
-              ttlMs: grantedMs(ttlMs)
+        const kept = yield* database
+          .inProject(
+            projectId,
+            Effect.gen(function* () {
+              const { position, truncated } = yield* reading.begin(beginning)
+              const subscription = yield* subscriptions.keep({
+                userId: principal.userId,
+                handle,
+                name: listening.type.name,
+                arguments: saidOf(listening),
+                url,
+                secret,
+                tokenHash,
+                position,
+                ttlMs: grantedMs(ttlMs)
+              })
+              return subscription && { ...subscription, truncated }
             })
-            return subscription && { ...subscription, truncated }
-          })
-        )
+          )
+          .pipe(Effect.catch(unsealable))
         if (kept === undefined)
           return yield* Effect.fail(
             eventFault.exhausted(
@@ -165,6 +168,23 @@ const sentences: Readonly<Record<string, string>> = {
   tls_error: "No secure connection to the address could be made",
   challenge_failed: "The address did not echo the challenge, so nothing is delivered to it"
 }
+
+/** Whoever asks learns that no webhook can be had here; why, the operator learns. */
+const unsealable = ({ reason }: SealingRefused): Effect.Effect<never, ProtocolError> =>
+  Effect.andThen(
+    Effect.logError(
+      reason === "noKey"
+        ? "No subscription can be kept, because there is no key to seal its secret with: set TROPISM_ENCRYPTION_KEY"
+        : "No subscription can be kept, because the other servers on this database seal secrets with another key: set the same TROPISM_ENCRYPTION_KEY at all of them"
+    ),
+    Effect.fail(
+      eventFault.unsupported(
+        "deliveryMode",
+        "webhook",
+        "This server cannot keep a secret, so it delivers to no address: its log says why. Poll and stream work"
+      )
+    )
+  )
 
 const checkMode = (mode: string | undefined): Effect.Effect<void, ProtocolError> =>
   mode === undefined || mode === "webhook"

@@ -13,9 +13,11 @@ import type { ProjectId, UserId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import type { SealingRefused } from "../database/sealing.ts"
 import { Ids } from "../ids.ts"
 import type { CallbackFault } from "./callbacks.ts"
 import { eventLimits } from "./event-limits.ts"
+import { makeEventSecrets } from "./event-secrets.ts"
 
 /** What somebody subscribes to, as it is kept. */
 export interface WantedSubscription {
@@ -24,6 +26,7 @@ export interface WantedSubscription {
   readonly name: string
   readonly arguments: Schema.Json
   readonly url: string
+  /** As the subscriber gave it. */
   readonly secret: string
   readonly tokenHash: string
   readonly position: number
@@ -53,6 +56,7 @@ export interface ClaimedSubscription {
   readonly name: string
   readonly arguments: Schema.Json
   readonly url: string
+  /** As the subscriber gave them, the newest first; empty where what is kept does not open. */
   readonly secrets: ReadonlyArray<string>
   readonly tokenHash: string
   readonly position: number
@@ -71,10 +75,12 @@ export class EventSubscriptions extends Context.Service<
     /** Whether an address has said before that it wants this user's deliveries. */
     readonly isKnown: (userId: UserId, url: string) => InProject<boolean>
     /** Makes or refreshes a subscription; undefined when the user has as many as he may. */
-    readonly keep: (wanted: WantedSubscription) => InProject<KeptSubscription | undefined>
+    readonly keep: (
+      wanted: WantedSubscription
+    ) => Effect.Effect<KeptSubscription | undefined, SealingRefused, ProjectTransaction>
     /** Ends one; false when there is none. */
     readonly remove: (handle: string) => InProject<boolean>
-    /** Takes some that have something to be told. */
+    /** Takes some that have something to be told, and whose secrets this program has the key of. */
     readonly claim: InProject<ReadonlyArray<ClaimedSubscription>>
     /** Keeps what a delivery came to, and the claim; false when another program has it now. */
     readonly note: (claimed: ClaimedSubscription, progress: Progress) => InProject<boolean>
@@ -91,6 +97,15 @@ export class EventSubscriptions extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const ids = yield* Ids
+      const secrets = yield* makeEventSecrets
+
+      /** The newest first; without it, none. */
+      const openedOnes = (projectId: ProjectId, handle: string, newest: string, older: string | null) => {
+        const [first, second] = [newest, older].map((kept) =>
+          kept === null ? undefined : secrets.open(projectId, handle, kept)
+        )
+        return first === undefined ? [] : second === undefined ? [first] : [first, second]
+      }
 
       const isKnown = Effect.fn("EventSubscriptions.isKnown")(function* (userId: UserId, url: string) {
         const { projectId } = yield* ProjectTransaction
@@ -101,18 +116,21 @@ export class EventSubscriptions extends Context.Service<
 
       const keep = Effect.fn("EventSubscriptions.keep")(function* (wanted: WantedSubscription) {
         const { projectId } = yield* ProjectTransaction
-        const { handle, name, position, secret, tokenHash, ttlMs, url, userId } = wanted
+        const { handle, name, position, tokenHash, ttlMs, url, userId } = wanted
+        const secret = yield* secrets.seal(handle, wanted.secret)
         // One after another, so that two requests do not both take the last place.
         yield* sql`select pg_advisory_xact_lock(hashtextextended(${`event subscriptions ${projectId} ${userId}`}, 0))`
-        const [before] = yield* sql<KeptRow>`
-          select * from kb.event_subscriptions where project_id = ${projectId} and handle = ${handle}
-            and (expires_at is null or expires_at > now()) for no key update`
+        const [kept] = yield* sql<KeptRow>`
+          select *, expires_at is null or expires_at > now() as is_live from kb.event_subscriptions
+          where project_id = ${projectId} and handle = ${handle} for no key update`
+        const before = kept?.isLive === true ? kept : undefined
         const own = yield* Effect.flatMap(
           sql<{ readonly count: number }>`
             select count(*)::int as count from kb.event_subscriptions where project_id = ${projectId} and user_id = ${userId}`,
           onlyRow
         )
         if (before === undefined && own.count >= eventLimits.subscriptionsPerUser) return undefined
+        const isSame = kept !== undefined && secrets.open(projectId, handle, kept.secret) === wanted.secret
         const row = yield* Effect.flatMap(
           sql<KeptRow>`
             insert into kb.event_subscriptions as kept
@@ -120,8 +138,8 @@ export class EventSubscriptions extends Context.Service<
             values (${yield* ids.next}, ${projectId}, ${userId}, ${handle}, ${name}, ${JSON.stringify(wanted.arguments)}::text::jsonb,
               ${url}, ${secret}, ${tokenHash}, ${position}, now() + make_interval(secs => ${ttlMs / 1_000}::float8))
             on conflict (project_id, handle) do update set
-              previous_secret = case when kept.secret = excluded.secret then kept.previous_secret else kept.secret end,
-              previous_secret_until = case when kept.secret = excluded.secret then kept.previous_secret_until
+              previous_secret = case when ${isSame}::boolean then kept.previous_secret else kept.secret end,
+              previous_secret_until = case when ${isSame}::boolean then kept.previous_secret_until
                 else now() + make_interval(secs => ${eventLimits.secretGraceMs / 1_000}::float8) end,
               secret = excluded.secret, token_hash = excluded.token_hash, expires_at = excluded.expires_at,
               position = case when ${before === undefined}::boolean then excluded.position else kept.position end,
@@ -155,12 +173,13 @@ export class EventSubscriptions extends Context.Service<
             where waiting.project_id = ${projectId} and waiting.status = 'active' and waiting.position < feed.last_position
               and waiting.next_attempt_at <= now() and (waiting.expires_at is null or waiting.expires_at > now())
               and (waiting.claimed_until is null or waiting.claimed_until < now())
+              and (waiting.secret not like 'v1.%' or split_part(waiting.secret, '.', 2) = any(${secrets.keyIds}::text[]))
             order by waiting.next_attempt_at limit ${eventLimits.deliverers} for no key update of waiting skip locked)
           returning *, case when previous_secret_until > now() then previous_secret end as older_secret`
         return rows.map(({ olderSecret, position, secret, ...row }) => ({
           ...row,
           position: Number(position),
-          secrets: olderSecret === null ? [secret] : [secret, olderSecret]
+          secrets: openedOnes(projectId, row.handle, secret, olderSecret)
         }))
       }).pipe(orDie)
 
@@ -213,6 +232,8 @@ export class EventSubscriptions extends Context.Service<
 }
 
 interface KeptRow {
+  readonly secret: string
+  readonly isLive?: boolean
   readonly position: bigint
   readonly expiresAt: Date
   readonly status: string

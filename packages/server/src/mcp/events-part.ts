@@ -8,8 +8,9 @@
  * client may change from one to another and miss nothing.
  */
 import type { Server, ServerCapabilities } from "@modelcontextprotocol/server"
-import { Deferred, Effect, Schema, type Scope } from "effect"
+import { Effect, Schema } from "effect"
 import { Database } from "../database/database.ts"
+import { Closing } from "../http/closing.ts"
 import { cursorAt } from "./event-cursors.ts"
 import { eventLimits } from "./event-limits.ts"
 import { PollParams, pollSize, readBeginning, readListening, StreamParams } from "./event-params.ts"
@@ -30,18 +31,17 @@ const capabilities: ServerCapabilities & { readonly events: object } = {
 
 const ListParams = Schema.Struct({ cursor: Schema.optional(Schema.NullOr(Schema.String)) })
 
-/** The part, on the services of the platform; its streams end with the scope. */
+/** The part, on the services of the platform; its streams end when the server stops. */
 export const eventsPart: Effect.Effect<
   McpPart,
   never,
-  Database | EventReading | EventStreams | EventSubscribing | Scope.Scope
+  Closing | Database | EventReading | EventStreams | EventSubscribing
 > = Effect.gen(function* () {
   const database = yield* Database
   const reading = yield* EventReading
   const streams = yield* EventStreams
   const subscribing = yield* EventSubscribing
-  const closing = yield* Deferred.make<void>()
-  yield* Effect.addFinalizer(() => Deferred.succeed(closing, undefined))
+  const closing = yield* Closing
 
   const poll = Effect.fn("mcp.events.poll")(function* (
     { projectId }: McpCaller,
@@ -85,10 +85,7 @@ export const eventsPart: Effect.Effect<
             const asked = yield* readParams(StreamParams, params)
             const listening = yield* readListening(asked)
             const beginning = yield* readBeginning(caller.projectId, asked)
-            yield* Effect.raceFirst(
-              streams.stream(caller, listening, beginning, context),
-              Deferred.await(closing)
-            )
+            yield* Effect.raceFirst(streams.stream(caller, listening, beginning, context), closing.begun)
             return {}
           })
         )

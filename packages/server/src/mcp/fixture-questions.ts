@@ -28,7 +28,7 @@ const asking = (inputRequests: Asked, requestState?: string): InputRequiredResul
 })
 
 /** A form with one text or yes-or-no. */
-const form = (
+export const form = (
   message: string,
   properties: Record<string, Schema.Json>,
   required: ReadonlyArray<string> = Object.keys(properties)
@@ -46,7 +46,10 @@ const sampling = (words: string, maxTokens: number): InputRequest => ({
 const roots: InputRequest = { method: "roots/list", params: {} }
 
 /** What the client gave under a name, if it is what such a question is answered with. */
-const givenTo = ({ mcpReq }: ServerContext, name: string): Readonly<Record<string, unknown>> | undefined => {
+export const givenTo = (
+  { mcpReq }: ServerContext,
+  name: string
+): Readonly<Record<string, unknown>> | undefined => {
   const given: unknown = mcpReq.inputResponses?.[name]
   return Predicate.isObject(given) && ("action" in given || "content" in given || "roots" in given)
     ? (given as Record<string, unknown>)
@@ -64,7 +67,7 @@ const untilAnswered =
     return given.every((one) => one !== undefined) ? told(...given) : Effect.succeed(asking(asked))
   }
 
-const nameForm = form("What is your name?", { name: { type: "string" } })
+export const nameForm = form("What is your name?", { name: { type: "string" } })
 
 const askName: PartTool["call"] = (_args, context) => {
   const content = givenTo(context, "user_name")?.["content"]

@@ -11,7 +11,6 @@ import {
   CLIENT_CAPABILITIES_META_KEY,
   MissingRequiredClientCapabilityError,
   type ServerContext,
-  type ServerNotifier,
   type Tool
 } from "@modelcontextprotocol/server"
 import { Effect, Predicate } from "effect"
@@ -101,7 +100,9 @@ const wideSchema: Tool["inputSchema"] = {
 }
 
 /** The tools; some of them say that a list has changed, though none ever does. */
-export const fixtureTools = (notifier: ServerNotifier): ReadonlyArray<PartTool> => [
+export const fixtureTools = (
+  changed: (list: "tools" | "prompts") => Effect.Effect<unknown>
+): ReadonlyArray<PartTool> => [
   always("test_simple_text", "Answers text", text("This is a simple text response for testing.")),
   always("test_image_content", "Answers an image", image),
   always("test_audio_content", "Answers a sound", { type: "audio", data: silentWav, mimeType: "audio/wav" }),
@@ -136,15 +137,9 @@ export const fixtureTools = (notifier: ServerNotifier): ReadonlyArray<PartTool> 
     call: () => answering(text("ok"))
   },
   plainTool("test_trigger_tool_change", "Says that the tools have changed", () =>
-    Effect.andThen(
-      Effect.sync(() => notifier.toolsChanged()),
-      answering(text("It was said."))
-    )
+    Effect.andThen(changed("tools"), answering(text("It was said.")))
   ),
   plainTool("test_trigger_prompt_change", "Says that the prompts have changed", () =>
-    Effect.andThen(
-      Effect.sync(() => notifier.promptsChanged()),
-      answering(text("It was said."))
-    )
+    Effect.andThen(changed("prompts"), answering(text("It was said.")))
   )
 ]

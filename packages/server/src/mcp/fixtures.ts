@@ -7,15 +7,16 @@
  * because the suite can send none; `main.ts` opens it only with `--mcp-fixtures`
  * and on 127.0.0.1. Nothing here reaches a project.
  */
-import type { ServerNotifier } from "@modelcontextprotocol/server"
-import { Effect } from "effect"
+import { Effect, PubSub, Stream } from "effect"
 import { fixtureAskingPrompt, fixtureQuestions } from "./fixture-questions.ts"
 import { fixtureTools, pixelPng } from "./fixture-tools.ts"
-import type { Offer, PartPrompt, PartResources } from "./part.ts"
+import type { ListenFilter, Offer, PartPrompt, PartResources, Telling } from "./part.ts"
+
+type List = "tools" | "prompts"
 
 /** Everything that the suite calls. */
-export const fixtureOffer = (notifier: ServerNotifier): Offer => ({
-  tools: [...fixtureTools(notifier), ...fixtureQuestions],
+export const fixtureOffer = Effect.map(PubSub.sliding<List>(16), (changes): Offer => ({
+  tools: [...fixtureTools((list) => PubSub.publish(changes, list)), ...fixtureQuestions],
   prompts: [...prompts, fixtureAskingPrompt],
   resources,
   complete: ({ argument: { value } }) =>
@@ -25,12 +26,22 @@ export const fixtureOffer = (notifier: ServerNotifier): Offer => ({
     prompts: { listChanged: true },
     resources: { subscribe: true, listChanged: true }
   },
-  // Nothing here ever changes: whoever subscribes is told so much, and waits.
+  listen: (filter) => Effect.succeed({ honored: filter, tell: tellLists(changes, filter) }),
+  // No resource here ever changes: whoever subscribes is told so much, and waits.
   extend: (server) => {
     for (const method of ["resources/subscribe", "resources/unsubscribe"] as const)
       server.setRequestHandler(method, () => ({}))
   }
-})
+}))
+
+/** Tells of the lists that a listener asked for, for as long as it listens. */
+const tellLists =
+  (changes: PubSub.PubSub<List>, { promptsListChanged, toolsListChanged }: ListenFilter): Telling["tell"] =>
+  (notify) =>
+    Stream.fromPubSub(changes).pipe(
+      Stream.filter((list) => (list === "tools" ? toolsListChanged : promptsListChanged) === true),
+      Stream.runForEach((list) => notify(`notifications/${list}/list_changed`))
+    )
 
 const templatePattern = /^test:\/\/template\/(?<id>[^/]+)\/data$/
 

@@ -27,6 +27,26 @@ export const mcpLimits = {
   endedSessions: 10_000,
   /** Open streams of one kind that this server holds. */
   streams: 1_024,
+  /** Streams of one user in one project on which changes are told. */
+  listensPerUser: 20,
+  /** Parts of the door that tell on one stream at once. */
+  tellersOfStream: 16,
+  /** A stream on which changes are told ends when it has told so much: what a client has taken nobody knows. */
+  listenMaxChars: 8_388_608,
+  /** Resources for which one stream listens. */
+  listenedResources: 100,
+  /** Resources that the sessions of one user in one project are subscribed to; each is kept for so long after somebody has listened. */
+  subscriptionsPerUser: 500,
+  subscriptionKeptMs: 86_400_000,
+  uriMaxChars: 2_000,
+  /** What changes within so long is told together. */
+  resourceUpdateDelayMs: 100,
+  /** Between two looks for changes of which no wake-up told, and places of the feed that one look goes through. */
+  resourceSweepMs: 4_000,
+  resourceLookPlaces: 2_000,
+  /** Of the fixtures of the conformance suite: tasks that are kept, and how long one takes at most. */
+  fixtureTasks: 1_000,
+  fixtureMaxSeconds: 600,
   /** How long calls under way may take to end when the server stops. */
   drainTimeoutMs: 5_000
 } as const

@@ -24,7 +24,7 @@ import type {
   ServerContext,
   Tool
 } from "@modelcontextprotocol/server"
-import type { Effect, Schema } from "effect"
+import type { Effect, Schema, Scope } from "effect"
 
 /** Who calls, and in which project: both from the token and the address, never from a message. */
 export interface McpCaller {
@@ -50,6 +50,8 @@ export interface PartTool {
 export interface PartCall {
   readonly name: string
   readonly args: { readonly [name: string]: Schema.Json }
+  /** Whether it asks for a task, as only a client of 2025-11-25 can. */
+  readonly asksForTask: boolean
   readonly make: (args: {
     readonly [name: string]: Schema.Json
   }) => Answering<CallToolResult | InputRequiredResult>
@@ -71,6 +73,9 @@ export interface PartResources {
   readonly templates: ReadonlyArray<ResourceTemplateType>
   /** Undefined: this address is of no kind that the part knows. */
   readonly read: (uri: string, context: ServerContext) => Answering<ReadResourceResult | undefined>
+  /** Lets a session be told when a resource changes, and ends that; where there is none, no resource can be subscribed to. */
+  readonly subscribe?: (uri: string, sessionId: string) => Answering<void>
+  readonly unsubscribe?: (uri: string, sessionId: string) => Answering<void>
 }
 
 /** What is being written when a client asks how it may go on. */
@@ -80,6 +85,26 @@ export interface Completing {
     | { readonly type: "ref/resource"; readonly uri: string }
   readonly argument: { readonly name: string; readonly value: string }
   readonly given: { readonly [name: string]: string }
+}
+
+/** What a client of 2026-07-28 asks to be told, as far as its shape can be known: a part reads the fields that it has. */
+export interface ListenFilter {
+  readonly toolsListChanged?: boolean | undefined
+  readonly promptsListChanged?: boolean | undefined
+  readonly resourcesListChanged?: boolean | undefined
+  readonly resourceSubscriptions?: ReadonlyArray<string> | undefined
+  readonly taskIds?: ReadonlyArray<string> | undefined
+}
+
+/** Says something on a stream; it is known by it which stream that is. */
+export type Notify = (method: string, params?: Readonly<Record<string, unknown>>) => Effect.Effect<void>
+
+/** What a part tells one client that listens. */
+export interface Telling {
+  /** What of the filter it will tell, as the client is told before anything else. */
+  readonly honored: ListenFilter
+  /** Tells until there is nothing left that could be told. */
+  readonly tell: (notify: Notify) => Effect.Effect<void>
 }
 
 /** What a part offers to one caller. */
@@ -94,8 +119,15 @@ export interface Offer {
     call: PartCall,
     context: ServerContext
   ) => Answering<CallToolResult | InputRequiredResult> | undefined
+  /** What it tells a client that listens, of all that happens once this is answered; undefined where the filter asks for nothing of this part. The scope is the stream's. */
+  readonly listen?: (
+    filter: ListenFilter,
+    context: ServerContext
+  ) => Effect.Effect<Telling | undefined, ProtocolError, Scope.Scope>
   /** Capabilities beyond those that follow from the above, such as extensions. */
   readonly capabilities?: ServerCapabilities
+  /** Those that only a client of 2026-07-28 can use; nobody else is told of them. */
+  readonly newerCapabilities?: ServerCapabilities
   /** Handlers of methods beyond those above. */
   readonly extend?: (server: Server, run: RunForServer) => void
 }

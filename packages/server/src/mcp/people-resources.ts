@@ -8,7 +8,7 @@
  */
 import { ResourceNotFoundError } from "@modelcontextprotocol/server"
 import { AgentId, ObjectId, RunId } from "@tropism/domain/ids"
-import { Effect, Schema } from "effect"
+import { Effect, Schema, Stream } from "effect"
 import { Agents } from "../agent/agents.ts"
 import { Database } from "../database/database.ts"
 import { Objects, placePatterns } from "../graph/objects.ts"
@@ -19,6 +19,8 @@ import { badParams } from "./door-server.ts"
 import { mcpLimits } from "./mcp-limits.ts"
 import type { Completing, McpCaller, McpPart, PartResources } from "./part.ts"
 import { personOf } from "./people-tools.ts"
+import { addressPatterns as patterns } from "./resource-addresses.ts"
+import { ResourceUpdates } from "./resource-updates.ts"
 import { makeReviewReading } from "./review-tools.ts"
 import { makeRunReading } from "./run-tools.ts"
 import { asJson } from "./told.ts"
@@ -53,17 +55,12 @@ const templates = [
   }
 ]
 
-const patterns = {
-  objects: /^tropism:\/\/objects\/(?<id>[^/?#]+)$/,
-  agents: /^tropism:\/\/agents\/(?<id>[^/?#]+)$/,
-  runs: /^tropism:\/\/runs\/(?<id>[^/?#]+)\/log(?:\?after=(?<after>\d{1,9}))?$/
-}
-
 export const peopleResources = Effect.gen(function* () {
   const database = yield* Database
   const objects = yield* Objects
   const agents = yield* Agents
   const runs = yield* Runs
+  const updates = yield* ResourceUpdates
   const { log } = yield* makeRunReading
   const { waiting } = yield* makeReviewReading
 
@@ -153,7 +150,21 @@ export const peopleResources = Effect.gen(function* () {
   return {
     name: "resources",
     offerTo: (caller) => ({
-      resources: { list: list(caller), templates, read: read(caller) },
+      resources: {
+        list: list(caller),
+        templates,
+        read: read(caller),
+        subscribe: (uri, sessionId) => updates.subscribe(caller, sessionId, uri),
+        unsubscribe: (uri, sessionId) => updates.unsubscribe(caller, sessionId, uri)
+      },
+      listen: ({ resourceSubscriptions }) =>
+        resourceSubscriptions === undefined
+          ? Effect.undefined
+          : Effect.map(updates.listen(caller, resourceSubscriptions), ({ changes, heard }) => ({
+              honored: { resourceSubscriptions: heard },
+              tell: (notify) =>
+                Stream.runForEach(changes, (uri) => notify("notifications/resources/updated", { uri }))
+            })),
       complete: complete(caller)
     })
   } satisfies McpPart

@@ -9,19 +9,19 @@
  * this door to nobody.
  */
 import { isJsonContentType } from "@modelcontextprotocol/server"
-import { Forbidden } from "@tropism/api/problems"
+import { OriginNotAllowed } from "@tropism/api/problems"
 import { findFault } from "@tropism/domain/json"
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { judgeBody, judgeEncoding } from "../http/request-judgement.ts"
+import { findStranger, originOf, type Standing } from "../http/origins.ts"
 import { rpcFault } from "./answers.ts"
-import { findStranger, type Standing } from "./origins.ts"
 
 /** Refuses names and pages that have no business here. */
-export const judgeStranger = Effect.fnUntraced(function* (standing: Standing) {
+export const judgeStranger = Effect.fnUntraced(function* (standing: Standing["Service"]) {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const detail = findStranger(standing, { host: headers["host"], origin: headers["origin"] })
-  if (detail !== undefined) return yield* new Forbidden({ detail })
+  if (detail !== undefined) return yield* new OriginNotAllowed({ detail })
 })
 
 /** A message, or the JSON-RPC error that says why there is none. */
@@ -56,10 +56,6 @@ export const readMessage = Effect.gen(function* () {
   ),
   Effect.map((message): Message => message)
 )
-
-/** The address of this server as the client wrote it. */
-export const originOf = ({ headers }: HttpServerRequest.HttpServerRequest): string =>
-  `${headers["x-forwarded-proto"] === "https" ? "https" : "http"}://${headers["host"]}`
 
 /** The request as the SDK wants it, without the body, which was read. */
 export const webRequest = (request: HttpServerRequest.HttpServerRequest): Request =>

@@ -12,6 +12,7 @@ import { mergePatch, Properties } from "@tropism/domain/json"
 import { diffJson } from "@tropism/domain/json-diff"
 import { isQuestion, isSuggestion, isTodo, type SuggestionTask, type Task } from "@tropism/domain/task"
 import { Effect, Schema } from "effect"
+import type { BroughtContexts } from "../chat/brought-contexts.ts"
 import type { Conversations } from "../chat/conversations.ts"
 import { Database } from "../database/database.ts"
 import { spokenRun } from "../http/owned.ts"
@@ -156,7 +157,7 @@ const answerQuestion = {
 export const makeReviewTools = Effect.gen(function* () {
   const database = yield* Database
   const tasks = yield* Tasks
-  const services = yield* Effect.context<Runs | Conversations>()
+  const services = yield* Effect.context<BroughtContexts | Conversations | Runs>()
   const answers = yield* Answers
   const denials = yield* Denials
   const { get, waiting } = yield* makeReviewReading

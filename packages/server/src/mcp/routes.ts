@@ -3,38 +3,30 @@
  *
  * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
  */
-import { ByteSize, Context, Effect, Layer, Redacted, Schedule } from "effect"
-import {
-  HttpIncomingMessage,
-  HttpRouter,
-  HttpServerRequest,
-  HttpServerRespondable,
-  HttpServerResponse
-} from "effect/http"
+import { Effect, Layer, Redacted, Schedule } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerRespondable, HttpServerResponse } from "effect/http"
 import { Unauthorized } from "@tropism/api/problems"
 import type { Database } from "../database/database.ts"
 import type { Projects } from "../database/projects.ts"
+import { howToGetIn } from "../http/access.ts"
 import { bearerOf } from "../http/authorization.ts"
+import { preflight, readableBy } from "../http/cross-origin.ts"
+import { originOf, Standing } from "../http/origins.ts"
 import { streamLimits } from "../http/stream-limits.ts"
 import { version } from "../http/system-handlers.ts"
 import type { Tokens } from "../http/tokens.ts"
-import { httpLimits } from "../limits.ts"
+import { TrustedIssuer } from "../http/trusted-issuer.ts"
 import { digestOf } from "../task/digest.ts"
-import { asHttp, toServerFault } from "./answers.ts"
+import { asHttp, rpcFault, toServerFault } from "./answers.ts"
 import { findPlace, type Place } from "./caller.ts"
-import { preflight, readableBy } from "./cross-origin.ts"
 import { makeDoor } from "./door.ts"
-import { doorServer } from "./door-server.ts"
+import { fixtureTasks } from "./fixture-tasks.ts"
 import { fixtureOffer } from "./fixtures.ts"
-import type { Standing } from "./origins.ts"
 import { parts } from "./parts.ts"
-import { judgeStranger, originOf, readMessage, webRequest } from "./requests.ts"
+import { judgeStranger, readMessage, webRequest } from "./requests.ts"
+import { ResourceUpdates } from "./resource-updates.ts"
+import { makeSessionStream } from "./session-stream.ts"
 import { addressesOf, listsOnly, nowhere } from "./spanning.ts"
-
-/** What the operator decides about the door. */
-export class McpStanding extends Context.Service<McpStanding, Standing>()(
-  "@tropism/server/mcp/McpStanding"
-) {}
 
 const words = {
   name: "tropism",
@@ -43,6 +35,12 @@ const words = {
   instructions:
     "A shared knowledge graph with agents that react when it changes. Read and change the graph, keep your todos, and see what agents did and why. What you do is done in your name, within your role."
 }
+
+/** What the protocol asks for, over HTTP. */
+const methods = ["GET", "POST", "DELETE"]
+
+/** Headers that a page may read. */
+const exposed = "mcp-session-id, mcp-protocol-version, www-authenticate"
 
 const fixturePath = "/mcp-fixtures"
 const metadataPath = "/.well-known/oauth-protected-resource"
@@ -56,17 +54,22 @@ interface Bound {
 }
 
 const mcpRoutes = Effect.gen(function* () {
-  const standing = yield* McpStanding
+  const standing = yield* Standing
+  const issuer = yield* TrustedIssuer
   const door = yield* makeDoor
   const offered = yield* parts
+  const updates = yield* ResourceUpdates
+  const openEnded = yield* makeSessionStream
   const services = yield* Effect.context<Database | Projects | Tokens>()
 
-  const newServer = ({ place, origin, tokenHash }: Bound) => {
+  const offersTo = ({ place, origin, tokenHash }: Bound) => {
     const { principal, projectId } = place
     const offers = offered.map((part) =>
       part.offerTo({ principal, projectId: projectId ?? nowhere, tokenHash })
     )
-    return projectId === null ? offers.map(listsOnly(addressesOf(origin, principal.projectIds))) : offers
+    return projectId === null
+      ? offers.map(listsOnly(howToGetIn(principal) ?? addressesOf(origin, principal.projectIds)))
+      : offers
   }
 
   const serve = Effect.gen(function* () {
@@ -85,21 +88,36 @@ const mcpRoutes = Effect.gen(function* () {
       body: message.body,
       bearer: `${path} ${tokenHash}`,
       binding: JSON.stringify([place, origin]),
-      newServer: (run) => doorServer(words, newServer({ place, origin, tokenHash }), run)
+      owner: `${place.projectId} ${place.principal.userId}`,
+      words,
+      offers: () => offersTo({ place, origin, tokenHash })
     })
+    // Who is somebody else by now, of another role say, opens a stream as that.
     const lost = find.pipe(
+      Effect.filterOrFail((now) => JSON.stringify(now) === JSON.stringify(place)),
       Effect.repeat(Schedule.spaced(streamLimits.permitIntervalMs)),
       Effect.catch(() => Effect.void)
     )
-    return asHttp(response, message.body, lost)
+    const sessionId = request.headers["mcp-session-id"]
+    const { projectId: within } = place
+    if (request.method === "DELETE" && response.ok && sessionId !== undefined && within !== null)
+      yield* updates.forget(within, sessionId)
+    const listening = within === null ? undefined : { projectId: within, tokenHash }
+    return asHttp(response, message.body, openEnded(request.method, listening, sessionId, lost))
   })
 
   const answer = Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     yield* judgeStranger(standing)
-    const readable = readableBy(request.headers["origin"])
+    const readable = readableBy(request.headers["origin"], exposed)
     if (request.method === "OPTIONS")
-      return readable(preflight(request.headers["access-control-request-headers"]))
+      return readable(preflight(methods.join(", "), request.headers["access-control-request-headers"]))
+    if (!methods.includes(request.method))
+      return readable(
+        HttpServerResponse.fromWeb(
+          rpcFault(405, -32_000, "Method not allowed", undefined, { allow: methods.join(", ") })
+        )
+      )
     return readable(
       yield* Effect.catch(serve, (problem) =>
         Effect.map(HttpServerRespondable.toResponse(problem), challenged(problem, request))
@@ -111,10 +129,14 @@ const mcpRoutes = Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     yield* judgeStranger(standing)
     const resource = new URL(request.url, originOf(request)).pathname.slice(metadataPath.length)
-    return readableBy(request.headers["origin"])(
+    return readableBy(
+      request.headers["origin"],
+      exposed
+    )(
       HttpServerResponse.jsonUnsafe({
         resource: `${originOf(request)}${resource === "" ? "/mcp" : resource}`,
         resource_name: words.title,
+        ...(issuer !== undefined && URL.canParse(issuer.name) && { authorization_servers: [issuer.name] }),
         bearer_methods_supported: ["header"],
         resource_documentation: `${originOf(request)}/docs`
       })
@@ -132,9 +154,10 @@ const mcpRoutes = Effect.gen(function* () {
 
 /** The same door before the fixtures of the conformance suite; it asks for no token. */
 const fixtureRoutes = Effect.gen(function* () {
-  const standing = yield* McpStanding
+  const standing = yield* Standing
   const door = yield* makeDoor
-  const offers = [fixtureOffer(door.notify)]
+  const offers = [yield* fixtureOffer, yield* fixtureTasks]
+  const openEnded = yield* makeSessionStream
   const answer = Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     yield* judgeStranger(standing)
@@ -145,18 +168,18 @@ const fixtureRoutes = Effect.gen(function* () {
       body: message.body,
       bearer: "nobody",
       binding: "nobody",
-      newServer: (run) => doorServer({ ...words, name: "tropism-fixtures" }, offers, run)
+      owner: "nobody",
+      words: { ...words, name: "tropism-fixtures" },
+      offers: () => offers
     })
-    return asHttp(response, message.body, Effect.never)
+    return asHttp(response, message.body, openEnded(request.method, undefined, undefined, Effect.never))
   }).pipe(Effect.catch(HttpServerRespondable.toResponse), Effect.catchDefect(toServerFault))
   return HttpRouter.add("*", fixturePath, answer)
 })
 
 /** The routes, until the scope ends. */
 export const layerMcpRoutes = (withFixtures: boolean) =>
-  Layer.mergeAll(Layer.unwrap(mcpRoutes), withFixtures ? Layer.unwrap(fixtureRoutes) : Layer.empty).pipe(
-    Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(httpLimits.bodyMaxBytes)))
-  )
+  Layer.mergeAll(Layer.unwrap(mcpRoutes), withFixtures ? Layer.unwrap(fixtureRoutes) : Layer.empty)
 
 /** Says with a 401 where a client learns what would open the door (RFC 9728). */
 const challenged =

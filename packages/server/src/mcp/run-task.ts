@@ -14,8 +14,14 @@ import { isResumable, isTerminal, type Run } from "@tropism/domain/run"
 import type { QuestionPayload, SuggestionTask } from "@tropism/domain/task"
 import { taskBounds } from "./task-bounds.ts"
 
+/** What of a run waits for a person, by name. */
+export interface WaitNames {
+  readonly questions: ReadonlyArray<{ readonly id: TaskId }>
+  readonly suggestions: ReadonlyArray<{ readonly id: TaskId; readonly digest: string }>
+}
+
 /** What of a run waits for a person. */
-export interface Waits {
+export interface Waits extends WaitNames {
   readonly questions: ReadonlyArray<{ readonly id: TaskId; readonly payload: QuestionPayload }>
   readonly suggestions: ReadonlyArray<SuggestionTask>
 }
@@ -61,16 +67,29 @@ export interface DetailedTask {
   readonly pollIntervalMs: number
   readonly inputRequests?: Readonly<Record<string, InputRequest>>
   readonly result?: {
+    readonly resultType: "complete"
     readonly content: ReadonlyArray<{ readonly type: "text"; readonly text: string }>
     readonly structuredContent: { readonly run: Run }
     readonly isError: boolean
   }
 }
 
+/** A task as a list shows it: without what it asks and gave. */
+export type ListedTask = Omit<DetailedTask, "inputRequests" | "result">
+
 /** A run as a task. */
 export const taskOf = (run: Run, waits: Waits, terms: Terms): DetailedTask => {
-  const inputRequests = inputRequestsOf(run, waits, terms)
-  const status = statusOf(run, Object.keys(inputRequests).length > 0, terms)
+  const task = listedTaskOf(run, waits, terms)
+  return {
+    ...task,
+    ...(task.status === "input_required" ? { inputRequests: inputRequestsOf(run, waits, terms) } : {}),
+    ...(task.status === "completed" ? { result: resultOf(run) } : {})
+  }
+}
+
+/** The same as a list shows it. */
+export const listedTaskOf = (run: Run, waits: WaitNames, terms: Terms): ListedTask => {
+  const status = statusOf(run, keysOf(run, waits, terms).length > 0, terms)
   return {
     taskId: run.id,
     status,
@@ -78,9 +97,7 @@ export const taskOf = (run: Run, waits: Waits, terms: Terms): DetailedTask => {
     createdAt: run.createdAt,
     lastUpdatedAt: run.completedAt ?? run.startedAt ?? run.createdAt,
     ttlMs: null,
-    pollIntervalMs: status === "working" ? taskBounds.pollIntervalMs : taskBounds.restPollIntervalMs,
-    ...(status === "input_required" ? { inputRequests } : {}),
-    ...(status === "completed" ? { result: resultOf(run) } : {})
+    pollIntervalMs: status === "working" ? taskBounds.pollIntervalMs : taskBounds.restPollIntervalMs
   }
 }
 
@@ -103,18 +120,37 @@ const statusOf = (run: Run, isAsking: boolean, { canElicit }: Terms): DetailedTa
 const isStopped = ({ pauseReason, status }: Run): boolean =>
   status === "paused" && pauseReason !== null && isResumable(pauseReason)
 
-/** Everything of a run that this client and its person can decide now. */
-const inputRequestsOf = (run: Run, { questions, suggestions }: Waits, terms: Terms) => {
-  const asked: Record<string, InputRequest> = {}
-  if (!terms.canElicit) return asked
-  if (terms.mayWrite && run.pauseReason === "question")
-    for (const { id, payload } of questions)
-      asked[keyOf({ type: "question", taskId: id })] = questionForm(payload)
-  if (terms.mayWrite && isStopped(run)) asked[keyOf({ type: "resume", stop: stopOf(run) })] = resumeForm(run)
-  if (terms.mayReview && isTerminal(run.status))
-    for (const task of suggestions)
-      asked[keyOf({ type: "review", taskId: task.id, digest: task.digest })] = reviewForm(task)
-  return Object.fromEntries(Object.entries(asked).filter(([key]) => !terms.declined.has(key)))
+/** The names of everything of a run that this client and its person can decide now. */
+export const keysOf = (
+  run: Run,
+  { questions, suggestions }: WaitNames,
+  { canElicit, declined, mayReview, mayWrite }: Terms
+): ReadonlyArray<string> => {
+  if (!canElicit) return []
+  const asked: ReadonlyArray<Asked> = [
+    ...(mayWrite && run.pauseReason === "question"
+      ? questions.map(({ id }): Asked => ({ type: "question", taskId: id }))
+      : []),
+    ...(mayWrite && isStopped(run) ? [{ type: "resume", stop: stopOf(run) } as const] : []),
+    ...(mayReview && isTerminal(run.status)
+      ? suggestions.map(({ digest, id }): Asked => ({ type: "review", taskId: id, digest }))
+      : [])
+  ]
+  return asked.map(keyOf).filter((key) => !declined.has(key))
+}
+
+/** The same as forms. */
+const inputRequestsOf = (run: Run, waits: Waits, terms: Terms) => {
+  const forms = new Map([
+    ...waits.questions.map(
+      ({ id, payload }) => [keyOf({ type: "question", taskId: id }), questionForm(payload)] as const
+    ),
+    ...waits.suggestions.map(
+      (task) => [keyOf({ type: "review", taskId: task.id, digest: task.digest }), reviewForm(task)] as const
+    ),
+    [keyOf({ type: "resume", stop: stopOf(run) }), resumeForm(run)] as const
+  ])
+  return Object.fromEntries([...forms].filter(([key]) => keysOf(run, waits, terms).includes(key)))
 }
 
 /** Which of its stops a run is at: one that it comes to later has another name. */
@@ -222,5 +258,5 @@ const resultOf = (run: Run): NonNullable<DetailedTask["result"]> => {
   const said = isError ? messageOf(run, "completed") : (run.summary ?? "")
   const rest = isTerminal(run.status) ? "" : `${messageOf(run, "completed")} What it has so far:\n\n`
   const text = `${rest}${said}` === "" ? messageOf(run, "completed") : `${rest}${said}`
-  return { content: [{ type: "text", text }], structuredContent: { run }, isError }
+  return { resultType: "complete", content: [{ type: "text", text }], structuredContent: { run }, isError }
 }

@@ -8,19 +8,22 @@
  * other doors do: answer a question, decide a suggestion as its digest names it,
  * let a stopped run go on. Each answer is a transaction of its own.
  */
+import type { Page } from "@tropism/api/page"
 import { CurrentPrincipal, type Principal } from "@tropism/api/authorization"
 import { Conflict, type Forbidden, type InvalidInput, type NotFound } from "@tropism/api/problems"
-import type { ProjectId, RunId } from "@tropism/domain/ids"
+import type { RunId } from "@tropism/domain/ids"
 import { isTerminal, type Run } from "@tropism/domain/run"
-import { Context, Effect, Layer, Result, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { Contexts } from "../agent/contexts.ts"
+import { BroughtContexts } from "../chat/brought-contexts.ts"
 import { Conversations } from "../chat/conversations.ts"
 import { Database } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
 import { Resumptions } from "../dispatch/resumptions.ts"
-import { inProject, reading, requireRole } from "../http/access.ts"
+import { inProject, reading } from "../http/access.ts"
 import { approving, rejecting } from "../http/decisions.ts"
 import { readableRun, spokenRun } from "../http/owned.ts"
+import { pageById } from "../http/paging.ts"
 import { answerProblem, invalid, keepable } from "../http/refusals.ts"
 import { Descendants } from "../run/descendants.ts"
 import { Endings } from "../run/endings.ts"
@@ -32,13 +35,8 @@ import { Denials } from "../tool/denials.ts"
 import { DeclinedInputs } from "./declined-inputs.ts"
 import { type Asked, askedBy, type DetailedTask, keyOf, taskOf } from "./run-task.ts"
 import { taskBounds } from "./task-bounds.ts"
-
-/** Who asks, and whether forms can be shown to the person behind it. */
-export interface TaskCaller {
-  readonly principal: Principal
-  readonly projectId: ProjectId
-  readonly canElicit: boolean
-}
+import { type TaskCaller, termsOf } from "./task-caller.ts"
+import { type Glance, makeGlancing } from "./task-glances.ts"
 
 /** What somebody answered to one request. */
 export const InputResponse = Schema.Struct({
@@ -54,6 +52,16 @@ export class RunTasks extends Context.Service<
   {
     /** A run as its caller sees it. */
     readonly get: (caller: TaskCaller, runId: RunId) => Effect.Effect<DetailedTask, NotFound>
+    /** Those of these runs that are there for their caller, at a glance. */
+    readonly glance: (
+      caller: TaskCaller,
+      runIds: ReadonlyArray<RunId>
+    ) => Effect.Effect<ReadonlyArray<Glance>, NotFound>
+    /** A page of the runs that are there for their caller, newest first. */
+    readonly list: (
+      caller: TaskCaller,
+      cursor: string | undefined
+    ) => Effect.Effect<Page<Glance>, InvalidInput | NotFound>
     /** Does what answers say; those to nothing that is asked do nothing. */
     readonly answer: (
       caller: TaskCaller,
@@ -68,7 +76,7 @@ export class RunTasks extends Context.Service<
     RunTasks,
     Effect.gen(function* () {
       const services = yield* Effect.context<
-        Contexts | Conversations | Database | Denials | Projects | Runs | Tasks
+        BroughtContexts | Contexts | Conversations | Database | Denials | Projects | Runs | Tasks
       >()
       const tasks = yield* Tasks
       const questions = yield* QuestionTasks
@@ -77,24 +85,23 @@ export class RunTasks extends Context.Service<
       const endings = yield* Endings
       const descendants = yield* Descendants
       const declined = yield* DeclinedInputs
+      const runs = yield* Runs
+      const glanceAt = yield* makeGlancing
 
       /** Acts as the caller, as behind any other door. */
       const as = <A, E, R>({ principal }: TaskCaller, effect: Effect.Effect<A, E, R>) =>
         effect.pipe(Effect.provideContext(services), Effect.provideService(CurrentPrincipal, principal))
 
-      const may = (caller: TaskCaller, role: "editor" | "reviewer") =>
-        Effect.map(Effect.result(requireRole(caller.principal, role)), Result.isSuccess)
-
       const look = Effect.fnUntraced(function* (caller: TaskCaller, run: Run) {
-        const [mayWrite, mayReview] = [yield* may(caller, "editor"), yield* may(caller, "reviewer")]
-        const { canElicit } = caller
-        const asks = canElicit && (run.status === "paused" || isTerminal(run.status))
+        const terms = termsOf(caller)
+        const asks = terms.canElicit && (run.status === "paused" || isTerminal(run.status))
         const waits = {
           questions: asks && run.pauseReason === "question" ? yield* questions.pending(run.id) : [],
-          suggestions: asks && mayReview ? yield* tasks.undecidedOf(run.id, taskBounds.suggestionsAtOnce) : []
+          suggestions:
+            asks && terms.mayReview ? yield* tasks.undecidedOf(run.id, taskBounds.suggestionsAtOnce) : []
         }
         const refused = asks ? yield* declined.of(run.id, caller.principal.userId) : new Set<string>()
-        return taskOf(run, waits, { canElicit, mayWrite, mayReview, declined: refused })
+        return taskOf(run, waits, { ...terms, declined: refused })
       })
 
       const get = Effect.fn("RunTasks.get")((caller: TaskCaller, runId: RunId) =>
@@ -106,6 +113,32 @@ export class RunTasks extends Context.Service<
           )
         )
       )
+
+      const glance = Effect.fn("RunTasks.glance")((caller: TaskCaller, runIds: ReadonlyArray<RunId>) =>
+        as(
+          caller,
+          reading(
+            caller.projectId,
+            Effect.flatMap(runs.among(runIds), (found) => glanceAt(caller, found))
+          )
+        )
+      )
+
+      const list = Effect.fn("RunTasks.list")((caller: TaskCaller, cursor: string | undefined) => {
+        const { role, userId } = caller.principal
+        const filter = role === "admin" ? {} : { readableBy: userId }
+        const request = { limit: taskBounds.listedTasks, ...(cursor === undefined ? {} : { cursor }) }
+        return as(
+          caller,
+          reading(
+            caller.projectId,
+            Effect.gen(function* () {
+              const page = yield* pageById(request, (before, limit) => runs.list(filter, before, limit))
+              return { items: yield* glanceAt(caller, page.items), nextCursor: page.nextCursor }
+            })
+          )
+        )
+      })
 
       const stop = (caller: TaskCaller, runId: RunId) =>
         Effect.gen(function* () {
@@ -179,7 +212,7 @@ export class RunTasks extends Context.Service<
         as(caller, stop(caller, runId))
       )
 
-      return RunTasks.of({ get, answer, cancel })
+      return RunTasks.of({ get, glance, list, answer, cancel })
     })
   )
 }

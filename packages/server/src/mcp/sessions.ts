@@ -5,7 +5,7 @@
  *
  * A session keeps a server and its open streams for as long as somebody uses
  * them, and nothing else: its id says by itself for which credential and which
- * address it was given out. So any server program takes a session that another
+ * address it was given out, and whether its client shows forms. So any server program takes a session that another
  * began, or that it has let go of, and goes on with it; a client notices nothing
  * but a stream that it has to open again.
  */
@@ -14,12 +14,13 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport
 } from "@modelcontextprotocol/server"
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Schema } from "effect"
 import { streamLimits } from "../http/stream-limits.ts"
 import { Ids } from "../ids.ts"
 import { mcpLimits } from "./mcp-limits.ts"
 import { digestOf } from "../task/digest.ts"
 import { rpcFault } from "./answers.ts"
+import { showsForms } from "./tasks-extension.ts"
 
 /** One request of a session, whose credential was judged already. */
 export interface SessionRequest {
@@ -84,7 +85,7 @@ export const makeSessions = Effect.gen(function* () {
     )
 
   const begin = Effect.fnUntraced(function* (asked: SessionRequest) {
-    const nonce = yield* ids.secret
+    const nonce = `${showsFormsIn(asked.body) ? formsMark : ""}${yield* ids.secret}`
     const id = `${nonce}.${yield* sealOf(nonce, asked.bearer)}`
     const session = open(id, asked)
     keep(id, session)
@@ -95,7 +96,7 @@ export const makeSessions = Effect.gen(function* () {
   const adopt = (id: string, asked: SessionRequest): Promise<Session> =>
     open(id, asked).then((session) =>
       session.transport
-        .handleRequest(...openingOf(asked.request))
+        .handleRequest(...openingOf(id, asked.request))
         .then((answer) => answer.text())
         .then(() => session)
     )
@@ -133,11 +134,21 @@ export const makeSessions = Effect.gen(function* () {
   return { serve }
 })
 
+/** What the id of a session begins with whose client shows forms: any server program can tell. */
+const formsMark = "~"
+
+const Opening = Schema.Struct({
+  params: Schema.Struct({ capabilities: Schema.Struct({ elicitation: Schema.Unknown }) })
+})
+
+const showsFormsIn = (message: unknown): boolean =>
+  Schema.is(Opening)(message) && showsForms(message.params.capabilities.elicitation)
+
 /** Only who has the credential can have been given this id, and only at this address. */
 const sealOf = (nonce: string, bearer: string) => digestOf(`An MCP session\n${nonce}\n${bearer}`)
 
 /** The handshake that the client of a session once made, as far as it is still known. */
-const openingOf = ({ headers, url }: Request): [Request, { readonly parsedBody: unknown }] => [
+const openingOf = (id: string, { headers, url }: Request): [Request, { readonly parsedBody: unknown }] => [
   new Request(url, {
     method: "POST",
     headers: { "content-type": "application/json", accept: "application/json, text/event-stream" }
@@ -149,7 +160,7 @@ const openingOf = ({ headers, url }: Request): [Request, { readonly parsedBody: 
       method: "initialize",
       params: {
         protocolVersion: headers.get("mcp-protocol-version") ?? "2025-11-25",
-        capabilities: {},
+        capabilities: id.startsWith(formsMark) ? { elicitation: {} } : {},
         clientInfo: { name: "unknown", version: "0" }
       }
     }

@@ -43,7 +43,7 @@ export const pageShape = {
   type: "object",
   properties: {
     items: { type: "array", items: { type: "object" } },
-    nextCursor: { type: ["string", "null"] }
+    nextCursor: { anyOf: [{ type: "string" }, { type: "null" }] }
   },
   required: ["items", "nextCursor"]
 } as const
@@ -84,5 +84,6 @@ export const asJson = (value: object): Schema.Json => value as Schema.Json
 export const principalOf = ({ projectId, role, userId }: PersonPrincipal): Principal => ({
   userId,
   role,
-  projectIds: [projectId]
+  projectIds: [projectId],
+  roles: null
 })

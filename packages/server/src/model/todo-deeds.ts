@@ -1,238 +1,184 @@
 /**
  * Reads off words what is to be done to tasks that are there: complete, delete, change, show.
+ *
+ * What somebody tells ("milk bought", "I don't need the tent any more") is read
+ * behind what somebody asks for, and counts less where both are said.
  */
+import { readChange } from "./todo-changes.ts"
+import type { Deed, Intent } from "./todo-intents.ts"
+import { heardBy, rule } from "./todo-lexicon.ts"
 import { readRef } from "./todo-refs.ts"
-import type { Deed, Intent, TaskRef } from "./todo-intents.ts"
-import { titleOf, unquoted } from "./todo-words.ts"
+import { readShow } from "./todo-showing.ts"
+import { wellSpelled } from "./todo-verbs.ts"
+import { isPast, pastOnlyBase } from "./todo-words.ts"
 
 /** Reads a deed; undefined where it is none. */
-export const readDeed = (text: string): Intent | undefined =>
-  readChange(text) ?? readDelete(text) ?? readComplete(text) ?? readShow(text)
-
-const doing = (deed: Deed, ref: TaskRef): Intent => ({ type: "deed", deed, ref })
-
-const taken = (patterns: ReadonlyArray<RegExp>, text: string): string | undefined => {
-  for (const pattern of patterns) {
-    const found = pattern.exec(text)
-    if (found) return found.slice(1).find((group) => group !== undefined) ?? ""
-  }
-  return undefined
+export const readDeed = (said: string): Intent | undefined => {
+  const text = wellSpelled(said)
+  return readChange(said) ?? readDelete(text) ?? readComplete(text) ?? readShow(text)
 }
 
-const list = "(?:my|the|our) (?:(?:to-?do|to do|task) )?(?:list|tasks|to-?dos|plate)"
+const doing = (type: "complete" | "delete", said: string | undefined, isLoose = false): Intent => {
+  const deed: Deed = { type }
+  return { type: "deed", deed, ref: readRef(bareOf(said ?? ""), isLoose) }
+}
 
-const deletions: ReadonlyArray<RegExp> = [
-  new RegExp(`^(?:take|cross|strike|wipe|knock|get) (.+?) (?:off|off of|from|out of) ${list}$`, "i"),
-  /^(?:take|throw|toss) (?:out|away) (?=(?:the )?(?:task|to-?do|item)\b|#?\d)(.+)$/i,
-  /^(?:delete|deleting|remove|removing|erase|drop|scrap|discard|trash|bin|kill|ditch|cancel|purge|dump|eliminate|clear out|clear away|clear off|clear|wipe out|wipe|empty|cut|get rid of|forget about|dismiss|withdraw)(?: off| out)?(?: (.+))?$/i,
-  /^(?:i |we )?(?:don't|do not|dont|no longer|won't) (?:need|want|have|be needing)(?: to| to do)? (.+?)(?: any ?more| any longer| now| after all| on (?:my|the) list| on there)*$/i,
-  /^(?:i'm|i am) (?:not|no longer) (?:going to|gonna|doing) (.+?)(?: any ?more| after all| any longer)*$/i,
-  /^(?:i )?(?:changed my mind about|decided (?:not to|against)) (.+)$/i,
-  /^(.+?) (?:is|are|was|isn't|is not|aren't|has been|got) (?:no longer |not |n't )?(?:needed|necessary|relevant|required|important|cancell?ed|called off|off the table)(?: any ?more| any longer| now)*$/i,
-  /^(.+?) (?:can go|can be (?:deleted|removed)|should be (?:deleted|removed)|needs to go|must go)$/i
+const told = (
+  type: "complete" | "delete",
+  said: string | undefined,
+  isLoose = false
+): Extract<Intent, { readonly type: "deed" }> => ({
+  type: "deed",
+  deed: { type },
+  ref: readRef(bareOf(said ?? ""), isLoose),
+  isTold: true
+})
+
+const onList = rule("{task} (?:from|off|off of|out of|on) <list>")
+const atTime = rule("{task},? <when>")
+const status = rule("(?:the )?status of {task}")
+
+/** A task without when it was done and where it stands. */
+const bareOf = (said: string): string => {
+  let text = said
+  for (const edge of [atTime, onList, status]) text = edge.exec(text)?.groups?.["task"] ?? text
+  return text
+}
+
+const deletions = [
+  rule("(?:take|get|knock|wipe|strike|pull|kick|move|throw) {task} (?:off|off of|from|out of) <list>"),
+  rule('(?:take|throw|toss|chuck) (?:out|away) (?=(?:the )?<noun>|#?\\d|"){task}'),
+  rule("(?:throw|clear|toss|chuck|wipe|cut|strike|take|scratch) {task} (?:out|away|off)"),
+  rule("<delete>(?: off| out)?:?(?: {task})?"),
+  rule(
+    "{task} (?:can|could|should|may|must|needs to|has to|ought to)(?: <adverb>)* (?:go|go away|be <deleted>|be cancelled|disappear|get <deleted>)(?: <when>)*"
+  ),
+  rule("(?:no|not) (?!need|reason|point|longer|more ){task} (?:any ?more|any longer|please)"),
+  rule(
+    "(?:(?:i want|i need|i'd like|i would like|get|have) )?{task} to be <deleted>(?: (?:from|off) <list>)?"
+  ),
+  rule("(?:i want|i need|i'd like|i would like|have) {task} <deleted>(?: (?:from|off) <list>)?")
 ]
+
+const deletionsTold = [
+  rule(
+    "(?:<subject> )?(?:<adverb> )*(?:don't|do not|no longer|won't|will not|needn't|need not|am no longer|shan't)(?: <adverb>)* (?:need|want|have|be needing|require|care about|plan|intend)(?: to)?(?: (?:do|keep|see|have|be reminded (?:of|about)) (?=the |my |that |this |#?\\d|\"|task))? {task}(?: (?:on <list>|on there))?(?: <when>)*"
+  ),
+  rule(
+    "(?:there's |there is )?no (?:more |longer )?(?:need|reason|point)(?: (?:to do|to keep|in|for|of|to)) {task}(?: <when>)*"
+  ),
+  rule("(?:<subject> )?(?:am |are )?(?:not|no longer) (?:going to|gonna|doing|going) {task}(?: <when>)*"),
+  rule(
+    "(?:<subject> )?(?:<adverb> )*(?:changed my mind (?:about|on)|decided (?:not to|against)|gave up on|given up on|giving up on) {task}"
+  ),
+  rule(
+    "{task}(?: (?:is|are|was|were|has|have))?(?:n't| not| no longer|'s not|'s no longer)(?: (?:been|be|going to be))?(?: <adverb>)* (?:<unneeded>)(?: to me| for me)?(?: <when>)*"
+  ),
+  rule("{task}(?:'s| <be>)(?: <adverb>)* (?:<dropped>)(?: <when>)*")
+]
+
+const negated = rule(
+  "(?:don't|do not|never|please don't|not to) (?:<delete>|<finish>|<mark>|touch|do) .*|no need to (?:delete|remove|mark|tick|complete) .*"
+)
 
 const readDelete = (text: string): Intent | undefined => {
-  const said = taken(deletions, text)
-  if (said === undefined) return undefined
-  const ref = readRef(
-    said.replace(
-      / (?:from|off|off of|out of) (?:my|the|our) (?:(?:to-?do|to do|task) )?(?:list|tasks|to-?dos)$/i,
-      ""
-    )
-  )
-  if (ref.kind === "title" && /^(?:(?:to-?do |task )?list|tasks|to-?dos|everything)$/i.test(ref.text))
-    return doing({ type: "delete" }, { kind: "all", status: "all" })
-  return doing({ type: "delete" }, ref)
+  if (asks.test(text) || negated.test(text)) return undefined
+  const said = heardBy(deletions, text)
+  if (said) return doing("delete", said["task"])
+  const reported = heardBy(deletionsTold, text)
+  if (!reported) return undefined
+  const intent = told("delete", reported["task"])
+  return isDoubtful(text) ? { ...intent, deed: { type: "delete", isDoubtful: true } } : intent
 }
 
-const over =
-  "(?:done|finished|completed?|as done|as finished|as completed?|as being done|off|checked|ticked|accomplished|closed)"
+/** Who does not want or plan an errand may still have to do it, unless something has changed. */
+const isDoubtful = (text: string): boolean =>
+  /\b(?:not|don'?t|won'?t|shan'?t)\b(?: \w+){0,2} (?:want to|wanna|plan|intend|care|going|gonna|doing)\b/i.test(
+    text
+  ) && !/\b(?:any ?more|any longer|no longer|after all)\b/i.test(text)
 
-const completions: ReadonlyArray<RegExp> = [
-  new RegExp(
-    `^(?:mark|set|flag|check|tick|cross|make|put|move|change|switch|update|get|consider|label)(?: off)? (.+?)(?: (?:to|status to|'s status to|as|is|in|into))? (?:${over})(?: (?:now|for me|on ${list}|off ${list}))?$`,
-    "i"
+const completions = [
+  rule(
+    "<mark>(?: off)? {task}(?:(?: status|'s status))?(?:,? (?:to|as|is|in|into|being|with))* (?:<done>)(?: (?:on|off) <list>)?(?: <when>)*"
   ),
-  /^(?:mark|check|tick|cross)(?: off| out)? (?:as )?(?:done|completed?|finished)?:? ?(.+)$/i,
-  /^(?:complete|completing|close(?: out)?|finish off|finish up|finish|wrap up|resolve|accomplish|strike|strike off|conclude)(?: (.+))?$/i,
-  /^(?:i(?:'ve| have|'m| am)? )?(?:just |already |finally |now |all |also )*(?:done|finished|completed|through|wrapped up|taken care of|took care of|dealt with|accomplished|knocked out|got through|checked off|ticked off|crossed off|sorted out|sorted|managed|handled|got around to|got done|got done with|did)(?: with| doing)?(?: (.+))?$/i,
-  /^(?:i )?(?:got|have) (.+) (?:done|finished|completed|out of the way|over with)$/i,
-  /^(.+?) (?:is|are|was|were|has been|have been|'s|got|has|have)(?: now| already| all| finally| been| both| just)* (?:done|finished|completed?|over|taken care of|dealt with|sorted|sorted out|handled|out of the way|ready|accomplished|behind me|all set)(?: now| already| too)*$/i,
-  /^(.+?)'s (?:now |already |all |finally )?(?:done|finished|completed?|over|sorted|handled)(?: now)?$/i,
-  /^(.+?),? (?:done|finished|completed?|check|✓|✔)$/i,
-  /^(?:done|finished|completed?):? (.+)$/i
+  rule(
+    "(?:mark|check|tick|cross|strike|scratch)(?: off| out)?(?: as)?(?: (?:done|completed?|finished))?:? {task}"
+  ),
+  rule("(?:tick|check|cross|mark|strike|scratch) {task} (?:off|out)(?: (?:of |on |from )?<list>)?"),
+  rule("<finish>(?: off)?:?(?: {task})?"),
+  rule(
+    "put (?:a |an )?(?:check ?mark|tick|check|x|cross|tick mark) (?:next to|on|by|beside|against|at|in front of|for|to|behind) {task}"
+  ),
+  rule(
+    "{task} (?:can|could|should|may|must|needs to|has to|might as well|is to)(?: <adverb>)* (?:be|get)(?: <adverb>)* (?:(?:marked|set|flagged|considered|counted|put|moved)(?: off)?(?: as| to)? )?(?:<done>)(?: (?:on|from|off) <list>)?(?: <when>)*"
+  ),
+  rule(
+    "(?:(?:i want|i need|i'd like|i would like|get|have) )?{task} to be (?:(?:marked|set|flagged)(?: off)?(?: as| to)? )?(?:<done>)"
+  ),
+  rule(
+    "(?:i want|i need|i'd like|i would like|have) {task} (?:marked|set|flagged)(?: off)?(?: as| to)? (?:<done>)"
+  ),
+  rule("(?:set|change|update|switch) (?:the )?status (?:of|for|on) {task} (?:to|as) (?:<done>)")
 ]
 
-const ownVerb =
-  /^(?:yes )?(?:i|we|i've|i have|we've|we have|ive)(?: have)?(?: just| already| finally| also| now| actually| managed to)* ((?:[a-z]+ed|bought|paid|sent|wrote|written|took|taken|made|went|got|met|read|ran|fed|brought|told|spoke|gave|found|built|sold|swept|drove|ate|saw|put|cut|set|chose|taught|hung|kept|rang|swam|threw|lent|drew|withdrew|walked|cleaned|did|held|caught|beat|booked|gone|gotten|been|dropped)\b .+)$/i
-const notDone =
-  /^(?:i|we) (?:need|wanted|want|decided|changed|added|asked|liked|loved|hoped|planned|tried|started|forgot|used|deleted|removed|noticed|realized|realised|wondered)/i
-const wasDone =
-  /^(?:the |my )?(.+?) (?:has been|have been|was|were|is|are|got|has|have)(?: now| already| finally| all)* ((?:[a-z]{2,}ed|bought|paid|sent|written|taken|made|fed|built|sold|swept|cut|hung|cleaned))$/i
+const over = "(?:<adverb> )*(?:<done>)(?:,? <when>)*"
+
+const completionsTold = [
+  rule(
+    `(?:<subject>)?(?: ?<adverb>)* ?(?:done|finished|completed|through|wrapped up|taken care of|took care of|dealt with|accomplished|knocked out|got through|checked off|ticked off|crossed off|sorted out|sorted|managed|handled|got done|did|got done with)(?: with| doing| up| off)?(?::|,)?(?: {task})?`
+  ),
+  rule(
+    "(?:<subject>)?(?: ?<adverb>)* ?(?:managed to|got around to|got round to|was able to|got to|remembered to|taken the time to) {loose}"
+  ),
+  rule(`(?:<subject> )?(?:<adverb> )*(?:got|get|have|had|having) {task} ${over}`),
+  rule(`(?:that's|that is|so that's|and that's) {task} ${over}`),
+  rule(`{task}(?:'s| <be>) ${over}`),
+  rule("{task}(?:,|:| -)? (?:done|finished|completed?|check|checked|sorted|✓|✔|✅)(?:,? <when>)*"),
+  rule("(?:✓|✔|✅|\\[x\\]|done with|all done with|done):? {task}")
+]
+
+const ownTold = rule(
+  "(?:yes )?(?:i|we|i've|i have|we've|we have|ive)(?: have)?(?: <adverb>| went and| managed to)* {loose}"
+)
+const bareTold = rule("(?:<adverb> )*{loose}")
+const passiveTold = rule("(?:the |my |all )?{what}(?:'s| <be>)(?: <adverb>)* {past}")
+
+/** Past forms that tell of no errand. */
+const noDeed =
+  /^(?:need|want|decid|chang|add|ask|lik|lov|hop|plann?|tri|start|forg|us|delet|remov|notic|reali[sz]|wonder|mean|meant|misspell?|mistyp|thought|think|said|told you|got|had|made (?:a|an) (?:mistake|typo|error)|creat|call(?:ed)? it|nam)(?:ed|d|ot|ten)?\b/i
+const asks =
+  /^(?:show|list|display|view|see|give|tell|read|filter|find|search|add|any|anything|what|which|how|when|who|why|whose|where|is|are|did|have (?:i|we)|has|was|were|does|do (?:i|we|you))\b/i
+const isNot = /\b(?:not|n'?t|never|yet to|un)\b.{0,20}\b(?:done|finished|completed?)\b/i
 
 const readComplete = (text: string): Intent | undefined => {
-  if (/^(?:show|list|display|view|see|give|tell|read|filter|find|search|add)\b/i.test(text)) return undefined
-  if (
-    /^(?:what|which|how|when|who|why|is|are|did|have|has|was|does|do)\b/i.test(text) &&
-    !/^(?:have|do) (?:it|that) done$/i.test(text)
-  )
-    return undefined
-  if (/\b(?:not|n't|never|yet to)\b.{0,20}\b(?:done|finished|completed?)\b/i.test(text)) return undefined
-  const said = taken(completions, text)
-  if (said !== undefined)
-    return doing(
-      { type: "complete" },
-      readRef(said.replace(/^(?:the )?status of /i, ""), /^[a-z]+ing\b/i.test(said))
-    )
-  const own = notDone.test(text) ? undefined : ownVerb.exec(text)?.[1]
-  if (own !== undefined)
-    return doing(
-      { type: "complete" },
-      readRef(
-        own.replace(/ (?:today|yesterday|this morning|last night|already|just now|earlier|now)$/i, ""),
-        true
-      )
-    )
-  const was = wasDone.exec(text)
-  return was ? doing({ type: "complete" }, readRef(`${was[2]} ${was[1]}`, true)) : undefined
+  if (asks.test(text) || negated.test(text) || isNot.test(text)) return undefined
+  const said = heardBy(completions, text)
+  if (said) return doing("complete", said["task"], /^[a-z]+ing\b/i.test(said["task"] ?? ""))
+  return readTold(text)
 }
 
-const shows: ReadonlyArray<RegExp> = [
-  /^(?:show|display|view|open|see|read|get|tell me about|what(?:'s| is)|describe|give me(?: the)? details (?:of|on|about|for)|(?:show|tell)(?: me)? (?:the )?(?:details?|description|more|notes?) (?:of|on|about|for)|details? (?:of|on|about|for)|more (?:about|on)|what does|what are the details of|what(?:'s| is) the (?:description|title|name|status) of|look at|find|check)(?: me)? ((?:the )?(?:task|to-?do|item)? ?(?:number |no\.? ?|#)?#?\d{1,9})(?: (?:say|about|mean|is))?$/i,
-  /^(?:is|are|was|were) (.+?) (?:done|finished|completed?|still (?:open|pending|on (?:my|the) list)|pending|open|on (?:my|the) (?:to-?do )?list)(?: yet| already)?$/i,
-  /^(?:did|have) i (?:already |ever )?(?:done |finished |finish |completed |complete |do )?(.+?)(?: yet| already)?$/i,
-  /^(?:what(?:'s| is) the status of|status of|what about|how about) (.+)$/i
-]
-
-const readShow = (text: string): Intent | undefined => {
-  const said = taken(shows, text)
-  if (
-    said === undefined ||
-    /^(?:anything|something|what|any|any (?:tasks|to-?dos)|everything|all|all of it|it all|left|add)\b/i.test(
-      said
-    )
-  )
-    return undefined
-  const ref = readRef(said, true)
-  return ref.kind === "none" || ref.kind === "all" ? undefined : doing({ type: "show" }, ref)
-}
-
-const field = "(title|name|text|wording|description|descr|desc|details?|notes?)"
-const fieldOf = (word: string | undefined) =>
-  /^(?:desc|detail|note)/i.test(word ?? "") ? "description" : "title"
-const nounTask = "(?:the |my )?(?:task|to-?do|item) ?"
-const number = `(?:${nounTask})?(?:number |no\\.? ?)?#?\\d{1,9}`
-
-/** `[pattern, order]`: what its groups are. */
-const changes: ReadonlyArray<readonly [RegExp, (groups: ReadonlyArray<string>) => Intent]> = [
-  [
-    new RegExp(
-      `^(?:change|update|edit|set|modify|replace|make|alter|fix|correct|revise|switch) (?:the )?${field} (?:of|for|on|in) (.+?) ?(?: to say| to be| to| as| with| into|:| -|=) (.+)$`,
-      "i"
-    ),
-    ([word, who, text]) => change(word, who, text)
-  ],
-  [
-    new RegExp(
-      `^(?:change|update|edit|set|modify|make|alter|fix|correct|give) (${number}|"[^"]+"|.+?)(?:'s)? ${field} ?(?: to say| to be| to| as| with|:| -|=) (.+)$`,
-      "i"
-    ),
-    ([who, word, text]) => change(word, who, text)
-  ],
-  [
-    new RegExp(`^(?:change|update|edit|modify|alter|set) (?:the )?${field} (?:of|for|on) (.+)$`, "i"),
-    ([word, who]) => change(word, who, undefined)
-  ],
-  [
-    /^(?:add|attach|put|write|set|give|include|leave) (?:a |an |the |this |some )?(description|notes?|details?|comment)(?: of)? ?(?:to|on|for|in|of) (.+?) ?(?:: ?| - |, ?| saying(?: that)? | that says | which says | to say | with | that )(.+)$/i,
-    ([, who, text]) => change("description", who, text)
-  ],
-  [
-    /^(?:add|attach|put|write|set|include) (?:a |the )?(description|notes?|details?|comment)(?: of| saying|:)? (.+) (?:to|on|for|in) (.+)$/i,
-    ([, text, who]) => change("description", who, text)
-  ],
-  [
-    /^(?:add|put|include|write|set|use|append) (.+?) (?:as (?:a |the )?|in(?:to)? the |to the )(?:description|notes?|details?|comment) (?:to|of|for|on|in) (.+)$/i,
-    ([text, who]) => change("description", who, text)
-  ],
-  [/^(?:describe) (.+?) as (.+)$/i, ([who, text]) => change("description", who, text)],
-  [
-    /^(?:add|attach|give) (?:a |an |the |some )?(description|notes?|details?) (?:to|on|for) (.+)$/i,
-    ([, who]) => change("description", who, undefined)
-  ],
-  [
-    /^give (.+?) (?:a |the )?(?:description|note)(?: of| that says| saying|:) (.+)$/i,
-    ([who, text]) => change("description", who, text)
-  ],
-  [
-    /^give (.+?) (?:a |the )?(?:new )?(?:title|name)(?: of|:)? (.+)$/i,
-    ([who, text]) => change("title", who, text)
-  ],
-  [
-    new RegExp(`^(?:make|let) (${number}|it|that|"[^"]+"|.+?) (?:say|read|be) (.+)$`, "i"),
-    ([who, text]) => change("title", who, text)
-  ],
-  [
-    new RegExp(
-      `^(${number}|"[^"]+"|.+?) should (?:be|say|read)(?: called| named)?:? (.+?)(?: instead)?$`,
-      "i"
-    ),
-    ([who, text]) => change("title", who, text)
-  ],
-  [
-    new RegExp(
-      `^(?:call|name|title|rename|retitle) (${number}|it|that) (?:to |as |into |: ?)?(.+?)(?: instead)?$`,
-      "i"
-    ),
-    ([who, text]) => change("title", who, text)
-  ],
-  [
-    new RegExp(`^(?:update|change|edit|modify|reword|rename) (${number}|it|that|"[^"]+"): (.+)$`, "i"),
-    ([who, text]) => change("title", who, text)
-  ],
-  [
-    new RegExp(
-      `^(?:change|update|edit|modify|reword|rephrase|rename|retitle|alter|fix|correct) (${number}|it|that|"[^"]+"|.+ (?:task|to-?do|item))$`,
-      "i"
-    ),
-    ([who]) => change("title", who, undefined)
-  ]
-]
-
-const change = (word: string | undefined, who = "", said: string | undefined): Intent => {
-  const ref = readRef(who)
-  const which = fieldOf(word)
-  const text = said === undefined ? undefined : which === "title" ? titleOf(said) : unquoted(said.trim())
-  return doing({ type: "update", [which]: text ?? "" }, ref)
-}
-
-const renaming =
-  /^(?:rename|retitle|change|update|edit|modify|reword|rephrase|replace|swap|turn|switch|make|convert|correct|set|alter) (.+)$/i
-
-/** Halves of a change of title: what stands before the word may hold it as well. */
-const halves = / (?:to say|to read|so it says|to be called|to be|to|into|with|as|for) |: /gi
-
-/** Ways to read one change that are tried. */
-const readingsMax = 12
-
-const readChange = (text: string): Intent | undefined => {
-  if (/ (?:as|to) (?:done|completed?|finished|pending|not done|incomplete|undone|open)$/i.test(text))
-    return undefined
-  for (const [pattern, make] of changes) {
-    const found = pattern.exec(text)
-    if (found) return make(found.slice(1))
+const readTold = (text: string): Intent | undefined => {
+  const said = heardBy(completionsTold, text)
+  if (said) {
+    const task = said["task"] ?? said["loose"]
+    const isLoose = said["loose"] !== undefined || /^[a-z]+ing\b/i.test(task ?? "")
+    return told("complete", task, isLoose)
   }
-  const rest = renaming.exec(text)?.[1]
-  if (rest === undefined) return undefined
-  const readings = [...rest.matchAll(halves)].slice(0, readingsMax).map((half) => ({
-    ref: readRef(rest.slice(0, half.index)),
-    title: titleOf(rest.slice(half.index + half[0].length).replace(/ instead$/i, ""))
-  }))
-  const told = readings.filter(({ ref, title }) => ref.kind !== "none" && title !== "")
-  const sure = told.find(({ ref }) => ref.kind !== "title")
-  if (sure) return doing({ type: "update", title: sure.title }, sure.ref)
-  if (told.length > 0) return { type: "rename", readings: told }
-  if (!/^(?:rename|retitle|edit|update|change|modify|reword)/i.test(text)) return undefined
-  return doing({ type: "update", title: "" }, readRef(rest))
+  const own = ownTold.exec(text)?.groups?.["loose"]
+  if (own !== undefined && isErrand(own)) return told("complete", own, true)
+  const bare = bareTold.exec(text)?.groups?.["loose"] ?? ""
+  if (isErrand(bare) && !pastOnlyBase.test(bare)) return told("complete", bare, true)
+  const { past, what } = passiveTold.exec(text)?.groups ?? {}
+  if (past !== undefined && what !== undefined && isErrand(past)) return passive(past, what)
+  const elliptic = bareOf(text).split(" ")
+  const last = elliptic.at(-1) ?? ""
+  return elliptic.length > 1 && elliptic.length <= 8 && isErrand(last) && !pastOnlyBase.test(last)
+    ? passive(last, elliptic.slice(0, -1).join(" "))
+    : undefined
 }
+
+const passive = (past: string, what: string): Intent =>
+  told("complete", `${bareOf(past)} ${what.replace(/^(?:the|my|all) /i, "")}`, true)
+
+/** Whether it begins with the past of a verb that somebody may have had to do. */
+const isErrand = (text: string): boolean => isPast(text.split(" ")[0] ?? "") && !noDeed.test(text)

@@ -1,10 +1,15 @@
 /**
  * Carries a conversation on: what was asked is answered first, then what else is wanted is done.
  */
-import { act, doIntent, type Doing, type Reply } from "./todo-doing.ts"
+import { act } from "./todo-acting.ts"
+import { placed } from "./todo-choosing.ts"
+import { doIntent } from "./todo-doing.ts"
+import type { Doing, Reply } from "./todo-steps.ts"
 import type { Dialogue, Intent, Listed, Named, Question, TaskRef } from "./todo-intents.ts"
 import { findTasks } from "./todo-matching.ts"
-import { bare, clausesMax, readMessage } from "./todo-phrases.ts"
+import { clausesMax } from "./todo-clauses.ts"
+import { bare } from "./todo-courtesies.ts"
+import { readMessage } from "./todo-phrases.ts"
 import { readRef } from "./todo-refs.ts"
 import { choiceOf, sentences } from "./todo-replies.ts"
 import { tidy, titleOf } from "./todo-words.ts"
@@ -33,8 +38,13 @@ function* respond(message: string, before: Dialogue): Doing<Reply> {
   for (const intent of intents.slice(0, clausesMax)) {
     const reply = yield* doIntent(intent, dialogue)
     texts.push(reply.text)
-    // A question stays open until the next message, whatever else this one asks for.
-    dialogue = { ...reply.dialogue, question: reply.dialogue.question ?? dialogue.question }
+    const asked = reply.dialogue.question
+    // A question stays open until the next message, whatever else this one asks for; nor is it known what "it" is.
+    dialogue = {
+      ...reply.dialogue,
+      question: asked ?? dialogue.question,
+      focus: asked ? [] : reply.dialogue.focus
+    }
   }
   if (intents.length > clausesMax)
     texts.push(`I stopped after ${clausesMax} requests: tell me the rest in another message.`)
@@ -59,28 +69,45 @@ function* answerTo(
     case "sure":
       return isYes ? yield* act(question.deed, question.tasks, open) : undefined
     case "add":
-      return isYes ? yield* doIntent({ type: "add", tasks: [question.task] }, open) : undefined
+      return isYes ? yield* doIntent({ type: "add", tasks: question.tasks }, open) : undefined
     case "list":
       return isYes
         ? yield* doIntent({ type: "list", status: "all", about: null, isCount: false }, open)
         : undefined
     case "title":
-      return type === "unknown" || type === "deed"
+      return isTitle(message, intents)
         ? yield* doIntent({ type: "add", tasks: [{ title: titleOf(text) }] }, open)
         : undefined
     case "words": {
-      const words =
-        question.field === "title"
-          ? titleOf(text.replace(/^(?:to|call it|name it|make it|it should be) /i, ""))
-          : text
+      if (!answering.test(text) && !isTitle(message, intents)) return undefined
+      const words = question.field === "title" ? titleOf(text.replace(answering, "")) : text
       return yield* act({ type: "update", [question.field]: words }, [{ id: question.id, title: "" }], open)
     }
     case "what":
-      return type === "unknown"
+      return isBare(type)
         ? yield* doIntent({ type: "deed", deed: question.deed, ref: readRef(text) }, open)
         : undefined
   }
 }
+
+/** Whether a message asks for nothing by itself, and so may be an answer. */
+const isBare = (type: Intent["type"] | undefined): boolean =>
+  type === "unknown" || type === "mention" || type === "aside"
+
+const answering = /^(?:to|call it|name it|make it|it should be) /i
+
+/** Whether a message is what was asked for; one that is a whole request by itself is that request. */
+const isTitle = (message: string, intents: ReadonlyArray<Intent>): boolean => {
+  if (/^(["'])[^"]+\1$/.test(tidy(message))) return true
+  const [intent, ...others] = intents
+  if (intent === undefined || others.length > 0) return false
+  if (intent.type === "beyond") return !message.trim().endsWith("?")
+  if (intent.type !== "deed") return isBare(intent.type)
+  return intent.isTold === true || (intent.ref.kind === "title" && !commanding.test(bare(tidy(message))))
+}
+
+/** Verbs that nobody begins a title with. */
+const commanding = /^(?:delete|remove|complete|mark|tick|rename)\b/i
 
 type Which = Extract<Question, { readonly kind: "which" }>
 
@@ -96,7 +123,7 @@ function* choose(
   const isSame = intent?.type === "deed" && others.length === 0 && intent.deed.type === deed.type
   const ref = isSame ? intent.ref : readRef(text.replace(meaning, ""))
   const chosen = chosenBy(ref, among)
-  const isElse = intent !== undefined && intent.type !== "unknown" && intent.type !== "yes" && !isSame
+  const isElse = intent !== undefined && !isBare(intent.type) && intent.type !== "yes" && !isSame
   if (chosen.length > 0 && !isElse) return yield* act(deed, chosen, open)
   if (isElse || isSame) return undefined
   return {
@@ -114,10 +141,8 @@ const chosenBy = (ref: TaskRef, among: ReadonlyArray<Named>): ReadonlyArray<Name
       const chosen = among.filter(({ id }) => ref.ids.includes(id))
       return chosen.length === ref.ids.length ? chosen : []
     }
-    case "place": {
-      const placed = among.at(ref.place < 0 ? ref.place : ref.place - 1)
-      return placed ? [placed] : []
-    }
+    case "place":
+      return placed(among, ref.places) ?? []
     case "all":
       return among
     case "it":

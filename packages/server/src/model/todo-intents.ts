@@ -7,8 +7,8 @@
 /** Which task is meant, before anybody has looked at the list. */
 export type TaskRef =
   | { readonly kind: "ids"; readonly ids: ReadonlyArray<number> }
-  /** The how manyth of the list that was shown, from 1; -1 is the last. */
-  | { readonly kind: "place"; readonly place: number }
+  /** The how manyth ones of the list that was shown, from 1; -1 is the last. */
+  | { readonly kind: "place"; readonly places: ReadonlyArray<number> }
   /** Words of its title; `isLoose` where the verb in front may be the speaker's own. */
   | { readonly kind: "title"; readonly text: string; readonly isLoose: boolean }
   /** What was spoken of last. */
@@ -22,7 +22,8 @@ export type ListStatus = "all" | "pending" | "completed"
 /** What is done to a task once it is known. */
 export type Deed =
   | { readonly type: "complete" }
-  | { readonly type: "delete" }
+  /** `isDoubtful` where the words may tell of the errand alone: then it is asked for. */
+  | { readonly type: "delete"; readonly isDoubtful?: true }
   | { readonly type: "show" }
   | {
       readonly type: "update"
@@ -43,7 +44,14 @@ export type Intent =
       readonly about: string | null
       readonly isCount: boolean
     }
-  | { readonly type: "deed"; readonly deed: Deed; readonly ref: TaskRef }
+  /** `isTold` where somebody tells what became of a task, and does not say what to do. */
+  | { readonly type: "deed"; readonly deed: Deed; readonly ref: TaskRef; readonly isTold?: true }
+  /** A task that is only spoken of: what shall be done is said beside it, or nowhere. `isInstead` of another that was named by mistake. */
+  | { readonly type: "mention"; readonly ref: TaskRef; readonly isInstead?: true }
+  /** "Add it": what was said before is to be a task. */
+  | { readonly type: "that" }
+  /** A reason, or other talk beside a request. */
+  | { readonly type: "aside" }
   /** A change of a title whose halves only the list can tell apart: each way to read it. */
   | {
       readonly type: "rename"
@@ -52,6 +60,8 @@ export type Intent =
   | { readonly type: "yes" | "no" | "hello" | "thanks" | "bye" | "help" | "who" | "reopen" | "undo" }
   | { readonly type: "beyond"; readonly what: string }
   | { readonly type: "unknown"; readonly text: string }
+  /** What stands behind something to add, and may be more of it. */
+  | { readonly type: "more"; readonly titles: ReadonlyArray<string> }
 
 /** A task as `list_tasks` tells it. */
 export interface Listed {
@@ -65,7 +75,7 @@ export interface Listed {
 export type Question =
   | { readonly kind: "which"; readonly deed: Deed; readonly among: ReadonlyArray<Named> }
   | { readonly kind: "sure"; readonly deed: Deed; readonly tasks: ReadonlyArray<Named> }
-  | { readonly kind: "add"; readonly task: NewTask }
+  | { readonly kind: "add"; readonly tasks: ReadonlyArray<NewTask> }
   | { readonly kind: "words"; readonly id: number; readonly field: "title" | "description" }
   | { readonly kind: "what"; readonly deed: Deed }
   | { readonly kind: "title" }

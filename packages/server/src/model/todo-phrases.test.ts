@@ -19,7 +19,7 @@ const brief = (message: string): ReadonlyArray<string> =>
             : ref.kind === "title"
               ? ref.text
               : ref.kind === "place"
-                ? `place ${ref.place}`
+                ? `place ${ref.places.join(" ")}`
                 : ref.kind === "all"
                   ? `all ${ref.status}`
                   : ref.kind
@@ -52,6 +52,7 @@ describe("S003-R01 words of adding", () => {
     "add milk and eggs": "add Milk and eggs",
     "add tasks: milk, eggs and bread": "add Milk | Eggs | Bread",
     "Add these tasks:\n- milk\n- eggs": "add Milk | Eggs",
+    "put laundry and ironing on my list as separate tasks": "add Laundry | Ironing",
     "add a task to review and update the docs": "add Review and update the docs",
     add: "add "
   })
@@ -63,6 +64,8 @@ describe("words of listing", () => {
     "Show me my tasks": "list all",
     "What have I completed?": "list completed",
     "what's left?": "list pending",
+    "what did I finish already?": "list completed",
+    "how's my list looking?": "list all",
     "which tasks are still open": "list pending",
     "show completed": "list completed",
     "do I have anything about the dentist?": "list all about Dentist"
@@ -74,6 +77,10 @@ describe("words of doing something to tasks", () => {
     "Mark task 1 as done": "complete #1",
     "I finished buying groceries": "complete buying groceries",
     "delete 1, 2 and 3": "delete #1 #2 #3",
+    "no need to call mom anymore": "delete call mom",
+    "number 2 can be ticked off": "complete #2",
+    "task 1 should be called Buy oat milk": "update #1: Buy oat milk/",
+    "the second one is wrong, it should say Call dad": "update place 2: Call dad/",
     "Delete the meeting task": "delete meeting",
     "clear completed tasks": "delete all completed",
     "I don't need to call the plumber anymore": "delete call the plumber",

@@ -88,6 +88,9 @@ export const outOfRange = (what: string): string =>
 export const notUnderstood = (text: string): string =>
   `I'm not sure what to do with “${short(text)}”. Shall I add it as a task? Or tell me what to list, complete, delete or rename.`
 
+export const addMore = (titles: ReadonlyArray<string>): string =>
+  `Shall I add ${inOneSentence(titles.map((title) => `“${short(title)}”`))} as well?`
+
 const offer = "Would you like to see your current tasks?"
 
 export const notFoundById = (id: number): string => `I couldn't find task #${id}. ${offer}`
@@ -97,7 +100,7 @@ export const notFoundByTitle = (text: string): string =>
 
 /** What a tool that failed is told as; it is never called again by itself (S003-R50…R52, R57…R59). */
 export const failure = (error: string, what: string, id: number | null): string => {
-  if (/^task not found/i.test(error))
+  if (/^task not found|\/task_id\b/i.test(error))
     return id === null ? `I couldn't find that task. ${offer}` : notFoundById(id)
   const tooLong = /^(title|description) must be ([\d,]+) characters or less/i.exec(error)
   if (tooLong)
@@ -105,5 +108,7 @@ export const failure = (error: string, what: string, id: number | null): string 
   if (/^title is required/i.test(error)) return "A task needs a title. What shall it be called?"
   if (/^at least title or description/i.test(error))
     return "Tell me the new title or the new description, and I will change it."
+  if (/schema|arguments/i.test(error))
+    return `I'm sorry, I couldn't ${what} as you said it. Could you say it in other words?`
   return `I'm sorry, I couldn't ${what}: ${short(error).replace(/[.!]*$/, "")}. I don't try again by myself. You can ask me again in a moment, or ask me to show your tasks first.`
 }

@@ -12,7 +12,7 @@ import type { Prompt } from "effect/ai"
 import { callId, type CompiledScript, type ScriptAnswer } from "./script.ts"
 import { isQuoted, type ScriptScope, toResult } from "./script-scope.ts"
 import { converse } from "./todo-dialogue.ts"
-import type { Call, Outcome, Reply } from "./todo-doing.ts"
+import type { Call, Outcome, Reply } from "./todo-steps.ts"
 import { type Dialogue, newDialogue } from "./todo-intents.ts"
 import { honestly, sentences } from "./todo-replies.ts"
 

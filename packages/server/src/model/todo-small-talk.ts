@@ -4,7 +4,13 @@
 import type { Intent } from "./todo-intents.ts"
 
 const sayings: ReadonlyArray<
-  readonly [Exclude<Intent["type"], "add" | "list" | "deed" | "rename" | "beyond" | "unknown">, RegExp]
+  readonly [
+    Exclude<
+      Intent["type"],
+      "add" | "list" | "deed" | "rename" | "mention" | "that" | "aside" | "beyond" | "unknown" | "more"
+    >,
+    RegExp
+  ]
 > = [
   [
     "yes",
@@ -64,7 +70,7 @@ const beyond: ReadonlyArray<readonly [string, RegExp]> = [
   ],
   [
     "anything but the todo list",
-    /\b(?:weather|forecast|joke|news|stock|poem|story|song|recipe|translate|capital of|president|who won|score|calculate|time is it|date is it|day is it|what time|meaning of life|movie|wikipedia|google|internet|python|javascript|code)\b|^(?:play|sing|call|order|book|buy|turn (?:on|off)) (?=me |us |a cab|an uber|some music)|^\d+ ?[-+*/x] ?\d+\b|^(?:what|who|when|where|why|how) (?:is|are|was|were|did|does|do you think|old|far|tall|big) (?!.*\b(?:task|tasks|todo|todos|list|left|done|pending|item|items|plate|agenda|remaining|finished|completed|open)\b)(?!(?:on|in) my)/i
+    /\b(?:weather|forecast|joke|news|stock|poem|story|song|recipe|translate|capital of|president|who won|score|calculate|time is it|date is it|day is it|what time|meaning of life|movie|wikipedia|google|internet|python|javascript|code)\b|^(?:play|sing|call|order|book|buy|turn (?:on|off)) (?=me |us |a cab|an uber|some music)|^\d+ ?[-+*/x] ?\d+\b|^(?:what|who|when|where|why|how) (?:is|are|was|were|did|does|do you think|old|far|tall|big) (?!.*\b(?:task|tasks|todo|todos|list|left|done|pending|item|items|plate|agenda|remaining|finish|finished|accomplished|achieved|completed|open)\b)(?!(?:on|in) my)/i
   ]
 ]
 

@@ -103,6 +103,21 @@ const irregular = new Map(
   })
 )
 
+/** Past forms that are the verb itself as well: alone, they do not tell that something was done. */
+export const pastOnlyBase = /^(?:read|put|cut|set|shut|beat|hit|let|cost|spread)\b/i
+
+/** Whether a word is the past of a verb. */
+export const isPast = (word: string): boolean => {
+  const said = word.toLowerCase()
+  return irregular.has(said) || (/^[a-z]{2,}ed$/.test(said) && !noPast.has(said))
+}
+
+const noPast = new Set(
+  "need feed seed weed speed bed red shed hundred wed indeed breed proceed exceed succeed freed sled".split(
+    " "
+  )
+)
+
 /** Words that people use for each other in a list of things to do. */
 const sameMeaning = new Map(
   Object.entries({
@@ -128,15 +143,22 @@ const empty = new Set(
 )
 
 /** The words of a text that say something, as stems. */
-export const stemsOf = (text: string): ReadonlyArray<string> => {
+export const stemsOf = (text: string): ReadonlyArray<string> => tellingWords(text).map(stemOf)
+
+/** The words of a text that say something, as they are spelled. */
+export const tellingWords = (text: string): ReadonlyArray<string> => {
   const words =
     text
       .toLowerCase()
       .replace(/to-dos?\b/g, "todo")
       .match(/[\p{L}\p{N}]+/gu) ?? []
   const telling = words.filter((word) => !empty.has(word))
-  return (telling.length > 0 ? telling : words).map(stemOf)
+  return telling.length > 0 ? telling : words
 }
+
+/** Whether any word of a text can tell which task is meant. */
+export const saysSomething = (text: string): boolean =>
+  (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).some((word) => !empty.has(word))
 
 /** Whether two stems are the same but for a slip of the finger. */
 export const isAlike = (one: string, other: string): boolean => {

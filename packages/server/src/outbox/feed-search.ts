@@ -35,6 +35,11 @@ export class FeedSearch extends Context.Service<
       stretch: Stretch,
       limit: number
     ) => Effect.Effect<ReadonlyArray<GraphEvent>, never, ProjectTransaction>
+    /** The ids of the things of one kind that events of a stretch are about, each once. */
+    readonly touched: (
+      entityType: EntityType,
+      stretch: Stretch
+    ) => Effect.Effect<ReadonlyArray<string>, never, ProjectTransaction>
     /** The place in a stretch behind which events are of an instant or later. */
     readonly placeBefore: (
       instant: Date,
@@ -63,6 +68,17 @@ export class FeedSearch extends Context.Service<
         return rows.map(toEvent)
       }, orDie)
 
+      const touched = Effect.fn("FeedSearch.touched")(function* (
+        entityType: EntityType,
+        { after, upTo }: Stretch
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<{ readonly entityId: string }>`
+          select distinct entity_id from kb.graph_events
+          where project_id = ${projectId} and position > ${after} and position <= ${upTo} and entity_type = ${entityType}`
+        return rows.map(({ entityId }) => entityId)
+      }, orDie)
+
       // Places follow the instants but for those that committed at once: halving finds one in as many looks as its number has bits.
       const placeBefore = Effect.fn("FeedSearch.placeBefore")(function* (
         instant: Date,
@@ -87,7 +103,7 @@ export class FeedSearch extends Context.Service<
         return Number(row.place)
       }, orDie)
 
-      return FeedSearch.of({ find, placeBefore })
+      return FeedSearch.of({ find, touched, placeBefore })
     })
   )
 }

@@ -12,24 +12,34 @@ import { outboxLimits } from "../limits.ts"
 
 /**
  * What may be due. `context:…` is said when that context's log has grown, `run:…` when that run has come to rest,
- * `taken:…` when somebody else than its attempt has brought it there.
+ * goes on after it, or something that waited for a person was decided, `taken:…` when somebody else than its attempt has brought it there, `subscribed:…`
+ * when that session of an MCP client wants to be told of other resources than before, `server:…` when that foreign server is kept otherwise.
  */
 export type Topic =
   | "events"
   | "releases"
   | "runs"
   | "schedules"
+  | "sources"
   | "backtests"
   | "deliveries"
   | `feed:${string}`
   | `context:${string}`
   | `run:${string}`
   | `taken:${string}`
+  | `subscribed:${string}`
+  | `server:${string}`
   /** Anything: what had to be told was too much, or nobody knows what was missed. */
   | "*"
 
 /** What only the server that said it needs to know: it does the work itself at once. */
-const ownBusiness: ReadonlySet<Topic> = new Set<Topic>(["events", "releases", "schedules", "deliveries"])
+const ownBusiness: ReadonlySet<Topic> = new Set<Topic>([
+  "events",
+  "releases",
+  "schedules",
+  "sources",
+  "deliveries"
+])
 
 export class WakeUps extends Context.Service<
   WakeUps,

@@ -9,7 +9,7 @@
  * the same log and goes on. It holds no counter and no flag of its own beside
  * the turn that it opened.
  */
-import type { NewEvent } from "@tropism/domain/context-event"
+import type { NewEvent, TurnFailure } from "@tropism/domain/context-event"
 import { emptyContext, type ReducedContext } from "@tropism/domain/context"
 import type { Decision } from "@tropism/domain/decide"
 import { guardSettings } from "@tropism/domain/model-settings"
@@ -214,11 +214,11 @@ export class Actor extends Context.Service<
         }
       })
 
-      const failRun = Effect.fnUntraced(function* (run: ClaimedRun, message: string, flagged?: GuardFlagged) {
+      const failRun = Effect.fnUntraced(function* (run: ClaimedRun, { flagged, message, reason }: Downfall) {
         const close = Effect.gen(function* () {
           const context = yield* contexts.load(run.contextName)
           const error = message.slice(0, runLimits.errorMaxChars)
-          const events = closingEvents(context, { type: "failed", error })
+          const events = closingEvents(context, { type: "failed", error, reason })
           const records = yield* recording(run.id, context.pendingCalls, events)
           yield* contexts.append(run.contextName, [...(flagged ? [flagged.verdict] : []), ...events], {
             alongside: [...records, ...(flagged?.alongside(events.length) ?? [])]
@@ -246,13 +246,12 @@ export class Actor extends Context.Service<
                 ? Effect.failCause(cause)
                 : Effect.andThen(
                     Effect.logError("A run breaks at what the database refuses for good", fault),
-                    failRun(run, permanentSentence(fault))
+                    failRun(run, { reason: "refused", message: permanentSentence(fault) })
                   )
             }),
-            Effect.catchTag(["ModelFailure", "ModelUnavailable", "PromptFailed"], (failure) =>
-              failRun(run, sentenceOf(failure))
+            Effect.catchTag(["GuardFlagged", "ModelFailure", "ModelUnavailable", "PromptFailed"], (failure) =>
+              failRun(run, downfallOf(failure))
             ),
-            Effect.catchTag("GuardFlagged", (flagged) => failRun(run, flagged.message, flagged)),
             Effect.catchTag("RunHalted", ({ detail }) =>
               Effect.andThen(database.inProject(run.projectId, endings.cancel(run, detail)), endBelow(run))
             ),
@@ -272,6 +271,18 @@ export class Actor extends Context.Service<
   )
 }
 
+/** What brings a run down, and with what words. */
+interface Downfall {
+  readonly reason: TurnFailure
+  readonly message: string
+  readonly flagged?: GuardFlagged
+}
+
+const downfallOf = (failure: Failure): Downfall =>
+  failure._tag === "GuardFlagged"
+    ? { reason: "guard", message: failure.message, flagged: failure }
+    : { reason: failure._tag === "PromptFailed" ? "prompt" : "model", message: sentenceOf(failure) }
+
 /** What a person is told of a failure. */
 const sentenceOf = (failure: Failure): string => {
   if ("message" in failure && failure.message !== "") return failure.message
@@ -284,7 +295,8 @@ const backtestedOf = ({ backtestId, events }: ClaimedRun): RunPrincipal["backtes
   return backtestId === null ? null : { id: backtestId, asOf: new Date(newest?.createdAt ?? 0) }
 }
 
-const occasionOf = ({ events, projectId, projectName, trigger }: ClaimedRun): Occasion => ({
+const occasionOf = ({ events, occurrences, projectId, projectName, trigger }: ClaimedRun): Occasion => ({
+  occurrences,
   trigger,
   events,
   project: { id: projectId, name: projectName }

@@ -189,8 +189,9 @@ export const makeActs = Effect.gen(function* () {
       case "pause":
         return pause(run, context, decision.reason)
       case "fail":
-        return Effect.tap(fail(run, context, doomLoopSentence(decision.call, decision.times)), () =>
-          descendants.cancelBelow(run.projectId, run.id)
+        return Effect.tap(
+          fail(run, context, doomLoopSentence(decision.call, decision.times), decision.reason),
+          () => descendants.cancelBelow(run.projectId, run.id)
         )
       case "completeTurn":
       case "finish": {

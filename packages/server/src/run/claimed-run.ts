@@ -15,6 +15,7 @@ import type {
   ToolCallId,
   UserId
 } from "@tropism/domain/ids"
+import type { Occurrence } from "@tropism/domain/mcp-event"
 import type { LimitOverrides, Trigger } from "@tropism/domain/run"
 import type { Taint } from "@tropism/domain/taint"
 
@@ -87,4 +88,6 @@ export interface ClaimedRun {
   readonly loggedEvents: number
   /** The events that woke it, as the trigger names them. */
   readonly events: ReadonlyArray<GraphEvent>
+  /** What foreign servers told, as the trigger names it. */
+  readonly occurrences: ReadonlyArray<Occurrence>
 }

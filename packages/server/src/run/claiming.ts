@@ -21,6 +21,7 @@ import type { ClaimedRun, FailedRun } from "./claimed-run.ts"
 import { makeHolding } from "./holding.ts"
 import { makeCountingRuns, type RestedRun } from "./counting-runs.ts"
 import { announceClaim, isStopped } from "./kill-switches.ts"
+import { makeOccurrences } from "./occurrences.ts"
 import { makeSettling, type RestingRun } from "./settling.ts"
 
 /** How many runs a worker takes. */
@@ -42,6 +43,7 @@ export const makeClaiming = Effect.gen(function* () {
   const { dropQuestions } = yield* makeDropping
   const { countRested, rested } = yield* makeCountingRuns
   const outbox = yield* Outbox
+  const tellings = yield* makeOccurrences
   /** As many attempts as may be died over one step, or over all of them. */
   const isSpent = sql`(attempt - attempts_before_step >= ${runLimits.maxAttempts} or attempt >= ${runLimits.maxAttemptsInAll})`
   const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
@@ -57,7 +59,7 @@ export const makeClaiming = Effect.gen(function* () {
     const isReal = sql`priority < 2`
     const mayTest = oldest > 0 && backtests >= oldest
     yield* announceClaim(sql)
-    const rows = yield* sql<Omit<ClaimedRun, "events">>`
+    const rows = yield* sql<Omit<ClaimedRun, "events" | "occurrences">>`
       with real as materialized (
         select ${firstOf(mayTest ? sql`true` : isReal, "id", sql`${oldest}`)} as oldest,
           ${firstOf(isReal, "priority, id", sql`${limit - oldest}`)} as first
@@ -98,8 +100,12 @@ export const makeClaiming = Effect.gen(function* () {
         (event) => [event.id, event]
       )
     )
+    const told = yield* tellings.getAll(
+      rows.flatMap(({ trigger }) => (trigger.mcpEvents ?? []).map(({ id }) => id))
+    )
     return rows.map((row): ClaimedRun => ({
       ...row,
+      occurrences: (row.trigger.mcpEvents ?? []).flatMap(({ id }) => told.get(id) ?? []),
       events: (row.trigger.events ?? []).flatMap(({ id }) => events.get(id) ?? [])
     }))
   })

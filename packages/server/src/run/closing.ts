@@ -8,7 +8,7 @@
  * finds nothing half open.
  */
 import type { ReducedContext } from "@tropism/domain/context"
-import type { NewEvent } from "@tropism/domain/context-event"
+import type { NewEvent, TurnFailure } from "@tropism/domain/context-event"
 import { isUnderWay } from "@tropism/domain/decide"
 import { Option } from "effect"
 import { underWay } from "./sentences.ts"
@@ -21,7 +21,7 @@ export type Closing =
       /** What the model had said of an answer that was broken off. */
       readonly partialText?: string | undefined
     }
-  | { readonly type: "failed"; readonly error: string }
+  | { readonly type: "failed"; readonly error: string; readonly reason: TurnFailure }
   | { readonly type: "completed"; readonly durationMs: number }
 
 /** What a run has said last in its log; a conversation may hold other runs' words. */
@@ -70,7 +70,7 @@ const turnEnd = (turnNumber: number, closing: Closing): NewEvent => {
     case "completed":
       return { type: "AgentTurnCompletedEvent", turnNumber, durationMs: closing.durationMs }
     case "failed":
-      return { type: "AgentTurnFailedEvent", turnNumber, error: closing.error }
+      return { type: "AgentTurnFailedEvent", turnNumber, error: closing.error, reason: closing.reason }
     case "interrupted":
       return {
         type: "AgentTurnInterruptedEvent",

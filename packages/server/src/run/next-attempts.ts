@@ -29,10 +29,10 @@ export const makeNextAttempts = Effect.gen(function* () {
     )
     yield* sql`
       with opened as (
-        insert into kb.agent_processing_log (id, project_id, agent_id, entity_type, graph_object_id, object_version, event_type, event_id,
+        insert into kb.agent_processing_log (id, project_id, agent_id, entity_type, graph_object_id, object_version, event_type, event_id, occurrence_id,
           attempt, exclusive, due_at, reason)
         select next.id, entry.project_id, entry.agent_id, entry.entity_type, entry.graph_object_id, entry.object_version, entry.event_type,
-          entry.event_id, entry.attempt + 1, false,
+          entry.event_id, entry.occurrence_id, entry.attempt + 1, false,
           now() + make_interval(secs => (agent.retry_policy ->> 'backoffMs')::float8 * power(2, entry.attempt - 1) / 1000),
           format('Attempt %s of %s: it waits for the back-off of the agent''s retryPolicy.', entry.attempt + 1, agent.retry_policy ->> 'maxAttempts')
         from jsonb_to_recordset(${JSON.stringify(next)}::text::jsonb) as next(id uuid, after uuid)

@@ -9,6 +9,7 @@
  */
 import type { NewEvent } from "@tropism/domain/context-event"
 import type { GraphEvent } from "@tropism/domain/graph"
+import type { Occurrence } from "@tropism/domain/mcp-event"
 import { firstSettings } from "@tropism/domain/model-settings"
 import type { Trigger } from "@tropism/domain/run"
 import type { Evidence } from "@tropism/domain/task"
@@ -24,6 +25,8 @@ export interface Occasion {
   readonly trigger: Trigger
   /** The events that woke the run, the newest last. */
   readonly events: ReadonlyArray<GraphEvent>
+  /** What foreign servers told and woke the run, the newest last. */
+  readonly occurrences: ReadonlyArray<Occurrence>
   readonly project: { readonly id: string; readonly name: string }
 }
 
@@ -114,15 +117,16 @@ const inputOf = (trigger: Trigger): Schema.Json => dataOf(trigger) ?? taskOf(tri
 /** What a template may speak of. */
 const scopeOf = (
   agent: AgentVersion,
-  { trigger, events, project }: Occasion,
+  { events, occurrences, project, trigger }: Occasion,
   progress: Option.Option<FlowProgress>,
   iteration: number
 ): PromptScope => {
   const outputs = Option.match(progress, { onNone: () => ({}), onSome: ({ outputs }) => outputs })
   const newest = events.at(-1)
+  const shown = [...events.map(shownEvent), ...occurrences.map(shownOccurrence)]
   return {
-    event: newest ? shownEvent(newest) : null,
-    events: events.map(shownEvent),
+    event: shown.at(-1) ?? null,
+    events: shown,
     object: newest?.entityType === "graphObject" ? newest.snapshot : null,
     relationship: newest?.entityType === "relationship" ? newest.snapshot : null,
     input: inputOf(trigger),
@@ -154,6 +158,25 @@ const shownEvent = ({
   changedProperties,
   actorType,
   actorId,
+  createdAt
+})
+
+const shownOccurrence = ({
+  createdAt,
+  eventId,
+  name,
+  payload,
+  payloadOmitted,
+  server,
+  timestamp
+}: Occurrence) => ({
+  id: eventId,
+  type: name,
+  server,
+  name,
+  timestamp,
+  payload,
+  payloadOmitted,
   createdAt
 })
 

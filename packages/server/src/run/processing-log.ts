@@ -8,8 +8,7 @@
  * the verbs of `Runs`, in the same transaction.
  */
 import type { AgentId, EntryId, GraphEventId, RunId } from "@tropism/domain/ids"
-import type { ChangeType, GraphEvent } from "@tropism/domain/graph"
-import type { EntryStatus, ProcessingEntry } from "@tropism/domain/processing"
+import type { EntryStatus, HandledChange, HandledType, ProcessingEntry } from "@tropism/domain/processing"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
@@ -21,10 +20,10 @@ import { makeSettling } from "./settling.ts"
 export interface NewEntry {
   readonly id: EntryId
   readonly agentId: AgentId
-  readonly entityType: GraphEvent["entityType"]
+  readonly entityType: HandledType
   readonly graphObjectId: string
   readonly objectVersion: number
-  readonly eventType: ChangeType
+  readonly eventType: HandledChange
   readonly eventId: GraphEventId
   /** 1 for the first try. */
   readonly attempt: number
@@ -78,7 +77,7 @@ export class ProcessingLog extends Context.Service<
     readonly revive: (ids: ReadonlyArray<EntryId>) => Read<void>
     /** Abandons entries that are in processing for too long although their run has ended. */
     readonly abandonOrphans: Read<number>
-    /** Removes one batch of ended entries of any project that are old, and answers how many. */
+    /** Removes one batch of ended entries of any project that are old, and of occurrences that no entry is about; answers how many. */
     readonly forget: Effect.Effect<number>
   }
 >()("@tropism/server/run/ProcessingLog") {
@@ -95,9 +94,9 @@ export class ProcessingLog extends Context.Service<
         if (entries.length === 0) return new Set<EntryId>()
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<{ id: EntryId }>`
-          insert into kb.agent_processing_log (id, project_id, agent_id, entity_type, graph_object_id, object_version, event_type, event_id,
+          insert into kb.agent_processing_log (id, project_id, agent_id, entity_type, graph_object_id, object_version, event_type, event_id, occurrence_id,
             attempt, run_id, exclusive, due_at, reason, parked)
-          select row.id, ${projectId}::uuid, row."agentId", row."entityType", row."graphObjectId", row."objectVersion", row."eventType", row."eventId",
+          select row.id, ${projectId}::uuid, row."agentId", row."entityType", row."graphObjectId", row."objectVersion", row."eventType", ${subjectOf(sql)},
             row.attempt, row."runId", row.exclusive, row."dueAt", row.reason,
             row."standsInLine" and (
               row_number() over (partition by row."agentId", row."graphObjectId" order by row."objectVersion") > 1
@@ -119,10 +118,10 @@ export class ProcessingLog extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const reason = "The agent was at work on this object when the event came"
         yield* sql`
-          insert into kb.agent_processing_log (id, project_id, agent_id, entity_type, graph_object_id, object_version, event_type, event_id,
+          insert into kb.agent_processing_log (id, project_id, agent_id, entity_type, graph_object_id, object_version, event_type, event_id, occurrence_id,
             exclusive, status, reason)
           select row.id, ${projectId}::uuid, row."agentId", row."entityType", row."graphObjectId", row."objectVersion", row."eventType",
-            row."eventId", false, 'skipped', ${reason}
+            ${subjectOf(sql)}, false, 'skipped', ${reason}
           from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as row(${columns})
           on conflict do nothing`
       }, orDie)
@@ -207,7 +206,8 @@ export class ProcessingLog extends Context.Service<
 
       const forget = sql<{ count: number }>`
         select kb.forget_entries(${runLimits.entryKeepMs / 1_000}::float8, ${runLimits.deadLetterKeepMs / 1_000}::float8,
-          ${runLimits.forgetBatchEntries}::int) as count`.pipe(
+            ${runLimits.forgetBatchEntries}::int)
+          + kb.forget_occurrences(${runLimits.entryKeepMs / 1_000}::float8, ${runLimits.forgetBatchEntries}::int) as count`.pipe(
         Effect.map(([row]) => row?.count ?? 0),
         orDie
       )
@@ -228,3 +228,7 @@ export class ProcessingLog extends Context.Service<
     })
   )
 }
+
+/** An entry is about a graph event or about an occurrence. */
+const subjectOf = (sql: SqlClient.SqlClient) =>
+  sql`case when row."entityType" <> 'mcpEvent' then row."eventId" end, case when row."entityType" = 'mcpEvent' then row."eventId" end`

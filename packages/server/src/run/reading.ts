@@ -3,12 +3,13 @@
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  */
-import type { AgentId, BacktestId, GraphEventId, ProjectId, RunId } from "@tropism/domain/ids"
+import type { AgentId, BacktestId, GraphEventId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
 import type { ContextName } from "@tropism/domain/context-event"
 import type { PauseReason, RunStatus, Trigger } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import { isStopped } from "./kill-switches.ts"
 import { type RunRow, toRun } from "./rows.ts"
 
 /** Which runs a list shows: those of which all of these hold. */
@@ -20,6 +21,8 @@ export interface RunFilter {
   /** The backtest that they belong to; absent, the runs that work for real. */
   readonly backtestId?: BacktestId | undefined
   readonly trigger?: ReadonlyArray<Trigger["type"]> | undefined
+  /** Whoever's words a reader may read: the runs in contexts of the project, and in those of this person. */
+  readonly readableBy?: UserId | undefined
   /** Made at this instant or later, and before that one. */
   readonly from?: string | undefined
   readonly to?: string | undefined
@@ -30,7 +33,8 @@ export interface StandingRun {
   readonly id: RunId
   readonly status: RunStatus
   readonly pauseReason: PauseReason | null
-  readonly errorMessage: string | null
+  /** It waits for its turn while a kill switch is on. */
+  readonly isHeldBack: boolean
 }
 
 /**
@@ -43,7 +47,7 @@ export interface StandingRun {
 export const pageOfRuns = (
   sql: SqlClient.SqlClient,
   projectId: ProjectId,
-  { agentId, backtestId, from, parentRunId, status, to, trigger }: RunFilter,
+  { agentId, backtestId, from, parentRunId, readableBy, status, to, trigger }: RunFilter,
   before: string | undefined,
   limit: number
 ): Statement.Fragment => {
@@ -56,6 +60,13 @@ export const pageOfRuns = (
       ...(from === undefined ? [] : [sql`created_at >= ${from}::timestamptz`]),
       ...(to === undefined ? [] : [sql`created_at < ${to}::timestamptz`]),
       ...(before === undefined ? [] : [sql`id < ${before}`]),
+      ...(readableBy === undefined
+        ? []
+        : [
+            // A value of each row, and no join: a join would be planned over all contexts.
+            sql`coalesce((select context.owner is null or context.owner = ${readableBy} from kb.contexts context
+              where context.project_id = agent_runs.project_id and context.name = agent_runs.context_name), true)`
+          ]),
       ...conditions
     ])} order by id desc limit ${limit})`
   const pages = anyOf(status).flatMap((state) =>
@@ -113,6 +124,15 @@ export const makeReading = Effect.gen(function* () {
     return row && toRun(row)
   }, orDie)
 
+  const among = Effect.fn("Runs.among")(function* (ids: ReadonlyArray<RunId>) {
+    const { projectId } = yield* ProjectTransaction
+    const rows = yield* select(
+      sql`run.id = any(${ids}::uuid[]) and run.project_id = ${projectId}`,
+      ids.length
+    )
+    return rows.map(toRun)
+  }, orDie)
+
   const list = Effect.fn("Runs.list")(function* (
     filter: RunFilter,
     before: string | undefined,
@@ -141,11 +161,11 @@ export const makeReading = Effect.gen(function* () {
   const newestOn = Effect.fn("Runs.newestOn")(function* (name: ContextName) {
     const { projectId } = yield* ProjectTransaction
     const [row] = yield* sql<StandingRun>`
-      select id, status, pause_reason, error_message from kb.agent_runs where project_id = ${projectId} and id = coalesce(
+      select id, status, pause_reason, status = 'queued' and ${isStopped(sql)} as is_held_back from kb.agent_runs where project_id = ${projectId} and id = coalesce(
         (select id from kb.agent_runs where project_id = ${projectId} and context_name = ${name} and status in ('queued', 'running', 'paused')),
         (select id from kb.agent_runs where project_id = ${projectId} and context_name = ${name} and trigger_type = 'context' order by id desc limit 1))`
     return row
   }, orDie)
 
-  return { get, list, chain, newestOn }
+  return { get, among, list, chain, newestOn }
 })

@@ -9,7 +9,7 @@
  */
 import type { ReachedCap } from "@tropism/domain/chain"
 import type { ReducedContext } from "@tropism/domain/context"
-import type { SoftStopReason } from "@tropism/domain/context-event"
+import type { SoftStopReason, TurnFailure } from "@tropism/domain/context-event"
 import { Clock, Effect, Option } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import type { ProjectTransaction } from "../database/database.ts"
@@ -103,11 +103,11 @@ export const makeRests = Effect.gen(function* () {
     return isOver ? undefined : yield* catchUp(run, context)
   })
 
-  const fail = (run: ClaimedRun, context: ReducedContext, error: string) =>
+  const fail = (run: ClaimedRun, context: ReducedContext, error: string, reason: TurnFailure) =>
     finish(
       run,
       context,
-      { type: "failed", error },
+      { type: "failed", error, reason },
       runs.fail(run, error, summaryOf(lastWordsOf(run, context)))
     )
 

@@ -41,6 +41,7 @@ export const makeResuming = Effect.gen(function* () {
         limits = nullif(coalesce(limits, '{}') || ${JSON.stringify(limits)}::text::jsonb, '{}')
       where project_id = ${projectId} and status = 'paused' and backtest_id is null and ${sql.in("pause_reason", reasons)} and ${which} returning id`
     if (rows.length > 0) yield* sql.afterCommit(wakeUps.signal("runs"))
+    for (const { id } of rows) yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
     return rows
   })
 

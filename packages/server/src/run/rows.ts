@@ -69,8 +69,11 @@ export const toRun = (row: RunRow): Run => ({
 
 export interface EntryRow extends Omit<
   ProcessingEntry,
-  "dueAt" | "deadLetteredAt" | "startedAt" | "completedAt" | "createdAt"
+  "eventId" | "dueAt" | "deadLetteredAt" | "startedAt" | "completedAt" | "createdAt"
 > {
+  /** Null of an entry about an occurrence, which has that. */
+  readonly eventId: ProcessingEntry["eventId"] | null
+  readonly occurrenceId: ProcessingEntry["eventId"] | null
   readonly dueAt: Date | null
   readonly deadLetteredAt: Date | null
   readonly startedAt: Date | null
@@ -85,7 +88,8 @@ export const toEntry = (row: EntryRow): ProcessingEntry => ({
   graphObjectId: row.graphObjectId,
   objectVersion: row.objectVersion,
   eventType: row.eventType,
-  eventId: row.eventId,
+  // The database keeps exactly one of them.
+  eventId: row.eventId ?? (row.occurrenceId as ProcessingEntry["eventId"]),
   attempt: row.attempt,
   status: row.status,
   runId: row.runId,

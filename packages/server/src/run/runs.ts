@@ -107,6 +107,8 @@ export class Runs extends Context.Service<
     /** Holds a run that has not ended for this transaction, whoever works on it, and answers what was said of an answer that is not complete. */
     readonly holdOpen: (id: RunId) => Effect.Effect<string, RunNotInState, ProjectTransaction>
     readonly get: (id: RunId) => Read<Run | undefined>
+    /** Those of these runs that are there, newest first. */
+    readonly among: (ids: ReadonlyArray<RunId>) => Read<ReadonlyArray<Run>>
     /** How the run at work on a conversation stands, else the last that was. */
     readonly newestOn: (name: ContextName) => Read<StandingRun | undefined>
     /** The runs of a chain after an id, in the order in which they were queued. */
@@ -127,7 +129,7 @@ export class Runs extends Context.Service<
       const claiming = yield* makeClaiming
       const { found, guard, held, holdOpen, holdParents, keepPartial, timingOut } = yield* makeHolding
       const { complete, fail, pause, wait, cancel } = yield* makeOutcomes
-      const { chain, get, list, newestOn } = yield* makeReading
+      const { among, chain, get, list, newestOn } = yield* makeReading
       const { counting, countingAside } = yield* makeSpending
       const { mayAsk } = yield* makeAsking
       const resuming = yield* makeResuming
@@ -185,6 +187,7 @@ export class Runs extends Context.Service<
         ...resuming,
         holdOpen,
         get,
+        among,
         newestOn,
         list,
         chain

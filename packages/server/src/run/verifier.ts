@@ -74,7 +74,7 @@ export class Verifier extends Context.Service<
         while (true) {
           const heads = yield* sql<HeadRow>`
             select name, last_event_number, open_turn_number from kb.contexts
-            where project_id = ${projectId} and name > ${after} order by name limit ${runLimits.verifyPageContexts}`
+            where project_id = ${projectId} and name > ${after} and forgotten_at is null order by name limit ${runLimits.verifyPageContexts}`
           for (const head of heads) {
             const found = yield* verifyContext(head)
             sum.contexts += 1

@@ -9,11 +9,13 @@
  * the run at work on their object, is out of the way. What an entry may do is
  * the releaser's business, not this file's.
  */
-import type { ChangeType, GraphEvent } from "@tropism/domain/graph"
 import type { AgentId, EntryId, GraphEventId, RunId } from "@tropism/domain/ids"
+import type { TriggeringOccurrence } from "@tropism/domain/mcp-event"
+import type { HandledChange, HandledType } from "@tropism/domain/processing"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import { occurrenceJson } from "./occurrences.ts"
 import { makeSettling } from "./settling.ts"
 
 /** One waiting entry with what its event says; several heads may lead to the same entry. */
@@ -29,9 +31,11 @@ export interface WaitingEntry {
   /** When the newest entry of the line came, where that matters. */
   readonly newestAt: Date | null
   readonly eventId: GraphEventId
-  readonly entityType: GraphEvent["entityType"]
+  readonly entityType: HandledType
   readonly objectType: string
-  readonly eventType: ChangeType
+  /** What a foreign server told, of an entry about that. */
+  readonly occurrence: TriggeringOccurrence | null
+  readonly eventType: HandledChange
   readonly objectVersion: number
   readonly attempt: number
   readonly rootEventId: GraphEventId
@@ -206,7 +210,7 @@ const makeLook = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     return yield* sql<WaitingEntry>`
       select look.id as agent_id, head.id as head_id, head.is_due, member.id, member.graph_object_id, member.created_at, newest.created_at as newest_at,
-        member.event_id, member.entity_type, event.object_type, member.event_type, member.object_version, member.attempt,
+        coalesce(member.event_id, member.occurrence_id) as event_id, member.entity_type, event.object_type, event.occurrence, member.event_type, member.object_version, member.attempt,
         event.root_event_id, event.depth, event.seq::float8 as seq
       from jsonb_to_recordset(${JSON.stringify(looks)}::text::jsonb)
         as look(id uuid, heads int, batch int, "ofLine" int, "needsNewest" boolean)
@@ -238,7 +242,7 @@ const makeLook = Effect.gen(function* () {
         order by entry.object_version desc limit 1
       ) newest on true
       cross join lateral (
-        (select entry.id, entry.graph_object_id, entry.created_at, entry.event_id, entry.entity_type, entry.event_type, entry.object_version,
+        (select entry.id, entry.graph_object_id, entry.created_at, entry.event_id, entry.occurrence_id, entry.entity_type, entry.event_type, entry.object_version,
           entry.attempt
         from kb.agent_processing_log entry
         where look."ofLine" is not null and entry.agent_id = look.id and entry.graph_object_id = head.graph_object_id
@@ -246,10 +250,17 @@ const makeLook = Effect.gen(function* () {
           and (entry.attempt = 1 or coalesce(entry.due_at, entry.created_at) <= now())
         order by entry.object_version, entry.attempt limit look."ofLine")
         union all
-        select head.id, head.graph_object_id, head.created_at, head.event_id, head.entity_type, head.event_type, head.object_version, head.attempt
+        select head.id, head.graph_object_id, head.created_at, head.event_id, head.occurrence_id, head.entity_type, head.event_type, head.object_version, head.attempt
         where look."ofLine" is null
       ) member
-      join kb.graph_events event on event.id = member.event_id
+      cross join lateral (
+        select known.object_type, known.root_event_id, known.depth, known.seq, null::jsonb as occurrence
+        from kb.graph_events known where known.id = member.event_id
+        union all
+        select source.name, told.id, 0, told.number, ${occurrenceJson(sql)}
+        from kb.mcp_occurrences told join kb.mcp_event_sources source on source.id = told.source_id
+        where told.id = member.occurrence_id
+      ) event
       order by coalesce(head.due_at, head.created_at), head.id, member.object_version, member.attempt`
   }, orDie)
 })

@@ -30,6 +30,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Gateway } from "../graph/gateway.ts"
 import { makeHolding } from "../graph/holding.ts"
+import { WakeUps } from "../outbox/wake-ups.ts"
 import { makeDemoting } from "./demoting.ts"
 import { makeEarning } from "./earning.ts"
 import { makePurgedQuestion, Outdated, outdatedOf, outdatedSentence } from "./outdated.ts"
@@ -67,6 +68,7 @@ export interface Edit {
 /** The verbs of `Tasks` by which a person decides. */
 export const makeDeciding = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const wakeUps = yield* WakeUps
   const gateway = yield* Gateway
   const hold = yield* makeHolding
   const { get, standing } = yield* makeTaskReading
@@ -88,7 +90,10 @@ export const makeDeciding = Effect.gen(function* () {
       update kb.tasks set status = ${to}, resolved_by = ${by}, resolution_note = ${note}, resolved_at = now()
       where id = ${id} and project_id = ${projectId} and owner = '' and status = 'pending' and type <> 'question'
         and (expires_at is null or expires_at > now()) returning *`
-    if (row) return row
+    if (row) {
+      if ("runId" in row && row.runId !== null) yield* sql.afterCommit(wakeUps.signal(`run:${row.runId}`))
+      return row
+    }
     const task = yield* get(id, by)
     if (!task) return undefined
     if (isQuestion(task)) return yield* toBeAnswered(task)

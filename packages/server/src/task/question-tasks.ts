@@ -13,6 +13,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
+import { WakeUps } from "../outbox/wake-ups.ts"
 import { taskLimits } from "./task-limits.ts"
 import { digestOf } from "./digest.ts"
 import { makeTaskReading } from "./reading.ts"
@@ -58,6 +59,7 @@ export class QuestionTasks extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const ids = yield* Ids
+      const wakeUps = yield* WakeUps
       const { nextNumber } = yield* makeTaskReading
 
       const ask = Effect.fn("QuestionTasks.ask")(function* (asked: NewQuestion) {
@@ -100,10 +102,11 @@ export class QuestionTasks extends Context.Service<
 
       const answer = Effect.fn("QuestionTasks.answer")(function* (id: TaskId, by: UserId, text: string) {
         const { projectId } = yield* ProjectTransaction
-        const answered = yield* sql`
+        const answered = yield* sql<{ readonly runId: RunId }>`
           update kb.tasks set status = 'completed', resolved_by = ${by}, resolved_at = now(),
             payload = payload || ${JSON.stringify({ answer: text })}::text::jsonb
-          where id = ${id} and project_id = ${projectId} and type = 'question' and status = 'pending' returning id`
+          where id = ${id} and project_id = ${projectId} and type = 'question' and status = 'pending' returning run_id`
+        for (const { runId } of answered) yield* sql.afterCommit(wakeUps.signal(`run:${runId}`))
         return answered.length > 0
       }, orDie)
 

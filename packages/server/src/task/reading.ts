@@ -82,6 +82,12 @@ export const makeTaskReading = Effect.gen(function* () {
     return row && toTask(row)
   }, orDie)
 
+  const hold = Effect.fn("Tasks.hold")(function* (id: TaskId, reader: UserId) {
+    const { projectId } = yield* ProjectTransaction
+    yield* sql`select 1 from kb.tasks where id = ${id} and project_id = ${projectId} for no key update`
+    return yield* get(id, reader)
+  }, orDie)
+
   /** What a suggestion meets now, whatever its status, seen from a version. */
   const standing = Effect.fn("Tasks.standing")(function* (id: TaskId, baseVersion: number | null) {
     const question: Question = { isAsked: sql`true`, base: sql`${baseVersion}::int`, aroundLook: null }
@@ -122,7 +128,7 @@ export const makeTaskReading = Effect.gen(function* () {
     return rows.map(toRevision)
   }, orDie)
 
-  return { holdNumbers, nextNumber, get, list, undecidedOf, standing, revisions }
+  return { holdNumbers, nextNumber, get, hold, list, undecidedOf, standing, revisions }
 })
 
 /** A question is for everybody in the project, or for the one in whose own context it was asked. */

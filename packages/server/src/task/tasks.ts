@@ -27,6 +27,8 @@ export class Tasks extends Context.Service<
     readonly suggest: (suggestion: Suggestion) => Effect.Effect<Suggested, ChangeRefused, ProjectTransaction>
     /** A task of the project, or a todo of the reader. */
     readonly get: (id: TaskId, reader: UserId) => Read<Task | undefined>
+    /** What `get` finds, which nobody else changes for the rest of the transaction. */
+    readonly hold: (id: TaskId, reader: UserId) => Read<Task | undefined>
     /** The tasks of the project and the todos of the reader, newest first. */
     readonly list: (
       filter: TaskFilter,
@@ -75,7 +77,7 @@ export class Tasks extends Context.Service<
   static readonly layer = Layer.effect(
     Tasks,
     Effect.gen(function* () {
-      const { get, list, revisions, undecidedOf } = yield* makeTaskReading
+      const { get, hold, list, revisions, undecidedOf } = yield* makeTaskReading
       const { suggest } = yield* makeSuggesting
       const { wait, expire } = yield* makeWaiting
       const { approve, reject } = yield* makeDeciding
@@ -83,6 +85,7 @@ export class Tasks extends Context.Service<
       return Tasks.of({
         suggest,
         get,
+        hold,
         list,
         undecidedOf,
         revisions,

@@ -38,6 +38,10 @@ const toolSeconds = Metric.histogram("tropism_tool_call_duration_seconds", {
   boundaries: seconds
 })
 
+const rateLimited = Metric.counter("tropism_rate_limited_requests_total", {
+  description: "Requests that were refused because their token, or their address, asked too often."
+})
+
 /** Keeps the values of a label few. */
 const makeLabel = () => {
   const known = new Set<string>()
@@ -92,6 +96,9 @@ export const countUse = (
     add(dollars, labels, use.costUsd)
   )
 }
+
+/** Counts a request that was refused by a rate limit. */
+export const countRateLimited = (policy: string): Effect.Effect<void> => add(rateLimited, { policy })
 
 /** Counts a tool call; a tool that the agent has not is told as `unknown`. */
 export const countToolCall = (tool: string, status: string, ms: number): Effect.Effect<void> => {

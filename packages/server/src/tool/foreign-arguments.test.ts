@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import type { Schema } from "effect"
-import { foreignLimits } from "../limits.ts"
+import { foreignLimits } from "./foreign-limits.ts"
 import { findArgumentsFault } from "./foreign-arguments.ts"
 
 const object = (properties: Record<string, Schema.Json>, more: Record<string, Schema.Json> = {}) => ({

@@ -11,7 +11,7 @@ import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/valida
 import { findFault, isJsonObject, type JsonFault, pointerStep } from "@tropism/domain/json"
 import { Result, type Schema } from "effect"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
-import { foreignLimits } from "../limits.ts"
+import { foreignLimits } from "./foreign-limits.ts"
 import { lineOf } from "./foreign-fault.ts"
 import { placesOf } from "./validator-words.ts"
 import { unfit } from "./wrong-calls.ts"
@@ -54,7 +54,7 @@ export const findArgumentsFault = (
       pointerStep(identity)
     )
   const judged = Result.try({
-    try: () => engine.getValidator({ ...inputSchema })(args),
+    try: () => engine.getValidator(judgeable(inputSchema))(args),
     catch: (error) => lineOf(String(error))
   })
   if (Result.isFailure(judged))
@@ -63,6 +63,27 @@ export const findArgumentsFault = (
   const faults = faultsOf(inputSchema, args, judged.success.errorMessage)
   return refused("invalid", unfit(faults, inputSchema), faults[0]?.pointer)
 }
+
+/** Why no arguments can be judged by a schema. */
+export const whyUnjudgeable = (schema: Readonly<Record<string, unknown>>): string | undefined => {
+  const tried = Result.try({
+    try: () => engine.getValidator(judgeable(schema))({}),
+    catch: (error) => `its inputSchema cannot be used: ${lineOf(String(error))}`
+  })
+  return Result.isFailure(tried) ? tried.failure : undefined
+}
+
+/** The schema without patterns that no expression can be made of: the server itself may know them. */
+const judgeable = (schema: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  JSON.parse(JSON.stringify(schema), (key, part: unknown) => {
+    if (key === "pattern" && typeof part === "string") return isExpression(part) ? part : undefined
+    if (key === "patternProperties" && isJsonObject(part))
+      return Object.fromEntries(Object.entries(part).filter(([pattern]) => isExpression(pattern)))
+    return part
+  })
+
+const isExpression = (pattern: string): boolean =>
+  Result.isSuccess(Result.try(() => new RegExp(pattern, "u")))
 
 /** Whether an argument's name says who is calling. */
 export const isIdentity = (name: string): boolean => identities.has(name.toLowerCase().replace(/[_-]/g, ""))
@@ -76,7 +97,7 @@ const faultsOf = (
   const isLong = JSON.stringify(args).length > foreignLimits.thoroughMaxChars
   const faults = Result.try({
     try: () => {
-      const { errorMessage = first } = isLong ? {} : thorough.getValidator({ ...schema })(args)
+      const { errorMessage = first } = isLong ? {} : thorough.getValidator(judgeable(schema))(args)
       return placesOf(errorMessage)
     },
     catch: () => [{ pointer: "", message: lineOf(first) }]

@@ -48,7 +48,7 @@ export class ForeignCalls extends Context.Service<
   static readonly layer = Layer.effect(
     ForeignCalls,
     Effect.gen(function* () {
-      const { begin, look, settle } = yield* makeForeignRecords
+      const { begin, isWanted, look, settle } = yield* makeForeignRecords
       const { make, ready } = yield* makeForeignWork
 
       /** The two records of a call and the work between them. */
@@ -65,7 +65,11 @@ export class ForeignCalls extends Context.Service<
         }
         const begun = wasBegun ? { appended: [], end } : yield* begin(principal, call, end, tool.isReadOnly)
         yield* CrashPoint.hit("run.beforeForeignCall")
-        const exit = yield* make(connected.success, server, tool, call.arguments)
+        const exit = yield* make(
+          connected.success,
+          { projectId: principal.projectId, server, tool, args: call.arguments },
+          isWanted(principal)
+        )
         yield* CrashPoint.hit("run.afterForeignCall")
         const settled = outcomeOf(exit, tool, server)
         const taint: ReadonlyArray<TaintSource> =

@@ -6,13 +6,24 @@
  * Each question has a bound in time and each answer one in size; what goes wrong
  * is a fault that says whether the tool may have worked. Nothing is retried.
  */
-import { type CallToolResult, Client, SdkError, SdkErrorCode, type Tool } from "@modelcontextprotocol/client"
+import { Client, SdkError, SdkErrorCode, SdkHttpError, type Tool } from "@modelcontextprotocol/client"
 import type { McpTransport } from "@tropism/domain/mcp-server"
 import { Clock, Config, Deferred, Effect, Option, type Scope } from "effect"
-import { foreignLimits, toolLimits } from "../limits.ts"
-import { ForeignFault, lineOf, NeverSent, toFault, unmade } from "./foreign-fault.ts"
-import { checkPermit, LocalMcpServers } from "./foreign-permit.ts"
+import { toolLimits } from "../limits.ts"
+import { foreignLimits } from "./foreign-limits.ts"
+import { type CallTool, makeCalls } from "./foreign-asking.ts"
+import {
+  answered,
+  faultLike,
+  type ForeignFault,
+  lineOf,
+  NeverSent,
+  toFault,
+  unmade
+} from "./foreign-fault.ts"
+import { checkPermit, mayEndHere } from "./foreign-permit.ts"
 import { revealSecrets, scrubber } from "./foreign-secrets.ts"
+import { admitTasks, taskCapabilities } from "./foreign-tasks.ts"
 import { httpTransport } from "./http-transport.ts"
 import { stdioTransport } from "./stdio-transport.ts"
 import { leaveOutUnfitTools } from "./unfit-tools.ts"
@@ -23,11 +34,14 @@ export interface ForeignClient {
   /** The tools of the last list that were left out of it, each with the reason. */
   readonly unfit: () => ReadonlyArray<string>
   /** Makes a call, once. */
-  readonly call: (
-    tool: Pick<Tool, "name" | "inputSchema">,
-    args: Record<string, unknown>
-  ) => Effect.Effect<CallToolResult, ForeignFault>
+  readonly call: CallTool
+  /** Asks what happened of a kind of event; nobody has judged the answer. */
+  readonly pollEvents: (params: Record<string, unknown>) => Effect.Effect<unknown, ForeignFault>
+  /** Whether the server answers anything at all, within a short bound. */
+  readonly isAlive: Effect.Effect<boolean>
   readonly isClosed: () => boolean
+  /** Waits until the connection is closed. */
+  readonly closed: Effect.Effect<void>
   /** Whether the server has said since the last list that its tools are others. */
   readonly hasNews: () => boolean
   /** Takes every secret of the connection out of a text. */
@@ -41,49 +55,62 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
 ): Effect.fn.Return<ForeignClient, ForeignFault, Scope.Scope> {
   yield* checkPermit(transport)
   const { lastWords, make, scrub } = yield* transportOf(name, transport)
-  const scrubbed = ({ isBroken, message, outcome }: ForeignFault) =>
-    new ForeignFault({ outcome, isBroken, message: scrub(message) })
+  const isProgram = transport.type === "stdio"
+  const scrubbed = (fault: ForeignFault) => faultLike(fault, { message: scrub(fault.message) })
   const attempt = (isOld: boolean) =>
     Effect.gen(function* () {
-      const wire = yield* make
       const client = new Client(
         { name: "tropism", version: "1" },
         {
+          capabilities: taskCapabilities,
           versionNegotiation: { mode: "auto", probe: { timeoutMs: foreignLimits.probeTimeoutMs } },
           inputRequired: { autoFulfill: false },
           listMaxPages: foreignLimits.toolPages
         }
       )
+      // The wire's end comes before the client's: a session is ended while requests can still be sent.
+      yield* Effect.addFinalizer(() => Effect.ignore(Effect.tryPromise(() => client.close())))
+      const wire = yield* make
       const unfit: Array<string> = []
       const state = { isClosed: false, hasNews: false, unfit }
       leaveOutUnfitTools(wire, (tool) => state.unfit.push(scrub(tool)))
-      Object.assign(client, { onclose: () => Object.assign(state, { isClosed: true }) })
+      admitTasks(wire)
+      const closed = Deferred.makeUnsafe<void>()
+      const onclose = () => {
+        state.isClosed = true
+        Deferred.doneUnsafe(closed, Effect.void)
+      }
+      const call = makeCalls(client)
+      Object.assign(client, { onclose })
       client.setNotificationHandler("notifications/tools/list_changed", () => {
         state.hasNews = true
       })
-      yield* Effect.addFinalizer(() => Effect.ignore(Effect.tryPromise(() => client.close())))
-      yield* asked(foreignLimits.connectTimeoutMs, "did not shake hands", () =>
+      yield* asked(isProgram, foreignLimits.connectTimeoutMs, "did not shake hands", () =>
         client.connect(wire, {
           timeout: toolLimits.sdkTimeoutMs,
           ...(isOld ? { prior: { kind: "legacy" } } : {})
         })
       )
-      return { client, state }
+      return { call, client, closed, state }
     })
-  // Some older programs end when they are asked something before the handshake: they are started once more without.
-  const { client, state } = yield* Effect.catchIf(
+  // Some older servers end, or break, when they are asked something before the handshake: once more without.
+  const { call, client, closed, state } = yield* Effect.catchIf(
     attempt(false),
-    ({ isProbe }) => isProbe && transport.type === "stdio",
+    ({ isProbe }) => isProbe,
     () => attempt(true)
   ).pipe(
     Effect.catch(({ fault, hasEnded }) =>
       Effect.flatMap(hasEnded ? lastWords : Effect.succeed(""), (line) =>
-        Effect.fail(scrubbed(line === "" ? fault : unmade(`${fault.message}. It last wrote: ${line}`)))
+        Effect.fail(
+          scrubbed(
+            line === "" ? fault : faultLike(fault, { message: `${fault.message}. It last wrote: ${line}` })
+          )
+        )
       )
     )
   )
   const ask = <A>(timeoutMs: number, what: string, question: (signal: AbortSignal) => Promise<A>) =>
-    Effect.mapError(asked(timeoutMs, what, question), ({ fault }) => scrubbed(fault))
+    Effect.mapError(asked(isProgram, timeoutMs, what, question), ({ fault }) => scrubbed(fault))
   const listTools = Effect.suspend(() => {
     state.hasNews = false
     state.unfit = []
@@ -94,27 +121,53 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
   return {
     listTools: Effect.map(listTools, ({ tools }) => tools),
     unfit: () => state.unfit,
-    call: (tool, args) =>
-      Effect.mapError(
-        Effect.tryPromise({
-          try: (signal) =>
-            client.callTool(
-              { name: tool.name, arguments: args },
-              {
-                timeout: toolLimits.sdkTimeoutMs,
-                signal,
-                toolDefinition: { name: tool.name, inputSchema: tool.inputSchema }
-              }
-            ),
-          catch: toFault
-        }),
-        scrubbed
-      ),
+    call: (tool, args) => Effect.mapError(call(tool, args), scrubbed),
+    closed: Deferred.await(closed),
+    pollEvents: (params) =>
+      offersEvents(client)
+        ? ask(foreignLimits.pollTimeoutMs, "did not say what happened", (signal) =>
+            client.request({ method: "events/poll", params }, anything, {
+              timeout: toolLimits.sdkTimeoutMs,
+              signal
+            })
+          )
+        : Effect.fail(answered("The server does not offer events (io.modelcontextprotocol/events)")),
+    isAlive: isAnswering(client),
     isClosed: () => state.isClosed,
     hasNews: () => state.hasNews,
     scrub
   }
 })
+
+/** Whether the server says that it knows the Events extension; older ones say so beside the other capabilities. */
+const offersEvents = (client: Client): boolean => {
+  const capabilities: Record<string, unknown> = client.getServerCapabilities() ?? {}
+  const extensions = capabilities["extensions"]
+  return (
+    "events" in capabilities ||
+    (typeof extensions === "object" && extensions !== null && "io.modelcontextprotocol/events" in extensions)
+  )
+}
+
+/** Asks what every server of the revision knows; a refusal is an answer, too. */
+const isAnswering = (client: Client): Effect.Effect<boolean> => {
+  const isOld = (client.getNegotiatedProtocolVersion() ?? "") < "2026"
+  return Effect.tryPromise({
+    try: (signal): Promise<unknown> => {
+      const options = { timeout: toolLimits.sdkTimeoutMs, signal }
+      return isOld ? client.ping(options) : client.discover(options)
+    },
+    catch: toFault
+  }).pipe(
+    Effect.match({ onSuccess: () => true, onFailure: ({ outcome }) => outcome === "answered" }),
+    Effect.timeoutOrElse({ duration: foreignLimits.pingTimeoutMs, orElse: () => Effect.succeed(false) })
+  )
+}
+
+/** Takes every answer as it came; whoever asked judges it. */
+const anything = {
+  "~standard": { version: 1, vendor: "tropism", validate: (value: unknown) => ({ value }) }
+} as const
 
 /** What went wrong while shaking hands, and whether the first question was too much for the server. */
 interface Failure {
@@ -126,6 +179,7 @@ interface Failure {
 
 /** Asks something that has no effect: whatever goes wrong, nothing was done. */
 const asked = <A>(
+  isProgram: boolean,
   timeoutMs: number,
   what: string,
   question: (signal: AbortSignal) => Promise<A>
@@ -133,8 +187,11 @@ const asked = <A>(
   Effect.tryPromise({
     try: question,
     catch: (error): Failure => ({
-      fault: unmade(toFault(error).message),
-      isProbe: error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed,
+      fault: faultLike(toFault(error), { outcome: "unmade", isBroken: true }),
+      isProbe:
+        error instanceof SdkError &&
+        error.code === SdkErrorCode.EraNegotiationFailed &&
+        (isProgram || error instanceof SdkHttpError),
       hasEnded:
         error instanceof NeverSent ||
         (error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed)
@@ -155,7 +212,7 @@ const asked = <A>(
 const transportOf = Effect.fnUntraced(function* (name: string, transport: McpTransport) {
   if (transport.type === "http") {
     const { secrets, values } = yield* revealSecrets(transport.headers)
-    const isLocalAllowed = yield* LocalMcpServers
+    const isLocalAllowed = yield* mayEndHere(transport)
     return {
       make: httpTransport({ url: transport.url, headers: values, isLocalAllowed }),
       lastWords: Effect.succeed(""),

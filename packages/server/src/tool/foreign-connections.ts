@@ -4,21 +4,26 @@
  * Flow: graph → outbox → dispatch → run → **tool** → task
  *
  * A connection is made by its first call and closed when nobody has used it for a
- * while, or with the program: no child of ours outlives us. After a failure the
- * next try waits, so a server that is down costs a call no time.
+ * while, when its server is removed, disabled or another one, or with the program:
+ * no child of ours outlives us. After a failure the next try waits, so a server
+ * that is down costs a call no time.
  */
 import type { Tool } from "@modelcontextprotocol/client"
 import type { McpServerConfig } from "@tropism/domain/mcp-server"
-import type { McpServerId } from "@tropism/domain/ids"
+import type { McpServerId, ProjectId } from "@tropism/domain/ids"
 import { canonicalJson } from "@tropism/domain/json"
-import { Clock, Context, Effect, Layer, RcMap, type Scope } from "effect"
-import { foreignLimits } from "../limits.ts"
+import { type Cause, Clock, Context, Effect, Exit, Layer, Queue, RcMap, Scope } from "effect"
+import { Database } from "../database/database.ts"
+import { WakeUps } from "../outbox/wake-ups.ts"
+import { McpServers } from "./mcp-servers.ts"
+import { foreignLimits } from "./foreign-limits.ts"
 import { type ForeignClient, connectForeign } from "./foreign-client.ts"
-import { type ForeignFault, unmade } from "./foreign-fault.ts"
+import { faultLike, type ForeignFault, unmade } from "./foreign-fault.ts"
 
 /** Whom to connect to: another definition is another connection. */
 export interface Whom {
   readonly id: McpServerId
+  readonly projectId: ProjectId
   readonly config: Pick<McpServerConfig, "name" | "transport">
 }
 
@@ -26,6 +31,10 @@ export interface Connection {
   readonly client: ForeignClient
   /** What the server listed last, and when, in milliseconds. */
   listed: { readonly tools: ReadonlyArray<Tool>; readonly at: number } | undefined
+  /** A call over it had no answer in time: before the next, the server is asked whether it is there at all. */
+  isDoubtful: boolean
+  /** Another one takes its place. */
+  isGivenUp: boolean
 }
 
 export class ForeignConnections extends Context.Service<
@@ -45,21 +54,58 @@ export class ForeignConnections extends Context.Service<
         { readonly times: number; readonly until: number; readonly fault: ForeignFault }
       >()
 
-      const wanted = new Map<string, Whom["config"]>()
+      const wanted = new Map<string, Whom>()
+      const database = yield* Database
+      const servers = yield* McpServers
+      const wakeUps = yield* WakeUps
+      const here = yield* Effect.scope
 
-      const connections = yield* RcMap.make({
-        lookup: (key: string) =>
-          Effect.gen(function* () {
-            const config = wanted.get(key)
-            wanted.delete(key)
-            if (!config) return yield* Effect.die(new Error("Nobody said whom to connect to"))
-            const client = yield* connectForeign(config.name, config.transport)
-            const connection: Connection = { client, listed: undefined }
-            return connection
-          }),
-        idleTimeToLive: foreignLimits.idleMs,
-        capacity: foreignLimits.connections
+      /** Ends something while nobody waits; the end of this program does. */
+      const endAside = (ending: Effect.Effect<void>) => Effect.forkIn(Effect.uninterruptible(ending), here)
+
+      /** Ends a connection as soon as its server is removed, disabled or another one. */
+      const watch = Effect.fnUntraced(function* (key: string, whom: Whom, changes: Queue.Dequeue<void>) {
+        while (true) {
+          yield* Queue.take(changes)
+          if (yield* isOver(key, whom)) return yield* endAside(RcMap.invalidate(connections, key))
+        }
       })
+
+      /** Whether another server is kept, or none that is enabled; what the database does not say now changes nothing. */
+      const isOver = (key: string, whom: Whom) =>
+        database.inProject(whom.projectId, servers.find(whom.id)).pipe(
+          Effect.map((kept) => !kept?.config.enabled || keyOf(kept) !== key),
+          Effect.catchDefect((defect) =>
+            Effect.as(Effect.logWarning("Nobody knows whether a connection is still wanted", defect), false)
+          )
+        )
+
+      const connections: RcMap.RcMap<string, Connection, ForeignFault | Cause.ExceededCapacityError> =
+        yield* RcMap.make({
+          lookup: (key: string) =>
+            Effect.gen(function* () {
+              const whom = wanted.get(key)
+              wanted.delete(key)
+              if (!whom) return yield* Effect.die(new Error("Nobody said whom to connect to"))
+              const changes = yield* wakeUps.listen(`server:${whom.id}`)
+              const client = yield* connectForeign(whom.config.name, whom.config.transport)
+              yield* Effect.forkScoped(watch(key, whom, changes))
+              // What a program leaves behind when it ends is not kept until somebody calls again.
+              yield* Effect.andThen(
+                client.closed,
+                Effect.forkDetach(RcMap.invalidate(connections, key))
+              ).pipe(Effect.forkScoped)
+              const connection: Connection = {
+                client,
+                listed: undefined,
+                isDoubtful: false,
+                isGivenUp: false
+              }
+              return connection
+            }),
+          idleTimeToLive: foreignLimits.idleMs,
+          capacity: foreignLimits.connections
+        })
 
       const noteFailure = Effect.fnUntraced(function* (key: string, fault: ForeignFault) {
         const now = yield* Clock.currentTimeMillis
@@ -71,14 +117,15 @@ export class ForeignConnections extends Context.Service<
         failures.set(key, { times, until: now + pauseMs, fault })
       })
 
-      const open = Effect.fnUntraced(function* (key: string, config: Whom["config"]) {
+      const open = Effect.fnUntraced(function* (key: string, whom: Whom) {
         const failed = failures.get(key)
         const now = yield* Clock.currentTimeMillis
         if (failed && now < failed.until)
-          return yield* unmade(
-            `${failed.fault.message} (it is tried again in ${Math.ceil((failed.until - now) / 1_000)} seconds)`
-          )
-        if (!(yield* RcMap.has(connections, key))) wanted.set(key, config)
+          return yield* faultLike(failed.fault, {
+            message: `${failed.fault.message} (it is tried again in ${Math.ceil((failed.until - now) / 1_000)} seconds)`,
+            isRepeated: true
+          })
+        if (!(yield* RcMap.has(connections, key))) wanted.set(key, whom)
         const connection = yield* RcMap.get(connections, key).pipe(
           Effect.catchTag("ExceededCapacityError", () =>
             Effect.fail(
@@ -101,10 +148,17 @@ export class ForeignConnections extends Context.Service<
 
       const get = Effect.fn("ForeignConnections.get")(function* (whom: Whom) {
         const key = keyOf(whom)
-        const connection = yield* open(key, whom.config)
-        if (!connection.client.isClosed()) return connection
-        yield* RcMap.invalidate(connections, key)
-        return yield* open(key, whom.config)
+        const trial = yield* Scope.fork(yield* Effect.scope)
+        const connection = yield* Scope.provide(open(key, whom), trial)
+        if (yield* isFit(connection)) return connection
+        // Of several who ask at once, one gives the connection up; the next one's is not given up with it.
+        if (!connection.isGivenUp) {
+          connection.isGivenUp = true
+          yield* RcMap.invalidate(connections, key)
+        }
+        // A program that does not answer takes its time to end; nobody waits for that.
+        yield* endAside(Scope.close(trial, Exit.void))
+        return yield* open(key, whom)
       })
 
       return ForeignConnections.of({ get, drop: (whom) => RcMap.invalidate(connections, keyOf(whom)) })
@@ -112,4 +166,14 @@ export class ForeignConnections extends Context.Service<
   )
 }
 
-const keyOf = ({ config, id }: Whom): string => canonicalJson([id, config.name, config.transport])
+/** A connection over which a call went unanswered is fit again once the server answers. */
+const isFit = Effect.fnUntraced(function* (connection: Connection) {
+  if (connection.client.isClosed()) return false
+  if (!connection.isDoubtful) return true
+  const isAlive = yield* connection.client.isAlive
+  if (isAlive) connection.isDoubtful = false
+  return isAlive
+})
+
+const keyOf = ({ config, id }: Pick<Whom, "id" | "config">): string =>
+  canonicalJson([id, config.name, config.transport])

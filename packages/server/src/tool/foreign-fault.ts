@@ -10,7 +10,7 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client"
 import { Predicate, Schema } from "effect"
 import { ClosedAddress } from "../agent/outside-network.ts"
-import { foreignLimits } from "../limits.ts"
+import { foreignLimits } from "./foreign-limits.ts"
 
 /**
  * A foreign server did not do what it was asked for.
@@ -22,14 +22,48 @@ export class ForeignFault extends Schema.TaggedError<ForeignFault>()("ForeignFau
   outcome: Schema.Literals(["unmade", "answered", "unknown"]),
   message: Schema.String,
   /** The connection is of no more use. */
-  isBroken: Schema.Boolean
+  isBroken: Schema.Boolean,
+  /** The server has forgotten the session: it refused the message, and takes it in a new session. */
+  isForgotten: Schema.optionalKey(Schema.Boolean),
+  /** Nobody was asked: it is what was wrong the last time. */
+  isRepeated: Schema.optionalKey(Schema.Boolean)
 }) {}
+
+/** What stands in for an answer whose stream ended before it: the server may have worked all the same. */
+export const endedUnanswered = {
+  code: -32_096,
+  message: "The server ended the stream of its answer without an answer"
+} as const
+
+/** Why an answer is read no further. */
+export const tooLongWords = `The answer is longer than ${foreignLimits.messageMaxBytes} bytes`
+
+/** What stands in for an answer that is longer than any may be; whoever sent it is heard no further. */
+export const tooLong = { code: -32_095, message: tooLongWords } as const
 
 /** A message that did not leave this program. */
 export class NeverSent extends Error {}
 
+/** The same fault, told otherwise. */
+export const faultLike = (
+  { isBroken, isForgotten, isRepeated, message, outcome }: ForeignFault,
+  changed: Partial<Pick<ForeignFault, "outcome" | "message" | "isBroken" | "isRepeated">>
+): ForeignFault =>
+  new ForeignFault({
+    outcome,
+    message,
+    isBroken,
+    ...(isForgotten === undefined ? {} : { isForgotten }),
+    ...(isRepeated === undefined ? {} : { isRepeated }),
+    ...changed
+  })
+
 export const unmade = (message: string): ForeignFault =>
   new ForeignFault({ outcome: "unmade", message, isBroken: true })
+
+/** The server has said no, and may be asked again. */
+export const answered = (message: string): ForeignFault =>
+  new ForeignFault({ outcome: "answered", message, isBroken: false })
 
 /** One line of an error's text, within its bound. */
 export const lineOf = (text: string): string =>
@@ -46,30 +80,49 @@ export const toFault = (error: unknown): ForeignFault => {
   if (error instanceof NeverSent || text === "Not connected") return unmade("The connection is closed")
   if (error instanceof ClosedAddress) return unmade(text)
   if (error instanceof ProtocolError)
-    return new ForeignFault({ outcome: "answered", message: text, isBroken: false })
-  if (error instanceof SdkHttpError) return httpFault(Number(error.status), text)
-  if (error instanceof SdkError) {
-    const { code } = error
-    if (code === SdkErrorCode.NotConnected) return unmade("The connection is closed")
-    if (code === SdkErrorCode.InputRequiredRoundsExceeded || code === SdkErrorCode.UnsupportedResultType)
-      return new ForeignFault({
-        outcome: "answered",
-        message: "The server asks for a person's input in the middle of the call, which no run can give",
-        isBroken: false
-      })
-    const isBroken = code === SdkErrorCode.ConnectionClosed || code === SdkErrorCode.SendFailed
-    return new ForeignFault({ outcome: "unknown", message: text, isBroken })
-  }
+    return error.code === endedUnanswered.code || error.code === tooLong.code
+      ? new ForeignFault({ outcome: "unknown", message: text, isBroken: error.code === tooLong.code })
+      : new ForeignFault({ outcome: "answered", message: text, isBroken: false })
+  if (error instanceof SdkHttpError) return httpFault(error)
+  if (error instanceof SdkError) return sdkFault(error, text)
   const code = Predicate.hasProperty(error, "code") ? String(error.code) : ""
   if (/ConnectionRefused|ECONNREFUSED|ENOTFOUND|ENOENT|EACCES|FailedToOpenSocket/.test(code))
     return unmade(text)
   return new ForeignFault({ outcome: "unknown", message: text, isBroken: true })
 }
 
+const sdkFault = ({ code, data }: SdkError, text: string): ForeignFault => {
+  if (code === SdkErrorCode.NotConnected) return unmade("The connection is closed")
+  if (code === SdkErrorCode.UnsupportedResultType) {
+    const type = Predicate.hasProperty(data, "resultType") ? lineOf(String(data.resultType)) : "unknown"
+    const message = `The server answered with a result of the type ${type.slice(0, 50)}, which nobody asked it for and nobody can read`
+    return new ForeignFault({ outcome: "unknown", message, isBroken: false })
+  }
+  const isBroken = code === SdkErrorCode.ConnectionClosed || code === SdkErrorCode.SendFailed
+  return new ForeignFault({ outcome: "unknown", message: text, isBroken })
+}
+
+/** These say that a request was not taken; after another 4xx nobody would guess that it was not looked at. */
+const notTaken: ReadonlySet<number> = new Set([401, 403, 404, 405, 406, 415, 421, 429])
+
 /** A refusal comes before the work, an answer of 5xx may come after it. */
-const httpFault = (status: number, text: string): ForeignFault =>
-  new ForeignFault({
+const httpFault = (error: SdkHttpError): ForeignFault => {
+  const status = Number(error.status)
+  const said =
+    Predicate.hasProperty(error.data, "text") && typeof error.data.text === "string" ? error.data.text : ""
+  const isRefusal = status === 401 || status === 403
+  const message = lineOf(isRefusal && said !== "" ? said : `${error.message} (HTTP ${status})`)
+  if (notTaken.has(status) || (status >= 300 && status < 400))
+    return new ForeignFault({
+      outcome: "unmade",
+      message,
+      isBroken: true,
+      ...(status === 404 ? { isForgotten: true } : {})
+    })
+  // Some servers answer 400 where they know a session no more.
+  return new ForeignFault({
     outcome: status >= 400 && status < 500 ? "answered" : "unknown",
-    message: text,
-    isBroken: status === 404 || status === 401 || status >= 500
+    message,
+    isBroken: status === 400 || status >= 500
   })
+}

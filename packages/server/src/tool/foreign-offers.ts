@@ -15,6 +15,7 @@ import { Database } from "../database/database.ts"
 import type { OfferedTool } from "../model/model-request.ts"
 import type { ForeignTool } from "./foreign-calls.ts"
 import { McpServers } from "./mcp-servers.ts"
+import { offeredSchema } from "./offered-schema.ts"
 
 /** What a run may use of the project's foreign servers. */
 export interface ForeignOffer {
@@ -53,7 +54,7 @@ export class ForeignOffers extends Context.Service<
                 {
                   name: tool.offeredName,
                   ...(tool.description === null ? {} : { description: tool.description }),
-                  inputSchema: { ...tool.inputSchema, type: "object" as const }
+                  inputSchema: offeredSchema(tool.inputSchema)
                 }
               ]
             : []

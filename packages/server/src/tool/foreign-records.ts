@@ -134,7 +134,11 @@ export const makeForeignRecords = Effect.gen(function* () {
       })
     ).pipe(Effect.tap(() => CrashPoint.hit("tool.afterCommit")))
 
-  return { look, begin, settle }
+  /** Whether what the call comes to can still be recorded. */
+  const isWanted = (principal: RunPrincipal): Effect.Effect<boolean> =>
+    Effect.match(held(principal, Effect.void), { onFailure: () => false, onSuccess: () => true })
+
+  return { look, begin, settle, isWanted }
 })
 
 /** The log's end behind what was appended; a turn neither begins nor ends in a call. */

@@ -6,25 +6,62 @@
  * Text and structures pass within a bound; what a model cannot read here (images,
  * sound, files) is named and not carried.
  */
-import type { CallToolResult } from "@modelcontextprotocol/client"
-import { findFault } from "@tropism/domain/json"
-import type { Schema } from "effect"
-import { foreignLimits } from "../limits.ts"
+import type { CallToolResult, Tool } from "@modelcontextprotocol/client"
+import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker"
+import { findFault, isJsonObject } from "@tropism/domain/json"
+import { Result, type Schema } from "effect"
+import { foreignLimits } from "./foreign-limits.ts"
+import { lineOf } from "./foreign-fault.ts"
+import { placesOf } from "./validator-words.ts"
 
-/** The answer as JSON that can be kept. */
-export const readResult = (result: CallToolResult, scrub: (text: string) => string): Schema.Json => {
-  const { content = [], structuredContent } = result
-  const structured = structuredContent === undefined ? undefined : keptJson(structuredContent, scrub)
-  if (structured !== undefined) return structured
-  return cut(clean(scrub(content.map(partText).join("\n"))))
+/**
+ * The answer as JSON that can be kept.
+ *
+ * **Details** A structure stands for the text beside it, which says the same; what else is beside it is told
+ * with it. One that does not fit what the tool says of its answers is told as text, with what does not fit.
+ */
+export const readResult = (
+  { content = [], isError, structuredContent }: CallToolResult,
+  scrub: (text: string) => string,
+  tool?: Pick<Tool, "outputSchema">
+): Schema.Json => {
+  const told = () => cut(clean(scrub(content.map(partText).join("\n"))))
+  if (structuredContent === undefined) return told()
+  const structure = scrubAll(structuredContent, scrub)
+  const json = JSON.stringify(structure)
+  const others = content.filter(({ type }) => type !== "text").map(partText)
+  const fault = isError === true || tool === undefined ? undefined : misfit(tool, structure, json)
+  if (fault === undefined && others.length === 0 && isKeepable(structure, json)) return structure
+  const lines = [...(fault === undefined ? [] : [fault]), json, ...others.map(scrub)]
+  return cut(clean(lines.join("\n")))
 }
 
-/** A structure that is not too large; nothing where its text has to do. */
-const keptJson = (value: unknown, scrub: (text: string) => string): Schema.Json | undefined => {
-  const text = scrub(JSON.stringify(value))
-  if (text.length > foreignLimits.resultMaxChars) return cut(clean(text))
-  const parsed: Schema.Json = JSON.parse(text)
-  return findFault(parsed) === undefined ? parsed : clean(text)
+const isKeepable = (structure: Schema.Json, json: string): boolean =>
+  json.length <= foreignLimits.resultMaxChars && findFault(structure) === undefined
+
+/** The same structure with every text in it, and every number that is a secret, scrubbed. */
+export const scrubAll = (value: unknown, scrub: (text: string) => string): Schema.Json =>
+  JSON.parse(JSON.stringify(value), (_key, part: unknown) => {
+    if (typeof part === "string") return scrub(part)
+    if (typeof part === "number") return scrub(String(part)) === String(part) ? part : scrub(String(part))
+    if (!isJsonObject(part)) return part
+    const names = Object.keys(part)
+    return names.every((name) => scrub(name) === name)
+      ? part
+      : Object.fromEntries(names.map((name) => [scrub(name), part[name]]))
+  })
+
+const engine = new CfWorkerJsonSchemaValidator()
+
+/** What does not fit; a structure that is too long to be kept, or a schema that nobody can read, is not judged. */
+const misfit = ({ outputSchema }: Pick<Tool, "outputSchema">, structure: Schema.Json, json: string) => {
+  if (outputSchema === undefined || json.length > foreignLimits.resultMaxChars) return undefined
+  const judged = Result.try(() => engine.getValidator(JSON.parse(JSON.stringify(outputSchema)))(structure))
+  if (Result.isFailure(judged) || judged.success.valid) return undefined
+  const faults = placesOf(judged.success.errorMessage)
+    .map(({ message, pointer }) => `${pointer === "" ? "it" : pointer}: ${message}`)
+    .join("; ")
+  return `(The tool was called; its answer does not fit what it says of its answers. ${faults})`
 }
 
 const partText = (part: CallToolResult["content"][number]): string => {
@@ -33,13 +70,19 @@ const partText = (part: CallToolResult["content"][number]): string => {
       return part.text
     case "image":
     case "audio":
-      return `[${part.type}: ${part.mimeType}, ${part.data.length} characters of base64, not shown]`
-    case "resource":
+      return `[${part.type}: ${lineOf(part.mimeType)}, ${part.data.length} characters of base64, not shown]`
+    case "resource": {
+      const { mimeType = "of an unknown kind", uri } = part.resource
       return "text" in part.resource
-        ? part.resource.text
-        : `[resource: ${part.resource.uri}, ${part.resource.mimeType ?? "of an unknown kind"}, not shown]`
-    case "resource_link":
-      return `[resource: ${part.uri}]`
+        ? `[resource: ${lineOf(uri)}]\n${part.resource.text}`
+        : `[resource: ${lineOf(uri)}, ${lineOf(mimeType)}, ${part.resource.blob.length} characters of base64, not shown]`
+    }
+    case "resource_link": {
+      const about = [part.title ?? part.name, part.mimeType, part.description].filter(
+        (text) => text !== undefined
+      )
+      return `[link: ${[part.uri, ...about].map(lineOf).join(", ")}]`
+    }
   }
 }
 

@@ -28,8 +28,9 @@ export const revealSecrets = Effect.fnUntraced(function* (
       continue
     }
     const secret = yield* readSecret(value.secret)
-    secrets.push(secret)
-    values[name] = `${value.prefix ?? ""}${Redacted.value(secret)}`
+    const whole = `${value.prefix ?? ""}${Redacted.value(secret)}`
+    secrets.push(secret, Redacted.make(whole))
+    values[name] = whole
   }
   return { values, secrets }
 })
@@ -50,11 +51,47 @@ const readSecret = Effect.fnUntraced(function* (name: string) {
 /** A value of fewer characters is a placeholder; taking it out would only garble texts. */
 const shortestSecretChars = 8
 
-/** Takes secrets out of a text. */
-export const scrubber =
-  (secrets: ReadonlyArray<Redacted.Redacted>) =>
-  (text: string): string =>
-    secrets.reduce((rest, secret) => {
-      const value = Redacted.value(secret)
-      return value.length < shortestSecretChars ? rest : rest.replaceAll(value, "<redacted>")
-    }, text)
+/** Takes secrets out of a text, also where they were written as JSON, an address, base64 or hex writes them. */
+export const scrubber = (secrets: ReadonlyArray<Redacted.Redacted>): ((text: string) => string) => {
+  const values = secrets.map(Redacted.value).filter(({ length }) => length >= shortestSecretChars)
+  if (values.length === 0) return (text) => text
+  // The longest first: what holds another spelling goes as a whole.
+  const spellings = [...new Set(values.flatMap(spellingsOf))].toSorted((a, b) => b.length - a.length)
+  const plain = new RegExp(spellings.map(quoted).join("|"), "g")
+  const hex = new RegExp(values.map((value) => Buffer.from(value).toString("hex")).join("|"), "gi")
+  const base64 = new RegExp(
+    [...new Set(values.flatMap(base64CoresOf))]
+      .map((core) => `[\\w+/-]?${quoted(core)}[\\w+/-]?=*`)
+      .join("|"),
+    "g"
+  )
+  return (text) => [plain, hex, base64].reduce((rest, found) => rest.replace(found, "<redacted>"), text)
+}
+
+/** A secret as it is, in JSON, in an address and in a form. */
+const spellingsOf = (value: string): ReadonlyArray<string> => {
+  const inJson = JSON.stringify(value).slice(1, -1)
+  const inAddress = encodeURIComponent(value.toWellFormed())
+  const inForm = new URLSearchParams({ v: value.toWellFormed() }).toString().slice(2)
+  const inLowerCase = [inAddress, inForm].map((text) => text.replace(/%../g, (code) => code.toLowerCase()))
+  return [value, inJson, inJson.replaceAll("/", "\\/"), inAddress, inForm, ...inLowerCase]
+}
+
+/**
+ * What base64 and base64url make of a secret wherever it stands in a longer text.
+ *
+ * **Details** Three bytes become four characters, so there are three ways. A character that is made of a neighbour's
+ * bits, too, is not part of it.
+ */
+const base64CoresOf = (value: string): ReadonlyArray<string> => {
+  const bytes = Buffer.from(value)
+  return [0, 1, 2].flatMap((before) => {
+    const shifted = Buffer.concat([Buffer.alloc(before), bytes])
+    const core = shifted
+      .toString("base64")
+      .slice(Math.ceil((before * 8) / 6), Math.floor((shifted.length * 8) / 6))
+    return [core, core.replaceAll("+", "-").replaceAll("/", "_")]
+  })
+}
+
+const quoted = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&")

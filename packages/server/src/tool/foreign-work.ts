@@ -8,13 +8,13 @@
  */
 import type { Tool } from "@modelcontextprotocol/client"
 import type { ProjectId } from "@tropism/domain/ids"
-import type { PinnedTool } from "@tropism/domain/mcp-server"
+import { type PinnedTool, wasReached } from "@tropism/domain/mcp-server"
 import { Clock, Deferred, Effect, Exit, Fiber, type Schema } from "effect"
 import { Database } from "../database/database.ts"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
-import { foreignLimits } from "../limits.ts"
+import { foreignLimits } from "./foreign-limits.ts"
 import { type Connection, ForeignConnections } from "./foreign-connections.ts"
-import { ForeignFault } from "./foreign-fault.ts"
+import { ForeignFault, unmade } from "./foreign-fault.ts"
 import { readResult } from "./foreign-result.ts"
 import { type KeptServer, McpServers } from "./mcp-servers.ts"
 import { changedTools } from "./pinning.ts"
@@ -53,15 +53,34 @@ export const makeForeignWork = Effect.gen(function* () {
       : yield* compare(projectId, connection, server)
   })
 
+  /** Keeps with the server why it could not be used; a try that was not made says nothing new. */
+  const note = (projectId: ProjectId, server: KeptServer, fault: ForeignFault | undefined) => {
+    const error = fault?.message ?? null
+    const isKnown = fault === undefined ? wasReached(server) : fault.isRepeated || server.lastError === error
+    return isKnown ? Effect.void : database.inProject(projectId, servers.noteError(server, error))
+  }
+
   /** A connection over which a tool may be called: it is reached, and says of the tool what is pinned. */
   const ready = Effect.fn("ForeignWork.ready")(function* (
     projectId: ProjectId,
     server: KeptServer,
     tool: PinnedTool
   ) {
-    const connection = yield* connections.get(server)
-    const tools = yield* Effect.tapError(listOf(projectId, connection, server, tool), ({ isBroken }) =>
-      isBroken ? connections.drop(server) : Effect.void
+    const listed = Effect.gen(function* () {
+      const connection = yield* connections.get(server)
+      const tools = yield* Effect.tapError(listOf(projectId, connection, server, tool), ({ isBroken }) =>
+        isBroken ? connections.drop(server) : Effect.void
+      )
+      return { connection, tools }
+    })
+    // A session that the server has forgotten is begun anew, once.
+    const { connection, tools } = yield* Effect.catchIf(
+      listed,
+      ({ isForgotten = false }) => isForgotten,
+      () => listed
+    ).pipe(
+      Effect.tapError((fault) => note(projectId, server, fault)),
+      Effect.tap(() => note(projectId, server, undefined))
     )
     if (!tools.some(({ name }) => name === tool.name))
       return yield* refused(
@@ -72,24 +91,48 @@ export const makeForeignWork = Effect.gen(function* () {
     return connection
   })
 
-  /** Makes the call and waits for its answer; whoever interrupts waits a little longer. */
+  /**
+   * Makes the call and waits for its answer.
+   *
+   * **Details** Whoever interrupts waits a little longer, as long as what the call comes to `isWanted`; then
+   * the call is given up, of which the server is told.
+   */
   const make = Effect.fn("ForeignWork.make")(function* (
-    { client }: Connection,
-    server: KeptServer,
-    tool: PinnedTool,
-    args: Schema.Json
+    connection: Connection,
+    { args, projectId, server, tool }: Work,
+    isWanted: Effect.Effect<boolean>
   ) {
     const parting = Deferred.makeUnsafe<void>()
     const { callTimeoutMs } = server.config
-    const working = yield* client.call(asListed(tool), args as Record<string, unknown>).pipe(
-      Effect.map((answer) => ({
+    const once = ({ client, listed }: Connection) =>
+      Effect.map(client.call(asListed(tool), args as Record<string, unknown>), (answer) => ({
         isError: answer.isError === true,
-        result: readResult(answer, client.scrub)
-      })),
+        result: readResult(
+          answer,
+          client.scrub,
+          listed?.tools.find(({ name }) => name === tool.name)
+        )
+      }))
+    const inNewSession = Effect.andThen(
+      connections.drop(server),
+      Effect.scoped(Effect.flatMap(Effect.mapError(ready(projectId, server, tool), asUnmade), once))
+    )
+    const working = yield* once(connection).pipe(
+      // It refused the message, so the call was not made; a second refusal is told.
+      Effect.catchIf(
+        ({ isForgotten = false }) => isForgotten,
+        () => inNewSession
+      ),
+      Effect.tapError((fault) => (fault.outcome === "unmade" ? note(projectId, server, fault) : Effect.void)),
       Effect.timeoutOrElse({
         duration: callTimeoutMs,
         orElse: () =>
-          Effect.fail(noAnswer(`${server.config.name} did not answer within ${callTimeoutMs} milliseconds`))
+          Effect.suspend(() => {
+            connection.isDoubtful = true
+            return Effect.fail(
+              noAnswer(`${server.config.name} did not answer within ${callTimeoutMs} milliseconds`)
+            )
+          })
       }),
       Effect.raceFirst(
         Effect.andThen(
@@ -100,7 +143,7 @@ export const makeForeignWork = Effect.gen(function* () {
       Effect.forkDetach
     )
     const waited = yield* Effect.exit(Effect.interruptible(Fiber.await(working)))
-    const exit = Exit.isSuccess(waited) ? waited.value : yield* partFrom(working, parting)
+    const exit = Exit.isSuccess(waited) ? waited.value : yield* partFrom(working, parting, isWanted)
     const fault = Exit.findErrorOption(exit)
     if (fault._tag === "Some" && fault.value.isBroken) yield* connections.drop(server)
     return exit
@@ -109,19 +152,30 @@ export const makeForeignWork = Effect.gen(function* () {
   return { ready, make }
 })
 
+/** One call that is made. */
+interface Work {
+  readonly projectId: ProjectId
+  readonly server: KeptServer
+  readonly tool: PinnedTool
+  readonly args: Schema.Json
+}
+
 /** Waits for work that nobody waits for any more, within its bound. */
 const partFrom = Effect.fnUntraced(function* <A, E>(
   working: Fiber.Fiber<A, E>,
-  parting: Deferred.Deferred<void>
+  parting: Deferred.Deferred<void>,
+  isWanted: Effect.Effect<boolean>
 ) {
-  const timer = yield* Effect.sleep(foreignLimits.partingMs).pipe(
-    Effect.andThen(Deferred.succeed(parting, undefined)),
-    Effect.forkDetach
-  )
+  const timer = yield* Effect.flatMap(isWanted, (is) =>
+    is ? Effect.sleep(foreignLimits.partingMs) : Effect.void
+  ).pipe(Effect.andThen(Deferred.succeed(parting, undefined)), Effect.forkDetach)
   const exit = yield* Fiber.await(working)
   yield* Fiber.interrupt(timer)
   return exit
 })
+
+const asUnmade = (why: ForeignFault | ChangeRefused): ForeignFault =>
+  why._tag === "ChangeRefused" ? unmade(why.detail) : why
 
 const noAnswer = (message: string) => new ForeignFault({ outcome: "unknown", message, isBroken: false })
 

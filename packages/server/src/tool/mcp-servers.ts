@@ -11,15 +11,19 @@ import { isAllowedTool, type McpServer, McpServerConfig, PinnedTool } from "@tro
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
-import { foreignLimits } from "../limits.ts"
+import { WakeUps } from "../outbox/wake-ups.ts"
+import { foreignLimits } from "./foreign-limits.ts"
 import { lineOf } from "./foreign-fault.ts"
 
 /** A server as it is kept. */
 export interface KeptServer {
   readonly id: McpServerId
+  readonly projectId: ProjectId
   readonly version: number
   readonly config: McpServerConfig
   readonly tools: ReadonlyArray<PinnedTool>
+  /** Why it, or some of its tools, could not be used when that was last tried. */
+  readonly lastError: string | null
 }
 
 /** What a look at a server came to. */
@@ -57,6 +61,8 @@ export class McpServers extends Context.Service<
     ) => Written<McpServer>
     /** Marks tools of which the server says something else now. */
     readonly markChanged: (server: KeptServer, names: ReadonlyArray<string>) => Read<void>
+    /** Keeps why the server could not be used, or that it can be. */
+    readonly noteError: (server: KeptServer, error: string | null) => Read<void>
     /** False when there is no such server. */
     readonly delete: (id: McpServerId) => Read<boolean>
     readonly get: (id: McpServerId) => Read<McpServer | undefined>
@@ -71,6 +77,7 @@ export class McpServers extends Context.Service<
     McpServers,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const wakeUps = yield* WakeUps
 
       const create = Effect.fn("McpServers.create")(function* (
         id: McpServerId,
@@ -85,7 +92,7 @@ export class McpServers extends Context.Service<
           insert into kb.mcp_servers (id, project_id, name, config, enabled, tools, pinned_at, last_error, created_by)
           values (${id}, ${projectId}, ${config.name}, ${JSON.stringify(config)}::text::jsonb, ${config.enabled}, ${tools}::text::jsonb,
             case when ${isPinned} then now() end, ${error}, ${by})
-          on conflict (project_id, name) do nothing returning *`
+          on conflict (project_id, name) do nothing returning *, ${sourcesOf(sql, "mcp_servers")} as event_sources`
         return row ? yield* toServer(row) : yield* nameTaken(config.name)
       }, orDie)
 
@@ -120,7 +127,7 @@ export class McpServers extends Context.Service<
             tools = case when ${isPinned} then ${tools}::text::jsonb else tools end,
             pinned_at = case when ${isPinned} then now() else pinned_at end,
             last_error = case when ${look !== undefined} then ${error} else last_error end
-          where id = ${before.id} and project_id = ${projectId} and version = ${before.version} returning *`
+          where id = ${before.id} and project_id = ${projectId} and version = ${before.version} returning *, ${sourcesOf(sql, "mcp_servers")} as event_sources`
         return row
           ? yield* toServer(row)
           : yield* new McpServerRefused({
@@ -144,17 +151,28 @@ export class McpServers extends Context.Service<
           where id = ${id} and project_id = ${projectId} and version = ${version}`
       }, orDie)
 
+      const noteError = Effect.fn("McpServers.noteError")(function* (
+        { id, version }: KeptServer,
+        error: string | null
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        yield* sql`
+          update kb.mcp_servers set updated_at = now(), last_error = ${error}
+          where id = ${id} and project_id = ${projectId} and version = ${version} and last_error is distinct from ${error}`
+      }, orDie)
+
       const remove = Effect.fn("McpServers.delete")(function* (id: McpServerId) {
         const { projectId } = yield* ProjectTransaction
         const rows =
           yield* sql`delete from kb.mcp_servers where id = ${id} and project_id = ${projectId} returning id`
+        yield* sql.afterCommit(wakeUps.signal(`server:${id}`))
         return rows.length > 0
       }, orDie)
 
       const row = Effect.fnUntraced(function* (id: McpServerId) {
         const { projectId } = yield* ProjectTransaction
         const [found] = yield* sql<ServerRow>`
-          select * from kb.mcp_servers where id = ${id} and project_id = ${projectId}`
+          select *, ${sourcesOf(sql, "mcp_servers")} as event_sources from kb.mcp_servers where id = ${id} and project_id = ${projectId}`
         return found
       }, orDie)
 
@@ -174,26 +192,62 @@ export class McpServers extends Context.Service<
       const list = Effect.fn("McpServers.list")(function* (before: string | undefined, limit: number) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<ServerRow>`
-          select * from kb.mcp_servers where project_id = ${projectId}
+          select *, ${sourcesOf(sql, "mcp_servers")} as event_sources from kb.mcp_servers where project_id = ${projectId}
             and id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"} order by id desc limit ${limit}`
         return yield* Effect.forEach(rows, toServer)
       }, orDie)
 
-      return McpServers.of({ create, replace, markChanged, delete: remove, get, find, enabled, list })
+      return McpServers.of({
+        create,
+        replace,
+        markChanged,
+        noteError,
+        delete: remove,
+        get,
+        find,
+        enabled,
+        list
+      })
     })
   )
 }
 
 interface ServerRow {
   readonly id: McpServerId
+  readonly projectId: ProjectId
   readonly version: number
   readonly config: unknown
   readonly tools: unknown
   readonly pinnedAt: Date | null
   readonly lastError: string | null
+  readonly eventSources: McpServer["eventSources"]
   readonly createdBy: string
   readonly createdAt: Date
   readonly updatedAt: Date
+}
+
+/** What enabled agents listen to of a server, and how that goes. */
+const sourcesOf = (sql: SqlClient.SqlClient, server: string) => {
+  const instant = (of: string) =>
+    sql.literal(`to_char(${of} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`)
+  return sql`coalesce((
+    select jsonb_agg(jsonb_build_object('name', source.name, 'arguments', source.arguments,
+      'status', case when source.failures > 0 then 'failing' when source.cursor is null then 'beginning' else 'listening' end,
+      'agents', heard.agents, 'polledAt', ${instant("source.polled_at")}, 'nextPollAt', ${instant("source.due_at")},
+      'failedSince', ${instant("source.failed_since")}, 'lastFault', source.last_fault, 'truncatedAt', ${instant("source.truncated_at")},
+      'lastOccurrence', last.told) order by source.name, source.arguments_digest)
+    from kb.mcp_event_sources source
+    cross join lateral (
+      select jsonb_agg(agent.name order by agent.name) as agents from kb.agent_mcp_events listening
+      join kb.agents agent on agent.id = listening.agent_id
+      where listening.source_id = source.id and agent.enabled and agent.deleted_at is null
+    ) heard
+    left join lateral (
+      select jsonb_build_object('id', told.id, 'eventId', told.event_id, 'createdAt', ${instant("told.created_at")}) as told
+      from kb.mcp_occurrences told where told.source_id = source.id order by told.number desc limit 1
+    ) last on true
+    where source.project_id = ${sql.literal(server)}.project_id and source.server_name = ${sql.literal(server)}.name
+      and source.due_at is not null and heard.agents is not null), '[]')`
 }
 
 const nameTaken = (name: string) =>
@@ -215,7 +269,14 @@ const decodeTools = Schema.decodeUnknownEffect(Schema.Array(PinnedTool))
 const toKept = Effect.fnUntraced(function* (row: ServerRow): Effect.fn.Return<KeptServer> {
   const config = yield* Effect.orDie(decodeConfig(row.config))
   const tools = yield* Effect.orDie(decodeTools(row.tools))
-  return { id: row.id, version: row.version, config, tools }
+  return {
+    id: row.id,
+    projectId: row.projectId,
+    version: row.version,
+    config,
+    tools,
+    lastError: row.lastError
+  }
 })
 
 const toServer = (row: ServerRow): Effect.Effect<McpServer> =>
@@ -225,6 +286,7 @@ const toServer = (row: ServerRow): Effect.Effect<McpServer> =>
     tools: tools.map((tool) => ({ ...tool, isAllowed: isAllowedTool(config, tool.name) })),
     pinnedAt: row.pinnedAt?.toISOString() ?? null,
     lastError: row.lastError,
+    eventSources: row.eventSources,
     createdBy: row.createdBy,
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString()

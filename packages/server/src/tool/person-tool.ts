@@ -58,6 +58,8 @@ export interface ListedTool {
   readonly inputSchema: Shape
   readonly outputSchema?: Shape
   readonly annotations: ToolHints
+  /** Whether a client of MCP's revision 2025-11-25 may ask for a task instead of an answer. */
+  readonly execution?: { readonly taskSupport: "optional" }
 }
 
 export interface PersonTool extends ListedTool {

@@ -10,7 +10,10 @@ import { createHash } from "node:crypto"
 import type { Tool } from "@modelcontextprotocol/client"
 import { canonicalJson, findFault, isJsonObject } from "@tropism/domain/json"
 import { offeredNameOf, type PinnedTool } from "@tropism/domain/mcp-server"
-import { foreignLimits } from "../limits.ts"
+import { foreignLimits } from "./foreign-limits.ts"
+import { whyUnjudgeable } from "./foreign-arguments.ts"
+import { lineOf } from "./foreign-fault.ts"
+import { findLostRef, type JsonSchema } from "./schema-refs.ts"
 
 /** What was listed, and the names of what cannot be offered. */
 export interface Pins {
@@ -18,27 +21,36 @@ export interface Pins {
   readonly leftOut: ReadonlyArray<string>
 }
 
-/** Pins everything that a server lists and that can be kept. */
+/** Pins everything that a server lists and that can be kept and called. */
 export const pinTools = (server: string, listed: ReadonlyArray<Tool>): Pins => {
   const tools = new Map<string, PinnedTool>()
   const leftOut: Array<string> = []
   for (const tool of listed) {
-    const pinned = tools.size < foreignLimits.tools && !tools.has(tool.name) ? pinOf(server, tool) : undefined
-    if (pinned) tools.set(tool.name, pinned)
-    else leftOut.push(tool.name.slice(0, 200))
+    const pinned = pinOf(server, tool)
+    const fault =
+      typeof pinned === "string"
+        ? pinned
+        : tools.size >= foreignLimits.tools
+          ? `a server has at most ${foreignLimits.tools} tools`
+          : tools.has(tool.name)
+            ? "it is listed twice"
+            : undefined
+    if (fault === undefined && typeof pinned !== "string") tools.set(tool.name, pinned)
+    else leftOut.push(`${lineOf(tool.name).slice(0, foreignLimits.leftOutNameMaxChars)} (${fault})`)
   }
   return { tools: [...tools.values()], leftOut }
 }
 
-/** A tool as it is pinned; nothing for one whose words cannot be kept or are more than any model should read. */
-const pinOf = (server: string, tool: Tool): PinnedTool | undefined => {
+/** A tool as it is pinned, or why it is none that anybody could offer. */
+const pinOf = (server: string, tool: Tool): PinnedTool | string => {
   const description = tool.description ?? null
   const inputSchema: unknown = JSON.parse(JSON.stringify(tool.inputSchema))
-  const isKeepable =
-    /^[^\0\s]{1,200}$/.test(tool.name) &&
-    (description === null || description.length <= foreignLimits.descriptionMaxChars) &&
-    findFault([tool.name, description, inputSchema]) === undefined
-  if (!isKeepable || !isJsonObject(inputSchema)) return undefined
+  if (!/^[^\0\s]{1,200}$/.test(tool.name)) return "its name is empty, too long or has spaces"
+  if (description !== null && description.length > foreignLimits.descriptionMaxChars)
+    return `its description is longer than ${foreignLimits.descriptionMaxChars} characters`
+  const fault = findFault([tool.name, description, inputSchema])
+  if (fault !== undefined) return `it cannot be kept: ${lineOf(fault.message)}`
+  if (!isJsonObject(inputSchema)) return "its inputSchema is no object"
   const said = {
     name: tool.name,
     description,
@@ -47,13 +59,25 @@ const pinOf = (server: string, tool: Tool): PinnedTool | undefined => {
     isIdempotent: tool.annotations?.idempotentHint === true
   }
   const text = canonicalJson(said)
-  if (text.length > foreignLimits.schemaMaxChars) return undefined
+  if (text.length > foreignLimits.schemaMaxChars)
+    return `it is described in more than ${foreignLimits.schemaMaxChars} characters`
+  const misfit = whyUncallable(tool, inputSchema)
+  if (misfit !== undefined) return misfit
   return {
     ...said,
     offeredName: offeredNameOf(server, tool.name),
     hash: createHash("sha256").update(text, "utf8").digest("hex"),
     changedAt: null
   }
+}
+
+/** Why no call of a tool could be made, or its arguments not be judged. */
+const whyUncallable = ({ execution }: Tool, inputSchema: JsonSchema): string | undefined => {
+  if (execution?.taskSupport === "required")
+    return "it is called as a task of the revision 2025-11-25 only, which nobody does here"
+  const lost = findLostRef(inputSchema)
+  if (lost !== undefined) return `its inputSchema refers to ${lineOf(lost).slice(0, 200)}, which is not in it`
+  return whyUnjudgeable(inputSchema)
 }
 
 /** The pinned tools about which the server says something else now. */
@@ -65,6 +89,8 @@ export const changedTools = (
   const byName = new Map(listed.map((tool) => [tool.name, tool]))
   return pinned.flatMap(({ changedAt, hash, name }) => {
     const now = byName.get(name)
-    return changedAt === null && now !== undefined && pinOf(server, now)?.hash !== hash ? [name] : []
+    if (changedAt !== null || now === undefined) return []
+    const said = pinOf(server, now)
+    return typeof said !== "string" && said.hash === hash ? [] : [name]
   })
 }

@@ -7,7 +7,7 @@
  * A server that cannot be reached is kept with the reason and offers what was
  * pinned before: nothing, when it is new.
  */
-import type { McpServerId, UserId } from "@tropism/domain/ids"
+import type { McpServerId, ProjectId, UserId } from "@tropism/domain/ids"
 import {
   defineMcpServer,
   findCollision,
@@ -20,10 +20,11 @@ import {
 } from "@tropism/domain/mcp-server"
 import { findMcpServerFault } from "@tropism/domain/mcp-server-faults"
 import { canonicalJson } from "@tropism/domain/json"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
-import { ForeignConnections } from "./foreign-connections.ts"
+import { WakeUps } from "../outbox/wake-ups.ts"
+import { ForeignConnections, type Whom } from "./foreign-connections.ts"
 import { checkPermit } from "./foreign-permit.ts"
 import { type KeptServer, type Look, McpServerRefused, McpServers } from "./mcp-servers.ts"
 import { pinTools } from "./pinning.ts"
@@ -34,12 +35,20 @@ export type Keeping = Effect.Effect<McpServer, McpServerRefused, ProjectTransact
 export class ServerRegistry extends Context.Service<
   ServerRegistry,
   {
+    // What is not as it is kept when the scope ends, because the keeping was refused or another took its place, is ended then.
     /** Looks at a new server and answers how it is kept. */
-    readonly add: (input: McpServerInput, by: UserId) => Effect.Effect<Keeping, McpServerRefused>
+    readonly add: (
+      projectId: ProjectId,
+      input: McpServerInput,
+      by: UserId
+    ) => Effect.Effect<Keeping, McpServerRefused, Scope.Scope>
     /** Looks again where the server is another one now. */
-    readonly change: (before: KeptServer, patch: McpServerPatch) => Effect.Effect<Keeping, McpServerRefused>
+    readonly change: (
+      before: KeptServer,
+      patch: McpServerPatch
+    ) => Effect.Effect<Keeping, McpServerRefused, Scope.Scope>
     /** Looks again, and pins what is listed now. */
-    readonly refresh: (before: KeptServer) => Effect.Effect<Keeping, McpServerRefused>
+    readonly refresh: (before: KeptServer) => Effect.Effect<Keeping, McpServerRefused, Scope.Scope>
   }
 >()("@tropism/server/tool/ServerRegistry") {
   static readonly layer = Layer.effect(
@@ -48,11 +57,15 @@ export class ServerRegistry extends Context.Service<
       const connections = yield* ForeignConnections
       const servers = yield* McpServers
       const ids = yield* Ids
+      const wakeUps = yield* WakeUps
       const context = yield* Effect.context<never>()
 
+      /** Lets connections to a server be judged by what is kept of it, here and at other servers, whatever the request comes to. */
+      const tellAtEnd = (id: McpServerId) => Effect.addFinalizer(() => wakeUps.signal(`server:${id}`))
+
       /** Connects anew, lists and lets go. */
-      const look = Effect.fn("ServerRegistry.look")(function* (id: McpServerId, config: McpServerConfig) {
-        const whom = { id, config }
+      const look = Effect.fn("ServerRegistry.look")(function* (whom: Whom & Pick<KeptServer, "config">) {
+        const { config } = whom
         yield* connections.drop(whom)
         const listed = Effect.scoped(
           Effect.flatMap(connections.get(whom), ({ client }) =>
@@ -94,11 +107,16 @@ export class ServerRegistry extends Context.Service<
           : Effect.void
       }
 
-      const add = Effect.fn("ServerRegistry.add")(function* (input: McpServerInput, by: UserId) {
+      const add = Effect.fn("ServerRegistry.add")(function* (
+        projectId: ProjectId,
+        input: McpServerInput,
+        by: UserId
+      ) {
         const config = defineMcpServer(input)
         yield* check(config)
         const id = (yield* ids.next) as McpServerId
-        const found = config.enabled ? yield* look(id, config) : undefined
+        yield* tellAtEnd(id)
+        const found = config.enabled ? yield* look({ id, projectId, config }) : undefined
         yield* checkNames(config, found, undefined)
         return servers.create(id, config, found, by)
       })
@@ -110,10 +128,11 @@ export class ServerRegistry extends Context.Service<
         const config = patchMcpServer(before.config, patch)
         // What was allowed once never stands in the way of disabling it.
         if (config.enabled || patch.transport !== undefined || patch.name !== undefined) yield* check(config)
+        yield* tellAtEnd(before.id)
         const isOther =
           config.name !== before.config.name ||
           canonicalJson(config.transport) !== canonicalJson(before.config.transport)
-        const found = isOther && config.enabled ? yield* look(before.id, config) : undefined
+        const found = isOther && config.enabled ? yield* look({ ...before, config }) : undefined
         // What another server listed says nothing of this one.
         const kept: Look | undefined = isOther ? { tools: [], error: null, ...found } : undefined
         yield* checkNames(config, kept, before)
@@ -127,7 +146,8 @@ export class ServerRegistry extends Context.Service<
             pointer: "",
             detail: `The server ${before.config.name} is disabled: enable it first`
           })
-        const found = yield* look(before.id, before.config)
+        yield* tellAtEnd(before.id)
+        const found = yield* look(before)
         yield* checkNames(before.config, found, before)
         return servers.replace(before, before.config, found)
       })

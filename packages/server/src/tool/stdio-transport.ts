@@ -10,14 +10,18 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process"
 import type { Readable, Writable } from "node:stream"
 import {
+  isJSONRPCErrorResponse,
+  isJSONRPCRequest,
+  isJSONRPCResultResponse,
   type JSONRPCMessage,
   ReadBuffer,
+  type RequestId,
   serializeMessage,
   type Transport
 } from "@modelcontextprotocol/client"
 import { Deferred, Effect, Result, type Scope } from "effect"
-import { foreignLimits } from "../limits.ts"
-import { NeverSent } from "./foreign-fault.ts"
+import { foreignLimits } from "./foreign-limits.ts"
+import { NeverSent, tooLong } from "./foreign-fault.ts"
 
 export interface ProgramToRun {
   readonly command: string
@@ -37,6 +41,8 @@ export const stdioTransport = (program: ProgramToRun): Effect.Effect<Transport, 
   Effect.gen(function* () {
     const exited = Deferred.makeUnsafe<void>()
     let child: Child | undefined
+    /** The requests that have no answer yet. */
+    const waiting = new Set<RequestId>()
     yield* Effect.addFinalizer(() =>
       child?.pid === undefined ? Effect.void : endGroup(child, child.pid, Deferred.await(exited))
     )
@@ -48,11 +54,14 @@ export const stdioTransport = (program: ProgramToRun): Effect.Effect<Transport, 
       },
       start: () =>
         new Promise((resolve, reject) => {
-          child = launch(program, transport, () => Deferred.doneUnsafe(exited, Effect.void))
+          child = launch(program, transport, waiting, () => Deferred.doneUnsafe(exited, Effect.void))
           child.on("spawn", () => resolve())
           child.on("error", reject)
         }),
-      send: (message) => write(child, message),
+      send: (message) => {
+        if (isJSONRPCRequest(message)) waiting.add(message.id)
+        return write(child, message)
+      },
       close: () => {
         child?.stdin.end()
         return Promise.resolve()
@@ -70,6 +79,7 @@ interface StdioShaped extends Transport {
 const launch = (
   { args, command, env, onLine, onSilence }: ProgramToRun,
   transport: Transport,
+  waiting: Set<RequestId>,
   onEnd: () => boolean
 ): Child => {
   const child = spawn(command, [...args], { env, stdio: ["pipe", "pipe", "pipe"], detached: true })
@@ -78,13 +88,24 @@ const launch = (
   }
   const complain = (error: unknown) =>
     transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
-  // Whoever inherited the streams may hold them open: the end of the program is the end.
-  child.on("exit", ended)
+  // Whoever inherited the streams may hold them open: the end of the program is the end of its group.
+  child.on("exit", () => {
+    if (child.pid !== undefined) Effect.runSync(signalGroup(child.pid, "SIGTERM"))
+    ended()
+  })
   child.on("error", ended)
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", complain)
-  const read = reader(transport, complain)
+  const read = reader((message) => {
+    const isAnswer = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)
+    if (isAnswer && message.id !== undefined) waiting.delete(message.id)
+    transport.onmessage?.(message)
+  }, complain)
   child.stdout.on("data", (chunk: Buffer) => {
-    if (!read(chunk)) child.kill("SIGKILL")
+    if (read(chunk)) return
+    // Before its end is known: who waits learns why it was ended.
+    for (const id of waiting) transport.onmessage?.({ jsonrpc: "2.0", id, error: tooLong })
+    waiting.clear()
+    child.kill("SIGKILL")
   })
   const split = lineSplitter(onLine)
   child.stderr.on("data", (chunk: Buffer) => split(chunk.toString("utf8")))
@@ -97,7 +118,7 @@ const launch = (
 }
 
 /** Reads messages out of what comes in; false when one is larger than any may be. */
-const reader = (transport: Transport, complain: (error: unknown) => void) => {
+const reader = (hear: (message: JSONRPCMessage) => void, complain: (error: unknown) => void) => {
   const buffer = new ReadBuffer({ maxBufferSize: foreignLimits.messageMaxBytes })
   return (chunk: Buffer): boolean => {
     const appended = Result.try(() => buffer.append(chunk))
@@ -107,7 +128,7 @@ const reader = (transport: Transport, complain: (error: unknown) => void) => {
       const read = Result.try(() => buffer.readMessage())
       if (Result.isFailure(read)) complain(read.failure)
       else if (read.success === null) return true
-      else transport.onmessage?.(read.success)
+      else hear(read.success)
     }
   }
 }

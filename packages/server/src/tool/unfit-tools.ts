@@ -8,13 +8,15 @@
  */
 import { type JSONRPCMessage, specTypeSchemas, type Transport } from "@modelcontextprotocol/client"
 import { isJsonObject } from "@tropism/domain/json"
-import { foreignLimits } from "../limits.ts"
+import { foreignLimits } from "./foreign-limits.ts"
 import { lineOf } from "./foreign-fault.ts"
 
 /** Listens to what comes in before the SDK does; `onUnfit` is told each tool that is left out, and why. */
 export const leaveOutUnfitTools = (wire: Transport, onUnfit: (tool: string) => void): void => {
   // The SDK calls a listener that was there before its own, with the same message.
+  const { onmessage: before } = wire
   const onmessage = (message: JSONRPCMessage) => {
+    before?.(message)
     if (!("result" in message) || !isJsonObject(message.result)) return
     const { content, tools } = message.result
     // What a call answers has a content and may have whatever else.

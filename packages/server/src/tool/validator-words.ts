@@ -9,7 +9,7 @@
  */
 import { type JsonFault, pointerStep } from "@tropism/domain/json"
 import { missing, mustBe, noField } from "@tropism/domain/schema-faults"
-import { foreignLimits } from "../limits.ts"
+import { foreignLimits } from "./foreign-limits.ts"
 import { lineOf } from "./foreign-fault.ts"
 
 /** The places that are wrong, each told once, and no more of them than a model mends at once. */

@@ -1,0 +1,189 @@
+/**
+ * `tropism token`: the tokens that let people and programs in; made, listed and ended.
+ *
+ * A secret is printed once, by the command that made it. An admin who names
+ * somebody new lets them in first, and is told so.
+ */
+import { roleIn, type Role } from "@tropism/api/authorization"
+import { type NewToken, ServerTokenInput, type Token, TokenInput } from "@tropism/api/members-api"
+import { TokenId, UserId } from "@tropism/domain/ids"
+import { Clock, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { type Access, inProject, readPages, withClient } from "../access.ts"
+import { readExpiry } from "../expiry.ts"
+import { statusOf } from "@tropism/client/failure-sentence"
+import { failure } from "../failure.ts"
+import { printFacts, printOr, printRecords } from "../print-records.ts"
+import { readConnection } from "../settings.ts"
+import { typed } from "../typed-input.ts"
+import { Screen } from "../terminal/screen.ts"
+import { formatAge, formatWait } from "../terminal/time.ts"
+import { roleFlag } from "./members.ts"
+
+const server = Flag.Boolean("server").pipe(
+  Flag.withDescription("Tokens that reach every project of the server, instead of this project's"),
+  Flag.withDefault(false)
+)
+
+const ofServer = <A, E, R>(body: (client: Access["client"]) => Effect.Effect<A, E, R>) =>
+  Effect.flatMap(readConnection, (connection) => withClient(connection, body))
+
+const list = Command.make("list", { server }, ({ server }) =>
+  Effect.flatMap(
+    server
+      ? ofServer((client) => readPages((query) => client.serverTokens.list({ query }), Infinity))
+      : inProject(({ client, params }) =>
+          readPages((query) => client.tokens.list({ params, query }), Infinity)
+        ),
+    printTokens
+  )
+).pipe(Command.withDescription("List tokens: an admin sees those of all members, everybody else their own"))
+
+const printTokens = (found: { readonly items: ReadonlyArray<Token>; readonly hasMore: boolean }) =>
+  Effect.gen(function* () {
+    const { paint } = yield* Screen
+    const now = yield* Clock.currentTimeMillis
+    yield* printRecords<Token>({
+      records: found.items,
+      hasMore: found.hasMore,
+      nothing: `There is no token yet. "tropism token create NAME" makes one.`,
+      columns: [
+        { title: "TOKEN", cell: (token) => token.id, paint: () => paint.dim },
+        { title: "NAME", cell: (token) => token.name ?? "", shrinks: "end" },
+        { title: "USER", cell: (token) => token.userId },
+        { title: "ROLE", cell: (token) => token.role },
+        {
+          title: "EXPIRES",
+          align: "right",
+          cell: ({ expiresAt }) =>
+            expiresAt === null
+              ? "never"
+              : Date.parse(expiresAt) <= now
+                ? "over"
+                : `in ${formatWait(expiresAt, now)}`
+        },
+        {
+          title: "LAST USED",
+          align: "right",
+          cell: ({ lastUsedAt }) => (lastUsedAt === null ? "never" : formatAge(lastUsedAt, now))
+        }
+      ]
+    })
+  })
+
+const create = Command.make(
+  "create",
+  {
+    server,
+    name: Argument.String("name").pipe(
+      Argument.withDescription("What it is for (default: command line)"),
+      Argument.withDefault("command line")
+    ),
+    user: Flag.String("user").pipe(
+      Flag.withDescription("Whose it is (default: yours); an admin who names somebody new lets them in"),
+      Flag.withSchema(UserId),
+      Flag.optional
+    ),
+    role: roleFlag.pipe(
+      Flag.withDescription("What it may do at most (default: what its member may do)"),
+      Flag.optional
+    ),
+    expires: Flag.String("expires").pipe(
+      Flag.withMetavar("<12h | 90d | instant>"),
+      Flag.withDescription("When it ends (default: never)"),
+      Flag.optional
+    )
+  },
+  (wish) =>
+    Effect.gen(function* () {
+      const expiresAt = Option.isSome(wish.expires) ? yield* readExpiry(wish.expires.value) : null
+      const role = Option.getOrNull(wish.role)
+      const userId = Option.getOrNull(wish.user)
+      if (!wish.server) {
+        const payload = yield* typed(TokenInput, { name: wish.name, role, userId, expiresAt })
+        return yield* inProject((access) => createInProject(access, payload))
+      }
+      const asked = { name: wish.name, role: role ?? "viewer", userId: userId ?? wish.name, expiresAt }
+      const payload = yield* typed(ServerTokenInput, asked)
+      const made = yield* ofServer((client) => client.serverTokens.create({ payload }))
+      yield* printMade(made, undefined)
+    })
+).pipe(
+  Command.withDescription("Make a token, and show its secret once"),
+  Command.withExamples([
+    {
+      command: "tropism token create pipeline --user ci --role editor --expires 90d",
+      description: "For a program; lets the user ci in as an editor where that is somebody new"
+    },
+    {
+      command: "tropism token create prometheus --server",
+      description: "For what watches the server: reads every project"
+    }
+  ])
+)
+
+const createInProject = (access: Access, payload: TokenInput) =>
+  Effect.gen(function* () {
+    const { client, params, project } = access
+    const me = yield* client.projects.me()
+    const userId = payload.userId ?? me.userId
+    const member = yield* findMember(access, userId)
+    if (member !== undefined || roleIn(me, project.id) !== "admin") {
+      // Somebody else's token may do what they may; one's own what one may oneself.
+      const role = payload.role ?? member?.role
+      return yield* Effect.flatMap(
+        client.tokens.create({ params, payload: role === undefined ? payload : { ...payload, role } }),
+        (made) => printMade(made, undefined)
+      )
+    }
+    const role: Role | null = payload.role ?? (userId === me.userId ? me.role : null)
+    if (role === null)
+      return yield* failure(
+        `${userId} is no member of "${project.name}" yet: --role says what they may do there. Nothing was made.`,
+        2
+      )
+    yield* client.members.add({ params, payload: { userId, role } })
+    const made = yield* client.tokens.create({ params, payload: { ...payload, role } })
+    yield* printMade(made, `${userId} was let into "${project.name}" as ${role}.`)
+  })
+
+const findMember = ({ client, params }: Access, userId: UserId) =>
+  client.members
+    .get({ params: { ...params, userId } })
+    .pipe(Effect.catch((error) => (statusOf(error) === 404 ? Effect.succeed(undefined) : Effect.fail(error))))
+
+const printMade = (made: typeof NewToken.Type, letIn: string | undefined) =>
+  printOr(
+    { ...made, addedMember: letIn !== undefined },
+    printFacts([
+      ["token", made.token],
+      ["id", made.id],
+      ["user", `${made.userId}, ${made.role}`],
+      ["expires", made.expiresAt ?? "never"],
+      ["note", `${letIn === undefined ? "" : `${letIn} `}The token is shown this once.`]
+    ])
+  )
+
+const revoke = Command.make(
+  "revoke",
+  {
+    server,
+    token: Argument.String("token").pipe(
+      Argument.withDescription("The token's id, as list shows it"),
+      Argument.withSchema(TokenId)
+    )
+  },
+  ({ server, token }) =>
+    Effect.gen(function* () {
+      const screen = yield* Screen
+      yield* server
+        ? ofServer((client) => client.serverTokens.revoke({ params: { tokenId: token } }))
+        : inProject(({ client, params }) => client.tokens.revoke({ params: { ...params, tokenId: token } }))
+      yield* printOr({ revoked: token }, screen.print(`The token ${token} has ended.`))
+    })
+).pipe(Command.withDescription("End a token in this project, at once"))
+
+export const tokenCommand = Command.make("token").pipe(
+  Command.withDescription("Make, list and end tokens"),
+  Command.withSubcommands([list, create, revoke])
+)

@@ -1,0 +1,99 @@
+/**
+ * The server: whether it answers or its port is free, whether it takes the token, and what its projects need.
+ */
+import type { ApiClient } from "@tropism/client/client"
+import type { Connection } from "@tropism/client/connection"
+import { tryListening } from "@tropism/server/http/listening"
+import { Effect, Option } from "effect"
+import { withClient } from "../access.ts"
+import { limits } from "../limits.ts"
+import { addressOf, type Environment, readConnection, UrlFlag } from "../settings.ts"
+import { fault, type Finding, ok, warn } from "./finding.ts"
+
+const answersAt = (url: string) =>
+  Effect.tryPromise(() => fetch(`${url}/ready`, { signal: AbortSignal.timeout(limits.doctorAnswerMs) })).pipe(
+    Effect.map((answer) => ({
+      status: answer.status,
+      isOurs: answer.headers.get("content-type")?.includes("json") === true
+    })),
+    Effect.option
+  )
+
+/** Says whether a server answers, and whether it could be started where none does. */
+const examineAddress = (url: string, isGiven: boolean, { host, port }: Environment) =>
+  Effect.gen(function* () {
+    const answer = yield* answersAt(url)
+    if (Option.isSome(answer) && answer.value.isOurs)
+      return answer.value.status === 200
+        ? ok("server", `A server is ready at ${url}.`)
+        : fault(
+            "server",
+            `The server at ${url} answers and is not ready (status ${answer.value.status}).`,
+            `curl -s ${url}/ready`
+          )
+    if (isGiven) return fault("server", `No Tropism server answers at ${url}.`, "tropism start")
+    if (Option.isSome(answer))
+      return fault("port", `Another program answers at ${url}.`, `PORT=${port + 1} tropism start`)
+    return yield* Effect.match(tryListening({ host, port }), {
+      onSuccess: () => ok("port", `${port} on ${host} is free, and no server runs there.`),
+      onFailure: ({ code, message }) =>
+        fault(
+          "port",
+          code === "EADDRINUSE"
+            ? `Port ${port} on ${host} is held by another program.`
+            : `Nothing can listen at ${host}:${port} (${message}).`,
+          code === "EADDRINUSE" ? `PORT=${port + 1} tropism start` : "HOST=127.0.0.1 tropism start"
+        )
+    })
+  })
+
+const examineProjects = (client: ApiClient) =>
+  Effect.gen(function* () {
+    const me = yield* client.projects.me()
+    const { items } = yield* client.projects.list({ query: { limit: limits.projectsExamined } })
+    const findings: Array<Finding> = [
+      items.length === 0 && me.projectIds !== null
+        ? warn(
+            "token",
+            `The token of ${me.userId} is good and reaches no project.`,
+            "tropism members add USER --role viewer"
+          )
+        : ok(
+            "token",
+            `It is good: ${me.userId}, ${me.role}, ${items.length === 1 ? "1 project" : `${items.length} projects`}.`
+          )
+    ]
+    for (const project of items) {
+      const params = { projectId: project.id }
+      const servers = yield* client.mcpServers.list({ params, query: { limit: 200 } })
+      for (const one of servers.items)
+        if (one.enabled && one.lastError !== null)
+          findings.push(
+            warn(
+              "MCP server",
+              `${one.name} in "${project.name}": ${one.lastError}`,
+              `tropism mcp-servers refresh ${one.name} --project ${project.id}`
+            )
+          )
+    }
+    return findings
+  })
+
+/** Looks at the server that a command would ask. */
+export const examineServer = (environment: Environment) =>
+  Effect.gen(function* () {
+    const given = yield* UrlFlag
+    const url = Option.getOrElse(given, () => addressOf(environment.host, environment.port))
+    const address = yield* examineAddress(url, Option.isSome(given), environment)
+    if (address.check !== "server" || address.state !== "ok") return [address]
+    const findings = yield* Effect.flatMap(readConnection, (connection: Connection) =>
+      withClient(connection, examineProjects)
+    ).pipe(
+      Effect.catch(({ message }) =>
+        Effect.succeed([
+          fault("token", message, "export TROPISM_TOKEN=…, or TROPISM_DATA=the data folder of that server")
+        ])
+      )
+    )
+    return [address, ...findings]
+  })

@@ -1,0 +1,85 @@
+/**
+ * Members and tokens by the command line: who is let in, by what is printed once, and until when.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { freshDatabase } from "../../server/testing/fresh-database.ts"
+import { newProject, startServer } from "../../server/testing/platform.ts"
+import { invokeWith } from "../testing/invoke.ts"
+
+describe("Requirement: tropism members and tropism token", () => {
+  it.live("let a program in, show its token once, bound and end it", () =>
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      const story = yield* newProject(yield* startServer(access), access)
+      const as = (token: string, ...args: ReadonlyArray<string>) =>
+        invokeWith({ TROPISM_TOKEN: token }, ...args, "--url", story.url)
+      const tropism = (...args: ReadonlyArray<string>) => as(story.token, ...args)
+      const json = (...args: ReadonlyArray<string>) =>
+        Effect.map(tropism(...args, "--json"), ({ error, exitCode, out }) => {
+          expect(error).toBe("")
+          expect(exitCode).toBe(0)
+          return JSON.parse(out.join("\n"))
+        })
+
+      // Somebody new has to be given a role, and nothing is made before that is said.
+      const roleless = yield* tropism("token", "create", "pipeline", "--user", "ci")
+      expect(roleless.exitCode).toBe(2)
+      expect(roleless.error).toContain("ci is no member")
+      expect(yield* json("members", "list")).toEqual([])
+      expect((yield* tropism("token", "create", "x", "--expires", "soon")).error).toContain("90d")
+      expect((yield* tropism("token", "create", "x", "--expires", "soon")).exitCode).toBe(2)
+
+      const before = Date.now()
+      const said = yield* tropism(
+        "token",
+        "create",
+        "pipeline",
+        "--user",
+        "ci",
+        "--role",
+        "editor",
+        "--expires",
+        "90d"
+      )
+      const text = said.out.join("\n")
+      expect(text).toContain("ci was let into")
+      expect(text).toContain("shown this once")
+      const secret = /tropism_[0-9a-f]{64}/.exec(text)?.[0] ?? ""
+      expect((yield* as(secret, "members", "add", "eve", "--role", "admin")).exitCode).toBe(1)
+      expect(yield* json("members", "list")).toMatchObject([
+        { userId: "ci", role: "editor", addedBy: "admin" }
+      ])
+      const [listed] = yield* json("token", "list")
+      expect(listed).toMatchObject({ name: "pipeline", userId: "ci", role: "editor" })
+      const days = (Date.parse(listed.expiresAt) - before) / 86_400_000
+      expect(Math.round(days)).toBe(90)
+
+      // Who is a member already is not let in again, and their token may do what they may.
+      const second = yield* json("token", "create", "--user", "ci")
+      expect(second).toMatchObject({
+        addedMember: false,
+        role: "editor",
+        name: "command line",
+        expiresAt: null
+      })
+      yield* json("token", "revoke", second.id)
+      expect((yield* as(second.token, "members", "list")).error).toContain("does not accept this token")
+
+      expect(yield* json("members", "change", "ci", "--role", "viewer")).toMatchObject({ role: "viewer" })
+      expect((yield* tropism("members", "change", "ci", "--role", "king")).exitCode).toBe(2)
+      expect((yield* json("members", "invite", "ci")).url).toContain("/login?code=")
+      expect((yield* tropism("members", "add", "ci", "--role", "viewer")).error).toContain("already")
+      yield* json("members", "remove", "ci")
+      expect((yield* as(secret, "members", "list")).exitCode).toBe(1)
+      expect((yield* tropism("members", "remove", "ci")).error).toContain("no such member")
+
+      const watcher = yield* json("token", "create", "prometheus", "--server")
+      expect(watcher).toMatchObject({ userId: "prometheus", role: "viewer", projectIds: [] })
+      expect(yield* json("token", "list", "--server")).toMatchObject([{ id: watcher.id }])
+      yield* json("token", "revoke", watcher.id, "--server")
+      expect(yield* json("token", "list", "--server")).toEqual([])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})

@@ -1,0 +1,173 @@
+/**
+ * Reads a live feed (server-sent events) across as many connections as it takes: below both clients.
+ *
+ * After a cut it reconnects with `Last-Event-ID`, so no event is lost and none
+ * comes twice; it gives up only after `limits.reconnectsInARow` failures in a
+ * row, or at once when the server refuses. A feed is left by interrupting the
+ * stream. Texts are not understood here: who reads them brings the meaning.
+ */
+import { Data, Duration, Effect, Random, Result, Schedule, Stream } from "effect"
+import { Sse } from "effect/encoding"
+import { HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { limits } from "./limits.ts"
+
+/** One event as it came: `id` is what `Last-Event-ID` continues after. */
+export interface FeedText {
+  readonly id: string | undefined
+  /** `message` where the server gave it no name. */
+  readonly name: string
+  readonly text: string
+}
+
+/** Why a feed ended that should not: the server refused, could not be reached any more, or sent what is no feed. */
+export type FeedFault =
+  | {
+      readonly fault: "refused"
+      readonly response: HttpClientResponse.HttpClientResponse
+      readonly answer: string
+    }
+  | { readonly fault: "lost"; readonly failures: number }
+  | { readonly fault: "unreadable"; readonly reason: string }
+
+export interface ReadingOptions {
+  /** Begins after this event; without it the server decides where a feed begins. */
+  readonly lastEventId?: string | undefined
+  /**
+   * Whether the log behind the feed is over. It is asked when a connection was closed in good order and had brought
+   * nothing: so a server closes the stream of such a log, and also any when it stops.
+   */
+  readonly isOver?: Effect.Effect<boolean> | undefined
+}
+
+/** Where a feed stands between two connections. */
+interface Position {
+  lastEventId: string | undefined
+  connections: number
+  /** Connections that failed since one was last open. */
+  failures: number
+  /** The pause the server asked for with `retry:`. */
+  reconnectMs: number | undefined
+  readonly isOver: Effect.Effect<boolean>
+}
+
+/** A connection ended and the next one may do better. */
+class Cut extends Data.TaggedError("Cut")<{}> {}
+
+type Item = Result.Result<FeedText, FeedFault>
+
+/** Every event that the request's address tells, in order, each once. */
+export const readFeed = (
+  request: HttpClientRequest.HttpClientRequest,
+  options?: ReadingOptions
+): Stream.Stream<FeedText, FeedFault, HttpClient.HttpClient> =>
+  Stream.suspend(() => {
+    const position: Position = {
+      lastEventId: options?.lastEventId,
+      connections: 0,
+      failures: 0,
+      reconnectMs: undefined,
+      isOver: options?.isOver ?? Effect.succeed(false)
+    }
+    return connectOnce(request, position).pipe(
+      Stream.retry(Schedule.forever),
+      Stream.mapError((): FeedFault => ({ fault: "lost", failures: position.failures })),
+      Stream.mapEffect((item) => Effect.fromResult(item)),
+      Stream.tap((event) => Effect.sync(() => void (position.lastEventId = event.id ?? position.lastEventId)))
+    )
+  })
+
+/**
+ * One connection. What another connection could mend fails as `Cut`; what none
+ * could mend is an element, so that the retry around this stream never sees it.
+ */
+const connectOnce = (
+  request: HttpClientRequest.HttpClientRequest,
+  position: Position
+): Stream.Stream<Item, Cut, HttpClient.HttpClient> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      if (position.failures > limits.reconnectsInARow)
+        return fails({ fault: "lost", failures: position.failures })
+      if (position.connections > 0) yield* Effect.sleep(pauseMs(position) * (1 - (yield* Random.next) / 2))
+      position.connections += 1
+      position.failures += 1
+      const http = yield* HttpClient.HttpClient
+      const response = yield* http.execute(continuing(request, position)).pipe(
+        Effect.timeout(limits.answerMs),
+        Effect.mapError(() => new Cut())
+      )
+      if (response.status === 204) return Stream.empty
+      if (response.status !== 200) return yield* refusal(response)
+      position.failures = 0
+      return readItems(response.stream, position)
+    })
+  )
+
+const fails = (fault: FeedFault): Stream.Stream<Item> => Stream.succeed(Result.fail(fault))
+
+/** The longest pause before the next connection: the server's wish, or the client's own, doubled with each failure in a row. */
+export const pauseMs = (position: {
+  readonly failures: number
+  readonly reconnectMs: number | undefined
+}): number =>
+  Math.min(
+    (position.reconnectMs ?? limits.reconnectFirstMs) * 2 ** position.failures,
+    limits.reconnectLongestMs
+  )
+
+const continuing = (request: HttpClientRequest.HttpClientRequest, { lastEventId }: Position) =>
+  request.pipe(
+    HttpClientRequest.accept("text/event-stream"),
+    lastEventId === undefined ? (same) => same : HttpClientRequest.setHeader("last-event-id", lastEventId)
+  )
+
+/** A server that is busy or starting is asked again; any other answer is final. */
+const refusal = (
+  response: HttpClientResponse.HttpClientResponse
+): Effect.Effect<Stream.Stream<Item, Cut>, Cut> =>
+  response.status >= 500 || response.status === 429 || response.status === 408
+    ? Effect.andThen(Effect.ignore(response.text), Effect.fail(new Cut()))
+    : response.text.pipe(
+        Effect.orElseSucceed(() => ""),
+        Effect.map((answer) => fails({ fault: "refused", response, answer }))
+      )
+
+/**
+ * Reads the events of one response.
+ *
+ * **Gotchas** Effect's own decoder ends the stream at a `retry:` line, although
+ * a server may send one at the beginning of each stream: here it is only noted.
+ */
+const readItems = (
+  bytes: Stream.Stream<Uint8Array, HttpClientError.HttpClientError>,
+  position: Position
+): Stream.Stream<Item, Cut> => {
+  let items: Array<Item> = []
+  let isQuiet = true
+  const parser = Sse.makeParser(
+    (event) => {
+      if (event._tag === "Event")
+        items.push(Result.succeed({ id: event.id, name: event.event, text: event.data }))
+      else position.reconnectMs = Duration.toMillis(event.duration)
+    },
+    { maxEventSize: limits.feedEventUnits }
+  )
+  const feed = (text: string): ReadonlyArray<Item> => {
+    items = []
+    const fault = parser.feed(text)
+    isQuiet = isQuiet && items.length === 0
+    return fault ? [...items, Result.fail({ fault: "unreadable", reason: fault.message })] : items
+  }
+  const end = Effect.gen(function* () {
+    if (isQuiet && (yield* position.isOver)) return Stream.empty
+    return yield* new Cut()
+  })
+  return bytes.pipe(
+    Stream.mapError(() => new Cut()),
+    Stream.timeoutOrElse({ duration: limits.feedSilenceMs, orElse: () => Stream.fail(new Cut()) }),
+    Stream.decodeText(),
+    Stream.map(feed),
+    Stream.flattenIterable,
+    Stream.concat(Stream.unwrap(end))
+  )
+}

@@ -1,0 +1,84 @@
+/**
+ * An answer as it is made, across cut connections: the message is said once, whatever happens to them.
+ *
+ * A chat's stream has no places to go on from. Behind a cut the same message is
+ * sent again under the same key and its answer told from the beginning; what was
+ * told before is left out here.
+ */
+import { Effect, Stream } from "effect"
+import { newKey } from "../retrying.ts"
+import type { Asked, Line } from "./asking.ts"
+import { type LiveOptions, textsOf } from "./live.ts"
+import { iterated } from "./running.ts"
+import { TropismUnreachable } from "./problem.ts"
+
+/** A piece of an answer; `begun` that comes again says that its words begin anew. */
+export type ChatEvent =
+  | { readonly type: "begun"; readonly conversationId: string }
+  | { readonly type: "words"; readonly text: string }
+  | { readonly type: "toolCall"; readonly callId: string; readonly status: string }
+  | { readonly type: "done"; readonly answer: unknown }
+
+/** The answer to a message, piece by piece, `done` with the whole of it last. */
+export const chatEventsOf = (
+  line: Line,
+  asked: Effect.Effect<Asked, Error>,
+  options: LiveOptions
+): AsyncIterable<ChatEvent> => {
+  const key = newKey()
+  const keyed = (call: Asked): Asked => ({ ...call, headers: { "idempotency-key": key, ...call.headers } })
+  const events = Stream.suspend(() => {
+    const tell = makeTeller()
+    return textsOf(line, Effect.map(asked, keyed)).pipe(
+      Stream.takeUntil(({ name }) => name === "done" || name === "error"),
+      Stream.mapEffect(({ name, text }) =>
+        name === "error"
+          ? Effect.fail<Error>(new TropismUnreachable(JSON.parse(text).detail))
+          : Effect.succeed(tell(name, JSON.parse(text)))
+      ),
+      Stream.flattenIterable
+    )
+  })
+  return iterated(events, options.signal)
+}
+
+/** Leaves out what was told of the answer on an earlier connection. */
+export const makeTeller = () => {
+  let told = ""
+  let again: string | undefined
+  let begun: ChatEvent | undefined
+  const calls = new Set<string>()
+
+  const words = (text: string): ReadonlyArray<ChatEvent> => {
+    if (again === undefined) {
+      told += text
+      return [{ type: "words", text }]
+    }
+    again += text
+    if (told.startsWith(again)) return []
+    const isMore = again.startsWith(told)
+    const rest = isMore ? again.slice(told.length) : again
+    told = again
+    again = undefined
+    return [...(isMore || !begun ? [] : [begun]), { type: "words", text: rest }]
+  }
+
+  return (name: string, json: Record<string, unknown>): ReadonlyArray<ChatEvent> => {
+    if (name === "begun") {
+      if (begun) {
+        again = ""
+        return []
+      }
+      begun = { type: "begun", conversationId: String(json["conversationId"]) }
+      return [begun]
+    }
+    if (name === "words") return words(String(json["text"]))
+    if (name === "toolCall") {
+      const call = `${String(json["callId"])} ${String(json["status"])}`
+      if (calls.has(call)) return []
+      calls.add(call)
+      return [{ type: "toolCall", callId: "", status: "", ...json }]
+    }
+    return name === "done" ? [{ type: "done", answer: json }] : []
+  }
+}

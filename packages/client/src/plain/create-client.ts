@@ -1,0 +1,196 @@
+/**
+ * The client for programs that know nothing of Effect: promises, async iterators and fetch.
+ *
+ * Its calls are those of the contract, grouped as there. The ids of a call come
+ * first, then what is sent (or, where nothing is, the query), then options. A
+ * call is not typed by its endpoint: the server judges what it is given.
+ */
+import type { ContextEvent, TextDeltaEvent } from "@tropism/domain/context-event"
+import type { GraphEvent } from "@tropism/domain/graph"
+import { Effect, Redacted, Stream } from "effect"
+import { limits } from "../limits.ts"
+import {
+  type Asked,
+  ask,
+  type Line,
+  linesOf,
+  lineTo,
+  type Query,
+  valueOf,
+  wholeBytes,
+  wholeText
+} from "./asking.ts"
+import { type ChatEvent, chatEventsOf } from "./chat-events.ts"
+import { type EndpointPlace, endpoints } from "./endpoints.ts"
+import { listingOf } from "./listing.ts"
+import { type Feed, feedOf, hasEnded, type LiveOptions } from "./live.ts"
+import { iterated, promised } from "./running.ts"
+
+export interface CreateClientOptions {
+  /** The server's address: `http://127.0.0.1:4400`. */
+  readonly url: string
+  /** A bearer token; a page that the server itself served has its cookie and needs none. */
+  readonly token?: string | undefined
+  /** The project's id; without it the only project that the token reaches. */
+  readonly project?: string | undefined
+  /** How often a request is made again that has no second effect; 4 by itself. */
+  readonly retries?: number | undefined
+  /** The platform's own by itself. */
+  readonly fetch?: typeof globalThis.fetch | undefined
+}
+
+export interface CallOptions {
+  /** Of a call that sends something, beside it. */
+  readonly query?: Query | undefined
+  readonly signal?: AbortSignal | undefined
+  /** A name of your own for a POST, so that another program may repeat it; one is made by itself. */
+  readonly idempotencyKey?: string | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+/** Any call. */
+// oxlint-disable-next-line typescript/no-explicit-any -- a call takes and answers what its endpoint says
+export type Call = (...args: ReadonlyArray<any>) => any
+
+/** What a log's feed tells; a newer server may tell more. */
+export type ToldEvent = typeof ContextEvent.Encoded | typeof TextDeltaEvent.Encoded
+
+/** The live feeds and the way to other projects. */
+export interface Beside {
+  /** What happens to the graph. */
+  readonly events: (options?: LiveOptions) => Feed<typeof GraphEvent.Encoded>
+  /** What is said and done in a context; `TextDeltaEvent`s pass by while an answer is written. */
+  readonly contextEvents: (name: string, options?: LiveOptions) => Feed<ToldEvent>
+  /** What a run does, until it has ended. */
+  readonly runEvents: (runId: string, options?: LiveOptions) => Feed<ToldEvent>
+  /** Says something and tells the answer as it is made. */
+  readonly chatEvents: (message: unknown, options?: CallOptions) => AsyncIterable<ChatEvent>
+  /** The same client in another project. */
+  readonly in: (project: string) => PlainClient
+}
+
+export interface PlainGroups {
+  // oxlint-disable-next-line typescript/no-explicit-any -- each group has the calls that the contract says
+  readonly [group: string]: any
+}
+
+export type PlainClient = PlainGroups & Beside
+
+/** Connects nothing yet: the first call shows whether the server answers. */
+export const createClient = (options: CreateClientOptions): PlainClient => {
+  const connection = {
+    url: options.url.replace(/\/+$/, ""),
+    token: options.token === undefined ? undefined : Redacted.make(options.token)
+  }
+  const line = lineTo(connection, options.retries ?? limits.retries, options.fetch ?? globalThis.fetch)
+  return clientIn(line, options)
+}
+
+const clientIn = (line: Line, options: CreateClientOptions): PlainClient => {
+  const project = options.project === undefined ? onlyProject(line) : Effect.succeed(options.project)
+  const groups: Record<string, Record<string, Call>> = {}
+  for (const endpoint of endpoints) {
+    const [group = "", call = ""] = endpoint.call.split(".")
+    groups[group] = { ...groups[group], [call]: callOf(line, project, endpoint) }
+  }
+  const within = (path: string, method = "GET", body?: unknown, options: CallOptions = {}) =>
+    Effect.map(project, (id): Asked => ({
+      method,
+      path: `/api/projects/${encodeURIComponent(id)}${path}`,
+      query: options.query,
+      body,
+      headers: headersOf(options)
+    }))
+  const beside: Beside = {
+    events: (live = {}) => feedOf(line, within("/events"), live),
+    contextEvents: (name, live = {}) =>
+      feedOf(line, within(`/contexts/${encodeURIComponent(name)}/events`), live),
+    runEvents: (runId, live = {}) => {
+      const run = `/runs/${encodeURIComponent(runId)}`
+      return feedOf(line, within(`${run}/events`), live, hasEnded(line, within(run)))
+    },
+    chatEvents: (message, told = {}) => chatEventsOf(line, within("/chat", "POST", message, told), told),
+    in: (id) => clientIn(line, { ...options, project: id })
+  }
+  return Object.assign(groups, beside)
+}
+
+/** The project where none was named: asked for once, and once more after a failure. */
+const onlyProject = (line: Line): Effect.Effect<string, Error> => {
+  let known: string | undefined
+  const find = Effect.gen(function* () {
+    const answer = yield* ask(line, { method: "GET", path: "/api/projects", query: { limit: 2 } })
+    const { items } = (yield* valueOf(answer)) as { readonly items: ReadonlyArray<{ readonly id: string }> }
+    const [project] = items
+    if (project && items.length === 1) return (known = project.id)
+    const fault = project ? "more than one project" : "no project"
+    return yield* Effect.fail(
+      new TypeError(`The token reaches ${fault}: give createClient the id of one as project.`)
+    )
+  })
+  return Effect.suspend(() => (known === undefined ? find : Effect.succeed(known)))
+}
+
+const headersOf = ({ headers, idempotencyKey }: CallOptions) => ({
+  ...headers,
+  ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey })
+})
+
+/** The function behind one endpoint: ids, what is sent, else what is asked, and options. */
+const callOf = (line: Line, project: Effect.Effect<string, Error>, endpoint: EndpointPlace): Call => {
+  const { asks, form, method, path, sends } = endpoint
+  const names = [...path.matchAll(/\{(\w+)\}/g)].flatMap(([, name = ""]) =>
+    name === "projectId" ? [] : [name]
+  )
+  return (...args) => {
+    const ids = args.slice(0, names.length)
+    const missing = names.find((_, place) => ids[place] === undefined || ids[place] === "")
+    if (missing !== undefined) return rejected(form, `${endpoint.call} needs ${names.join(", ")} first`)
+    const rest: ReadonlyArray<unknown> = args.slice(names.length)
+    const said = sends || asks ? rest[0] : undefined
+    const options = ((sends || asks ? rest[1] : rest[0]) ?? {}) as CallOptions
+    const place = path.replace(/\{(\w+)\}/g, (found, name: string) =>
+      name === "projectId" ? found : encodeURIComponent(String(ids[names.indexOf(name)]))
+    )
+    const call = {
+      method,
+      query: sends ? options.query : { ...(said as Query | undefined), ...options.query },
+      body: sends ? (said ?? {}) : undefined,
+      headers: headersOf(options)
+    }
+    const asked = path.includes("{projectId}")
+      ? Effect.map(project, (id): Asked => ({
+          ...call,
+          path: place.replace("{projectId}", encodeURIComponent(id))
+        }))
+      : Effect.succeed<Asked>({ ...call, path: place })
+    return answerIn(form, line, asked, options.signal)
+  }
+}
+
+const rejected = (form: EndpointPlace["form"], reason: string) => {
+  const error = new TypeError(reason)
+  if (form === "value" || form === "bytes" || form === "text") return Promise.reject(error)
+  throw error
+}
+
+const answerIn = (
+  form: EndpointPlace["form"],
+  line: Line,
+  asked: Effect.Effect<Asked, Error>,
+  signal: AbortSignal | undefined
+) => {
+  const answered = Effect.flatMap(asked, (call) => ask(line, call))
+  switch (form) {
+    case "page":
+      return listingOf(line, asked, signal)
+    case "lines":
+      return iterated(Stream.unwrap(Effect.map(asked, (call) => linesOf(line, call))), signal)
+    case "bytes":
+      return promised(Effect.flatMap(answered, wholeBytes), signal)
+    case "text":
+      return promised(Effect.flatMap(answered, wholeText), signal)
+    case "value":
+      return promised(Effect.flatMap(answered, valueOf), signal)
+  }
+}

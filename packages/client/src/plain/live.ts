@@ -1,0 +1,76 @@
+/**
+ * What happens, as it happens: feeds as async iterables that survive cut connections and servers.
+ *
+ * A feed goes on where it was, at whichever server answers next; `lastEventId`
+ * is where another program could go on.
+ */
+import { Effect, Stream } from "effect"
+import { HttpClient } from "effect/http"
+import { type FeedFault, type FeedText, readFeed, type ReadingOptions } from "../feed-reading.ts"
+import { type Asked, ask, type Line, problemOf, requestOf, unreachable, valueOf } from "./asking.ts"
+import { iterated } from "./running.ts"
+
+export interface LiveOptions {
+  /** Only what comes behind this place: a position of the feed, a number of the log. */
+  readonly after?: number | string | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Events as they come; leaving the loop ends the connection. */
+export interface Feed<A> extends AsyncIterable<A> {
+  /** The place of the event that was handed out last, for `after`. */
+  readonly lastEventId: string | undefined
+}
+
+/** Follows a log from where somebody stopped, for ever or until it is over. */
+export const feedOf = <A>(
+  line: Line,
+  asked: Effect.Effect<Asked, Error>,
+  options: LiveOptions,
+  isOver?: Effect.Effect<boolean, Error>
+): Feed<A> => {
+  let lastEventId = options.after === undefined ? undefined : String(options.after)
+  const reading = (): ReadingOptions => ({
+    lastEventId,
+    isOver: isOver ? Effect.orElseSucceed(isOver, () => false) : undefined
+  })
+  const events = Stream.suspend(() => textsOf(line, asked, reading())).pipe(
+    Stream.map((event) => {
+      lastEventId = event.id ?? lastEventId
+      return JSON.parse(event.text) as A
+    })
+  )
+  return {
+    [Symbol.asyncIterator]: () => iterated(events, options.signal)[Symbol.asyncIterator](),
+    get lastEventId() {
+      return lastEventId
+    }
+  }
+}
+
+/** The events of an address as they came. */
+export const textsOf = (
+  line: Line,
+  asked: Effect.Effect<Asked, Error>,
+  options?: ReadingOptions
+): Stream.Stream<FeedText, Error> =>
+  Stream.unwrap(Effect.map(asked, (call) => readFeed(requestOf(line.connection, call), options))).pipe(
+    Stream.mapError((fault) => (fault instanceof Error ? fault : errorOf(line, fault))),
+    Stream.provideService(HttpClient.HttpClient, line.once)
+  )
+
+const errorOf = (line: Line, fault: FeedFault): Error =>
+  fault.fault === "refused"
+    ? problemOf(fault.response, fault.answer)
+    : unreachable(
+        line.connection,
+        fault.fault === "lost" ? `${fault.failures} connections failed` : fault.reason
+      )
+
+/** Whether a run has ended. */
+export const hasEnded = (line: Line, run: Effect.Effect<Asked, Error>): Effect.Effect<boolean, Error> =>
+  run.pipe(
+    Effect.flatMap((asked) => ask(line, asked)),
+    Effect.flatMap(valueOf),
+    Effect.map((value) => (value as { readonly completedAt: string | null }).completedAt !== null)
+  )

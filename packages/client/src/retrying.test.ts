@@ -1,0 +1,134 @@
+/**
+ * Requests that are made again, and those that must not be, by a scripted server and a test clock.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, type Layer, Stream } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { TestClock } from "effect/testing"
+import { type Answer, cannotBeReached, says, server, whileTimePasses } from "../testing/scripted-server.ts"
+import { makeClient } from "./client.ts"
+import { limits } from "./limits.ts"
+import { retrying } from "./retrying.ts"
+
+const busy = (retryAfter?: string, status = 503): Answer =>
+  says("", { status, headers: retryAfter === undefined ? {} : { "retry-after": retryAfter } })
+
+const done = says("done")
+
+/** What becomes of one request, and how often it was made. */
+const asked = (request: HttpClientRequest.HttpClientRequest, ...answers: ReadonlyArray<Answer>) =>
+  Effect.gen(function* () {
+    const scripted = server(...answers)
+    const outcome = yield* Effect.result(
+      Effect.flatMap(HttpClient.HttpClient, (client) => retrying(4)(client).execute(request))
+    ).pipe(Effect.provide(scripted.layer), whileTimePasses)
+    const status = outcome._tag === "Success" ? outcome.success.status : outcome.failure.reason._tag
+    return { status, made: scripted.requests.length, requests: scripted.requests }
+  })
+
+const url = "http://tropism.test/things"
+const reading = HttpClientRequest.get(url)
+const writing = HttpClientRequest.post(url)
+
+describe("retrying", () => {
+  it.effect("makes a POST again under one key, whatever became of its connection", () =>
+    Effect.gen(function* () {
+      const { made, requests, status } = yield* asked(writing, cannotBeReached, busy(), done)
+      expect([status, made]).toEqual([200, 3])
+      const keys = requests.map(({ headers }) => headers["idempotency-key"])
+      expect(keys[0]).toMatch(/^[0-9a-f]{32}$/)
+      expect(new Set(keys).size).toBe(1)
+      const another = yield* asked(writing, done)
+      expect(another.requests[0]?.headers["idempotency-key"]).not.toBe(keys[0])
+    })
+  )
+
+  it.effect("leaves a key that the caller chose", () =>
+    Effect.gen(function* () {
+      const { requests } = yield* asked(
+        HttpClientRequest.setHeader(writing, "idempotency-key", "mine"),
+        cannotBeReached,
+        done
+      )
+      expect(requests.map(({ headers }) => headers["idempotency-key"])).toEqual(["mine", "mine"])
+    })
+  )
+
+  it.effect("never makes again what might then be done twice, unless nothing of it was done", () =>
+    Effect.gen(function* () {
+      for (const request of [HttpClientRequest.patch(url), HttpClientRequest.delete(url)]) {
+        expect(yield* asked(request, cannotBeReached, done)).toMatchObject({
+          status: "TransportError",
+          made: 1
+        })
+        expect(yield* asked(request, busy(), done)).toMatchObject({ status: 503, made: 1 })
+        expect(yield* asked(request, busy("1", 429), done)).toMatchObject({ status: 200, made: 2 })
+      }
+      const flowing = HttpClientRequest.bodyStream(writing, Stream.make(new Uint8Array(1)))
+      expect(yield* asked(flowing, cannotBeReached, done)).toMatchObject({ made: 1 })
+    })
+  )
+
+  it.effect("never asks a refusal again", () =>
+    Effect.gen(function* () {
+      for (const status of [400, 401, 403, 404, 409, 413, 422, 500]) {
+        expect(yield* asked(writing, says("{}", { status }), done)).toMatchObject({ status, made: 1 })
+        expect(yield* asked(reading, says("{}", { status }), done)).toMatchObject({ status, made: 1 })
+      }
+    })
+  )
+
+  it.effect("waits for its own earlier attempt that is still at work under the key", () =>
+    Effect.gen(function* () {
+      const { made, status } = yield* asked(writing, cannotBeReached, busy("1", 409), done)
+      expect([status, made]).toEqual([200, 3])
+    })
+  )
+
+  it.effect("comes back no sooner than the server asks, and not at all where that is too late", () =>
+    Effect.gen(function* () {
+      const scripted = server(busy("7", 429), done)
+      const ask = Effect.flatMap(HttpClient.HttpClient, (client) => retrying(4)(client).execute(reading))
+      yield* Effect.forkChild(Effect.provide(ask, scripted.layer))
+      yield* TestClock.adjust(6_999)
+      expect(scripted.requests).toHaveLength(1)
+      yield* TestClock.adjust(1 + limits.retryFirstMs)
+      expect(scripted.requests).toHaveLength(2)
+      const late = String(limits.retryAfterLongestMs / 1_000 + 1)
+      expect(yield* asked(reading, busy(late, 429), done)).toMatchObject({ status: 429, made: 1 })
+    })
+  )
+
+  it.effect("gives up after so many times", () =>
+    Effect.gen(function* () {
+      const never = Array.from({ length: 30 }, () => cannotBeReached)
+      expect(yield* asked(reading, ...never)).toMatchObject({ status: "TransportError", made: 5 })
+    })
+  )
+
+  it.effect("takes an answer that does not begin for none", () =>
+    Effect.gen(function* () {
+      const silent: Answer = () => Effect.never
+      expect(yield* asked(reading, silent, done)).toMatchObject({ status: 200, made: 2 })
+    })
+  )
+})
+
+describe("makeClient", () => {
+  it.effect("retries where it is told to, and by itself never", () =>
+    Effect.gen(function* () {
+      const healthy = says('{"status":"ok","version":"1"}', {
+        headers: { "content-type": "application/json" }
+      })
+      const ask = (retries: number | undefined, layer: Layer.Layer<HttpClient.HttpClient>) =>
+        Effect.flatMap(makeClient({ url: "http://tropism.test", retries }), (client) =>
+          client.system.health({})
+        ).pipe(Effect.provide(layer), whileTimePasses)
+      const patient = server(cannotBeReached, healthy)
+      expect(yield* ask(2, patient.layer)).toEqual({ status: "ok", version: "1" })
+      const single = server(cannotBeReached, healthy)
+      yield* Effect.flip(ask(undefined, single.layer))
+      expect(single.requests).toHaveLength(1)
+    })
+  )
+})

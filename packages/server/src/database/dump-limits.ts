@@ -1,0 +1,26 @@
+/**
+ * The bounds of dumps and restores, each with its unit in its name.
+ */
+export const dumpLimits = {
+  /** Dumps that this server writes at once; each holds a connection and a moment of the database. */
+  concurrentDumps: 2,
+  /** How long a dump may wait and then hold its moment. */
+  dumpMaxMs: 3_600_000,
+  /** Rows and bytes of one read; the first reads of a table are small. */
+  pageRows: 500,
+  firstPageRows: 8,
+  pageBytes: 1_048_576,
+  /** Of one line: the bytes of the largest attachment are written in hex. */
+  lineMaxBytes: 128 * 1_048_576,
+  /** Restores that this server does at once; the others wait. */
+  concurrentRestores: 1,
+  /** Bytes that are read at once of a file that is here. */
+  readBytes: 1_048_576,
+  /** Rows and bytes that one statement restores. */
+  batchRows: 500,
+  batchBytes: 1_048_576,
+  /** A sender that sends nothing for so long is gone. */
+  senderSilenceMs: 300_000,
+  /** How far back the ids of a copy may lie from those of its original. */
+  stepMaxMs: 4_000_000_000
+} as const

@@ -1,0 +1,96 @@
+/**
+ * The key that a server makes for itself: it is there whole or not at all, whenever the server dies, and one for all.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { expect, layer } from "@effect/vitest"
+import { Effect, Exit, FileSystem, Redacted } from "effect"
+import { findSealingKeys, keyFile } from "./sealing-keys.ts"
+
+const newFolder = Effect.flatMap(FileSystem.FileSystem, (fileSystem) => fileSystem.makeTempDirectoryScoped())
+
+const find = (dataFolder: string) => findSealingKeys({ given: undefined, dataFolder, mayMake: true })
+
+/** The one key that is found. */
+const found = (dataFolder: string) =>
+  Effect.map(find(dataFolder), (answer) =>
+    "keys" in answer ? answer.keys.map(({ id }) => id) : answer.fault
+  )
+
+/** Finds keys in a program that is killed while it uses files. */
+const killed = (dataFolder: string, broken: Partial<FileSystem.FileSystem>) =>
+  Effect.gen(function* () {
+    const fileSystem = yield* FileSystem.FileSystem
+    const exit = yield* Effect.exit(
+      Effect.provideService(find(dataFolder), FileSystem.FileSystem, { ...fileSystem, ...broken })
+    )
+    expect(Exit.isFailure(exit)).toBe(true)
+  })
+
+layer(NodeServices.layer, { excludeTestServices: true })("A server without a key makes one", (it) => {
+  it.effect("that is the same at its next start, readable by its owner alone, with nothing beside it", () =>
+    Effect.gen(function* () {
+      const fileSystem = yield* FileSystem.FileSystem
+      const folder = yield* newFolder
+      const first = yield* found(folder)
+      expect(first).toEqual([expect.any(String)])
+      expect(yield* found(folder)).toEqual(first)
+      expect((yield* fileSystem.stat(`${folder}/${keyFile}`)).mode & 0o777).toBe(0o600)
+      expect(yield* fileSystem.readDirectory(folder)).toEqual([keyFile])
+    })
+  )
+
+  it.effect("that is one for all who begin at once", () =>
+    Effect.gen(function* () {
+      const folder = yield* newFolder
+      const all = yield* Effect.all(
+        Array.from({ length: 12 }, () => found(folder)),
+        { concurrency: 12 }
+      )
+      expect(all[0]).toEqual([expect.any(String)])
+      expect(new Set(all.flat()).size).toBe(1)
+    })
+  )
+
+  it.effect("and starts again after it was killed at any step of that", () =>
+    Effect.gen(function* () {
+      const fileSystem = yield* FileSystem.FileSystem
+      const dies = () => Effect.die("killed")
+      const kills: ReadonlyArray<readonly [string, Partial<FileSystem.FileSystem>]> = [
+        ["with the folder there", { makeTempDirectoryScoped: dies }],
+        [
+          "with a file that has nothing in it",
+          {
+            open: (path, options) => Effect.andThen(Effect.scoped(fileSystem.open(path, options)), dies()),
+            writeFileString: (path, _text, options) =>
+              Effect.andThen(fileSystem.writeFileString(path, "", options), dies())
+          }
+        ],
+        ["with all of it written", { link: dies }]
+      ]
+      for (const [what, broken] of kills) {
+        const folder = yield* newFolder
+        yield* killed(folder, broken)
+        const first = yield* found(folder)
+        expect([what, first]).toEqual([what, [expect.any(String)]])
+        expect(yield* found(folder)).toEqual(first)
+      }
+    })
+  )
+
+  it.effect("also in the place of a file without a word, and never in the place of another", () =>
+    Effect.gen(function* () {
+      const fileSystem = yield* FileSystem.FileSystem
+      const folder = yield* newFolder
+      yield* fileSystem.writeFileString(`${folder}/${keyFile}`, "")
+      const first = yield* found(folder)
+      expect(first).toEqual([expect.any(String)])
+      yield* fileSystem.writeFileString(`${folder}/${keyFile}`, "not a key")
+      expect(yield* found(folder)).toContain("must be a key of 32 bytes")
+      expect(yield* fileSystem.readFileString(`${folder}/${keyFile}`)).toBe("not a key")
+      const given = Redacted.make(Buffer.alloc(32, 7).toString("base64"))
+      expect(yield* findSealingKeys({ given, dataFolder: folder, mayMake: true })).toMatchObject({
+        keys: [{}]
+      })
+    })
+  )
+})

@@ -1,0 +1,92 @@
+/**
+ * Whole projects that come and go: dumps and restores.
+ *
+ * Flow: **http** → graph → outbox → dispatch → run → tool → task
+ */
+import { Api } from "@tropism/api/api"
+import { CurrentPrincipal } from "@tropism/api/authorization"
+import type { RestoreLine } from "@tropism/api/dumps-api"
+import { Conflict } from "@tropism/api/problems"
+import type { ProjectId } from "@tropism/domain/ids"
+import { Effect, Exit, Queue, Scope, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Dumper } from "../database/dumper.ts"
+import { type JudgedDump, judgeDump, receiveDump } from "../database/dump-file.ts"
+import { Projects } from "../database/projects.ts"
+import { Restorer, type RestoreWish } from "../database/restorer.ts"
+import { Ids } from "../ids.ts"
+import { looking, requireServerAdmin } from "./access.ts"
+import { invalid, keepable } from "./refusals.ts"
+
+export const dumpsHandlers = HttpApiBuilder.group(Api, "dumps", (handlers) =>
+  handlers
+    .handleRaw(
+      "dump",
+      Effect.fn("http.dump")(function* ({ params: { projectId } }) {
+        const dumper = yield* Dumper
+        const { userId } = yield* looking(projectId, "admin", Effect.succeed)
+        const rows = yield* dumper.count(projectId)
+        return HttpServerResponse.stream(Stream.encodeText(dumper.lines(projectId, userId)), {
+          contentType: "application/x-ndjson",
+          headers: { "cache-control": "no-store", "tropism-rows": String(rows) }
+        })
+      })
+    )
+    .handle(
+      "restoreDump",
+      Effect.fn("http.restoreDump")(function* ({ payload, query }) {
+        const principal = yield* CurrentPrincipal
+        yield* requireServerAdmin(principal)
+        yield* keepable(query)
+        const projectId = query.id ?? ((yield* (yield* Ids).next) as ProjectId)
+        if (query.id !== undefined) yield* checkFree(query.id)
+        const scope = yield* Scope.make()
+        const dump = yield* receiveDump(payload).pipe(
+          Effect.flatMap(judgeDump),
+          Effect.mapError(({ detail }) => invalid("", detail)),
+          Scope.provide(scope),
+          Effect.onError(() => Scope.close(scope, Exit.void))
+        )
+        const { restore } = yield* Restorer
+        const wish: RestoreWish = { projectId, name: query.name, by: principal.userId }
+        return restoring(restore, dump, wish).pipe(Stream.ensuring(Scope.close(scope, Exit.void)))
+      })
+    )
+)
+
+const idTaken = "There is a project of this id already: if an earlier restore was to make it, it did"
+
+const checkFree = Effect.fnUntraced(function* (id: ProjectId) {
+  const projects = yield* Projects
+  const [found] = yield* projects.list([id], undefined, 1)
+  if (found) return yield* new Conflict({ reason: "idTaken", detail: idTaken })
+})
+
+/** What a restore says; whoever reads slowly misses some of the progress and holds nothing up. */
+const restoring = (
+  restore: Restorer["Service"]["restore"],
+  dump: JudgedDump,
+  wish: RestoreWish
+): Stream.Stream<RestoreLine> =>
+  Stream.callback<RestoreLine>(
+    (queue) => {
+      const tell = (done: number) => Queue.offer(queue, { type: "progress", done, total: dump.rows })
+      return restore(dump, wish, tell).pipe(
+        Effect.map((restored): RestoreLine => ({ type: "finished", ...restored })),
+        Effect.catchTag("DumpRefused", ({ detail }) => Effect.succeed(failed(detail))),
+        Effect.catchTag("ProjectIdTaken", () => Effect.succeed(failed(`${idTaken}.`))),
+        Effect.catchCause((cause) =>
+          Effect.as(
+            Effect.logError("A restore failed", cause),
+            failed("The server failed; its log says why. Nothing was restored.")
+          )
+        ),
+        Effect.flatMap((line) => Queue.offer(queue, line)),
+        Effect.andThen(Queue.end(queue))
+      )
+    },
+    { bufferSize: 4, strategy: "sliding" }
+  )
+
+const failed = (message: string): RestoreLine => ({ type: "failed", message })

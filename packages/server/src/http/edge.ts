@@ -1,0 +1,93 @@
+/**
+ * What every request meets before any door, and every answer behind it.
+ *
+ * Flow: **http** → graph → outbox → dispatch → run → tool → task
+ *
+ * A request has an id, which its answer and the lines of the log tell. It is
+ * counted, and who asks too often is told when to come back before
+ * anything of the request is read. Which door it is for plays no part, but in
+ * the form of the refusal.
+ */
+import { TooManyRequests } from "@tropism/api/problems"
+import { Effect } from "effect"
+import {
+  HttpEffect,
+  HttpRouter,
+  HttpServerRequest,
+  HttpServerRespondable,
+  HttpServerResponse
+} from "effect/http"
+import { countRateLimited } from "../telemetry/figures.ts"
+import { oneForm } from "./addresses.ts"
+import { judgeForeignPages } from "./foreign-pages.ts"
+import { faultOf, faultResponse } from "./openai-faults.ts"
+import { guarded } from "./guarded.ts"
+import { RateLimits } from "./rate-limits.ts"
+import { Readiness } from "./readiness.ts"
+import { makeRequestId, namedBy } from "./request-ids.ts"
+import { type Quota, quotaHeaders } from "./token-buckets.ts"
+import { CurrentVisit, type Visit } from "./visit.ts"
+
+/** Stands before all routes that it is provided to. */
+export const layerEdge = HttpRouter.middleware(
+  Effect.gen(function* () {
+    const { count } = yield* RateLimits
+    const requestId = yield* makeRequestId
+    const { isStopping } = yield* Readiness
+    const judged = yield* judgeForeignPages
+    return Effect.fnUntraced(function* <E, R>(
+      httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+    ) {
+      const id = yield* requestId
+      const visit: Visit = { id, admitted: undefined }
+      const guard = guarded((yield* HttpServerRequest.HttpServerRequest).url)
+      yield* HttpEffect.appendPreResponseHandler((_, response) =>
+        Effect.map(isStopping, (isLast) => namedBy(id)(guard(isLast ? lastOne(response) : response)))
+      )
+      const counted = yield* count
+      if (counted !== undefined) {
+        const { answered, quota } = counted
+        yield* HttpEffect.appendPreResponseHandler((_, response) =>
+          Effect.as(answered(response, visit), HttpServerResponse.setHeaders(response, quotaHeaders(quota)))
+        )
+        if (quota.retryAfterSeconds > 0) return yield* refused(quota)
+      }
+      const answer = yield* judged
+      if (answer !== undefined) return answer
+      return yield* Effect.annotateLogs(
+        Effect.provideService(httpEffect, CurrentVisit, visit),
+        "requestId",
+        id
+      )
+    }, atOneAddress)
+  }),
+  { global: true }
+)
+
+/** Lets nothing see an address but in its one form. */
+const atOneAddress = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.updateService(effect, HttpServerRequest.HttpServerRequest, (request) => {
+    const url = oneForm(request.url)
+    return url === request.url ? request : request.modify({ url })
+  })
+
+/** The connection of a server that stops is not asked again. */
+const lastOne = HttpServerResponse.setHeader("connection", "close")
+
+const refused = Effect.fnUntraced(function* ({ policy, retryAfterSeconds }: Quota) {
+  const { url } = yield* HttpServerRequest.HttpServerRequest
+  yield* countRateLimited(policy.name)
+  const problem = new TooManyRequests({
+    reason: "rate",
+    detail:
+      policy.name === "token"
+        ? "This token asks more often than it may: go on more slowly"
+        : "Too many requests without a valid token come from this address: go on more slowly, with a token",
+    retryAfterSeconds
+  })
+  const fault = isForOpenAi(url) ? faultOf(problem) : undefined
+  return yield* fault === undefined ? HttpServerRespondable.toResponse(problem) : faultResponse(fault)
+})
+
+/** Whether a request is for the door whose refusals have OpenAI's form. */
+const isForOpenAi = (url: string): boolean => /^(?:\/api\/projects\/[^/?#]+)?\/v1(?:[/?#]|$)/.test(url)

@@ -1,0 +1,107 @@
+/**
+ * How often somebody may ask: by the token that they show, else by where they come from.
+ *
+ * Flow: **http** → graph → outbox → dispatch → run → tool → task
+ *
+ * A token is counted by itself once it was found to be good; until then, and
+ * without one, the address is charged, and much more for each credential that is
+ * refused, so that guessing is slow. Counted in memory, by each server for
+ * itself: it keeps one caller from taking all, and is no accounting.
+ */
+import { createHash } from "node:crypto"
+import { isIPv6 } from "node:net"
+import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
+import { HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { edgeLimits } from "./edge-limits.ts"
+import { sessionOf } from "./session-cookie.ts"
+import { type Quota, TokenBuckets } from "./token-buckets.ts"
+import type { Visit } from "./visit.ts"
+
+/** Requests per second of one token; null is without a bound. */
+export type RateLimit = number | null
+
+/** What `TROPISM_RATE_LIMIT` says; undefined when it says nothing that can be meant. */
+export const readRateLimit = (text: string): RateLimit | undefined => {
+  if (text === "off") return null
+  return /^[1-9]\d{0,6}$/.test(text) ? Number(text) : undefined
+}
+
+/** A request that was counted. */
+export interface Counted {
+  readonly quota: Quota
+  /** Says how it was answered. */
+  readonly answered: (response: HttpServerResponse.HttpServerResponse, visit: Visit) => Effect.Effect<void>
+}
+
+export class RateLimits extends Context.Service<
+  RateLimits,
+  {
+    /** Counts a request by whoever makes it; undefined where nothing is counted. */
+    readonly count: Effect.Effect<Counted | undefined, never, HttpServerRequest.HttpServerRequest>
+  }
+>()("@tropism/server/http/RateLimits") {
+  static readonly layer = (rateLimit: RateLimit) =>
+    Layer.sync(RateLimits, () =>
+      RateLimits.of({ count: rateLimit === null ? Effect.succeed(undefined) : counting(rateLimit) })
+    )
+}
+
+const counting = (perSecond: number) => {
+  const { addressRequestsPerSecond, addressWindowSeconds, countedCallers, tokenWindowSeconds } = edgeLimits
+  const tokens = new TokenBuckets(
+    { name: "token", quota: perSecond * tokenWindowSeconds, windowSeconds: tokenWindowSeconds },
+    countedCallers
+  )
+  const addresses = new TokenBuckets(
+    {
+      name: "address",
+      quota: addressRequestsPerSecond * addressWindowSeconds,
+      windowSeconds: addressWindowSeconds
+    },
+    countedCallers
+  )
+  return Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    if (isFree(request.url)) return undefined
+    const nowMs = yield* Clock.currentTimeMillis
+    const token = credentialOf(request)
+    const isKnown = token !== undefined && tokens.has(token)
+    const address = addressOf(request)
+    const counted: Counted = {
+      quota: isKnown ? tokens.take(token, nowMs) : addresses.take(address, nowMs),
+      answered: ({ status }, { admitted }) =>
+        Effect.map(Clock.currentTimeMillis, (thenMs) => {
+          if (status === 401) {
+            if (token !== undefined) tokens.forget(token)
+            addresses.charge(address, edgeLimits.refusedCredentialRequests, thenMs)
+          } else if (!isKnown && token !== undefined && token === admitted) tokens.charge(token, 1, thenMs)
+        })
+    }
+    return counted
+  })
+}
+
+/** Whoever watches over a server asks these, and is to be told the truth also in a storm. */
+const isFree = (url: string): boolean => /^\/(?:health|ready)(?:\?|$)/.test(url)
+
+/** The SHA-256 of what a request shows, as the database knows it; undefined when it shows nothing. */
+const credentialOf = (request: HttpServerRequest.HttpServerRequest): string | undefined => {
+  const [scheme, token = ""] = (request.headers["authorization"] ?? "").split(" ", 2)
+  const secret = scheme?.toLowerCase() === "bearer" ? token : Redacted.value(sessionOf(request))
+  return secret === "" ? undefined : createHash("sha256").update(secret, "utf8").digest("hex")
+}
+
+/** Of version 6 the network: whoever has one address of it has all. */
+const addressOf = ({ remoteAddress }: HttpServerRequest.HttpServerRequest): string => {
+  const address = Option.getOrElse(remoteAddress, () => "unknown")
+  return isIPv6(address) && !address.startsWith("::ffff:") ? networkOf(address) : address
+}
+
+/** The first 64 bits of an address of version 6. */
+const networkOf = (address: string): string => {
+  const [head = "", tail] = address.toLowerCase().split("::", 2)
+  const before = head === "" ? [] : head.split(":")
+  const after = tail === undefined || tail === "" ? [] : tail.split(":")
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length)
+  return [...before, ...Array<string>(zeros).fill("0"), ...after].slice(0, 4).join(":")
+}

@@ -1,0 +1,21 @@
+/**
+ * What becomes known of one request while it is answered.
+ *
+ * Flow: **http** → graph → outbox → dispatch → run → tool → task
+ *
+ * Begun by `edge.ts`; whoever finds out more notes it here. It is believed for
+ * counting and telling, and never for letting anybody in.
+ */
+import { Context } from "effect"
+
+export interface Visit {
+  /** By which the request is spoken of: the client's own where it gave one. */
+  readonly id: string
+  /** The SHA-256 of the credential that was found to be good. */
+  admitted: string | undefined
+}
+
+/** The request under way; undefined outside any. */
+export class CurrentVisit extends Context.Reference<Visit | undefined>("@tropism/server/http/CurrentVisit", {
+  defaultValue: () => undefined
+}) {}

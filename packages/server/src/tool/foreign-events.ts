@@ -1,0 +1,155 @@
+/**
+ * Asks a foreign server what happened, and reads its answer.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ *
+ * The server may say anything: what is read here is within its bounds, can be
+ * kept, and holds no secret of the connection. An answer that is none is a fault,
+ * and then nothing of it counts, so nothing is lost and it is asked for again.
+ */
+import { findFault, withoutForbiddenKeys } from "@tropism/domain/json"
+import { Context, Effect, Layer, Schema } from "effect"
+import { sourceLimits } from "./source-limits.ts"
+import { ForeignConnections, type Whom } from "./foreign-connections.ts"
+import { answered, type ForeignFault } from "./foreign-fault.ts"
+import { scrubAll } from "./foreign-result.ts"
+
+/** What to ask for. */
+export interface Question {
+  readonly name: string
+  readonly arguments: unknown
+  /** Null begins now. */
+  readonly cursor: string | null
+}
+
+/** One thing that a server tells. */
+export interface Told {
+  readonly eventId: string
+  readonly happenedAt: string
+  readonly payload: Schema.Json
+  /** The payload, or a part of it, is left out. */
+  readonly payloadOmitted: boolean
+}
+
+/** A server's answer, judged. */
+export interface Telling {
+  readonly events: ReadonlyArray<Told>
+  readonly cursor: string
+  readonly hasMore: boolean
+  readonly truncated: boolean
+  /** When the server wants to be asked again; it is not held to be sensible. */
+  readonly nextPollMs: number | null
+}
+
+/** Who asks a server; a simulation says what its servers answer. */
+export class EventQuestions extends Context.Reference<
+  ((whom: Whom, params: Record<string, unknown>) => Effect.Effect<unknown, ForeignFault>) | undefined
+>("@tropism/server/tool/EventQuestions", { defaultValue: () => undefined }) {}
+
+export class ForeignEvents extends Context.Service<
+  ForeignEvents,
+  {
+    /** Asks once; nothing is kept. */
+    readonly ask: (whom: Whom, question: Question) => Effect.Effect<Telling, ForeignFault>
+  }
+>()("@tropism/server/tool/ForeignEvents") {
+  static readonly layer = Layer.effect(
+    ForeignEvents,
+    Effect.gen(function* () {
+      const connections = yield* ForeignConnections
+      const simulated = yield* EventQuestions
+
+      const put = (whom: Whom, params: Record<string, unknown>) =>
+        Effect.scoped(
+          Effect.flatMap(connections.get(whom), ({ client }) =>
+            Effect.flatMap(client.pollEvents(params), (answer) => scrubbed(answer, client.scrub))
+          )
+        )
+
+      const ask = Effect.fn("ForeignEvents.ask")(function* (whom: Whom, question: Question) {
+        const { cursor, name } = question
+        const params = {
+          name,
+          arguments: question.arguments,
+          maxEvents: sourceLimits.pollEvents,
+          ...(cursor === null ? {} : { cursor })
+        }
+        const answer = yield* simulated ? simulated(whom, params) : put(whom, params)
+        return yield* readTelling(answer, question)
+      })
+
+      return ForeignEvents.of({ ask })
+    })
+  )
+}
+
+/** The answer without what the connection was given to say: a server that echoes it tells nobody else. */
+const scrubbed = (answer: unknown, scrub: (text: string) => string): Effect.Effect<unknown, ForeignFault> =>
+  Effect.try({
+    try: (): unknown => scrubAll(answer, scrub),
+    catch: () => unusable("it is no JSON")
+  })
+
+const nullable = <S extends Schema.Constraint>(schema: S) => Schema.optional(Schema.NullOr(schema))
+
+const Answer = Schema.Struct({
+  events: Schema.Array(
+    Schema.Struct({
+      eventId: Schema.String.check(Schema.isBetweenLength(1, sourceLimits.eventIdMaxChars)),
+      name: Schema.String,
+      timestamp: Schema.String,
+      data: Schema.optional(Schema.Unknown)
+    })
+  ).check(Schema.isMaxLength(sourceLimits.answerMaxEvents)),
+  cursor: Schema.String.check(Schema.isBetweenLength(1, sourceLimits.cursorMaxChars)),
+  hasMore: nullable(Schema.Boolean),
+  truncated: nullable(Schema.Boolean),
+  nextPollMs: nullable(Schema.Finite)
+})
+
+const decode = Schema.decodeUnknownEffect(Answer)
+
+const unusable = (why: string): ForeignFault =>
+  answered(`The server's answer to events/poll cannot be used: ${why}`)
+
+/** Judges an answer. */
+export const readTelling = Effect.fnUntraced(function* (
+  answer: unknown,
+  { cursor, name }: Question
+): Effect.fn.Return<Telling, ForeignFault> {
+  const read = yield* Effect.mapError(decode(answer), ({ message }) => unusable(message))
+  const texts = [read.cursor, ...read.events.map(({ eventId }) => eventId)]
+  if (texts.some((text) => findFault(text) !== undefined))
+    return yield* unusable("a text in it cannot be kept")
+  if (read.events.some((event) => event.name !== name)) return yield* unusable("it tells of another event")
+  if (read.events.some(({ timestamp }) => instantOf(timestamp) === undefined))
+    return yield* unusable("an event has no timestamp that can be read")
+  return {
+    // Who begins now is told of nothing before.
+    events: cursor === null ? [] : read.events.map(toldOf),
+    cursor: read.cursor,
+    hasMore: read.hasMore === true,
+    truncated: read.truncated === true,
+    nextPollMs: read.nextPollMs ?? null
+  }
+})
+
+/** Of years that PostgreSQL and JSON both write with four digits. */
+const instantOf = (text: string): string | undefined => {
+  const at = new Date(text)
+  const year = at.getUTCFullYear()
+  return year >= 1970 && year <= 9999 ? at.toISOString() : undefined
+}
+
+const toldOf = ({ data, eventId, timestamp }: (typeof Answer.Type)["events"][number]): Told => {
+  const told = (data ?? null) as Schema.Json
+  const payload = withoutForbiddenKeys(told)
+  const isKept =
+    findFault(payload) === undefined && JSON.stringify(payload).length <= sourceLimits.payloadMaxChars
+  return {
+    eventId,
+    happenedAt: instantOf(timestamp) ?? "",
+    payload: isKept ? payload : null,
+    payloadOmitted: !isKept || payload !== told
+  }
+}

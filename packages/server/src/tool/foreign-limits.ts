@@ -1,0 +1,63 @@
+/**
+ * Every bound of foreign MCP servers, which may be slow, large, silent or hostile.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ */
+export const foreignLimits = {
+  /** From the start of a program, or the first request, to the end of the handshake. */
+  connectTimeoutMs: 30_000,
+  /** How long a server may take to say which revision of the protocol it speaks, before the older handshake is tried. */
+  probeTimeoutMs: 5_000,
+  listTimeoutMs: 30_000,
+  /** After a call without an answer: a server that does not answer this either is connected to anew. */
+  pingTimeoutMs: 2_000,
+  /** One question for events. */
+  pollTimeoutMs: 30_000,
+  /** One message, or one answer over HTTP. */
+  messageMaxBytes: 4_194_304,
+  /** How often one request is sent on to another address of the same origin. */
+  redirects: 3,
+  /** A stream that ended is opened again after this long, twice as long each time that nothing came of it. */
+  reopenMinMs: 500,
+  reopenMaxMs: 30_000,
+  /** A connection that nobody uses is closed after this long. */
+  idleMs: 300_000,
+  connections: 200,
+  /** After a failed connection the next try waits, twice as long each time. */
+  backOffBaseMs: 500,
+  backOffMaxMs: 60_000,
+  /** A connection older than this lists its tools again before the next call. */
+  relistMs: 60_000,
+  /** A program may take this long to end after its input has, and again after SIGTERM. */
+  endGraceMs: 2_000,
+  /** How long the last words of a program that has ended are waited for. */
+  lastWordsMs: 500,
+  /** How much of a tool's name is told that cannot be offered. */
+  leftOutNameMaxChars: 200,
+  /** A call whose run goes away is waited for this long, then its outcome is unknown. */
+  partingMs: 10_000,
+  /** Of what a program writes to its error stream: a line of the log, and lines in a minute. */
+  logLineMaxChars: 500,
+  logLinesPerMinute: 60,
+  serversPerProject: 50,
+  /** Of one server's list, and its pages. */
+  tools: 500,
+  toolPages: 20,
+  descriptionMaxChars: 8_000,
+  schemaMaxChars: 50_000,
+  /** Of a schema whose references are put in place for a model; what is beyond is only named. */
+  schemaParts: 2_000,
+  /** A task that a server works on is looked at again after this long, or as much later as it says. */
+  taskPollMinMs: 250,
+  taskPollMaxMs: 10_000,
+  /** Of what a server asks for in the middle of a call: things, and the characters of each. */
+  wantedTold: 5,
+  wantedMaxChars: 200,
+  /** Places that are told of arguments that do not fit; of arguments longer than this, the first alone. */
+  argumentFaults: 10,
+  thoroughMaxChars: 10_000,
+  /** Of an outcome, as the model reads it. */
+  resultMaxChars: 100_000,
+  /** Of an error that is passed on. */
+  faultMaxChars: 600
+} as const

@@ -1,0 +1,32 @@
+/**
+ * Every bound of sources of foreign events, whose servers may be slow, dead, endless or lying.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ */
+export const sourceLimits = {
+  /** Events that one question asks for, and that an answer may have all the same. */
+  pollEvents: 50,
+  answerMaxEvents: 500,
+  /** Where a server does not say when to ask again, and whatever it says. */
+  pollMs: 5_000,
+  pollMinMs: 1_000,
+  pollMaxMs: 3_600_000,
+  /** After a question without a usable answer the next waits, twice as long each time. */
+  backOffBaseMs: 1_000,
+  backOffMaxMs: 60_000,
+  /** A program that is silent for so long has lost its question to another: longer than a connection and an answer may take. */
+  claimMs: 90_000,
+  /** Questions that one program has under way, and of one project in one round. */
+  concurrentPolls: 16,
+  pollsPerProject: 4,
+  /** Sources are found by the scheduler's look; this is only for the case that its word was lost. */
+  sweepIntervalMs: 600_000,
+  cursorMaxChars: 4_000,
+  eventIdMaxChars: 500,
+  /** Of one payload, in JSON text; a larger one is left out. */
+  payloadMaxChars: 65_536,
+  /** An occurrence older than this is passed over: nobody would know any more whether it was told before. As `runLimits.entryKeepMs`. */
+  occurrenceMaxAgeMs: 2_592_000_000,
+  /** One that a server's clock says is further ahead is passed over, too: it would have to be remembered for so much longer. */
+  occurrenceMaxAheadMs: 86_400_000
+} as const

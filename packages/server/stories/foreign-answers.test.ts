@@ -1,0 +1,360 @@
+/**
+ * What foreign tools answer: structures, files, tasks and questions, and what a model is told of them.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { ConfigProvider, Effect, Layer } from "effect"
+import { answering, type OddAnswer, oddServer, oddTool, said } from "../testing/mcp-odd-server.ts"
+import { outcomesOf } from "../testing/mcp-runs.ts"
+import { addServer } from "../testing/mcp-words.ts"
+import { eventually, type Json, scripted, type Story, storyToken } from "../testing/platform.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+
+const lookUp = { tool: "shop__lookup", arguments: { word: "fig" } }
+const digits = "1234567890"
+
+/** A secret that each way of writing writes otherwise. */
+const awkward = 'to"p/sécret ??~~>>value'
+
+const theirs = ConfigProvider.layer(
+  ConfigProvider.fromEnv({
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      TROPISM_SECRET_PIN: digits,
+      TROPISM_SECRET_SELF: storyToken,
+      TROPISM_SECRET_AWKWARD: awkward
+    }
+  })
+)
+
+/** What a call comes to whose server answers so. */
+const outcomeWhen = (
+  decide: OddAnswer,
+  options: Parameters<typeof oddServer>[1] = {},
+  overrides: Record<string, unknown> = {}
+) =>
+  Effect.gen(function* () {
+    const story = yield* newStoryHere
+    const odd = yield* oddServer(decide, options)
+    const made = yield* addServer(story, { type: "http", url: odd.url, ...overrides })
+    const [call] = yield* outcomesOf(story, [lookUp])
+    return { call, odd, story, made }
+  })
+
+const atCall =
+  (result: Json): OddAnswer =>
+  ({ message }) =>
+    message?.method === "tools/call" ? answering(message, { resultType: "complete", ...result }) : undefined
+
+const rows = {
+  type: "object",
+  properties: { rows: { type: "array", items: { type: "integer" } } },
+  required: ["rows"]
+}
+
+layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })((it) => {
+  describe("A structure", () => {
+    const structured = (structuredContent: Json, content: ReadonlyArray<Json> = []) =>
+      atCall({ content: [{ type: "text", text: "as text" }, ...content], structuredContent })
+
+    for (const isNew of [false, true])
+      it.effect(
+        `that fits what the tool says of its answers is told as it is${isNew ? ", in 2026-07-28" : ""}`,
+        () =>
+          Effect.gen(function* () {
+            const tools = [oddTool({ outputSchema: rows })]
+            const { call } = yield* outcomeWhen(structured({ rows: [1, 2] }), { isNew, tools })
+            expect(call).toMatchObject({ status: "completed", result: { rows: [1, 2] } })
+          })
+      )
+
+    it.effect("that does not fit is told with what does not, and the call is no failure: it was made", () =>
+      Effect.gen(function* () {
+        const tools = [oddTool({ outputSchema: rows })]
+        const { call, odd } = yield* outcomeWhen(structured({ rows: ["one"] }), { tools })
+        expect(call.status).toBe("completed")
+        expect(call.result).toMatch(
+          /was called.*\/rows\/0: This must be a whole number[\s\S]*\{"rows":\["one"\]\}/
+        )
+        expect(odd.of("tools/call")).toHaveLength(1)
+      })
+    )
+
+    it.effect("beside which there is more than its text is told with that", () =>
+      Effect.gen(function* () {
+        const link = { type: "resource_link", uri: "https://shop.example/a", name: "The bill" }
+        const { call } = yield* outcomeWhen(structured({ rows: [1] }, [link]))
+        expect(call.result).toBe('{"rows":[1]}\n[link: https://shop.example/a, The bill]')
+      })
+    )
+
+    it.effect("with a secret for a number, or in a name, is told without it", () =>
+      Effect.gen(function* () {
+        const { call } = yield* outcomeWhen(
+          structured({ pin: Number(digits), [`at-${digits}`]: [`${digits}!`] }),
+          {},
+          { headers: { "X-Pin": { secret: "TROPISM_SECRET_PIN" } } }
+        )
+        expect(call).toMatchObject({
+          status: "completed",
+          result: { pin: "<redacted>", "at-<redacted>": ["<redacted>!"] }
+        })
+      })
+    )
+  })
+
+  describe("A secret", () => {
+    it.effect("is told in none of the spellings in which its server says it back", () =>
+      Effect.gen(function* () {
+        const spellings = (whole: string): ReadonlyArray<string> => {
+          const inBase64 = ["", "x", "xx", "§±"].map((before) =>
+            Buffer.from(before + whole).toString("base64")
+          )
+          const hex = Buffer.from(whole).toString("hex")
+          return [
+            ...inBase64,
+            ...inBase64.map((text) => text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")),
+            hex,
+            hex.toUpperCase(),
+            JSON.stringify(whole),
+            encodeURIComponent(whole),
+            whole
+          ]
+        }
+        const given = `Bearer ${awkward}`
+        const { call } = yield* outcomeWhen(
+          atCall(said([...spellings(given), ...spellings(awkward)].join("\n"))),
+          {},
+          { headers: { Authorization: { secret: "TROPISM_SECRET_AWKWARD", prefix: "Bearer " } } }
+        )
+        const lines: ReadonlyArray<string> = call.result.split("\n")
+        const bare = ["<redacted>", "e<redacted>", "eH<redacted>", "wqfCs<redacted>"]
+        expect(lines.slice(0, 13)).toEqual([
+          ...bare,
+          ...bare,
+          "<redacted>",
+          "<redacted>",
+          '"<redacted>"',
+          "<redacted>",
+          "<redacted>"
+        ])
+        expect(lines.slice(13)).toEqual(lines.slice(0, 13))
+      })
+    )
+  })
+
+  describe("What a model cannot read", () => {
+    it.effect("is named: images, sound, files and links", () =>
+      Effect.gen(function* () {
+        const { call } = yield* outcomeWhen(
+          atCall({
+            content: [
+              { type: "text", text: "Here." },
+              { type: "image", mimeType: "image/png", data: "aGk=" },
+              { type: "audio", mimeType: "audio/wav", data: "aGk=" },
+              {
+                type: "resource",
+                resource: { uri: "file:///a.txt", mimeType: "text/plain", text: "Its words." }
+              },
+              { type: "resource", resource: { uri: "file:///a.bin", blob: "aGk=" } },
+              {
+                type: "resource_link",
+                uri: "file:///b.pdf",
+                name: "b",
+                title: "A bill",
+                mimeType: "application/pdf",
+                description: "of\nMay"
+              }
+            ]
+          })
+        )
+        expect(call.result.split("\n")).toEqual([
+          "Here.",
+          "[image: image/png, 4 characters of base64, not shown]",
+          "[audio: audio/wav, 4 characters of base64, not shown]",
+          "[resource: file:///a.txt]",
+          "Its words.",
+          "[resource: file:///a.bin, of an unknown kind, 4 characters of base64, not shown]",
+          "[link: file:///b.pdf, A bill, application/pdf, of May]"
+        ])
+      })
+    )
+  })
+
+  describe("A server that asks in the middle of a call", () => {
+    const question = {
+      method: "elicitation/create",
+      params: {
+        mode: "form",
+        message: "Which account shall pay?",
+        requestedSchema: { type: "object", properties: { account: { type: "string" } } }
+      }
+    }
+
+    it.effect("for a person's input is told nobody is there, and the model what was asked", () =>
+      Effect.gen(function* () {
+        const { call, odd } = yield* outcomeWhen(
+          atCall({
+            resultType: "input_required",
+            inputRequests: { who: question, what: { method: "sampling/createMessage", params: {} } }
+          }),
+          { isNew: true }
+        )
+        expect(call).toMatchObject({ status: "failed", result: { reason: "toolFailed" } })
+        expect(call.result.error).toContain('a person\'s input: "Which account shall pay?" (account)')
+        expect(call.result.error).toContain("an answer of a model (sampling)")
+        expect(odd.of("tools/call")).toHaveLength(1)
+      })
+    )
+
+    it.effect("by a request of its own, as in 2025-11-25, is answered at once and told of", () =>
+      Effect.gen(function* () {
+        let asked: Json
+        let isAnswered: ((refusal: Json) => void) | undefined
+        const refusal = new Promise<Json>((resolve) => {
+          isAnswered = resolve
+        })
+        const encode = (message: Json) => new TextEncoder().encode(`data: ${JSON.stringify(message)}\n\n`)
+        const { call } = yield* outcomeWhen(({ message }) => {
+          if (message?.id === "ask-1" && message.method === undefined) {
+            isAnswered?.(message.error)
+            return new Response(null, { status: 202 })
+          }
+          if (message?.method !== "tools/call") return undefined
+          asked = message
+          const body = new ReadableStream({
+            start: (controller) => {
+              controller.enqueue(encode({ jsonrpc: "2.0", id: "ask-1", ...question }))
+              return refusal.then(({ code }) => {
+                const result = said(`I was refused with ${code}.`, { isError: true })
+                controller.enqueue(encode({ jsonrpc: "2.0", id: asked.id, result }))
+                controller.close()
+              })
+            }
+          })
+          return new Response(body, { headers: { "content-type": "text/event-stream" } })
+        })
+        expect(call).toMatchObject({ status: "failed", result: { reason: "toolFailed" } })
+        expect(call.result.error).toMatch(/^I was refused with -32601\.\n.*Which account shall pay/)
+      })
+    )
+  })
+
+  describe("A call that is answered with a task", () => {
+    const handle = { resultType: "task", taskId: "t-1", status: "working", ttlMs: null, pollIntervalMs: 1 }
+    const times = { createdAt: "2026-01-01T00:00:00Z", lastUpdatedAt: "2026-01-01T00:00:00Z" }
+
+    /** A server whose calls are tasks, which are at each look as is said. */
+    const working = (...looks: ReadonlyArray<Json>) => {
+      const left = [...looks]
+      const decide: OddAnswer = ({ message }) => {
+        if (message?.method === "tools/call") return answering(message, { ...handle, ...times })
+        if (message?.method !== "tasks/get") return undefined
+        const look = left.length > 1 ? left.shift() : left[0]
+        return answering(message, { ...handle, ...times, resultType: "complete", ...look })
+      }
+      return decide
+    }
+
+    it.effect("is waited for until it has ended", () =>
+      Effect.gen(function* () {
+        const { call, odd } = yield* outcomeWhen(
+          working(
+            {},
+            {},
+            { status: "completed", result: { content: [{ type: "text", text: "It is done." }] } }
+          ),
+          { isNew: true }
+        )
+        expect(call).toMatchObject({ status: "completed", result: "It is done." })
+        expect(odd.of("tools/call")).toHaveLength(1)
+        expect(odd.of("tasks/get").map(({ message }) => message.params.taskId)).toEqual(["t-1", "t-1", "t-1"])
+        const declared =
+          odd.of("tools/call")[0]?.message.params._meta["io.modelcontextprotocol/clientCapabilities"]
+        expect(declared.extensions).toHaveProperty(["io.modelcontextprotocol/tasks"])
+      })
+    )
+
+    for (const [status, more, words] of [
+      ["failed", { error: { code: -1, message: "No more figs" } }, "No more figs"],
+      ["cancelled", { statusMessage: "Closed for today" }, "Closed for today"],
+      ["input_required", { inputRequests: { who: { method: "roots/list", params: {} } } }, "folders (roots)"]
+    ] as const)
+      it.effect(`that comes to ${status} has failed, with the server's reason`, () =>
+        Effect.gen(function* () {
+          const { call } = yield* outcomeWhen(working({ status, ...more }), { isNew: true })
+          expect(call).toMatchObject({
+            status: "failed",
+            result: { reason: "toolFailed", error: expect.stringContaining(words) }
+          })
+        })
+      )
+
+    it.effect("that takes longer than a call may is cancelled, and its outcome is unknown", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const odd = yield* oddServer(working({}), { isNew: true })
+        yield* addServer(story, { type: "http", url: odd.url }, { callTimeoutMs: 400 })
+        expect(yield* outcomesOf(story, [lookUp])).toMatchObject([
+          { status: "unknown", result: { error: expect.stringContaining("within 400 milliseconds") } }
+        ])
+        const told = yield* eventually(
+          Effect.sync(() => odd.of("tasks/cancel")),
+          (all) => all.length === 1
+        )
+        expect(told[0]?.message.params.taskId).toBe("t-1")
+      })
+    )
+
+    it.effect("by this very program is waited for like any other's", () =>
+      Effect.gen(function* () {
+        const [mine, other] = [yield* newStoryHere, yield* newStoryHere]
+        yield* other.post("/agents", {
+          name: "helper",
+          prompt: "Help.",
+          triggerType: "manual",
+          tools: [],
+          model: scripted([{ say: "I helped." }])
+        })
+        yield* addOwn(mine, other)
+        const calls = [{ tool: "own__trigger_agent", arguments: { agent: "helper" } }]
+        const [call] = yield* outcomesOf(mine, calls, { tools: ["own.*"] })
+        expect(call.status).toBe("completed")
+        expect(JSON.stringify(call.result)).toContain("I helped.")
+      })
+    )
+  })
+
+  describe("This very program", () => {
+    it.effect("is a foreign server like any other: its tools are pinned, called and refused", () =>
+      Effect.gen(function* () {
+        const [mine, other] = [yield* newStoryHere, yield* newStoryHere]
+        const made = yield* addOwn(mine, other)
+        expect(made.lastError).toBe(null)
+        const [created, wrong] = yield* outcomesOf(
+          mine,
+          [
+            { tool: "own__create_object", arguments: { type: "word", properties: { text: "fig" } } },
+            { tool: "own__get_object", arguments: { objectId: "01900000-0000-7000-8000-000000000000" } }
+          ],
+          { tools: ["own.*"] }
+        )
+        expect(created.status).toBe("completed")
+        expect(wrong).toMatchObject({ status: "failed", result: { reason: "toolFailed" } })
+        expect((yield* other.get("/objects")).items).toMatchObject([{ type: "word" }])
+        expect((yield* mine.get("/objects")).items).toEqual([])
+      })
+    )
+  })
+})
+
+/** Adds this program's own door, with another project behind it, as a foreign server. */
+const addOwn = (mine: Story, other: Story): Effect.Effect<Json> =>
+  addServer(
+    mine,
+    {
+      type: "http",
+      url: `${mine.url}/api/projects/${other.projectId}/mcp`,
+      headers: { Authorization: { secret: "TROPISM_SECRET_SELF", prefix: "Bearer " } }
+    },
+    { name: "own" }
+  )

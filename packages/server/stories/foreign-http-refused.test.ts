@@ -1,0 +1,130 @@
+/**
+ * Foreign servers over Streamable HTTP that refuse: for want of credentials, of a handshake, or of an end to their list.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { ConfigProvider, Effect, Layer } from "effect"
+import { answering, newOddShop, type OddAnswer, oddServer, oddTool } from "../testing/mcp-odd-server.ts"
+import { newCaller, outcomesOf } from "../testing/mcp-runs.ts"
+import { addServer } from "../testing/mcp-words.ts"
+import { eventually, type Json } from "../testing/platform.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { callsOf } from "../testing/story-words.ts"
+
+const lookUp = { tool: "shop__lookup", arguments: { word: "fig" } }
+const secret = "s3cret-and-long-enough"
+
+const theirs = ConfigProvider.layer(
+  ConfigProvider.fromEnv({ env: { PATH: process.env["PATH"] ?? "", TROPISM_SECRET_SHOP: secret } })
+)
+
+layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })((it) => {
+  describe("A server that wants credentials", () => {
+    const challenge =
+      'Bearer error="insufficient_scope", scope="words:read", error_description="Tell us who you are", resource_metadata="https://shop.example/.well-known/oauth-protected-resource"'
+    const refusal = (status: number) =>
+      new Response("no", { status, headers: { "www-authenticate": challenge } })
+
+    for (const status of [401, 403])
+      it.effect(
+        `and says so with ${status} when it is added is kept with what an admin and the operator do`,
+        () =>
+          Effect.gen(function* () {
+            const { odd, server } = yield* newOddShop(() => refusal(status))
+            expect(server.tools).toEqual([])
+            for (const part of [
+              `answered ${status}`,
+              "the definition's headers hold none",
+              "Tell us who you are",
+              "words:read",
+              "https://shop.example/.well-known/oauth-protected-resource",
+              "TROPISM_SECRET_"
+            ])
+              expect(server.lastError).toContain(part)
+            // The address in the challenge is told and not asked.
+            expect(new Set(odd.heard.map(({ method }) => method))).toEqual(new Set(["POST"]))
+          })
+      )
+
+    it.effect(
+      "and no longer takes those that it took says so in the record and where the server is told of",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const state = { isOver: false }
+          const odd = yield* oddServer(({ headers }) =>
+            state.isOver || headers.get("authorization") !== `Bearer ${secret}` ? refusal(401) : undefined
+          )
+          const headers = { Authorization: { secret: "TROPISM_SECRET_SHOP", prefix: "Bearer " } }
+          const server = yield* addServer(story, { type: "http", url: odd.url, headers })
+          expect(server.lastError).toBe(null)
+          state.isOver = true
+          const [call] = yield* outcomesOf(story, [lookUp])
+          expect(call).toMatchObject({
+            status: "failed",
+            result: {
+              reason: "unavailable",
+              error: expect.stringContaining("does not take the credentials in the headers Authorization")
+            }
+          })
+          const told = yield* story.get(`/mcp-servers/${server.id}`)
+          expect(told.lastError).toContain("does not take the credentials")
+          expect(JSON.stringify([call, told])).not.toContain(secret)
+          expect(told.tools).toEqual(server.tools)
+          state.isOver = false
+          const agent = yield* newCaller(story, [lookUp], { name: "patient" })
+          const again = Effect.flatMap(story.post(`/agents/${agent.id}/trigger`), (run) =>
+            callsOf(story, run)
+          )
+          yield* eventually(again, ([made]) => made.status === "completed")
+          expect((yield* story.get(`/mcp-servers/${server.id}`)).lastError).toBe(null)
+        })
+    )
+  })
+
+  describe("A server of which an older one would break", () => {
+    it.effect("at a question before the handshake is greeted without it", () =>
+      Effect.gen(function* () {
+        const { server, story } = yield* newOddShop(({ message }) =>
+          message?.method === "server/discover" ? new Response("Uninitialized", { status: 500 }) : undefined
+        )
+        expect(server.lastError).toBe(null)
+        expect(yield* outcomesOf(story, [lookUp])).toMatchObject([{ status: "completed" }])
+      })
+    )
+  })
+
+  describe("A list", () => {
+    const paged =
+      (next: (cursor: string | undefined) => string | undefined): OddAnswer =>
+      ({ message }) => {
+        if (message?.method !== "tools/list") return undefined
+        const cursor: string | undefined = message.params?.cursor
+        const nextCursor = next(cursor)
+        return answering(message, {
+          tools: [oddTool({ name: `tool-${cursor ?? "0"}` })],
+          ...(nextCursor === undefined ? {} : { nextCursor })
+        })
+      }
+
+    it.effect("is read page by page", () =>
+      Effect.gen(function* () {
+        const { server } = yield* newOddShop(
+          paged((cursor = "0") => (cursor === "3" ? undefined : `${Number(cursor) + 1}`))
+        )
+        expect(server.tools.map((tool: Json) => tool.name)).toEqual(["tool-0", "tool-1", "tool-2", "tool-3"])
+      })
+    )
+
+    for (const [what, next] of [
+      ["goes on without end", (cursor = "0") => `${Number(cursor) + 1}`],
+      ["goes round in a circle", (cursor = "0") => (cursor === "1" ? "2" : "1")]
+    ] as const)
+      it.effect(`that ${what} is given up, and says so`, () =>
+        Effect.gen(function* () {
+          const { odd, server } = yield* newOddShop(paged(next))
+          expect(server).toMatchObject({ tools: [], lastError: expect.stringContaining("did not terminate") })
+          expect(odd.of("tools/list")).toHaveLength(20)
+        })
+      )
+  })
+})

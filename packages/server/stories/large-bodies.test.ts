@@ -1,0 +1,83 @@
+/**
+ * Bodies that are larger than a door takes: refused as soon as that is known, however they are sent. And bodies that stop coming.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { httpLimits } from "../src/limits.ts"
+import type { Story } from "../testing/platform.ts"
+import { rawAnswer } from "../testing/raw-request.ts"
+import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
+
+layer(SharedServer.layer)((it) => {
+  describe("A body that stops coming", () => {
+    const doors: ReadonlyArray<readonly [string, (story: Story) => string]> = [
+      ["objects", ({ projectId }) => `/api/projects/${projectId}/objects`],
+      ["MCP", ({ projectId }) => `/api/projects/${projectId}/mcp`],
+      ["completions", ({ projectId }) => `/api/projects/${projectId}/v1/chat/completions`],
+      ["a webhook", () => `/api/hooks/${crypto.randomUUID()}`]
+    ]
+    it.effect.each(doors)("%s: is refused when its time is up, and the connection ends", ([, pathOf]) =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const head = [`POST ${pathOf(story)} HTTP/1.1`, "content-type: application/json", ...signed]
+        const answer = yield* Effect.forkScoped(
+          rawAnswer(story, [...head, "content-length: 20"], '{"type": "Th')
+        )
+        const said = yield* asTimePasses(
+          httpLimits.bodyTimeoutMs / 4,
+          Effect.sync(() => answer.pollUnsafe()),
+          (exit) => exit !== undefined
+        )
+        const text = yield* said ?? Effect.die("Nothing was said")
+        expect(text.split("\r\n")[0]).toBe("HTTP/1.1 400 Bad Request")
+        expect(text).toMatch(/^connection: close\r$/im)
+        expect(text).toContain("60 seconds")
+      })
+    )
+  })
+})
+
+/** A webhook reads nothing of whoever says that it signed nothing. */
+const signed = ["webhook-id: one", "webhook-timestamp: 1", "webhook-signature: v1,none"]
+
+layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+  describe("A body that is larger than a door takes", () => {
+    const small = 1_048_576
+    const large = 16_777_216
+    const doors: ReadonlyArray<readonly [string, (story: Story) => string, number]> = [
+      ["MCP", () => "/mcp", small],
+      ["a project's MCP", ({ projectId }) => `/api/projects/${projectId}/mcp`, small],
+      ["objects", ({ projectId }) => `/api/projects/${projectId}/objects`, small],
+      ["completions", ({ projectId }) => `/api/projects/${projectId}/v1/chat/completions`, large]
+    ]
+    const bodies: ReadonlyArray<readonly [string, (size: number) => readonly [string, string]]> = [
+      ["says its length and does not come", (size) => [`content-length: ${size}`, ""]],
+      ["says its length and comes", (size) => [`content-length: ${size}`, "9".repeat(size)]],
+      ["says its length and comes in part", (size) => [`content-length: ${size}`, "9".repeat(size / 2)]],
+      [
+        "comes in chunks without an end",
+        (size) => ["transfer-encoding: chunked", `${size.toString(16)}\r\n${"9".repeat(size)}\r\n`]
+      ],
+      [
+        "comes in a chunk that breaks off",
+        (size) => ["transfer-encoding: chunked", `fffffff\r\n${"9".repeat(size)}`]
+      ]
+    ]
+    it.effect.each(doors)("%s: is refused at once, and the connection ends", ([, pathOf, maxBytes]) =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        for (const [what, bodyOf] of bodies) {
+          const [header, rest] = bodyOf(maxBytes + 2)
+          const said = yield* rawAnswer(
+            story,
+            [`POST ${pathOf(story)} HTTP/1.1`, "content-type: application/json", header],
+            rest
+          )
+          expect([what, said.split("\r\n")[0]]).toEqual([what, "HTTP/1.1 413 Payload Too Large"])
+          expect([what, /^connection: close\r$/im.test(said)]).toEqual([what, true])
+          expect(said).toContain(`${maxBytes} bytes`)
+        }
+      })
+    )
+  })
+})

@@ -1,0 +1,335 @@
+/**
+ * What chat programs really send, and what each is answered: Open WebUI, LibreChat, LangChain, the AI SDK, `llm`.
+ *
+ * A request is as the program writes it, sent with no client between.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { echo } from "../testing/context-words.ts"
+import { newModel, sendCompletion } from "../testing/openai-words.ts"
+import { ask } from "../testing/owner-rows.ts"
+import type { Json, Story } from "../testing/platform.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { asUser } from "../testing/token-words.ts"
+
+const user = (content: Json, more: Json = {}) => ({ role: "user", content, ...more })
+const png = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]).toString("base64")
+const picture = { type: "image_url", image_url: { url: `data:image/png;base64,${png}`, detail: "auto" } }
+const weather = { type: "function", function: { name: "get_weather", parameters: { type: "object" } } }
+
+/** A program, what it sends, and the answer. */
+const answered: ReadonlyArray<readonly [string, Json, string]> = [
+  [
+    "Open WebUI chats",
+    {
+      stream: true,
+      stream_options: { include_usage: true },
+      messages: [user("Hello")],
+      params: {},
+      files: []
+    },
+    "Answer 1: Hello"
+  ],
+  [
+    "Open WebUI asks for a title",
+    {
+      stream: false,
+      max_completion_tokens: 1_000,
+      messages: [user("### Task:\nGenerate a concise title.")],
+      metadata: { task: "title_generation", chat_id: "c1", task_body: { model: "clerk", messages: [] } }
+    },
+    "Answer 1: ### Task:\nGenerate a concise title."
+  ],
+  [
+    "Open WebUI goes on behind an answer that was empty",
+    { messages: [user("Hello"), { role: "assistant", content: "" }, user("And?")], stream: false },
+    "Answer 2: And?"
+  ],
+  [
+    "LibreChat chats",
+    {
+      user: "66f0c1d2e3a4b5c6d7e8f901",
+      stream: true,
+      stream_options: { include_usage: true },
+      temperature: 1,
+      top_p: 1,
+      presence_penalty: 0,
+      frequency_penalty: 0,
+      messages: [
+        { role: "system", content: "You are ChatGPT.", name: "instructions" },
+        user([{ type: "text", text: "Hello" }])
+      ]
+    },
+    "Answer 1: Hello"
+  ],
+  [
+    "LangChain's ChatOpenAI invokes",
+    {
+      temperature: 0.7,
+      top_p: 1,
+      frequency_penalty: 0,
+      presence_penalty: 0,
+      n: 1,
+      stream: false,
+      logprobs: null,
+      stop: null,
+      messages: [
+        { role: "developer", content: [{ type: "text", text: "Be brief." }] },
+        user("Hello", { name: "ada" }),
+        { role: "assistant", content: null, refusal: null, tool_calls: [] },
+        user("And?")
+      ]
+    },
+    "Answer 2: And?"
+  ],
+  [
+    "the AI SDK speaks in parts, with a seed and a format that is text",
+    {
+      seed: 7,
+      parallel_tool_calls: true,
+      tool_choice: "auto",
+      response_format: { type: "text" },
+      messages: [{ role: "system", content: "Be brief." }, user([{ type: "text", text: "Look:" }, picture])]
+    },
+    "Answer 2: Look:"
+  ],
+  [
+    "llm changes its system prompt on the way, and sends a picture with nothing beside it",
+    {
+      stream: true,
+      stream_options: { include_usage: true },
+      messages: [
+        { role: "system", content: "Be brief." },
+        user("Hello"),
+        { role: "assistant", content: "Hi." },
+        { role: "system", content: "Be long." },
+        user([picture])
+      ]
+    },
+    "Answer"
+  ]
+]
+
+/** A program, what it sends, and the field that is to blame. */
+const refused: ReadonlyArray<readonly [string, Json, string]> = [
+  ["Open WebUI with tools of its own", { messages: [user("Hello")], tools: [weather] }, "tools"],
+  [
+    "LangChain asks for a structure",
+    { messages: [user("Hello")], response_format: { type: "json_schema", json_schema: { name: "x" } } },
+    "response_format"
+  ],
+  [
+    "llm asks for JSON",
+    { messages: [user("Hello")], response_format: { type: "json_object" } },
+    "response_format"
+  ],
+  [
+    "the AI SDK's generateObject by a tool",
+    {
+      messages: [user("Hello")],
+      tools: [weather],
+      tool_choice: { type: "function", function: { name: "x" } }
+    },
+    "tools"
+  ],
+  [
+    "the AI SDK goes on behind a tool of its own",
+    {
+      messages: [
+        user("Hello"),
+        { role: "assistant", content: "", tool_calls: [{ id: "c1", ...weather }] },
+        { role: "tool", tool_call_id: "c1", content: "Sunny" }
+      ]
+    },
+    "messages[1].tool_calls"
+  ],
+  ["LibreChat with stop sequences", { messages: [user("Hello")], stop: ["||>"] }, "stop"],
+  [
+    "llm sends a recording",
+    { messages: [user([{ type: "input_audio", input_audio: {} }])] },
+    "messages[0].content[0]"
+  ]
+]
+
+/** The words of an answer, whole or streamed. */
+const wordsOf = ({ body }: Json): string =>
+  typeof body === "string"
+    ? body
+        .split("\n\n")
+        .filter((line) => line.startsWith("data: {"))
+        .map((line) => JSON.parse(line.slice(6)).choices[0]?.delta.content ?? "")
+        .join("")
+    : body.choices[0].message.content
+
+layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+  const clerkHere = Effect.gen(function* () {
+    const story = yield* newStoryHere
+    yield* newModel(story, "clerk", echo)
+    return story
+  })
+  const at = ({ projectId }: Story, path: string) => `/api/projects/${projectId}/v1${path}`
+
+  describe("What chat programs send", () => {
+    it.effect("is answered, whole and streamed", () =>
+      Effect.gen(function* () {
+        const story = yield* clerkHere
+        for (const [program, body, words] of answered) {
+          const answer = yield* sendCompletion(story, { model: "clerk", ...body })
+          expect([program, answer.status, wordsOf(answer)]).toEqual([
+            program,
+            200,
+            expect.stringContaining(words)
+          ])
+          if (body.stream)
+            expect(answer.body).toMatch(/"usage":\{"prompt_tokens":\d+.*\n\ndata: \[DONE\]\n\n$/s)
+        }
+      })
+    )
+
+    it.effect("is refused with the field to blame where an answer without it would be another one", () =>
+      Effect.gen(function* () {
+        const story = yield* clerkHere
+        for (const [program, body, param] of refused)
+          for (const stream of [false, true]) {
+            const {
+              body: told,
+              headers,
+              status
+            } = yield* sendCompletion(story, { model: "clerk", stream, ...body })
+            expect([program, status, told.error?.param, told.error?.type]).toEqual([
+              program,
+              400,
+              param,
+              "invalid_request_error"
+            ])
+            expect(headers.get("content-type")).toMatch(/^application\/json/)
+          }
+        expect((yield* story.get("/runs")).items).toEqual([])
+      })
+    )
+  })
+
+  describe("The addresses that chat programs try", () => {
+    it.effect("those of which there is nothing here are told so, and where to go", () =>
+      Effect.gen(function* () {
+        const story = yield* clerkHere
+        for (const [method, path] of [
+          ["POST", "/responses"],
+          ["GET", "/responses/resp_1"],
+          ["POST", "/completions"],
+          ["POST", "/embeddings"],
+          ["POST", "/audio/transcriptions"],
+          ["POST", "/images/generations"],
+          ["GET", "/files"],
+          ["GET", "/"],
+          ["GET", ""]
+        ] as const) {
+          const answer = yield* story.send(
+            method,
+            at(story, path),
+            method === "POST" ? { model: "clerk" } : undefined
+          )
+          expect([path, answer.status, answer.body.error]).toEqual([
+            path,
+            404,
+            { code: "unknown_url", message: expect.any(String), param: null, type: "invalid_request_error" }
+          ])
+          expect(answer.body.error.message).toContain("/v1/chat/completions")
+        }
+        const responses = yield* story.send("POST", at(story, "/responses"), {
+          model: "clerk",
+          input: "Hello"
+        })
+        expect(responses.body.error.message).toMatch(/^The Responses API is not offered here/)
+      })
+    )
+
+    it.effect("a HEAD of the models is answered as their GET, without a body", () =>
+      Effect.gen(function* () {
+        const story = yield* clerkHere
+        const head = yield* story.send("HEAD", at(story, "/models"))
+        expect([head.status, head.body]).toEqual([200, null])
+        expect(
+          (yield* story.send("HEAD", at(story, "/models"), undefined, { authorization: "" })).status
+        ).toBe(401)
+      })
+    )
+
+    it.effect("a page of this machine may ask from the browser, and one of elsewhere may not", () =>
+      Effect.gen(function* () {
+        const story = yield* clerkHere
+        const asked = (origin: string, path = "/chat/completions") =>
+          story.send("OPTIONS", at(story, path), undefined, {
+            authorization: "",
+            origin,
+            "access-control-request-method": "POST",
+            "access-control-request-headers": "authorization,content-type,x-stainless-os"
+          })
+        const ours = "http://localhost:3000"
+        for (const path of ["/chat/completions", "/models", "/models/clerk"]) {
+          const { headers, status } = yield* asked(ours, path)
+          expect([status, headers.get("access-control-allow-origin")]).toEqual([204, ours])
+          expect(headers.get("access-control-allow-methods")).toBe("GET, POST")
+          expect(headers.get("access-control-allow-headers")).toContain("x-stainless-os")
+        }
+        const stranger = yield* asked("https://evil.example")
+        expect([stranger.status, stranger.body.error.code]).toEqual([403, "origin_not_allowed"])
+        expect(stranger.headers.get("access-control-allow-origin")).toBeNull()
+        const answer = yield* sendCompletion(
+          story,
+          { model: "clerk", messages: [user("Hello")] },
+          { origin: ours }
+        )
+        expect(answer.headers.get("access-control-allow-origin")).toBe(ours)
+        expect(answer.headers.get("access-control-expose-headers")).toContain("x-tropism-conversation")
+        const unknown = yield* story.send("GET", at(story, "/models"), undefined, {
+          authorization: "",
+          origin: ours
+        })
+        expect([unknown.status, unknown.headers.get("access-control-allow-origin")]).toEqual([401, ours])
+        const others = yield* story.send("GET", at(story, "/models"), undefined, {
+          origin: "https://evil.example"
+        })
+        expect(others.headers.get("access-control-allow-origin")).toBeNull()
+      })
+    )
+  })
+
+  describe("TodoAssistant", () => {
+    it.effect("is a model of a project that was made before it existed, from the first request on", () =>
+      Effect.gen(function* () {
+        // As in a project from before there was one.
+        const older = Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* ask(story.access, "update kb.projects set assistant_id = null where id = $1", [
+            story.projectId
+          ])
+          yield* ask(story.access, "update kb.agents set name = 'other' where project_id = $1", [
+            story.projectId
+          ])
+          return story
+        })
+        const idsOf = ({ body }: Json) => body.data.map(({ id }: Json) => id)
+        const listing = yield* older
+        expect(idsOf(yield* listing.send("GET", at(listing, "/models")))).toEqual(["TodoAssistant", "other"])
+        const asking = yield* older
+        const body = { model: "TodoAssistant", messages: [user("add milk")] }
+        const both = yield* Effect.all([sendCompletion(asking, body), sendCompletion(asking, body)], {
+          concurrency: 2
+        })
+        expect(both.map(({ status }) => status)).toEqual([200, 200])
+        expect(wordsOf(both[0])).toContain("Milk")
+        expect(idsOf(yield* asking.send("GET", at(asking, "/models")))).toEqual(["TodoAssistant", "other"])
+        const one = yield* older
+        const editor = yield* asUser(one, "editor", [one.projectId])
+        expect((yield* editor.send("GET", "/v1/models/TodoAssistant")).body.id).toBe("TodoAssistant")
+        // One that a person deleted is not made again.
+        const [made] = (yield* one.get("/agents")).items.filter(({ name }: Json) => name === "TodoAssistant")
+        yield* one.delete(`/agents/${made.id}`)
+        const gone = yield* sendCompletion(one, body)
+        expect([gone.status, gone.body.error.code]).toEqual([404, "model_not_found"])
+        expect(idsOf(yield* one.send("GET", at(one, "/models")))).toEqual(["other"])
+      })
+    )
+  })
+})

@@ -1,0 +1,84 @@
+/**
+ * A foreign MCP server with events, over Streamable HTTP: a real one of the official SDK, which keeps its log or lies about it.
+ */
+import { createMcpHandler, Server } from "@modelcontextprotocol/server"
+import { Effect, Schema } from "effect"
+import type { Json } from "./platform.ts"
+
+/** What a story may let a source answer, instead of what is true. */
+export type Answering = (params: Json, truly: (params: Json) => Json) => Json
+
+export interface EventSourceServer {
+  readonly url: string
+  /** What was asked so far, oldest first. */
+  readonly asked: ReadonlyArray<Json>
+  /** Lets something happen. */
+  readonly happen: (...ids: ReadonlyArray<string>) => void
+  /** Answers in another way from now on; undefined is the truth. */
+  readonly lie: (answering: Answering | undefined) => void
+}
+
+const params = { params: Schema.toStandardSchemaV1(Schema.Record(Schema.String, Schema.Unknown)) }
+
+/** One event as a source tells it. */
+export const eventOf = (eventId: string, data: unknown = { title: eventId }, name = "order.placed") => ({
+  eventId,
+  name,
+  timestamp: new Date().toISOString(),
+  data
+})
+
+/** A server whose events happen when the story says so, until the scope ends. */
+export const eventSource = ({
+  offers = true,
+  port = 0
+}: { readonly offers?: boolean; readonly port?: number } = {}) =>
+  Effect.gen(function* () {
+    const log: Array<Json> = []
+    const asked: Array<Json> = []
+    let answering: Answering | undefined
+    const truly = ({ cursor, maxEvents = 50 }: Json): Json => {
+      const from = cursor === undefined ? log.length : Number(cursor)
+      const events = log.slice(from, from + maxEvents)
+      const next = from + events.length
+      return {
+        events,
+        cursor: String(next),
+        hasMore: next < log.length,
+        truncated: false,
+        nextPollMs: 1_000
+      }
+    }
+    const handler = createMcpHandler(() => {
+      const server = new Server(
+        { name: "orders", version: "1" },
+        {
+          capabilities: {
+            tools: {},
+            ...(offers ? { extensions: { "io.modelcontextprotocol/events": {} } } : {})
+          }
+        }
+      )
+      server.setRequestHandler("tools/list", () => Promise.resolve({ tools: [] }))
+      server.setRequestHandler("events/poll", params, (given: Json) => {
+        asked.push(given)
+        return Promise.resolve(answering ? answering(given, truly) : truly(given)) as Promise<Json>
+      })
+      return server
+    }, {})
+    const running = yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        Bun.serve({ port, hostname: "127.0.0.1", idleTimeout: 0, fetch: (request) => handler.fetch(request) })
+      ),
+      (server) => Effect.promise(() => server.stop(true))
+    )
+    const made: EventSourceServer = {
+      url: `http://127.0.0.1:${running.port}/mcp`,
+      asked,
+      happen: (...ids) => ids.forEach((id) => log.push(eventOf(id))),
+      lie: (how) => {
+        answering = how
+      }
+    }
+    return made
+  })

@@ -1,0 +1,105 @@
+/**
+ * The Containerfile and compose.yaml, as far as they can be judged where no container can be run.
+ *
+ * What they copy is what the package is called, what they start is there, every
+ * setting is one that the server reads, and the health check is run for real.
+ */
+import { spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { parse } from "yaml"
+
+const read = (file: string): string => readFileSync(join(import.meta.dirname, "..", file), "utf8")
+
+const manifest = JSON.parse(read("packages/cli/package.json"))
+
+/** The instructions of the file, each with its words, lines that go on joined. */
+const instructions = read("Containerfile")
+  .replaceAll(/^#.*\n/gm, "")
+  .replaceAll(/\\\n\s*/g, "")
+  .split("\n")
+  .filter((line) => line.trim() !== "")
+  .map((line) => ({ name: line.split(" ", 1)[0] ?? "", words: line.slice(line.indexOf(" ") + 1) }))
+
+const all = (name: string) => instructions.filter((one) => one.name === name).map(({ words }) => words)
+
+const settings = (names: ReadonlyArray<string>) => {
+  const table = read("README.md").split("## Settings")[1] ?? ""
+  return names.filter((name) => !table.includes(`\`${name}\``))
+}
+
+const isPinned = (image: string) => /:\d/.test(image)
+
+describe("the Containerfile", () => {
+  it("copies nothing but the package, by the name that npm gives it", () => {
+    const [source = ""] = all("COPY").flatMap((words) => words.split(" ").slice(0, -1))
+    expect(all("COPY")).toHaveLength(1)
+    const tarball = `build/image/${manifest.name}-${manifest.version}.tgz`
+    expect(new Bun.Glob(source).match(tarball)).toBe(true)
+    const ignored = read(".dockerignore").trim().split("\n")
+    expect(ignored[0]).toBe("*")
+    expect(ignored.slice(1).some((line) => new Bun.Glob(line.slice(1)).match(tarball))).toBe(true)
+  })
+
+  it("starts the package's command as an ordinary user, from an image that is pinned", () => {
+    expect(all("FROM").every(isPinned)).toBe(true)
+    expect(all("USER").at(-1)).toBe("tropism")
+    expect(JSON.parse(all("ENTRYPOINT")[0] ?? "[]")).toEqual(Object.keys(manifest.bin))
+    expect(read("packages/cli/src/commands/start.ts")).toContain(
+      `Command.make(\n  "${JSON.parse(all("CMD")[0] ?? '[""]')[0]}"`
+    )
+    expect(all("VOLUME")).toEqual(["/data"])
+  })
+
+  it("has no secret in it, and sets what the server reads", () => {
+    const names = all("ENV").flatMap((words) => words.split(" ").map((word) => word.split("=")[0] ?? ""))
+    expect(settings(names)).toEqual([])
+    expect(all("ARG")).toEqual([])
+    expect(names.filter((name) => /TOKEN|KEY|SECRET|PASSWORD|DATABASE/.test(name))).toEqual([])
+  })
+
+  it("is healthy exactly while the server is ready", async () => {
+    const words = all("HEALTHCHECK")[0] ?? ""
+    const [, ...args] = JSON.parse(words.slice(words.indexOf("CMD ") + 4))
+    let status = 200
+    const server = Bun.serve({
+      port: 0,
+      fetch: ({ url }) => new Response("", { status: new URL(url).pathname === "/ready" ? status : 404 })
+    })
+    const check = () =>
+      new Promise<number | null>((resolve) => {
+        const child = spawn(process.execPath, args, { env: { ...process.env, PORT: String(server.port) } })
+        child.on("exit", resolve)
+      })
+    expect(await check()).toBe(0)
+    status = 503
+    expect(await check()).toBe(1)
+    await server.stop(true)
+    expect(await check()).toBe(1)
+  })
+})
+
+describe("compose.yaml", () => {
+  const { services, volumes } = parse(read("compose.yaml"))
+
+  it("builds the server from the Containerfile and waits for its database", () => {
+    expect(read(services.tropism.build.dockerfile)).not.toBe("")
+    expect(services.tropism.image).toBe(`${manifest.name}:${manifest.version}`)
+    expect(services.tropism.depends_on.database.condition).toBe("service_healthy")
+    expect(isPinned(services.database.image)).toBe(true)
+    const mounts: ReadonlyArray<string> = [...services.tropism.volumes, ...services.database.volumes]
+    expect(mounts.map((mount) => mount.split(":")[0]).toSorted()).toEqual(Object.keys(volumes).toSorted())
+    expect(mounts).toContain(`data:${all("VOLUME")[0]}`)
+  })
+
+  it("hands on settings that the server reads, and says of each secret that it must be given", () => {
+    const environment: Readonly<Record<string, string>> = services.tropism.environment
+    expect(settings(Object.keys(environment))).toEqual([])
+    for (const name of ["TROPISM_TOKEN", "TROPISM_ENCRYPTION_KEY"]) {
+      expect(environment[name]).toMatch(new RegExp(`^\\$\\{${name}:\\?`))
+    }
+    expect(services.database.environment.POSTGRES_PASSWORD).toMatch(/^\$\{POSTGRES_PASSWORD:\?/)
+    expect(services.tropism.ports).toEqual(["127.0.0.1:4400:4400"])
+  })
+})
