@@ -1,0 +1,50 @@
+/**
+ * A small hostile run holds: values beyond each bound, bytes that are no HTTP, and some requests of every operation.
+ */
+import { spawn } from "node:child_process"
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { expect, it } from "vitest"
+import { quickFolder } from "../packages/server/testing/quick-folder.ts"
+
+const runHostile = (...flags: ReadonlyArray<string>) =>
+  new Promise<{ readonly code: number | null; readonly output: string }>((resolve) => {
+    const run = spawn(process.execPath, [join(import.meta.dirname, "main.ts"), ...flags], {
+      env: { ...process.env, TMPDIR: quickFolder }
+    })
+    let output = ""
+    run.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()))
+    run.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()))
+    run.once("close", (code) => resolve({ code, output }))
+  })
+
+it(
+  "nothing is found, and what was sent is told",
+  () =>
+    runHostile("--requests", "600", "--seed", "81").then(({ code, output }) => {
+      expect([code, output]).toEqual([0, expect.stringContaining("Nothing was found (seed 81)")])
+      expect(Number(/^requests: (\d+)$/m.exec(output)?.[1])).toBeGreaterThan(600)
+      expect(Number(/^operations that said yes: (\d+)$/m.exec(output)?.[1])).toBeGreaterThan(50)
+    }),
+  300_000
+)
+
+it("a run that is stopped takes its server and its data folder with it", async () => {
+  const folder = mkdtempSync(join(quickFolder, "stopped-"))
+  // Behind a folder that is closed to others a server of root's keeps its cluster elsewhere.
+  chmodSync(folder, 0o711)
+  const run = spawn(process.execPath, [join(import.meta.dirname, "main.ts"), "--requests", "100000"], {
+    env: { ...process.env, TMPDIR: folder },
+    stdio: "ignore"
+  })
+  const ended = new Promise((resolve) => void run.once("close", (_, signal) => resolve(signal)))
+  const isServing = () => readdirSync(folder).some((name) => existsSync(join(folder, name, "database.json")))
+  try {
+    await expect.poll(isServing, { timeout: 100_000 }).toBe(true)
+    run.kill("SIGTERM")
+    expect([await ended, readdirSync(folder)]).toEqual(["SIGTERM", []])
+  } finally {
+    run.kill("SIGKILL")
+    rmSync(folder, { recursive: true, force: true })
+  }
+}, 300_000)
