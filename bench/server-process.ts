@@ -131,7 +131,10 @@ const msPerTick = 10
 const cpuOf = async (pid: number) => {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")
   // The name stands in brackets and may hold anything; what follows is numbers.
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ").map(Number)
+  const fields = text
+    .slice(text.lastIndexOf(")") + 2)
+    .split(" ")
+    .map(Number)
   const [, parent = 0] = fields
   const [user = 0, system = 0, usersOfEnded = 0, systemsOfEnded = 0] = fields.slice(11)
   return { parent, ms: (user + system) * msPerTick, endedMs: (usersOfEnded + systemsOfEnded) * msPerTick }
