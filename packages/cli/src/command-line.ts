@@ -5,7 +5,7 @@
  * one sentence on standard error with the command that shows the right one.
  */
 import { Console, Effect } from "effect"
-import { type CliError, CliOutput, Command } from "effect/cli"
+import { CliOutput, Command } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
 import { agentsCommand } from "./commands/agents.ts"
 import { autonomyCommand } from "./commands/autonomy.ts"
@@ -35,6 +35,8 @@ import { undoCommand } from "./commands/undo.ts"
 import { verifyCommand } from "./commands/verify.ts"
 import { webhooksCommand } from "./commands/webhooks.ts"
 import { whyCommand } from "./commands/why.ts"
+import { failureText, wantsJson } from "./ending.ts"
+import { exitCodes } from "./exit-codes.ts"
 import { globalFlags } from "./settings.ts"
 
 const tropism = Command.make("tropism").pipe(
@@ -80,21 +82,16 @@ const tropism = Command.make("tropism").pipe(
 /** Runs one invocation. */
 export const runCommandLine = (args: ReadonlyArray<string>) =>
   Command.runWith(tropism, { version: packageJson.version })(args).pipe(
-    Effect.provideService(CliOutput.Presenter, presenter)
+    Effect.provideService(CliOutput.Presenter, presenter(wantsJson(args)))
   )
 
-const presenter: CliOutput.Presenter = {
+const presenter = (isJson: boolean): CliOutput.Presenter => ({
   present: (event) => {
     if (event._tag !== "InvalidInvocation") return CliOutput.defaultPresenter.present(event)
     const sentences = event.errors.map((error) =>
       error.message.replace(/\s*\n\s*/g, " ").replace(/[^.?!]$/, "$&.")
     )
-    return Console.error(
-      `tropism: ${sentences.join(" ")} Run "${event.commandPath.join(" ")} --help" to see how.`
-    )
+    const message = `${sentences.join(" ")} Run "${event.commandPath.join(" ")} --help" to see how.`
+    return Console.error(failureText({ message, exitCode: exitCodes.usage }, isJson))
   }
-}
-
-/** 2 for a wrong invocation; help that was asked for is no error. */
-export const usageExitCode = (error: CliError.CliError): number =>
-  error._tag === "ShowHelp" && error.errors.length === 0 ? 0 : 2
+})

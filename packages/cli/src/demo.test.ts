@@ -12,7 +12,7 @@ import { type Access, withClient } from "./access.ts"
 import { findCheckout } from "./checkout.ts"
 import { openDemo, prepareDemo } from "./demo.ts"
 import { makeDemoFeed, modelSentence } from "./demo-feed.ts"
-import { JsonFlag } from "./settings.ts"
+import { JsonFlag, QuietFlag } from "./settings.ts"
 import { Screen } from "./terminal/screen.ts"
 
 const summary = {
@@ -33,7 +33,11 @@ const withDemo = <A, E>(
     demo: Access,
     server: FakeServer,
     out: ReadonlyArray<string>
-  ) => Effect.Effect<A, E, Screen | NodeServices.NodeServices | GlobalFlag.Setting.Identifier<"json">>
+  ) => Effect.Effect<
+    A,
+    E,
+    Screen | NodeServices.NodeServices | GlobalFlag.Setting.Identifier<"json" | "quiet">
+  >
 ) =>
   Effect.gen(function* () {
     const server = yield* fakeServer(state)
@@ -51,7 +55,8 @@ const withDemo = <A, E>(
           ConfigProvider.layer(ConfigProvider.fromUnknown({}))
         )
       ),
-      Effect.provideService(JsonFlag, false)
+      Effect.provideService(JsonFlag, false),
+      Effect.provideService(QuietFlag, false)
     )
   })
 

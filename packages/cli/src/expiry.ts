@@ -3,6 +3,7 @@
  */
 import { Instant } from "@tropism/api/instant"
 import { Clock, Effect, Schema } from "effect"
+import { exitCodes } from "./exit-codes.ts"
 import { failure } from "./failure.ts"
 
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const
@@ -18,7 +19,7 @@ export const readExpiry = (text: string) =>
         ? text
         : yield* failure(
             `--expires must be how long it is good, such as 12h, 90d or 2w, or when it ends, such as 2027-06-30T00:00:00Z; "${text}" is neither.`,
-            2
+            exitCodes.usage
           )
     const now = yield* Clock.currentTimeMillis
     return new Date(now + Number(count) * units[unit as keyof typeof units]).toISOString()

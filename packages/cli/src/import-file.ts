@@ -16,12 +16,13 @@ import {
 } from "@tropism/api/transfer-api"
 import { isUnreachable, statusOf } from "@tropism/client/failure-sentence"
 import { ImportId } from "@tropism/domain/ids"
-import { Console, Effect, FileSystem, Path, Schema, Stdio, Stream } from "effect"
+import { Effect, FileSystem, Path, Schema, Stdio, Stream } from "effect"
 import type { Access } from "./access.ts"
 import { Failure, failure, requestFailure } from "./failure.ts"
 import { importFormat } from "./import-format.ts"
 import { limits } from "./limits.ts"
-import { JsonFlag } from "./settings.ts"
+import { makeNotice } from "./notice.ts"
+import { JsonFlag, QuietFlag } from "./settings.ts"
 import { Screen } from "./terminal/screen.ts"
 import { printable } from "./terminal/text.ts"
 import { transferProgress } from "./transfer-progress.ts"
@@ -149,6 +150,8 @@ const makeSending = (
     const path = yield* Path.Path
     const stdio = yield* Stdio.Stdio
     const isJson = yield* JsonFlag
+    const isQuiet = yield* QuietFlag
+    const say = yield* makeNotice
     const isLines = format !== "package-lock"
     const id = request.resume ?? ImportId.make(randomUUID())
     const show = yield* transferProgress(
@@ -215,7 +218,7 @@ const makeSending = (
       badLines,
       progress: () => committed,
       say: (sentence) =>
-        isJson ? Console.error(sentence) : screen.print(screen.paint.bad(printable(sentence)))
+        isJson || isQuiet ? say(sentence) : screen.print(screen.paint.bad(printable(sentence)))
     } satisfies Sending
   })
 

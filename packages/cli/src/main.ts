@@ -1,17 +1,16 @@
 /**
  * The door of the command line: arguments in, one exit code out.
  *
- * 0 is done, 1 is a failure that was told in a sentence, 2 is a wrong
- * invocation, 3 is an agent that waits for a person, 130 is an interruption. A stack is never shown unless
+ * The codes stand in `exit-codes.ts`. A stack is never shown unless
  * `--log-level debug` asks for it.
  */
 // Each by its own path: the package as a whole takes half a second to load.
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Effect, Exit, Layer } from "effect"
-import { CliError } from "effect/cli"
-import { runCommandLine, usageExitCode } from "./command-line.ts"
-import { Failure } from "./failure.ts"
+import { Effect, type Exit, Layer } from "effect"
+import { runCommandLine } from "./command-line.ts"
+import { endingOf } from "./ending.ts"
+import { exitCodes } from "./exit-codes.ts"
 import { limits } from "./limits.ts"
 import { Keyboard } from "./terminal/keyboard.ts"
 import { Screen } from "./terminal/screen.ts"
@@ -21,19 +20,15 @@ const args = process.argv.slice(2)
 /** Commands that run until they are stopped: stopping them is their success. */
 const isStoppedBySignal = args.some((arg) => arg === "start" || arg === "demo")
 
-const exitCode = (exit: Exit.Exit<unknown, unknown>): number => {
-  if (Exit.isSuccess(exit)) return 0
-  if (Cause.hasInterruptsOnly(exit.cause)) return isStoppedBySignal ? 0 : 130
-  const error = Cause.squash(exit.cause)
-  if (CliError.isCliError(error)) return usageExitCode(error)
-  process.stderr.write(`tropism: ${error instanceof Failure ? error.message : faultText(exit.cause)}\n`)
-  return error instanceof Failure ? error.exitCode : 1
-}
+/** The first signal that came. */
+let signalled: "SIGINT" | "SIGTERM" | undefined
 
-const faultText = (cause: Cause.Cause<unknown>): string =>
-  args.some((arg) => /^(debug|trace|all)$/.test(arg.replace("--log-level=", "")))
-    ? Cause.pretty(cause)
-    : `This is a fault of the program: ${String(Cause.squash(cause)).split("\n", 1)[0]} Run it again with --log-level debug to see where.`
+const end = (exit: Exit.Exit<unknown, unknown>): number => {
+  const { exitCode, told } = endingOf(exit, args, signalled)
+  if (told !== undefined) process.stderr.write(`${told}\n`)
+  const isStopped = exitCode === exitCodes.interrupted || exitCode === exitCodes.terminated
+  return isStopped && isStoppedBySignal ? exitCodes.done : exitCode
+}
 
 const stop = () => process.emit("SIGTERM", "SIGTERM")
 
@@ -51,6 +46,7 @@ let stoppingMs: number | undefined
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
     const nowMs = performance.now()
+    signalled ??= signal
     if (stoppingMs === undefined) {
       stoppingMs = nowMs
       setTimeout(() => process.exit(1), limits.stopMs).unref()
@@ -70,6 +66,6 @@ runCommandLine(args).pipe(
   (command) =>
     NodeRuntime.runMain(command, {
       disableErrorReporting: true,
-      teardown: (exit) => process.exit(exitCode(exit))
+      teardown: (exit) => process.exit(end(exit))
     })
 )

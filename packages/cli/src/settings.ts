@@ -10,7 +10,18 @@ import type { Connection } from "@tropism/client/connection"
 import { type Failure, failure } from "./failure.ts"
 
 export const JsonFlag = GlobalFlag.Setting("json")({
-  flag: Flag.Boolean("json").pipe(Flag.withDescription("Print records as JSON"), Flag.withDefault(false))
+  flag: Flag.Boolean("json").pipe(
+    Flag.withDescription("Print one JSON value, or JSON lines where it streams"),
+    Flag.withDefault(false)
+  )
+})
+
+export const QuietFlag = GlobalFlag.Setting("quiet")({
+  flag: Flag.Boolean("quiet").pipe(
+    Flag.withAlias("q"),
+    Flag.withDescription("Show no progress and no hints, only results and failures"),
+    Flag.withDefault(false)
+  )
 })
 
 export const ProjectFlag = GlobalFlag.Setting("project")({
@@ -36,7 +47,7 @@ export const TokenFlag = GlobalFlag.Setting("token")({
   )
 })
 
-export const globalFlags = [JsonFlag, ProjectFlag, UrlFlag, TokenFlag] as const
+export const globalFlags = [JsonFlag, QuietFlag, ProjectFlag, UrlFlag, TokenFlag] as const
 
 export interface Environment {
   readonly host: string

@@ -3,11 +3,11 @@
  *
  * On a terminal a bar with the rate and the time that is left, redrawn at most
  * every so often; elsewhere a line for each quarter, or nothing where JSON is
- * wanted. Where the whole is not known there is no bar, only what is done.
+ * wanted, and never anything with `--quiet`. Where the whole is not known there is no bar, only what is done.
  */
 import { Clock, Effect } from "effect"
 import { limits } from "./limits.ts"
-import { JsonFlag } from "./settings.ts"
+import { JsonFlag, QuietFlag } from "./settings.ts"
 import { drawBar, milestone } from "./terminal/progress-bar.ts"
 import { Screen } from "./terminal/screen.ts"
 import { formatBytes } from "./terminal/text.ts"
@@ -26,11 +26,13 @@ export const transferProgress = (label: string) =>
   Effect.gen(function* () {
     const screen = yield* Screen
     const isJson = yield* JsonFlag
+    const isQuiet = yield* QuietFlag
     let drawnAt = 0
     let shown = 0
     let first: { readonly at: number; readonly state: TransferState } | undefined
     return (state: TransferState) =>
       Effect.gen(function* () {
+        if (isQuiet) return
         const { done, total } = state
         const progress = { label, done, total: total ?? 0 }
         if (!screen.isLive) {

@@ -90,7 +90,7 @@ describe("tropism chat", () => {
         const kept = yield* chat("--agent", "agent-of-talk", "-m", "Three", "--json")
         const events = kept.out.map((line): Json => JSON.parse(line))
         const [begun] = new Set(events.map(({ agentName }) => agentName))
-        expect(kept.error).toBe(`Go on with: tropism chat ${begun}`)
+        expect(JSON.parse(kept.error)).toEqual({ notice: `Go on with: tropism chat ${begun}` })
         expect(events).toEqual(yield* quietLog(story, begun))
         expect((yield* chat(begun, "-m", "Four")).out).toEqual(["Answer 2: Four"])
       })
@@ -163,7 +163,7 @@ describe("tropism chat", () => {
       const { chat, story } = yield* scene(scripted([{ say: "Half an ans", fault: { kind: "cut" } }]))
       const failed = yield* chat("talk", "-m", "Hello")
       expect(failed).toMatchObject({ exitCode: 1, out: [] })
-      expect(failed.error).toMatch(/^The turn failed: /)
+      expect(failed.error).toMatch(/^I'm having trouble. Try again. /)
       yield* newContext(
         story,
         "limited",

@@ -4,7 +4,8 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, ConfigProvider, Console, Effect, Exit, Layer, Schedule } from "effect"
 import { CliError } from "effect/cli"
-import { runCommandLine, usageExitCode } from "../src/command-line.ts"
+import { runCommandLine } from "../src/command-line.ts"
+import { endingOf } from "../src/ending.ts"
 import { Failure } from "../src/failure.ts"
 import { Keyboard } from "../src/terminal/keyboard.ts"
 import { Screen } from "../src/terminal/screen.ts"
@@ -61,9 +62,11 @@ const execute = (out: Array<string>, environment: Record<string, string>, args: 
         Effect.provideService(Console.Console, console)
       )
     )
-    if (Exit.isSuccess(exit)) return { exitCode: 0, out, error: errors.join("\n") }
-    const error = Cause.squash(exit.cause)
-    if (CliError.isCliError(error)) return { exitCode: usageExitCode(error), out, error: errors.join("\n") }
-    if (error instanceof Failure) return { exitCode: error.exitCode, out, error: error.message }
-    return yield* Effect.failCause(Cause.die(error))
+    const fault = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+    if (fault !== undefined && !(fault instanceof Failure) && !CliError.isCliError(fault))
+      return yield* Effect.die(fault)
+    const { exitCode, told } = endingOf(exit, args)
+    // What the program is called is not what this is about.
+    const error = told === undefined ? errors.join("\n") : told.replace(/^tropism: /, "")
+    return { exitCode, out, error }
   }).pipe(Effect.map((invocation): Invocation => invocation))

@@ -13,9 +13,12 @@ import { FeedLost, FeedRefused, FeedUnreadable } from "./feed.ts"
 
 /** Problem details as any server of this kind sends them (RFC 9457). */
 const Problem = Schema.Struct({
+  type: Schema.optional(Schema.String),
   status: Schema.Int,
   title: Schema.String,
   detail: Schema.optional(Schema.String),
+  /** Of a conflict: which. */
+  reason: Schema.optional(Schema.String),
   errors: Schema.optional(Schema.Array(InputFault))
 })
 
@@ -34,11 +37,15 @@ export const statusOf = (error: unknown): number | undefined => {
   return Option.getOrUndefined(Option.map(decodeProblem(error), (problem) => problem.status))
 }
 
+/** The problem document that a server answered, if it was one. */
+export const problemOf = (error: unknown): Option.Option<typeof Problem.Type> =>
+  error instanceof FeedRefused ? decodeProblemText(error.answer) : decodeProblem(error)
+
 export const failureSentence = (error: unknown): string => {
   if (isUnreachable(error)) return "No server answers there."
   if (error instanceof FeedUnreadable)
     return `The server sent an event that this version does not understand: ${error.reason}`
-  const problem = error instanceof FeedRefused ? decodeProblemText(error.answer) : decodeProblem(error)
+  const problem = problemOf(error)
   if (Option.isSome(problem)) return problemSentence(problem.value)
   const status = statusOf(error)
   if (status !== undefined && status >= 400) return `The server answered with status ${status}.`

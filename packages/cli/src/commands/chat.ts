@@ -7,7 +7,7 @@
 import { ContextName } from "@tropism/domain/context-event"
 import { titleOf } from "@tropism/domain/conversation-title"
 import type { Agent } from "@tropism/domain/agent"
-import { Clock, Console, Effect, FileSystem, Option, Stdio, Stream } from "effect"
+import { Clock, Effect, FileSystem, Option, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject } from "../access.ts"
 import { findAgent, readAgents } from "../agents-by-name.ts"
@@ -15,7 +15,9 @@ import { openConversation } from "../chat/conversation.ts"
 import { feed, scriptEvents } from "../chat/feeding.ts"
 import { helpLines, talk } from "../chat/talk.ts"
 import { tellAnswers, tellJson, tellLive } from "../chat/telling.ts"
+import { exitCodes } from "../exit-codes.ts"
 import { failure } from "../failure.ts"
+import { notice } from "../notice.ts"
 import { JsonFlag } from "../settings.ts"
 import { Keyboard } from "../terminal/keyboard.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -69,7 +71,7 @@ export const chatCommand = Command.make(
             if (!isJson) yield* screen.print(...greeting(found), "")
             return yield* talk(conversation, screen, keyboard)
           }
-          if (found.isNew) yield* Console.error(`Go on with: tropism chat ${found.name}`)
+          if (found.isNew) yield* notice(`Go on with: tropism chat ${found.name}`)
           const listening = yield* keyboard.listen("interrupts")
           yield* feed(conversation, listening, inputs)
         })
@@ -106,7 +108,7 @@ const inputsOf = Effect.fnUntraced(function* ({ lines, message, script }: Said) 
     if (Option.isSome(script))
       return yield* failure(
         "Say either --message or --script: the one is a message, the other a file of events.",
-        usageExitCode
+        exitCodes.usage
       )
     return yield* oneMessage(message.value)
   }
@@ -122,10 +124,7 @@ const inputsOf = Effect.fnUntraced(function* ({ lines, message, script }: Said) 
 const oneMessage = (text: string) =>
   text.trim() === "" ? Effect.fail(nothingToSay) : Effect.succeed(Stream.make(text))
 
-/** The exit code of an invocation that cannot be meant. */
-const usageExitCode = 2
-
-const nothingToSay = failure("There is nothing to say.", usageExitCode)
+const nothingToSay = failure("There is nothing to say.", exitCodes.usage)
 
 /** The text of a file or of the input, as it comes. */
 const readText = (path: string) =>
@@ -218,4 +217,8 @@ const beginWithAssistant = Effect.fnUntraced(function* (access: Access, message:
 const enabled = (agent: Agent) =>
   agent.enabled
     ? Effect.succeed(agent)
-    : Effect.fail(failure(`${agent.name} is disabled and answers nobody. Enable it first.`))
+    : Effect.fail(
+        failure(
+          `${agent.name} is disabled and answers nobody. "tropism agents enable ${agent.name}" lets it.`
+        )
+      )

@@ -4,6 +4,7 @@
 import { Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import { failure } from "../failure.ts"
+import { showStatus } from "../notice.ts"
 import { printOr } from "../print-records.ts"
 import { readEnvironment } from "../settings.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -12,7 +13,7 @@ export const migrateCommand = Command.make("migrate", {}, () =>
   Effect.gen(function* () {
     const screen = yield* Screen
     const { databaseUrl, dataFolder } = yield* readEnvironment
-    yield* screen.redraw(() => "Bringing the database up to date …")
+    yield* showStatus("Bringing the database up to date …")
     const { bringUpToDate } = yield* Effect.promise(() => import("@tropism/server/main"))
     const schema = yield* bringUpToDate({
       dataFolder,

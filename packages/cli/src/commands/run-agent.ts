@@ -10,6 +10,7 @@ import { findAgent } from "../agents-by-name.ts"
 import { type Access, inProject } from "../access.ts"
 import { failure } from "../failure.ts"
 import { limits } from "../limits.ts"
+import { showStatus } from "../notice.ts"
 import { printFacts, printOr } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
 import { runFacts } from "./runs.ts"
@@ -39,7 +40,7 @@ export const runCommand = Command.make(
           query: { wait: "false" },
           payload: Option.isSome(input) ? { input: input.value } : {}
         })
-        yield* screen.redraw(() => `${name} is at work …`)
+        yield* showStatus(`${name} is at work …`)
         const run = detach ? started : yield* awaitEnd(access, started)
         yield* screen.redraw(undefined)
         const toolCalls = yield* access.client.runs.toolCalls({

@@ -14,6 +14,7 @@ import { buildConsole, isConsoleStale } from "../console-build.ts"
 import { openDemo, prepareDemo } from "../demo.ts"
 import { keyVariables, makeDemoFeed, modelSentence } from "../demo-feed.ts"
 import { type Failure, failure } from "../failure.ts"
+import { showStatus } from "../notice.ts"
 import { serverLogLines } from "../server-log.ts"
 import { type Environment, JsonFlag, readEnvironment } from "../settings.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -52,15 +53,39 @@ export const demoCommand = Command.make("demo", {}, () => start(true)).pipe(
   Command.withDescription("The same as start --demo")
 )
 
+/** Starts it; with `--json` every line is an object, the first says that the server is ready. */
 const start = (withDemo: boolean, mcpFixtures = false) =>
+  Effect.gen(function* () {
+    const screen = yield* Screen
+    const isJson = yield* JsonFlag
+    const server = startServer(screen, withDemo, mcpFixtures)
+    yield* isJson ? Effect.provideService(server, Screen, jsonScreen(screen)) : server
+  })
+
+/** A screen on which every line that is said is a JSON object. */
+const jsonScreen = (screen: Screen["Service"]): Screen["Service"] => {
+  const print = (...lines: ReadonlyArray<string>) =>
+    screen.print(
+      ...lines
+        .filter((line) => line.trim() !== "")
+        .map((line) => JSON.stringify({ type: "said", text: line.trim() }))
+    )
+  return { ...screen, print, write: print }
+}
+
+const startServer = (raw: Screen["Service"], withDemo: boolean, mcpFixtures: boolean) =>
   Effect.gen(function* () {
     const screen = yield* Screen
     const began = yield* Clock.currentTimeMillis
     const environment = yield* readEnvironment
     const checkout = yield* findCheckout
     const isJson = yield* JsonFlag
+    const sayReady = isJson
+      ? ({ loginLink, tokenFile, url }: Ready) =>
+          raw.print(JSON.stringify({ type: "ready", url, loginLink, tokenFile }))
+      : (_: Ready, tookMs: number) => screen.print(`The server was ready after ${formatDuration(tookMs)}.`)
     const ready = yield* Deferred.make<Ready>()
-    yield* screen.redraw(() => "Starting the server and its database …")
+    yield* showStatus("Starting the server and its database …")
     const consoleBuild = yield* Effect.forkScoped(prepareConsole(checkout))
     const server = yield* Effect.forkScoped(
       runServer(environment, checkout, mcpFixtures, (info) => Deferred.succeed(ready, info))
@@ -68,19 +93,7 @@ const start = (withDemo: boolean, mcpFixtures = false) =>
     const open = Effect.gen(function* () {
       const info = yield* Deferred.await(ready)
       yield* screen.redraw(undefined)
-      if (isJson)
-        yield* screen.print(
-          JSON.stringify({
-            type: "ready",
-            url: info.url,
-            loginLink: info.loginLink,
-            tokenFile: info.tokenFile
-          })
-        )
-      else
-        yield* screen.print(
-          `The server was ready after ${formatDuration((yield* Clock.currentTimeMillis) - began)}.`
-        )
+      yield* sayReady(info, (yield* Clock.currentTimeMillis) - began)
       const block = Effect.gen(function* () {
         yield* Fiber.join(consoleBuild)
         if (!isJson) yield* screen.print(...readyBlock(info, environment, screen.paint.link))

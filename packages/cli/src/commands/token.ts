@@ -12,6 +12,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject, readPages, withClient } from "../access.ts"
 import { readExpiry } from "../expiry.ts"
 import { statusOf } from "@tropism/client/failure-sentence"
+import { exitCodes } from "../exit-codes.ts"
 import { failure } from "../failure.ts"
 import { printFacts, printOr, printRecords } from "../print-records.ts"
 import { readConnection } from "../settings.ts"
@@ -140,7 +141,7 @@ const createInProject = (access: Access, payload: TokenInput) =>
     if (role === null)
       return yield* failure(
         `${userId} is no member of "${project.name}" yet: --role says what they may do there. Nothing was made.`,
-        2
+        exitCodes.usage
       )
     yield* client.members.add({ params, payload: { userId, role } })
     const made = yield* client.tokens.create({ params, payload: { ...payload, role } })
