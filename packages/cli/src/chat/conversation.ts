@@ -15,14 +15,22 @@ import type { Access } from "../access.ts"
 import { type FedEvent, followContext } from "../context-feed.ts"
 import { type Failure, failure, requestFailure } from "../failure.ts"
 import { limits } from "../limits.ts"
-import { advance, isAtRest, type Progress, type Question, type TurnEnd } from "./progress.ts"
+import {
+  advance,
+  isAtRest,
+  type Progress,
+  type Question,
+  toldOfBreaking,
+  type TurnEnd,
+  unread
+} from "./progress.ts"
 
 /** Where the agent stands once nothing more comes by itself. */
 export type Rest =
   | TurnEnd
   | { readonly type: "question"; readonly question: Question }
   /** A run failed before its first word, so the log says nothing of it. */
-  | { readonly type: "broken"; readonly error: string }
+  | { readonly type: "broken"; readonly told: string }
 
 /** Opens a conversation; each event that comes is told, in order. */
 export const openConversation = Effect.fnUntraced(function* (
@@ -41,7 +49,8 @@ export const openConversation = Effect.fnUntraced(function* (
     isSessionOpen: state.isSessionOpen,
     isDue: state.isTurnDue,
     questions: [],
-    lastEnd: undefined
+    lastEnd: undefined,
+    reading: unread
   }
   /** What was sent and has not come back yet. */
   let unheard = 0
@@ -135,7 +144,7 @@ export const openConversation = Effect.fnUntraced(function* (
   const brokenRun = Effect.fnUntraced(function* (known: ReadonlySet<string>) {
     const [newest] = yield* runsHere
     return newest && !known.has(newest.id) && newest.status === "failed" && newest.stepCount === 0
-      ? Option.some<Rest>({ type: "broken", error: newest.errorMessage ?? "no reason was recorded" })
+      ? Option.some<Rest>({ type: "broken", told: toldOfBreaking })
       : Option.none<Rest>()
   })
 

@@ -7,14 +7,12 @@
  */
 import { EventInput } from "@tropism/api/contexts-api"
 import { Effect, Fiber, Option, Queue, Schema, Stream } from "effect"
+import { exitCodes } from "../exit-codes.ts"
 import { type Failure, failure } from "../failure.ts"
 import type { Listening } from "../terminal/keyboard.ts"
 import { printable } from "../terminal/text.ts"
 import { typed } from "../typed-input.ts"
 import type { Conversation, Rest } from "./conversation.ts"
-
-/** The exit code of a command whose agent rests and waits for a person. */
-const restsExitCode = 3
 
 /** Says all there is to say, messages and events; fails where the agent could not answer. */
 export const feed = <E, R>(
@@ -28,7 +26,7 @@ export const feed = <E, R>(
       const wants = yield* typeof input === "string"
         ? conversation.speak(input, conversation.question())
         : conversation.say(input)
-      if (wants) yield* judged(yield* awaited(conversation, listening, known))
+      if (wants) yield* judged(yield* awaited(conversation, listening, known), conversation.name)
     })
   )
 
@@ -48,24 +46,27 @@ const awaited = (conversation: Conversation, { typed: inputs }: Listening, known
     })
   )
 
-const judged = (rest: Rest): Effect.Effect<void, Failure> => {
+const judged = (rest: Rest, context: string): Effect.Effect<void, Failure> => {
   switch (rest.type) {
     case "completed":
       return Effect.void
     case "broken":
+      return Effect.fail(failure(`${rest.told} "tropism runs" says what went wrong.`))
     case "failed":
-      return Effect.fail(failure(`The turn failed: ${printable(rest.error)}`))
+      return Effect.fail(
+        failure(`${printable(rest.told)} "tropism contexts log ${context}" says what went wrong.`)
+      )
     case "interrupted":
       return Effect.fail(failure("The turn was interrupted."))
     case "paused":
       return Effect.fail(
-        failure(`The agent rests (${rest.reason}); what is said next lets it go on.`, restsExitCode)
+        failure(`The agent rests (${rest.reason}); what is said next lets it go on.`, exitCodes.waits)
       )
     case "question": {
       const { options, text } = rest.question
       const choices = options.length === 0 ? "" : ` (${options.map(printable).join(", ")})`
       return Effect.fail(
-        failure(`The agent asks: ${printable(text)}${choices} The next message answers.`, restsExitCode)
+        failure(`The agent asks: ${printable(text)}${choices} The next message answers.`, exitCodes.waits)
       )
     }
   }

@@ -6,6 +6,8 @@
  * of its own, which an answer ends.
  */
 import type { ContextFeedEvent } from "@tropism/client/feed"
+import { failedResponse } from "@tropism/domain/chat-sentences"
+import { type Reading, readEvent, readingAfter } from "@tropism/domain/conversation-reading"
 import { Predicate } from "effect"
 
 /** A question that waits for an answer. */
@@ -18,7 +20,8 @@ export interface Question {
 /** How the last turn ended. */
 export type TurnEnd =
   | { readonly type: "completed" }
-  | { readonly type: "failed"; readonly error: string }
+  /** What a person is told of it; the log has what went wrong. */
+  | { readonly type: "failed"; readonly told: string }
   | { readonly type: "interrupted" }
   | { readonly type: "paused"; readonly reason: string }
 
@@ -29,14 +32,23 @@ export interface Progress {
   readonly isDue: boolean
   readonly questions: ReadonlyArray<Question>
   readonly lastEnd: TurnEnd | undefined
+  /** The open turn as a person reads it. */
+  readonly reading: Reading
 }
+
+/** Nothing is read yet. */
+export const unread: Reading = readingAfter(0)
+
+/** What a person is told where a run failed before its first word. */
+export const toldOfBreaking: string = failedResponse(undefined, null)
 
 export const isAtRest = ({ isDue, isSessionOpen, isTurnOpen }: Progress): boolean =>
   !isDue && !isSessionOpen && !isTurnOpen
 
 export const advance = (before: Progress, event: ContextFeedEvent): Progress => {
-  if (event.type === "TextDeltaEvent") return before
-  const progress = event.triggersAgentTurn ? { ...before, isDue: true } : before
+  if ("delta" in event) return before
+  const { reading, told } = readEvent(before.reading, event)
+  const progress = { ...before, reading, isDue: before.isDue || event.triggersAgentTurn }
   switch (event.type) {
     case "SessionStartedEvent":
       return { ...progress, isSessionOpen: true }
@@ -47,7 +59,12 @@ export const advance = (before: Progress, event: ContextFeedEvent): Progress => 
     case "AgentTurnCompletedEvent":
     case "AgentTurnFailedEvent":
     case "AgentTurnInterruptedEvent":
-      return { ...progress, isTurnOpen: false, questions: [], lastEnd: endOf(event) ?? progress.lastEnd }
+      return {
+        ...progress,
+        isTurnOpen: false,
+        questions: [],
+        lastEnd: endOf(event, told?.message.content ?? toldOfBreaking) ?? progress.lastEnd
+      }
     case "ToolCallStartedEvent": {
       const question = "waitsFor" in event && event.waitsFor === "person" ? questionOf(event) : undefined
       return question ? { ...progress, questions: [...progress.questions, question] } : progress
@@ -62,9 +79,8 @@ export const advance = (before: Progress, event: ContextFeedEvent): Progress => 
   }
 }
 
-const endOf = (event: ContextFeedEvent): TurnEnd | undefined => {
-  if (event.type === "AgentTurnFailedEvent")
-    return { type: "failed", error: "error" in event ? event.error : "" }
+const endOf = (event: ContextFeedEvent, told: string): TurnEnd | undefined => {
+  if (event.type === "AgentTurnFailedEvent") return { type: "failed", told }
   if (event.type !== "AgentTurnInterruptedEvent" || !("reason" in event)) return { type: "completed" }
   const { reason } = event
   if (reason === "user" || reason === "cancelled") return { type: "interrupted" }

@@ -10,7 +10,7 @@ import { Effect, Option, Queue, Schema } from "effect"
 import { failure, type Failure } from "../failure.ts"
 import type { Keyboard, Typed } from "../terminal/keyboard.ts"
 import type { Screen } from "../terminal/screen.ts"
-import { printable } from "../terminal/text.ts"
+import { printable, printableLines } from "../terminal/text.ts"
 import { SetLlmConfigInput } from "@tropism/api/contexts-api"
 import { typed } from "../typed-input.ts"
 import type { Conversation, Rest } from "./conversation.ts"
@@ -77,7 +77,7 @@ const told = (screen: Screen["Service"], rest: Rest): Effect.Effect<void> => {
     case "paused":
       return screen.print(`The agent rests (${rest.reason}). What you say next lets it go on.`)
     case "broken":
-      return screen.print(screen.paint.bad(`The turn failed: ${printable(rest.error)}`))
+      return screen.print(screen.paint.bad(printableLines(rest.told)))
     default:
       return Effect.void
   }

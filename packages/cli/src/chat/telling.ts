@@ -2,11 +2,13 @@
  * What is shown of a conversation: words as they come for a person, events as they stand for a program.
  */
 import type { ContextFeedEvent } from "@tropism/client/feed"
+import { readEvent } from "@tropism/domain/conversation-reading"
 import { Effect } from "effect"
 import type { FedEvent } from "../context-feed.ts"
 import { contextEventText } from "../event-text.ts"
 import type { Screen } from "../terminal/screen.ts"
-import { cutEnd, printableLines } from "../terminal/text.ts"
+import { cutEnd, printable, printableLines } from "../terminal/text.ts"
+import { toldOfBreaking, unread } from "./progress.ts"
 
 type Tell = (fed: FedEvent) => Effect.Effect<void>
 
@@ -28,6 +30,7 @@ export const tellAnswers =
 export const tellLive = (screen: Screen["Service"]): Tell => {
   /** What of the present answer stands on the screen. */
   let shown = ""
+  let reading = unread
   const { paint } = screen
   const line = (text: string) => {
     const start = shown === "" ? "" : "\n"
@@ -40,10 +43,14 @@ export const tellLive = (screen: Screen["Service"]): Tell => {
     return content === "" ? Effect.void : screen.write(`${printableLines(rest)}\n`)
   }
   return ({ event }) => {
-    if (event.type === "TextDeltaEvent" && "delta" in event) {
+    if ("delta" in event) {
       shown += event.delta
       return screen.write(printableLines(event.delta))
     }
+    const read = readEvent(reading, event)
+    reading = read.reading
+    if (event.type === "AgentTurnFailedEvent")
+      return line(paint.bad(printable(read.told?.message.content ?? toldOfBreaking)))
     if (event.type === "AssistantMessageEvent" && "content" in event) return said(event.content)
     const text = lineOf(event)
     return text === undefined ? Effect.void : line(paint.dim(text))
@@ -56,8 +63,6 @@ const lineOf = (event: ContextFeedEvent): string | undefined => {
       return `→ ${contextEventText(event)}`
     case "ToolCallFailedEvent":
       return `✗ ${contextEventText(event)}`
-    case "AgentTurnFailedEvent":
-      return `The turn failed: ${contextEventText(event)}`
     case "AgentTurnInterruptedEvent":
       return "reason" in event && event.reason === "user"
         ? "interrupted"
