@@ -4,7 +4,7 @@
 import type { Agent } from "@tropism/domain/agent"
 import { Effect } from "effect"
 import { type Access, readPages } from "./access.ts"
-import { failure } from "./failure.ts"
+import { type Failure, failure } from "./failure.ts"
 import { printable } from "./terminal/text.ts"
 
 export const readAgents = (access: Access) =>
@@ -15,17 +15,21 @@ export const readAgents = (access: Access) =>
 
 /** Finds an agent by its name or id. */
 export const findAgent = (access: Access, reference: string) =>
-  Effect.gen(function* () {
-    const agents = yield* readAgents(access)
-    const found =
-      agents.find((agent) => agent.id === reference) ?? agents.find((agent) => agent.name === reference)
-    if (found) return found
-    return yield* failure(
+  Effect.flatMap(readAgents(access), (agents) => pickAgent(agents, reference))
+
+/** The one of these that a person means. */
+export const pickAgent = (agents: ReadonlyArray<Agent>, reference: string): Effect.Effect<Agent, Failure> => {
+  const found =
+    agents.find((agent) => agent.id === reference) ?? agents.find((agent) => agent.name === reference)
+  if (found) return Effect.succeed(found)
+  return Effect.fail(
+    failure(
       agents.length === 0
         ? `There is no agent "${printable(reference)}": the project has none yet. "tropism agents apply -f FILE" adds one.`
         : `There is no agent "${printable(reference)}". There are: ${nameList(agents)}.`
     )
-  })
+  )
+}
 
 const shownNames = 20
 

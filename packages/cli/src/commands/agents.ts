@@ -11,6 +11,7 @@ import { Screen } from "../terminal/screen.ts"
 import { formatAge } from "../terminal/time.ts"
 import { scheduleCommand } from "./agent-schedule.ts"
 import { diffCommand, restoreCommand, versionsCommand } from "./agent-versions.ts"
+import { disableCommand, enableCommand } from "./agent-switches.ts"
 import { applyCommand } from "./apply.ts"
 import { exportCommand } from "./export-agents.ts"
 
@@ -63,7 +64,9 @@ export const agentsCommand = list.pipe(
     versionsCommand,
     diffCommand,
     restoreCommand,
-    scheduleCommand
+    scheduleCommand,
+    enableCommand,
+    disableCommand
   ])
 )
 

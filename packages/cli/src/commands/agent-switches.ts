@@ -1,0 +1,100 @@
+/**
+ * `tropism agents enable` and `disable`: whether agents are woken, by name or all of them.
+ */
+import type { Agent } from "@tropism/domain/agent"
+import { Effect, Result } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { type Access, inProject } from "../access.ts"
+import { pickAgent, readAgents } from "../agents-by-name.ts"
+import { exitCodes } from "../exit-codes.ts"
+import { failure, requestFailure } from "../failure.ts"
+import { limits } from "../limits.ts"
+import { printOr } from "../print-records.ts"
+import { Screen } from "../terminal/screen.ts"
+import { printable } from "../terminal/text.ts"
+
+const switchCommand = <Name extends string>(name: Name, enabled: boolean) =>
+  Command.make(
+    name,
+    {
+      agents: Argument.String("agent").pipe(
+        Argument.withDescription("Names or ids of agents"),
+        Argument.variadic()
+      ),
+      all: Flag.Boolean("all").pipe(
+        Flag.withDescription(`Every agent of the project that is ${enabled ? "disabled" : "enabled"}`),
+        Flag.withDefault(false)
+      )
+    },
+    ({ agents, all }) =>
+      Effect.gen(function* () {
+        if (all === agents.length > 0)
+          return yield* failure("Say which: names or ids of agents, or --all.", exitCodes.usage)
+        yield* inProject((access) => switchThem(access, agents, enabled))
+      })
+  )
+
+export const enableCommand = switchCommand("enable", true).pipe(
+  Command.withDescription("Let agents be woken again: by events from now on, not by those they missed"),
+  Command.withShortDescription("Let agents be woken again"),
+  Command.withExamples([
+    { command: "tropism agents enable licence-review", description: "Enable one" },
+    { command: "tropism agents enable --all", description: "After a restore, which leaves all disabled" }
+  ])
+)
+
+export const disableCommand = switchCommand("disable", false).pipe(
+  Command.withDescription("Let agents be woken no more; runs that have begun go on"),
+  Command.withExamples([{ command: "tropism agents disable licence-review", description: "Disable one" }])
+)
+
+/** One that cannot be changed does not keep the others from it; without references it is all that are otherwise. */
+const switchThem = Effect.fnUntraced(function* (
+  access: Access,
+  references: ReadonlyArray<string>,
+  enabled: boolean
+) {
+  const screen = yield* Screen
+  const agents = yield* readAgents(access)
+  const wanted =
+    references.length === 0
+      ? agents.filter((agent) => agent.enabled !== enabled).map(({ id }) => id)
+      : references
+  const results = yield* Effect.forEach(
+    [...new Set(wanted)],
+    (reference) =>
+      pickAgent(agents, reference).pipe(
+        Effect.flatMap((agent) => switchOne(access, agent, enabled)),
+        Effect.mapError((error) => requestFailure(error, access.connection.url)),
+        Effect.result
+      ),
+    { concurrency: limits.requestsAtOnce }
+  )
+  const done = results.filter(Result.isSuccess).map(({ success }) => success)
+  const word = enabled ? "enabled" : "disabled"
+  yield* printOr(
+    done.map(({ agent }) => agent),
+    screen.print(
+      ...(results.length === 0 ? [`Every agent of the project is ${word} already.`] : []),
+      ...done.map(({ agent, isChanged }) =>
+        isChanged
+          ? `${printable(agent.name)} is ${word} now, as version ${agent.version}.`
+          : `${printable(agent.name)} was ${word} already.`
+      )
+    )
+  )
+  const failures = results.filter(Result.isFailure).map((result) => result.failure.message)
+  if (failures.length > 0) return yield* failure(failures.join("\n"))
+})
+
+const switchOne = ({ client, params }: Access, agent: Agent, enabled: boolean) =>
+  agent.enabled === enabled
+    ? Effect.succeed({ agent, isChanged: false })
+    : Effect.map(
+        client.agents.update({
+          params: { ...params, agentId: agent.id },
+          headers: {},
+          payload: { enabled }
+        }),
+        (changed) => ({ agent: changed, isChanged: true })
+      )

@@ -1,0 +1,67 @@
+/**
+ * Agents enabled and disabled by the command line, by name or all of them.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { type Json, newStory } from "../../server/testing/platform.ts"
+import { endedRuns, feedOf, make, runsOf, watcher } from "../../server/testing/story-words.ts"
+import { invokeWith } from "../testing/invoke.ts"
+
+describe("Requirement: tropism agents enable and disable", () => {
+  it.live("stop agents from being woken and let them be woken again, some by name or all of them", () =>
+    Effect.gen(function* () {
+      const story = yield* newStory
+      const tropism = (...args: ReadonlyArray<string>) =>
+        invokeWith({ TROPISM_TOKEN: story.token }, "agents", ...args, "--url", story.url)
+      const [one, other] = [
+        yield* story.post("/agents", watcher({ name: "one" })),
+        yield* story.post("/agents", watcher({ name: "other" }))
+      ]
+      const enabled = Effect.map(story.get("/agents"), ({ items }): ReadonlyArray<string> =>
+        items
+          .filter((agent: Json) => agent.enabled)
+          .map(({ name }: Json) => name)
+          .toSorted()
+      )
+
+      expect(yield* tropism("disable", "one", other.id)).toEqual({
+        exitCode: 0,
+        out: ["one is disabled now, as version 2.", "other is disabled now, as version 2."],
+        error: ""
+      })
+      yield* make(story, "Person")
+      yield* feedOf(story, 1)
+      expect(yield* enabled).toEqual(["TodoAssistant"])
+
+      // Only what they are woken by from now on; one that is so already gets no version more.
+      expect((yield* tropism("enable", "one", "one")).out).toEqual(["one is enabled now, as version 3."])
+      expect((yield* tropism("enable", "one")).out).toEqual(["one was enabled already."])
+      yield* make(story, "Person")
+      yield* endedRuns(story, one, 1)
+      expect(yield* runsOf(story, other)).toEqual([])
+
+      // One that is not there does not keep the others from it.
+      const partly = yield* tropism("enable", "nobody", "other", "--json")
+      expect(partly.exitCode).toBe(1)
+      expect(JSON.parse(partly.out.join("\n"))).toMatchObject([{ name: "other", enabled: true }])
+      expect(JSON.parse(partly.error)).toMatchObject({ error: { exitCode: 1 } })
+      expect(partly.error).toContain("There is no agent")
+
+      expect((yield* tropism("disable", "--all")).out).toHaveLength(3)
+      expect(yield* enabled).toEqual([])
+      expect((yield* tropism("disable", "--all")).out).toEqual([
+        "Every agent of the project is disabled already."
+      ])
+      expect((yield* tropism("enable", "--all")).out).toHaveLength(3)
+      expect(yield* enabled).toEqual(["TodoAssistant", "one", "other"])
+
+      for (const wrong of [["enable"], ["disable", "--all", "one"]])
+        expect(yield* tropism(...wrong)).toEqual({
+          exitCode: 2,
+          out: [],
+          error: "Say which: names or ids of agents, or --all."
+        })
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
