@@ -43,6 +43,6 @@ const parameter = {
   in: "header",
   required: false,
   description:
-    "A name of your own for this request. Sent again under the same key, with the same token and at the same address, it has no second effect: for 30 days the first answer is told again, with the header `idempotency-replayed: true`. Another body under the same key is 422; while the first is at work a repeat waits for it, and is told 409 with `Retry-After` when that takes too long. A refusal is not kept.",
+    "A name of your own for this request. Sent again under the same key, with the same token, or any JWT of the same person, and at the same address, it has no second effect: for 30 days the first answer is told again, with the header `idempotency-replayed: true`. Another body under the same key is 422; while the first is at work a repeat waits for it, and is told 409 with `Retry-After` when that takes too long. A refusal is not kept.",
   schema: { type: "string", pattern: "^[\\x21-\\x7e]{1,255}$" }
 }

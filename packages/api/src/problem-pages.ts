@@ -32,6 +32,8 @@ const errors =
 const conflictReasons: Readonly<Record<problems.Conflict["reason"], string>> = {
   version: "It was changed since the version that you expected. Read it again.",
   keyBusy: "The first request under the Idempotency-Key is still at work. Send it again in a moment.",
+  keyUnreadable:
+    "The request was done under this Idempotency-Key, and what came of it cannot be told again: it was sealed with a key that this server no longer has, or with a JWT that was renewed since. Look at how things stand.",
   keyTaken: "Another object of this type has the key; `existingId` names it.",
   nameTaken: "Another has the name.",
   relationshipExists: "There is such a relationship between the two already; `existingId` names it.",

@@ -77,6 +77,7 @@ export class Conflict extends HttpApiError.Problem<Conflict>()(
     reason: Schema.Literals([
       "version",
       "keyBusy",
+      "keyUnreadable",
       "keyTaken",
       "nameTaken",
       "relationshipExists",

@@ -11,7 +11,7 @@ import { CrashPoint } from "../src/crash-point.ts"
 import { IdempotencyKeys } from "../src/database/idempotency-keys.ts"
 import type { Person } from "./people.ts"
 
-const tokenOfSam = Redacted.make("the token of sam")
+const sam = { id: "sam", secret: Redacted.make("the token of sam"), isRenewed: false }
 
 /** How often a message is said again that nobody has acknowledged. */
 const tries = 3
@@ -31,7 +31,7 @@ export const chatWith = Effect.fnUntraced(function* (
           const [chatting, keys] = [yield* Chatting, yield* IdempotencyKeys]
           const agentId = conversationId === undefined ? agent.id : undefined
           return yield* keys.once(
-            { by, key, secret: tokenOfSam, route: "POST /chat", asked: { message } },
+            { by, key, holder: sam, route: "POST /chat", asked: { message } },
             chatting.say({ by, message, conversationId, agentId })
           )
         }),

@@ -90,8 +90,8 @@ export const jwtOf = (
   )
 
 /** A server that trusts an issuer, as its environment says. */
-export const trusting = (access: PostgresAccess, env: Record<string, string>) =>
-  startServer(access).pipe(
+export const trusting = (access: PostgresAccess, env: Record<string, string>, keys?: string) =>
+  startServer(access, [], undefined, false, keys).pipe(
     Effect.provide(
       ConfigProvider.layer(
         ConfigProvider.fromEnv({

@@ -48,6 +48,7 @@ export const failureSentence = (error: unknown): string =>
 
 const conflictSentences: Readonly<Record<ConflictReason, string>> = {
   keyBusy: "The same request is still at work; wait a moment.",
+  keyUnreadable: "This was done already; reload to see how things stand.",
   version: "The object has moved to another version in the meantime.",
   keyTaken: "There is already an object of this type with this key.",
   nameTaken: "There is already something with this name.",

@@ -7,15 +7,17 @@
  * there without the other. Of many who come at once with one key, one works and
  * the others wait for its commit and are told of what it did. A refusal is not
  * kept: it is judged anew. What is kept is sealed with the caller's own secret,
- * which is not in the database: only whoever sends it again can read it.
+ * which is not in the database: only whoever sends it again can read it. Whose
+ * secret is renewed from time to time has it sealed with the server's key.
  */
 import type { UserId } from "@tropism/domain/ids"
 import { canonicalJson } from "@tropism/domain/json"
 import { createHash } from "node:crypto"
 import { Context, Effect, Layer, Redacted, Schema, Semaphore } from "effect"
-import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "./database.ts"
 import { opened, sealed, type SealingKey } from "./sealed-text.ts"
+import { SealingKeys } from "./sealing.ts"
 
 /** Every bound of keys, with its unit in its name. */
 export const keyLimits = {
@@ -25,6 +27,8 @@ export const keyLimits = {
   outcomeMaxBytes: 16_777_216,
   /** A repeat waits this long for the first, which is at work. */
   waitMs: 5_000,
+  /** Between two looks at whether the first is done, where that is at work at another server. */
+  lookIntervalMs: 50,
   retryAfterSeconds: 2,
   /** Keys removed in one transaction, and between two looks for old ones. */
   forgetBatchKeys: 10_000,
@@ -33,16 +37,25 @@ export const keyLimits = {
 
 /** The request cannot be taken under this key. */
 export class KeyRefused extends Schema.TaggedError<KeyRefused>()("KeyRefused", {
-  /** Another request has come under it; the same one is at work; what came of it is too much to be kept. */
-  reason: Schema.Literals(["reused", "busy", "tooLarge"])
+  /** Another request has come under it; the same one is at work; what came of it is too much to be kept, or cannot be opened here. */
+  reason: Schema.Literals(["reused", "busy", "tooLarge", "unreadable"])
 }) {}
+
+/** Whose a key is. */
+export interface KeyHolder {
+  /** Stays the same for as long as the key does; a digest, hexadecimal. */
+  readonly id: string
+  /** The secret that let the request in. */
+  readonly secret: Redacted.Redacted
+  /** Whether a repeat may come with another secret. */
+  readonly isRenewed: boolean
+}
 
 /** A request that may come again. */
 export interface KeyedRequest {
   readonly key: string
   readonly by: UserId
-  /** The secret that let the request in. */
-  readonly secret: Redacted.Redacted
+  readonly holder: KeyHolder
   /** Which door, and of what: a key is the caller's own at each. */
   readonly route: string
   /** What was asked for: under one key there is one. */
@@ -85,19 +98,27 @@ export class IdempotencyKeys extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** Whoever comes with the same key waits here for the commit; the primary key guards what a hash cannot. */
+      const serverKeys = yield* SealingKeys
+
+      /**
+       * Whoever comes with the same key waits here for the commit; the primary key guards what a hash cannot.
+       *
+       * By looks, since a statement that waits is not called back: whoever goes away meanwhile holds no connection.
+       */
       const takeTurn = Effect.fnUntraced(function* (place: string) {
-        yield* orDie(sql`select set_config('lock_timeout', ${String(keyLimits.waitMs)}, true)`)
-        yield* sql`select pg_advisory_xact_lock(hashtextextended(${place}, 1))`.pipe(
-          Effect.catchIf(isLockTimeout, () => Effect.fail(new KeyRefused({ reason: "busy" }))),
-          orDie
-        )
-        yield* orDie(sql`set local lock_timeout to default`)
+        for (let waitedMs = 0; waitedMs <= keyLimits.waitMs; waitedMs += keyLimits.lookIntervalMs) {
+          const [row] = yield* orDie(sql<{ taken: boolean }>`
+            select pg_try_advisory_xact_lock(hashtextextended(${place}, 1)) as taken`)
+          if (row?.taken === true) return
+          // The database's time, as the lock is the database's.
+          yield* orDie(sql`select pg_sleep(${keyLimits.lookIntervalMs / 1_000}::float8)`)
+        }
+        return yield* new KeyRefused({ reason: "busy" })
       })
 
       const rowsOf = (projectId: string | null, request: KeyedRequest): Rows => {
-        const { asked, by, key, route, secret } = request
-        const token = hashOf(Redacted.value(secret))
+        const { asked, by, holder, key, route } = request
+        const token = holder.id
         const digest = hashOf(canonicalJson(asked))
         const place = JSON.stringify([projectId, by, token, route, key])
         return {
@@ -118,13 +139,15 @@ export class IdempotencyKeys extends Context.Service<
         }
       }
 
-      const find = Effect.fnUntraced(function* (rows: Rows, { secret }: KeyedRequest) {
+      const sealingKeyOf = (holder: KeyHolder): SealingKey =>
+        (holder.isRenewed ? serverKeys[0] : undefined) ?? keyOf(holder)
+
+      const find = Effect.fnUntraced(function* (rows: Rows, { holder }: KeyedRequest) {
         const [row] = yield* orDie(rows.find)
         if (row && row.digest !== rows.digest) return yield* new KeyRefused({ reason: "reused" })
         if (!row) return undefined
-        const text = opened([keyOf(secret)], rows.place, row.outcome)
-        if (text === undefined)
-          return yield* Effect.die(new Error("What came of a request cannot be read by who sent it"))
+        const text = opened([...serverKeys, keyOf(holder)], rows.place, row.outcome)
+        if (text === undefined) return yield* new KeyRefused({ reason: "unreadable" })
         return JSON.parse(text) as unknown
       })
 
@@ -147,7 +170,7 @@ export class IdempotencyKeys extends Context.Service<
         const text = JSON.stringify(done)
         if (Buffer.byteLength(text) > keyLimits.outcomeMaxBytes)
           return yield* new KeyRefused({ reason: "tooLarge" })
-        yield* orDie(rows.keep(sealed(keyOf(request.secret), rows.place, text)))
+        yield* orDie(rows.keep(sealed(sealingKeyOf(request.holder), rows.place, text)))
         // Told as it is kept, so that no repeat is told otherwise.
         const kept: Kept<A> = { outcome: JSON.parse(text) as A, isRepeat: false }
         return kept
@@ -165,10 +188,10 @@ export class IdempotencyKeys extends Context.Service<
       const turns = new Map<string, { readonly one: Semaphore.Semaphore; count: number }>()
 
       const inTurn = <A, E, R>(
-        { key, route, secret }: Omit<KeyedRequest, "by">,
+        { holder, key, route }: Omit<KeyedRequest, "by">,
         work: Effect.Effect<A, E, R>
       ): Effect.Effect<A, E | KeyRefused, R> => {
-        const place = JSON.stringify([hashOf(Redacted.value(secret)), route, key])
+        const place = JSON.stringify([holder.id, route, key])
         const enter = Effect.sync(() => {
           const turn = turns.get(place) ?? { one: Semaphore.makeUnsafe(1), count: 0 }
           turn.count += 1
@@ -188,10 +211,9 @@ export class IdempotencyKeys extends Context.Service<
         return Effect.acquireUseRelease(
           enter,
           ({ one }) =>
-            Effect.acquireUseRelease(
-              taken(one),
-              () => work,
-              () => one.release(1)
+            // Who goes away while it waits is not waited for.
+            Effect.uninterruptibleMask((restore) =>
+              Effect.andThen(restore(taken(one)), Effect.ensuring(restore(work), one.release(1)))
             ),
           leave
         )
@@ -224,7 +246,7 @@ interface Rows {
 const hashOf = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex")
 
 /** What the caller's secret seals with; it does not follow from the hash of it that the database has. */
-const keyOf = (secret: Redacted.Redacted): SealingKey => ({
+const keyOf = ({ secret }: KeyHolder): SealingKey => ({
   id: "000000000000",
   bytes: Redacted.make(
     new Uint8Array(
@@ -232,5 +254,3 @@ const keyOf = (secret: Redacted.Redacted): SealingKey => ({
     )
   )
 })
-
-const isLockTimeout = (error: SqlError.SqlError): boolean => error.reason._tag === "LockTimeoutError"

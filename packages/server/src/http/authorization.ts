@@ -10,6 +10,7 @@ import { Authorization, CurrentPrincipal } from "@tropism/api/authorization"
 import { Unauthorized } from "@tropism/api/problems"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
+import type { KeyHolder } from "../database/idempotency-keys.ts"
 import { judgePage } from "./own-pages.ts"
 import { principalAt } from "./principal-at.ts"
 import { sessionOf } from "./session-cookie.ts"
@@ -20,6 +21,11 @@ export class CurrentCredential extends Context.Reference<Redacted.Redacted>(
   "@tropism/server/http/CurrentCredential",
   { defaultValue: () => Redacted.make("") }
 ) {}
+
+/** Whose keys a request's are, by the credential that let it in. */
+export class CurrentHolder extends Context.Reference<KeyHolder>("@tropism/server/http/CurrentHolder", {
+  defaultValue: () => ({ id: "", secret: Redacted.make(""), isRenewed: false })
+}) {}
 
 export const layerAuthorization = Layer.effect(
   Authorization,
@@ -44,7 +50,8 @@ export const layerAuthorization = Layer.effect(
       const { url } = yield* HttpServerRequest.HttpServerRequest
       return yield* httpEffect.pipe(
         Effect.provideService(CurrentPrincipal, principalAt(principal, url)),
-        Effect.provideService(CurrentCredential, credential)
+        Effect.provideService(CurrentCredential, credential),
+        Effect.provideService(CurrentHolder, tokens.holderOf(credential))
       )
     })
     return Authorization.of({

@@ -7,7 +7,7 @@ import { CurrentPrincipal } from "@tropism/api/authorization"
 import { OpenAiAuthorization, OpenAiErrors } from "@tropism/api/openai-api"
 import { Effect, Layer, Redacted } from "effect"
 import { type Headers, HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { CurrentCredential } from "./authorization.ts"
+import { CurrentCredential, CurrentHolder } from "./authorization.ts"
 import { preflight, readableBy } from "./cross-origin.ts"
 import { faultOf, faultResponse, openAiFault, serverFault } from "./openai-faults.ts"
 import { findStranger, Standing } from "./origins.ts"
@@ -30,7 +30,7 @@ const makePrincipalOf = Effect.map(Tokens, (tokens) =>
 
 export const layerOpenAiAuthorization = Layer.effect(
   OpenAiAuthorization,
-  Effect.map(makePrincipalOf, (principalOf) =>
+  Effect.map(Effect.all([makePrincipalOf, Tokens]), ([principalOf, tokens]) =>
     OpenAiAuthorization.of({
       bearer: (httpEffect, { credential }) =>
         Effect.gen(function* () {
@@ -38,7 +38,8 @@ export const layerOpenAiAuthorization = Layer.effect(
           const { url } = yield* HttpServerRequest.HttpServerRequest
           return yield* httpEffect.pipe(
             Effect.provideService(CurrentPrincipal, principalAt(principal, url)),
-            Effect.provideService(CurrentCredential, credential)
+            Effect.provideService(CurrentCredential, credential),
+            Effect.provideService(CurrentHolder, tokens.holderOf(credential))
           )
         })
     })

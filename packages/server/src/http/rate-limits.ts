@@ -3,16 +3,18 @@
  *
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  *
- * A token is counted by itself once it was found to be good; until then, and
- * without one, the address is charged, and much more for each credential that is
- * refused, so that guessing is slow. Counted in memory, by each server for
- * itself: it keeps one caller from taking all, and is no accounting.
+ * A token is counted by itself once it was found to be good, and a JWT with all
+ * others of the same person; until then, and without one, the address is charged,
+ * and much more for each credential that is refused, so that guessing is slow.
+ * Counted in memory, by each server for itself: it keeps one caller from taking
+ * all, and is no accounting.
  */
 import { createHash } from "node:crypto"
 import { isIPv6 } from "node:net"
 import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { edgeLimits } from "./edge-limits.ts"
+import { RecentMap } from "./recent-map.ts"
 import { sessionOf } from "./session-cookie.ts"
 import { type Quota, TokenBuckets } from "./token-buckets.ts"
 import type { Visit } from "./visit.ts"
@@ -52,6 +54,8 @@ const counting = (perSecond: number) => {
     { name: "token", quota: perSecond * tokenWindowSeconds, windowSeconds: tokenWindowSeconds },
     countedCallers
   )
+  /** Who asks by a credential that was found to be good. */
+  const holders = new RecentMap<string>(countedCallers)
   const addresses = new TokenBuckets(
     {
       name: "address",
@@ -64,17 +68,20 @@ const counting = (perSecond: number) => {
     const request = yield* HttpServerRequest.HttpServerRequest
     if (isFree(request.url)) return undefined
     const nowMs = yield* Clock.currentTimeMillis
-    const token = credentialOf(request)
-    const isKnown = token !== undefined && tokens.has(token)
+    const credential = credentialOf(request)
+    const holder = credential === undefined ? undefined : holders.get(credential)
     const address = addressOf(request)
     const counted: Counted = {
-      quota: isKnown ? tokens.take(token, nowMs) : addresses.take(address, nowMs),
+      quota: holder === undefined ? addresses.take(address, nowMs) : tokens.take(holder, nowMs),
       answered: ({ status }, { admitted }) =>
         Effect.map(Clock.currentTimeMillis, (thenMs) => {
           if (status === 401) {
-            if (token !== undefined) tokens.forget(token)
+            if (credential !== undefined) holders.delete(credential)
             addresses.charge(address, edgeLimits.refusedCredentialRequests, thenMs)
-          } else if (!isKnown && token !== undefined && token === admitted) tokens.charge(token, 1, thenMs)
+          } else if (holder === undefined && admitted !== undefined && admitted.credential === credential) {
+            holders.set(credential, admitted.holder)
+            tokens.charge(admitted.holder, 1, thenMs)
+          }
         })
     }
     return counted

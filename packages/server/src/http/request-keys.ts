@@ -19,7 +19,7 @@ import {
   keyLimits,
   KeyRefused
 } from "../database/idempotency-keys.ts"
-import { CurrentCredential } from "./authorization.ts"
+import { CurrentHolder } from "./authorization.ts"
 
 /** What a request says of itself under its key, and where what comes of it is kept. */
 export interface SaidKey extends Omit<KeyedRequest, "by"> {
@@ -58,7 +58,7 @@ export const readSaidKey = Effect.fnUntraced(function* (isFile: boolean) {
 export const saidKey = Effect.fnUntraced(function* (said: Pick<SaidKey, "key" | "route" | "asked">) {
   const whole: SaidKey = {
     ...said,
-    secret: yield* CurrentCredential,
+    holder: yield* CurrentHolder,
     keys: yield* IdempotencyKeys,
     request: yield* HttpServerRequest.HttpServerRequest
   }
@@ -149,6 +149,14 @@ const refuse = (
       )
     case "tooLarge":
       return wrongKey("What comes of this request is too much to be kept under a key: send it without one")
+    case "unreadable":
+      return Effect.fail(
+        new Conflict({
+          reason: "keyUnreadable",
+          detail:
+            "This was done under this Idempotency-Key, and what came of it cannot be told again: look at how things stand"
+        })
+      )
     case "busy":
       return Effect.andThen(
         tellHeader(said, "retry-after", String(keyLimits.retryAfterSeconds)),

@@ -8,6 +8,7 @@
  * callers seen last are remembered, a bounded number. Whose a bucket is, and what
  * a request costs, is decided elsewhere; time is told, not looked up.
  */
+import { RecentMap } from "./recent-map.ts"
 
 /** How much of something there is in how long. */
 export interface QuotaPolicy {
@@ -36,28 +37,16 @@ interface Bucket {
 
 export class TokenBuckets {
   readonly policy: QuotaPolicy
-  readonly #capacity: number
-  // Two halves, of which the earlier is dropped whole: taking single callers out of a large map costs fifty times as much.
-  #recent = new Map<string, Bucket>()
-  #earlier = new Map<string, Bucket>()
+  readonly #buckets: RecentMap<Bucket>
 
   constructor(policy: QuotaPolicy, capacity: number) {
     this.policy = policy
-    this.#capacity = capacity
+    this.#buckets = new RecentMap(capacity)
   }
 
   /** Callers that are remembered. */
   get size(): number {
-    return this.#recent.size + this.#earlier.size
-  }
-
-  has(key: string): boolean {
-    return this.#recent.has(key) || this.#earlier.has(key)
-  }
-
-  forget(key: string): void {
-    this.#recent.delete(key)
-    this.#earlier.delete(key)
+    return this.#buckets.size
   }
 
   /** Asks for one permit; without one nothing is taken. */
@@ -81,21 +70,15 @@ export class TokenBuckets {
   /** The caller's bucket as it is now. */
   #filled(key: string, nowMs: number): Bucket {
     const { quota } = this.policy
-    const bucket = this.#recent.get(key) ?? this.#remembered(key, nowMs)
+    const bucket = this.#buckets.get(key) ?? this.#begun(key, nowMs)
     bucket.permits = Math.min(quota, bucket.permits + Math.max(0, nowMs - bucket.atMs) * this.#perMs)
     bucket.atMs = nowMs
     return bucket
   }
 
-  /** Puts a caller among those seen last; when these are half of all, who was not seen since the last time is forgotten. */
-  #remembered(key: string, nowMs: number): Bucket {
-    const bucket = this.#earlier.get(key) ?? { permits: this.policy.quota, atMs: nowMs }
-    this.#earlier.delete(key)
-    if (this.#recent.size >= this.#capacity / 2) {
-      this.#earlier = this.#recent
-      this.#recent = new Map()
-    }
-    this.#recent.set(key, bucket)
+  #begun(key: string, nowMs: number): Bucket {
+    const bucket = { permits: this.policy.quota, atMs: nowMs }
+    this.#buckets.set(key, bucket)
     return bucket
   }
 

@@ -9,14 +9,16 @@
  * so what changes there holds from the next request on. What a JWT is of, its
  * issuer's key says (`trusted-issuer.ts`); it reaches whatever its person does.
  */
+import { createHash } from "node:crypto"
 import type { Principal, Role } from "@tropism/api/authorization"
 import { ProjectId, UserId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import type { KeyHolder } from "../database/idempotency-keys.ts"
 import { Ids } from "../ids.ts"
 import { tokenLimits } from "./token-limits.ts"
-import { isJwt, type Issuer, TrustedIssuer } from "./trusted-issuer.ts"
+import { isJwt, type Issuer, subjectOf, TrustedIssuer } from "./trusted-issuer.ts"
 import { digestOf } from "../task/digest.ts"
 import { CurrentVisit } from "./visit.ts"
 
@@ -29,6 +31,8 @@ export class Tokens extends Context.Service<
     readonly find: (secret: Redacted.Redacted) => Effect.Effect<Principal | undefined>
     /** The principal of the token whose SHA-256 this is, hexadecimal: for what goes on after a request. */
     readonly findByHash: (hash: string) => Effect.Effect<Principal | undefined>
+    /** Who asks by a good secret, as long as keys and allowances last: a renewed JWT is nobody else's. */
+    readonly holderOf: (secret: Redacted.Redacted) => KeyHolder
     /** Lets a secret act as the server's admin. */
     readonly admit: (secret: Redacted.Redacted) => Effect.Effect<void>
     /** A code that one browser may exchange for a session of the admin. */
@@ -75,15 +79,25 @@ export class Tokens extends Context.Service<
         if (!row) return undefined
         if (!row.isSeen) yield* sql`select kb.see_token(${digest})`
         const visit = yield* CurrentVisit
-        if (visit !== undefined) visit.admitted = digest
+        if (visit !== undefined) visit.admitted = { credential: digest, holder: digest }
         return toPrincipal(row)
       }, orDie)
 
-      const find = Effect.fn("Tokens.find")((secret: Redacted.Redacted) =>
-        issuer !== undefined && isJwt(secret)
-          ? findBearer(issuer, secret)
-          : Effect.flatMap(hash(secret), findByHash)
-      )
+      const holderOf = (secret: Redacted.Redacted): KeyHolder => {
+        const person = issuer !== undefined && isJwt(secret) ? subjectOf(secret) : undefined
+        return person === undefined
+          ? { id: sha256(Redacted.value(secret)), secret, isRenewed: false }
+          : { id: sha256(JSON.stringify(["jwt", issuer?.name, person])), secret, isRenewed: true }
+      }
+
+      const find = Effect.fn("Tokens.find")(function* (secret: Redacted.Redacted) {
+        if (issuer === undefined || !isJwt(secret)) return yield* Effect.flatMap(hash(secret), findByHash)
+        const found = yield* findBearer(issuer, secret)
+        const visit = yield* CurrentVisit
+        if (found !== undefined && visit?.admitted !== undefined)
+          visit.admitted = { ...visit.admitted, holder: holderOf(secret).id }
+        return found
+      })
 
       /** A JWT that is good has a row from its first request on, so that it can be found by its hash and be ended. */
       const findBearer = Effect.fnUntraced(function* (trusted: Issuer, jwt: Redacted.Redacted) {
@@ -170,6 +184,7 @@ export class Tokens extends Context.Service<
       return Tokens.of({
         find,
         findByHash,
+        holderOf,
         admit,
         loginCode,
         memberCode,
@@ -190,6 +205,8 @@ interface StoredPrincipal {
   readonly roles: Readonly<Record<string, Role>> | null
   readonly isSeen: boolean
 }
+
+const sha256 = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex")
 
 const toPrincipal = ({ role, roles, userId }: StoredPrincipal): Principal => ({
   userId,

@@ -10,8 +10,8 @@
  */
 import type { KeyObject } from "node:crypto"
 import { UserId } from "@tropism/domain/ids"
-import { Clock, Context, Effect, Redacted, Schema } from "effect"
-import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose"
+import { Clock, Context, Effect, Option, Redacted, Schema } from "effect"
+import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose"
 import type { KeySet } from "./key-set.ts"
 import { tokenLimits } from "./token-limits.ts"
 
@@ -51,6 +51,12 @@ export class TrustedIssuer extends Context.Reference<Issuer | undefined>(
 /** Whether a secret has the form of a JWT. */
 export const isJwt = (secret: Redacted.Redacted): boolean =>
   /^eyJ[\w-]*\.[\w-]*\.[\w-]*$/.test(Redacted.value(secret))
+
+/** Whom a JWT names, good or not. */
+export const subjectOf = (secret: Redacted.Redacted): string | undefined =>
+  Option.getOrUndefined(Option.map(claimsOf(Redacted.value(secret)), ({ sub }) => sub))
+
+const claimsOf = Option.liftThrowable(decodeJwt)
 
 const publicAlgorithms = [
   ...["RS", "PS", "ES"].flatMap((family) => ["256", "384", "512"].map((bits) => family + bits)),

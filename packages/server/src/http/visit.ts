@@ -11,8 +11,8 @@ import { Context } from "effect"
 export interface Visit {
   /** By which the request is spoken of: the client's own where it gave one. */
   readonly id: string
-  /** The SHA-256 of the credential that was found to be good. */
-  admitted: string | undefined
+  /** The SHA-256 of the credential that was found to be good, and who it is that asks by it. */
+  admitted: { readonly credential: string; readonly holder: string } | undefined
 }
 
 /** The request under way; undefined outside any. */

@@ -1,0 +1,40 @@
+/**
+ * Who waits for its turn under a key, and goes away.
+ */
+import { assert, describe, layer } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"
+import { serverSql } from "../../testing/server-sql.ts"
+import { IdempotencyKeys } from "./idempotency-keys.ts"
+
+const request = {
+  key: "k",
+  route: "POST /somewhere",
+  asked: null,
+  holder: { id: "somebody", secret: Redacted.make("secret"), isRenewed: false }
+}
+
+// The clock stands still: nobody waits until a time is up.
+layer(IdempotencyKeys.layer.pipe(Layer.provide(serverSql)))((it) => {
+  describe("A turn under a key", () => {
+    it.effect("is not waited for by who has gone away, and is there for the next", () =>
+      Effect.gen(function* () {
+        const { inTurn } = yield* IdempotencyKeys
+        const [reached, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const held = Effect.andThen(Deferred.succeed(reached, undefined), Deferred.await(goOn))
+        const first = yield* Effect.forkScoped(inTurn(request, Effect.as(held, "first")))
+        yield* Deferred.await(reached)
+        let begun = 0
+        const repeat = inTurn(
+          request,
+          Effect.sync(() => ++begun)
+        )
+        const gone = yield* Effect.forkScoped(repeat)
+        yield* Effect.yieldNow
+        yield* Fiber.interrupt(gone)
+        const next = yield* Effect.forkScoped(repeat)
+        yield* Deferred.succeed(goOn, undefined)
+        assert.deepStrictEqual([yield* Fiber.join(first), yield* Fiber.join(next)], ["first", 1])
+      })
+    )
+  })
+})
