@@ -10,6 +10,7 @@ import packageJson from "../package.json" with { type: "json" }
 import { agentsCommand } from "./commands/agents.ts"
 import { autonomyCommand } from "./commands/autonomy.ts"
 import { backtestCommand } from "./commands/backtest.ts"
+import { backtestsCommand } from "./commands/backtests.ts"
 import { chainCommand } from "./commands/chain.ts"
 import { chatCommand } from "./commands/chat.ts"
 import { conversationsCommand } from "./commands/conversations.ts"
@@ -64,6 +65,7 @@ const tropism = Command.make("tropism").pipe(
         runCommand,
         runsCommand,
         backtestCommand,
+        backtestsCommand,
         chatCommand,
         conversationsCommand,
         contextsCommand,

@@ -43,6 +43,9 @@ export const limits = {
   readings: 12,
   /** Conversations among which one is found by its title. */
   conversationsLooked: 1_000,
+  /** Backtests among which one is found by the end of its id, and those that are shown side by side. */
+  backtestsLooked: 200,
+  comparedBacktests: 10,
   /** Requests that one command has under way at once. */
   requestsAtOnce: 4,
   /** Agent files that one `agents apply` reads. */

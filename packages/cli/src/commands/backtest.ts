@@ -3,22 +3,16 @@
  *
  * The backtest belongs to the server: leaving this command does not end it.
  */
-import {
-  BacktestInput,
-  type BacktestReport,
-  type Rate,
-  type ReportedBacktest
-} from "@tropism/domain/backtest"
+import { BacktestInput, type ReportedBacktest } from "@tropism/domain/backtest"
 import { Effect, Option, Schedule } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject } from "../access.ts"
 import { findAgent } from "../agents-by-name.ts"
 import { failure } from "../failure.ts"
 import { limits } from "../limits.ts"
-import { type Fact, printFacts, printOr } from "../print-records.ts"
+import { printBacktest } from "../backtest-report.ts"
+import { printOr } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
-import { type Column, renderTable } from "../terminal/table.ts"
-import { printable } from "../terminal/text.ts"
 import { transferProgress } from "../transfer-progress.ts"
 import { typed } from "../typed-input.ts"
 
@@ -62,7 +56,7 @@ export const backtestCommand = Command.make(
           payload
         })
         const over = yield* follow(access, begun)
-        yield* printOr(over, show(name, over))
+        yield* printOr(over, printBacktest(name, over))
         if (over.status === "failed" || over.status === "cancelled")
           return yield* failure(
             `The backtest ${over.status === "failed" ? `failed: ${over.detail}` : "was cancelled."}`
@@ -105,65 +99,3 @@ const follow = Effect.fnUntraced(function* (
   yield* screen.redraw(undefined)
   return over
 })
-
-const show = Effect.fnUntraced(function* (name: string, backtest: ReportedBacktest) {
-  const screen = yield* Screen
-  yield* printFacts(factsOf(name, backtest))
-  const { byOperation } = backtest.report
-  if (byOperation.length === 0) return
-  yield* screen.print(
-    "",
-    ...renderTable(byOperation, columns, { paint: screen.paint, width: yield* screen.width })
-  )
-})
-
-type ByOperation = BacktestReport["byOperation"][number]
-
-const rateText = ({ agreed, judged, rate }: Rate): string =>
-  rate === null ? "nobody decided anything yet" : `${Math.round(rate * 100)} % (${agreed} of ${judged})`
-
-const columns: ReadonlyArray<Column<ByOperation>> = [
-  { title: "TYPE", cell: ({ objectType }) => objectType },
-  { title: "OPERATION", cell: ({ operation }) => operation },
-  { title: "AGREES", cell: rateText }
-]
-
-const factsOf = (name: string, { agentVersion, days, detail, events, report }: ReportedBacktest) => {
-  const { edited, properties, refusals, runs, usage } = report
-  const percent = (part: number | null): string => (part === null ? "–" : `${Math.round(part * 100)} %`)
-  const facts: ReadonlyArray<Fact> = [
-    ["Agent", `${printable(name)} version ${agentVersion}`],
-    [
-      "Events",
-      `${events.done} of ${events.chosen} run; ${events.matched} of ${events.looked} in ${days} ${days === 1 ? "day" : "days"} would have woken it`
-    ],
-    ["Stopped", detail ?? ""],
-    ["Agrees", rateText(report.agreement)],
-    [
-      "Edited",
-      edited.asEdited + edited.asSuggested + edited.neither === 0
-        ? ""
-        : `${edited.asEdited} as edited, ${edited.asSuggested} as suggested, ${edited.neither} neither`
-    ],
-    [
-      "Properties",
-      properties.accepted === 0
-        ? ""
-        : `${properties.same} the same; precision ${percent(properties.precision)}, recall ${percent(properties.recall)}`
-    ],
-    ["New", `${report.newSuggestions} without a counterpart`],
-    ["Undecided", report.undecided === 0 ? "" : `${report.undecided} left out`],
-    ["Refused", refusals.map(({ count, reason }) => `${count} ${reason}`).join(", ")],
-    [
-      "Not ended well",
-      [
-        ...(runs.failed === 0 ? [] : [`${runs.failed} failed`]),
-        ...(runs.cancelled === 0 ? [] : [`${runs.cancelled} cancelled`]),
-        ...(runs.paused === 0 ? [] : [`${runs.paused} stopped by a limit`])
-      ].join(", ")
-    ],
-    ["Tokens", String(usage.inputTokens + usage.outputTokens)],
-    ["Cost", `$${report.costUsd}`]
-  ]
-  return facts
-}

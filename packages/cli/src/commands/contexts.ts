@@ -16,6 +16,7 @@ import { Screen } from "../terminal/screen.ts"
 import { printable } from "../terminal/text.ts"
 import { formatAge } from "../terminal/time.ts"
 import { diffJson } from "@tropism/domain/json-diff"
+import { compareCommand, comparisonCommand } from "./context-comparison.ts"
 import { contextArgument, logCommand, tailCommand } from "./context-log.ts"
 import { taintText } from "../taint-text.ts"
 import { limitFlag } from "./limit-flag.ts"
@@ -211,5 +212,14 @@ const whereText = (
 ]
 
 export const contextsCommand = list.pipe(
-  Command.withSubcommands([show, logCommand, tailCommand, fork, interrupt, replay])
+  Command.withSubcommands([
+    show,
+    logCommand,
+    tailCommand,
+    fork,
+    interrupt,
+    replay,
+    compareCommand,
+    comparisonCommand
+  ])
 )

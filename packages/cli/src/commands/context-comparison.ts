@@ -1,0 +1,210 @@
+/**
+ * `tropism contexts compare` and `comparison`: one question to several variants of a context, the answers side by side.
+ */
+import {
+  type ComparedVariant,
+  type Comparison,
+  ComparisonId,
+  ComparisonInput
+} from "@tropism/domain/comparison"
+import { isTerminal } from "@tropism/domain/run"
+import { Effect, Option, Schedule, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { type Access, inProject } from "../access.ts"
+import { exitCodes } from "../exit-codes.ts"
+import { failure } from "../failure.ts"
+import { limits } from "../limits.ts"
+import { showStatus } from "../notice.ts"
+import { printOr } from "../print-records.ts"
+import { paintState } from "../terminal/paint.ts"
+import { Screen } from "../terminal/screen.ts"
+import { renderTable } from "../terminal/table.ts"
+import { printable, printableLines } from "../terminal/text.ts"
+import { formatDuration } from "../terminal/time.ts"
+import { typed } from "../typed-input.ts"
+import { contextArgument } from "./context-log.ts"
+
+const labelled = (name: string, metavar: string, description: string) =>
+  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), Flag.between(0, 10))
+
+export const compareCommand = Command.make(
+  "compare",
+  {
+    context: contextArgument,
+    question: Argument.String("question").pipe(Argument.withDescription("What every variant is asked")),
+    variant: labelled("variant", "<label>", "A variant that differs in nothing, or in what other flags say"),
+    system: labelled("system", "<label=text>", "What this variant is told to be"),
+    model: labelled("model", "<label=provider:name>", "Which model answers as this variant"),
+    ask: labelled("ask", "<label=text>", "What this variant is asked instead"),
+    at: Flag.Int("at").pipe(
+      Flag.withMetavar("<event>"),
+      Flag.withDescription("The last event that the variants know (default: the last there is)"),
+      Flag.withSchema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
+      Flag.optional
+    ),
+    allowWrites: Flag.Boolean("allow-writes").pipe(
+      Flag.withDescription("The agent has tools that act: let each variant act for itself"),
+      Flag.withDefault(false)
+    ),
+    detach: Flag.Boolean("detach").pipe(
+      Flag.withDescription("Do not wait for the answers"),
+      Flag.withDefault(false)
+    )
+  },
+  ({ allowWrites, at, context, detach, question, ...flags }) =>
+    Effect.gen(function* () {
+      const payload = yield* typed(ComparisonInput, {
+        content: question,
+        variants: yield* readVariants(flags),
+        at: Option.getOrNull(at),
+        allowWrites
+      })
+      yield* inProject((access) =>
+        Effect.gen(function* () {
+          const begun = yield* access.client.comparisons.compare({
+            params: { ...access.params, name: context },
+            payload
+          })
+          const over = detach ? begun : yield* awaitAll(access, begun)
+          yield* printComparison(over)
+          const failed = over.variants.filter(({ status }) => status === "failed" || status === "cancelled")
+          if (failed.length > 0)
+            return yield* failure(
+              `${failed.map(({ label }) => label).join(", ")} did not answer. "tropism runs show RUN" says why.`
+            )
+        })
+      )
+    })
+).pipe(
+  Command.withDescription(
+    "Ask variants of a context the same, each in a fork, and show the answers side by side"
+  ),
+  Command.withExamples([
+    {
+      command: 'tropism contexts compare talk "What is a rose?" --variant plain --system brief="Be brief."',
+      description: "Is the other prompt better?"
+    },
+    {
+      command: 'tropism contexts compare talk "And now?" --variant now --model big=openai:gpt-4o',
+      description: "Is the other model?"
+    }
+  ])
+)
+
+interface VariantFlags {
+  readonly variant: ReadonlyArray<string>
+  readonly system: ReadonlyArray<string>
+  readonly model: ReadonlyArray<string>
+  readonly ask: ReadonlyArray<string>
+}
+
+/** The variants that flags name, in the order in which their labels come first. */
+const readVariants = Effect.fnUntraced(function* ({ ask, model, system, variant }: VariantFlags) {
+  const variants = new Map<string, object>(variant.map((label) => [label, { label }]))
+  const settings = [
+    ...system.map((text) => ["system", text] as const),
+    ...model.map((text) => ["model", text] as const),
+    ...ask.map((text) => ["ask", text] as const)
+  ]
+  for (const [flag, text] of settings) {
+    const equals = text.indexOf("=")
+    if (equals < 1)
+      return yield* failure(
+        `--${flag} wants LABEL=…, and "${printable(text)}" has no label.`,
+        exitCodes.usage
+      )
+    const [label, value] = [text.slice(0, equals), text.slice(equals + 1)]
+    variants.set(label, { ...(variants.get(label) ?? { label }), ...(yield* settingOf(flag, value)) })
+  }
+  return [...variants.values()]
+})
+
+const settingOf = (flag: "system" | "model" | "ask", value: string) => {
+  if (flag === "system") return Effect.succeed({ systemPrompt: value })
+  if (flag === "ask") return Effect.succeed({ content: value })
+  const colon = value.indexOf(":")
+  return colon < 1
+    ? Effect.fail(failure(`--model wants LABEL=provider:name, not "${printable(value)}".`, exitCodes.usage))
+    : Effect.succeed({ model: { provider: value.slice(0, colon), name: value.slice(colon + 1) } })
+}
+
+/** A variant that has ended, or waits for a person. */
+const isAtRest = ({ status }: ComparedVariant): boolean => isTerminal(status) || status === "paused"
+
+const awaitAll = Effect.fnUntraced(function* ({ client, params }: Access, begun: Comparison) {
+  const screen = yield* Screen
+  yield* showStatus(`${begun.variants.length} variants are at work …`)
+  return yield* client.comparisons
+    .comparison({ params: { ...params, name: begun.context, comparisonId: begun.id } })
+    .pipe(
+      Effect.repeat({
+        until: ({ variants }) => variants.every(isAtRest),
+        schedule: Schedule.spaced(limits.runPollBusyMs)
+      }),
+      Effect.timeoutOrElse({
+        duration: limits.runWaitMs,
+        orElse: () =>
+          Effect.fail(
+            failure(
+              `The comparison goes on without this command. "tropism contexts comparison ${begun.context} ${begun.id}" shows it.`
+            )
+          )
+      }),
+      Effect.ensuring(screen.redraw(undefined))
+    )
+})
+
+export const comparisonCommand = Command.make(
+  "comparison",
+  {
+    context: contextArgument,
+    comparison: Argument.String("comparison").pipe(
+      Argument.withDescription("The comparison's id, as compare printed it"),
+      Argument.withSchema(ComparisonId)
+    )
+  },
+  ({ comparison: comparisonId, context: name }) =>
+    inProject(({ client, params }) =>
+      Effect.flatMap(
+        client.comparisons.comparison({ params: { ...params, name, comparisonId } }),
+        printComparison
+      )
+    )
+).pipe(Command.withDescription("Show a comparison and what has come of it so far"))
+
+const printComparison = (comparison: Comparison) =>
+  Effect.gen(function* () {
+    const { paint, print, width } = yield* Screen
+    const table = renderTable(
+      comparison.variants,
+      [
+        { title: "VARIANT", cell: ({ label }) => label },
+        { title: "STATUS", cell: ({ status }) => status, paint: ({ status }) => paintState(paint, status) },
+        { title: "MODEL", cell: ({ model }) => model ?? "" },
+        {
+          title: "TOOK",
+          align: "right",
+          cell: ({ durationMs }) => (durationMs === null ? "" : formatDuration(durationMs))
+        },
+        {
+          title: "TOKENS",
+          align: "right",
+          cell: ({ usage }) => `${usage.inputTokens}+${usage.outputTokens}`
+        },
+        { title: "COST", align: "right", cell: ({ costUsd }) => `$${costUsd}` },
+        {
+          title: "TOOLS",
+          shrinks: "end",
+          cell: ({ toolCalls }) => toolCalls.map(({ tool }) => tool).join(", ")
+        },
+        { title: "GO ON IN", cell: ({ context }) => context, paint: () => paint.dim }
+      ],
+      { paint, width: yield* width }
+    )
+    const answers = comparison.variants.flatMap(({ answer, errorMessage, label }) => [
+      "",
+      paint.bold(label),
+      printableLines(answer ?? errorMessage ?? "…")
+    ])
+    yield* printOr(comparison, print(`Comparison ${comparison.id}`, ...table, ...answers))
+  })
