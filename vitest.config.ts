@@ -3,7 +3,8 @@
  *
  * `bun --bun vitest run`. Bun cannot run vitest's default pool of forks; files
  * in one thread share their modules, which makes a run three times as fast, so
- * no test may leave anything behind in a module.
+ * no test may leave anything behind in a module. Bun loads the files itself:
+ * what vite makes of them takes longer to load, and each use of an import, too.
  */
 import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
@@ -41,6 +42,7 @@ export default defineConfig({
     // A story asks as often as it can; those of rate limits say how often one may.
     env: { TROPISM_RATE_LIMIT: "off" },
     isolate: false,
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     // A story waits for PostgreSQL, for programs and for time about half as long as it works, so one
     // worker more than there are cores keeps them all at work; vitest itself would take one less.
     maxWorkers: Math.min(availableParallelism() + 1, mostWorkers),

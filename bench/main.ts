@@ -40,6 +40,7 @@ const parts: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
 
 const whole: Size = {
   writesMs: 5_000,
+  steadyPerSecond: 100,
   steadySeconds: 10,
   burst: 1_000,
   crowds: [10, 100, 1_000],
@@ -58,9 +59,10 @@ const whole: Size = {
   stalled: 50
 }
 const small: Size = {
-  writesMs: 200,
+  writesMs: 100,
+  steadyPerSecond: 10,
   steadySeconds: 1,
-  burst: 20,
+  burst: 10,
   crowds: [3],
   past: 50,
   restMs: 0,

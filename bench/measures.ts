@@ -24,6 +24,7 @@ export interface Bench {
 /** How much of everything: a whole run, or one that only shows that the bench works. */
 export interface Size {
   readonly writesMs: number
+  readonly steadyPerSecond: number
   readonly steadySeconds: number
   readonly burst: number
   readonly crowds: ReadonlyArray<number>
@@ -127,10 +128,9 @@ const startsOf = async ({ rows }: Bench, { agentId }: World, sent: ReadonlyMap<s
 }
 
 /** From the moment a write is sent to the moment its run is running, at a steady rate. */
-const measureSteady = async (bench: Bench, world: World, perSecond: number): Promise<void> => {
-  const sent = await provoke(bench, world, (act) =>
-    atRate(perSecond, perSecond * bench.size.steadySeconds, act)
-  )
+const measureSteady = async (bench: Bench, world: World): Promise<void> => {
+  const { steadyPerSecond: perSecond, steadySeconds } = bench.size
+  const sent = await provoke(bench, world, (act) => atRate(perSecond, perSecond * steadySeconds, act))
   const { latencies } = await startsOf(bench, world, sent)
   const load = `${perSecond} events/s, ${world.label}`
   const beside = { name: "one plain commit", value: bench.floor.commitMs }
@@ -178,7 +178,7 @@ export const measureReactions = async (bench: Bench): Promise<void> => {
     const world = await newWorld(bench, work, 1, 0)
     // A server's first minute is Bun compiling what it runs; it is not what is compared here.
     await provoke(bench, world, (act) => withHands(4, { ms: patienceMs, times: bench.size.burst }, act))
-    await measureSteady(bench, world, 100)
+    await measureSteady(bench, world)
     await measureSaturated(bench, world)
   }
 }
@@ -187,7 +187,7 @@ export const measureCrowds = async (bench: Bench): Promise<void> => {
   for (const crowd of bench.size.crowds) {
     const world = await newWorld(bench, "says one sentence", crowd, 0)
     await provoke(bench, world, (act) => withHands(4, { ms: patienceMs, times: 20 }, act))
-    await measureSteady(bench, world, 100)
+    await measureSteady(bench, world)
     await measureSaturated(bench, world)
   }
 }
@@ -195,7 +195,7 @@ export const measureCrowds = async (bench: Bench): Promise<void> => {
 export const measurePast = async (bench: Bench): Promise<void> => {
   const world = await newWorld(bench, "says one sentence", 1, bench.size.past)
   await provoke(bench, world, (act) => withHands(4, { ms: patienceMs, times: 20 }, act))
-  await measureSteady(bench, world, 100)
+  await measureSteady(bench, world)
   await measureSaturated(bench, world)
 }
 

@@ -7,5 +7,11 @@ import { defineConfig } from "vitest/config"
 
 export default defineConfig({
   root: new URL("..", import.meta.url).pathname,
-  test: { include: ["scripts/**/*.test.ts"], pool: "threads", isolate: false, testTimeout: 30_000 }
+  test: {
+    include: ["scripts/**/*.test.ts"],
+    pool: "threads",
+    isolate: false,
+    experimental: { viteModuleRunner: false, nodeLoader: false },
+    testTimeout: 30_000
+  }
 })

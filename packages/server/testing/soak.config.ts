@@ -19,6 +19,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     pool: "threads",
     isolate: false,
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     globalSetup: ["packages/server/testing/global-setup.ts"],
     teardownTimeout: 60_000
   }
