@@ -2,6 +2,8 @@
  * What a person in a chat is told of each ending and each failed tool, case by case.
  */
 import { describe, expect, it } from "@effect/vitest"
+import type { Schema } from "effect"
+import type { CarriedCall } from "./chat-calls.ts"
 import { ChatEnding } from "./chat-ending.ts"
 import { chatResponse, type ToldAnswer, toolSentence } from "./chat-sentences.ts"
 import { todoSentences } from "./todo.ts"
@@ -10,10 +12,14 @@ const nothing: ToldAnswer = {
   ending: "answered",
   failure: null,
   said: "",
-  fault: undefined,
-  hasActed: false,
+  unspoken: [],
   question: undefined
 }
+
+const call = { callId: "c", tool: "complete_task", arguments: {}, timestamp: "2026-11-22T00:00:00.000Z" }
+const failed = (fault: Schema.Json): CarriedCall => ({ ...call, status: "failed", result: fault })
+const done: CarriedCall = { ...call, status: "completed", result: {} }
+
 const told = (answer: Partial<ToldAnswer>) => chatResponse({ ...nothing, ...answer })
 
 describe("Error categories as a person reads them", () => {
@@ -36,8 +42,9 @@ describe("Error categories as a person reads them", () => {
     expect(sentence.startsWith(beginning)).toBe(true)
     expect(sentence).toMatch(/\?$|Try|Tell me/)
     // Told where the agent says nothing of it, and before the sentence of a failure.
-    expect(told({ fault })).toBe(sentence)
-    expect(told({ ending: "failed", fault })).toBe(`${sentence}\n\nI'm having trouble. Try again.`)
+    const unspoken = [done, failed(fault)]
+    expect(told({ unspoken })).toBe(sentence)
+    expect(told({ ending: "failed", unspoken })).toBe(`${sentence}\n\nI'm having trouble. Try again.`)
   })
 
   it("S003-R54 a failure of the model is trouble, and its own words are not told", () =>
@@ -66,13 +73,17 @@ describe("Error categories as a person reads them", () => {
     expect(said).toBe(ending === "failed" ? sentence : `So far.\n\n${sentence}`)
   })
 
-  it("an answer is the agent's own words, whatever its tools answered", () =>
-    expect(told({ said: "I couldn't find it.", fault: { error: todoSentences.notFound } })).toBe(
-      "I couldn't find it."
-    ))
+  it("an answer is the agent's own words, and what it left unsaid behind them", () =>
+    expect([
+      told({ said: "Here." }),
+      told({ said: "Let me see.", unspoken: [failed("out of order")] })
+    ]).toEqual([
+      "Here.",
+      "Let me see.\n\nI couldn't do that. Try it another way, or ask me for something else."
+    ]))
 
   it("an agent that acted without a word has its act confirmed, and one that did nothing says nothing", () =>
-    expect([told({ hasActed: true }), told({})]).toEqual(["Done.", ""]))
+    expect([told({ unspoken: [failed("no"), done] }), told({})]).toEqual(["Done.", ""]))
 
   it("a question is told with its choices, behind what was said", () => {
     const question = { question: "Which one?", options: ["1", "2"] }

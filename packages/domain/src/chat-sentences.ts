@@ -5,6 +5,7 @@
  * ever shown one of them. Each acknowledges what went wrong and says what to do
  * instead; none promises that anything is tried again (S003-R59).
  */
+import { type CarriedCall, lastFault } from "./chat-calls.ts"
 import type { ChatEnding } from "./chat-ending.ts"
 import type { TurnFailure } from "./context-event.ts"
 import { todoSentences } from "./todo.ts"
@@ -16,26 +17,24 @@ export interface ToldAnswer {
   readonly failure: TurnFailure | null
   /** What the agent said last. */
   readonly said: string
-  /** What the last tool call answered, where that was an error. */
-  readonly fault: unknown
-  /** Whether it made a call that succeeded. */
-  readonly hasActed: boolean
+  /** The calls of which the agent has said nothing: those since its last words. */
+  readonly unspoken: ReadonlyArray<CarriedCall>
   /** What it asked and nobody has answered. */
   readonly question: { readonly question: string; readonly options?: ReadonlyArray<string> } | undefined
 }
 
 /** The answer as a person reads it. */
 export const chatResponse = (answer: ToldAnswer): string => {
-  const { ending, failure, fault, question, said } = answer
+  const { ending, failure, question, said, unspoken } = answer
   switch (ending) {
     case "answered":
-      return said === "" ? unsaid(answer) : said
+      return joined(said, silentResponse(unspoken))
     case "question":
       return joined(said, question === undefined ? sentences.question : asked(question))
     case "bound":
       return said
     case "failed":
-      return failedResponse(fault, failure)
+      return failedResponse(lastFault(unspoken), failure)
     case "user":
     case "forked":
       return joined(said, sentences.user)
@@ -48,6 +47,13 @@ export const chatResponse = (answer: ToldAnswer): string => {
 export const failedResponse = (fault: unknown, failure: TurnFailure | null): string =>
   joined(toolSentence(fault), (failure && failures[failure]) ?? trouble)
 
+/** What a person is told of calls of which the agent says nothing, at the end of a turn. */
+export const silentResponse = (calls: ReadonlyArray<CarriedCall>): string => {
+  const fault = lastFault(calls)
+  if (fault !== undefined) return toolSentence(fault)
+  return calls.some(({ status }) => status === "completed") ? "Done." : ""
+}
+
 /** What a failed tool call means to the person who asked for it; empty where none failed. */
 export const toolSentence = (fault: unknown): string => {
   if (fault === undefined) return ""
@@ -57,9 +63,6 @@ export const toolSentence = (fault: unknown): string => {
     ? known[1](numberOf(fault))
     : "I couldn't do that. Try it another way, or ask me for something else."
 }
-
-const unsaid = ({ fault, hasActed }: ToldAnswer): string =>
-  fault === undefined ? (hasActed ? "Done." : "") : toolSentence(fault)
 
 const trouble = "I'm having trouble. Try again."
 

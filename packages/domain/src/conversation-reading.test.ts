@@ -104,8 +104,18 @@ describe("Requirement: A conversation is a reading of its log", () => {
     const silent = log(user("Add a"), says("", "a"), did("a"), completed, user("And?"))
     expect(shown(readFrom(silent))).toEqual([
       ["talk:1", "user", "Add a"],
-      ["talk:2", "assistant", "", call("a")],
+      ["talk:2", "assistant", "Done.", call("a")],
       ["talk:5", "user", "And?"]
+    ])
+    const refused = log(user("Add a"), says("Let me see.", "a"), failed("a", "out of order"), completed)
+    expect(shown(readFrom(refused)).slice(1)).toEqual([
+      ["talk:2", "assistant", "Let me see."],
+      [
+        "talk:2",
+        "assistant",
+        "I couldn't do that. Try it another way, or ask me for something else.",
+        call("a", { error: "out of order" })
+      ]
     ])
     expect(shown(readFrom(log(user("Add a"), says("", "a"))))).toEqual([
       ["talk:1", "user", "Add a"],

@@ -4,11 +4,11 @@
  * What an agent did stands with the words that it said of it: calls are carried
  * from the answers that made them to the next one that says something, or to
  * the end of the turn. Nothing here is kept: the log is the truth, and reading
- * may begin at any place where no call is carried. A turn that failed has the sentence
- * that a person is told of it.
+ * may begin at any place where no call is carried. A turn that failed, and one that ends
+ * without a word of what was done last, has the sentence that a person is told of it.
  */
 import { type CarriedCall, lastFault, shownCall, withCalls } from "./chat-calls.ts"
-import { failedResponse } from "./chat-sentences.ts"
+import { failedResponse, silentResponse } from "./chat-sentences.ts"
 import { type LoggedEvent, eventNumber, UnknownEvent } from "./context-event.ts"
 import type { ConversationMessage } from "./conversation.ts"
 
@@ -81,7 +81,7 @@ const stepOf = (reading: Reading, event: LoggedEvent): Step => {
         : { message: answer(event, partialText, reading.carried), carried: [], last: undefined }
     }
     case "AgentTurnCompletedEvent":
-      return ended(reading)
+      return ended(reading, silentResponse(reading.carried))
     case "AgentTurnFailedEvent": {
       const content = failedResponse(lastFault(reading.carried), event.reason ?? null)
       return { message: answer(event, content, reading.carried), carried: [], last: undefined }
@@ -91,11 +91,10 @@ const stepOf = (reading: Reading, event: LoggedEvent): Step => {
   }
 }
 
-const ended = (reading: Reading): Step => ({
-  message: unsaid(reading)?.message,
-  carried: [],
-  last: undefined
-})
+const ended = (reading: Reading, content = ""): Step => {
+  const told = unsaid(reading)
+  return { message: told && { ...told.message, content }, carried: [], last: undefined }
+}
 
 const said = (event: LoggedEvent, content: string): ConversationMessage => ({
   id: event.id,

@@ -7,7 +7,7 @@
  * whoever asks for it again. Friendly sentences are made at its end and are kept
  * nowhere.
  */
-import { type CarriedCall, lastFault, shownCall, withCalls } from "@tropism/domain/chat-calls"
+import { type CarriedCall, shownCall, withCalls } from "@tropism/domain/chat-calls"
 import { chatResponse, type ToldAnswer } from "@tropism/domain/chat-sentences"
 import type { LoggedEvent } from "@tropism/domain/context-event"
 import type { ChatAnswer } from "@tropism/domain/conversation"
@@ -19,15 +19,21 @@ export interface AnswerSoFar {
   /** What the agent said last. */
   readonly said: string
   readonly calls: ReadonlyArray<CarriedCall>
+  /** Those of them since the agent's last words. */
+  readonly unspoken: ReadonlyArray<CarriedCall>
 }
 
-export const nothingYet: AnswerSoFar = { said: "", calls: [] }
+export const nothingYet: AnswerSoFar = { said: "", calls: [], unspoken: [] }
 
 /** Adds an event of the turn. */
-export const withEvent = ({ calls, said }: AnswerSoFar, event: LoggedEvent): AnswerSoFar => ({
-  said: wordsOf(event) || said,
-  calls: withCalls(calls, event)
-})
+export const withEvent = ({ calls, said, unspoken }: AnswerSoFar, event: LoggedEvent): AnswerSoFar => {
+  const words = wordsOf(event)
+  return {
+    said: words || said,
+    calls: withCalls(calls, event),
+    unspoken: withCalls(words.trim() === "" ? unspoken : [], event)
+  }
+}
 
 /** What was said of an answer that is whole, or was broken off. */
 const wordsOf = (event: LoggedEvent): string => {
@@ -41,23 +47,13 @@ const wordsOf = (event: LoggedEvent): string => {
 /** The whole answer; `question` is what the agent asked and nobody has answered. */
 export const chatAnswerOf = (
   conversationId: ConversationId,
-  { calls, said }: AnswerSoFar,
+  { calls, said, unspoken }: AnswerSoFar,
   { ending, failure, runId, status }: TurnRest,
   question: ToldAnswer["question"]
-): ChatAnswer => {
-  const fault = lastFault(calls)
-  return {
-    conversationId,
-    status,
-    response: chatResponse({
-      ending,
-      failure,
-      said,
-      fault,
-      hasActed: fault === undefined && calls.some(({ status }) => status === "completed"),
-      question
-    }),
-    toolCalls: calls.map(shownCall),
-    runId
-  }
-}
+): ChatAnswer => ({
+  conversationId,
+  status,
+  response: chatResponse({ ending, failure, said, unspoken, question }),
+  toolCalls: calls.map(shownCall),
+  runId
+})

@@ -61,31 +61,36 @@ export const hear = (
       return { answer, words: isFirst ? `\n\n${part.text}` : part.text }
     }
     case "event":
-      return { answer: withEvent(before, part.event), words: "" }
+      return withEvent(before, part.event)
     case "rest": {
       const answer = { ...before, rest: part }
       const asked = askedIn(answer)
-      const { told } = before
-      const words = asked === "" || !(told.before || told.now) ? asked : `\n\n${asked}`
-      return { answer, words }
+      return { answer, words: asked === "" ? "" : behindTold(before, asked) }
     }
   }
 }
 
-const withEvent = (before: HeardAnswer, event: LoggedEvent): HeardAnswer => {
+/** The words that a turn without any is told by at its end have not passed by as they were made. */
+const withEvent = (before: HeardAnswer, event: LoggedEvent): ReturnType<typeof hear> => {
   const { reading, told } = readEvent(before.reading, event)
-  const isSaid = told !== undefined && told.message.content !== ""
-  return {
+  const content = told?.message.role === "assistant" ? told.message.content : ""
+  const words = event.type === "AgentTurnCompletedEvent" ? content : ""
+  const answer: HeardAnswer = {
     ...before,
     reading,
     messages:
       told && told.message.role === "assistant" ? [...before.messages, told.message] : before.messages,
     questions: questionsWith(before.questions, event),
     usage: "usage" in event ? addUsage(before.usage, event.usage as Usage) : before.usage,
-    failure: told && event.type === "AgentTurnFailedEvent" ? told.message.content : before.failure,
-    told: isSaid ? { before: true, now: false } : before.told
+    failure: event.type === "AgentTurnFailedEvent" && content !== "" ? content : before.failure,
+    told: content === "" ? before.told : { before: true, now: false }
   }
+  return { answer, words: words === "" ? "" : behindTold(before, words) }
 }
+
+/** Words behind what was told before, a blank line apart. */
+const behindTold = ({ told }: HeardAnswer, words: string): string =>
+  told.before || told.now ? `\n\n${words}` : words
 
 const Asked = Schema.Struct({
   question: Schema.String,
