@@ -58,6 +58,52 @@ describe("S003-R16 words that may tell of the errand and not of the task are ask
     })
 })
 
+describe("what is wanted on a condition, or only perhaps, is asked back", () => {
+  for (const [message, after] of [
+    ["once I have called mum, tick off 2", ["Buy milk", "Call mum (done)"]],
+    ["tick off 2 once I have called mum", ["Buy milk", "Call mum (done)"]],
+    ["if the milk is bought, complete 1", ["Buy milk (done)", "Call mum"]],
+    ["complete buy milk if the milk is bought", ["Buy milk (done)", "Call mum"]],
+    ["Hey, as soon as I'm home delete 2", ["Buy milk"]],
+    ["when the milk is there, rename 1 to Drink milk", ["Drink milk", "Call mum"]],
+    ["unless it rains, add buy umbrella", ["Buy milk", "Call mum", "Buy umbrella"]],
+    ["if I called mum, tick it off", ["Buy milk", "Call mum"]],
+    ["maybe complete 2", ["Buy milk", "Call mum (done)"]],
+    ["complete 2, maybe", ["Buy milk", "Call mum (done)"]],
+    ["perhaps you could delete 1", ["Call mum"]]
+  ] as const)
+    it(`“${message}”`, () => {
+      const titles = ["Buy milk", "Call mum"]
+      expect(left([message], ...titles)).toEqual(titles)
+      expect(left([message, "no"], ...titles)).toEqual(titles)
+      expect(left([message, "yes"], ...titles)).toEqual(after)
+    })
+
+  it("what is wanted beside it is done", () => {
+    expect(left(["add bread and once I have called mum, tick off 1"], "Call mum")).toEqual([
+      "Call mum",
+      "Bread"
+    ])
+    expect(left(["add bread. If I have called mum, tick off 1. Delete 2."], "Call mum", "Tea")).toEqual([
+      "Call mum",
+      "Bread"
+    ])
+  })
+
+  for (const [message, ...after] of [
+    ["complete 1 when you can", "Call mum when home (done)"],
+    ["if you don't mind, complete 1", "Call mum when home (done)"],
+    ["complete call mum when home", "Call mum when home (done)"],
+    ["rename 1 to Call if late", "Call if late"],
+    ["add sleep until noon", "Call mum when home", "Sleep until noon"],
+    ["once I got home, I called mum when home", "Call mum when home (done)"],
+    ['delete "call mum when home"']
+  ] as const)
+    it(`a courtesy, a title and what is over hang on nothing: “${message}”`, () => {
+      expect(left([message], "Call mum when home")).toEqual(after)
+    })
+})
+
 describe("a message that is a whole request answers no question for a title", () => {
   for (const [message, ...after] of [
     ["help", "A", "B"],

@@ -12,13 +12,20 @@ const listHead =
   /:\s*$|^(?:add|create|new|here)\b.*\b(?:tasks|to-?dos|items|things|following|these)\b[^\n]*$/i
 
 export const clausesOf = (text: string, read: Read): ReadonlyArray<string> => {
+  const sentences = sentencesIn(text)
+  return sentences.length === 1 && sentences[0]?.includes("\n") === true
+    ? sentences
+    : sentences.flatMap((sentence) => partsOf(sentence, read))
+}
+
+/** The sentences of a message; a list with its head is one. */
+export const sentencesIn = (text: string): ReadonlyArray<string> => {
   const lines = text
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "")
   const [head = "", ...rest] = lines
-  if (rest.length > 0 && listHead.test(head)) return [lines.join("\n")]
-  return lines.flatMap(sentencesOf).flatMap((sentence) => partsOf(sentence, read))
+  return rest.length > 0 && listHead.test(head) ? [lines.join("\n")] : lines.flatMap(sentencesOf)
 }
 
 const shortened = /\b(?:dr|mr|mrs|ms|st|prof|no|nr|vs|etc|e\.g|i\.e|approx|incl)\.$/i

@@ -5,7 +5,7 @@ import { ending, opening } from "./todo-lexicon.ts"
 import { imperative, spelled } from "./todo-verbs.ts"
 
 const chat =
-  "hi|hello|hey|hiya|ok|okay|okey|so|well|umm?|uh|hmm+|please|pls|plz|kindly|now|also|then|and|but|just|actually|oh|oops|ah|yes|yeah|yep|great|cool|perfect|thanks|thank you|thx|cheers|alright|right|todo ?assistant|assistant|hey there|hi there|hello there|good (?:morning|afternoon|evening)|quick(?:ly)?|by the way|btw|fyi|finally|next|lastly|wait|sorry|whoops|argh|maybe|perhaps|no(?! (?:need|longer|more|reason|point))|nope|again|first|firstly|secondly|first of all|for now|from now on|one more thing|another thing|whenever you can|if you (?:can|could)|when you get a chance"
+  "hi|hello|hey|hiya|ok|okay|okey|so|well|umm?|uh|hmm+|please|pls|plz|kindly|now|also|then|and|but|just|actually|oh|oops|ah|yes|yeah|yep|great|cool|perfect|thanks|thank you|thx|cheers|alright|right|todo ?assistant|assistant|hey there|hi there|hello there|good (?:morning|afternoon|evening)|quick(?:ly)?|by the way|btw|fyi|finally|next|lastly|wait|sorry|whoops|argh|maybe|perhaps|no(?! (?:need|longer|more|reason|point))|nope|again|first|firstly|secondly|first of all|for now|from now on|one more thing|another thing|whenever you can|if (?:possible|you (?:can|could|like|don't mind))|when you (?:can|get a chance)"
 
 const asked = opening(
   [

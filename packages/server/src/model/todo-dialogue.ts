@@ -33,8 +33,13 @@ function* respond(message: string, before: Dialogue): Doing<Reply> {
     const reply = yield* answerTo(question, message, intents, before)
     if (reply) return reply
   }
+  return yield* doEach(intents, { ...before, question: null })
+}
+
+/** Does what is wanted in its order. */
+function* doEach(intents: ReadonlyArray<Intent>, before: Dialogue): Doing<Reply> {
   const texts: Array<string> = []
-  let dialogue: Dialogue = { ...before, question: null }
+  let dialogue = before
   for (const intent of intents.slice(0, clausesMax)) {
     const reply = yield* doIntent(intent, dialogue)
     texts.push(reply.text)
@@ -68,6 +73,8 @@ function* answerTo(
       return yield* choose(question, text, intents, open)
     case "sure":
       return isYes ? yield* act(question.deed, question.tasks, open) : undefined
+    case "now":
+      return isYes ? yield* doEach(question.intents, open) : undefined
     case "add":
       return isYes ? yield* doIntent({ type: "add", tasks: question.tasks }, open) : undefined
     case "list":

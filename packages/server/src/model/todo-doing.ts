@@ -5,6 +5,7 @@
  * finds those that are meant. What no tool has told is never said.
  */
 import { deal, rename } from "./todo-choosing.ts"
+import type { Doubtful } from "./todo-conditions.ts"
 import type { Dialogue, Intent, Listed, NewTask } from "./todo-intents.ts"
 import { findTasks } from "./todo-matching.ts"
 import { readRef } from "./todo-refs.ts"
@@ -46,6 +47,8 @@ export function* doIntent(intent: Intent, before: Dialogue): Doing<Reply> {
         { kind: "add", tasks: [{ title: capital(intent.text) }] },
         open
       )
+    case "doubtful":
+      return yield* doubt(intent, open)
     case "more":
       return asking(
         say.addMore(intent.titles),
@@ -55,6 +58,16 @@ export function* doIntent(intent: Intent, before: Dialogue): Doing<Reply> {
     default:
       return { text: say.sentences[intent.type], dialogue: open }
   }
+}
+
+/** Asks before it does what is wanted only perhaps; a title that holds the words of a condition hangs on nothing. */
+function* doubt({ because, intents, whole }: Doubtful, dialogue: Dialogue): Doing<Reply> {
+  if (whole?.ref.kind === "title") {
+    const tasks = yield* listed("all")
+    if (!("error" in tasks) && findTasks(tasks, whole.ref.text, whole.ref.isLoose).isWhole)
+      return yield* deal(whole.deed, whole.ref, dialogue)
+  }
+  return asking(say.doubtful[because], { kind: "now", intents }, dialogue)
 }
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)

@@ -60,6 +60,13 @@ export type Intent =
   | { readonly type: "yes" | "no" | "hello" | "thanks" | "bye" | "help" | "who" | "reopen" | "undo" }
   | { readonly type: "beyond"; readonly what: string }
   | { readonly type: "unknown"; readonly text: string }
+  /** What is wanted perhaps: on a condition, or by who has not decided. `whole` reads the condition's words as part of a title. */
+  | {
+      readonly type: "doubtful"
+      readonly because: "condition" | "doubt"
+      readonly intents: ReadonlyArray<Intent>
+      readonly whole?: Extract<Intent, { readonly type: "deed" }>
+    }
   /** What stands behind something to add, and may be more of it. */
   | { readonly type: "more"; readonly titles: ReadonlyArray<string> }
 
@@ -76,6 +83,7 @@ export type Question =
   | { readonly kind: "which"; readonly deed: Deed; readonly among: ReadonlyArray<Named> }
   | { readonly kind: "sure"; readonly deed: Deed; readonly tasks: ReadonlyArray<Named> }
   | { readonly kind: "add"; readonly tasks: ReadonlyArray<NewTask> }
+  | { readonly kind: "now"; readonly intents: ReadonlyArray<Intent> }
   | { readonly kind: "words"; readonly id: number; readonly field: "title" | "description" }
   | { readonly kind: "what"; readonly deed: Deed }
   | { readonly kind: "title" }

@@ -7,7 +7,8 @@
  */
 import { readAdding, readWish } from "./todo-adding.ts"
 import { readAside, readCorrection, readMention } from "./todo-asides.ts"
-import { clausesMax, clausesOf } from "./todo-clauses.ts"
+import { clausesMax, clausesOf, sentencesIn } from "./todo-clauses.ts"
+import { readDoubtful } from "./todo-conditions.ts"
 import { bare, withoutEnd } from "./todo-courtesies.ts"
 import { readDeed } from "./todo-deeds.ts"
 import type { Intent } from "./todo-intents.ts"
@@ -27,7 +28,7 @@ export const readMessage = (message: string): ReadonlyArray<Intent> => {
   if (said.length > readMaxChars) return [readLong(said)]
   const { text, unmask } = masked(said)
   const read = rememberedBy(readClause)
-  const intents = withMore(woven(clausesOf(text, read).map(read)))
+  const intents = withDoubts(text, (part) => withMore(woven(clausesOf(part, read).map(read))))
   const known = intents.filter(({ type }) => type !== "unknown" && type !== "aside")
   // Chatter beside a request is left alone; so is a greeting before one.
   const wanted = known.filter(({ type }) => !isCourtesy(type))
@@ -38,6 +39,30 @@ export const readMessage = (message: string): ReadonlyArray<Intent> => {
         ? known.slice(0, 1)
         : intents.slice(0, 1).map((intent) => (intent.type === "aside" ? unknown(text) : intent))
   return unmask(heard)
+}
+
+/** Reads a message, and by themselves the sentences in which something is wanted only perhaps. */
+const withDoubts = (text: string, read: (part: string) => ReadonlyArray<Intent>): ReadonlyArray<Intent> => {
+  const sentences = sentencesIn(text).map((sentence) => ({
+    sentence,
+    doubtful: readDoubtful(sentence, read)
+  }))
+  if (sentences.every(({ doubtful }) => doubtful === undefined)) return read(text)
+  const intents: Array<Intent> = []
+  let plain: Array<string> = []
+  const readPlain = () => {
+    if (plain.length > 0) intents.push(...read(plain.join("\n")))
+    plain = []
+  }
+  for (const { doubtful, sentence } of sentences) {
+    if (doubtful === undefined) plain.push(sentence)
+    else {
+      readPlain()
+      intents.push(...doubtful)
+    }
+  }
+  readPlain()
+  return intents
 }
 
 const unknown = (text: string): Intent => ({ type: "unknown", text })

@@ -91,6 +91,13 @@ export const notUnderstood = (text: string): string =>
 export const addMore = (titles: ReadonlyArray<string>): string =>
   `Shall I add ${inOneSentence(titles.map((title) => `“${short(title)}”`))} as well?`
 
+/** What is wanted only perhaps is not done. */
+export const doubtful = {
+  condition:
+    "I can't see whether that has come true, and I do nothing later by myself, so I have done nothing. Shall I do it now?",
+  doubt: "That sounds as if you had not decided, so I have done nothing. Shall I do it?"
+} as const
+
 const offer = "Would you like to see your current tasks?"
 
 export const notFoundById = (id: number): string => `I couldn't find task #${id}. ${offer}`
