@@ -86,7 +86,12 @@ export class AgentsApi extends HttpApiGroup.make("agents")
     /** Waits for the run up to a bound; `wait=false`, or the bound passed: 202 with the run as it is. */
     HttpApiEndpoint.post("trigger", "/agents/:agentId/trigger", {
       params: agent,
-      query: { wait: Schema.optional(Schema.Literals(["true", "false"])) },
+      query: {
+        wait: told(
+          Schema.Literals(["true", "false"]),
+          "false answers as soon as the run is queued; by itself its end is waited for, up to a bound"
+        )
+      },
       payload: TriggerInput,
       success: [Run, Run.annotate({ identifier: "UnfinishedRun" }).pipe(HttpApiSchema.status(202))],
       error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]

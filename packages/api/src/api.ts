@@ -29,6 +29,7 @@ import { ProcessingApi } from "./processing-api.ts"
 import { RunRecordsApi } from "./run-records-api.ts"
 import { ContextsApi } from "./contexts-api.ts"
 import { RunsApi } from "./runs-api.ts"
+import { sayOperations } from "./said-operations.ts"
 import { SessionsApi } from "./sessions-api.ts"
 import { ProjectsApi, SystemApi } from "./system-api.ts"
 import { TasksApi } from "./tasks-api.ts"
@@ -87,4 +88,4 @@ export class Api extends HttpApi.make("tropism")
       description: "Agents that act on a shared knowledge graph when it changes."
     })
   )
-  .annotate(OpenApi.Transform, (specification) => sayHeaders(sayKeys(specification))) {}
+  .annotate(OpenApi.Transform, (specification) => sayHeaders(sayKeys(sayOperations(specification)))) {}

@@ -6,6 +6,7 @@ import { ProjectId } from "@tropism/domain/ids"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
+import { told } from "./page.ts"
 import { BodyTooLarge, Forbidden, InvalidInput, NotFound } from "./problems.ts"
 
 /** The largest file that an agent is shown. */
@@ -23,9 +24,9 @@ export class AttachmentsApi extends HttpApiGroup.make("attachments")
     HttpApiEndpoint.post("attach", "/attachments", {
       params: { projectId: ProjectId },
       query: {
-        type: Schema.optional(Schema.String),
-        fileName: Schema.optional(FileName),
-        untrusted: Schema.optional(Schema.Literals(["true", "false"]))
+        type: told(Schema.String, "What the bytes are, where content-type does not say it"),
+        fileName: told(FileName, "How whoever sends it calls it"),
+        untrusted: told(Schema.Literals(["true", "false"]), "true: nobody vouches for what the file says")
       },
       payload: HttpApiSchema.StreamUint8Array({
         contentType: ["application/octet-stream", ...MimeType.literals],

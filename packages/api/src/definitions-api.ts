@@ -14,7 +14,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { ifMatch } from "./expected-version.ts"
-import { Page, PageQuery } from "./page.ts"
+import { Page, PageQuery, told } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound, PreconditionFailed } from "./problems.ts"
 
 const VersionNumber = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(1))
@@ -45,7 +45,7 @@ export class DefinitionsApi extends HttpApiGroup.make("definitions")
     /** What the version changed; `from` compares with another one than the version before. */
     HttpApiEndpoint.get("diff", "/agents/:agentId/versions/:version/diff", {
       params: version,
-      query: { from: Schema.optional(VersionNumber) },
+      query: { from: told(VersionNumber, "The version to compare with; the one before by itself") },
       success: AgentVersionDiff,
       error: [NotFound, InvalidInput]
     }),

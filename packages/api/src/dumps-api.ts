@@ -9,6 +9,7 @@ import { ProjectId } from "@tropism/domain/ids"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
+import { told } from "./page.ts"
 import { BodyTooLarge, Conflict, Forbidden, InvalidInput, NotFound, Unavailable } from "./problems.ts"
 import { Project, ProjectInput } from "./system-api.ts"
 
@@ -45,10 +46,11 @@ export class DumpsApi extends HttpApiGroup.make("dumps")
     /** Receives a dump, judges it whole, and makes a new project of it. For the server's admin. */
     HttpApiEndpoint.post("restoreDump", "/api/restore", {
       query: {
-        /** An id for the new project, so that the sender knows it whatever happens to the answer. */
-        id: Schema.optional(ProjectId),
-        /** What it is called, instead of what the dumped one was. */
-        name: Schema.optional(ProjectInput.fields.name)
+        id: told(
+          ProjectId,
+          "An id for the new project, so that the sender knows it whatever happens to the answer"
+        ),
+        name: told(ProjectInput.fields.name, "What it is called, instead of what the dumped one was")
       },
       payload: HttpApiSchema.StreamUint8Array({
         contentType: "application/octet-stream",

@@ -33,7 +33,7 @@ export class ExplanationsApi extends HttpApiGroup.make("explanations")
     /** Also of an agent that is deleted, and of an event whose object is. */
     HttpApiEndpoint.get("explain", "/agents/:agentId/explain", {
       params: { projectId: ProjectId, agentId: AgentId },
-      query: { eventId: GraphEventId },
+      query: { eventId: GraphEventId.annotate({ description: "The event that is asked about" }) },
       success: Explanation,
       error: [NotFound, InvalidInput]
     }),

@@ -18,6 +18,7 @@ import {
 import { alsoStreamed } from "./also-streamed.ts"
 import { CurrentPrincipal } from "./authorization.ts"
 import { Completion, CompletionInput } from "./openai-completions.ts"
+import { sayOperations } from "./said-operations.ts"
 
 /** How OpenAI's API says no. */
 export const OpenAiError = Schema.Struct({
@@ -119,4 +120,5 @@ export class OpenAiApi extends HttpApi.make("openai")
       version: "0.1.0",
       description: "Chat completions, in which each agent of a project is a model."
     })
-  ) {}
+  )
+  .annotate(OpenApi.Transform, sayOperations) {}

@@ -48,5 +48,8 @@ export const clampLimit = (limit: number | undefined): number =>
 
 /** Where a log is read from, by its own numbers. */
 export const After = {
-  after: Schema.optional(Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0)))
+  after: told(
+    Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0)),
+    "Events behind the one with this number; from the beginning without it"
+  )
 }

@@ -12,7 +12,7 @@ import {
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
-import { Page, PageQuery } from "./page.ts"
+import { Page, PageQuery, told } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "./problems.ts"
 
 /** Ids of a request, each once. */
@@ -43,7 +43,7 @@ export class ProcessingApi extends HttpApiGroup.make("processing")
   .add(
     HttpApiEndpoint.get("log", "/agents/:agentId/processing-log", {
       params: agent,
-      query: { ...PageQuery, status: Schema.optional(EntryStatus) },
+      query: { ...PageQuery, status: told(EntryStatus, "Only entries in this state") },
       success: Page(ProcessingEntry),
       error: [NotFound, InvalidInput]
     }),

@@ -77,7 +77,7 @@ const run = { projectId: ProjectId, runId: RunId }
 /** Which runs a list shows: those of which all of these hold. */
 export const RunQuery = {
   status: told(anyOf(RunStatus), "In one of these states, parted by commas"),
-  agentId: Schema.optional(AgentId),
+  agentId: told(AgentId, "Of this agent"),
   parentRunId: told(RunId, "Spawned by this run"),
   backtestId: told(BacktestId, "Of this backtest; without it, only runs that work for real"),
   trigger: told(anyOf(Trigger.fields.type), "Woken in one of these ways, parted by commas"),

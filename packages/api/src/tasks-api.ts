@@ -117,8 +117,8 @@ export class TasksApi extends HttpApiGroup.make("tasks")
       params: project,
       query: {
         ...PageQuery,
-        status: Schema.optional(TaskStatus),
-        type: Schema.optional(TaskType),
+        status: told(TaskStatus, "Only tasks in this state"),
+        type: told(TaskType, "Only tasks of this type"),
         assignee: told(UserId, "Only what this user is asked to decide; `me` is whoever asks"),
         agentId: told(AgentId, "Only what this agent put before people")
       },

@@ -12,7 +12,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { Instant } from "./instant.ts"
-import { Page, PageQuery } from "./page.ts"
+import { Page, PageQuery, told } from "./page.ts"
 import { BodyTooLarge, Conflict, Forbidden, InvalidInput, NotFound, Unavailable } from "./problems.ts"
 
 /** The largest file of lines that an import takes. */
@@ -126,19 +126,27 @@ export class TransferApi extends HttpApiGroup.make("transfer")
     HttpApiEndpoint.post("import", "/import", {
       params: project,
       query: {
-        format: ImportFormat,
-        /** The file's name; for a lockfile the project's name, which it must have where the file says none. */
-        name: Schema.optional(text(200)),
-        /** An id for this import, so that the sender knows it whatever happens to the answer. */
-        id: Schema.optional(ImportId),
-        /** The import to go on with: the file is sent again from its beginning, what is committed is skipped. */
-        resume: Schema.optional(ImportId),
-        /** CSV: the type of rows that name none. */
-        type: Schema.optional(ObjectType),
-        /** CSV: the column whose values are the keys, instead of one called `key`. */
-        key: Schema.optional(text(200)),
-        /** true: the file comes from an untrusted source, and so do all properties that it writes. */
-        untrusted: Schema.optional(Schema.Literals(["true", "false"]))
+        format: ImportFormat.annotate({
+          description: "What the file is: lines of JSON, CSV, or a package-lock.json"
+        }),
+        name: told(
+          text(200),
+          "The file's name; for a lockfile the project's name, which it must have where the file says none"
+        ),
+        id: told(
+          ImportId,
+          "An id for this import, so that the sender knows it whatever happens to the answer"
+        ),
+        resume: told(
+          ImportId,
+          "The import to go on with: the file is sent again from its beginning, what is committed is skipped"
+        ),
+        type: told(ObjectType, "CSV: the type of rows that name none"),
+        key: told(text(200), "CSV: the column whose values are the keys, instead of one called key"),
+        untrusted: told(
+          Schema.Literals(["true", "false"]),
+          "true: the file comes from an untrusted source, and so do all properties that it writes"
+        )
       },
       payload: HttpApiSchema.StreamUint8Array({
         contentType: "application/octet-stream",
@@ -166,11 +174,12 @@ export class TransferApi extends HttpApiGroup.make("transfer")
     HttpApiEndpoint.get("export", "/export", {
       params: project,
       query: {
-        format: Schema.optional(Schema.Literals(["jsonl"])),
-        /** Only objects of these types, separated by commas, and relationships between them. */
-        types: Schema.optional(text(10_000)),
-        /** The graph as it was at this time. */
-        asOf: Schema.optional(Instant)
+        format: told(Schema.Literals(["jsonl"]), "What is written: lines of JSON"),
+        types: told(
+          text(10_000),
+          "Only objects of these types, separated by commas, and relationships between them"
+        ),
+        asOf: told(Instant, "The graph as it was at this instant")
       },
       success: HttpApiSchema.StreamNdjson({ schema: TransferLine }),
       error: [NotFound, InvalidInput, Unavailable]

@@ -42,6 +42,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           200,
           expect.stringMatching(/^text\/html/)
         ])
+        // What is read there is the whole contract, with its words.
+        expect(docs.body).toContain("Brings a deleted object back.")
       })
     )
 
