@@ -194,6 +194,16 @@ export const leftOutWords = "Left out, for nobody could offer them:"
 export const wasReached = ({ lastError }: Pick<McpServer, "lastError">): boolean =>
   lastError === null || lastError.startsWith(leftOutWords)
 
+/** Whether a server has told what happened since its tools were tried last. */
+export const isHeard = ({
+  eventSources,
+  updatedAt
+}: Pick<McpServer, "eventSources" | "updatedAt">): boolean =>
+  eventSources.some(
+    ({ polledAt, status }) =>
+      status === "listening" && polledAt !== null && Date.parse(polledAt) > Date.parse(updatedAt)
+  )
+
 /** What a model sees of a foreign tool: both names, in the characters that every provider takes. */
 export const offeredNameOf = (server: string, tool: string): string =>
   `${server}__${tool.replace(/[^A-Za-z0-9_-]/g, "_")}`.slice(0, mcpServerBounds.offeredNameMaxChars)

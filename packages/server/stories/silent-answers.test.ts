@@ -22,11 +22,11 @@ const toldBy = Effect.fnUntraced(function* (story: Story, agent: Json) {
   const listed = items.filter(({ role }) => role === "assistant").map(({ content }) => content)
   const events = yield* streamed(story, { agentId: agent.id, message: "Go" })
   const done = events.find(({ name }) => name === "done")?.json
-  const ask = { model: agent.name, messages: [{ role: "user", content: "Go" }] } as const
-  const client = openAiClient(story)
-  const whole = yield* outcomeOf(() => client.chat.completions.create(ask))
+  const messages = [{ role: "user" as const, content: "Go" }]
+  const { completions } = openAiClient(story).chat
+  const whole: Json = yield* outcomeOf(() => completions.create({ model: agent.name, messages }))
   const { words } = yield* chunksOf(
-    yield* outcomeOf(() => client.chat.completions.create({ ...ask, stream: true }))
+    yield* outcomeOf(() => completions.create({ model: agent.name, messages, stream: true as const }))
   )
   return {
     response,

@@ -30,6 +30,45 @@ const answering = (server: unknown) =>
     failing: new Map([[`/api/projects/${id("project", 1)}/mcp-servers`, { status: 201, body: server }]])
   })
 
+const source = (polledAt: string) => ({
+  name: "sales",
+  arguments: {},
+  status: "listening",
+  agents: ["clerk"],
+  polledAt,
+  nextPollAt: at(9),
+  failedSince: null,
+  lastFault: null,
+  truncatedAt: null,
+  lastOccurrence: null
+})
+
+describe("tropism mcp-servers show", () => {
+  it.live("says of a server whose tools failed whether its events are heard since", () =>
+    Effect.gen(function* () {
+      const failed = { ...shop("The server answered nonsense (HTTP 500)"), updatedAt: at(5) }
+      for (const [eventSources, state] of [
+        [[], "not reached"],
+        [[source(at(4))], "not reached"],
+        [[source(at(4)), source(at(6))], "events heard, tools failed when last tried"]
+      ] as const) {
+        const server = yield* fakeServer({
+          failing: new Map([
+            [
+              `/api/projects/${id("project", 1)}/mcp-servers`,
+              { status: 200, body: { items: [{ ...failed, eventSources }], nextCursor: null } }
+            ]
+          ])
+        })
+        const { out } = yield* invoke(server, "mcp-servers", "show", "shop")
+        const text = out.join("\n")
+        expect(text).toMatch(new RegExp(`state +${state}\n`))
+        expect(text).toContain("HTTP 500")
+      }
+    })
+  )
+})
+
 describe("tropism mcp-servers add", () => {
   it.live("ends with 1 and the reason when the server was not reached, and says that it stays", () =>
     Effect.gen(function* () {

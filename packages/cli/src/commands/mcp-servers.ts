@@ -6,6 +6,7 @@
  */
 import type { EventSource } from "@tropism/domain/event-source"
 import {
+  isHeard,
   type McpServer,
   type McpServerInput,
   McpServerInput as Input,
@@ -61,11 +62,12 @@ const list = Command.make("list", {}, () =>
 const toolCount = ({ tools }: McpServer): string =>
   `${tools.filter(({ isAllowed }) => isAllowed).length} of ${tools.length}`
 
-const stateOf = ({ enabled, lastError, tools }: McpServer): string => {
+const stateOf = (one: McpServer): string => {
+  const { enabled, lastError, tools } = one
   if (!enabled) return "disabled"
   const changed = tools.filter(({ changedAt }) => changedAt !== null).length
   if (changed > 0) return `${changed} changed: look, then refresh`
-  if (!wasReached({ lastError })) return "not reached"
+  if (!wasReached(one)) return isHeard(one) ? "events heard, tools failed when last tried" : "not reached"
   return lastError === null ? "pinned" : "pinned, with tools left out"
 }
 

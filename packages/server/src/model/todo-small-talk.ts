@@ -7,7 +7,17 @@ const sayings: ReadonlyArray<
   readonly [
     Exclude<
       Intent["type"],
-      "add" | "list" | "deed" | "rename" | "mention" | "that" | "aside" | "beyond" | "unknown" | "more"
+      | "add"
+      | "list"
+      | "deed"
+      | "rename"
+      | "mention"
+      | "that"
+      | "aside"
+      | "beyond"
+      | "unknown"
+      | "doubtful"
+      | "more"
     >,
     RegExp
   ]
