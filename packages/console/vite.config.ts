@@ -20,7 +20,7 @@ export default defineConfig({
     emptyOutDir: true,
     target: "es2022",
     reportCompressedSize: false,
-    // One file is right while there is one page; it is 175 kB compressed.
+    // What every page needs is one file; each page but the inbox is another, loaded when it is opened.
     chunkSizeWarningLimit: 900,
     rolldownOptions: {
       // How long each plugin took depends on the machine; it is no warning.

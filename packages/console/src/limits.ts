@@ -38,6 +38,20 @@ export const limits = {
   toastMs: 6_000,
   refusalToastMs: 14_000,
   maxToasts: 4,
+  /** A letter after `g` counts as a jump for so long. */
+  jumpMs: 1_500,
+  /** Rows of a long list that are asked for at once; the server's own maximum. */
+  rowsPerPage: 200,
+  /** Pages of a long list that a wake-up reads again; of a longer one only the head. */
+  maxLivePages: 2,
+  /** Rows of a long list drawn beyond what is seen. */
+  overscanRows: 12,
+  /** A search begins when nobody has typed for so long. */
+  searchPauseMs: 180,
+  /** Characters of JSON that are shown before somebody asks for all. */
+  maxJsonCharacters: 20_000,
+  /** Events of a stream that a page keeps; older ones are read from the log. */
+  maxStreamEvents: 5_000,
   /** The server's bound for a reason. */
   maxReasonCharacters: 2_000,
   /** The server's bound for an answer. */

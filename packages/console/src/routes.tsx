@@ -1,66 +1,53 @@
 /**
- * The addresses of the console: the inbox, and one suggestion in it.
+ * All addresses of the console; each screen declares its own beside its pages.
+ *
+ * What stands behind the question mark is text: an id of digits stays one.
  */
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  type ErrorComponentProps,
-  Link,
-  useParams
-} from "@tanstack/react-router"
-import type { ReactNode } from "react"
-import { Centred, ConsoleFrame } from "./frame/console-frame.tsx"
-import { InboxPage } from "./inbox/inbox-page.tsx"
-
-interface Search {
-  /** The project of the page, when there are several. */
-  readonly project?: string
-}
-
-const NotFound = (): ReactNode => (
-  <Centred title="There is no such page">
-    <Link to="/" className="font-medium text-leaf underline-offset-2 hover:underline">
-      To the inbox
-    </Link>
-  </Centred>
-)
-
-const Broken = ({ error }: ErrorComponentProps): ReactNode => (
-  <Centred title="The console has failed">
-    This is a fault of the console, not of your data: {String(error)}. Reload the page to go on.
-  </Centred>
-)
-
-const rootRoute = createRootRoute({
-  component: ConsoleFrame,
-  notFoundComponent: NotFound,
-  errorComponent: Broken,
-  validateSearch: (search: Record<string, unknown>): Search =>
-    typeof search["project"] === "string" && search["project"] !== "" ? { project: search["project"] } : {}
-})
-
-/** One component for both addresses, so that following a link keeps the reviewer's place and selection. */
-const inboxRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  id: "inbox",
-  component: () => {
-    const { taskId } = useParams({ strict: false })
-    return <InboxPage {...(taskId !== undefined && { linkedTaskId: taskId })} />
-  }
-})
-
-const listRoute = createRoute({ getParentRoute: () => inboxRoute, path: "/" })
-
-const taskRoute = createRoute({ getParentRoute: () => inboxRoute, path: "/tasks/$taskId" })
+import { createRouter } from "@tanstack/react-router"
+import { agentRoutes } from "./agents/routes.ts"
+import { chainRoutes } from "./chains/routes.ts"
+import { chatRoutes } from "./chat/routes.ts"
+import { feedRoutes } from "./feed/routes.ts"
+import { rootRoute } from "./frame/root-route.tsx"
+import { graphRoutes } from "./graph/routes.ts"
+import { healthRoutes } from "./health/routes.ts"
+import { inboxRoutes } from "./inbox/routes.tsx"
+import { Skeleton } from "./parts/skeleton.tsx"
+import { reactionRoutes } from "./reactions/routes.ts"
+import { runRoutes } from "./runs/routes.ts"
+import { settingsRoutes } from "./settings/routes.ts"
 
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([inboxRoute.addChildren([listRoute, taskRoute])]),
-  scrollRestoration: false
+  routeTree: rootRoute.addChildren([
+    ...inboxRoutes,
+    ...runRoutes,
+    ...graphRoutes,
+    ...agentRoutes,
+    ...reactionRoutes,
+    ...chainRoutes,
+    ...feedRoutes,
+    ...chatRoutes,
+    ...healthRoutes,
+    ...settingsRoutes
+  ]),
+  parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+  stringifySearch: (search) => {
+    const entries = Object.entries(search).flatMap(([name, value]) =>
+      typeof value === "string" ? [[name, value]] : []
+    )
+    return entries.length === 0 ? "" : `?${new URLSearchParams(entries)}`
+  },
+  defaultPendingComponent: Skeleton,
+  defaultPreload: "intent",
+  scrollRestoration: true
 })
 
 declare module "@tanstack/react-router" {
   interface Register {
     router: typeof router
+  }
+  interface StaticDataRouteOption {
+    /** The page's name in the tab of the browser. */
+    readonly title?: string
   }
 }

@@ -39,7 +39,7 @@ describe("the list of suggestions", () => {
       expect.stringMatching(/^tidy-up suggests relationships to remove\s*1$/),
       "Recent runs"
     ])
-    await visit.page.getByText("9 waiting").waitFor()
+    await visit.page.getByRole("banner").getByText("9 waiting").waitFor()
     expect(await visit.page.title()).toBe("(9) Demo · Tropism")
   })
 
@@ -243,7 +243,7 @@ describe("questions", () => {
     )
     const question = card(visit, "Which licence holds")
     await question.getByText("licence-review waits for your answer").waitFor()
-    await visit.page.getByText("11 waiting").waitFor()
+    await visit.page.getByRole("banner").getByText("11 waiting").waitFor()
     expect(await visit.page.locator("article b").count()).toBe(0)
     expect(await faintTexts(visit)).toEqual([])
   })
@@ -347,7 +347,7 @@ describe("the keyboard", () => {
           ""
       )
     await press(visit, "Tab")
-    expect(await focused()).toBe("To the suggestions")
+    expect(await focused()).toBe("To the content")
     await press(visit, "Enter")
     const seen: Array<string> = []
     for (let step = 0; step < 6; step++) {

@@ -1,21 +1,21 @@
 /**
- * What every page of the console knows: the project it shows, what the person may do, and the key map.
+ * What every page of the console knows: the project it shows, who looks at it, and what they may do.
  */
+import type { Principal, Role } from "@tropism/api/authorization"
 import type { Project } from "@tropism/api/system-api"
 import { createContext, useContext } from "react"
-
-export interface KeyMap {
-  readonly isOpen: boolean
-  readonly areKeysOn: boolean
-  readonly open: () => void
-  readonly close: () => void
-  readonly switchKeys: (areOn: boolean) => void
-}
+import type { KeyMap } from "../keys/key-map.ts"
 
 export interface ConsoleState {
   readonly project: Project
-  readonly canDecide: boolean
+  readonly principal: Principal
+  readonly role: Role
+  /** Editors and above: change the graph, agents and todos, and answer what agents ask. */
   readonly canAnswer: boolean
+  /** Reviewers and above: decide what agents suggest. */
+  readonly canDecide: boolean
+  /** Members, tokens, foreign servers and the kill switch. */
+  readonly isAdmin: boolean
   readonly keyMap: KeyMap
 }
 

@@ -1,5 +1,5 @@
 /**
- * What stands around every page: who is signed in, which project, the header and the side.
+ * What stands around every page: who is signed in, which project, the header and the way to all pages.
  *
  * A page inside it may count on a session and a project; without either, the
  * frame says what to do instead.
@@ -7,18 +7,22 @@
 import { type Principal, type Role, roleIn } from "@tropism/api/authorization"
 import type { Project } from "@tropism/api/system-api"
 import { useQuery } from "@tanstack/react-query"
-import { Link, Outlet, useSearch } from "@tanstack/react-router"
-import { type ReactNode, useMemo, useState } from "react"
+import { Link, Outlet, useLocation, useNavigate, useSearch } from "@tanstack/react-router"
+import { type ReactNode, useEffect, useMemo, useRef } from "react"
+import { KeyMapDialog } from "../keys/key-map-dialog.tsx"
+import { KeyMapContext, useNewKeyMap } from "../keys/key-map.ts"
+import { useJumps } from "../keys/use-jumps.ts"
 import { Command } from "../parts/command.tsx"
 import { Mark } from "../parts/icons.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { failureSentence, isUnauthorized } from "../server/problem.ts"
 import { principalQuery, projectsQuery } from "../server/queries.ts"
-import { useLiveFeed } from "../server/use-live-feed.ts"
-import { ConsoleContext, type KeyMap } from "./console-context.tsx"
+import { FeedProvider } from "../server/feed-provider.tsx"
+import { ConsoleContext, type ConsoleState } from "./console-context.tsx"
 import { Header, KeysButton, Waiting } from "./header.tsx"
-import { RecentRuns } from "./recent-runs.tsx"
-import { SignedIn, SignIn } from "./sign-in.tsx"
+import { NavigationSheet, SideNavigation } from "./navigation.tsx"
+import { consoleKeys, pageAt, pages } from "./pages.ts"
+import { SignIn } from "./sign-in.tsx"
 
 export const ConsoleFrame = (): ReactNode => {
   const principal = useQuery(principalQuery)
@@ -49,51 +53,80 @@ const answerers: ReadonlyArray<Role> = ["editor", ...deciders]
 
 const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): ReactNode => {
   const role = roleIn(principal, project.id) ?? "viewer"
-  const canDecide = deciders.includes(role)
-  const canAnswer = answerers.includes(role)
-  const feed = useLiveFeed(project.id)
-  const keyMap = useKeyMap()
+  const keyMap = useNewKeyMap()
   const state = useMemo(
-    () => ({ project, canDecide, canAnswer, keyMap }),
-    [project, canDecide, canAnswer, keyMap]
+    () => ({
+      project,
+      principal,
+      role,
+      canAnswer: answerers.includes(role),
+      canDecide: deciders.includes(role),
+      isAdmin: role === "admin",
+      keyMap
+    }),
+    [project, principal, role, keyMap]
   )
   return (
-    <ConsoleContext value={state}>
-      <a
-        href="#inbox"
-        className="sr-only z-50 rounded-lg bg-surface px-4 py-2 text-sm shadow-raised focus:not-sr-only focus:fixed focus:top-3 focus:left-3"
-      >
-        To the suggestions
-      </a>
-      <Header projects={projects} project={project}>
-        <Waiting project={project} feed={feed} />
-        <KeysButton onOpen={keyMap.open} />
-      </Header>
-      <div className="mx-auto grid max-w-[80rem] gap-x-12 gap-y-14 px-4 pt-8 pb-32 sm:px-8 lg:grid-cols-[minmax(0,1fr)_19rem]">
-        <main id="inbox" tabIndex={-1} key={project.id} className="min-w-0 outline-none">
-          {!canDecide && (
-            <p className="mb-6 rounded-xl border border-line bg-sunken px-4 py-3 text-sm text-ink-soft">
-              Your role is {role}: you can read everything here
-              {canAnswer ? " and answer questions" : ""}, and reviewers decide.
-            </p>
-          )}
-          <Outlet />
-        </main>
-        <aside className="min-w-0 lg:sticky lg:top-23 lg:max-h-[calc(100dvh-7rem)] lg:self-start lg:overflow-y-auto">
-          <RecentRuns projectId={project.id} />
-          <SignedIn principal={principal} />
-        </aside>
-      </div>
-    </ConsoleContext>
+    <KeyMapContext value={keyMap}>
+      <ConsoleContext value={state}>
+        <FeedProvider key={project.id} projectId={project.id}>
+          <a
+            href="#content"
+            className="sr-only z-50 rounded-lg bg-surface px-4 py-2 text-sm shadow-raised focus:not-sr-only focus:fixed focus:top-3 focus:left-3"
+          >
+            To the content
+          </a>
+          <Header
+            projects={projects}
+            project={project}
+            navigation={<NavigationSheet projectId={project.id} principal={principal} />}
+          >
+            <Waiting project={project} />
+            <KeysButton onOpen={keyMap.open} />
+          </Header>
+          <div className="mx-auto flex max-w-[100rem]">
+            <SideNavigation projectId={project.id} principal={principal} />
+            <Content state={state} />
+          </div>
+          <KeyMapDialog own={consoleKeys} />
+        </FeedProvider>
+      </ConsoleContext>
+    </KeyMapContext>
   )
 }
 
-const useKeyMap = (): KeyMap => {
-  const [isOpen, setIsOpen] = useState(false)
-  const [areKeysOn, switchKeys] = useState(true)
-  return useMemo(
-    () => ({ isOpen, areKeysOn, switchKeys, open: () => setIsOpen(true), close: () => setIsOpen(false) }),
-    [isOpen, areKeysOn]
+/** The page itself. Another page begins at its top, with the focus on its content. */
+const Content = ({ state }: { readonly state: ConsoleState }): ReactNode => {
+  const { project, role, canAnswer, canDecide } = state
+  const navigate = useNavigate()
+  useJumps((letter) => {
+    const page = pages.find((page) => page.letter === letter)
+    if (page !== undefined) navigate({ to: page.to })
+  })
+  const content = useRef<HTMLElement>(null)
+  const page = pageAt(useLocation().pathname)
+  const before = useRef(page)
+  useEffect(() => {
+    if (before.current === page) return
+    before.current = page
+    content.current?.focus({ preventScroll: true })
+  }, [page])
+  return (
+    <main
+      id="content"
+      ref={content}
+      tabIndex={-1}
+      key={project.id}
+      className="min-w-0 grow px-4 pt-8 pb-32 outline-none sm:px-8"
+    >
+      {!canDecide && (
+        <p className="mb-6 rounded-xl border border-line bg-sunken px-4 py-3 text-sm text-ink-soft">
+          Your role is {role}: you can read everything here
+          {canAnswer ? " and answer questions" : ""}, and reviewers decide.
+        </p>
+      )}
+      <Outlet />
+    </main>
   )
 }
 

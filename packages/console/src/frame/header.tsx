@@ -1,25 +1,29 @@
 /**
- * The head of every page: which project, how much waits, whether the page is live, and where the rest is.
+ * The head of every page: which project, how much waits, whether the page is live, and the way to the rest.
  */
 import type { Project } from "@tropism/api/system-api"
 import { useQuery } from "@tanstack/react-query"
-import { Link, useNavigate } from "@tanstack/react-router"
+import { Link, useMatches, useNavigate } from "@tanstack/react-router"
 import { type ReactNode, useEffect } from "react"
-import { BookIcon, ChevronIcon, KeyboardIcon, Mark } from "../parts/icons.tsx"
+import { ChevronIcon, KeyboardIcon, Mark } from "../parts/icons.tsx"
 import { Visible } from "../parts/visible.tsx"
-import type { FeedState } from "../server/live-feed.ts"
+import type { StreamState } from "../server/event-stream.ts"
+import { useFeedState } from "../server/feed-provider.tsx"
 import { pendingTasksQuery } from "../server/queries.ts"
 import { visibleText } from "../words/visible-text.ts"
 
 interface HeaderProps {
   readonly projects: ReadonlyArray<Project>
   readonly project: Project | undefined
+  /** The button that opens the list of pages where it does not stand at the side. */
+  readonly navigation?: ReactNode
   readonly children?: ReactNode
 }
 
-export const Header = ({ projects, project, children }: HeaderProps): ReactNode => (
+export const Header = ({ projects, project, navigation, children }: HeaderProps): ReactNode => (
   <header className="sticky top-0 z-20 border-b border-line bg-canvas/90 backdrop-blur">
-    <div className="mx-auto flex h-15 max-w-[80rem] items-center gap-2.5 px-4 sm:gap-3.5 sm:px-8">
+    <div className="mx-auto flex h-15 max-w-[100rem] items-center gap-2.5 px-4 sm:gap-3.5 sm:px-6">
+      {navigation}
       <Link
         to="/"
         search={(search) => search}
@@ -33,22 +37,13 @@ export const Header = ({ projects, project, children }: HeaderProps): ReactNode 
         /
       </span>
       <ProjectName projects={projects} project={project} />
-      <div className="ml-auto flex shrink-0 items-center gap-1 sm:gap-1.5">
-        {children}
-        <a
-          href="/docs"
-          className="flex h-9 items-center gap-2 rounded-lg px-2.5 text-sm text-ink-soft hover:bg-sunken hover:text-ink"
-        >
-          <BookIcon />
-          <span className="sr-only sm:not-sr-only">API docs</span>
-        </a>
-      </div>
+      <div className="ml-auto flex shrink-0 items-center gap-1 sm:gap-1.5">{children}</div>
     </div>
   </header>
 )
 
 /** One project is a name, several are a choice. */
-const ProjectName = ({ projects, project }: Omit<HeaderProps, "children">): ReactNode => {
+const ProjectName = ({ projects, project }: Pick<HeaderProps, "projects" | "project">): ReactNode => {
   const navigate = useNavigate()
   if (projects.length <= 1) {
     return (
@@ -82,22 +77,19 @@ const ProjectName = ({ projects, project }: Omit<HeaderProps, "children">): Reac
   )
 }
 
-interface WaitingProps {
-  readonly project: Project
-  readonly feed: FeedState
-}
-
 /** How much waits, also in the tab's title, and whether the page hears of changes at once. */
-export const Waiting = ({ project, feed }: WaitingProps): ReactNode => {
+export const Waiting = ({ project }: { readonly project: Project }): ReactNode => {
   const { data } = useQuery(pendingTasksQuery(project.id))
   const count = data?.tasks.length
   const text = count === undefined ? "…" : `${count.toLocaleString()}${data?.isWhole === false ? "+" : ""}`
+  const title = useMatches().findLast(({ staticData }) => staticData.title !== undefined)?.staticData.title
   useEffect(() => {
-    document.title = `${count ? `(${text}) ` : ""}${visibleText(project.name)} · Tropism`
-  }, [count, text, project.name])
+    const page = title === undefined ? "" : `${title} · `
+    document.title = `${count ? `(${text}) ` : ""}${page}${visibleText(project.name)} · Tropism`
+  }, [count, text, title, project.name])
   return (
     <p className="flex items-center gap-2.5 px-2 text-sm text-ink-soft">
-      <FeedDot feed={feed} />
+      <FeedDot />
       <span>
         <span className="font-semibold text-ink">{text}</span>
         <span className="sr-only sm:not-sr-only"> waiting</span>
@@ -106,19 +98,22 @@ export const Waiting = ({ project, feed }: WaitingProps): ReactNode => {
   )
 }
 
-const feedWords: Readonly<Record<FeedState, string>> = {
+const feedWords: Readonly<Record<StreamState, string>> = {
   live: "Live: changes appear at once",
   connecting: "Connecting to the live feed",
   lost: "The live feed is interrupted; the page is read again every few seconds"
 }
 
-const FeedDot = ({ feed }: { readonly feed: FeedState }): ReactNode => (
-  <span role="img" aria-label={feedWords[feed]} title={feedWords[feed]} className="relative grid size-2">
-    <span
-      className={`size-2 rounded-full ${feed === "live" ? "bg-leaf" : feed === "lost" ? "bg-caution-ink" : "bg-line-strong"}`}
-    />
-  </span>
-)
+const FeedDot = (): ReactNode => {
+  const feed = useFeedState()
+  return (
+    <span role="img" aria-label={feedWords[feed]} title={feedWords[feed]} className="relative grid size-2">
+      <span
+        className={`size-2 rounded-full ${feed === "live" ? "bg-leaf" : feed === "lost" ? "bg-caution-ink" : "bg-line-strong"}`}
+      />
+    </span>
+  )
+}
 
 export const KeysButton = ({ onOpen }: { readonly onOpen: () => void }): ReactNode => (
   <button

@@ -1,10 +1,11 @@
 /**
  * What the agents did last: status, summary and how long it took.
  */
-import type { Run, RunStatus } from "@tropism/domain/run"
+import type { Run } from "@tropism/domain/run"
 import { useQuery } from "@tanstack/react-query"
+import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
-import { CautionIcon, CheckIcon, ClockIcon, CrossIcon, MinusIcon, PauseIcon } from "../parts/icons.tsx"
+import { RunSign, runStatusWord } from "../parts/run-status.tsx"
 import { TimeAgo, useNow } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { recentRunsQuery } from "../server/queries.ts"
@@ -37,35 +38,22 @@ export const RecentRuns = ({ projectId }: { readonly projectId: string }): React
   )
 }
 
-const looks: Readonly<
-  Record<RunStatus, { readonly icon: ReactNode; readonly colour: string; readonly word: string }>
-> = {
-  queued: { icon: <ClockIcon size="tiny" />, colour: "bg-sunken text-ink-soft", word: "queued" },
-  running: {
-    icon: <span className="pulse-dot size-2 rounded-full bg-leaf" />,
-    colour: "bg-leaf-soft text-leaf",
-    word: "running"
-  },
-  completed: { icon: <CheckIcon size="tiny" />, colour: "bg-leaf-soft text-leaf", word: "completed" },
-  failed: { icon: <CrossIcon size="tiny" />, colour: "bg-removed text-removed-ink", word: "failed" },
-  cancelled: { icon: <MinusIcon size="tiny" />, colour: "bg-sunken text-ink-soft", word: "cancelled" },
-  paused: { icon: <PauseIcon size="tiny" />, colour: "bg-caution text-caution-ink", word: "paused" },
-  skipped: { icon: <CautionIcon size="tiny" />, colour: "bg-sunken text-ink-soft", word: "skipped" }
-}
-
 const RunItem = ({ run }: { readonly run: Run }): ReactNode => {
-  const look = looks[run.status]
   const text = run.errorMessage ?? run.summary
   return (
     <li className="enter flex gap-3 border-b border-line px-1 py-3 first:pt-1 last:border-0">
-      <span className={`mt-0.5 grid size-5 shrink-0 place-items-center rounded-full ${look.colour}`}>
-        {look.icon}
+      <span className="mt-0.5">
+        <RunSign status={run.status} />
       </span>
       <div className="min-w-0 grow">
         <p className="flex items-baseline justify-between gap-3 text-xs">
-          <span className="min-w-0 truncate font-medium">
+          <Link
+            to="/runs/$runId"
+            params={{ runId: run.id }}
+            className="min-w-0 truncate font-medium underline-offset-2 hover:underline"
+          >
             <Visible text={run.agentName} />
-          </span>
+          </Link>
           <span className="shrink-0 text-ink-faint">
             <Duration run={run} />
           </span>
@@ -78,7 +66,7 @@ const RunItem = ({ run }: { readonly run: Run }): ReactNode => {
           </p>
         )}
         <p className="mt-0.5 truncate text-2xs text-ink-faint">
-          {look.word}
+          {runStatusWord(run.status)}
           {run.pauseReason === "stepLimit" && " at its step limit"}
           {run.pauseReason === "budget" && " at its chain's budget"} · <TimeAgo instant={run.createdAt} />
           {run.model !== null && (

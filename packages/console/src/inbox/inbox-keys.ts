@@ -14,7 +14,6 @@ export type Command =
   | "approveSelected"
   | "rejectSelected"
   | "clear"
-  | "help"
 
 interface Binding {
   readonly command: Command
@@ -33,8 +32,7 @@ export const bindings: ReadonlyArray<Binding> = [
   { command: "select", key: "x", shown: ["X"], means: "Select it, or take it out" },
   { command: "approveSelected", key: "A", shown: ["⇧", "A"], means: "Approve all selected" },
   { command: "rejectSelected", key: "R", shown: ["⇧", "R"], means: "Reject all selected" },
-  { command: "clear", key: "Escape", shown: ["Esc"], means: "Select nothing" },
-  { command: "help", key: "?", shown: ["?"], means: "Show these keys" }
+  { command: "clear", key: "Escape", shown: ["Esc"], means: "Select nothing" }
 ]
 
 /** What of a key press matters here; a browser's KeyboardEvent has it all. */

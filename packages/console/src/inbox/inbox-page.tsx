@@ -4,7 +4,6 @@
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { EmptyInbox, InboxFailure, InboxSkeleton } from "./inbox-without-list.tsx"
-import { KeyMapDialog } from "./key-map-dialog.tsx"
 import { LinkedSuggestion } from "./linked-suggestion.tsx"
 import { PlainTasks } from "./plain-tasks.tsx"
 import { QuestionList } from "./question-list.tsx"
@@ -81,15 +80,6 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
           rejection.close()
         }}
         onClose={rejection.close}
-      />
-      <KeyMapDialog
-        isOpen={keyMap.isOpen}
-        areKeysOn={keyMap.areKeysOn}
-        onSwitch={keyMap.switchKeys}
-        onClose={() => {
-          keyMap.close()
-          rejection.close()
-        }}
       />
     </>
   )

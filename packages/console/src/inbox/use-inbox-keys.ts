@@ -3,8 +3,10 @@
  */
 import { Clock, Effect } from "effect"
 import { useEffect, useRef } from "react"
+import { isTyping } from "../keys/is-typing.ts"
+import { useKeyMap } from "../keys/key-map.ts"
 import { limits } from "../limits.ts"
-import { type Command, commandOf } from "./inbox-keys.ts"
+import { bindings, type Command, commandOf } from "./inbox-keys.ts"
 
 const readClock = (): number => Effect.runSync(Clock.currentTimeMillis)
 
@@ -19,6 +21,8 @@ interface InboxKeys {
 }
 
 export const useInboxKeys = ({ order, isListening, onCommand }: InboxKeys): void => {
+  const { enter } = useKeyMap()
+  useEffect(() => enter({ title: "Inbox", keys: bindings }), [enter])
   const settledAtMs = useRef(0)
   const latest = useRef(onCommand)
   useEffect(() => {
@@ -45,8 +49,3 @@ export const useInboxKeys = ({ order, isListening, onCommand }: InboxKeys): void
     return () => document.removeEventListener("keydown", listen)
   }, [isListening])
 }
-
-const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement &&
-  (target.isContentEditable ||
-    target.matches("textarea, select, input:not([type=checkbox]):not([type=radio])"))

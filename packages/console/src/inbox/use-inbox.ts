@@ -27,7 +27,7 @@ const goneMessage: Message = {
   sentence: "The object was deleted after this was suggested. Rejecting clears it away."
 }
 
-export const useInbox = ({ project, canDecide, keyMap }: ConsoleState, linkedTaskId: string | undefined) => {
+export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: string | undefined) => {
   const pending = useQuery(pendingTasksQuery(project.id))
   const [inbox, dispatch] = useReducer(reduceInbox, emptyInbox)
   const rejection = useRejection(inbox, dispatch)
@@ -71,7 +71,6 @@ export const useInbox = ({ project, canDecide, keyMap }: ConsoleState, linkedTas
   const perform = (command: Command): void => {
     if (command === "next") dispatch({ type: "stepped", by: 1 })
     else if (command === "previous") dispatch({ type: "stepped", by: -1 })
-    else if (command === "help") keyMap.open()
     else if (command === "clear") dispatch({ type: "cleared" })
     else if (canDecide) performDecision(command)
   }

@@ -9,11 +9,19 @@ interface DialogFrameProps {
   readonly isOpen: boolean
   readonly title: string
   readonly onClose: () => void
+  /** Gives the focus back to what had it before. */
+  readonly returnsFocus?: boolean
   readonly children: ReactNode
 }
 
-/** **Details** What bears `data-first-focus` gets the focus first. **Gotchas** The focus then goes where `onClose` sends it: what opened the dialog may be gone by then. */
-export const DialogFrame = ({ isOpen, title, onClose, children }: DialogFrameProps): ReactNode => (
+/** **Details** What bears `data-first-focus` gets the focus first. **Gotchas** Unless it is given back, the focus then goes where `onClose` sends it: what opened the dialog may be gone by then. */
+export const DialogFrame = ({
+  isOpen,
+  title,
+  onClose,
+  returnsFocus = false,
+  children
+}: DialogFrameProps): ReactNode => (
   <Dialog.Root
     open={isOpen}
     onOpenChange={(open) => {
@@ -30,7 +38,9 @@ export const DialogFrame = ({ isOpen, title, onClose, children }: DialogFramePro
           event.preventDefault()
           first.focus()
         }}
-        onCloseAutoFocus={(event) => event.preventDefault()}
+        onCloseAutoFocus={(event) => {
+          if (!returnsFocus) event.preventDefault()
+        }}
         className="enter fixed inset-x-4 top-[max(1rem,12vh)] z-40 mx-auto max-h-[80vh] max-w-lg overflow-y-auto rounded-2xl border border-line bg-surface p-5 shadow-raised outline-none sm:p-6"
       >
         <div className="flex items-start justify-between gap-4">

@@ -12,7 +12,8 @@ interface IconProps {
 
 const sizes = { tiny: "size-3", small: "size-3.5", normal: "size-4" } as const
 
-const drawn = (paths: ReactNode) => {
+/** A picture from its paths. */
+export const drawn = (paths: ReactNode) => {
   const Icon = ({ size = "normal", className = "" }: IconProps): ReactNode => (
     <svg
       viewBox="0 0 16 16"
@@ -60,6 +61,20 @@ export const KeyboardIcon = drawn(
 export const QuestionIcon = drawn(<path d="M5.5 6a2.5 2.5 0 1 1 3.6 2.2C8.3 8.7 8 9.2 8 10M8 12.5v.1" />)
 export const BookIcon = drawn(
   <path d="M3 3.5h3.5A1.5 1.5 0 0 1 8 5v8a1.5 1.5 0 0 0-1.5-1.5H3v-8ZM13 3.5H9.5A1.5 1.5 0 0 0 8 5v8a1.5 1.5 0 0 1 1.5-1.5H13v-8Z" />
+)
+
+export const MenuIcon = drawn(<path d="M2.5 4.5h11M2.5 8h11M2.5 11.5h11" />)
+export const CopyIcon = drawn(
+  <>
+    <rect x="5.5" y="5.5" width="7.5" height="7.5" rx="1.5" />
+    <path d="M10.5 5.5V3H3v7.5h2.5" />
+  </>
+)
+export const SearchIcon = drawn(
+  <>
+    <circle cx="7" cy="7" r="4" />
+    <path d="m10 10 3.5 3.5" />
+  </>
 )
 
 /** The shoot that turns: the mark of the product. */

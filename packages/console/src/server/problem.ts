@@ -40,6 +40,15 @@ export const isUnauthorized = (error: unknown): boolean => error instanceof Prob
 
 export const isMissing = (error: unknown): boolean => error instanceof Problem && error.status === 404
 
+/** The sentence of a problem about one field of what was sent, by its JSON pointer, e.g. `/name`; undefined when it has none. */
+export const faultAt = (error: unknown, pointer: string): string | undefined => {
+  if (!(error instanceof Problem)) return undefined
+  const faults = error.document.errors?.filter((fault) => fault.pointer === pointer) ?? []
+  return faults.length === 0
+    ? undefined
+    : visibleText(faults.map(({ message }) => withStop(message)).join(" "))
+}
+
 /** Any failure as a sentence; only the two kinds above are expected. */
 export const failureSentence = (error: unknown): string =>
   error instanceof Problem || error instanceof Unreachable

@@ -74,7 +74,7 @@ export const recentRunsQuery = (projectId: string) =>
 /** An object as it is now; null when it is gone. */
 export const objectQuery = (projectId: string, objectId: string) =>
   queryOptions({
-    queryKey: [projectId, "objects", objectId],
+    queryKey: [projectId, "object", objectId],
     queryFn: ({ signal }) =>
       Effect.runPromise(nullWhenMissing(server.readObject(projectId, objectId)), { signal })
   })
@@ -90,7 +90,7 @@ export const historyQuery = (projectId: string, objectId: string, currentVersion
 
 export const relationshipQuery = (projectId: string, relationshipId: string) =>
   queryOptions({
-    queryKey: [projectId, "relationships", relationshipId],
+    queryKey: [projectId, "relationship", relationshipId],
     queryFn: ({ signal }) =>
       Effect.runPromise(nullWhenMissing(server.readRelationship(projectId, relationshipId)), { signal })
   })

@@ -7,32 +7,41 @@
  */
 import type { Page } from "@tropism/api/page"
 import type { Me, Project } from "@tropism/api/system-api"
-import type { AnswerInput } from "@tropism/api/runs-api"
-import type { Approval, Rejection } from "@tropism/api/tasks-api"
 import type { GraphObject, ObjectVersion, Relationship } from "@tropism/domain/graph"
 import type { Run } from "@tropism/domain/run"
 import type { QuestionTask, SuggestionTask, Task, TaskStatus } from "@tropism/domain/task"
 import { Effect } from "effect"
 import { Problem, type ProblemDocument, Unreachable } from "./problem.ts"
 
-type Failure = Problem | Unreachable
+export type Failure = Problem | Unreachable
 
 interface Request {
-  readonly method?: "POST"
-  readonly body?: Approval | Rejection | AnswerInput
+  readonly method?: "POST" | "PUT" | "PATCH" | "DELETE"
+  /** Sent as JSON. */
+  readonly body?: unknown
+  /** The version that was shown: the server refuses when there is another one by now. */
+  readonly ifMatch?: string | number
+  /** Names the press of a button: sent twice with the same key it is done once. */
+  readonly idempotencyKey?: string
 }
 
-/** Sends one request and reads its JSON answer. */
-const call = Effect.fnUntraced(function* <A>(path: string, { method, body }: Request = {}) {
+/** Sends one request and reads its JSON answer; an answer without a body is null. */
+export const call = Effect.fnUntraced(function* <A>(path: string, request: Request = {}) {
+  const { method, body, ifMatch, idempotencyKey } = request
   const response = yield* answerOf(path, {
-    headers: { accept: "application/json", ...(body && { "content-type": "application/json" }) },
+    headers: {
+      accept: "application/json",
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...(ifMatch !== undefined && { "if-match": `"${ifMatch}"` }),
+      ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey })
+    },
     ...(method && { method }),
-    ...(body && { body: JSON.stringify(body) })
+    ...(body !== undefined && { body: JSON.stringify(body) })
   })
   if (!response.ok)
     return yield* new Problem({ status: response.status, document: yield* documentOf(response) })
   return yield* Effect.tryPromise({
-    try: (): Promise<A> => response.json(),
+    try: (): Promise<A> => response.text().then((text) => JSON.parse(text === "" ? "null" : text)),
     catch: (cause) => new Unreachable({ cause })
   })
 })
@@ -59,32 +68,36 @@ const documentOf = (response: Response): Effect.Effect<ProblemDocument> =>
     Effect.orElseSucceed((): ProblemDocument => ({}))
   )
 
-const query = (parameters: Readonly<Record<string, string | number | undefined>>): string => {
+export type Parameters = Readonly<Record<string, string | number | undefined>>
+
+/** The parameters of an address, those that are undefined left out. */
+export const queryText = (parameters: Parameters): string => {
   const entries = Object.entries(parameters).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)]]
   )
   return entries.length === 0 ? "" : `?${new URLSearchParams(entries)}`
 }
 
-const inProject = (projectId: string, rest: string): string =>
+/** An address of the API below a project; what stands in `rest` is encoded already. */
+export const inProject = (projectId: string, rest: string): string =>
   `/api/projects/${encodeURIComponent(projectId)}/${rest}`
 
 export const readPrincipal: Effect.Effect<Me, Failure> = call("/api/me")
 
 export const readProjects: Effect.Effect<Page<Project>, Failure> = call(
-  `/api/projects${query({ limit: 200 })}`
+  `/api/projects${queryText({ limit: 200 })}`
 )
 
 export const readTasks = (
   projectId: string,
   parameters: { readonly status: TaskStatus; readonly limit: number; readonly cursor?: string | undefined }
-): Effect.Effect<Page<Task>, Failure> => call(inProject(projectId, `tasks${query(parameters)}`))
+): Effect.Effect<Page<Task>, Failure> => call(inProject(projectId, `tasks${queryText(parameters)}`))
 
 export const readTask = (projectId: string, taskId: string): Effect.Effect<Task, Failure> =>
   call(inProject(projectId, `tasks/${encodeURIComponent(taskId)}`))
 
 export const readRuns = (projectId: string, limit: number): Effect.Effect<Page<Run>, Failure> =>
-  call(inProject(projectId, `runs${query({ limit })}`))
+  call(inProject(projectId, `runs${queryText({ limit })}`))
 
 export const readObject = (projectId: string, objectId: string): Effect.Effect<GraphObject, Failure> =>
   call(inProject(projectId, `objects/${encodeURIComponent(objectId)}`))
@@ -94,7 +107,7 @@ export const readHistory = (
   objectId: string,
   limit: number
 ): Effect.Effect<Page<ObjectVersion>, Failure> =>
-  call(inProject(projectId, `objects/${encodeURIComponent(objectId)}/history${query({ limit })}`))
+  call(inProject(projectId, `objects/${encodeURIComponent(objectId)}/history${queryText({ limit })}`))
 
 export const readRelationship = (
   projectId: string,

@@ -1,0 +1,21 @@
+/**
+ * The addresses of chains: the latest, and one by its root event.
+ */
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
+import { rootRoute } from "../frame/root-route.tsx"
+
+const chainsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/chains",
+  staticData: { title: "Chains" },
+  component: lazyRouteComponent(() => import("./chains-page.tsx"), "ChainsPage")
+})
+
+const chainRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/chains/$rootEventId",
+  staticData: { title: "Chain" },
+  component: lazyRouteComponent(() => import("./chain-page.tsx"), "ChainPage")
+})
+
+export const chainRoutes = [chainsRoute, chainRoute] as const

@@ -1,0 +1,40 @@
+/**
+ * The root of all addresses: the frame, what an unknown address shows, and how parameters are read.
+ */
+import { createRootRoute, type ErrorComponentProps, Link, retainSearchParams } from "@tanstack/react-router"
+import type { ReactNode } from "react"
+import type { Address } from "../parts/use-address.ts"
+import { Centred, ConsoleFrame } from "./console-frame.tsx"
+
+/** What may stand behind the question mark. Every link keeps the project. */
+export interface ConsoleAddress extends Address {
+  /** The project of the page, when there are several. */
+  readonly project?: string | undefined
+}
+
+const NotFound = (): ReactNode => (
+  <Centred title="There is no such page">
+    <Link to="/" className="font-medium text-leaf underline-offset-2 hover:underline">
+      To the inbox
+    </Link>
+  </Centred>
+)
+
+const Broken = ({ error }: ErrorComponentProps): ReactNode => (
+  <Centred title="The console has failed">
+    This is a fault of the console, not of your data: {String(error)}. Reload the page to go on.
+  </Centred>
+)
+
+export const rootRoute = createRootRoute({
+  component: ConsoleFrame,
+  notFoundComponent: NotFound,
+  errorComponent: Broken,
+  validateSearch: (search: Record<string, unknown>): ConsoleAddress =>
+    Object.fromEntries(
+      Object.entries(search).flatMap(([name, value]) =>
+        typeof value === "string" && value !== "" ? [[name, value]] : []
+      )
+    ),
+  search: { middlewares: [retainSearchParams(["project"])] }
+})

@@ -1,0 +1,28 @@
+/**
+ * A failure as its sentence, where it arose.
+ */
+import type { ReactNode } from "react"
+import { failureSentence } from "../server/problem.ts"
+import { CautionIcon } from "./icons.tsx"
+
+interface FailureProps {
+  readonly error: unknown
+  /** Whether what was read before is still on the page. */
+  readonly hasOlder?: boolean
+  /** Whether the page tries again by itself. */
+  readonly triesAgain?: boolean
+}
+
+export const Failure = ({ error, hasOlder = false, triesAgain = false }: FailureProps): ReactNode => (
+  <div
+    role="alert"
+    className="mb-6 flex items-start gap-2.5 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+  >
+    <CautionIcon className="mt-1" />
+    <p className="min-w-0 [overflow-wrap:anywhere]">
+      {failureSentence(error)}
+      {hasOlder && " What you see is from before."}
+      {triesAgain && " Trying again."}
+    </p>
+  </div>
+)

@@ -1,0 +1,63 @@
+/**
+ * The state of a run as a sign, and as a badge with its word.
+ */
+import type { PauseReason, RunStatus } from "@tropism/domain/run"
+import type { ReactNode } from "react"
+import { CautionIcon, CheckIcon, ClockIcon, CrossIcon, MinusIcon, PauseIcon } from "./icons.tsx"
+
+interface Look {
+  readonly icon: ReactNode
+  readonly colour: string
+  readonly word: string
+}
+
+const looks: Readonly<Record<RunStatus, Look>> = {
+  queued: { icon: <ClockIcon size="tiny" />, colour: "bg-sunken text-ink-soft", word: "queued" },
+  running: {
+    icon: <span className="pulse-dot size-2 rounded-full bg-leaf" />,
+    colour: "bg-leaf-soft text-leaf",
+    word: "running"
+  },
+  completed: { icon: <CheckIcon size="tiny" />, colour: "bg-leaf-soft text-leaf", word: "completed" },
+  failed: { icon: <CrossIcon size="tiny" />, colour: "bg-removed text-removed-ink", word: "failed" },
+  cancelled: { icon: <MinusIcon size="tiny" />, colour: "bg-sunken text-ink-soft", word: "cancelled" },
+  paused: { icon: <PauseIcon size="tiny" />, colour: "bg-caution text-caution-ink", word: "paused" },
+  skipped: { icon: <CautionIcon size="tiny" />, colour: "bg-sunken text-ink-soft", word: "skipped" }
+}
+
+const pauseWords: Readonly<Record<PauseReason, string>> = {
+  stepLimit: "paused: all its steps are used",
+  timeout: "paused: its time is over",
+  budget: "paused: its budget is spent",
+  question: "paused: it asks a person",
+  subAgents: "paused: it waits for its sub-agents",
+  killSwitch: "paused: a kill switch stopped it"
+}
+
+/** A round sign; the word stands beside it or is read out. */
+export const RunSign = ({ status }: { readonly status: RunStatus }): ReactNode => (
+  <span
+    aria-hidden="true"
+    className={`grid size-5 shrink-0 place-items-center rounded-full ${looks[status].colour}`}
+  >
+    {looks[status].icon}
+  </span>
+)
+
+export const runStatusWord = (status: RunStatus): string => looks[status].word
+
+interface RunStatusBadgeProps {
+  readonly status: RunStatus
+  readonly pauseReason?: PauseReason | null
+}
+
+export const RunStatusBadge = ({ status, pauseReason = null }: RunStatusBadgeProps): ReactNode => (
+  <span
+    className={`inline-flex items-center gap-1.5 rounded-full px-2 text-2xs leading-5 font-medium ${looks[status].colour}`}
+  >
+    <span aria-hidden="true" className="grid size-3 place-items-center">
+      {looks[status].icon}
+    </span>
+    {pauseReason === null ? looks[status].word : pauseWords[pauseReason]}
+  </span>
+)

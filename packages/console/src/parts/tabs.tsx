@@ -1,0 +1,56 @@
+/**
+ * Tabs whose choice is kept in the address, so that a link opens the same one.
+ */
+import { Tabs as RadixTabs } from "radix-ui"
+import type { ReactNode } from "react"
+import { useAddress } from "./use-address.ts"
+
+export interface Tab {
+  /** What stands in the address. */
+  readonly id: string
+  readonly title: string
+  readonly count?: number | undefined
+  /** Drawn when the tab is open. */
+  readonly content: () => ReactNode
+}
+
+interface TabsProps {
+  /** What the tabs are of. */
+  readonly label: string
+  /** The first is open when the address names none. */
+  readonly tabs: ReadonlyArray<Tab>
+  /** The parameter of the address. */
+  readonly parameter?: string
+}
+
+export const Tabs = ({ label, tabs, parameter = "tab" }: TabsProps): ReactNode => {
+  const [address, change] = useAddress()
+  const [first] = tabs
+  const open = tabs.find(({ id }) => id === address[parameter]) ?? first
+  if (open === undefined) return null
+  return (
+    <RadixTabs.Root
+      value={open.id}
+      onValueChange={(id) => change({ [parameter]: id === first?.id ? undefined : id })}
+    >
+      <RadixTabs.List
+        aria-label={label}
+        className="mb-5 flex gap-1 overflow-x-auto border-b border-line [scrollbar-width:none]"
+      >
+        {tabs.map(({ id, title, count }) => (
+          <RadixTabs.Trigger
+            key={id}
+            value={id}
+            className="-mb-px flex h-9 shrink-0 items-center gap-2 border-b-2 border-transparent px-3 text-sm text-ink-soft hover:text-ink focus-visible:outline-offset-[-2px] data-[state=active]:border-leaf data-[state=active]:font-semibold data-[state=active]:text-ink"
+          >
+            {title}
+            {count !== undefined && <span className="text-2xs text-ink-faint">{count.toLocaleString()}</span>}
+          </RadixTabs.Trigger>
+        ))}
+      </RadixTabs.List>
+      <RadixTabs.Content value={open.id} className="outline-none">
+        {open.content()}
+      </RadixTabs.Content>
+    </RadixTabs.Root>
+  )
+}

@@ -1,0 +1,108 @@
+/**
+ * Follows a stream of server-sent events through cuts: nothing is lost, and nothing comes twice.
+ *
+ * The stream is opened again whenever it ends, fails or falls silent, each
+ * time after a longer pause, and goes on after the last event it has seen.
+ */
+import { Effect, Stream } from "effect"
+import { limits } from "../limits.ts"
+import { Unreachable } from "./problem.ts"
+import { answerOf } from "./request.ts"
+
+export type StreamState = "connecting" | "live" | "lost"
+
+export interface StreamEvent {
+  readonly id: string
+  readonly name: string
+  readonly text: string
+}
+
+/** How far a reader has come; keep it to go on there later. */
+export interface Place {
+  lastEventId: string | undefined
+}
+
+export interface StreamListener {
+  readonly onState: (state: StreamState) => void
+  readonly onEvent: (event: StreamEvent) => void
+  /** The stream is open again after a cut; what it brings now was missed. */
+  readonly onResumed?: () => void
+}
+
+/** Follows until it is interrupted. */
+export const followStream = Effect.fnUntraced(function* (
+  path: string,
+  place: Place,
+  listener: StreamListener
+) {
+  let pauseMs: number = limits.feedRetryMs
+  while (true) {
+    const hearing = { hasHeard: false }
+    listener.onState("connecting")
+    yield* listen(path, place, listener, hearing).pipe(Effect.ignore)
+    listener.onState("lost")
+    if (hearing.hasHeard) pauseMs = limits.feedRetryMs
+    yield* Effect.sleep(pauseMs)
+    pauseMs = Math.min(pauseMs * 2, limits.maxFeedRetryMs)
+  }
+})
+
+/** Reads one connection to its end. A comment line is the server's heartbeat and proves that it lives. */
+const listen = Effect.fnUntraced(function* (
+  path: string,
+  place: Place,
+  listener: StreamListener,
+  hearing: { hasHeard: boolean }
+) {
+  const response = yield* answerOf(path, {
+    headers: {
+      accept: "text/event-stream",
+      ...(place.lastEventId !== undefined && { "last-event-id": place.lastEventId })
+    }
+  })
+  const { body } = response
+  const isStream =
+    response.ok && response.headers.get("content-type")?.startsWith("text/event-stream") === true
+  if (!isStream || body === null) return
+  listener.onState("live")
+  if (place.lastEventId !== undefined) listener.onResumed?.()
+  const read = eventReader()
+  yield* Stream.fromReadableStream({
+    evaluate: () => body,
+    onError: (cause) => new Unreachable({ cause })
+  }).pipe(
+    Stream.timeout(limits.feedSilenceMs),
+    Stream.decodeText,
+    Stream.splitLines,
+    Stream.runForEach((line) =>
+      Effect.sync(() => {
+        hearing.hasHeard = true
+        const event = read(line)
+        if (event === undefined) return
+        if (event.id !== "") place.lastEventId = event.id
+        listener.onEvent(event)
+      })
+    )
+  )
+})
+
+/** Puts lines together to events: an empty line ends one. What a cut left half is never told. */
+export const eventReader = (): ((line: string) => StreamEvent | undefined) => {
+  let id = ""
+  let name = "message"
+  let texts: Array<string> = []
+  return (line) => {
+    if (line === "") {
+      const event = texts.length === 0 ? undefined : { id, name, text: texts.join("\n") }
+      id = ""
+      name = "message"
+      texts = []
+      return event
+    }
+    const [, field = "", value = ""] = /^([^:]*):? ?([\s\S]*)$/.exec(line) ?? []
+    if (field === "id") id = value
+    else if (field === "event") name = value
+    else if (field === "data") texts.push(value)
+    return undefined
+  }
+}

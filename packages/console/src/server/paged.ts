@@ -1,0 +1,103 @@
+/**
+ * Long lists, page by page: the pages that were asked for, under a head that stays fresh.
+ *
+ * Reading all pages again at every wake-up would cost what the list is long.
+ * So only the newest page is read again, and laid over the others.
+ */
+import type { Page } from "@tropism/api/page"
+import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query"
+import { Effect } from "effect"
+import { useEffect, useMemo } from "react"
+import { limits } from "../limits.ts"
+import { call, inProject, queryText, type Parameters } from "./request.ts"
+
+export interface PagedList<A> {
+  readonly rows: ReadonlyArray<A>
+  readonly isPending: boolean
+  readonly error: unknown
+  readonly hasMore: boolean
+  readonly isReadingMore: boolean
+  readonly readMore: () => void
+}
+
+interface PagedSource {
+  readonly projectId: string
+  /** What is listed, first the kind: `touched.ts` goes by it. */
+  readonly key: ReadonlyArray<unknown>
+  /** The address behind the project's. */
+  readonly path: string
+  readonly parameters?: Parameters
+  /** How often the head is read again without a wake-up; false is never. */
+  readonly refreshMs?: number | false
+  readonly isEnabled?: boolean
+}
+
+/** A list of the API, newest first. */
+export const usePagedList = <A extends { readonly id: string }>(source: PagedSource): PagedList<A> => {
+  const { isEnabled = true } = source
+  const head = useQuery({ ...headQuery<A>(source), enabled: isEnabled })
+  const cursor = head.data?.nextCursor ?? null
+  const tail = useInfiniteQuery({ ...tailQuery<A>(source), enabled: isEnabled })
+  const older = useMemo(() => tail.data?.pages.flatMap(({ items }) => items) ?? [], [tail.data])
+  const { rows, hasGap } = useMemo(
+    () => withHead(head.data ?? { items: [], nextCursor: null }, older),
+    [head.data, older]
+  )
+  const { refetch } = tail
+  useEffect(() => {
+    if (hasGap) refetch()
+  }, [hasGap, refetch])
+  return {
+    rows,
+    isPending: head.isPending,
+    error: head.error ?? tail.error,
+    hasMore: cursor !== null && tail.hasNextPage,
+    isReadingMore: tail.isFetchingNextPage,
+    readMore: () => {
+      if (!tail.isFetching) tail.fetchNextPage()
+    }
+  }
+}
+
+const headQuery = <A>({ projectId, key, path, parameters, refreshMs }: PagedSource) =>
+  queryOptions({
+    queryKey: [projectId, ...key, "head", parameters],
+    queryFn: ({ signal }) => readPage<A>(projectId, path, parameters, undefined, signal),
+    refetchInterval: refreshMs ?? limits.refreshIntervalMs
+  })
+
+const tailQuery = <A>({ projectId, key, path, parameters }: PagedSource) =>
+  infiniteQueryOptions({
+    queryKey: [projectId, ...key, "pages", parameters],
+    queryFn: ({ pageParam, signal }) => readPage<A>(projectId, path, parameters, pageParam, signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: Page<A>) => page.nextCursor ?? undefined,
+    staleTime: Infinity
+  })
+
+const readPage = <A>(
+  projectId: string,
+  path: string,
+  parameters: Parameters | undefined,
+  cursor: string | undefined,
+  signal: AbortSignal
+): Promise<Page<A>> =>
+  Effect.runPromise(
+    call<Page<A>>(
+      inProject(projectId, path + queryText({ limit: limits.rowsPerPage, ...parameters, cursor }))
+    ),
+    { signal }
+  )
+
+/** The head laid over older rows: it replaces all down to its own last row. With a gap nobody knows what lies between. */
+export const withHead = <A extends { readonly id: string }>(
+  head: Page<A>,
+  older: ReadonlyArray<A>
+): { readonly rows: ReadonlyArray<A>; readonly hasGap: boolean } => {
+  const last = head.items.at(-1)
+  if (head.nextCursor === null || last === undefined) return { rows: head.items, hasGap: false }
+  const at = older.findIndex(({ id }) => id === last.id)
+  if (at !== -1) return { rows: [...head.items, ...older.slice(at + 1)], hasGap: false }
+  const fresh = new Set(head.items.map(({ id }) => id))
+  return { rows: [...head.items, ...older.filter(({ id }) => !fresh.has(id))], hasGap: older.length > 0 }
+}

@@ -1,0 +1,59 @@
+/**
+ * Reads of runs and of the chains that they belong to.
+ */
+import type { Chain } from "@tropism/api/chains-api"
+import type { Page } from "@tropism/api/page"
+import type { ToolCallRecord } from "@tropism/api/runs-api"
+import type { ModelCall, ModelExchange, RunStep } from "@tropism/domain/model-call"
+import type { Run } from "@tropism/domain/run"
+import { limits } from "../limits.ts"
+import { reading } from "./reading.ts"
+
+const runPath = (runId: string, rest = ""): string => `runs/${encodeURIComponent(runId)}${rest}`
+const wholePage = { limit: limits.rowsPerPage }
+
+export const runQuery = (projectId: string, runId: string) =>
+  reading<Run>({
+    projectId,
+    key: ["run", runId],
+    path: runPath(runId),
+    refreshMs: limits.refreshIntervalMs
+  })
+
+export const runStepsQuery = (projectId: string, runId: string) =>
+  reading<Page<RunStep>>({
+    projectId,
+    key: ["run-steps", runId],
+    path: runPath(runId, "/steps"),
+    parameters: wholePage
+  })
+
+export const runToolCallsQuery = (projectId: string, runId: string) =>
+  reading<Page<ToolCallRecord>>({
+    projectId,
+    key: ["run-tool-calls", runId],
+    path: runPath(runId, "/tool-calls"),
+    parameters: wholePage
+  })
+
+export const modelCallsQuery = (projectId: string, runId: string) =>
+  reading<Page<ModelCall>>({
+    projectId,
+    key: ["model-calls", runId],
+    path: runPath(runId, "/model-calls"),
+    parameters: wholePage
+  })
+
+export const modelCallQuery = (projectId: string, runId: string, number: number) =>
+  reading<ModelExchange>({
+    projectId,
+    key: ["model-call", runId, number],
+    path: runPath(runId, `/model-calls/${number}`)
+  })
+
+export const chainQuery = (projectId: string, rootEventId: string) =>
+  reading<Chain>({
+    projectId,
+    key: ["chain", rootEventId],
+    path: `chains/${encodeURIComponent(rootEventId)}`
+  })
