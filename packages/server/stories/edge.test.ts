@@ -183,6 +183,15 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(policy).toContain(script)
           expect(policy).toContain("frame-ancestors 'none'")
         }
+        // A page that the browser has kept keeps its policy: what says that it is still right brings no other.
+        const first = yield* doors.send("GET", "/", undefined, html)
+        const etag = first.headers.get("etag") ?? ""
+        const again = yield* doors.send("GET", "/", undefined, { ...html, "if-none-match": etag })
+        expect([etag === "", again.status, again.headers.get("content-security-policy")]).toEqual([
+          false,
+          304,
+          null
+        ])
         // What says so by itself is left as it is.
         const link = yield* doors.send("GET", "/login?code=none", undefined, { authorization: "" })
         expect(link.headers.get("content-security-policy")).not.toContain("default-src 'self'")

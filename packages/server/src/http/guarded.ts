@@ -32,7 +32,10 @@ export const guarded =
       "x-content-type-options": "nosniff",
       "referrer-policy": "same-origin",
       "x-frame-options": "DENY",
-      "content-security-policy": policyOf(url, response.headers["content-type"] ?? ""),
+      // That a kept page is still right says no type: the browser goes on with the policy that came with the page.
+      ...(response.status === 304
+        ? {}
+        : { "content-security-policy": policyOf(url, response.headers["content-type"] ?? "") }),
       ...(isOfApi(url) ? { "cache-control": "no-store" } : {})
     }
     return HttpServerResponse.setHeaders(response, { ...wanted, ...response.headers })
