@@ -2,35 +2,16 @@
  * Builds the console and opens it in a real browser against the fixture server.
  *
  * The build goes to a temporary folder, so that a server which serves `dist`
- * is not disturbed. Without a Chromium every test fails and says so: a browser
- * test that quietly does not run proves nothing.
+ * is not disturbed.
  */
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import {
-  type Browser,
-  type BrowserContext,
-  type BrowserContextOptions,
-  chromium,
-  type Page
-} from "playwright-core"
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core"
 import { build } from "vite"
+import { launchChromium, plainContext } from "./chromium.ts"
 import { type FixtureServer, startFixtureServer } from "./fixture-server.ts"
 import { emptyWorld, type World } from "./fixture-world.ts"
-
-const places = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
-
-const flags = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync"
-]
 
 export interface Visit {
   readonly page: Page
@@ -56,12 +37,12 @@ export interface ConsoleBrowser {
 }
 
 export const openConsoleBrowser = async (): Promise<ConsoleBrowser> => {
-  const browser = await launch()
+  const browser = await launchChromium()
   const folder = mkdtempSync(join(tmpdir(), "tropism-console-"))
   const root = join(import.meta.dirname, "..")
   await build({ configFile: join(root, "vite.config.ts"), logLevel: "error", build: { outDir: folder } })
   const server = await startFixtureServer(emptyWorld(), folder)
-  const plain = await browser.newContext(defaults)
+  const plain = await browser.newContext(plainContext)
   return {
     folder,
     visit: (world, options = {}) => visit(browser, plain, server, world, options),
@@ -71,21 +52,6 @@ export const openConsoleBrowser = async (): Promise<ConsoleBrowser> => {
       rmSync(folder, { recursive: true, force: true })
     }
   }
-}
-
-/** Without motion: a browser without a graphics processor spends most of its time on it. */
-const defaults: BrowserContextOptions = { viewport: { width: 1280, height: 900 }, reducedMotion: "reduce" }
-
-const launch = (): Promise<Browser> => {
-  const given = process.env["CHROMIUM"]
-  const executablePath = given ?? places.find((place) => existsSync(place))
-  if (executablePath === undefined || !existsSync(executablePath)) {
-    throw new Error(
-      `The console's browser tests need Chromium, and there is none at ${given ?? places.join(", ")}. ` +
-        "Install it (Debian: apt-get install chromium), or name it in CHROMIUM."
-    )
-  }
-  return chromium.launch({ executablePath, args: flags })
 }
 
 /** Visits that ask for nothing of their own share a context, and with it what the browser keeps of the console. */
@@ -100,7 +66,7 @@ const visit = async (
   server.reset(world)
   prepare?.(server)
   const isPlain = !hasStoppedClock && Object.keys(contextOptions).length === 0
-  const context = isPlain ? plain : await browser.newContext({ ...defaults, ...contextOptions })
+  const context = isPlain ? plain : await browser.newContext({ ...plainContext, ...contextOptions })
   const page = await context.newPage()
   page.setDefaultTimeout(30_000)
   const faults: Array<string> = []

@@ -21,9 +21,7 @@ export const RecentRuns = ({ projectId }: { readonly projectId: string }): React
       {data?.items.length === 0 && (
         <p className="mt-3 rounded-xl border border-dashed border-line-strong px-4 py-5 text-xs text-pretty text-ink-soft">
           No agent has run yet. A run appears here as soon as an agent wakes. To wake one yourself:
-          <code className="mt-2 block overflow-x-auto font-mono whitespace-nowrap text-ink">
-            npx tropism run AGENT
-          </code>
+          <code className="mt-2 block font-mono text-ink">npx tropism run AGENT</code>
         </p>
       )}
       {isError && !data && (

@@ -15,7 +15,7 @@ export const Command = ({ text }: { readonly text: string }): ReactNode => {
   }
   return (
     <div className="flex items-center gap-2 rounded-lg border border-line bg-sunken py-1.5 pr-1.5 pl-3.5 text-left">
-      <code className="min-w-0 grow overflow-x-auto py-1 font-mono text-xs whitespace-nowrap">
+      <code className="min-w-0 grow py-1 font-mono text-xs [overflow-wrap:anywhere]">
         <span aria-hidden="true" className="mr-2 text-ink-faint select-none">
           $
         </span>

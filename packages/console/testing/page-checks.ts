@@ -1,0 +1,53 @@
+/**
+ * What every screen is held to, and its pictures for the documents.
+ */
+import { readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { join } from "node:path"
+import type { Page } from "playwright-core"
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
+
+const screenshotFolder = join(import.meta.dirname, "../../../docs/screenshots")
+
+interface AxeResults {
+  readonly violations: ReadonlyArray<{
+    readonly id: string
+    readonly impact?: string | null
+    readonly help: string
+    readonly nodes: ReadonlyArray<{ readonly html: string; readonly failureSummary?: string }>
+  }>
+}
+
+/** The serious and critical faults that axe finds on a page as it is now, each with where it is. */
+export const axeFaults = async (page: Page): Promise<ReadonlyArray<string>> => {
+  await page.evaluate(axeSource)
+  const results: AxeResults = await page.evaluate(
+    // The page has it by now; no type of ours knows.
+    `axe.run(document, { resultTypes: ["violations"] })`
+  )
+  return results.violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, help, nodes }) =>
+      nodes.map(({ html, failureSummary = "" }) => `${id}: ${help}: ${html.slice(0, 200)} ${failureSummary}`)
+    )
+}
+
+/** The same in both colour schemes; the page is left in the light one. */
+export const axeFaultsInBoth = async (page: Page): Promise<ReadonlyArray<string>> => {
+  const faults: Array<string> = []
+  for (const colorScheme of ["dark", "light"] as const) {
+    await page.emulateMedia({ colorScheme })
+    faults.push(...(await axeFaults(page)).map((fault) => `${colorScheme}: ${fault}`))
+  }
+  return faults
+}
+
+/** Writes `docs/screenshots/NAME-light.png` and `NAME-dark.png` when TROPISM_SCREENSHOTS is set; else nothing. */
+export const screenshot = async (page: Page, name: string): Promise<void> => {
+  if (process.env["TROPISM_SCREENSHOTS"] === undefined) return
+  for (const colorScheme of ["dark", "light"] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.screenshot({ path: join(screenshotFolder, `${name}-${colorScheme}.png`) })
+  }
+}

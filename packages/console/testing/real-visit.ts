@@ -1,0 +1,141 @@
+/**
+ * The console in a real browser against the whole program: every stage, real PostgreSQL, real HTTP.
+ *
+ * `const real = realConsole()` at the top of a file starts one server and one
+ * browser for it; each test opens pages of a project of its own. Nothing is
+ * faked but the language model, which is the scripted one and says so. A page
+ * that logs a fault fails its test.
+ */
+import { Effect, Exit, Scope } from "effect"
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core"
+import { afterAll, beforeAll, expect, onTestFinished } from "vitest"
+import { freshDatabase } from "../../server/testing/fresh-database.ts"
+import { newProject, startServer, type Story } from "../../server/testing/platform.ts"
+import { builtConsole } from "./built-console.ts"
+import { launchChromium, plainContext } from "./chromium.ts"
+
+export interface RealVisit {
+  readonly page: Page
+  readonly story: Story
+  /** What the page logged as an error, or threw; it must stay empty. */
+  readonly faults: ReadonlyArray<string>
+  /** Goes to another address of the same project. */
+  readonly goTo: (path: string) => Promise<void>
+}
+
+export interface RealVisitOptions extends BrowserContextOptions {
+  /** Who looks: a member with this role; without it the admin. */
+  readonly role?: "viewer" | "editor" | "reviewer"
+}
+
+export interface RealConsole {
+  /** A project of its own, with what speaks to its API; `run` runs its effects. */
+  readonly newStory: () => Promise<Story>
+  /** Opens an address of the project in a signed-in browser. The page is closed after the test. */
+  readonly visit: (story: Story, path?: string, options?: RealVisitOptions) => Promise<RealVisit>
+}
+
+interface Started {
+  readonly browser: Browser
+  readonly newStory: () => Promise<Story>
+  readonly adminCookies: string
+  readonly close: () => Promise<void>
+}
+
+type StorageState = Exclude<NonNullable<BrowserContextOptions["storageState"]>, string>
+
+/** Runs what stories are made of: `await run(story.post("/objects", …))`. */
+export const run = <A>(effect: Effect.Effect<A>): Promise<A> => Effect.runPromise(effect)
+
+/** One server and one browser for the tests of a file, from its first test to its last. */
+export const realConsole = (): RealConsole => {
+  let started: Started | undefined
+  beforeAll(async () => {
+    started = await start()
+  })
+  afterAll(() => started?.close())
+  const running = (): Started => {
+    if (started === undefined) throw new Error("The console is opened in a test, not beside it")
+    return started
+  }
+  return {
+    newStory: () => running().newStory(),
+    visit: (story, path = "/", options = {}) => visit(running(), story, path, options)
+  }
+}
+
+const start = async (): Promise<Started> => {
+  const scope = Scope.makeUnsafe()
+  const inScope = <A>(effect: Effect.Effect<A, never, Scope.Scope>): Promise<A> =>
+    Effect.runPromise(Effect.provideService(effect, Scope.Scope, scope))
+  const folder = await builtConsole()
+  const access = await inScope(freshDatabase)
+  const doors = await inScope(startServer(access, [], folder))
+  const browser = await launchChromium()
+  const adminCookies = JSON.stringify(await signIn(browser, doors.loginLink))
+  return {
+    browser,
+    adminCookies,
+    newStory: () => run(newProject(doors, access)),
+    close: async () => {
+      await browser.close()
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+    }
+  }
+}
+
+/** Follows a login link as a person does, and answers what the browser then keeps. */
+const signIn = async (browser: Browser, link: string): Promise<StorageState> => {
+  const context = await browser.newContext(plainContext)
+  const page = await context.newPage()
+  await page.goto(link)
+  await page.getByRole("banner").waitFor()
+  const state = await context.storageState()
+  await context.close()
+  return state
+}
+
+const visit = async (
+  started: Started,
+  story: Story,
+  path: string,
+  { role, ...options }: RealVisitOptions
+): Promise<RealVisit> => {
+  const storageState: StorageState =
+    role === undefined ? JSON.parse(started.adminCookies) : await memberState(started.browser, story, role)
+  const context = await started.browser.newContext({ ...plainContext, ...options, storageState })
+  const page = await context.newPage()
+  page.setDefaultTimeout(30_000)
+  const faults = faultsOf(page)
+  onTestFinished(async () => {
+    await close(context)
+    expect(faults).toEqual([])
+  })
+  const goTo = async (path: string) => {
+    const url = new URL(path, story.url)
+    url.searchParams.set("project", story.projectId)
+    await page.goto(url.href)
+  }
+  await goTo(path)
+  return { page, story, faults, goTo }
+}
+
+const close = (context: BrowserContext): Promise<void> => context.close()
+
+const memberState = async (browser: Browser, story: Story, role: string): Promise<StorageState> => {
+  const userId = `a-${role}`
+  await run(story.ask("POST", "/members", { userId, role }))
+  const { url } = await run(story.post(`/members/${encodeURIComponent(userId)}/login-link`))
+  return signIn(browser, url)
+}
+
+/** The browser logs each refused request by itself; the tests look at what the page makes of it. */
+const faultsOf = (page: Page): Array<string> => {
+  const faults: Array<string> = []
+  page.on("pageerror", (error) => faults.push(error.message))
+  page.on("console", (message) => {
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
+      faults.push(message.text())
+  })
+  return faults
+}
