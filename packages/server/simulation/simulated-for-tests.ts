@@ -20,13 +20,11 @@ export interface Project {
 const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)
 
 /**
- * The first twelve, and of the others those that reach what these do not: every kind of fault and crash point, and
- * rows for every plant. Who changes the simulation so that they do so no more chooses others, of `npm run soak`.
+ * Those of the eighty that together reach what all of them do: every kind of fault and crash point, every way to come
+ * to rest, and for every plant rows in two of them. Who changes the simulation so that they do so no more chooses
+ * others, of `npm run soak`.
  */
-const chosen = [
-  ...upTo(12),
-  ...[16, 18, 19, 20, 22, 28, 29, 30, 33, 34, 39, 43, 48, 52, 56, 59, 60, 62, 65, 70, 73, 76]
-]
+const chosen = [3, 6, 8, 9, 14, 16, 20, 29, 30, 32, 34, 39, 42, 44, 48, 49, 60, 62, 68, 70, 78, 80]
 
 export const seeds: ReadonlyArray<number> = inSoak(upTo(80), chosen)
 
