@@ -2,13 +2,11 @@
  * Real server processes on one database, each of which dies where the story says.
  */
 import { spawn } from "node:child_process"
-import { fileURLToPath } from "node:url"
 import { Effect, Redacted, type Scope } from "effect"
 import type { CrashPointName } from "../src/crash-point.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
+import { mortalProgram } from "./mortal-bundle.ts"
 import { type Doors, doorsAt, eventually, type Json, storyKeys, storyToken } from "./platform.ts"
-
-const script = fileURLToPath(new URL("mortal-server.ts", import.meta.url))
 
 export interface MortalServer extends Doors {
   /** Lets it die the n-th time that it passes a point from now on. */
@@ -37,6 +35,7 @@ export const prepareMortal = (
 ): Effect.Effect<Effect.Effect<MortalServer>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const state = { text: "", hasEnded: false }
+    const script = yield* mortalProgram
     const child = yield* Effect.acquireRelease(
       Effect.sync(() => {
         const made = spawn(process.execPath, [script], {
