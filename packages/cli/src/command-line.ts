@@ -5,7 +5,7 @@
  * one sentence on standard error with the command that shows the right one.
  */
 import { Console, Effect } from "effect"
-import { CliOutput, Command } from "effect/cli"
+import { CliOutput, Command, TerminalCapabilities } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
 import { agentsCommand } from "./commands/agents.ts"
 import { autonomyCommand } from "./commands/autonomy.ts"
@@ -38,9 +38,12 @@ import { webhooksCommand } from "./commands/webhooks.ts"
 import { whyCommand } from "./commands/why.ts"
 import { failureText, wantsJson } from "./ending.ts"
 import { exitCodes } from "./exit-codes.ts"
+import { renderHelp } from "./help-text.ts"
 import { globalFlags } from "./settings.ts"
+import { coloured, plain } from "./terminal/paint.ts"
 
-const tropism = Command.make("tropism").pipe(
+/** The program: every command below it. */
+export const tropism = Command.make("tropism").pipe(
   Command.withDescription("Agents that act on a shared knowledge graph when it changes."),
   Command.withSubcommands([
     { group: "Server", commands: [startCommand, demoCommand, migrateCommand, doctorCommand] },
@@ -78,7 +81,16 @@ const tropism = Command.make("tropism").pipe(
     },
     { group: "Review", commands: [tasksCommand, undoCommand, denialsCommand, autonomyCommand] }
   ]),
-  Command.withGlobalFlags(globalFlags)
+  Command.withGlobalFlags(globalFlags),
+  Command.withExamples([
+    { command: "tropism start --demo", description: "Look at it with a graph and agents" },
+    { command: "tropism chat", description: "Speak with an agent" },
+    { command: "tropism import people.csv", description: "Bring objects into the graph" },
+    { command: "tropism agents apply -f agents/", description: "Make agents what files say" },
+    { command: "tropism tail", description: "Watch what happens" },
+    { command: "tropism tasks", description: "Decide what agents suggest" },
+    { command: "tropism runs --json | jq '.[0]'", description: "Every answer is JSON, too" }
+  ])
 )
 
 /** Runs one invocation. */
@@ -89,7 +101,11 @@ export const runCommandLine = (args: ReadonlyArray<string>) =>
 
 const presenter = (isJson: boolean): CliOutput.Presenter => ({
   present: (event) => {
-    if (event._tag !== "InvalidInvocation") return CliOutput.defaultPresenter.present(event)
+    if (event._tag === "Help")
+      return Effect.flatMap(Effect.service(TerminalCapabilities.TerminalCapabilities), ({ canColor }) =>
+        Console.log(renderHelp(event.helpDoc, canColor ? coloured : plain))
+      )
+    if (event._tag === "Version") return CliOutput.defaultPresenter.present(event)
     const sentences = event.errors.map((error) =>
       error.message.replace(/\s*\n\s*/g, " ").replace(/[^.?!]$/, "$&.")
     )

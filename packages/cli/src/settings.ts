@@ -11,7 +11,7 @@ import { type Failure, failure } from "./failure.ts"
 
 export const JsonFlag = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(
-    Flag.withDescription("Print one JSON value, or JSON lines where it streams"),
+    Flag.withDescription("Print JSON: one value, or a line for each that streams"),
     Flag.withDefault(false)
   )
 })
@@ -19,7 +19,7 @@ export const JsonFlag = GlobalFlag.Setting("json")({
 export const QuietFlag = GlobalFlag.Setting("quiet")({
   flag: Flag.Boolean("quiet").pipe(
     Flag.withAlias("q"),
-    Flag.withDescription("Show no progress and no hints, only results and failures"),
+    Flag.withDescription("No progress and no hints: only results and failures"),
     Flag.withDefault(false)
   )
 })
@@ -27,7 +27,7 @@ export const QuietFlag = GlobalFlag.Setting("quiet")({
 export const ProjectFlag = GlobalFlag.Setting("project")({
   flag: Flag.String("project").pipe(
     Flag.withMetavar("<id or name>"),
-    Flag.withDescription("The project to work in; not needed while there is only one"),
+    Flag.withDescription("The project, where there are several"),
     Flag.optional
   )
 })
@@ -42,7 +42,7 @@ export const UrlFlag = GlobalFlag.Setting("url")({
 
 export const TokenFlag = GlobalFlag.Setting("token")({
   flag: Flag.Redacted("token").pipe(
-    Flag.withDescription("The token to use (default: TROPISM_TOKEN, else the file $TROPISM_DATA/token)"),
+    Flag.withDescription("Default: TROPISM_TOKEN, else $TROPISM_DATA/token"),
     Flag.optional
   )
 })

@@ -35,4 +35,7 @@ export const scheduleCommand = Command.make(
         )
       })
     )
-).pipe(Command.withDescription("Show when an agent's schedule fires next, by its zone's clock"))
+).pipe(
+  Command.withDescription("Show when an agent's schedule fires next, by its zone's clock"),
+  Command.withShortDescription("Show when an agent's schedule fires next")
+)

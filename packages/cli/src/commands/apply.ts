@@ -47,6 +47,7 @@ export const applyCommand = Command.make("apply", flags, ({ dryRun, file, prune,
   })
 ).pipe(
   Command.withDescription("Create or update agents by name, all or none; what is so already is left alone"),
+  Command.withShortDescription("Create or update agents by name, all or none"),
   Command.withExamples([
     {
       command: "tropism agents apply -f agents/ --dry-run",

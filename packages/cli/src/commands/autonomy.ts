@@ -46,6 +46,7 @@ export const autonomyCommand = Command.make(
       })
     )
 ).pipe(
+  Command.withShortDescription("Show what an agent has earned by reviews"),
   Command.withDescription("Show what people said of an agent's suggestions, and what it may do for that"),
   Command.withExamples([
     { command: "tropism autonomy licence-review", description: "Show reviews and promotions" },

@@ -64,6 +64,7 @@ export const backtestCommand = Command.make(
       })
     )
 ).pipe(
+  Command.withShortDescription("Try an agent out over what happened, changing nothing"),
   Command.withDescription(
     "Run an agent over what happened, changing nothing, and compare it with what people decided"
   ),

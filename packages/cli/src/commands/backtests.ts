@@ -79,7 +79,10 @@ const results = Command.make(
         })
       })
     )
-).pipe(Command.withDescription("Compare event by event what was suggested then with what is suggested now"))
+).pipe(
+  Command.withDescription("Compare event by event what was suggested then with what is suggested now"),
+  Command.withShortDescription("Compare what was suggested then and now, by event")
+)
 
 /** What was decided then, and whether the suggestion of now agrees. */
 const thenText = ({ earlier }: BacktestResult): string =>
@@ -123,6 +126,7 @@ const compare = Command.make(
     )
 ).pipe(
   Command.withDescription("Show backtests side by side: which version agrees most with what people decided"),
+  Command.withShortDescription("Show which version agrees most with people"),
   Command.withExamples([
     { command: "tropism backtests compare licence-review", description: "The newest of each version" }
   ])

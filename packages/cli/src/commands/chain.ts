@@ -40,6 +40,7 @@ export const chainCommand = Command.make(
       })
     )
 ).pipe(
+  Command.withShortDescription("Show everything that came of an event"),
   Command.withDescription("Show everything that came of an event, and what it has used of its caps"),
   Command.withExamples([
     { command: "tropism chain 41", description: "Show the chain of event 41 of the feed" }

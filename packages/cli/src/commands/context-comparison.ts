@@ -79,6 +79,7 @@ export const compareCommand = Command.make(
   Command.withDescription(
     "Ask variants of a context the same, each in a fork, and show the answers side by side"
   ),
+  Command.withShortDescription("Ask variants the same, and show their answers"),
   Command.withExamples([
     {
       command: 'tropism contexts compare talk "What is a rose?" --variant plain --system brief="Be brief."',

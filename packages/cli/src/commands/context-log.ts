@@ -98,6 +98,7 @@ export const tailCommand = Command.make(
     )
 ).pipe(
   Command.withDescription("Print a context's log, and what is written to it from then on"),
+  Command.withShortDescription("Print a context's log, and what is written to it"),
   Command.withExamples([
     { command: "tropism contexts tail talk --json --deltas", description: "One JSON object per line, live" }
   ])

@@ -100,7 +100,10 @@ const show = Command.make("show", { context: contextArgument }, ({ context: name
       yield* printOr({ ...context, state }, printFacts(contextFacts(context, state, agent)))
     })
   )
-).pipe(Command.withDescription("Show what a context's log folds to: what its agent knows, and how far it is"))
+).pipe(
+  Command.withDescription("Show what a context's log folds to: what its agent knows, and how far it is"),
+  Command.withShortDescription("Show what an agent knows in it, and how far it is")
+)
 
 const contextFacts = (context: Context, state: ContextState, agent: string): ReadonlyArray<Fact> => {
   const { fallback, primary, reducer } = state.config
@@ -179,7 +182,10 @@ const interrupt = Command.make("interrupt", { context: contextArgument }, ({ con
       yield* printOr({ name, isInterrupted: true }, screen.print(`The turn of ${name} is interrupted.`))
     })
   )
-).pipe(Command.withDescription("End the turn that is open; what was said of it stays in the log"))
+).pipe(
+  Command.withDescription("End the turn that is open; what was said of it stays in the log"),
+  Command.withShortDescription("End the turn that is open")
+)
 
 const replay = Command.make("replay", { context: contextArgument }, ({ context: name }) =>
   inProject((access) =>
@@ -200,7 +206,8 @@ const replay = Command.make("replay", { context: contextArgument }, ({ context: 
 ).pipe(
   Command.withDescription(
     "Fold a log from its beginning, with no model and no tool, and compare each event with what would be written"
-  )
+  ),
+  Command.withShortDescription("Fold a log anew, and tell where it differs")
 )
 
 const whereText = (

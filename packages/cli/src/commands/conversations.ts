@@ -64,6 +64,7 @@ const list = Command.make(
       })
     )
 ).pipe(
+  Command.withShortDescription("List what you have said to agents, or look at one"),
   Command.withDescription("List what you have said to agents, the newest first, or look at one"),
   Command.withExamples([
     {
@@ -176,7 +177,10 @@ const exportOne = Command.make(
         )
       })
     )
-).pipe(Command.withDescription("Print all of a conversation as one JSON document, or write it to a file"))
+).pipe(
+  Command.withDescription("Print all of a conversation as one JSON document, or write it to a file"),
+  Command.withShortDescription("Print a conversation as JSON, or write it to a file")
+)
 
 const isConversationId = Schema.is(ConversationId)
 

@@ -63,6 +63,7 @@ export const doctorCommand = Command.make("doctor", { online }, ({ online }) =>
       return yield* failure(faults === 1 ? "There is one fault." : `There are ${faults} faults.`)
   })
 ).pipe(
+  Command.withShortDescription("Say what is wrong with this installation, and the remedy"),
   Command.withDescription(
     "Look at everything that a server needs and say what mends it; exit code 1 where something is at fault"
   ),

@@ -41,6 +41,7 @@ export const dumpCommand = Command.make(
       })
     )
 ).pipe(
+  Command.withShortDescription("Write a whole project into a file that restore reads"),
   Command.withDescription("Write a whole project, as it is in one moment, into a file that restore reads"),
   Command.withExamples([
     { command: "tropism dump --project shop -o shop.dump", description: "Everything but secrets and tokens" }

@@ -43,6 +43,7 @@ export const exportCommand = Command.make(
       })
     )
 ).pipe(
+  Command.withShortDescription("Export objects and relationships as lines"),
   Command.withDescription("Export objects and relationships as lines that import reads back"),
   Command.withExamples([
     { command: "tropism export -o graph.jsonl", description: "Write the whole project to a file" },

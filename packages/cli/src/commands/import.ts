@@ -70,6 +70,7 @@ export const importCommand = Command.make(
       })
     )
 ).pipe(
+  Command.withShortDescription("Import objects and relationships: JSON lines, CSV, lockfiles"),
   Command.withDescription(
     "Import objects and relationships; importing a file again changes only what is different"
   ),

@@ -125,17 +125,3 @@ describe("a wrong invocation", () => {
     })
   )
 })
-
-describe("help", () => {
-  it.live("lists each command in a line, and tells a conversation's keys where it is asked about one", () =>
-    Effect.gen(function* () {
-      const { exitCode, out } = yield* invokeWith({}, "--help")
-      expect(exitCode).toBe(0)
-      const lines = out.join("\n").split("\n")
-      const commands = lines.slice(lines.findIndex((line) => line.startsWith("Server:")))
-      expect(commands.length).toBeGreaterThan(20)
-      for (const line of commands) expect(line).toMatch(/^$|^[A-Z][a-z]+:$|^ {2}[a-z-]+ {2,}\S.*$/)
-      expect((yield* invokeWith({}, "chat", "--help")).out.join("\n")).toContain("/interrupt")
-    })
-  )
-})

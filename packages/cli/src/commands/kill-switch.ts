@@ -49,6 +49,7 @@ const sentenceOf = (stop: Stop, now: number): string =>
 const status = Command.make("kill-switch", { server }, (flags) =>
   Effect.flatMap(turn(flags.server), print)
 ).pipe(
+  Command.withShortDescription("Stop all agents, let them go on, or say how it is"),
   Command.withDescription("Say whether the agents are stopped, stop them, or let them go on"),
   Command.withExamples([
     {

@@ -83,7 +83,10 @@ const placeOf = ({ transport }: McpServer): string =>
 
 const show = Command.make("show", { server }, ({ server }) =>
   inProject((access) => Effect.flatMap(find(access, server), print))
-).pipe(Command.withDescription("Show a server and everything that it listed when somebody last looked"))
+).pipe(
+  Command.withDescription("Show a server and everything that it listed when somebody last looked"),
+  Command.withShortDescription("Show a server and everything that it lists")
+)
 
 const print = (one: McpServer) =>
   printOr(
@@ -310,7 +313,10 @@ const set = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Change which tools of a server are allowed, its time, or whether it may be called")
+  Command.withDescription(
+    "Change which tools of a server are allowed, its time, or whether it may be called"
+  ),
+  Command.withShortDescription("Change what of a server is allowed")
 )
 
 const remove = Command.make("remove", { server }, ({ server }) =>

@@ -84,7 +84,8 @@ const remove = Command.make("remove", { user }, ({ user }) =>
     })
   )
 ).pipe(
-  Command.withDescription("End a membership, with the tokens and streams of that member in this project")
+  Command.withDescription("End a membership, with the tokens and streams of that member in this project"),
+  Command.withShortDescription("End a membership, and the member's tokens here")
 )
 
 const invite = Command.make("invite", { user }, ({ user }) =>

@@ -32,6 +32,7 @@ export const migrateCommand = Command.make("migrate", {}, () =>
     )
   })
 ).pipe(
+  Command.withShortDescription("Bring the database up to date, without the server"),
   Command.withDescription("Bring the database to this program's schema without starting the server"),
   Command.withExamples([
     { command: "tropism migrate", description: "The database of the data folder, while no server has it" },

@@ -104,7 +104,10 @@ const rerun = Command.make("rerun", { task: taskArgument }, (input) =>
       )
     })
   )
-).pipe(Command.withDescription("Have it made anew: the agent looks again, or an undo is planned anew"))
+).pipe(
+  Command.withDescription("Have it made anew: the agent looks again, or an undo is planned anew"),
+  Command.withShortDescription("Have a suggestion or an undo made anew")
+)
 
 const assign = Command.make(
   "assign",

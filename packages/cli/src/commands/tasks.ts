@@ -109,6 +109,7 @@ const list = Command.make(
       })
     )
 ).pipe(
+  Command.withShortDescription("List what waits for you, decide it, keep your todos"),
   Command.withDescription(
     "List what waits for you: suggestions to decide, questions to answer, todos of your own"
   ),
@@ -162,7 +163,10 @@ const show = Command.make("show", { task: taskArgument }, (input) =>
       )
     })
   )
-).pipe(Command.withDescription("Show one task: the change, the reason and what the agent had read"))
+).pipe(
+  Command.withDescription("Show one task: the change, the reason and what the agent had read"),
+  Command.withShortDescription("Show one task: the change, the reason, the evidence")
+)
 
 export const tasksCommand = list.pipe(Command.withSubcommands([show, ...decisionCommands, ...todoCommands]))
 

@@ -65,7 +65,10 @@ const editTodo = Command.make(
         )
       )
     })
-).pipe(Command.withDescription('Change the words of a todo; --description "" takes the description away'))
+).pipe(
+  Command.withDescription('Change the words of a todo; --description "" takes the description away'),
+  Command.withShortDescription("Change the words of a todo")
+)
 
 const deleteTodo = Command.make("delete", { todo: todoArgument }, (input) =>
   withTodo(input.todo, ({ client }, params, todo) =>

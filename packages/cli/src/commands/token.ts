@@ -38,7 +38,10 @@ const list = Command.make("list", { server }, ({ server }) =>
         ),
     printTokens
   )
-).pipe(Command.withDescription("List tokens: an admin sees those of all members, everybody else their own"))
+).pipe(
+  Command.withDescription("List tokens: an admin sees those of all members, everybody else their own"),
+  Command.withShortDescription("List tokens: your own, or for an admin all")
+)
 
 const printTokens = (found: { readonly items: ReadonlyArray<Token>; readonly hasMore: boolean }) =>
   Effect.gen(function* () {

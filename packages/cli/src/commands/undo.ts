@@ -54,7 +54,10 @@ const chain = Command.make(
         })
       })
     )
-).pipe(Command.withDescription("Take back what agents changed in a chain; what began it stays"))
+).pipe(
+  Command.withDescription("Take back what agents changed in a chain; what began it stays"),
+  Command.withShortDescription("Take back what agents changed in a chain")
+)
 
 const agent = Command.make(
   "agent",

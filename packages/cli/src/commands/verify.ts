@@ -34,6 +34,7 @@ const linesOf = ({ checked, differenceCount, differences }: Verification): Reado
 ]
 
 export const verifyCommand = verify.pipe(
+  Command.withShortDescription("Check that all records follow from their logs"),
   Command.withDescription(
     "Fold every log of the project anew and tell where the records do not follow from it"
   ),

@@ -82,7 +82,8 @@ const create = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Make a webhook for an agent whose trigger is webhook, and show its token once")
+  Command.withDescription("Make a webhook for an agent whose trigger is webhook, and show its token once"),
+  Command.withShortDescription("Make a webhook, and show its token once")
 )
 
 const rotate = Command.make(

@@ -41,6 +41,7 @@ export const whyCommand = Command.make(
       })
     )
 ).pipe(
+  Command.withShortDescription("Say why a value is what it is"),
   Command.withDescription("Say why a value is what it is, back to the root event"),
   Command.withExamples([
     { command: "tropism why Package/left-pad.license", description: "Who set the licence, and why" },
