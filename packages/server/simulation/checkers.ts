@@ -9,6 +9,7 @@ import { checkBacktests } from "./check-backtests.ts"
 import { checkChains } from "./check-chains.ts"
 import { checkChats } from "./check-chats.ts"
 import { checkGraph } from "./check-graph.ts"
+import { checkKeys } from "./check-keys.ts"
 import { checkLogs } from "./check-logs.ts"
 import { checkRadio } from "./check-radio.ts"
 import { checkReactions } from "./check-reactions.ts"
@@ -38,6 +39,7 @@ const checkers: Readonly<Record<string, Checker>> = {
   ...checkUndos,
   ...checkBacktests,
   ...checkChats,
+  ...checkKeys,
   ...checkLogs
 }
 

@@ -64,6 +64,8 @@ export interface Acknowledged {
     readonly context: string
     readonly number: number
   }>
+  /** What requests under keys were answered, each as often as somebody was told. */
+  readonly keyed: Array<{ readonly key: string; readonly answer: string }>
   /** Answers that were told whole, and the message that each was told for. */
   readonly answered: Array<{ readonly context: string; readonly number: number; readonly response: string }>
   readonly delivered: Array<{ readonly id: string; readonly runId: RunId }>
@@ -84,6 +86,7 @@ export const nothingAcknowledged = (): Acknowledged => ({
   todos: [],
   said: [],
   chatted: [],
+  keyed: [],
   answered: [],
   delivered: [],
   named: [],

@@ -28,6 +28,7 @@ import {
 } from "./people.ts"
 import { answer, resume } from "./run-keepers.ts"
 import { chatWith } from "./chatters.ts"
+import { sendAgain } from "./repeaters.ts"
 import { keepTodos } from "./todo-keepers.ts"
 import type { Radio } from "./radio.ts"
 import type { Ground } from "./server-life.ts"
@@ -119,7 +120,9 @@ const doings = (person: (name: string) => Person, projectId: ProjectId, cast: Ca
       : [
           chatWith(cast.talker, projectId, person("sam")),
           chatWith(cast.talker, projectId, person("sam elsewhere"))
-        ])
+        ]),
+    sendAgain(person("ida")),
+    sendAgain(person("ida elsewhere"))
   ]
 }
 

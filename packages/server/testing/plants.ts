@@ -9,6 +9,7 @@ import { trustPlants } from "../simulation/trust-plants.ts"
 import { todoPlants } from "../simulation/todo-plants.ts"
 import { workPlants } from "../simulation/work-plants.ts"
 import { backtestPlants } from "./backtest-plants.ts"
+import { keyPlants } from "./key-plants.ts"
 import { reviewPlants } from "./review-plants.ts"
 import { undoPlants } from "./undo-plants.ts"
 
@@ -29,6 +30,7 @@ export const plants: ReadonlyArray<Plant> = [
   ...undoPlants,
   ...backtestPlants,
   ...chatPlants,
+  ...keyPlants,
   ...radioPlants,
   {
     checker: "eventPerChange",
