@@ -23,7 +23,7 @@ import { SealingKeys } from "./sealing.ts"
 export const keyLimits = {
   /** What came of a request is told again for this long. */
   keepMs: 2_592_000_000,
-  /** Of what is kept for one key, as JSON: more than any door answers. */
+  /** Of what is kept for one key, as JSON: more than one transaction comes to. */
   outcomeMaxBytes: 16_777_216,
   /** A repeat waits this long for the first, which is at work. */
   waitMs: 5_000,
@@ -34,6 +34,11 @@ export const keyLimits = {
   forgetBatchKeys: 10_000,
   forgetIntervalMs: 3_600_000
 } as const
+
+/** Of what is kept for one key, as JSON, in bytes. */
+export class OutcomeMaxBytes extends Context.Reference<number>("@tropism/server/database/OutcomeMaxBytes", {
+  defaultValue: () => keyLimits.outcomeMaxBytes
+}) {}
 
 /** The request cannot be taken under this key. */
 export class KeyRefused extends Schema.TaggedError<KeyRefused>()("KeyRefused", {
@@ -99,6 +104,7 @@ export class IdempotencyKeys extends Context.Service<
       const sql = yield* SqlClient.SqlClient
 
       const serverKeys = yield* SealingKeys
+      const outcomeMaxBytes = yield* OutcomeMaxBytes
 
       /**
        * Whoever comes with the same key waits here for the commit; the primary key guards what a hash cannot.
@@ -168,8 +174,7 @@ export class IdempotencyKeys extends Context.Service<
           return nothing
         }
         const text = JSON.stringify(done)
-        if (Buffer.byteLength(text) > keyLimits.outcomeMaxBytes)
-          return yield* new KeyRefused({ reason: "tooLarge" })
+        if (Buffer.byteLength(text) > outcomeMaxBytes) return yield* new KeyRefused({ reason: "tooLarge" })
         yield* orDie(rows.keep(sealed(sealingKeyOf(request.holder), rows.place, text)))
         // Told as it is kept, so that no repeat is told otherwise.
         const kept: Kept<A> = { outcome: JSON.parse(text) as A, isRepeat: false }

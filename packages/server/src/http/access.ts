@@ -13,7 +13,7 @@ import type { ProjectId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
-import { inPart, inTurn, once, recalled } from "./request-keys.ts"
+import { inPart, inTurn, keeping, once, recalled } from "./request-keys.ts"
 
 /** What a role must be at least to do something. */
 export const requireRole = (principal: Principal, role: Role): Effect.Effect<void, Forbidden> =>
@@ -59,7 +59,9 @@ export const keepingAnswer = <A, E, R>(
     unlessRecalled(
       projectId,
       role,
-      Effect.flatMap(answer, (made) => inProject(projectId, role, () => Effect.succeed(made)))
+      Effect.flatMap(answer, (made) =>
+        inTurn(looking(projectId, role, (principal) => keeping(principal, made)))
+      )
     )
   )
 

@@ -90,6 +90,19 @@ export const once = Effect.fn("http.once")(function* <A, E, R>(
   return said === undefined ? yield* work : yield* told(said, said.keys.once({ ...said, by }, work))
 })
 
+/** Keeps an answer that was made behind the request's work; one that is too large is told all the same, for its parts are kept. */
+export const keeping = Effect.fn("http.keeping")(function* <A>({ userId: by }: Principal, made: A) {
+  const said = yield* CurrentKey
+  if (said === undefined) return made
+  const unkept: Kept<A> = { outcome: made, isRepeat: false }
+  const kept = Effect.catchIf(
+    said.keys.once({ ...said, by }, Effect.succeed(made)),
+    ({ reason }) => reason === "tooLarge",
+    () => Effect.succeed(unkept)
+  )
+  return yield* told(said, kept)
+})
+
 /** Waits, before anything is asked of the database, until no other request is at work here under the same key. */
 export const inTurn = <A, E, R>(
   work: Effect.Effect<A, E, R>
