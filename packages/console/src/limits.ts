@@ -48,6 +48,10 @@ export const limits = {
   overscanRows: 12,
   /** A search begins when nobody has typed for so long. */
   searchPauseMs: 180,
+  /** Entries of one group that the palette shows. */
+  paletteRows: 8,
+  /** The server's bound for the words of a search. */
+  maxSearchCharacters: 500,
   /** Characters of JSON that are shown before somebody asks for all. */
   maxJsonCharacters: 20_000,
   /** Events of a stream that a page keeps; older ones are read from the log. */

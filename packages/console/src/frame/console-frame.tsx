@@ -22,6 +22,7 @@ import { ConsoleContext, type ConsoleState } from "./console-context.tsx"
 import { Header, KeysButton, Waiting } from "./header.tsx"
 import { NavigationSheet, SideNavigation } from "./navigation.tsx"
 import { consoleKeys, pageAt, pages } from "./pages.ts"
+import { PaletteDoor } from "./palette-door.tsx"
 import { SignIn } from "./sign-in.tsx"
 
 export const ConsoleFrame = (): ReactNode => {
@@ -82,6 +83,7 @@ const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): Reac
             navigation={<NavigationSheet projectId={project.id} principal={principal} />}
           >
             <Waiting project={project} />
+            <PaletteDoor />
             <KeysButton onOpen={keyMap.open} />
           </Header>
           <div className="mx-auto flex max-w-[100rem]">

@@ -46,6 +46,7 @@ export const pageAt = (path: string): PageEntry | undefined =>
 export const consoleKeys = {
   title: "Everywhere",
   keys: [
+    { shown: ["⌘", "K"], means: "Go to anything; Ctrl K and / do the same" },
     { shown: ["?"], means: "Show these keys" },
     ...pages.map(({ title, letter }) => ({ shown: ["G", letter.toUpperCase()], means: `Go to ${title}` }))
   ]

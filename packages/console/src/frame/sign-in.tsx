@@ -14,7 +14,8 @@ import { Mark } from "../parts/icons.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { failureSentence, isUnauthorized, Problem } from "../server/problem.ts"
 import { principalQuery } from "../server/queries.ts"
-import { readPrincipal, signIn, signOut } from "../server/request.ts"
+import { readPrincipal, signIn } from "../server/request.ts"
+import { useSignOut } from "./use-sign-out.ts"
 
 export const SignIn = (): ReactNode => (
   <main className="mx-auto grid min-h-dvh max-w-sm content-center gap-8 px-5 py-12">
@@ -32,11 +33,7 @@ export const SignIn = (): ReactNode => (
 
 /** Who is signed in, and the way out. */
 export const SignedIn = ({ principal }: { readonly principal: Principal }): ReactNode => {
-  const queryClient = useQueryClient()
-  const leaving = useMutation({
-    mutationFn: () => Effect.runPromise(signOut),
-    onSuccess: () => queryClient.resetQueries({ queryKey: principalQuery.queryKey })
-  })
+  const { signOut, isPending, error } = useSignOut()
   return (
     <p className="mt-6 flex flex-wrap items-baseline gap-x-2 px-1 text-xs text-ink-faint">
       <span className="min-w-0">
@@ -44,13 +41,13 @@ export const SignedIn = ({ principal }: { readonly principal: Principal }): Reac
       </span>
       <button
         type="button"
-        disabled={leaving.isPending}
-        onClick={() => leaving.mutate()}
+        disabled={isPending}
+        onClick={signOut}
         className="rounded font-medium text-ink-soft underline-offset-2 hover:underline"
       >
         Sign out
       </button>
-      {leaving.error && <span role="status">{failureSentence(leaving.error)}</span>}
+      {error && <span role="status">{failureSentence(error)}</span>}
     </p>
   )
 }

@@ -99,6 +99,9 @@ export const readTask = (projectId: string, taskId: string): Effect.Effect<Task,
 export const readRuns = (projectId: string, limit: number): Effect.Effect<Page<Run>, Failure> =>
   call(inProject(projectId, `runs${queryText({ limit })}`))
 
+export const readRun = (projectId: string, runId: string): Effect.Effect<Run, Failure> =>
+  call(inProject(projectId, `runs/${encodeURIComponent(runId)}`))
+
 export const readObject = (projectId: string, objectId: string): Effect.Effect<GraphObject, Failure> =>
   call(inProject(projectId, `objects/${encodeURIComponent(objectId)}`))
 

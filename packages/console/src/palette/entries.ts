@@ -1,0 +1,44 @@
+/**
+ * What the palette finds: which entries fit the words, in which order.
+ *
+ * Pure. Words fit in any order and any case; what begins with them comes first.
+ */
+
+export interface Entry {
+  /** Names the entry in the list. */
+  readonly id: string
+  readonly group: string
+  /** May be anybody's text. */
+  readonly title: string
+  /** What it is, or where it leads. */
+  readonly hint: string
+  readonly open: () => void
+}
+
+/** Whether all words occur in a text. */
+export const fits = (text: string, words: string): boolean => {
+  const within = text.toLowerCase()
+  return wordsOf(words).every((word) => within.includes(word))
+}
+
+/** Those that fit, at most `most` of each group; what begins with the words stands before what has them inside. */
+export const fitting = (entries: ReadonlyArray<Entry>, words: string, most: number): ReadonlyArray<Entry> => {
+  const found = entries.filter(({ title, hint }) => fits(`${title} ${hint}`, words))
+  const beginning = words.trim().toLowerCase()
+  const groups = Map.groupBy(found, ({ group }) => group)
+  return [...groups.values()].flatMap((group) =>
+    group.toSorted((a, b) => Number(begins(b, beginning)) - Number(begins(a, beginning))).slice(0, most)
+  )
+}
+
+const begins = ({ title }: Entry, beginning: string): boolean => title.toLowerCase().startsWith(beginning)
+
+const wordsOf = (text: string): ReadonlyArray<string> =>
+  text
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "")
+
+/** Whether the words are the id of a run, an object or a task. */
+export const isId = (words: string): boolean =>
+  /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(words.trim())

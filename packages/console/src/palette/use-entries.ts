@@ -1,0 +1,150 @@
+/**
+ * All that the palette offers for what is typed: pages, commands, and what the API finds.
+ *
+ * It reads nothing before somebody opens it, and searches objects only when
+ * nobody has typed for a moment.
+ */
+import { useQuery } from "@tanstack/react-query"
+import { useNavigate } from "@tanstack/react-router"
+import { Effect } from "effect"
+import { useConsole } from "../frame/console-context.tsx"
+import { pages } from "../frame/pages.ts"
+import { useSignOut } from "../frame/use-sign-out.ts"
+import { limits } from "../limits.ts"
+import { agentsQuery } from "../server/agent-queries.ts"
+import { conversationsQuery } from "../server/chat-queries.ts"
+import { objectSearchQuery } from "../server/graph-queries.ts"
+import { isMissing } from "../server/problem.ts"
+import { objectQuery, pendingTasksQuery } from "../server/queries.ts"
+import { readRun } from "../server/request.ts"
+import { type Entry, fitting, isId } from "./entries.ts"
+
+export interface Found {
+  readonly entries: ReadonlyArray<Entry>
+  readonly isSearching: boolean
+  /** What the search failed with, if it did. */
+  readonly error: unknown
+}
+
+/** `typed` is what stands in the field, `settled` what stood there when nobody typed. */
+export const useEntries = (typed: string, settled: string): Found => {
+  const { project } = useConsole()
+  const words = settled.trim()
+  const wordsOfObjects = words.slice(0, limits.maxSearchCharacters)
+  const agents = useQuery(agentsQuery(project.id))
+  const tasks = useQuery(pendingTasksQuery(project.id))
+  const conversations = useQuery(conversationsQuery(project.id))
+  const objects = useQuery({
+    ...objectSearchQuery(project.id, wordsOfObjects, limits.paletteRows),
+    enabled: words !== "" && !isId(words)
+  })
+  const byId = useById(project.id, words)
+  const open = useOpeners()
+  const known: ReadonlyArray<Entry> = [
+    ...ownEntries(open),
+    ...(agents.data?.items ?? []).map(({ id, name }) => ({
+      id,
+      group: "Agents",
+      title: name,
+      hint: "agent",
+      open: () => open.agent(id)
+    })),
+    ...(tasks.data?.tasks ?? []).map(({ id, number, title }) => ({
+      id,
+      group: "Tasks",
+      title,
+      hint: `#${number}`,
+      open: () => open.task(id)
+    })),
+    ...(conversations.data?.items ?? []).map(({ id, title }) => ({
+      id,
+      group: "Conversations",
+      title: title ?? "Untitled",
+      hint: "conversation",
+      open: () => open.conversation(id)
+    }))
+  ]
+  const found = (words === "" ? [] : (objects.data?.items ?? [])).map(({ id, key, type }) => ({
+    id,
+    group: "Objects",
+    title: key ?? id,
+    hint: type,
+    open: () => open.object(id)
+  }))
+  const { run, object } = byId
+  const exact: ReadonlyArray<Entry> = [
+    ...(run
+      ? [{ id: run.id, group: "Runs", title: run.agentName, hint: run.id, open: () => open.run(run.id) }]
+      : []),
+    ...(object
+      ? [
+          {
+            id: object.id,
+            group: "Objects",
+            title: object.key ?? object.id,
+            hint: object.type,
+            open: () => open.object(object.id)
+          }
+        ]
+      : [])
+  ]
+  return {
+    entries: [...exact, ...fitting(known, typed, limits.paletteRows), ...found],
+    isSearching: objects.isFetching || byId.isSearching || typed.trim() !== words,
+    error: objects.error
+  }
+}
+
+/** What the console itself has: its pages, and what can be done anywhere. */
+const ownEntries = (open: ReturnType<typeof useOpeners>): ReadonlyArray<Entry> => [
+  ...pages.map(({ to, title }) => ({
+    id: to,
+    group: "Pages",
+    title,
+    hint: "",
+    open: () => open.page(to)
+  })),
+  {
+    id: "new agent",
+    group: "Commands",
+    title: "New agent",
+    hint: "",
+    open: () => open.page("/agents/new")
+  },
+  { id: "sign out", group: "Commands", title: "Sign out", hint: "", open: open.signOut }
+]
+
+/** What has exactly this id; null where there is none. */
+const useById = (projectId: string, words: string) => {
+  const isAsked = isId(words)
+  const id = words.trim().toLowerCase()
+  const run = useQuery({
+    queryKey: [projectId, "run-or-none", id],
+    queryFn: ({ signal }) =>
+      Effect.runPromise(readRun(projectId, id).pipe(Effect.catchIf(isMissing, () => Effect.succeed(null))), {
+        signal
+      }),
+    enabled: isAsked
+  })
+  const object = useQuery({ ...objectQuery(projectId, id), enabled: isAsked })
+  return {
+    run: isAsked ? run.data : null,
+    object: isAsked ? object.data : null,
+    isSearching: run.isFetching || object.isFetching
+  }
+}
+
+const useOpeners = () => {
+  const navigate = useNavigate()
+  const { signOut } = useSignOut()
+  return {
+    page: (to: (typeof pages)[number]["to"] | "/agents/new") => navigate({ to }),
+    agent: (agentId: string) => navigate({ to: "/agents/$agentId", params: { agentId } }),
+    task: (taskId: string) => navigate({ to: "/tasks/$taskId", params: { taskId } }),
+    conversation: (conversationId: string) =>
+      navigate({ to: "/chat/$conversationId", params: { conversationId } }),
+    object: (objectId: string) => navigate({ to: "/objects/$objectId", params: { objectId } }),
+    run: (runId: string) => navigate({ to: "/runs/$runId", params: { runId } }),
+    signOut
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * The palette leads to anything by keyboard alone, and tells those who do not see it what it has found.
+ */
+import { describe, expect, it } from "vitest"
+import { axeFaultsInBoth } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+describe("the palette", () => {
+  it("finds pages, objects by their words and by their id, and does what it names", async () => {
+    const story = await real.newStory()
+    const ada = await run(
+      story.post("/objects", { type: "Person", key: "ada", properties: { field: "analytical engines" } })
+    )
+    const { page } = await real.visit(story)
+    await page.getByRole("heading", { level: 1, name: "Inbox" }).waitFor({ state: "attached" })
+    const asked: Array<string> = []
+    page.on("request", (request) => asked.push(request.url()))
+    const field = page.getByRole("combobox", { name: /Search pages/ })
+    const chosen = page.getByRole("option", { selected: true })
+
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("reac")
+    await chosen.getByText("Reactions").waitFor()
+    expect(await axeFaultsInBoth(page)).toEqual([])
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { level: 1, name: "Reactions" }).waitFor()
+
+    await page.keyboard.press("/")
+    await page.keyboard.type("engines analyt")
+    await chosen.getByText("ada").waitFor()
+    expect(asked.filter((url) => url.includes("query=")).length).toBeLessThanOrEqual(2)
+    await page.keyboard.press("Enter")
+    await page.waitForURL(`**/objects/${ada.id}?*`)
+
+    await page.keyboard.press("Control+k")
+    await field.fill(ada.id)
+    await chosen.getByText("ada").waitFor()
+    await field.fill("no such thing anywhere")
+    await page.getByRole("status").getByText("Nothing has all these words.").waitFor()
+    await page.keyboard.press("Escape")
+    await field.waitFor({ state: "detached" })
+
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("sign o")
+    await chosen.getByText("Sign out").waitFor()
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { name: "Sign in to Tropism" }).waitFor()
+  })
+})
