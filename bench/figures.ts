@@ -11,7 +11,7 @@ export interface Figure {
   /** Under which load: `1 client`, `100 events/s, 1,000 agents`. */
   readonly load: string
   readonly value: number
-  readonly unit: "ms" | "/s" | "KiB" | ""
+  readonly unit: "ms" | "µs" | "/s" | "KiB" | ""
   /** What it stands beside, from the same run. */
   readonly beside?: { readonly name: string; readonly value: number } | undefined
 }

@@ -13,6 +13,7 @@ import { doorsOf } from "./doors.ts"
 import { measureEngine } from "./engine.ts"
 import { type Figure, jsonLine, tableOf } from "./figures.ts"
 import { measureFloor } from "./floor.ts"
+import { measureLimits } from "./limits.ts"
 import {
   type Bench,
   measureCrowds,
@@ -35,7 +36,8 @@ const parts: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
   past: measurePast,
   engine: measureEngine,
   contexts: measureContexts,
-  openings: measureOpening
+  openings: measureOpening,
+  limits: measureLimits
 }
 
 const whole: Size = {
@@ -56,7 +58,9 @@ const whole: Size = {
   idleContexts: [10_000, 100_000],
   readContexts: 5_000,
   subscribers: 1_000,
-  stalled: 50
+  stalled: 50,
+  limitRounds: 5,
+  limitRequests: 5_000
 }
 const small: Size = {
   writesMs: 100,
@@ -76,7 +80,9 @@ const small: Size = {
   idleContexts: [20],
   readContexts: 10,
   subscribers: 20,
-  stalled: 2
+  stalled: 2,
+  limitRounds: 1,
+  limitRequests: 50
 }
 
 const { values } = parseArgs({

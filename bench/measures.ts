@@ -47,6 +47,9 @@ export interface Size {
   /** Who watch one log, and who beside them never read. */
   readonly subscribers: number
   readonly stalled: number
+  /** Rounds in which servers with and without a limit take turns, and requests of one. */
+  readonly limitRounds: number
+  readonly limitRequests: number
 }
 
 /** Graph writes per second, with nobody who reacts. */
