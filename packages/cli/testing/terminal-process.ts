@@ -12,7 +12,7 @@ export const onTerminal = (args: ReadonlyArray<string>, environment: Record<stri
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => {
-        const screen = { text: "" }
+        const screen = { text: "", all: "" }
         const decoder = new TextDecoder()
         const child = Bun.spawn([process.execPath, main, ...args], {
           env: { PATH: process.env["PATH"] ?? "", HOME: "/nowhere", TERM: "xterm", ...environment },
@@ -20,7 +20,9 @@ export const onTerminal = (args: ReadonlyArray<string>, environment: Record<stri
             cols: 120,
             rows: 40,
             data: (_terminal, bytes) => {
-              screen.text += decoder.decode(bytes, { stream: true })
+              const text = decoder.decode(bytes, { stream: true })
+              screen.text += text
+              screen.all += text
             }
           }
         })
@@ -45,6 +47,8 @@ export const onTerminal = (args: ReadonlyArray<string>, environment: Record<stri
               screen.text = screen.text.slice(screen.text.indexOf(text) + text.length)
             })
         ),
+      /** All that the screen was told so far. */
+      seen: () => screen.all,
       exitCode: Effect.promise(() => child.exited)
     })
   )

@@ -2,6 +2,7 @@
  * `tropism agents export`: agents as YAML files that apply back without a change.
  */
 import type { Agent } from "@tropism/domain/agent"
+import { definitionOf, leanAgent } from "@tropism/domain/agent-version"
 import { Effect, FileSystem, Option, Path } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject } from "../access.ts"
@@ -31,7 +32,11 @@ export const exportCommand = Command.make("export", flags, ({ agents, output }) 
       const screen = yield* Screen
       const chosen = yield* chooseAgents(access, agents)
       const folder = Option.getOrElse(output, () => "-")
-      if (folder === "-") return yield* screen.print(agentsYaml(chosen).trimEnd())
+      if (folder === "-")
+        return yield* printOr(
+          chosen.map((agent) => leanAgent(definitionOf(agent))),
+          screen.print(agentsYaml(chosen).trimEnd())
+        )
       const written = yield* writeFiles(folder, chosen)
       yield* printOr(
         written,
