@@ -8,7 +8,7 @@ import { Effect } from "effect"
 import { commandsOf } from "../testing/commands.ts"
 import { invokeWith } from "../testing/invoke.ts"
 import { tropism } from "./command-line.ts"
-import { exitCodeMeanings } from "./exit-codes.ts"
+import { exitCodeMeanings, exitCodes } from "./exit-codes.ts"
 import { globalFlags } from "./settings.ts"
 import { helpColumns } from "./help-text.ts"
 
@@ -35,6 +35,22 @@ const helpOf = (...path: ReadonlyArray<string>) =>
     expect(exitCode).toBe(0)
     return out.join("\n").split("\n")
   })
+
+describe("flags that stand anywhere", () => {
+  it.live("take nothing that stands behind them for their value", () =>
+    Effect.gen(function* () {
+      const nobody = { TROPISM_TOKEN: "a token", TROPISM_URL: "http://127.0.0.1:9" }
+      const behind = yield* invokeWith(nobody, "tasks", "show", "1", "--json", "--quiet")
+      for (const args of [
+        ["tasks", "show", "--quiet", "--json", "1"],
+        ["--json", "tasks", "show", "-q", "1"]
+      ])
+        expect(yield* invokeWith(nobody, ...args)).toEqual(behind)
+      expect(JSON.parse(behind.error)).toHaveProperty("error")
+      expect(behind.exitCode).toBe(exitCodes.failed)
+    })
+  )
+})
 
 describe("help", () => {
   it.live("has a line for each command, in groups, and examples at the end", () =>

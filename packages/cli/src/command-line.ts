@@ -95,9 +95,21 @@ export const tropism = Command.make("tropism").pipe(
 
 /** Runs one invocation. */
 export const runCommandLine = (args: ReadonlyArray<string>) =>
-  Command.runWith(tropism, { version: packageJson.version })(args).pipe(
+  Command.runWith(tropism, { version: packageJson.version })(withSwitches(args)).pipe(
     Effect.provideService(CliOutput.Presenter, presenter(wantsJson(args)))
   )
+
+const switches = new Map([
+  ["--json", "--json=true"],
+  ["--quiet", "--quiet=true"],
+  ["-q", "--quiet=true"]
+])
+
+/** The arguments with the flags that stand anywhere said whole: bare, such a flag would take a number behind it for its value. */
+const withSwitches = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const end = args.indexOf("--")
+  return args.map((arg, index) => (end === -1 || index < end ? (switches.get(arg) ?? arg) : arg))
+}
 
 const presenter = (isJson: boolean): CliOutput.Presenter => ({
   present: (event) => {
