@@ -35,6 +35,19 @@ describe("scanJson", () => {
     expect(scanJson(`[-0, -0.0, 0.1, 1.0e28, 1e28, 1E+22]`)).toBeUndefined()
   })
 
+  it("refuses an integer beyond 2^53−1 that would be rounded, however it is written", () => {
+    expect(scanJson(`{"a":9007199254740993.0}`)).toEqual({
+      pointer: "/a",
+      message: "The number 9007199254740993.0 would be rounded to 9007199254740992; send it as text"
+    })
+    for (const rounded of ["9.007199254740993e15", "-90071992547409930E-1", "12345678901234567890.5"])
+      expect(scanJson(rounded)?.message).toContain("would be rounded")
+    // As it is kept: by its digits, by seventeen of them, or by all.
+    expect(
+      scanJson("[9007199254740992.0, 1e16, 9.9999999999999992e22, 9.9999999999999991611392e22]")
+    ).toBeUndefined()
+  })
+
   it("does not print a number of a thousand digits", () => {
     expect(scanJson("9".repeat(1_000))?.message).toBe(`The number ${"9".repeat(32)}… is too large to be kept`)
   })

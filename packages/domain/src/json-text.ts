@@ -127,12 +127,24 @@ const endOfString = (text: string, start: number): number | undefined => {
 }
 
 const numberTextFault = (match: RegExpExecArray): string | undefined => {
-  const value = Number(match[0])
-  if (!Number.isFinite(value)) return `The number ${shorten(match[0])} is too large to be kept`
-  const isInteger = match[1] === undefined && match[2] === undefined
-  return isInteger && !Number.isSafeInteger(value)
-    ? `The integer ${shorten(match[0])} is beyond ±(2^53−1) and would be rounded; send it as text`
-    : undefined
+  const [written, fraction, exponent] = match
+  const value = Number(written)
+  if (!Number.isFinite(value)) return `The number ${shorten(written)} is too large to be kept`
+  if (Number.isSafeInteger(value) || Math.abs(value) <= Number.MAX_SAFE_INTEGER) return undefined
+  if (fraction === undefined && exponent === undefined)
+    return `The integer ${shorten(written)} is beyond ±(2^53−1) and would be rounded; send it as text`
+  // Up there every number is an integer: 1e28 says what is kept, 9007199254740993.0 says another one.
+  const kept = [String(value), value.toPrecision(17), BigInt(value).toString()]
+  return kept.some((text) => digitsOf(text) === digitsOf(written))
+    ? undefined
+    : `The number ${shorten(written)} would be rounded to ${value}; send it as text`
 }
+
+/** The digits that tell two numbers of one size apart. */
+const digitsOf = (text: string): string =>
+  text
+    .replace(/[eE].*$/, "")
+    .replace(/[-.]/g, "")
+    .replace(/^0+|0+$/g, "")
 
 const shorten = (text: string): string => (text.length > 32 ? `${text.slice(0, 32)}…` : text)

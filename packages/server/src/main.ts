@@ -140,7 +140,7 @@ export const serveOn = Effect.fn("serveOn")(
     const doors = HttpRouter.serve(routes, {
       disableLogger: true,
       disableListenLog: true,
-      routerConfig: { maxParamLength: edgeLimits.addressPartChars }
+      routerConfig: { caseSensitive: true, maxParamLength: edgeLimits.addressPartChars }
     }).pipe(Layer.provideMerge(http))
     return yield* Effect.gen(function* () {
       const closing = yield* Closing

@@ -60,7 +60,9 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             `Basic ${btoa(`admin:${story.token}`)}`,
             story.token
           ]) {
-            expectProblem(yield* story.send(method, path, undefined, { authorization }), 401)
+            const refusal = yield* story.send(method, path, undefined, { authorization })
+            expectProblem(refusal, 401)
+            expect(refusal.headers.get("www-authenticate")).toBe('Bearer realm="tropism"')
           }
           // Nothing of what it sent is looked at either.
           if (method !== "GET")

@@ -115,6 +115,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(made.status).toBe(201)
         }
         expect((yield* story.get("/objects?type=B")).items).toHaveLength(1)
+        // Small letters are not large ones: what is judged by its address is not gone around by them.
+        expect((yield* story.send("GET", "/API/me")).status).toBe(404)
         // Another project's door is not taken for the one at the root.
         const elsewhere = `/api/projects/${crypto.randomUUID()}/mcp/`
         expect((yield* story.send("POST", elsewhere, { jsonrpc: "2.0", id: 1, method: "ping" })).status).toBe(

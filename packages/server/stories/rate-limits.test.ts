@@ -128,6 +128,20 @@ describe("Whoever guesses tokens", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("is not forgotten where a webhook asks for another secret than theirs", () =>
+    Effect.gen(function* () {
+      const story = yield* serverWith("1000")
+      yield* askMe(story)
+      expect(quotaOf(yield* askMe(story))[0]).toBe('"token";q=2000;w=2')
+      const hook = Effect.suspend(() => story.send("POST", `/api/hooks/${crypto.randomUUID()}`, {}))
+      for (let times = 0; times < 30; times++) expect((yield* hook).status).toBe(401)
+      const [policy, left] = quotaOf(yield* askMe(story))
+      expect(policy).toBe('"token";q=2000;w=2')
+      // Guesses at webhooks are dear, and their own.
+      expect(Number(/r=(\d+)/.exec(left ?? "")?.[1])).toBeLessThan(2_000 - 30 * 5)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("does not go on by a token that was good once", () =>
     Effect.gen(function* () {
       const story = yield* serverWith("1000")

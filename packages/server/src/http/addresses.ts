@@ -29,7 +29,7 @@ export const makeMethodsAt = (others: Readonly<Record<string, ReadonlyArray<stri
     }
   })
   const patterns = [...known].map(([path, methods]) => ({
-    pattern: new RegExp(`^${path.replaceAll(".", "\\.").replace(/:[^/]+/g, "[^/]+")}$`, "i"),
+    pattern: new RegExp(`^${path.replaceAll(".", "\\.").replace(/:[^/]+/g, "[^/]+")}$`),
     methods: [...methods, ...(methods.has("GET") ? ["HEAD"] : []), "OPTIONS"].toSorted()
   }))
   return (url: string): ReadonlyArray<string> => {

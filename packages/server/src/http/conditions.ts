@@ -37,7 +37,7 @@ export const onVersion = Effect.fnUntraced(function* <A, E, R>(
   act: (terms: { readonly expectedVersion?: number }) => Effect.Effect<A, E, R>
 ) {
   const tag = header.trim()
-  const [, digits] = /^(?:W\/)?"?(\d{1,15})"?$/.exec(tag) ?? []
+  const [, , digits] = /^(?:W\/)?("?)(\d{1,15})\1$/.exec(tag) ?? []
   if (tag !== "*" && digits === undefined)
     return yield* invalid(
       "if-match",

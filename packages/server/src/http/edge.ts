@@ -42,7 +42,9 @@ export const layerEdge = HttpRouter.middleware(
       const visit: Visit = { id, admitted: undefined }
       const guard = guarded((yield* HttpServerRequest.HttpServerRequest).url)
       yield* HttpEffect.appendPreResponseHandler((_, response) =>
-        Effect.map(isStopping, (isLast) => namedBy(id)(guard(isLast ? lastOne(response) : response)))
+        Effect.map(isStopping, (isLast) =>
+          namedBy(id)(guard(challenged(isLast ? lastOne(response) : response)))
+        )
       )
       const counted = yield* count
       if (counted !== undefined) {
@@ -70,6 +72,12 @@ const atOneAddress = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     const url = oneForm(request.url)
     return url === request.url ? request : request.modify({ url })
   })
+
+/** Who is not let in is told by what one comes in, as RFC 9110 § 15.5.2 has it. */
+const challenged = (response: HttpServerResponse.HttpServerResponse) =>
+  response.status === 401
+    ? HttpServerResponse.setHeader(response, "www-authenticate", 'Bearer realm="tropism"')
+    : response
 
 /** The connection of a server that stops is not asked again. */
 const lastOne = HttpServerResponse.setHeader("connection", "close")

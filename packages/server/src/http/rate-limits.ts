@@ -76,8 +76,11 @@ const counting = (perSecond: number) => {
       answered: ({ status }, { admitted }) =>
         Effect.map(Clock.currentTimeMillis, (thenMs) => {
           if (status === 401) {
-            if (credential !== undefined) holders.delete(credential)
             addresses.charge(address, edgeLimits.refusedCredentialRequests, thenMs)
+            // A webhook asks for a secret of its own, and says nothing of a token that is good elsewhere.
+            if (credential === undefined || holder === undefined) return
+            if (isWebhook(request.url)) tokens.charge(holder, edgeLimits.refusedCredentialRequests, thenMs)
+            else holders.delete(credential)
           } else if (holder === undefined && admitted !== undefined && admitted.credential === credential) {
             holders.set(credential, admitted.holder)
             tokens.charge(admitted.holder, 1, thenMs)
@@ -90,6 +93,8 @@ const counting = (perSecond: number) => {
 
 /** Whoever watches over a server asks these, and is to be told the truth also in a storm. */
 const isFree = (url: string): boolean => /^\/(?:health|ready)(?:\?|$)/.test(url)
+
+const isWebhook = (url: string): boolean => url.startsWith("/api/hooks/")
 
 /** The SHA-256 of what a request shows, as the database knows it; undefined when it shows nothing. */
 const credentialOf = (request: HttpServerRequest.HttpServerRequest): string | undefined => {
