@@ -58,7 +58,7 @@ layer(SharedServer.layer)((it) => {
     it.effect("S002-R27 Scenario: Timeout with graceful shutdown: an answer within 30 s is waited for", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        const agent = yield* story.post("/agents", reader({ say: "At last.", latencyMs: 29_000 }))
+        const agent = yield* story.post("/agents", reader({ say: "At last.", latencyMs: 20_000 }))
         const run = yield* beginAsking(story, agent)
         expect(yield* atRest(story, run)).toMatchObject({ pauseReason: "timeout", summary: "At last." })
       })
