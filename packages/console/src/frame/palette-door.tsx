@@ -28,7 +28,7 @@ export const PaletteDoor = (): ReactNode => {
       <button
         type="button"
         onClick={() => setIsOpen(true)}
-        aria-label="Go to anything"
+        aria-label="Go to anything (⌘K)"
         title="Go to anything (⌘K or /)"
         className="flex h-9 items-center gap-2 rounded-lg px-2.5 text-sm text-ink-soft hover:bg-sunken hover:text-ink"
       >
