@@ -1,19 +1,156 @@
 /**
- * One run: what happened in it, and why it ended as it did.
+ * One run: what happens in it or how it ended, its steps, its log, and what the model was shown.
  */
+import type { Run } from "@tropism/domain/run"
+import { useQuery } from "@tanstack/react-query"
+import { Link, useParams } from "@tanstack/react-router"
 import type { ReactNode } from "react"
-import { EmptyState } from "../parts/empty-state.tsx"
+import { useConsole } from "../frame/console-context.tsx"
+import { Command } from "../parts/command.tsx"
+import { type Definition, DefinitionList } from "../parts/definition-list.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { LongText } from "../parts/long-text.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
+import { RunStatusBadge } from "../parts/run-status.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { Tabs } from "../parts/tabs.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { useAddress } from "../parts/use-address.ts"
+import { Visible } from "../parts/visible.tsx"
+import { runQuery } from "../server/run-queries.ts"
+import { countText, moneyText, tokensText } from "../words/amounts.ts"
+import { durationText } from "../words/durations.ts"
+import { ModelCallList } from "./model-call-list.tsx"
+import { RunActions } from "./run-actions.tsx"
+import { RunLog } from "./run-log.tsx"
+import { RunSteps } from "./run-steps.tsx"
+import { outcomeText, wakerText } from "./run-words.ts"
 
-export const RunPage = (): ReactNode => (
-  <>
-    <PageHeader title="Run" />
-    <EmptyState
-      title="Not in the browser yet"
-      command="npx tropism runs show RUN"
-      does="shows a run with its steps"
-    >
-      This run will be told here step by step. The command line tells it already.
-    </EmptyState>
-  </>
-)
+const linkClass = "font-medium text-leaf underline-offset-2 hover:underline"
+
+export const RunPage = (): ReactNode => {
+  const { runId = "" } = useParams({ strict: false })
+  const { project } = useConsole()
+  const { data: run, error } = useQuery(runQuery(project.id, runId))
+  if (run === undefined)
+    return (
+      <>
+        <PageHeader title="Run" />
+        {error === null ? <Skeleton label="Reading the run …" /> : <Failure error={error} />}
+      </>
+    )
+  return <KnownRun key={run.id} run={run} error={error} />
+}
+
+const KnownRun = ({ run, error }: { readonly run: Run; readonly error: unknown }): ReactNode => {
+  const [{ event }] = useAddress()
+  const steps = { id: "steps", title: "Steps", count: run.stepCount, content: () => <RunSteps run={run} /> }
+  const calls = { id: "calls", title: "Model calls", content: () => <ModelCallList run={run} /> }
+  const log = { id: "log", title: "Log", content: () => <RunLog run={run} /> }
+  return (
+    <>
+      <PageHeader
+        above={<Link to="/runs">Runs</Link>}
+        title={
+          <>
+            <Visible text={run.agentName} />{" "}
+            <span className="align-middle">
+              <RunStatusBadge status={run.status} pauseReason={run.pauseReason} />
+            </span>
+          </>
+        }
+      >
+        <RunActions run={run} />
+      </PageHeader>
+      {error !== null && <Failure error={error} hasOlder triesAgain />}
+      <p className="mb-6 max-w-prose text-sm text-pretty">
+        <LongText text={outcomeText(run)} />
+      </p>
+      <section aria-label="About this run" className="mb-8">
+        <DefinitionList items={[...facts(run), ...marks(run)]} />
+      </section>
+      {/* A link to one event opens the log. */}
+      <Tabs
+        label="Views of this run"
+        tabs={event === undefined ? [steps, calls, log] : [log, steps, calls]}
+      />
+      <div className="mt-8 max-w-xl">
+        <Command text={`npx tropism runs show ${run.id}`} />
+      </div>
+    </>
+  )
+}
+
+const facts = (run: Run): ReadonlyArray<Definition> => [
+  { name: "Woken by", value: <Waker run={run} /> },
+  {
+    name: "Agent",
+    value: (
+      <>
+        <Link to="/agents/$agentId" params={{ agentId: run.agentId }} className={linkClass}>
+          <Visible text={run.agentName} />
+        </Link>
+        , version {run.agentVersion}
+      </>
+    )
+  },
+  {
+    name: "Time",
+    value: (
+      <>
+        made <TimeAgo instant={run.createdAt} />
+        {run.durationMs !== null && `, took ${durationText(run.durationMs)}`}
+        {run.attempt > 1 && `, attempt ${run.attempt}`}
+      </>
+    )
+  },
+  {
+    name: "Used",
+    value: `${countText(run.stepCount, "step")}, ${tokensText(run.usage.inputTokens + run.usage.outputTokens)}, ${moneyText(run.costUsd)}`
+  },
+  ...(run.rootEventId === null
+    ? []
+    : [
+        {
+          name: "Chain",
+          value: (
+            <Link to="/chains/$rootEventId" params={{ rootEventId: run.rootEventId }} className={linkClass}>
+              all that followed from the same cause
+            </Link>
+          )
+        }
+      ])
+]
+
+/** What a person should know before they believe what the run did. */
+const marks = (run: Run): ReadonlyArray<Definition> => [
+  ...(run.parentRunId === null
+    ? []
+    : [
+        {
+          name: "Spawned by",
+          value: (
+            <Link to="/runs/$runId" params={{ runId: run.parentRunId }} className={linkClass}>
+              another run
+            </Link>
+          )
+        }
+      ]),
+  ...(run.backtestId === null
+    ? []
+    : [{ name: "Backtest", value: "It did nothing but say what it would do." }]),
+  ...(run.taintedBy.length === 0
+    ? []
+    : [{ name: "Untrusted", value: "It read untrusted sources, so it may only suggest." }])
+]
+
+const Waker = ({ run }: { readonly run: Run }): ReactNode => {
+  const [first] = run.trigger.events ?? []
+  const words = <Visible text={wakerText(run.trigger)} />
+  if (first === undefined) return words
+  return (
+    <Link to="/events/$eventId" params={{ eventId: first.id }} className={linkClass}>
+      {words}
+    </Link>
+  )
+}

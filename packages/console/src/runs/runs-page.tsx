@@ -1,15 +1,127 @@
 /**
- * What the agents did and do: the list of runs.
+ * What the agents did and do: the list of runs, the newest first.
  */
+import { RunStatus, type Run } from "@tropism/domain/run"
 import type { ReactNode } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { DataTable, type Column } from "../parts/data-table.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { FilterBar, type Filter } from "../parts/filter-bar.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
+import { RunStatusBadge, runStatusWord } from "../parts/run-status.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { useAddress } from "../parts/use-address.ts"
+import { Visible } from "../parts/visible.tsx"
+import { usePagedList } from "../server/paged.ts"
+import { moneyText, tokensText } from "../words/amounts.ts"
+import { cutText } from "../words/cut-text.ts"
+import { durationText } from "../words/durations.ts"
+import { outcomeText, triggerChoices, wakerText } from "./run-words.ts"
 
-export const RunsPage = (): ReactNode => (
-  <>
-    <PageHeader title="Runs" />
-    <EmptyState title="Not in the browser yet" command="npx tropism runs" does="lists the latest runs">
-      All runs will be listed here, the newest first. The command line lists them already.
+const filters: ReadonlyArray<Filter> = [
+  {
+    type: "choice",
+    name: "status",
+    label: "Status",
+    choices: RunStatus.literals.map((value) => ({ value, label: runStatusWord(value) }))
+  },
+  { type: "choice", name: "trigger", label: "Woken by", choices: triggerChoices }
+]
+
+export const RunsPage = (): ReactNode => {
+  const { project } = useConsole()
+  const [{ status, trigger, agentId, parentRunId }] = useAddress()
+  const list = usePagedList<Run>({
+    projectId: project.id,
+    key: ["runs", "list"],
+    path: "runs",
+    parameters: { status, trigger, agentId, parentRunId }
+  })
+  const isFiltered = [status, trigger, agentId, parentRunId].some((value) => value !== undefined)
+  return (
+    <>
+      <PageHeader title="Runs" lead="What the agents do and did, and what woke them." />
+      <FilterBar label="Filter the runs" filters={filters} />
+      {list.error !== null && <Failure error={list.error} hasOlder={list.rows.length > 0} triesAgain />}
+      {list.isPending && <Skeleton label="Reading the runs …" />}
+      {!list.isPending && list.error === null && list.rows.length === 0 && <NoRuns isFiltered={isFiltered} />}
+      {list.rows.length > 0 && (
+        <DataTable
+          label="Runs"
+          rows={list.rows}
+          keyOf={({ id }) => id}
+          columns={columns}
+          linkTo={({ id }) => ({ to: "/runs/$runId", params: { runId: id } })}
+          hasMore={list.hasMore}
+          onMore={list.readMore}
+        />
+      )}
+    </>
+  )
+}
+
+const NoRuns = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =>
+  isFiltered ? (
+    <EmptyState title="No run is like that">Choose other filters, or show all runs.</EmptyState>
+  ) : (
+    <EmptyState title="No agent has run yet" command="npx tropism run AGENT" does="wakes an agent">
+      A run appears here as soon as an agent wakes.
     </EmptyState>
-  </>
-)
+  )
+
+const columns: ReadonlyArray<Column<Run>> = [
+  {
+    title: "Agent",
+    width: "minmax(0,1fr)",
+    cell: (run) => (
+      <>
+        <Visible text={run.agentName} />{" "}
+        <span className="text-xs font-normal text-ink-faint">version {run.agentVersion}</span>
+      </>
+    )
+  },
+  {
+    title: "Outcome",
+    width: "minmax(0,2fr)",
+    cell: (run) => (
+      <span className="block min-w-0">
+        <RunStatusBadge status={run.status} pauseReason={run.pauseReason} />
+        <span className="mt-0.5 block truncate text-xs text-ink-soft">
+          <Visible text={cutText(outcomeText(run), 1, 200)} />
+        </span>
+      </span>
+    )
+  },
+  {
+    title: "Woken by",
+    width: "minmax(0,1fr)",
+    cell: (run) => (
+      <span className="text-xs [overflow-wrap:anywhere]">
+        <Visible text={wakerText(run.trigger)} />
+      </span>
+    )
+  },
+  {
+    title: "Used",
+    width: "9rem",
+    cell: ({ usage, costUsd, stepCount, durationMs }) => (
+      <span className="text-xs text-ink-soft">
+        {stepCount} {stepCount === 1 ? "step" : "steps"}
+        {durationMs !== null && `, ${durationText(durationMs)}`}
+        <br />
+        {tokensText(usage.inputTokens + usage.outputTokens)}, {moneyText(costUsd)}
+      </span>
+    )
+  },
+  {
+    title: "Made",
+    width: "6rem",
+    cell: ({ createdAt }) => (
+      <span className="text-xs text-ink-soft">
+        <TimeAgo instant={createdAt} />
+      </span>
+    )
+  }
+]

@@ -1,0 +1,91 @@
+/**
+ * The whole log of a run: every event of its context as JSON, each with an address of its own.
+ */
+import type { Page } from "@tropism/api/page"
+import type { Run } from "@tropism/domain/run"
+import { useInfiniteQuery } from "@tanstack/react-query"
+import { Effect } from "effect"
+import type { ReactNode } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { limits } from "../limits.ts"
+import { DataList } from "../parts/data-list.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { JsonView } from "../parts/json-view.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { useAddress } from "../parts/use-address.ts"
+import { Visible } from "../parts/visible.tsx"
+import { call, inProject, queryText } from "../server/request.ts"
+
+/** An event as it travels: what every event has; the rest is shown as it is. */
+interface SentEvent {
+  readonly id: string
+  readonly type: string
+  readonly timestamp: string
+}
+
+export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
+  const { project } = useConsole()
+  const [{ event: chosen }, change] = useAddress()
+  const { data, error, hasNextPage, isFetching, fetchNextPage } = useInfiniteQuery({
+    queryKey: [project.id, "run-events", run.id],
+    queryFn: ({ pageParam, signal }) =>
+      Effect.runPromise(
+        call<Page<SentEvent>>(
+          inProject(
+            project.id,
+            `runs/${encodeURIComponent(run.id)}/events${queryText({ limit: limits.rowsPerPage, cursor: pageParam })}`
+          )
+        ),
+        { signal }
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: Page<SentEvent>) => page.nextCursor ?? undefined,
+    refetchInterval: run.completedAt === null ? limits.refreshIntervalMs : false
+  })
+  if (data === undefined)
+    return error === null ? <Skeleton label="Reading the log …" /> : <Failure error={error} />
+  const rows = data.pages.flatMap(({ items }) => items)
+  if (rows.length === 0) return <p className="text-sm text-ink-soft">Its log is still empty.</p>
+  return (
+    <DataList
+      label="Events of the log"
+      rows={rows}
+      keyOf={({ id }) => id}
+      estimatedHeightPx={44}
+      hasMore={hasNextPage}
+      onMore={() => {
+        if (!isFetching) fetchNextPage()
+      }}
+    >
+      {(event) => {
+        const isOpen = event.id === chosen
+        return (
+          <div className="border-b border-line py-1">
+            <button
+              type="button"
+              aria-expanded={isOpen}
+              onClick={() =>
+                change({ event: isOpen ? undefined : event.id, tab: isOpen ? "log" : undefined })
+              }
+              className="flex w-full flex-wrap items-baseline gap-x-3 rounded px-2 py-2 text-left text-sm hover:bg-sunken"
+            >
+              <span className="font-mono text-2xs text-ink-faint">
+                <Visible text={event.id} />
+              </span>
+              <Visible text={event.type} />
+              <span className="ml-auto text-2xs text-ink-faint">
+                <TimeAgo instant={event.timestamp} />
+              </span>
+            </button>
+            {isOpen && (
+              <div className="px-2 pb-2">
+                <JsonView label={`Event ${event.id}`} value={event} />
+              </div>
+            )}
+          </div>
+        )
+      }}
+    </DataList>
+  )
+}

@@ -1,0 +1,112 @@
+/**
+ * A run in short: each step with what the model said and the tool calls it asked for, with their outcome.
+ */
+import type { ToolCallRecord } from "@tropism/api/runs-api"
+import type { RunStep, StepCall } from "@tropism/domain/model-call"
+import type { Run } from "@tropism/domain/run"
+import { useQuery } from "@tanstack/react-query"
+import type { ReactNode } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { JsonView } from "../parts/json-view.tsx"
+import { LongText } from "../parts/long-text.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { limits } from "../limits.ts"
+import { runStepsQuery, runToolCallsQuery } from "../server/run-queries.ts"
+import { moneyText, tokensText } from "../words/amounts.ts"
+import { durationText } from "../words/durations.ts"
+
+export const RunSteps = ({ run }: { readonly run: Run }): ReactNode => {
+  const { project } = useConsole()
+  const refetchInterval = run.completedAt === null ? limits.refreshIntervalMs : (false as const)
+  const steps = useQuery({ ...runStepsQuery(project.id, run.id), refetchInterval })
+  const calls = useQuery({ ...runToolCallsQuery(project.id, run.id), refetchInterval })
+  if (steps.data === undefined)
+    return steps.error === null ? <Skeleton label="Reading the steps …" /> : <Failure error={steps.error} />
+  if (steps.data.items.length === 0)
+    return (
+      <p className="text-sm text-ink-soft">The model was not asked yet. Each request will be a step here.</p>
+    )
+  const records = new Map(calls.data?.items.map((record) => [record.callId, record]))
+  return (
+    <>
+      <ol aria-label="Steps" className="grid gap-5">
+        {steps.data.items.map((step) => (
+          <Step key={step.number} step={step} records={records} />
+        ))}
+      </ol>
+      {steps.data.nextCursor !== null && (
+        <p className="mt-4 text-xs text-ink-soft">There are more steps; the log has them all.</p>
+      )}
+    </>
+  )
+}
+
+type Records = ReadonlyMap<string, ToolCallRecord>
+
+const Step = ({ step, records }: { readonly step: RunStep; readonly records: Records }): ReactNode => (
+  <li className="min-w-0 border-l-2 border-line pl-4">
+    <h3 className="text-sm font-semibold">
+      Step {step.number}{" "}
+      <span className="text-xs font-normal text-ink-faint">
+        <Visible text={step.model} />, {durationText(step.modelMs)},{" "}
+        {tokensText(step.usage.inputTokens + step.usage.outputTokens)}
+        {step.costUsd !== null && `, ${moneyText(step.costUsd)}`}
+      </span>
+    </h3>
+    {step.error !== null && (
+      <p className="mt-1 text-sm text-removed-ink">
+        The model did not answer: <Visible text={step.error} />
+      </p>
+    )}
+    {step.text !== "" && (
+      <p className="mt-1 text-sm whitespace-pre-wrap [overflow-wrap:anywhere]">
+        <LongText text={step.text} />
+      </p>
+    )}
+    {step.toolCalls.length > 0 && (
+      <ul aria-label={`Tool calls of step ${step.number}`} className="mt-2 grid gap-2">
+        {step.toolCalls.map((call) => (
+          <ToolCall key={call.callId} call={call} record={records.get(call.callId)} />
+        ))}
+      </ul>
+    )}
+  </li>
+)
+
+interface ToolCallProps {
+  readonly call: StepCall
+  readonly record: ToolCallRecord | undefined
+}
+
+const decisions = { execute: "done at once", suggest: "only suggested", refuse: "refused" } as const
+
+const ToolCall = ({ call, record }: ToolCallProps): ReactNode => (
+  <li
+    className={`rounded-lg border border-line px-3 py-2 ${call.status === "pending" ? "border-dashed" : ""}`}
+  >
+    <details>
+      <summary className="cursor-pointer text-sm">
+        <code className="font-mono text-xs">
+          <Visible text={call.tool} />
+        </code>{" "}
+        <span className={call.status === "failed" ? "text-xs text-removed-ink" : "text-xs text-ink-soft"}>
+          {call.status}
+          {record !== undefined && record.decision !== null && `, ${decisions[record.decision]}`}
+          {call.durationMs !== null && `, ${durationText(call.durationMs)}`}
+        </span>
+      </summary>
+      <div className="mt-2 grid gap-2">
+        {record === undefined ? (
+          <p className="text-xs text-ink-soft">It was not made yet.</p>
+        ) : (
+          <>
+            <JsonView label={`Arguments of ${call.tool}`} value={record.arguments} />
+            <JsonView label={`Result of ${call.tool}`} value={record.result} />
+          </>
+        )}
+      </div>
+    </details>
+  </li>
+)
