@@ -28,14 +28,12 @@ export const PaletteDoor = (): ReactNode => {
       <button
         type="button"
         onClick={() => setIsOpen(true)}
-        aria-label="Go to anything (⌘K)"
         title="Go to anything (⌘K or /)"
         className="flex h-9 items-center gap-2 rounded-lg px-2.5 text-sm text-ink-soft hover:bg-sunken hover:text-ink"
       >
         <SearchIcon />
-        <kbd aria-hidden="true" className="hidden font-sans text-2xs text-ink-faint hover-device:inline">
-          ⌘K
-        </kbd>
+        <span className="sr-only">Go to anything</span>
+        <kbd className="hidden font-sans text-2xs text-ink-faint hover-device:inline">⌘K</kbd>
       </button>
       {isOpen && (
         <Suspense fallback={null}>

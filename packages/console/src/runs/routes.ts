@@ -1,5 +1,5 @@
 /**
- * The addresses of runs: the list, and one run; `?event=` opens one event of its log.
+ * The addresses of runs: the list, and one run; `?tab=log&event=` opens one event of its log.
  */
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
 import { rootRoute } from "../frame/root-route.tsx"

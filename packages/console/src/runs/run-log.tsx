@@ -65,9 +65,7 @@ export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
             <button
               type="button"
               aria-expanded={isOpen}
-              onClick={() =>
-                change({ event: isOpen ? undefined : event.id, tab: isOpen ? "log" : undefined })
-              }
+              onClick={() => change({ event: isOpen ? undefined : event.id })}
               className="flex w-full flex-wrap items-baseline gap-x-3 rounded px-2 py-2 text-left text-sm hover:bg-sunken"
             >
               <span className="font-mono text-2xs text-ink-faint">

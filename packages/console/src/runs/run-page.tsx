@@ -13,9 +13,8 @@ import { LongText } from "../parts/long-text.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
 import { RunStatusBadge } from "../parts/run-status.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
-import { Tabs } from "../parts/tabs.tsx"
+import { type Tab, Tabs } from "../parts/tabs.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
-import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
 import { runQuery } from "../server/run-queries.ts"
 import { countText, moneyText, tokensText } from "../words/amounts.ts"
@@ -43,10 +42,6 @@ export const RunPage = (): ReactNode => {
 }
 
 const KnownRun = ({ run, error }: { readonly run: Run; readonly error: unknown }): ReactNode => {
-  const [{ event }] = useAddress()
-  const steps = { id: "steps", title: "Steps", count: run.stepCount, content: () => <RunSteps run={run} /> }
-  const calls = { id: "calls", title: "Model calls", content: () => <ModelCallList run={run} /> }
-  const log = { id: "log", title: "Log", content: () => <RunLog run={run} /> }
   return (
     <>
       <PageHeader
@@ -69,17 +64,20 @@ const KnownRun = ({ run, error }: { readonly run: Run; readonly error: unknown }
       <section aria-label="About this run" className="mb-8">
         <DefinitionList items={[...facts(run), ...marks(run)]} />
       </section>
-      {/* A link to one event opens the log. */}
-      <Tabs
-        label="Views of this run"
-        tabs={event === undefined ? [steps, calls, log] : [log, steps, calls]}
-      />
+      <Tabs label="Views of this run" tabs={viewsOf(run)} />
       <div className="mt-8 max-w-xl">
         <Command text={`npx tropism runs show ${run.id}`} />
       </div>
     </>
   )
 }
+
+/** The same log in three views. */
+const viewsOf = (run: Run): ReadonlyArray<Tab> => [
+  { id: "steps", title: "Steps", count: run.stepCount, content: () => <RunSteps run={run} /> },
+  { id: "calls", title: "Model calls", content: () => <ModelCallList run={run} /> },
+  { id: "log", title: "Log", content: () => <RunLog run={run} /> }
+]
 
 const facts = (run: Run): ReadonlyArray<Definition> => [
   { name: "Woken by", value: <Waker run={run} /> },

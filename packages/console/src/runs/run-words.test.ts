@@ -1,3 +1,6 @@
+/**
+ * What is said of a run in the list and at the head of its page.
+ */
 import type { Run } from "@tropism/domain/run"
 import { GraphEventId } from "@tropism/domain/ids"
 import { expect, it } from "vitest"

@@ -1,0 +1,82 @@
+/**
+ * The list of runs and the page of one, against the whole program: what an agent did, why, and what its model was asked.
+ */
+import { expect, it } from "vitest"
+import { scripted } from "../../server/testing/platform.ts"
+import { watcher } from "../../server/testing/story-words.ts"
+import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+/** An agent that looks, says what it found, and says `<b>` where somebody could take it for the console's own. */
+const looking = watcher({
+  name: "looking",
+  triggerType: "manual",
+  reactionConfig: null,
+  tools: ["graph.*"],
+  model: scripted([
+    {
+      when: "tools.size == 0",
+      say: "I look.",
+      calls: [{ tool: "search_objects", arguments: { type: "Thing" } }]
+    },
+    { say: "Nothing <b>new</b>." }
+  ])
+})
+
+it("tells what a run did, step by step, what its model was asked, and each event of its log", async () => {
+  const story = await real.newStory()
+  const agent = await run(story.post("/agents", looking))
+  const done = await run(story.post(`/agents/${agent.id}/trigger`))
+  const { page, goTo } = await real.visit(story, "/runs")
+  await page.getByRole("link", { name: /looking/ }).waitFor()
+  await screenshot(page, "runs")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  await page.getByRole("link", { name: /looking/ }).press("Enter")
+  await page.getByRole("heading", { level: 1, name: /looking/ }).waitFor()
+  expect(new URL(page.url()).pathname).toBe(`/runs/${done.id}`)
+  // What an agent says is text and nothing else.
+  await page.getByText("Nothing <b>new</b>.", { exact: true }).first().waitFor()
+  const steps = page.getByRole("list", { name: "Steps", exact: true })
+  expect(await steps.getByRole("heading").count()).toBe(2)
+  await steps.getByText("search_objects").click()
+  await steps.getByText('"Thing"').first().waitFor()
+  await screenshot(page, "run")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  // It has ended: there is nothing to cancel or to resume.
+  expect(await page.getByRole("button", { name: /Cancel|Resume/ }).count()).toBe(0)
+
+  await page.getByRole("tab", { name: "Model calls" }).press("Enter")
+  await page.getByRole("button", { name: "Inspect model call 1" }).click()
+  await page.getByText("search_objects (called 1)").waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  await page.getByRole("tab", { name: "Log" }).press("Enter")
+  const { items } = await run(story.get(`/runs/${done.id}/events?limit=200`))
+  const started = items.find(({ type }: { readonly type: string }) => type === "ToolCallStartedEvent")
+  await goTo(`/runs/${done.id}?tab=log&event=${encodeURIComponent(started.id)}`)
+  await page.getByRole("button", { expanded: true, name: /ToolCallStartedEvent/ }).waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+})
+
+it("follows a run as it goes on, and lets an editor cancel it and a viewer not", async () => {
+  const story = await real.newStory()
+  const agent = await run(
+    story.post("/agents", {
+      ...looking,
+      name: "slow",
+      model: scripted([{ say: "At last.", latencyMs: 600_000 }])
+    })
+  )
+  const going = await run(story.post(`/agents/${agent.id}/trigger?wait=false`))
+  const reader = await real.visit(story, `/runs/${going.id}`, { role: "viewer" })
+  await reader.page.getByText("Editors may cancel and resume runs.").waitFor()
+  const { page } = await real.visit(story, `/runs/${going.id}`)
+  await page.getByText("It works: 0 steps so far.").waitFor()
+  await page.getByRole("button", { name: "Cancel run" }).click()
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click()
+  for (const each of [page, reader.page]) await each.getByRole("heading", { name: /cancelled/i }).waitFor()
+  expect((await run(story.get(`/runs/${going.id}`))).status).toBe("cancelled")
+})
