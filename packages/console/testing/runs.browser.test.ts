@@ -17,7 +17,7 @@ const looking = watcher({
   tools: ["graph.*"],
   model: scripted([
     {
-      when: "tools.size == 0",
+      when: "step == 0",
       say: "I look.",
       calls: [{ tool: "search_objects", arguments: { type: "Thing" } }]
     },
@@ -41,7 +41,7 @@ it("tells what a run did, step by step, what its model was asked, and each event
   await page.getByText("Nothing <b>new</b>.", { exact: true }).first().waitFor()
   const steps = page.getByRole("list", { name: "Steps", exact: true })
   expect(await steps.getByRole("heading").count()).toBe(2)
-  await steps.getByText("search_objects").click()
+  await steps.getByText("search_objects", { exact: true }).click()
   await steps.getByText('"Thing"').first().waitFor()
   await screenshot(page, "run")
   expect(await axeFaultsInBoth(page)).toEqual([])

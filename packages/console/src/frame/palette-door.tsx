@@ -1,7 +1,7 @@
 /**
  * What opens the palette: a button, ⌘K or Ctrl K anywhere, `/` outside fields. It is loaded when it is opened first.
  */
-import { lazy, type ReactNode, Suspense, useEffect, useState } from "react"
+import { lazy, type ReactNode, type RefObject, Suspense, useEffect, useRef, useState } from "react"
 import { isDialogOpen, isPlain, isTyping } from "../keys/is-typing.ts"
 import { useKeyMap } from "../keys/key-map.ts"
 import { SearchIcon } from "../parts/icons.tsx"
@@ -11,6 +11,7 @@ const Palette = lazy(() => import("../palette/palette.tsx").then(({ Palette }) =
 export const PaletteDoor = (): ReactNode => {
   const [isOpen, setIsOpen] = useState(false)
   const { areKeysOn } = useKeyMap()
+  const typedAhead = useRef("")
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
       const isAsked =
@@ -18,6 +19,7 @@ export const PaletteDoor = (): ReactNode => {
         (event.key === "/" && areKeysOn && isPlain(event) && !isTyping(event.target))
       if (!isAsked || isDialogOpen()) return
       event.preventDefault()
+      typedAhead.current = ""
       setIsOpen(true)
     }
     document.addEventListener("keydown", listen)
@@ -27,7 +29,10 @@ export const PaletteDoor = (): ReactNode => {
     <>
       <button
         type="button"
-        onClick={() => setIsOpen(true)}
+        onClick={() => {
+          typedAhead.current = ""
+          setIsOpen(true)
+        }}
         title="Go to anything (⌘K or /)"
         className="flex h-9 items-center gap-2 rounded-lg px-2.5 text-sm text-ink-soft hover:bg-sunken hover:text-ink"
       >
@@ -36,10 +41,25 @@ export const PaletteDoor = (): ReactNode => {
         <kbd className="hidden font-sans text-2xs text-ink-faint hover-device:inline">⌘K</kbd>
       </button>
       {isOpen && (
-        <Suspense fallback={null}>
-          <Palette onClose={() => setIsOpen(false)} />
+        <Suspense fallback={<TypedAhead typed={typedAhead} />}>
+          <Palette typedAhead={typedAhead} onClose={() => setIsOpen(false)} />
         </Suspense>
       )}
     </>
   )
+}
+
+/** Keeps what is typed while the palette is loaded: it is meant for the palette, and a letter elsewhere may decide something. */
+const TypedAhead = ({ typed }: { readonly typed: RefObject<string> }): ReactNode => {
+  useEffect(() => {
+    const keep = (event: KeyboardEvent) => {
+      event.stopImmediatePropagation()
+      if (!isPlain(event) || event.key.length !== 1) return
+      event.preventDefault()
+      typed.current += event.key
+    }
+    window.addEventListener("keydown", keep, true)
+    return () => window.removeEventListener("keydown", keep, true)
+  }, [typed])
+  return null
 }

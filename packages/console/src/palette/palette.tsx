@@ -4,7 +4,7 @@
  * The focus stays in the field; arrows choose, Enter opens, Escape closes.
  */
 import { Dialog } from "radix-ui"
-import { type KeyboardEvent, type ReactNode, useId, useState } from "react"
+import { type KeyboardEvent, type ReactNode, type RefObject, useId, useState } from "react"
 import { limits } from "../limits.ts"
 import { SearchIcon } from "../parts/icons.tsx"
 import { useLater } from "../parts/use-later.ts"
@@ -14,7 +14,13 @@ import { countText } from "../words/amounts.ts"
 import type { Entry } from "./entries.ts"
 import { useEntries } from "./use-entries.ts"
 
-export const Palette = ({ onClose }: { readonly onClose: () => void }): ReactNode => (
+interface PaletteProps {
+  /** What was typed before it was there. */
+  readonly typedAhead: RefObject<string>
+  readonly onClose: () => void
+}
+
+export const Palette = ({ typedAhead, onClose }: PaletteProps): ReactNode => (
   <Dialog.Root
     open
     onOpenChange={(isOpen) => {
@@ -28,15 +34,15 @@ export const Palette = ({ onClose }: { readonly onClose: () => void }): ReactNod
         className="enter fixed inset-x-3 top-[max(0.75rem,10vh)] z-40 mx-auto flex max-h-[76vh] max-w-xl flex-col overflow-hidden rounded-2xl border border-line bg-surface shadow-raised outline-none"
       >
         <Dialog.Title className="sr-only">Go to anything</Dialog.Title>
-        <Finder onClose={onClose} />
+        <Finder typedAhead={typedAhead} onClose={onClose} />
       </Dialog.Content>
     </Dialog.Portal>
   </Dialog.Root>
 )
 
-const Finder = ({ onClose }: { readonly onClose: () => void }): ReactNode => {
-  const [typed, setTyped] = useState("")
-  const [settled, setSettled] = useState("")
+const Finder = ({ typedAhead, onClose }: PaletteProps): ReactNode => {
+  const [typed, setTyped] = useState(() => typedAhead.current)
+  const [settled, setSettled] = useState(typed)
   const [chosen, setChosen] = useState(0)
   const later = useLater(limits.searchPauseMs)
   const listId = useId()
