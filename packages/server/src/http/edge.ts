@@ -73,9 +73,9 @@ const atOneAddress = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     return url === request.url ? request : request.modify({ url })
   })
 
-/** Who is not let in is told by what one comes in, as RFC 9110 § 15.5.2 has it. */
+/** Who is not let in is told by what one comes in, as RFC 9110 § 15.5.2 has it; a door that says more of it says so itself. */
 const challenged = (response: HttpServerResponse.HttpServerResponse) =>
-  response.status === 401
+  response.status === 401 && response.headers["www-authenticate"] === undefined
     ? HttpServerResponse.setHeader(response, "www-authenticate", 'Bearer realm="tropism"')
     : response
 
