@@ -33,8 +33,8 @@ const agent = await client.agents.create({
   }
 })
 
-const { fires } = await client.agents.schedule(agent.id)
-console.log(`It will report at ${fires[0].localTime.slice(11, 16)}.`)
+const [next] = (await client.agents.schedule(agent.id)).fires
+console.log(`It will report at ${next?.localTime.slice(11, 16)}.`)
 
 for (const title of ["A key without an end", "A script that runs on install"])
   await client.objects.create({ type: "Finding", properties: { title } })

@@ -7,13 +7,7 @@
  * A refusal is an answer and never asked for again.
  */
 import { Effect, Random, Result } from "effect"
-import {
-  type Headers,
-  HttpClient,
-  HttpClientError,
-  HttpClientRequest,
-  type HttpClientResponse
-} from "effect/http"
+import { HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { limits } from "./limits.ts"
 
 type Outcome = Result.Result<HttpClientResponse.HttpClientResponse, HttpClientError.HttpClientError>
@@ -112,7 +106,11 @@ const isStreamed = ({ body }: HttpClientRequest.HttpClientRequest): boolean =>
   body._tag === "Stream" || (body._tag === "Raw" && body.body instanceof ReadableStream)
 
 /** What `Retry-After` asks for, in seconds as this server says it; a date is not read. */
-export const retryAfterMs = ({ headers }: { readonly headers: Headers.Headers }): number | undefined => {
+export const retryAfterMs = ({
+  headers
+}: {
+  readonly headers: Readonly<Record<string, string | undefined>>
+}): number | undefined => {
   const text = headers["retry-after"] ?? ""
   return /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : undefined
 }

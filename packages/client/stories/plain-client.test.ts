@@ -3,13 +3,12 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { watcher, saying } from "../../server/testing/story-words.ts"
 import { freshDatabase } from "../../server/testing/fresh-database.ts"
 import { prepareMortal, startMortal } from "../../server/testing/mortal-servers.ts"
 import { type Json, newProject, storyToken } from "../../server/testing/platform.ts"
 import { makeTeller } from "../src/plain/chat-events.ts"
 import { createClient } from "../src/plain/create-client.ts"
-import { endpoints } from "../src/plain/endpoints.ts"
+import { type Conflict, endpoints } from "../src/plain/contract.gen.ts"
 import { isProblem, TropismUnreachable } from "../src/plain/problem.ts"
 
 /** Takes so many elements and leaves. */
@@ -85,7 +84,7 @@ describe("The client for programs without Effect", () => {
   it("tells a server that is not there, and what a call needs", async () => {
     const client = createClient({ url: "http://127.0.0.1:9", project: "none", retries: 1 })
     await expect(client.tasks.get("1")).rejects.toBeInstanceOf(TropismUnreachable)
-    await expect(client.tasks.get()).rejects.toThrow("tasks.get needs taskId first")
+    await expect(client.tasks.get("")).rejects.toThrow("tasks.get needs taskId first")
     const signal = AbortSignal.abort(new Error("no longer wanted"))
     await expect(client.tasks.get("1", { signal })).rejects.toThrow("no longer wanted")
   })
@@ -132,14 +131,14 @@ const calls = async (client: ReturnType<typeof createClient>, projectId: string)
   const page = await things.page()
   const next = await things.page(page.nextCursor)
   expect([page.items.length, next.items.length]).toEqual([2, 2])
-  const where = [{ property: "number", op: "eq", value: 5 }]
+  const where = [{ property: "number", op: "eq", value: 5 }] as const
   expect(await client.objects.list({ where }).all()).toHaveLength(1)
   expect(await client.objects.delete(made.id)).toBeUndefined()
   const lines = await take(4, client.transfer.export({ types: "Thing" }))
   expect(lines.every((line) => line.type === "Thing")).toBe(true)
   const bytes = new TextEncoder().encode('{"type":"Sent","key":"a","properties":{}}\n')
-  const told = await take(99, client.transfer.import(bytes, { query: { format: "jsonl" } }))
-  expect(told.at(-1)).toMatchObject({ type: "finished", created: 1 })
+  const brought = await take(99, client.transfer.import(bytes, { query: { format: "jsonl" } }))
+  expect(brought.at(-1)).toMatchObject({ type: "finished", created: 1 })
   const attachment: Json = await client.attachments.attach(new TextEncoder().encode("Hello"), {
     query: { type: "text/plain", fileName: "hello.txt" }
   })
@@ -147,24 +146,27 @@ const calls = async (client: ReturnType<typeof createClient>, projectId: string)
   expect(new TextDecoder().decode(file)).toBe("Hello")
   const missing = await client.objects.get(made.id).catch((error: unknown) => error)
   expect([isProblem(missing, "not-found"), isProblem(missing, "conflict")]).toEqual([true, false])
-  expect(missing.requestId).toMatch(/^[0-9a-f-]{36}$/)
+  expect(isProblem(missing) && missing.requestId).toMatch(/^[0-9a-f-]{36}$/)
   const taken = client.objects.create({ type: "Sent", key: "a", properties: {} })
   const conflict = await taken.catch((error: unknown) => error)
-  expect(isProblem(conflict, "conflict") && conflict.problem["reason"]).toBe("keyTaken")
+  const told = isProblem(conflict, "conflict") ? conflict : undefined
+  const problem: Conflict | undefined = told?.problem
+  expect([told?.code, told?.status, told?.detail]).toEqual(["keyTaken", 409, problem?.detail])
+  expect((await client.objects.get(problem?.existingId ?? "")).key).toBe("a")
   const other: Json = await client.projects.create({ name: "Other" })
   expect(await client.in(other.id).objects.list().all()).toEqual([])
 }
 
 /** An agent answers: by chat, in its context and in its run. */
 const talk = async (client: ReturnType<typeof createClient>) => {
-  const agent: Json = await client.agents.create(
-    watcher({
-      name: "speaker",
-      triggerType: "manual",
-      reactionConfig: null,
-      model: saying("Good morning.")
-    })
-  )
+  const agent = await client.agents.create({
+    name: "speaker",
+    prompt: "Greet.",
+    tools: [],
+    triggerType: "manual",
+    executionMode: "execute",
+    model: { provider: "scripted", name: "speaker", script: { rules: [{ say: "Good morning." }] } }
+  })
   const pieces: Array<Json> = []
   for await (const piece of client.chatEvents({ agentId: agent.id, message: "Hello" })) pieces.push(piece)
   expect(pieces[0]?.type).toBe("begun")

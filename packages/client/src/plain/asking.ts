@@ -16,6 +16,7 @@ import {
 import { type Connection, withCredential } from "../connection.ts"
 import { limits } from "../limits.ts"
 import { retrying } from "../retrying.ts"
+import type { CreateClientOptions } from "./plain-client.ts"
 import { TropismProblem, TropismUnreachable, TropismUnreadable } from "./problem.ts"
 
 /** What a query may say: texts and numbers as they are, a list with commas, anything else as JSON. */
@@ -39,11 +40,19 @@ export interface Line {
   readonly once: HttpClient.HttpClient
 }
 
-export const lineTo = (connection: Connection, retries: number, fetch: typeof globalThis.fetch): Line => {
+export const lineTo = (
+  connection: Connection,
+  retries: number,
+  fetch: NonNullable<CreateClientOptions["fetch"]>
+): Line => {
   const once = Context.get(
     Effect.runSync(Effect.provide(Effect.context<HttpClient.HttpClient>(), FetchHttpClient.layer)),
     HttpClient.HttpClient
-  ).pipe(HttpClient.transformResponse(Effect.provideService(FetchHttpClient.Fetch, fetch)))
+  ).pipe(
+    HttpClient.transformResponse(
+      Effect.provideService(FetchHttpClient.Fetch, fetch as typeof globalThis.fetch)
+    )
+  )
   return { connection, http: retrying(retries)(once), once }
 }
 

@@ -8,22 +8,18 @@
 import { Effect, Stream } from "effect"
 import { newKey } from "../retrying.ts"
 import type { Asked, Line } from "./asking.ts"
-import { type LiveOptions, textsOf } from "./live.ts"
+import type { CallOptions } from "./call-shapes.ts"
+import { textsOf } from "./live.ts"
+import type { ChatAnswer } from "./contract.gen.ts"
+import type { ChatEvent } from "./plain-client.ts"
 import { iterated } from "./running.ts"
 import { TropismUnreachable } from "./problem.ts"
-
-/** A piece of an answer; `begun` that comes again says that its words begin anew. */
-export type ChatEvent =
-  | { readonly type: "begun"; readonly conversationId: string }
-  | { readonly type: "words"; readonly text: string }
-  | { readonly type: "toolCall"; readonly callId: string; readonly status: string }
-  | { readonly type: "done"; readonly answer: unknown }
 
 /** The answer to a message, piece by piece, `done` with the whole of it last. */
 export const chatEventsOf = (
   line: Line,
   asked: Effect.Effect<Asked, Error>,
-  options: LiveOptions
+  options: CallOptions
 ): AsyncIterable<ChatEvent> => {
   const key = newKey()
   const keyed = (call: Asked): Asked => ({ ...call, headers: { "idempotency-key": key, ...call.headers } })
@@ -63,7 +59,7 @@ export const makeTeller = () => {
     return [...(isMore || !begun ? [] : [begun]), { type: "words", text: rest }]
   }
 
-  return (name: string, json: Record<string, unknown>): ReadonlyArray<ChatEvent> => {
+  return (name: string, json: Readonly<Record<string, unknown>>): ReadonlyArray<ChatEvent> => {
     if (name === "begun") {
       if (begun) {
         again = ""
@@ -79,6 +75,6 @@ export const makeTeller = () => {
       calls.add(call)
       return [{ type: "toolCall", callId: "", status: "", ...json }]
     }
-    return name === "done" ? [{ type: "done", answer: json }] : []
+    return name === "done" ? [{ type: "done", answer: json as typeof json & ChatAnswer }] : []
   }
 }

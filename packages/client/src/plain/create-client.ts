@@ -3,10 +3,9 @@
  *
  * Its calls are those of the contract, grouped as there. The ids of a call come
  * first, then what is sent (or, where nothing is, the query), then options. A
- * call is not typed by its endpoint: the server judges what it is given.
+ * call is typed by what the contract says of it (`contract.gen.ts`); nothing is
+ * checked here, the server judges what it is given.
  */
-import type { ContextEvent, TextDeltaEvent } from "@tropism/domain/context-event"
-import type { GraphEvent } from "@tropism/domain/graph"
 import { Effect, Redacted, Stream } from "effect"
 import { limits } from "../limits.ts"
 import {
@@ -20,61 +19,16 @@ import {
   wholeBytes,
   wholeText
 } from "./asking.ts"
-import { type ChatEvent, chatEventsOf } from "./chat-events.ts"
-import { type EndpointPlace, endpoints } from "./endpoints.ts"
+import type { AskingOptions, CallOptions, EndpointPlace } from "./call-shapes.ts"
+import { chatEventsOf } from "./chat-events.ts"
+import { type Calls, endpoints } from "./contract.gen.ts"
 import { listingOf } from "./listing.ts"
-import { type Feed, feedOf, hasEnded, type LiveOptions } from "./live.ts"
+import { feedOf, hasEnded } from "./live.ts"
+import type { Beside, CreateClientOptions, PlainClient } from "./plain-client.ts"
 import { iterated, promised } from "./running.ts"
 
-export interface CreateClientOptions {
-  /** The server's address: `http://127.0.0.1:4400`. */
-  readonly url: string
-  /** A bearer token; a page that the server itself served has its cookie and needs none. */
-  readonly token?: string | undefined
-  /** The project's id; without it the only project that the token reaches. */
-  readonly project?: string | undefined
-  /** How often a request is made again that has no second effect; 4 by itself. */
-  readonly retries?: number | undefined
-  /** The platform's own by itself. */
-  readonly fetch?: typeof globalThis.fetch | undefined
-}
-
-export interface CallOptions {
-  /** Of a call that sends something, beside it. */
-  readonly query?: Query | undefined
-  readonly signal?: AbortSignal | undefined
-  /** A name of your own for a POST, so that another program may repeat it; one is made by itself. */
-  readonly idempotencyKey?: string | undefined
-  readonly headers?: Readonly<Record<string, string>> | undefined
-}
-
-/** Any call. */
-// oxlint-disable-next-line typescript/no-explicit-any -- a call takes and answers what its endpoint says
-export type Call = (...args: ReadonlyArray<any>) => any
-
-/** What a log's feed tells; a newer server may tell more. */
-export type ToldEvent = typeof ContextEvent.Encoded | typeof TextDeltaEvent.Encoded
-
-/** The live feeds and the way to other projects. */
-export interface Beside {
-  /** What happens to the graph. */
-  readonly events: (options?: LiveOptions) => Feed<typeof GraphEvent.Encoded>
-  /** What is said and done in a context; `TextDeltaEvent`s pass by while an answer is written. */
-  readonly contextEvents: (name: string, options?: LiveOptions) => Feed<ToldEvent>
-  /** What a run does, until it has ended. */
-  readonly runEvents: (runId: string, options?: LiveOptions) => Feed<ToldEvent>
-  /** Says something and tells the answer as it is made. */
-  readonly chatEvents: (message: unknown, options?: CallOptions) => AsyncIterable<ChatEvent>
-  /** The same client in another project. */
-  readonly in: (project: string) => PlainClient
-}
-
-export interface PlainGroups {
-  // oxlint-disable-next-line typescript/no-explicit-any -- each group has the calls that the contract says
-  readonly [group: string]: any
-}
-
-export type PlainClient = PlainGroups & Beside
+/** Any call: `Calls` says what each takes and answers. */
+type Call = (...args: ReadonlyArray<unknown>) => unknown
 
 /** Connects nothing yet: the first call shows whether the server answers. */
 export const createClient = (options: CreateClientOptions): PlainClient => {
@@ -97,7 +51,6 @@ const clientIn = (line: Line, options: CreateClientOptions): PlainClient => {
     Effect.map(project, (id): Asked => ({
       method,
       path: `/api/projects/${encodeURIComponent(id)}${path}`,
-      query: options.query,
       body,
       headers: headersOf(options)
     }))
@@ -112,7 +65,8 @@ const clientIn = (line: Line, options: CreateClientOptions): PlainClient => {
     chatEvents: (message, told = {}) => chatEventsOf(line, within("/chat", "POST", message, told), told),
     in: (id) => clientIn(line, { ...options, project: id })
   }
-  return Object.assign(groups, beside)
+  // The table and the type are printed from one document.
+  return Object.assign(groups as object as Calls, beside)
 }
 
 /** The project where none was named: asked for once, and once more after a failure. */
@@ -148,7 +102,7 @@ const callOf = (line: Line, project: Effect.Effect<string, Error>, endpoint: End
     if (missing !== undefined) return rejected(form, `${endpoint.call} needs ${names.join(", ")} first`)
     const rest: ReadonlyArray<unknown> = args.slice(names.length)
     const said = sends || asks ? rest[0] : undefined
-    const options = ((sends || asks ? rest[1] : rest[0]) ?? {}) as CallOptions
+    const options = ((sends || asks ? rest[1] : rest[0]) ?? {}) as AskingOptions<Query>
     const place = path.replace(/\{(\w+)\}/g, (found, name: string) =>
       name === "projectId" ? found : encodeURIComponent(String(ids[names.indexOf(name)]))
     )

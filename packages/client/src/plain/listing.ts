@@ -3,21 +3,8 @@
  */
 import { Effect, Option, Stream } from "effect"
 import { type Asked, ask, type Line, valueOf } from "./asking.ts"
+import type { Listing, Page } from "./call-shapes.ts"
 import { iterated, promised } from "./running.ts"
-
-/** One page; `nextCursor` is null on the last. */
-export interface Page<A> {
-  readonly items: ReadonlyArray<A>
-  readonly nextCursor: string | null
-}
-
-/** `for await` goes over all items and asks for each page when it is needed. */
-export interface Listing<A> extends AsyncIterable<A> {
-  /** One page: the first, or that behind a cursor. */
-  readonly page: (cursor?: string | null) => Promise<Page<A>>
-  /** All items, in memory. */
-  readonly all: () => Promise<ReadonlyArray<A>>
-}
 
 /** The list behind a call; nothing is asked before somebody reads. */
 export const listingOf = <A>(

@@ -8,19 +8,8 @@ import { Effect, Stream } from "effect"
 import { HttpClient } from "effect/http"
 import { type FeedFault, type FeedText, readFeed, type ReadingOptions } from "../feed-reading.ts"
 import { type Asked, ask, type Line, problemOf, requestOf, unreachable, valueOf } from "./asking.ts"
+import type { Feed, LiveOptions } from "./call-shapes.ts"
 import { iterated } from "./running.ts"
-
-export interface LiveOptions {
-  /** Only what comes behind this place: a position of the feed, a number of the log. */
-  readonly after?: number | string | undefined
-  readonly signal?: AbortSignal | undefined
-}
-
-/** Events as they come; leaving the loop ends the connection. */
-export interface Feed<A> extends AsyncIterable<A> {
-  /** The place of the event that was handed out last, for `after`. */
-  readonly lastEventId: string | undefined
-}
 
 /** Follows a log from where somebody stopped, for ever or until it is over. */
 export const feedOf = <A>(
