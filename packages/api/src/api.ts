@@ -20,6 +20,7 @@ import { ExplanationsApi } from "./explanations-api.ts"
 import { DefinitionsApi } from "./definitions-api.ts"
 import { FeedApi, ObjectsApi, RelationshipsApi } from "./graph-api.ts"
 import { sayKeys } from "./idempotency.ts"
+import { HealthApi } from "./health-api.ts"
 import { KillSwitchApi } from "./kill-switch-api.ts"
 import { McpServersApi } from "./mcp-servers-api.ts"
 import { ModelsApi } from "./models-api.ts"
@@ -48,6 +49,7 @@ export class Api extends HttpApi.make("tropism")
   .add(ServerTokensApi)
   .add(SessionsApi)
   .add(KillSwitchApi)
+  .add(HealthApi)
   .add(ObjectsApi)
   .add(RelationshipsApi)
   .add(FeedApi)

@@ -283,6 +283,10 @@ export const operationWords: Readonly<Record<string, GroupWords>> = {
       reject: "Rejects a suggestion."
     }
   },
+  health: {
+    about: "How a project fares.",
+    operations: { get: "Says how a project fares, what that rests on, and what to do first." }
+  },
   denials: {
     about: "What agents and people were refused for want of a right.",
     operations: { list: "Lists what was denied." }

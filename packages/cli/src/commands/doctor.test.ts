@@ -13,7 +13,10 @@ import { type FakeServer, fakeServer, token } from "../../testing/fake-server.ts
 import { invokeWith } from "../../testing/invoke.ts"
 import { id } from "../../testing/records.ts"
 import { databaseFindings } from "../doctor/database.ts"
-import type { Finding } from "../doctor/finding.ts"
+import type { Finding } from "@tropism/domain/finding"
+import { verdictOf } from "@tropism/domain/health"
+import { judge, type VitalSigns } from "@tropism/domain/vital-signs"
+import { wellSigns } from "@tropism/domain/vital-signs-for-tests"
 
 const folder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "doctor-"))),
@@ -39,13 +42,13 @@ const examine = (environment: Record<string, string>, ...args: ReadonlyArray<str
 
 const me = { userId: "ada", role: "admin", projectIds: null, roles: null }
 
-const wellServer = (servers: ReadonlyArray<object> = []) =>
+const wellServer = (signs: Partial<VitalSigns> = {}) =>
   fakeServer({
     failing: new Map([
       ["/api/me", { status: 200, body: me }],
       [
-        `/api/projects/${id("project", 1)}/mcp-servers`,
-        { status: 200, body: { items: servers, nextCursor: null } }
+        `/api/projects/${id("project", 1)}/health`,
+        { status: 200, body: verdictOf(judge({ ...wellSigns, ...signs })) }
       ]
     ])
   })
@@ -123,6 +126,28 @@ describe("tropism doctor", () => {
       expect(seen).toContainEqual(
         expect.objectContaining({ check: "token", state: "ok", detail: "It is good: ada, admin, 1 project." })
       )
+      expect(seen).toContainEqual(
+        expect.objectContaining({
+          check: "project",
+          state: "ok",
+          detail: expect.stringContaining("All is well")
+        })
+      )
+      const shop = { id: "1", name: "shop", error: "ECONNREFUSED" }
+      const ill = yield* wellServer({ silentServers: [shop], serverFault: "The dispatcher has ended" })
+      const found = yield* examine({ ...at(ill), TROPISM_TOKEN: token })
+      expect(found).toContainEqual({
+        check: "MCP server",
+        state: "fault",
+        detail: '"Demo": The MCP server shop could not be used when that was last tried. (ECONNREFUSED)',
+        fix: `tropism mcp-servers refresh shop --project ${id("project", 1)}`
+      })
+      expect(found).toContainEqual({
+        check: "server",
+        state: "fault",
+        detail: '"Demo": The dispatcher has ended.',
+        fix: "tropism doctor"
+      })
       const refused = yield* examine({ ...at(server), TROPISM_TOKEN: "wrong" })
       expect(refused).toContainEqual(expect.objectContaining({ check: "token", state: "fault" }))
       const gone = yield* examine({ TROPISM_TOKEN: token }, "--url", "http://127.0.0.1:1")

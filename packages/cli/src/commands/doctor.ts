@@ -5,7 +5,7 @@
  */
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import type { State } from "../doctor/finding.ts"
+import type { FindingState } from "@tropism/domain/finding"
 import { failure } from "../failure.ts"
 import { printOr } from "../print-records.ts"
 import { readEnvironment } from "../settings.ts"
@@ -18,7 +18,7 @@ const online = Flag.Boolean("online").pipe(
   Flag.withDefault(false)
 )
 
-const painted = (paint: Paint): Readonly<Record<State, (text: string) => string>> => ({
+const painted = (paint: Paint): Readonly<Record<FindingState, (text: string) => string>> => ({
   ok: paint.good,
   warn: paint.bold,
   fault: paint.bad

@@ -6,7 +6,7 @@ import { Effect, Option, Redacted } from "effect"
 import { limits } from "../limits.ts"
 import type { Environment } from "../settings.ts"
 import { formatDuration } from "../terminal/time.ts"
-import { fault, type Finding, ok, warn } from "./finding.ts"
+import { fault, type Finding, ok, warn } from "@tropism/domain/finding"
 
 const oldestPostgres = 15
 

@@ -7,7 +7,7 @@ import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { limits } from "../limits.ts"
 import type { Environment } from "../settings.ts"
 import { formatBytes } from "../terminal/text.ts"
-import { fault, type Finding, ok, warn } from "./finding.ts"
+import { fault, type Finding, ok, warn } from "@tropism/domain/finding"
 
 const oldestBun = [1, 4] as const
 

@@ -5,7 +5,7 @@ import { loadProviders, remoteProviders } from "@tropism/server/model/providers"
 import { Config, Effect, Option, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { limits } from "../limits.ts"
-import { fault, type Finding, ok, warn } from "./finding.ts"
+import { fault, type Finding, ok, warn } from "@tropism/domain/finding"
 
 /** What costs nothing to ask: which models there are. */
 const lists = {

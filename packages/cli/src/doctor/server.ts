@@ -1,14 +1,16 @@
 /**
  * The server: whether it answers or its port is free, whether it takes the token, and what its projects need.
  */
+import type { Project } from "@tropism/api/system-api"
 import type { ApiClient } from "@tropism/client/client"
 import type { Connection } from "@tropism/client/connection"
+import type { ProjectHealth } from "@tropism/domain/health"
 import { tryListening } from "@tropism/server/http/listening"
 import { Effect, Option } from "effect"
 import { withClient } from "../access.ts"
 import { limits } from "../limits.ts"
 import { addressOf, type Environment, readConnection, UrlFlag } from "../settings.ts"
-import { fault, type Finding, ok, warn } from "./finding.ts"
+import { fault, type Finding, ok, warn } from "@tropism/domain/finding"
 
 const answersAt = (url: string) =>
   Effect.tryPromise(() => fetch(`${url}/ready`, { signal: AbortSignal.timeout(limits.doctorAnswerMs) })).pipe(
@@ -64,20 +66,23 @@ const examineProjects = (client: ApiClient) =>
           )
     ]
     for (const project of items) {
-      const params = { projectId: project.id }
-      const servers = yield* client.mcpServers.list({ params, query: { limit: 200 } })
-      for (const one of servers.items)
-        if (one.enabled && one.lastError !== null)
-          findings.push(
-            warn(
-              "MCP server",
-              `${one.name} in "${project.name}": ${one.lastError}`,
-              `tropism mcp-servers refresh ${one.name} --project ${project.id}`
-            )
-          )
+      const health = yield* client.health.get({ params: { projectId: project.id } })
+      findings.push(...projectFindings(project, health))
     }
     return findings
   })
+
+/** What the server says of a project's health: the verdict where it is well, else each thing that is not. */
+const projectFindings = (project: Project, { findings, state, verdict }: ProjectHealth) =>
+  state === "ok"
+    ? [ok("project", `"${project.name}": ${verdict}`)]
+    : findings.flatMap(({ check, detail, fix, said, state }): ReadonlyArray<Finding> => {
+        if (fix === null) return []
+        const told = `"${project.name}": ${detail}${said === null ? "" : ` (${said})`}`
+        const isOfServer = fix.endsWith("--server") || fix === "tropism doctor"
+        const command = isOfServer ? fix : `${fix} --project ${project.id}`
+        return [{ check, state, detail: told, fix: command }]
+      })
 
 /** Looks at the server that a command would ask. */
 export const examineServer = (environment: Environment) =>

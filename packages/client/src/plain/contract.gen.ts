@@ -2989,6 +2989,28 @@ export interface ObjectInput {
   readonly untrusted?: boolean | ReadonlyArray<string> | null | undefined
 }
 
+export interface ProjectHealth {
+  readonly state: "ok" | "warn" | "fault"
+  readonly verdict: string
+  readonly nextStep: HealthFinding | null
+  readonly findings: ReadonlyArray<HealthFinding>
+}
+
+export interface HealthFinding {
+  readonly check: string
+  readonly state: "ok" | "warn" | "fault"
+  readonly detail: string
+  readonly fix: string | null
+  readonly part: "flow" | "execution" | "liveness"
+  readonly said: string | null
+  readonly remedy: string | null
+  readonly subject: {
+    readonly type: "agent" | "deadLetters" | "mcpServer" | "models" | "killSwitch" | "runs" | "tasks" | "server"
+    readonly id: string | null
+    readonly name: string | null
+  } | null
+}
+
 export interface KillSwitch {
   readonly stopped: Stop | null
 }
@@ -3229,6 +3251,10 @@ export interface Calls {
     readonly ofProject: (options?: CallOptions) => Promise<KillSwitch>
     /** Stops all agents of a project, or lets them work again. */
     readonly setProject: (body: KillSwitchInput, options?: CallOptions) => Promise<KillSwitch>
+  }
+  readonly health: {
+    /** Says how a project fares, what that rests on, and what to do first. */
+    readonly get: (options?: CallOptions) => Promise<ProjectHealth>
   }
   readonly objects: {
     /** Finds objects. */
@@ -3589,6 +3615,7 @@ export const endpoints: ReadonlyArray<EndpointPlace> = [
   {"call":"killSwitch.setServer","method":"PUT","path":"/api/kill-switch","sends":true,"asks":false,"form":"value"},
   {"call":"killSwitch.ofProject","method":"GET","path":"/api/projects/{projectId}/kill-switch","sends":false,"asks":false,"form":"value"},
   {"call":"killSwitch.setProject","method":"PUT","path":"/api/projects/{projectId}/kill-switch","sends":true,"asks":false,"form":"value"},
+  {"call":"health.get","method":"GET","path":"/api/projects/{projectId}/health","sends":false,"asks":false,"form":"value"},
   {"call":"objects.list","method":"GET","path":"/api/projects/{projectId}/objects","sends":false,"asks":true,"form":"page"},
   {"call":"objects.create","method":"POST","path":"/api/projects/{projectId}/objects","sends":true,"asks":false,"form":"value"},
   {"call":"objects.get","method":"GET","path":"/api/projects/{projectId}/objects/{objectId}","sends":false,"asks":true,"form":"value"},

@@ -1,19 +1,52 @@
 /**
- * One verdict on the server, its evidence, and the next step.
+ * One verdict on the project, its evidence, and the next step.
+ *
+ * The server judges; the page asks again every few seconds, so that what is
+ * mended shows by itself.
  */
+import { useQuery } from "@tanstack/react-query"
+import { useNavigate } from "@tanstack/react-router"
 import type { ReactNode } from "react"
-import { EmptyState } from "../parts/empty-state.tsx"
+import { useConsole } from "../frame/console-context.tsx"
+import { useKeys } from "../keys/use-keys.ts"
+import { Failure } from "../parts/failure.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { healthQuery } from "../server/health-queries.ts"
+import { Evidence } from "./evidence.tsx"
+import { linkOf } from "./health-links.ts"
+import { VerdictCard } from "./verdict-card.tsx"
 
-export const HealthPage = (): ReactNode => (
-  <>
-    <PageHeader title="Health" />
-    <EmptyState
-      title="Not in the browser yet"
-      command="npx tropism doctor"
-      does="says what is wrong and what to do about it"
-    >
-      A verdict will stand here. The command line gives one already.
-    </EmptyState>
-  </>
-)
+export const HealthPage = (): ReactNode => {
+  const { project } = useConsole()
+  const { data, error } = useQuery(healthQuery(project.id))
+  const navigate = useNavigate()
+  const subject = data?.nextStep?.subject ?? null
+  const next = subject === null ? undefined : linkOf(subject)
+  useKeys("Health", [
+    {
+      key: "n",
+      shown: ["N"],
+      means: "Go where the next step is taken",
+      run: () => {
+        if (next !== undefined) navigate(next.to)
+      }
+    }
+  ])
+  return (
+    <>
+      <PageHeader
+        title="Health"
+        lead="Whether the agents get their work done, and what to do when they do not."
+      />
+      {error !== null && <Failure error={error} hasOlder={data !== undefined} triesAgain />}
+      {data === undefined && error === null && <Skeleton label="Reading how the project fares …" />}
+      {data !== undefined && (
+        <>
+          <VerdictCard health={data} />
+          <Evidence findings={data.findings} />
+        </>
+      )}
+    </>
+  )
+}

@@ -16,6 +16,8 @@ export class Readiness extends Context.Service<
   {
     /** Why the server should not be sent work, for whoever watches it; undefined when nothing is known. */
     readonly look: Effect.Effect<string | undefined>
+    /** What has ended that should go on for as long as the server does; null where nothing has. Unlike `look` it is nobody's watch. */
+    readonly fault: Effect.Effect<string | null>
     /** Whether the server stops. */
     readonly isStopping: Effect.Effect<boolean>
     /** Says that the server stops, and waits for so long if anybody watches it. */
@@ -32,10 +34,13 @@ export class Readiness extends Context.Service<
     const look = Effect.map(Clock.currentTimeMillis, (nowMs) => {
       lookedAtMs = nowMs
       if (isStopping) return "The server is stopping: ask another one"
-      return ended.length === 0
+      return endedWords()
+    })
+
+    const endedWords = () =>
+      ended.length === 0
         ? undefined
         : `A part of the server has ended and must be started again with it: ${ended.join(", ")}`
-    })
 
     const leave = Effect.fnUntraced(function* (noticeMs: number) {
       isStopping = true
@@ -53,6 +58,12 @@ export class Readiness extends Context.Service<
         })
       )
 
-    return Readiness.of({ look, isStopping: Effect.sync(() => isStopping), leave, depend })
+    return Readiness.of({
+      look,
+      fault: Effect.sync(() => endedWords() ?? null),
+      isStopping: Effect.sync(() => isStopping),
+      leave,
+      depend
+    })
   })
 }

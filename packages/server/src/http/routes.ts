@@ -24,6 +24,7 @@ import { explanationsHandlers } from "./explanations-handlers.ts"
 import { definitionsHandlers } from "./definitions-handlers.ts"
 import { feedHandlers } from "./feed-handlers.ts"
 import { objectsHandlers } from "./graph-handlers.ts"
+import { healthHandlers } from "./health-handlers.ts"
 import { killSwitchHandlers } from "./kill-switch-handlers.ts"
 import { mcpServersHandlers } from "./mcp-servers-handlers.ts"
 import { membersHandlers } from "./members-handlers.ts"
@@ -58,6 +59,7 @@ const handlers = Layer.mergeAll(
   serverTokensHandlers,
   sessionsHandlers,
   killSwitchHandlers,
+  healthHandlers,
   objectsHandlers,
   relationshipsHandlers,
   feedHandlers,

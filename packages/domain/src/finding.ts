@@ -1,17 +1,23 @@
 /**
- * What the doctor says of one thing: how it is, and the command that mends it.
+ * What somebody who looks for faults says of one thing: how it is, and what mends it.
+ *
+ * The command line says it of a machine, the server of a project.
  */
-export type State = "ok" | "warn" | "fault"
+import { Schema } from "effect"
 
-export interface Finding {
+export const FindingState = Schema.Literals(["ok", "warn", "fault"])
+export type FindingState = typeof FindingState.Type
+
+export const Finding = Schema.Struct({
   /** What was looked at. */
-  readonly check: string
-  readonly state: State
+  check: Schema.String,
+  state: FindingState,
   /** How it is, in a sentence. */
-  readonly detail: string
+  detail: Schema.String,
   /** What to do, best a command as it is typed; null where there is nothing to do. */
-  readonly fix: string | null
-}
+  fix: Schema.NullOr(Schema.String)
+})
+export type Finding = typeof Finding.Type
 
 export const ok = (check: string, detail: string): Finding => ({ check, state: "ok", detail, fix: null })
 
