@@ -62,13 +62,13 @@ export class MembersApi extends HttpApiGroup.make("members")
       params: member,
       payload: Schema.Struct({ role: Role }),
       success: Member,
-      error: [NotFound, Forbidden, InvalidInput]
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
     }),
-    /** Ends their tokens of this project and their open streams. Anybody may leave. */
+    /** Ends their tokens of this project and their open streams. Anybody may leave but the only admin. */
     HttpApiEndpoint.delete("remove", "/members/:userId", {
       params: member,
       success: HttpApiSchema.NoContent,
-      error: [NotFound, Forbidden]
+      error: [NotFound, Forbidden, Conflict]
     }),
     /** A link that signs one browser in as this member, once. */
     HttpApiEndpoint.post("invite", "/members/:userId/login-link", {

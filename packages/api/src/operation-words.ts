@@ -30,6 +30,7 @@ export const operationWords: Readonly<Record<string, GroupWords>> = {
       list: "Lists the projects that the caller sees.",
       create: "Makes a project.",
       get: "Reads a project, and what stops its agents.",
+      rename: "Gives a project another name.",
       settings: "Reads the bounds of a project.",
       changeSettings: "Changes the bounds of a project."
     }

@@ -49,6 +49,7 @@ const conflictReasons: Readonly<Record<problems.Conflict["reason"], string>> = {
   expired: "The time for it is over.",
   stopped: "Somebody has stopped all agents of the project or the server.",
   state: "It is in a state in which this cannot be done; `detail` names it.",
+  lastAdmin: "The project would have no admin any more: make somebody else an admin first.",
   idTaken: "The id is used already.",
   finished: "It is over already.",
   otherFile: "The import with this id was begun with another file.",

@@ -92,6 +92,7 @@ export class Conflict extends HttpApiError.Problem<Conflict>()(
       "expired",
       "stopped",
       "state",
+      "lastAdmin",
       "idTaken",
       "finished",
       "otherFile",

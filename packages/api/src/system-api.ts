@@ -62,6 +62,13 @@ export class ProjectsApi extends HttpApiGroup.make("projects")
       success: ProjectState,
       error: NotFound
     }),
+    /** Agents, tokens and addresses go by the id, which stays. */
+    HttpApiEndpoint.patch("rename", "/api/projects/:projectId", {
+      params: { projectId: ProjectId },
+      payload: ProjectInput,
+      success: Project,
+      error: [NotFound, Forbidden, InvalidInput]
+    }),
     HttpApiEndpoint.get("settings", "/api/projects/:projectId/settings", {
       params: { projectId: ProjectId },
       success: ProjectSettings,

@@ -143,6 +143,7 @@ layer(SharedServer.layer)((it) => {
     it.effect("each role of a token under each role of its member is the lesser of the two", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
+        yield* story.post("/members", { userId: "boss", role: "admin" })
         const { story: hers } = yield* join(story, "ada", "admin")
         for (const role of roles) {
           const token = yield* hers.post("/tokens", { name: role, role })

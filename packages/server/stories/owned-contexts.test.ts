@@ -356,6 +356,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const story = yield* newStoryHere
         const said = yield* story.post("/chat", { message: "add buy a present for Eve" })
         const eve = yield* asUser(story, "admin", [story.projectId], "eve")
+        yield* story.post("/members", { userId: "boss", role: "admin" })
         yield* story.patch("/members/eve", { role: "viewer" })
         expect((yield* eve.send("GET", "/api/me")).body).toMatchObject({
           role: "admin",

@@ -47,7 +47,7 @@ export interface Unauthorized {
 export interface Conflict {
   readonly detail?: string | undefined
   readonly instance?: string | undefined
-  readonly reason: "version" | "keyBusy" | "keyUnreadable" | "keyTaken" | "nameTaken" | "relationshipExists" | "alreadyDecided" | "digestMismatch" | "outdated" | "notPermitted" | "untrusted" | "agentDisabled" | "tooManySuggestions" | "rejectedBefore" | "expired" | "stopped" | "state" | "idTaken" | "finished" | "otherFile" | "otherSettings"
+  readonly reason: "version" | "keyBusy" | "keyUnreadable" | "keyTaken" | "nameTaken" | "relationshipExists" | "alreadyDecided" | "digestMismatch" | "outdated" | "notPermitted" | "untrusted" | "agentDisabled" | "tooManySuggestions" | "rejectedBefore" | "expired" | "stopped" | "state" | "lastAdmin" | "idTaken" | "finished" | "otherFile" | "otherSettings"
   readonly conflicts?: ReadonlyArray<PropertyConflict> | undefined
   readonly current?: number | null | undefined
   readonly gone?: boolean | undefined
@@ -3177,6 +3177,10 @@ export interface Calls {
     }, options?: CallOptions) => Promise<Project>
     /** Reads a project, and what stops its agents. */
     readonly get: (options?: CallOptions) => Promise<ProjectState>
+    /** Gives a project another name. */
+    readonly rename: (body: {
+      readonly name: string
+    }, options?: CallOptions) => Promise<Project>
     /** Reads the bounds of a project. */
     readonly settings: (options?: CallOptions) => Promise<ProjectSettings>
     /** Changes the bounds of a project. */
@@ -3594,6 +3598,7 @@ export const endpoints: ReadonlyArray<EndpointPlace> = [
   {"call":"projects.list","method":"GET","path":"/api/projects","sends":false,"asks":true,"form":"page"},
   {"call":"projects.create","method":"POST","path":"/api/projects","sends":true,"asks":false,"form":"value"},
   {"call":"projects.get","method":"GET","path":"/api/projects/{projectId}","sends":false,"asks":false,"form":"value"},
+  {"call":"projects.rename","method":"PATCH","path":"/api/projects/{projectId}","sends":true,"asks":false,"form":"value"},
   {"call":"projects.settings","method":"GET","path":"/api/projects/{projectId}/settings","sends":false,"asks":false,"form":"value"},
   {"call":"projects.changeSettings","method":"PATCH","path":"/api/projects/{projectId}/settings","sends":true,"asks":false,"form":"value"},
   {"call":"members.list","method":"GET","path":"/api/projects/{projectId}/members","sends":false,"asks":true,"form":"page"},

@@ -72,6 +72,7 @@ const conflictSentences: Readonly<Record<ConflictReason, string>> = {
   untrusted: "The agent has read something untrusted and may only suggest.",
   stopped: "A kill switch has stopped the agents.",
   agentDisabled: "The agent is disabled, and what it suggested cannot be done.",
+  lastAdmin: "The project would have no admin any more.",
   state: "The present state does not allow this.",
   idTaken: "There is already an import with this id.",
   finished: "This import is finished already.",

@@ -9,9 +9,12 @@
 import type { Member, MemberInput } from "@tropism/api/members-api"
 import type { Role } from "@tropism/api/authorization"
 import type { UserId } from "@tropism/domain/ids"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "./database.ts"
+
+/** A project whose members have an admin keeps one: nobody could let others in any more. */
+export class LastAdmin extends Schema.TaggedError<LastAdmin>()("LastAdmin", { userId: Schema.String }) {}
 
 export class Members extends Context.Service<
   Members,
@@ -33,9 +36,9 @@ export class Members extends Context.Service<
       userId: UserId,
       role: Role,
       by: UserId
-    ) => Effect.Effect<Member | undefined, never, ProjectTransaction>
+    ) => Effect.Effect<Member | undefined, LastAdmin, ProjectTransaction>
     /** Ends a membership with its tokens; false when there was none. */
-    readonly remove: (userId: UserId) => Effect.Effect<boolean, never, ProjectTransaction>
+    readonly remove: (userId: UserId) => Effect.Effect<boolean, LastAdmin, ProjectTransaction>
   }
 >()("@tropism/server/database/Members") {
   static readonly layer = Layer.effect(
@@ -70,8 +73,18 @@ export class Members extends Context.Service<
         return rows.map(toMember)
       }, orDie)
 
+      /** Refuses to take the role from the only admin. The project's row is held, so that of two admins one stays. */
+      const spareAdmin = Effect.fnUntraced(function* (userId: UserId) {
+        const { projectId } = yield* ProjectTransaction
+        yield* sql`select 1 from kb.projects where id = ${projectId} for no key update`
+        const admins = yield* sql<{ userId: UserId }>`
+          select user_id from kb.members where project_id = ${projectId} and role = 'admin' order by user_id limit 2`
+        if (admins.length === 1 && admins[0]?.userId === userId) return yield* new LastAdmin({ userId })
+      })
+
       const change = Effect.fn("Members.change")(function* (userId: UserId, role: Role, by: UserId) {
         const { projectId } = yield* ProjectTransaction
+        if (role !== "admin") yield* spareAdmin(userId)
         return one(
           yield* sql<StoredMember>`
             update kb.members set role = ${role}, changed_by = ${by}, updated_at = now()
@@ -81,6 +94,7 @@ export class Members extends Context.Service<
 
       const remove = Effect.fn("Members.remove")(function* (userId: UserId) {
         const { projectId } = yield* ProjectTransaction
+        yield* spareAdmin(userId)
         const gone = yield* sql`
           delete from kb.members where project_id = ${projectId} and user_id = ${userId} returning user_id`
         yield* sql`select kb.end_tokens(null, ${userId})`

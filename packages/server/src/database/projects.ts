@@ -43,6 +43,8 @@ export class Projects extends Context.Service<
     readonly changeSettings: (
       patch: ProjectSettingsPatch
     ) => Effect.Effect<ProjectSettings, never, ProjectTransaction>
+    /** Gives the project of this transaction another name; undefined when there is none. */
+    readonly rename: (name: string) => Effect.Effect<ProjectRow | undefined, never, ProjectTransaction>
     /** Projects newest first; null ids are all of them. */
     readonly list: (
       ids: ReadonlyArray<ProjectId> | null,
@@ -115,6 +117,13 @@ export class Projects extends Context.Service<
           )
       })
 
+      const rename = Effect.fn("Projects.rename")(function* (name: string) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<StoredRow>`
+          update kb.projects set name = ${name} where id = ${projectId} returning id, name, created_at`
+        return row && toProject(row)
+      }, orDie)
+
       const list = Effect.fn("Projects.list")(function* (
         ids: ReadonlyArray<ProjectId> | null,
         before: string | undefined,
@@ -127,7 +136,7 @@ export class Projects extends Context.Service<
 
       const holdSettings = Effect.map(held, defineSettings)
 
-      return Projects.of({ create, find, settings, holdSettings, changeSettings, list })
+      return Projects.of({ create, find, rename, settings, holdSettings, changeSettings, list })
     })
   )
 }

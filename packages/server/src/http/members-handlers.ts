@@ -14,7 +14,7 @@ import type { UserId } from "@tropism/domain/ids"
 import { Effect, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Members } from "../database/members.ts"
+import { type LastAdmin, Members } from "../database/members.ts"
 import { inProject, reading } from "./access.ts"
 import { originOf } from "./origins.ts"
 import { pageByPlace } from "./paging.ts"
@@ -56,14 +56,14 @@ export const membersHandlers = HttpApiBuilder.group(Api, "members", (handlers) =
     change: Effect.fn("http.members.change")(function* ({ params, payload }) {
       const members = yield* Members
       return yield* inProject(params.projectId, "admin", ({ userId }) =>
-        known(members.change(params.userId, payload.role, userId))
+        known(orLastAdmin(members.change(params.userId, payload.role, userId)))
       )
     }),
     remove: Effect.fn("http.members.remove")(function* ({ params }) {
       const members = yield* Members
       const { userId } = yield* CurrentPrincipal
       const needed = userId === params.userId ? "viewer" : "admin"
-      const removed = inProject(params.projectId, needed, () => members.remove(params.userId))
+      const removed = inProject(params.projectId, needed, () => orLastAdmin(members.remove(params.userId)))
       yield* known(Effect.map(removed, (done) => done || undefined))
     }),
     invite: Effect.fn("http.members.invite")(function* ({ params }) {
@@ -81,6 +81,16 @@ export const membersHandlers = HttpApiBuilder.group(Api, "members", (handlers) =
     })
   })
 )
+
+const orLastAdmin = <A, R>(work: Effect.Effect<A, LastAdmin, R>) =>
+  Effect.catchTag(work, "LastAdmin", ({ userId }) =>
+    Effect.fail(
+      new Conflict({
+        reason: "lastAdmin",
+        detail: `${userId} is the only admin of this project: make somebody else an admin first`
+      })
+    )
+  )
 
 /** Under the name of the server's admin acts nobody whom the server's admin has not let in. */
 export const giveName = (principal: Principal, userId: UserId) =>

@@ -74,6 +74,14 @@ export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers)
         })
       )
     }),
+    rename: Effect.fn("http.projects.rename")(function* ({ params, payload }) {
+      const fault = findFault(payload.name)
+      if (fault) return yield* invalid("/name", fault.message)
+      const projects = yield* Projects
+      return yield* inProject(params.projectId, "admin", () =>
+        orNotFound("project")(projects.rename(payload.name))
+      )
+    }),
     settings: Effect.fn("http.projects.settings")(function* ({ params }) {
       const projects = yield* Projects
       return yield* Effect.flatMap(reading(params.projectId, projects.settings), taggedByDigest)
