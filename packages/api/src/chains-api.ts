@@ -9,7 +9,7 @@ import { TaskStatus, TaskType } from "@tropism/domain/task"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
-import { PageQuery } from "./page.ts"
+import { Page, PageQuery } from "./page.ts"
 import { InvalidInput, NotFound } from "./problems.ts"
 
 /** What a chain has used of what its project allows. */
@@ -62,8 +62,36 @@ export const Chain = Schema.Struct({
 }).annotate({ identifier: "Chain" })
 export type Chain = typeof Chain.Type
 
+/** Of one chain so much is looked at for its line in the list; a longer one says at least so much. */
+export const chainSummaryMaxEvents = 1_000
+
+/** A chain in one line; `Chain` tells the whole of it. */
+export const ChainSummary = Schema.Struct({
+  /** The root event; the id of a run where a schedule, a webhook or a person began the chain with one. */
+  id: GraphEventId,
+  /** The event with which the chain began; null when a run did. */
+  rootEvent: Schema.NullOr(GraphEvent),
+  /** The names of the agents that worked in it, each once, in the order of the alphabet. */
+  agents: Schema.Array(Schema.String),
+  use: ChainUse,
+  /** Of its first thousand events. */
+  events: Schema.Int,
+  /** Runs that are queued, at work or paused. */
+  openRuns: Schema.Int,
+  /** Whether a cap or an oscillation kept somebody from being woken. */
+  isStopped: Schema.Boolean
+}).annotate({ identifier: "ChainSummary" })
+export type ChainSummary = typeof ChainSummary.Type
+
 export class ChainsApi extends HttpApiGroup.make("chains")
   .add(
+    /** Chains in which an agent ran, those of the newest roots first. */
+    HttpApiEndpoint.get("list", "/chains", {
+      params: { projectId: ProjectId },
+      query: PageQuery,
+      success: Page(ChainSummary),
+      error: [NotFound, InvalidInput]
+    }),
     /** The chain from its root on, oldest first; `rootEventId` stands on every event and run. */
     HttpApiEndpoint.get("get", "/chains/:rootEventId", {
       params: { projectId: ProjectId, rootEventId: GraphEventId },

@@ -112,7 +112,10 @@ export const operationWords: Readonly<Record<string, GroupWords>> = {
   },
   chains: {
     about: "All that descends from one event.",
-    operations: { get: "Reads a chain from its root event on." }
+    operations: {
+      list: "Lists the chains in which an agent ran.",
+      get: "Reads a chain from its root event on."
+    }
   },
   transfer: {
     about: "Files of many objects, into the graph and out of it.",
@@ -160,6 +163,7 @@ export const operationWords: Readonly<Record<string, GroupWords>> = {
   processing: {
     about: "Which events an agent has handled, which it has not, and trying again.",
     operations: {
+      queues: "Lists the agents that react, each with its queue.",
       log: "Lists an agent's processing entries.",
       retry: "Tries an entry again that failed or was abandoned.",
       deadLetters: "Lists entries that nobody tries any more.",

@@ -1,7 +1,7 @@
 /**
  * What an agent has handled, has not handled, and should handle again.
  */
-import { AgentId, EntryId, GraphEventId, ObjectId, ProjectId } from "@tropism/domain/ids"
+import { AgentId, EntryId, GraphEventId, ObjectId, ProjectId, Timestamp } from "@tropism/domain/ids"
 import {
   batchMaxItems,
   BatchTriggered,
@@ -37,10 +37,45 @@ export const Redriven = Schema.Struct({
   skipped: Schema.Array(Schema.Struct({ entryId: EntryId, reason: Schema.String }))
 }).annotate({ identifier: "Redriven" })
 
+/** Of one agent so many entries of a kind are counted; where there are more, the number says no more than that. */
+export const countedMaxEntries = 1_000
+
+/** How one agent keeps up with the graph, in one line. */
+export const ReactionQueue = Schema.Struct({
+  /** The agent. */
+  id: AgentId,
+  agentName: Schema.String,
+  enabled: Schema.Boolean,
+  /** Why a safeguard disabled it; null when none did. */
+  disabledReason: Schema.NullOr(Schema.String),
+  /** The types of objects that it listens to; empty is all. */
+  objectTypes: Schema.Array(Schema.String),
+  /** What waits for a run, and runs that wait for a worker; at most a thousand are counted. */
+  waiting: Schema.Int,
+  /** Since when the oldest of what was counted waits; null when nothing does. */
+  waitingSince: Schema.NullOr(Timestamp),
+  /** Runs that are at work; at most a thousand are counted. */
+  working: Schema.Int,
+  /** Entries that nobody tries any more; at most a thousand are counted. */
+  deadLetters: Schema.Int,
+  /** The newest entry; null when it has handled nothing. */
+  newest: Schema.NullOr(
+    Schema.Struct({ status: EntryStatus, reason: Schema.NullOr(Schema.String), createdAt: Timestamp })
+  )
+}).annotate({ identifier: "ReactionQueue" })
+export type ReactionQueue = typeof ReactionQueue.Type
+
 const agent = { projectId: ProjectId, agentId: AgentId }
 
 export class ProcessingApi extends HttpApiGroup.make("processing")
   .add(
+    /** Of each agent that reacts, the newest agent first. */
+    HttpApiEndpoint.get("queues", "/reactions", {
+      params: { projectId: ProjectId },
+      query: PageQuery,
+      success: Page(ReactionQueue),
+      error: [NotFound, InvalidInput]
+    }),
     HttpApiEndpoint.get("log", "/agents/:agentId/processing-log", {
       params: agent,
       query: { ...PageQuery, status: told(EntryStatus, "Only entries in this state") },

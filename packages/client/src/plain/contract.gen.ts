@@ -2417,6 +2417,24 @@ export interface ProcessingEntry {
   readonly createdAt: string
 }
 
+export interface ReactionQueue {
+  readonly id: string
+  readonly agentName: string
+  readonly enabled: boolean
+  readonly disabledReason: string | null
+  readonly objectTypes: ReadonlyArray<string>
+  readonly waiting: number
+  readonly waitingSince: string | null
+  readonly working: number
+  readonly deadLetters: number
+  readonly newest: {
+    readonly status: "pending" | "processing" | "completed" | "failed" | "abandoned" | "skipped"
+    readonly reason: string | null
+    /** An instant, ISO 8601 in UTC with milliseconds */
+    readonly createdAt: string
+  } | null
+}
+
 export interface Promotion {
   readonly id: string
   readonly agentId: string
@@ -2824,6 +2842,16 @@ export interface ChainUse {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly costUsd: number
+}
+
+export interface ChainSummary {
+  readonly id: string
+  readonly rootEvent: GraphEvent | null
+  readonly agents: ReadonlyArray<string>
+  readonly use: ChainUse
+  readonly events: number
+  readonly openRuns: number
+  readonly isStopped: boolean
 }
 
 export interface RelationshipVersion {
@@ -3303,6 +3331,8 @@ export interface Calls {
     readonly events: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: number | undefined }, options?: CallOptions) => Listing<GraphEvent>
   }
   readonly chains: {
+    /** Lists the chains in which an agent ran. */
+    readonly list: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Listing<ChainSummary>
     /** Reads a chain from its root event on. */
     readonly get: (rootEventId: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Promise<Chain>
   }
@@ -3357,6 +3387,8 @@ export interface Calls {
     readonly reverse: (agentId: string, promotionId: string, body: Reversal, options?: CallOptions) => Promise<Promotion>
   }
   readonly processing: {
+    /** Lists the agents that react, each with its queue. */
+    readonly queues: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Listing<ReactionQueue>
     /** Lists an agent's processing entries. */
     readonly log: (agentId: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly status?: "pending" | "processing" | "completed" | "failed" | "abandoned" | "skipped" | undefined }, options?: CallOptions) => Listing<ProcessingEntry>
     /** Tries an entry again that failed or was abandoned. */
@@ -3639,6 +3671,7 @@ export const endpoints: ReadonlyArray<EndpointPlace> = [
   {"call":"relationships.restore","method":"POST","path":"/api/projects/{projectId}/relationships/{relationshipId}/restore","sends":false,"asks":false,"form":"value"},
   {"call":"relationships.history","method":"GET","path":"/api/projects/{projectId}/relationships/{relationshipId}/history","sends":false,"asks":true,"form":"page"},
   {"call":"feed.events","method":"GET","path":"/api/projects/{projectId}/events","sends":false,"asks":true,"form":"page"},
+  {"call":"chains.list","method":"GET","path":"/api/projects/{projectId}/chains","sends":false,"asks":true,"form":"page"},
   {"call":"chains.get","method":"GET","path":"/api/projects/{projectId}/chains/{rootEventId}","sends":false,"asks":true,"form":"value"},
   {"call":"transfer.import","method":"POST","path":"/api/projects/{projectId}/import","sends":true,"asks":true,"form":"lines"},
   {"call":"transfer.listImports","method":"GET","path":"/api/projects/{projectId}/imports","sends":false,"asks":true,"form":"page"},
@@ -3658,6 +3691,7 @@ export const endpoints: ReadonlyArray<EndpointPlace> = [
   {"call":"agents.trigger","method":"POST","path":"/api/projects/{projectId}/agents/{agentId}/trigger","sends":true,"asks":true,"form":"value"},
   {"call":"autonomy.get","method":"GET","path":"/api/projects/{projectId}/agents/{agentId}/autonomy","sends":false,"asks":true,"form":"value"},
   {"call":"autonomy.reverse","method":"POST","path":"/api/projects/{projectId}/agents/{agentId}/promotions/{promotionId}/reverse","sends":true,"asks":false,"form":"value"},
+  {"call":"processing.queues","method":"GET","path":"/api/projects/{projectId}/reactions","sends":false,"asks":true,"form":"page"},
   {"call":"processing.log","method":"GET","path":"/api/projects/{projectId}/agents/{agentId}/processing-log","sends":false,"asks":true,"form":"page"},
   {"call":"processing.retry","method":"POST","path":"/api/projects/{projectId}/agents/{agentId}/processing-log/{entryId}/retry","sends":false,"asks":false,"form":"value"},
   {"call":"processing.deadLetters","method":"GET","path":"/api/projects/{projectId}/agents/{agentId}/dead-letters","sends":false,"asks":true,"form":"page"},

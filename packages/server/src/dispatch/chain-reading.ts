@@ -7,7 +7,13 @@
  * chain and not what lies beside it. Nothing is counted here that decides
  * anything: the caps are judged on the row under lock, in `run/chain-places.ts`.
  */
-import type { Chain, ChainLink, ChainTask } from "@tropism/api/chains-api"
+import {
+  type Chain,
+  type ChainLink,
+  type ChainSummary,
+  chainSummaryMaxEvents,
+  type ChainTask
+} from "@tropism/api/chains-api"
 import { microsPerDollar, nothingUsed } from "@tropism/domain/chain"
 import type { GraphEventId, RunId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
@@ -33,6 +39,11 @@ export class Chains extends Context.Service<
     readonly find: (
       rootEventId: GraphEventId
     ) => Effect.Effect<ChainHead | undefined, never, ProjectTransaction>
+    /** Chains in which an agent ran, those of the newest roots first, before an id. */
+    readonly list: (
+      before: string | undefined,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<ChainSummary>, never, ProjectTransaction>
     /** Events, runs and tasks of a chain after an id, in the order in which they came to be. */
     readonly links: (
       rootEventId: GraphEventId,
@@ -137,11 +148,54 @@ export class Chains extends Context.Service<
         return found.toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, limit)
       }, orDie)
 
-      return Chains.of({ find, links })
+      const list = Effect.fn("Chains.list")(function* (before: string | undefined, limit: number) {
+        const { projectId } = yield* ProjectTransaction
+        // An agent's run has counted in the chain's row before it began, so these are the chains with runs.
+        const rows = yield* sql<SummaryRow>`
+          select chain.scope_id as id, chain.runs, chain.input_tokens, chain.output_tokens, chain.cost_micros,
+            ran.agents, ran.open_runs, told.events, told.depth, told.is_stopped
+          from (
+            select * from kb.budgets
+            where project_id = ${projectId} and scope = 'chain' and scope_id < ${before ?? last}::uuid
+            order by scope_id desc limit ${limit}
+          ) chain
+          cross join lateral (
+            select array_agg(distinct agent.name order by agent.name) as agents,
+              (count(*) filter (where run.status in ('queued', 'running', 'paused')))::int as open_runs
+            from kb.agent_runs run join kb.agents agent on agent.id = run.agent_id
+            where run.id = any(array(${runsOfChain(sql, projectId, sql`chain.scope_id`)}))
+          ) ran
+          cross join lateral (
+            select count(*)::int as events, coalesce(max(event.depth), 0) as depth, coalesce(bool_or(jsonb_path_exists(
+              event.refusals, '$[*] ? (@.rule like_regex "^(chain(Depth|Runs|Tokens|Cost)|oscillation)$")')), false) as is_stopped
+            from (
+              select depth, refusals from kb.graph_events
+              where project_id = ${projectId} and root_event_id = chain.scope_id order by id limit ${chainSummaryMaxEvents}
+            ) event
+          ) told
+          order by chain.scope_id desc`
+        const roots = yield* outbox.getAll(rows.map(({ id }) => id))
+        const eventOf = new Map(roots.map((event) => [event.id, event]))
+        return rows.map(({ id, agents, depth, events, openRuns, isStopped, ...use }): ChainSummary => {
+          const { costMicros, ...used } = toUse(use)
+          return {
+            id,
+            rootEvent: eventOf.get(id) ?? null,
+            agents: agents ?? [],
+            use: { depth, ...used, costUsd: costMicros / microsPerDollar },
+            events,
+            openRuns,
+            isStopped
+          }
+        })
+      }, orDie)
+
+      return Chains.of({ find, list, links })
     })
   )
 }
 
+const last = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 const nil = "00000000-0000-0000-0000-000000000000"
 
 interface Counts {
@@ -150,6 +204,16 @@ interface Counts {
   readonly depth: number
   readonly runs: number
   readonly tasks: number
+}
+
+interface SummaryRow extends UseRow {
+  readonly id: GraphEventId
+  /** Null where what ran is gone. */
+  readonly agents: ReadonlyArray<string> | null
+  readonly openRuns: number
+  readonly events: number
+  readonly depth: number
+  readonly isStopped: boolean
 }
 
 interface TaskRow extends Omit<ChainTask, "number" | "createdAt" | "resolvedAt"> {

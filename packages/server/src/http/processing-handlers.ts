@@ -15,6 +15,7 @@ import { Agents } from "../agent/agents.ts"
 import type { ProjectTransaction } from "../database/database.ts"
 import { BatchTriggers, type Wanted } from "../dispatch/batch-triggers.ts"
 import { PendingEvents } from "../dispatch/pending-events.ts"
+import { ReactionQueues } from "../dispatch/reaction-queues.ts"
 import { Retries } from "../dispatch/retries.ts"
 import { ProcessingLog } from "../run/processing-log.ts"
 import { inProject, reading } from "./access.ts"
@@ -40,6 +41,16 @@ const entriesOf = <A extends ProcessingEntry>(
 
 export const processingHandlers = HttpApiBuilder.group(Api, "processing", (handlers) =>
   handlers
+    .handle(
+      "queues",
+      Effect.fn("http.processing.queues")(function* ({ params, query }) {
+        const queues = yield* ReactionQueues
+        return yield* reading(
+          params.projectId,
+          pageById(query, (before, limit) => queues.list(before, limit))
+        )
+      })
+    )
     .handle(
       "log",
       Effect.fn("http.processing.log")(function* ({ params, query }) {

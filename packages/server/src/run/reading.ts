@@ -91,7 +91,11 @@ const anyOf = <A>(values: ReadonlyArray<A> | undefined): ReadonlyArray<A | undef
  * each has counted it; it is found by the log entries of the chain's events. One
  * that a person asked for begins a chain of its own.
  */
-export const runsOfChain = (sql: SqlClient.SqlClient, projectId: ProjectId, root: GraphEventId) => sql`
+export const runsOfChain = (
+  sql: SqlClient.SqlClient,
+  projectId: ProjectId,
+  root: GraphEventId | Statement.Fragment
+) => sql`
   select id from kb.agent_runs where project_id = ${projectId} and root_event_id = ${root} and backtest_id is null
   union
   select run.id from kb.graph_events event
