@@ -130,7 +130,11 @@ export const ForkInput = Schema.Struct({
   agentId: Schema.optional(Schema.NullOr(AgentId))
 })
 
-export const ContextInput = Schema.Struct({ name: ContextName, agentId: AgentId })
+/** Who answers in it: the project's TodoAssistant where no agent is named. */
+export const ContextInput = Schema.Struct({
+  name: ContextName,
+  agentId: Schema.optional(Schema.NullOr(AgentId))
+})
 
 const triggersAgentTurn = Schema.optional(Schema.NullOr(Schema.Boolean))
 

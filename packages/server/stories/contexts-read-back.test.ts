@@ -3,7 +3,15 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { addEvent, logOf, logWith, newContext, quietLog, slowEcho } from "../testing/context-words.ts"
+import {
+  addEvent,
+  contentsOf,
+  logOf,
+  logWith,
+  newContext,
+  quietLog,
+  slowEcho
+} from "../testing/context-words.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
@@ -153,6 +161,30 @@ layer(SharedServer.layer)((it) => {
           expect(talk.eventCount).toBe(log.length)
           expect(talk).toEqual(yield* story.get("/contexts/talk"))
         })
+    )
+  })
+
+  describe("A context for which nobody names an agent", () => {
+    it.effect("is answered by the project's TodoAssistant, and refused in words where that was deleted", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const assistant = (yield* story.get("/agents?limit=200")).items.find(
+          ({ name }: Json) => name === "TodoAssistant"
+        )
+        for (const body of [{ name: "silent" }, { name: "nobody", agentId: null }]) {
+          const made = yield* story.post("/contexts", body)
+          expect(made).toMatchObject({ name: body.name, agentId: assistant.id })
+          expect(yield* story.get(`/contexts/${body.name}`)).toEqual(made)
+        }
+        yield* addEvent(story, "silent", "Add buy milk")
+        expect(contentsOf(yield* quietLog(story, "silent"), "AssistantMessageEvent").join()).toContain("milk")
+
+        expect((yield* story.ask("DELETE", `/agents/${assistant.id}`)).status).toBeLessThan(300)
+        const refused = yield* story.ask("POST", "/contexts", { name: "late" })
+        expectProblem(refused, 422, "/agentId")
+        expect(refused.body.detail).toContain("TodoAssistant was deleted")
+        expect((yield* story.ask("GET", "/contexts/late")).status).toBe(404)
+      })
     )
   })
 })

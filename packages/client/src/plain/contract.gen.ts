@@ -3467,7 +3467,7 @@ export interface Calls {
     /** Begins a context. */
     readonly create: (body: {
       readonly name: string
-      readonly agentId: string
+      readonly agentId?: string | null | undefined
     }, options?: CallOptions) => Promise<Context>
     /** Reads a context. */
     readonly get: (name: string, options?: CallOptions) => Promise<Context>

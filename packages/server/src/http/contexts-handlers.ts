@@ -10,7 +10,7 @@ import type { ContextState, EventInput } from "@tropism/api/contexts-api"
 import { promptOf, type ReducedContext } from "@tropism/domain/context"
 import type { ContextName } from "@tropism/domain/context-event"
 import { promptTokens, reducerOf } from "@tropism/domain/context-window"
-import type { ProjectId } from "@tropism/domain/ids"
+import type { AgentId, ProjectId } from "@tropism/domain/ids"
 import { findFault } from "@tropism/domain/json"
 import { Effect, Option, type Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -18,6 +18,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { replayContext } from "../agent/replaying.ts"
+import { TodoAssistants } from "../agent/todo-assistants.ts"
 import { ContextBeginnings } from "../dispatch/context-beginnings.ts"
 import { ofBacktestSentence, Triggers } from "../dispatch/triggers.ts"
 import { inProject, looking, reading, unlessRecalled } from "./access.ts"
@@ -35,6 +36,13 @@ import { taggedByDigest } from "./conditions.ts"
 const contextPlaces = /^\d{1,18}\.[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/
 
 const noAgent = (id: string) => invalid("/agentId", `There is no agent ${id}`)
+
+const nobody = invalid(
+  "/agentId",
+  "This project's TodoAssistant was deleted: say who answers, and name an agent by its id"
+)
+
+const isNamed = (id: AgentId | null | undefined): id is AgentId => id !== undefined && id !== null
 
 /** Why a context was not begun. */
 const notBegun = {
@@ -126,11 +134,13 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
       "create",
       Effect.fn("http.contexts.create")(function* ({ params, payload }) {
         const agents = yield* Agents
+        const assistants = yield* TodoAssistants
         const beginnings = yield* ContextBeginnings
         return yield* inProject(params.projectId, "editor", () =>
           Effect.gen(function* () {
-            const agent = yield* agents.get(payload.agentId)
-            if (!agent) return yield* noAgent(payload.agentId)
+            const { agentId } = payload
+            const agent = yield* isNamed(agentId) ? agents.get(agentId) : assistants.ensure
+            if (!agent) return yield* isNamed(agentId) ? noAgent(agentId) : nobody
             return yield* Effect.catchTags(beginnings.open(payload.name, agent), notBegun)
           })
         )
