@@ -9,6 +9,8 @@ import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { feedOf, watcher, endedRuns } from "../testing/story-words.ts"
 
+const nobody = "00000000-0000-7000-8000-000000000000"
+
 const makeThings = (story: Story, from: number, count: number) =>
   Effect.forEach(
     Array.from({ length: count }, (_, index) => from + index),
@@ -217,6 +219,29 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
                 expect.objectContaining({ name, in: "path", required: true })
               )
           }
+        }
+      })
+    )
+
+    it.effect("takes each parameter of an address once, at every operation that has one", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const document: Json = (yield* story.send("GET", "/openapi.json")).body
+        const asked = Object.entries<Json>(document.paths).flatMap(([path, item]) =>
+          Object.entries<Json>(item).flatMap(([method, { parameters = [] }]) => {
+            const [first] = parameters.filter((parameter: Json) => parameter.in === "query")
+            const address = path.replace("{projectId}", story.projectId).replace(/\{\w+\}/g, nobody)
+            return first && !path.includes("/v1/")
+              ? [[method.toUpperCase(), address, first.name] as const]
+              : []
+          })
+        )
+        expect(asked.length).toBeGreaterThan(25)
+        for (const [method, address, name] of asked) {
+          const answer = yield* story.send(method, `${address}?${name}=1&other=1&${name}=1`)
+          expect([method, address, answer.status]).toEqual([method, address, 422])
+          expectProblem(answer, 422, name)
+          expect(answer.body.detail).toContain(`Give ${name} once`)
         }
       })
     )

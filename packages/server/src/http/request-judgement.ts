@@ -42,13 +42,15 @@ export const sendJson = new MalformedRequest({
   detail: "Send the body as JSON, with the header content-type: application/json"
 })
 
-/** PostgreSQL cannot compare with a text that it cannot keep. */
+/** PostgreSQL cannot compare with a text that it cannot keep, and of two values of one parameter none is the one that was meant. */
 const judgeQuery = Effect.gen(function* () {
   const { url } = yield* HttpServerRequest.HttpServerRequest
   const start = url.indexOf("?")
   if (start === -1) return
+  const given = new Set<string>()
   for (const [name, value] of new URLSearchParams(url.slice(start))) {
-    const message = textFault(name) ?? textFault(value)
+    const message = textFault(name) ?? textFault(value) ?? (given.has(name) ? giveOnce(name) : undefined)
+    given.add(name)
     if (message !== undefined)
       return yield* new InvalidInput({
         detail: `${name}: ${message}`,
@@ -56,6 +58,8 @@ const judgeQuery = Effect.gen(function* () {
       })
   }
 })
+
+const giveOnce = (name: string) => `Give ${name} once: it stands several times in the address`
 
 export const judgeEncoding = Effect.gen(function* () {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
