@@ -24,8 +24,8 @@ export interface RealVisit {
 }
 
 export interface RealVisitOptions extends BrowserContextOptions {
-  /** Who looks: a member with this role; without it the admin. */
-  readonly role?: "viewer" | "editor" | "reviewer"
+  /** Who looks: a member with this role; without it the admin of the server. */
+  readonly role?: "viewer" | "editor" | "reviewer" | "admin"
 }
 
 export interface RealConsole {

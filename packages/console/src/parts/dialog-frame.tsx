@@ -2,7 +2,7 @@
  * A dialog over the page: traps the focus, closes on Escape, has a title.
  */
 import { Dialog } from "radix-ui"
-import type { ReactNode } from "react"
+import { type ReactNode, useRef } from "react"
 import { CrossIcon } from "./icons.tsx"
 
 interface DialogFrameProps {
@@ -21,39 +21,45 @@ export const DialogFrame = ({
   onClose,
   returnsFocus = false,
   children
-}: DialogFrameProps): ReactNode => (
-  <Dialog.Root
-    open={isOpen}
-    onOpenChange={(open) => {
-      if (!open) onClose()
-    }}
-  >
-    <Dialog.Portal>
-      <Dialog.Overlay className="fixed inset-0 z-40 bg-veil" />
-      <Dialog.Content
-        aria-describedby={undefined}
-        onOpenAutoFocus={(event) => {
-          const first = document.querySelector<HTMLElement>("[role=dialog] [data-first-focus]")
-          if (first === null) return
-          event.preventDefault()
-          first.focus()
-        }}
-        onCloseAutoFocus={(event) => {
-          if (!returnsFocus) event.preventDefault()
-        }}
-        className="enter fixed inset-x-4 top-[max(1rem,12vh)] z-40 mx-auto max-h-[80vh] max-w-lg overflow-y-auto rounded-2xl border border-line bg-surface p-5 shadow-raised outline-none sm:p-6"
-      >
-        <div className="flex items-start justify-between gap-4">
-          <Dialog.Title className="text-lg font-semibold">{title}</Dialog.Title>
-          <Dialog.Close
-            aria-label="Close"
-            className="-m-1 grid size-8 place-items-center rounded-md text-ink-faint hover:bg-sunken hover:text-ink"
-          >
-            <CrossIcon />
-          </Dialog.Close>
-        </div>
-        {children}
-      </Dialog.Content>
-    </Dialog.Portal>
-  </Dialog.Root>
-)
+}: DialogFrameProps): ReactNode => {
+  const opener = useRef<Element>(null)
+  return (
+    <Dialog.Root
+      open={isOpen}
+      onOpenChange={(open) => {
+        if (!open) onClose()
+      }}
+    >
+      <Dialog.Portal>
+        <Dialog.Overlay className="fixed inset-0 z-40 bg-veil" />
+        <Dialog.Content
+          aria-describedby={undefined}
+          onOpenAutoFocus={(event) => {
+            opener.current = document.activeElement
+            const first = document.querySelector<HTMLElement>("[role=dialog] [data-first-focus]")
+            if (first === null) return
+            event.preventDefault()
+            first.focus()
+          }}
+          onCloseAutoFocus={(event) => {
+            // By itself it would go to a trigger, and there is none.
+            event.preventDefault()
+            if (returnsFocus && opener.current instanceof HTMLElement) opener.current.focus()
+          }}
+          className="enter fixed inset-x-4 top-[max(1rem,12vh)] z-40 mx-auto max-h-[80vh] max-w-lg overflow-y-auto rounded-2xl border border-line bg-surface p-5 shadow-raised outline-none sm:p-6"
+        >
+          <div className="flex items-start justify-between gap-4">
+            <Dialog.Title className="text-lg font-semibold">{title}</Dialog.Title>
+            <Dialog.Close
+              aria-label="Close"
+              className="-m-1 grid size-8 place-items-center rounded-md text-ink-faint hover:bg-sunken hover:text-ink"
+            >
+              <CrossIcon />
+            </Dialog.Close>
+          </div>
+          {children}
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  )
+}

@@ -1,6 +1,7 @@
 /**
  * Reads of what people set: members, tokens, sessions, foreign servers, models and the project itself.
  */
+import type { KillSwitch } from "@tropism/api/kill-switch-api"
 import type { Member, Token } from "@tropism/api/members-api"
 import type { ModelsState } from "@tropism/api/models-api"
 import type { Page } from "@tropism/api/page"
@@ -22,13 +23,28 @@ export const tokensQuery = (projectId: string) =>
   reading<Page<Token>>({ projectId, key: ["tokens"], path: "tokens", parameters: wholePage })
 
 export const mcpServersQuery = (projectId: string) =>
-  reading<Page<McpServer>>({ projectId, key: ["mcp-servers"], path: "mcp-servers", parameters: wholePage })
+  reading<Page<McpServer>>({
+    projectId,
+    key: ["mcp-servers"],
+    path: "mcp-servers",
+    parameters: wholePage,
+    refreshMs: limits.refreshIntervalMs
+  })
 
 export const modelsQuery = (projectId: string) =>
   reading<ModelsState>({ projectId, key: ["models"], path: "models" })
 
 export const projectSettingsQuery = (projectId: string) =>
   reading<ProjectSettings>({ projectId, key: ["settings"], path: "settings" })
+
+/** What stops the agents: somebody may turn the switch anywhere, so it is read again. */
+export const killSwitchQuery = (projectId: string) =>
+  reading<typeof KillSwitch.Type>({
+    projectId,
+    key: ["kill-switch"],
+    path: "kill-switch",
+    refreshMs: limits.refreshIntervalMs
+  })
 
 /** The person's own sessions, in whatever project. */
 export const sessionsQuery = queryOptions({

@@ -1,0 +1,97 @@
+/**
+ * How far one root event may lead: how deep, how many runs, tokens and dollars.
+ */
+import { chainBounds, type ChainLimits, type ChainLimitsPatch } from "@tropism/domain/chain"
+import { type ReactNode, useState } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
+import { DefinitionList } from "../parts/definition-list.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { TextField } from "../parts/form-fields.tsx"
+import { useToasts } from "../parts/toasts.tsx"
+import { changeSettings } from "./settings-acts.ts"
+import { useAct } from "./use-act.ts"
+
+const fields: ReadonlyArray<{
+  readonly name: keyof ChainLimits
+  readonly label: string
+  readonly hint: string
+}> = [
+  {
+    name: "maxDepth",
+    label: "Depth",
+    hint: `Agents between the root event and an event that still wakes one; nothing is ${chainBounds.maxDepth.default}.`
+  },
+  {
+    name: "maxRuns",
+    label: "Runs",
+    hint: `Runs that one root event may lead to; nothing is ${chainBounds.maxRuns.default}.`
+  },
+  { name: "maxTokens", label: "Tokens", hint: "Read and written by all models; nothing is no bound." },
+  { name: "maxCostUsd", label: "Dollars", hint: "Of requests whose price is known; nothing is no bound." }
+]
+
+const textOf = (value: number | null): string => (value === null ? "" : String(value))
+
+export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): ReactNode => {
+  const { project, isAdmin } = useConsole()
+  const show = useToasts()
+  const [typed, setTyped] = useState<Partial<Record<keyof ChainLimits, string>>>({})
+  const save = useAct({
+    act: (chainLimits: ChainLimitsPatch) => changeSettings(project.id, { chainLimits }),
+    touches: [[project.id, "settings"]],
+    onDone: () => {
+      setTyped({})
+      show({ tone: "done", title: "Saved", sentence: "The bounds hold from the next event on." })
+    }
+  })
+  if (!isAdmin)
+    return (
+      <DefinitionList
+        items={fields.map(({ name, label }) => ({
+          name: label,
+          value: limits[name]?.toLocaleString("en") ?? "no bound"
+        }))}
+      />
+    )
+  const pointers = fields.map(({ name }) => `/chainLimits/${name}`)
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        save.run(patchOf(typed))
+      }}
+      className="grid gap-4 sm:grid-cols-2"
+    >
+      {save.error !== null && (
+        <div className="sm:col-span-2">
+          <Failure error={save.error} />
+        </div>
+      )}
+      {fields.map(({ name, label, hint }, place) => (
+        <TextField
+          key={name}
+          label={label}
+          hint={hint}
+          pointer={pointers[place] ?? ""}
+          error={save.error}
+          value={typed[name] ?? textOf(limits[name])}
+          onChange={(value) => setTyped({ ...typed, [name]: value })}
+          type="number"
+        />
+      ))}
+      <div className="sm:col-span-2">
+        <Button type="submit" disabled={save.isBusy || Object.keys(typed).length === 0}>
+          Save the bounds
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+/** What was typed; nothing goes back to the default, and what is no number is the server's to refuse. */
+const patchOf = (typed: Partial<Record<keyof ChainLimits, string>>): ChainLimitsPatch =>
+  Object.fromEntries(
+    Object.entries(typed).map(([name, text]) => [name, text.trim() === "" ? null : Number(text)])
+  )

@@ -1,0 +1,55 @@
+/**
+ * A form in a dialog: what is sent is sent once, what is refused is said where it arose, and what was typed stays.
+ */
+import type { ReactNode } from "react"
+import { Button } from "../parts/button.tsx"
+import { DialogFrame } from "../parts/dialog-frame.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { Problem } from "../server/problem.ts"
+
+interface FormDialogProps {
+  readonly title: string
+  /** The word on the button, a verb. */
+  readonly verb: string
+  readonly isBusy: boolean
+  readonly error: unknown
+  /** JSON pointers of the fields, whose faults stand beside them. */
+  readonly pointers: ReadonlyArray<string>
+  readonly onSubmit: () => void
+  readonly onClose: () => void
+  readonly children: ReactNode
+}
+
+/** **Details** It is open while it is drawn. */
+export const FormDialog = (props: FormDialogProps): ReactNode => {
+  const { title, verb, isBusy, error, pointers, onSubmit, onClose, children } = props
+  return (
+    <DialogFrame isOpen title={title} onClose={onClose} returnsFocus>
+      <form
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault()
+          onSubmit()
+        }}
+        className="mt-4 grid gap-4"
+      >
+        {error !== null && !isBeside(error, pointers) && <Failure error={error} />}
+        {children}
+        <div className="mt-2 flex justify-end gap-2">
+          <Button weight="quiet" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" weight="primary" disabled={isBusy}>
+            {verb}
+          </Button>
+        </div>
+      </form>
+    </DialogFrame>
+  )
+}
+
+/** Whether every fault stands beside its field. */
+const isBeside = (error: unknown, pointers: ReadonlyArray<string>): boolean => {
+  const faults = error instanceof Problem ? (error.document.errors ?? []) : []
+  return faults.length > 0 && faults.every(({ pointer }) => pointers.includes(pointer))
+}

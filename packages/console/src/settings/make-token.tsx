@@ -1,0 +1,189 @@
+/**
+ * Makes a token, and shows its secret this once.
+ */
+import { includesRole, Role, roleIn } from "@tropism/api/authorization"
+import type { NewToken } from "@tropism/api/members-api"
+import { useQuery } from "@tanstack/react-query"
+import { Clock, Effect } from "effect"
+import { type ReactNode, useState } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
+import { DialogFrame } from "../parts/dialog-frame.tsx"
+import { CheckField, ChoiceField, TextField } from "../parts/form-fields.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { projectsQuery } from "../server/queries.ts"
+import { membersQuery } from "../server/settings-queries.ts"
+import { FormDialog } from "./form-dialog.tsx"
+import { roleChoices } from "./role-words.ts"
+import { Secret } from "./secret.tsx"
+import { makeToken, type TokenWish } from "./settings-acts.ts"
+import { Until } from "./until.tsx"
+import { useAct } from "./use-act.ts"
+
+const dayMs = 86_400_000
+
+const spans = [
+  { value: "30", label: "30 days" },
+  { value: "90", label: "90 days" },
+  { value: "365", label: "a year" },
+  { value: "", label: "never" }
+] as const
+
+export const MakeToken = ({ onClose }: { readonly onClose: () => void }): ReactNode => {
+  const [made, setMade] = useState<typeof NewToken.Type>()
+  return made === undefined ? (
+    <TokenForm onMade={setMade} onClose={onClose} />
+  ) : (
+    <Made token={made} onClose={onClose} />
+  )
+}
+
+interface TokenFormProps {
+  readonly onMade: (token: typeof NewToken.Type) => void
+  readonly onClose: () => void
+}
+
+/** What is filled in; the instant is reckoned once, when the form is sent first, so that a repeat says the same. */
+interface Wish {
+  readonly name: string
+  readonly role: Role
+  readonly userId: string
+  readonly days: string
+  readonly projectIds: ReadonlyArray<string>
+}
+
+const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
+  const { project, principal, role: ownRole, isAdmin } = useConsole()
+  const members = useQuery({ ...membersQuery(project.id), enabled: isAdmin })
+  const [openedMs] = useState(() => Effect.runSync(Clock.currentTimeMillis))
+  const [wish, setWish] = useState<Wish>({
+    name: "",
+    role: ownRole,
+    userId: principal.userId,
+    days: "90",
+    projectIds: []
+  })
+  const change = (changes: Partial<Wish>) => setWish({ ...wish, ...changes })
+  const make = useAct({
+    act: (body: TokenWish, key) => makeToken(project.id, body, key),
+    touches: [[project.id, "tokens"]],
+    onDone: onMade
+  })
+  const userIds = [...new Set([principal.userId, ...(members.data?.items ?? []).map(({ userId }) => userId)])]
+  return (
+    <FormDialog
+      title="Make a token"
+      verb="Make"
+      isBusy={make.isBusy}
+      error={make.error}
+      pointers={["/name", "/role", "/userId", "/expiresAt"]}
+      onSubmit={() => make.run(toBody(wish, openedMs))}
+      onClose={onClose}
+    >
+      <TextField
+        label="Name"
+        hint="What it is for, so that somebody knows later whether it is still needed."
+        pointer="/name"
+        error={make.error}
+        value={wish.name}
+        onChange={(name) => change({ name })}
+        hasFirstFocus
+      />
+      {isAdmin && (
+        <ChoiceField
+          label="Of whom"
+          pointer="/userId"
+          error={make.error}
+          value={wish.userId}
+          choices={userIds.map((value) => ({
+            value,
+            label: value === principal.userId ? `${value} (you)` : value
+          }))}
+          onChange={(userId) => change({ userId })}
+        />
+      )}
+      <ChoiceField
+        label="May do at most what this role may"
+        pointer="/role"
+        error={make.error}
+        value={wish.role}
+        choices={roleChoices(Role.literals.filter((role) => includesRole(ownRole, role)))}
+        onChange={(role) => change({ role: role as Role })}
+      />
+      <ChoiceField
+        label="Ends after"
+        pointer="/expiresAt"
+        error={make.error}
+        value={wish.days}
+        choices={spans}
+        onChange={(days) => change({ days })}
+      />
+      <FurtherProjects chosen={wish.projectIds} onChange={(projectIds) => change({ projectIds })} />
+    </FormDialog>
+  )
+}
+
+interface FurtherProjectsProps {
+  readonly chosen: ReadonlyArray<string>
+  readonly onChange: (chosen: ReadonlyArray<string>) => void
+}
+
+const FurtherProjects = ({ chosen, onChange }: FurtherProjectsProps): ReactNode => {
+  const others = useOtherProjects()
+  if (others.length === 0) return null
+  return (
+    <fieldset className="grid gap-2">
+      <legend className="mb-1 text-sm font-medium">Reaches also</legend>
+      {others.map(({ id, name }) => (
+        <CheckField
+          key={id}
+          label={name}
+          isChecked={chosen.includes(id)}
+          onChange={(isChecked) =>
+            onChange(isChecked ? [...chosen, id] : chosen.filter((other) => other !== id))
+          }
+        />
+      ))}
+    </fieldset>
+  )
+}
+
+/** Projects that the token could reach as well; many are named at the command line. */
+const useOtherProjects = () => {
+  const { project, principal } = useConsole()
+  const { data } = useQuery(projectsQuery)
+  const others = (data?.items ?? []).filter(
+    ({ id }) => id !== project.id && roleIn(principal, id) !== undefined
+  )
+  return principal.projectIds === null ? [] : others.slice(0, 10)
+}
+
+const toBody = ({ days, name, projectIds, role, userId }: Wish, openedMs: number): TokenWish => ({
+  name,
+  role,
+  userId,
+  expiresAt: days === "" ? null : new Date(openedMs + Number(days) * dayMs).toISOString(),
+  projectIds: projectIds.length === 0 ? null : projectIds
+})
+
+interface MadeProps {
+  readonly token: typeof NewToken.Type
+  readonly onClose: () => void
+}
+
+const Made = ({ token, onClose }: MadeProps): ReactNode => (
+  <DialogFrame isOpen title="The token is made" onClose={onClose} returnsFocus>
+    <p className="mt-2 text-sm text-ink-soft">
+      <Visible text={token.name ?? ""} />: {token.role}, of <Visible text={token.userId} />,{" "}
+      <Until instant={token.expiresAt} />. Copy it now: nobody is shown it again.
+    </p>
+    <div className="mt-4">
+      <Secret text={token.token} label="the token" />
+    </div>
+    <div className="mt-5 flex justify-end">
+      <Button weight="primary" data-first-focus onClick={onClose}>
+        I have it
+      </Button>
+    </div>
+  </DialogFrame>
+)

@@ -1,0 +1,260 @@
+/**
+ * Who belongs to the project, and with which role.
+ */
+import { Role } from "@tropism/api/authorization"
+import type { Member } from "@tropism/api/members-api"
+import { useQuery } from "@tanstack/react-query"
+import { type ReactNode, useState } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
+import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
+import { DialogFrame } from "../parts/dialog-frame.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { ChoiceField, TextField } from "../parts/form-fields.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { useToasts } from "../parts/toasts.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { membersQuery } from "../server/settings-queries.ts"
+import { FormDialog } from "./form-dialog.tsx"
+import { roleChoices } from "./role-words.ts"
+import { OnlyAdmins, Row, Rows, SectionHead } from "./rows.tsx"
+import { addMember, changeRole, type LoginLink, makeLoginLink, removeMember } from "./settings-acts.ts"
+import { Secret } from "./secret.tsx"
+import { Until } from "./until.tsx"
+import { useAct } from "./use-act.ts"
+
+export const MembersTab = (): ReactNode => {
+  const { project, isAdmin } = useConsole()
+  const { data, error } = useQuery(membersQuery(project.id))
+  const [isAdding, setIsAdding] = useState(false)
+  return (
+    <>
+      <SectionHead lead="Who may do what here. Programs are members like people; both come in by a token or a login link.">
+        {isAdmin ? (
+          <Button weight="primary" onClick={() => setIsAdding(true)}>
+            Add a member
+          </Button>
+        ) : (
+          <OnlyAdmins>Admins let people in and out and give them their roles.</OnlyAdmins>
+        )}
+      </SectionHead>
+      {error !== null && <Failure error={error} hasOlder={data !== undefined} />}
+      {data === undefined && error === null && <Skeleton label="Reading the members …" />}
+      {data?.items.length === 0 && (
+        <EmptyState
+          title="No member yet"
+          command="npx tropism members add ada --role editor"
+          does="lets ada in"
+        >
+          The server's admin sees every project and is a member of none. Whoever else is to come in is added
+          here.
+        </EmptyState>
+      )}
+      {data !== undefined && (
+        <Rows label="Members" rows={data.items} keyOf={({ userId }) => userId}>
+          {(member) => <MemberRow member={member} />}
+        </Rows>
+      )}
+      {typeof data?.nextCursor === "string" && (
+        <p className="mt-3 text-xs text-ink-faint">The first {data.items.length} are listed.</p>
+      )}
+      {isAdding && <AddMember onClose={() => setIsAdding(false)} />}
+    </>
+  )
+}
+
+const AddMember = ({ onClose }: { readonly onClose: () => void }): ReactNode => {
+  const { project } = useConsole()
+  const show = useToasts()
+  const [userId, setUserId] = useState("")
+  const [role, setRole] = useState<Role>("viewer")
+  const add = useAct({
+    act: (body: { userId: string; role: Role }, key) => addMember(project.id, body, key),
+    touches: [[project.id, "members"]],
+    onDone: (member) => {
+      show({
+        tone: "done",
+        title: "Let in",
+        sentence: `${member.userId} is ${member.role} here from now on.`
+      })
+      onClose()
+    }
+  })
+  return (
+    <FormDialog
+      title="Add a member"
+      verb="Add"
+      isBusy={add.isBusy}
+      error={add.error}
+      pointers={["/userId", "/role"]}
+      onSubmit={() => add.run({ userId, role })}
+      onClose={onClose}
+    >
+      <TextField
+        label="User id"
+        hint="A name, an address, or the subject of your identity provider."
+        pointer="/userId"
+        error={add.error}
+        value={userId}
+        onChange={setUserId}
+        hasFirstFocus
+      />
+      <ChoiceField
+        label="Role"
+        pointer="/role"
+        error={add.error}
+        value={role}
+        choices={roleChoices(Role.literals)}
+        onChange={(value) => setRole(value as Role)}
+      />
+    </FormDialog>
+  )
+}
+
+type Asking = "remove" | "link"
+
+const MemberRow = ({ member }: { readonly member: Member }): ReactNode => {
+  const { project, principal, isAdmin } = useConsole()
+  const [asking, setAsking] = useState<Asking>()
+  const isMe = member.userId === principal.userId
+  const touches = [[project.id, "members"], [project.id, "tokens"], ...(isMe ? [["principal"]] : [])]
+  const change = useAct({
+    act: (role: Role) => changeRole(project.id, member.userId, role),
+    touches
+  })
+  const close = () => setAsking(undefined)
+  return (
+    <Row
+      title={
+        <>
+          <Visible text={member.userId} />
+          {isMe && <span className="font-normal text-ink-faint"> (you)</span>}
+        </>
+      }
+      actions={
+        <>
+          {isAdmin ? (
+            <select
+              aria-label={`Role of ${member.userId}`}
+              value={change.isBusy ? change.given : member.role}
+              disabled={change.isBusy}
+              onChange={(event) => change.run(event.target.value as Role)}
+              className="h-8 rounded-lg border border-line-strong bg-surface px-2 text-xs"
+            >
+              {Role.literals.map((role) => (
+                <option key={role}>{role}</option>
+              ))}
+            </select>
+          ) : (
+            <span className="text-xs text-ink-soft">{member.role}</span>
+          )}
+          {isAdmin && (
+            <Button size="small" onClick={() => setAsking("link")}>
+              Login link
+            </Button>
+          )}
+          {(isAdmin || isMe) && (
+            <Button size="small" onClick={() => setAsking("remove")}>
+              {isMe ? "Leave" : "Remove"}
+            </Button>
+          )}
+        </>
+      }
+      below={change.error !== null && <Refused error={change.error} />}
+    >
+      Here since <TimeAgo instant={member.createdAt} />
+      {member.addedBy !== null && (
+        <>
+          , let in by <Visible text={member.addedBy} />
+        </>
+      )}
+      {asking === "remove" && <RemoveMember member={member} isMe={isMe} touches={touches} onClose={close} />}
+      {asking === "link" && <MemberLink member={member} onClose={close} />}
+    </Row>
+  )
+}
+
+const Refused = ({ error }: { readonly error: unknown }): ReactNode => (
+  <div className="mt-3">
+    <Failure error={error} />
+  </div>
+)
+
+interface RemoveMemberProps {
+  readonly member: Member
+  readonly isMe: boolean
+  readonly touches: ReadonlyArray<ReadonlyArray<unknown>>
+  readonly onClose: () => void
+}
+
+const RemoveMember = ({ member, isMe, touches, onClose }: RemoveMemberProps): ReactNode => {
+  const { project } = useConsole()
+  const remove = useAct({
+    act: (userId: string) => removeMember(project.id, userId),
+    touches,
+    onDone: onClose
+  })
+  return (
+    <ConfirmDialog
+      isOpen
+      title={isMe ? "Leave this project?" : `Remove ${member.userId}?`}
+      verb={isMe ? "Leave" : "Remove"}
+      isBusy={remove.isBusy}
+      error={remove.error}
+      onConfirm={() => remove.run(member.userId)}
+      onClose={onClose}
+    >
+      {isMe ? "Your" : "Their"} tokens and sessions of this project end at once. What {isMe ? "you" : "they"}{" "}
+      did stays.
+    </ConfirmDialog>
+  )
+}
+
+const MemberLink = ({
+  member,
+  onClose
+}: {
+  readonly member: Member
+  readonly onClose: () => void
+}): ReactNode => {
+  const { project } = useConsole()
+  const [link, setLink] = useState<LoginLink>()
+  const make = useAct({
+    act: (userId: string, key) => makeLoginLink(project.id, userId, key),
+    touches: [],
+    onDone: setLink
+  })
+  return (
+    <DialogFrame isOpen title={`A login link for ${member.userId}`} onClose={onClose} returnsFocus>
+      <p className="mt-2 text-sm text-ink-soft">
+        It signs one browser in as <Visible text={member.userId} />, once, within a day. Give it to nobody
+        else.
+      </p>
+      {make.error !== null && <Refused error={make.error} />}
+      {link === undefined ? (
+        <div className="mt-5 flex justify-end gap-2">
+          <Button weight="quiet" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button
+            weight="primary"
+            disabled={make.isBusy}
+            data-first-focus
+            onClick={() => make.run(member.userId)}
+          >
+            Make the link
+          </Button>
+        </div>
+      ) : (
+        <div className="mt-4">
+          <Secret text={link.url} label="the login link" />
+          <p className="mt-2 text-xs text-ink-faint">
+            It is shown this once; it <Until instant={link.expiresAt} />.
+          </p>
+        </div>
+      )}
+    </DialogFrame>
+  )
+}

@@ -1,0 +1,198 @@
+/**
+ * The project itself: its name, the switch that stops all its agents, and how far a chain may go.
+ */
+import type { Stop } from "@tropism/domain/kill-switch"
+import type { ProjectSettings } from "@tropism/domain/project-settings"
+import { useQuery } from "@tanstack/react-query"
+import { type ReactNode, useState } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { TextField } from "../parts/form-fields.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { useToasts } from "../parts/toasts.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { projectsQuery } from "../server/queries.ts"
+import { killSwitchQuery, projectSettingsQuery } from "../server/settings-queries.ts"
+import { visibleText } from "../words/visible-text.ts"
+import { ChainLimitsForm } from "./chain-limits-form.tsx"
+import { FormDialog } from "./form-dialog.tsx"
+import { OnlyAdmins, SectionHead } from "./rows.tsx"
+import { renameProject, turnKillSwitch } from "./settings-acts.ts"
+import { useAct } from "./use-act.ts"
+
+export const ProjectTab = (): ReactNode => {
+  const { project, isAdmin } = useConsole()
+  return (
+    <>
+      <SectionHead lead="The project as a whole; what is set here holds for everybody in it.">
+        {!isAdmin && <OnlyAdmins>Admins rename the project, stop its agents and set its bounds.</OnlyAdmins>}
+      </SectionHead>
+      <div className="grid max-w-2xl gap-8">
+        <Name key={project.name} />
+        <KillSwitch />
+        <Bounds />
+      </div>
+    </>
+  )
+}
+
+const Part = ({ title, children }: { readonly title: string; readonly children: ReactNode }): ReactNode => (
+  <section aria-label={title} className="grid gap-3">
+    <h2 className="text-base font-semibold">{title}</h2>
+    {children}
+  </section>
+)
+
+const Name = (): ReactNode => {
+  const { project, isAdmin } = useConsole()
+  const show = useToasts()
+  const [name, setName] = useState(project.name)
+  const rename = useAct({
+    act: (wanted: string) => renameProject(project.id, wanted),
+    touches: [projectsQuery.queryKey],
+    onDone: (renamed) =>
+      show({
+        tone: "done",
+        title: "Renamed",
+        sentence: `The project is called ${visibleText(renamed.name)} now.`
+      })
+  })
+  return (
+    <Part title="Name">
+      {isAdmin ? (
+        <form
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault()
+            rename.run(name)
+          }}
+          className="grid gap-3"
+        >
+          <TextField label="Name" pointer="/name" error={rename.error} value={name} onChange={setName} />
+          <div className="flex items-center gap-3">
+            <Button type="submit" disabled={rename.isBusy || name === project.name}>
+              Rename
+            </Button>
+          </div>
+        </form>
+      ) : (
+        <p className="text-sm">
+          <Visible text={project.name} />
+        </p>
+      )}
+      <p className="text-xs text-ink-faint">
+        Addresses and tokens go by the id, which stays:{" "}
+        <code className="font-mono select-all">{project.id}</code>
+      </p>
+    </Part>
+  )
+}
+
+const KillSwitch = (): ReactNode => {
+  const { project, isAdmin } = useConsole()
+  const { data, error } = useQuery(killSwitchQuery(project.id))
+  const [isStopping, setIsStopping] = useState(false)
+  const touches = [
+    [project.id, "kill-switch"],
+    [project.id, "health"],
+    [project.id, "runs"]
+  ]
+  const release = useAct({ act: () => turnKillSwitch(project.id, { stopped: false }), touches })
+  const stopped = data?.stopped ?? null
+  return (
+    <Part title="Kill switch">
+      {error !== null && <Failure error={error} hasOlder={data !== undefined} triesAgain />}
+      {release.error !== null && <Failure error={release.error} />}
+      {data === undefined && error === null && <Skeleton label="Reading the kill switch …" />}
+      {data !== undefined && stopped === null && (
+        <p className="text-sm">
+          The agents may work. A kill switch stops all of them at once: no run begins, no agent writes, and
+          what happens meanwhile waits.
+        </p>
+      )}
+      {stopped !== null && <Stopped stop={stopped} />}
+      {isAdmin && data !== undefined && (
+        <div>
+          {stopped?.scope === "project" ? (
+            <Button weight="primary" disabled={release.isBusy} onClick={() => release.run(null)}>
+              Let the agents go on
+            </Button>
+          ) : (
+            <Button onClick={() => setIsStopping(true)}>Stop all agents</Button>
+          )}
+        </div>
+      )}
+      {isStopping && <StopForm touches={touches} onClose={() => setIsStopping(false)} />}
+    </Part>
+  )
+}
+
+const Stopped = ({ stop }: { readonly stop: Stop }): ReactNode => (
+  <div className="rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink">
+    <p>
+      All agents {stop.scope === "server" ? "of the server" : "of the project"} were stopped by{" "}
+      <Visible text={stop.stoppedBy} /> <TimeAgo instant={stop.stoppedAt} />:
+    </p>
+    <blockquote className="mt-1.5 border-l-2 border-caution-line pl-3 [overflow-wrap:anywhere]">
+      <Visible text={stop.reason} />
+    </blockquote>
+    {stop.scope === "server" && (
+      <p className="mt-1.5">Only the server's admin lets them go on: npx tropism kill-switch off --server</p>
+    )}
+  </div>
+)
+
+interface StopFormProps {
+  readonly touches: ReadonlyArray<ReadonlyArray<unknown>>
+  readonly onClose: () => void
+}
+
+const StopForm = ({ touches, onClose }: StopFormProps): ReactNode => {
+  const { project } = useConsole()
+  const [reason, setReason] = useState("")
+  const stop = useAct({
+    act: (why: string) => turnKillSwitch(project.id, { stopped: true, reason: why }),
+    touches,
+    onDone: onClose
+  })
+  return (
+    <FormDialog
+      title="Stop all agents of this project?"
+      verb="Stop them"
+      isBusy={stop.isBusy}
+      error={stop.error}
+      pointers={["/reason"]}
+      onSubmit={() => stop.run(reason)}
+      onClose={onClose}
+    >
+      <p className="text-sm text-ink-soft">
+        Runs at work rest where they are and go on when the switch is off. Nothing is lost.
+      </p>
+      <TextField
+        label="Reason"
+        hint="Whoever meets the switch reads it."
+        pointer="/reason"
+        error={stop.error}
+        value={reason}
+        onChange={setReason}
+        lines={3}
+        hasFirstFocus
+      />
+    </FormDialog>
+  )
+}
+
+const Bounds = (): ReactNode => {
+  const { project } = useConsole()
+  const { data, error } = useQuery(projectSettingsQuery(project.id))
+  return (
+    <Part title="How far a chain may go">
+      {error !== null && <Failure error={error} hasOlder={data !== undefined} />}
+      {data !== undefined && <ChainLimitsForm key={keyOf(data)} limits={data.chainLimits} />}
+    </Part>
+  )
+}
+
+const keyOf = (settings: ProjectSettings): string => JSON.stringify(settings)

@@ -1,0 +1,30 @@
+/**
+ * When something ends, from now on.
+ */
+import type { ReactNode } from "react"
+import { useNow } from "../parts/time-ago.tsx"
+import { durationText } from "../words/durations.ts"
+
+interface UntilProps {
+  /** Null is never. */
+  readonly instant: string | null
+}
+
+export const Until = ({ instant }: UntilProps): ReactNode => {
+  const leftMs = Date.parse(instant ?? "") - useNow()
+  if (instant === null) return <span>never ends</span>
+  return (
+    <time
+      dateTime={instant}
+      title={new Date(instant).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" })}
+    >
+      {leftMs <= 0 ? "has ended" : `ends in ${leftText(leftMs)}`}
+    </time>
+  )
+}
+
+const dayMs = 86_400_000
+
+/** Days are enough where there are some. */
+const leftText = (ms: number): string =>
+  ms < 2 * dayMs ? durationText(ms) : `${Math.floor(ms / dayMs).toLocaleString("en")} days`

@@ -1,0 +1,165 @@
+/**
+ * What people set, against the whole program: who may do what, with which token, in which browsers, and what stops it all.
+ */
+import { expect, it } from "vitest"
+import type { Page } from "playwright-core"
+import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+const dialog = (page: Page) => page.getByRole("dialog")
+const rowOf = (page: Page, name: string) => page.getByRole("listitem").filter({ hasText: name })
+
+it("lets members in and out by keyboard alone, and keeps the last admin, said in words", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/settings", { role: "admin" })
+  await rowOf(page, "a-admin (you)").waitFor()
+  const add = page.getByRole("button", { name: "Add a member" })
+  await add.focus()
+  await page.keyboard.press("Enter")
+  await dialog(page).getByLabel("User id").waitFor()
+  await page.keyboard.type(" ada")
+  await page.keyboard.press("Enter")
+  await dialog(page)
+    .getByText(/begins and ends with a visible character/)
+    .waitFor()
+  await page.keyboard.press("Home")
+  await page.keyboard.press("Delete")
+  await page.keyboard.press("Tab")
+  await page.keyboard.type("ed")
+  // Twice at once: she is let in once, and nothing is refused.
+  await dialog(page).getByRole("button", { name: "Add", exact: true }).dblclick()
+  await rowOf(page, "ada").waitFor()
+  expect(await page.getByRole("alert").count()).toBe(0)
+  await expect.poll(() => add.evaluate((button) => button === document.activeElement)).toBe(true)
+  expect(await run(story.get("/members/ada"))).toMatchObject({ role: "editor", addedBy: "a-admin" })
+  await page.getByLabel("Role of ada").selectOption("reviewer")
+  await expect.poll(async () => (await run(story.get("/members/ada"))).role).toBe("reviewer")
+  await screenshot(page, "settings-members")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  // The link is shown once and signs a browser in.
+  await rowOf(page, "ada").getByRole("button", { name: "Login link" }).press("Enter")
+  await page.keyboard.press("Enter")
+  const link = await dialog(page).locator("code").innerText()
+  expect(link).toMatch(/\/login\?code=/)
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.keyboard.press("Escape")
+
+  const only = "a-admin is the only admin of this project: make somebody else an admin first."
+  await page.getByLabel("Role of a-admin").selectOption("viewer")
+  await page.getByRole("alert").getByText(only).waitFor()
+  expect(await page.getByLabel("Role of a-admin").inputValue()).toBe("admin")
+  await rowOf(page, "a-admin").getByRole("button", { name: "Leave" }).press("Enter")
+  await dialog(page).getByRole("button", { name: "Leave" }).press("Enter")
+  await dialog(page).getByText(only).waitFor()
+  await page.keyboard.press("Escape")
+  await rowOf(page, "ada").getByRole("button", { name: "Remove" }).press("Enter")
+  await dialog(page).getByRole("button", { name: "Remove" }).press("Enter")
+  await rowOf(page, "ada").waitFor({ state: "detached" })
+  expect((await run(story.ask("GET", "/members/ada"))).status).toBe(404)
+})
+
+it("makes a token that is shown once and works, and revokes it, and then it does not", async () => {
+  const story = await real.newStory()
+  const { page, goTo } = await real.visit(story, "/settings?tab=tokens", { role: "editor" })
+  await page.getByText("No token yet").waitFor()
+  await page.getByRole("button", { name: "Make a token" }).press("Enter")
+  await dialog(page).getByRole("button", { name: "Make", exact: true }).press("Enter")
+  await dialog(page).getByText(/name/i).first().waitFor()
+  await dialog(page).getByLabel("Name").fill("pipeline")
+  // A role above one's own is not offered.
+  const role = dialog(page).getByLabel("May do at most what this role may")
+  expect(await role.locator("option").allInnerTexts()).toHaveLength(2)
+  await role.selectOption("viewer")
+  // Sent twice before the page has drawn anything: one token.
+  await dialog(page)
+    .locator("form")
+    .evaluate((form: HTMLFormElement) => {
+      form.requestSubmit()
+      form.requestSubmit()
+    })
+  const secret = await dialog(page).locator("code").innerText()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  const asIt = (path = "/objects") =>
+    run(
+      story.send("GET", `/api/projects/${story.projectId}${path}`, undefined, {
+        authorization: `Bearer ${secret}`
+      })
+    )
+  expect((await asIt()).status).toBe(200)
+  await page.keyboard.press("Enter")
+  await rowOf(page, "pipeline")
+    .getByText(/viewer, of a-editor, in this project.*ends in 89 days/)
+    .waitFor()
+  expect((await run(story.get("/tokens"))).items).toHaveLength(1)
+  await screenshot(page, "settings-tokens")
+  await goTo("/settings?tab=tokens")
+  await rowOf(page, "pipeline").waitFor()
+  expect(await page.locator("body").innerText()).not.toContain(secret)
+  await rowOf(page, "pipeline").getByRole("button", { name: "Revoke" }).press("Enter")
+  await dialog(page).getByRole("button", { name: "Revoke" }).press("Enter")
+  await page.getByText("No token yet").waitFor()
+  expect((await asIt()).status).toBe(401)
+})
+
+it("lists the browsers of a person and ends one, whose page then asks to sign in", async () => {
+  const story = await real.newStory()
+  const first = await real.visit(story, "/settings?tab=sessions", { role: "reviewer" })
+  await rowOf(first.page, "(this browser)").getByText("Chrome on Linux").waitFor()
+  const second = await real.visit(story, "/settings?tab=sessions", { role: "reviewer" })
+  await second.page.getByRole("button", { name: "End", exact: true }).first().waitFor()
+  expect(await axeFaultsInBoth(second.page)).toEqual([])
+  await second.page.getByRole("button", { name: "End all others" }).press("Enter")
+  await second.page
+    .getByText(/1 session ended\./)
+    .first()
+    .waitFor()
+  await first.page.getByRole("button", { name: /Sign in/ }).waitFor()
+  await rowOf(second.page, "(this browser)").waitFor()
+})
+
+it("tells which models can be asked, renames the project, bounds its chains, and stops its agents and lets them go on", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/settings?tab=models")
+  await rowOf(page, "anthropic").getByText("To use it, set ANTHROPIC_API_KEY.").waitFor()
+  await page.getByText(/No model is asked where an agent names none/).waitFor()
+  await screenshot(page, "settings-models")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.getByRole("tab", { name: "Models" }).press("ArrowRight")
+  await page.getByRole("textbox", { name: "Name" }).fill("The garden")
+  await page.keyboard.press("Enter")
+  await expect.poll(() => page.getByRole("banner").textContent()).toContain("The garden")
+
+  const depth = page.getByLabel("Depth")
+  await depth.fill("0")
+  await page.keyboard.press("Enter")
+  await page
+    .getByText(/between 1 and 100/)
+    .first()
+    .waitFor()
+  await depth.fill("3")
+  await page.keyboard.press("Enter")
+  await expect.poll(async () => (await run(story.get("/settings"))).chainLimits.maxDepth).toBe(3)
+
+  await page.getByRole("button", { name: "Stop all agents" }).press("Enter")
+  await page.keyboard.press("Tab")
+  await dialog(page).getByRole("button", { name: "Stop them" }).press("Enter")
+  await dialog(page).getByRole("status").getByText(/./).first().waitFor()
+  await dialog(page).getByLabel("Reason").fill("It deletes <b>too</b> much")
+  await dialog(page).getByRole("button", { name: "Stop them" }).press("Enter")
+  await page.getByText("It deletes <b>too</b> much", { exact: true }).waitFor()
+  await screenshot(page, "settings-project")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  const reader = await real.visit(story, "/settings?tab=project", {
+    role: "viewer",
+    viewport: { width: 375, height: 700 }
+  })
+  await reader.page.getByText("It deletes <b>too</b> much", { exact: true }).waitFor()
+  expect(await reader.page.getByRole("button", { name: /Stop|go on|Rename|Save/ }).count()).toBe(0)
+  expect(await reader.page.evaluate(() => document.documentElement.scrollWidth)).toBe(375)
+  await page.getByRole("button", { name: "Let the agents go on" }).press("Enter")
+  for (const each of [page, reader.page]) await each.getByText(/^The agents may work\./).waitFor()
+  expect((await run(story.get("/kill-switch"))).stopped).toBeNull()
+})
