@@ -300,6 +300,10 @@ export class FeedApi extends HttpApiGroup.make("feed")
         after: told(
           Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0)),
           "Only events behind this position of the feed, from 0"
+        ),
+        order: told(
+          Schema.Literals(["asc", "desc"]),
+          "The oldest first, or with desc the newest; of a page only"
         )
       },
       success: Page(GraphEvent),
@@ -307,7 +311,7 @@ export class FeedApi extends HttpApiGroup.make("feed")
     })
       .annotate(
         OpenApi.Description,
-        "A JSON page of what happened to the graph, in feed order; with `Accept: text/event-stream` the live feed, whose ids are positions."
+        "A JSON page of what happened to the graph, in feed order or the newest first; with `Accept: text/event-stream` the live feed, whose ids are positions."
       )
       .annotateMerge(alsoStreamed)
   )

@@ -3328,7 +3328,7 @@ export interface Calls {
   }
   readonly feed: {
     /** Reads committed graph events, a page at a time or as they come. */
-    readonly events: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: number | undefined }, options?: CallOptions) => Listing<GraphEvent>
+    readonly events: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: number | undefined; readonly order?: "asc" | "desc" | undefined }, options?: CallOptions) => Listing<GraphEvent>
   }
   readonly chains: {
     /** Lists the chains in which an agent ran. */

@@ -22,7 +22,9 @@ export const feedHandlers = HttpApiBuilder.group(Api, "feed", (handlers) =>
       const outbox = yield* Outbox
       if (!(yield* wantsStream)) {
         const read = (cursor: number | undefined, limit: number) =>
-          outbox.feed(cursor ?? query.after ?? 0, limit)
+          query.order === "desc"
+            ? outbox.newest(query.after ?? 0, cursor, limit)
+            : outbox.feed(cursor ?? query.after ?? 0, limit)
         const page = yield* reading(params.projectId, pageByNumber(query, placeOf, read))
         return yield* Effect.orDie(HttpServerResponse.json(page))
       }

@@ -54,6 +54,12 @@ export class Outbox extends Context.Service<
       after: string | undefined,
       limit: number
     ) => Effect.Effect<ReadonlyArray<GraphEvent>, never, ProjectTransaction>
+    /** Events of the feed behind one position and before another, the newest first. */
+    readonly newest: (
+      after: number,
+      before: number | undefined,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<GraphEvent>, never, ProjectTransaction>
     /** The place of the newest event of the feed. */
     readonly lastPosition: Effect.Effect<number, never, ProjectTransaction>
   }
@@ -109,6 +115,18 @@ export class Outbox extends Context.Service<
         return rows.map(toEvent)
       }, orDie)
 
+      const newest = Effect.fn("Outbox.newest")(function* (
+        after: number,
+        before: number | undefined,
+        limit: number
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<EventRow>`
+          select * from kb.graph_events where project_id = ${projectId} and position > ${after}
+            and position < ${before ?? Number.MAX_SAFE_INTEGER} order by position desc limit ${limit}`
+        return rows.map(toEvent)
+      }, orDie)
+
       const get = Effect.fn("Outbox.get")(function* (id: GraphEventId) {
         const { projectId } = yield* ProjectTransaction
         const [row] =
@@ -147,7 +165,7 @@ export class Outbox extends Context.Service<
         return Number(row?.lastPosition ?? 0)
       }).pipe(orDie)
 
-      return Outbox.of({ claim, settle, refuse, feed, get, getAll, chain, lastPosition })
+      return Outbox.of({ claim, settle, refuse, feed, newest, get, getAll, chain, lastPosition })
     })
   )
 }
