@@ -52,6 +52,8 @@ export const limits = {
   paletteRows: 8,
   /** The server's bound for the words of a search. */
   maxSearchCharacters: 500,
+  /** Newest events that a person may choose from. */
+  eventsToChoose: 20,
   /** Characters of JSON that are shown before somebody asks for all. */
   maxJsonCharacters: 20_000,
   /** Events of a stream that a page keeps; older ones are read from the log. */

@@ -1,19 +1,112 @@
 /**
- * One chain: all that followed from a root event.
+ * One chain: all that followed from a root event, what it may still use, what stopped it, and taking it back.
  */
+import type { Chain, ChainLink } from "@tropism/api/chains-api"
+import { Link, useParams } from "@tanstack/react-router"
+import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
-import { EmptyState } from "../parts/empty-state.tsx"
+import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
+import { Command } from "../parts/command.tsx"
+import { DefinitionList } from "../parts/definition-list.tsx"
+import { Failure } from "../parts/failure.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { agentNamesQuery } from "../server/agent-queries.ts"
+import { beginningText, type Budget, budgetsOf } from "./chain-words.ts"
+import { LanePicture } from "./lane-picture.tsx"
+import { LinkList } from "./link-list.tsx"
+import { UndoChain } from "./undo-chain.tsx"
+import { useChain } from "./use-chain.ts"
 
-export const ChainPage = (): ReactNode => (
-  <>
-    <PageHeader title="Chain" />
-    <EmptyState
-      title="Not in the browser yet"
-      command="npx tropism chain EVENT"
-      does="shows all that followed from an event"
-    >
-      This chain will be drawn here. The command line shows it already.
-    </EmptyState>
-  </>
+export const ChainPage = (): ReactNode => {
+  const { rootEventId = "" } = useParams({ strict: false })
+  const { project } = useConsole()
+  const { chain, links, error, hasMore, readMore } = useChain(project.id, rootEventId)
+  const { data: names = noNames } = useQuery(agentNamesQuery(project.id))
+  if (chain === undefined)
+    return (
+      <>
+        <PageHeader title="Chain" />
+        {error === null ? <Skeleton label="Reading the chain …" /> : <Failure error={error} />}
+      </>
+    )
+  return (
+    <>
+      <PageHeader
+        above={<Link to="/chains">Chains</Link>}
+        title={<Visible text={titleOf(chain, links)} />}
+        lead={chain.rootEvent && <TimeAgo instant={chain.rootEvent.createdAt} />}
+      >
+        <UndoChain rootEventId={chain.rootEventId} />
+      </PageHeader>
+      {error !== null && <Failure error={error} hasOlder triesAgain />}
+      <Stops chain={chain} names={names} />
+      <section aria-label="What it has used" className="mb-8">
+        <DefinitionList
+          items={budgetsOf(chain).map((budget) => ({ name: budget.name, value: <Used budget={budget} /> }))}
+        />
+      </section>
+      <LanePicture links={links} />
+      <LinkList links={links} names={names} />
+      {hasMore && (
+        <p className="mt-4">
+          <Button onClick={readMore}>Show more of it</Button>
+        </p>
+      )}
+      <div className="mt-8 max-w-xl">
+        <Command text={`npx tropism chain ${chain.rootEventId}`} />
+      </div>
+    </>
+  )
+}
+
+const noNames: ReadonlyMap<string, string> = new Map()
+
+const titleOf = (chain: Chain, links: ReadonlyArray<ChainLink>): string => {
+  const first = links.find((link) => link.type === "run" && link.id === chain.rootEventId)
+  return beginningText({
+    rootEvent: chain.rootEvent,
+    agents: first?.type === "run" ? [first.run.agentName] : []
+  })
+}
+
+const Used = ({ budget: { name, text, share } }: { readonly budget: Budget }): ReactNode => (
+  <span className="flex flex-wrap items-center gap-x-3">
+    <span>{text}</span>
+    {share !== null && (
+      <meter aria-label={`${name} used`} min={0} max={1} high={0.9} value={share} className="h-2 w-28" />
+    )}
+  </span>
 )
+
+/** What kept agents from waking, each with its sentence; nothing where nothing did. */
+const Stops = ({
+  chain,
+  names
+}: {
+  readonly chain: Chain
+  readonly names: ReadonlyMap<string, string>
+}): ReactNode => {
+  if (chain.stops.length === 0) return null
+  return (
+    <section
+      aria-label="What stopped it"
+      className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+    >
+      <h2 className="font-semibold">It was stopped</h2>
+      <ul className="m-0 mt-1 list-none p-0">
+        {chain.stops.map(({ agentId, eventId, reason }) => (
+          <li key={`${eventId} ${agentId}`} className="[overflow-wrap:anywhere]">
+            <Visible text={`${names.get(agentId) ?? "An agent"} did not wake: ${reason}`} />{" "}
+            <Link to="/events/$eventId" params={{ eventId }} className="font-medium underline">
+              the event
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

@@ -1,19 +1,97 @@
 /**
  * Chains: what followed from what, from the latest root events on.
  */
+import type { ChainSummary } from "@tropism/api/chains-api"
 import type { ReactNode } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { DataTable, type Column } from "../parts/data-table.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
+import { Failure } from "../parts/failure.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { usePagedList } from "../server/paged.ts"
+import { countText, moneyText, tokensText } from "../words/amounts.ts"
+import { beginningText, stateText } from "./chain-words.ts"
 
-export const ChainsPage = (): ReactNode => (
-  <>
-    <PageHeader title="Chains" />
-    <EmptyState
-      title="Not in the browser yet"
-      command="npx tropism chain EVENT"
-      does="shows all that followed from an event"
-    >
-      The latest chains will be listed here. The command line shows one already.
-    </EmptyState>
-  </>
-)
+export const ChainsPage = (): ReactNode => {
+  const { project } = useConsole()
+  const list = usePagedList<ChainSummary>({ projectId: project.id, key: ["chains"], path: "chains" })
+  return (
+    <>
+      <PageHeader
+        title="Chains"
+        lead="What followed from what: each change or run that agents answered, and all that came of it."
+      />
+      {list.error !== null && <Failure error={list.error} hasOlder={list.rows.length > 0} triesAgain />}
+      {list.isPending && <Skeleton label="Reading the chains …" />}
+      {!list.isPending && list.error === null && list.rows.length === 0 && (
+        <EmptyState
+          title="Nothing has followed from anything yet"
+          command="npx tropism demo"
+          does="changes a graph for agents to react to"
+        >
+          A chain begins when an agent wakes, and grows with what other agents make of its work.
+        </EmptyState>
+      )}
+      {list.rows.length > 0 && (
+        <DataTable
+          label="Chains"
+          rows={list.rows}
+          keyOf={({ id }) => id}
+          columns={columns}
+          linkTo={({ id }) => ({ to: "/chains/$rootEventId", params: { rootEventId: id } })}
+          hasMore={list.hasMore}
+          onMore={list.readMore}
+        />
+      )}
+    </>
+  )
+}
+
+const columns: ReadonlyArray<Column<ChainSummary>> = [
+  {
+    title: "Began with",
+    width: "minmax(0,2fr)",
+    cell: (chain) => <Visible text={beginningText(chain)} />
+  },
+  {
+    title: "Agents",
+    width: "minmax(0,1fr)",
+    cell: ({ agents }) => (
+      <span className="text-xs [overflow-wrap:anywhere]">
+        <Visible text={agents.join(", ")} />
+      </span>
+    )
+  },
+  {
+    title: "State",
+    width: "9rem",
+    cell: (chain) => (
+      <span className={`text-xs ${chain.isStopped ? "text-caution-ink" : "text-ink-soft"}`}>
+        {stateText(chain)}
+      </span>
+    )
+  },
+  {
+    title: "Used",
+    width: "11rem",
+    cell: ({ events, use }) => (
+      <span className="text-xs text-ink-soft">
+        {countText(events, "event")}, {countText(use.runs, "run")}, depth {use.depth}
+        <br />
+        {tokensText(use.inputTokens + use.outputTokens)}, {moneyText(use.costUsd)}
+      </span>
+    )
+  },
+  {
+    title: "Began",
+    width: "6rem",
+    cell: ({ rootEvent }) => (
+      <span className="text-xs text-ink-soft">
+        {rootEvent === null ? "by itself" : <TimeAgo instant={rootEvent.createdAt} />}
+      </span>
+    )
+  }
+]

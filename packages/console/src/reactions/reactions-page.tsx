@@ -1,15 +1,106 @@
 /**
- * What agents react to, and what became of it.
+ * What agents react to and how they keep up: a line for each agent that reacts.
  */
+import type { ReactionQueue } from "@tropism/api/processing-api"
 import type { ReactNode } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { DataTable, type Column } from "../parts/data-table.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
+import { Failure } from "../parts/failure.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { usePagedList } from "../server/paged.ts"
+import { countedText, entryStatusWord, listensToText, queueText } from "./reaction-words.ts"
 
-export const ReactionsPage = (): ReactNode => (
-  <>
-    <PageHeader title="Reactions" />
-    <EmptyState title="Not in the browser yet" command="npx tropism agents" does="lists the agents">
-      The queue of each agent will be shown here. The command line lists agents with theirs already.
-    </EmptyState>
-  </>
-)
+export const ReactionsPage = (): ReactNode => {
+  const { project } = useConsole()
+  const list = usePagedList<ReactionQueue>({ projectId: project.id, key: ["reactions"], path: "reactions" })
+  return (
+    <>
+      <PageHeader
+        title="Reactions"
+        lead="What each agent listens to, what waits for it, and what failed for good."
+      />
+      {list.error !== null && <Failure error={list.error} hasOlder={list.rows.length > 0} triesAgain />}
+      {list.isPending && <Skeleton label="Reading the queues …" />}
+      {!list.isPending && list.error === null && list.rows.length === 0 && (
+        <EmptyState
+          title="No agent reacts yet"
+          command="npx tropism agents apply -f agents.yaml"
+          does="makes agents of a file"
+        >
+          An agent with a reaction wakes when the graph changes, and is listed here with its queue.
+        </EmptyState>
+      )}
+      {list.rows.length > 0 && (
+        <DataTable
+          label="Agents that react"
+          rows={list.rows}
+          keyOf={({ id }) => id}
+          columns={columns}
+          linkTo={({ id }) => ({ to: "/reactions/$agentId", params: { agentId: id } })}
+          hasMore={list.hasMore}
+          onMore={list.readMore}
+        />
+      )}
+    </>
+  )
+}
+
+const columns: ReadonlyArray<Column<ReactionQueue>> = [
+  {
+    title: "Agent",
+    width: "minmax(0,1fr)",
+    cell: ({ agentName }) => <Visible text={agentName} />
+  },
+  {
+    title: "Now",
+    width: "minmax(0,2fr)",
+    cell: (queue) => (
+      <span className={queue.deadLetters > 0 || !queue.enabled ? "text-caution-ink" : "text-ink-soft"}>
+        <Visible text={queueText(queue)} />
+      </span>
+    )
+  },
+  {
+    title: "Listens to",
+    width: "minmax(0,1fr)",
+    cell: (queue) => (
+      <span className="text-xs [overflow-wrap:anywhere] text-ink-soft">
+        <Visible text={listensToText(queue)} />
+      </span>
+    )
+  },
+  {
+    title: "Queue",
+    width: "10rem",
+    cell: ({ waiting, waitingSince, working }) => (
+      <span className="text-xs text-ink-soft">
+        {countedText(waiting)} waiting, {countedText(working)} at work
+        {waitingSince !== null && (
+          <>
+            <br />
+            the oldest since <TimeAgo instant={waitingSince} />
+          </>
+        )}
+      </span>
+    )
+  },
+  {
+    title: "Latest",
+    width: "8rem",
+    cell: ({ newest }) => (
+      <span className="text-xs text-ink-soft">
+        {newest === null ? (
+          "nothing yet"
+        ) : (
+          <>
+            {entryStatusWord(newest.status)}, <TimeAgo instant={newest.createdAt} />
+          </>
+        )}
+      </span>
+    )
+  }
+]

@@ -18,6 +18,13 @@ export const agentsQuery = (projectId: string) =>
     refreshMs: limits.refreshIntervalMs
   })
 
+/** The names of the project's agents, by their ids; of the newest as many as one page has. */
+export const agentNamesQuery = (projectId: string) => ({
+  ...agentsQuery(projectId),
+  select: ({ items }: Page<Agent>): ReadonlyMap<string, string> =>
+    new Map(items.map(({ id, name }) => [id, name]))
+})
+
 export const agentQuery = (projectId: string, agentId: string) =>
   reading<Agent>({ projectId, key: ["agent", agentId], path: agentPath(agentId) })
 

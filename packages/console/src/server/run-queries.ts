@@ -1,7 +1,6 @@
 /**
- * Reads of runs and of the chains that they belong to.
+ * Reads of runs.
  */
-import type { Chain } from "@tropism/api/chains-api"
 import type { Page } from "@tropism/api/page"
 import type { ToolCallRecord } from "@tropism/api/runs-api"
 import type { ModelCall, ModelExchange, RunStep } from "@tropism/domain/model-call"
@@ -49,11 +48,4 @@ export const modelCallQuery = (projectId: string, runId: string, number: number)
     projectId,
     key: ["model-call", runId, number],
     path: runPath(runId, `/model-calls/${number}`)
-  })
-
-export const chainQuery = (projectId: string, rootEventId: string) =>
-  reading<Chain>({
-    projectId,
-    key: ["chain", rootEventId],
-    path: `chains/${encodeURIComponent(rootEventId)}`
   })

@@ -1,0 +1,52 @@
+/**
+ * Taking a chain back: a plan is made, and a person approves it like any other task.
+ */
+import type { UndoTask } from "@tropism/domain/task"
+import { useMutation } from "@tanstack/react-query"
+import { useNavigate } from "@tanstack/react-router"
+import { Effect } from "effect"
+import { type ReactNode, useState } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
+import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
+import { call, inProject } from "../server/request.ts"
+
+export const UndoChain = ({ rootEventId }: { readonly rootEventId: string }): ReactNode => {
+  const { project, canDecide } = useConsole()
+  const navigate = useNavigate()
+  const [isAsking, setIsAsking] = useState(false)
+  const { mutate, isPending, error, reset } = useMutation({
+    mutationFn: () =>
+      Effect.runPromise(
+        call<UndoTask>(inProject(project.id, `chains/${encodeURIComponent(rootEventId)}/undo`), {
+          method: "POST"
+        })
+      ),
+    onSuccess: ({ id }) => navigate({ to: "/tasks/$taskId", params: { taskId: id } })
+  })
+  if (!canDecide) return <span className="text-xs text-ink-faint">Reviewers may undo it.</span>
+  return (
+    <>
+      <Button
+        onClick={() => {
+          reset()
+          setIsAsking(true)
+        }}
+      >
+        Undo this cause
+      </Button>
+      <ConfirmDialog
+        isOpen={isAsking}
+        title="Plan to undo what agents did here?"
+        verb="Make the plan"
+        isBusy={isPending}
+        error={error}
+        onConfirm={() => mutate()}
+        onClose={() => setIsAsking(false)}
+      >
+        A task will say what becomes of each object. Nothing changes before somebody approves it, and what
+        people changed since stays.
+      </ConfirmDialog>
+    </>
+  )
+}

@@ -1,0 +1,90 @@
+/**
+ * What failed for good: nobody tries it again unless a person says so.
+ */
+import type { Redriven } from "@tropism/api/processing-api"
+import type { Agent } from "@tropism/domain/agent"
+import type { ProcessingEntry } from "@tropism/domain/processing"
+import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { Effect } from "effect"
+import type { ReactNode } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
+import type { Column } from "../parts/data-table.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { useToasts } from "../parts/toasts.tsx"
+import { usePagedList } from "../server/paged.ts"
+import { agentPath } from "../server/reaction-queries.ts"
+import { call, inProject } from "../server/request.ts"
+import { EntryTable } from "./entry-table.tsx"
+import { redrivenText } from "./reaction-words.ts"
+
+type Answer = typeof Redriven.Type
+
+export const DeadLetters = ({ agent }: { readonly agent: Agent }): ReactNode => {
+  const { project, canAnswer } = useConsole()
+  const queryClient = useQueryClient()
+  const show = useToasts()
+  const list = usePagedList<ProcessingEntry>({
+    projectId: project.id,
+    key: ["dead-letters", agent.id],
+    path: agentPath(agent.id, "dead-letters")
+  })
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: (ids: ReadonlyArray<string> | undefined) =>
+      Effect.runPromise(
+        call<Answer>(inProject(project.id, agentPath(agent.id, "dead-letters/redrive")), {
+          method: "POST",
+          body: ids === undefined ? {} : { ids }
+        })
+      ),
+    onSuccess: (answer) => {
+      show({ tone: "done", title: "Tried again", sentence: redrivenText(answer) })
+      return queryClient.invalidateQueries({ queryKey: [project.id] })
+    }
+  })
+  if (list.isPending) return <Skeleton label="Reading the dead letters …" />
+  return (
+    <>
+      {list.error !== null && <Failure error={list.error} hasOlder={list.rows.length > 0} triesAgain />}
+      {error !== null && <Failure error={error} />}
+      {list.error === null && list.rows.length === 0 && (
+        <EmptyState title="Nothing failed for good">
+          What fails at its last attempt waits here until somebody tries it again.
+        </EmptyState>
+      )}
+      {list.rows.length > 0 && (
+        <div className="mb-4 flex flex-wrap items-center gap-3 text-sm text-ink-soft">
+          {canAnswer ? (
+            <>
+              <Button weight="primary" disabled={isPending} onClick={() => mutate(undefined)}>
+                Try all again
+              </Button>
+              <span>The oldest hundred at once, each in a new run.</span>
+            </>
+          ) : (
+            "Editors may try them again."
+          )}
+        </div>
+      )}
+      {list.rows.length > 0 && (
+        <EntryTable
+          label="Dead letters"
+          list={list}
+          {...(canAnswer && { action: againColumn(isPending, (id) => mutate([id])) })}
+        />
+      )}
+    </>
+  )
+}
+
+const againColumn = (isBusy: boolean, onAgain: (id: string) => void): Column<ProcessingEntry> => ({
+  title: "",
+  width: "6.5rem",
+  cell: ({ id }) => (
+    <Button size="small" className="relative" disabled={isBusy} onClick={() => onAgain(id)}>
+      Try again
+    </Button>
+  )
+})

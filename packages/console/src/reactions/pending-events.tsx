@@ -1,0 +1,130 @@
+/**
+ * Objects that an agent has not handled as they are now, and running it for them.
+ */
+import type { Agent } from "@tropism/domain/agent"
+import { batchMaxItems, type BatchTriggered, type PendingEvent } from "@tropism/domain/processing"
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { Effect } from "effect"
+import { type ReactNode, useId } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
+import { DataTable, type Column } from "../parts/data-table.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { useToasts } from "../parts/toasts.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { agentPath, pendingEventsQuery } from "../server/reaction-queries.ts"
+import { call, inProject } from "../server/request.ts"
+import { cutText } from "../words/cut-text.ts"
+import { batchText, whyWord } from "./reaction-words.ts"
+
+export const PendingEvents = ({ agent }: { readonly agent: Agent }): ReactNode => {
+  const { project, canAnswer } = useConsole()
+  const queryClient = useQueryClient()
+  const show = useToasts()
+  const note = useId()
+  const { data, error } = useQuery(pendingEventsQuery(project.id, agent.id))
+  const run = useMutation({
+    mutationFn: (objectIds: ReadonlyArray<string>) =>
+      Effect.runPromise(
+        call<BatchTriggered>(inProject(project.id, agentPath(agent.id, "batch-trigger")), {
+          method: "POST",
+          body: { objectIds }
+        })
+      ),
+    onSuccess: (answer) => {
+      show({ tone: "done", title: "Run for what it had not handled", sentence: batchText(answer) })
+      return queryClient.invalidateQueries({ queryKey: [project.id] })
+    }
+  })
+  if (data === undefined)
+    return error === null ? (
+      <Skeleton label="Reading what is not handled …" />
+    ) : (
+      <Failure error={error} triesAgain />
+    )
+  const atOnce = data.items.slice(0, batchMaxItems)
+  return (
+    <>
+      {error !== null && <Failure error={error} hasOlder triesAgain />}
+      {run.error !== null && <Failure error={run.error} />}
+      {data.items.length === 0 && (
+        <EmptyState title="It has handled everything">
+          Objects that it listens to and has not handled at their present version are listed here, also those
+          from before it was enabled.
+        </EmptyState>
+      )}
+      {data.items.length > 0 && (
+        <div className="mb-4 flex flex-wrap items-center gap-3 text-sm text-ink-soft">
+          {canAnswer ? (
+            <>
+              <Button
+                weight="primary"
+                aria-describedby={note}
+                disabled={run.isPending}
+                onClick={() => run.mutate(atOnce.map(({ objectId }) => objectId))}
+              >
+                Run for {atOnce.length === 1 ? "it" : `${atOnce.length} objects`}
+              </Button>
+              <span id={note}>Each begins a chain of its own.</span>
+            </>
+          ) : (
+            "Editors may run the agent for them."
+          )}
+        </div>
+      )}
+      {data.items.length > 0 && (
+        <DataTable
+          label="Objects that are not handled"
+          rows={data.items}
+          keyOf={({ objectId }) => objectId}
+          columns={
+            canAnswer ? [...columns, runColumn(run.isPending, (objectId) => run.mutate([objectId]))] : columns
+          }
+          linkTo={({ objectId }) => ({ to: "/objects/$objectId", params: { objectId } })}
+        />
+      )}
+      {data.nextCursor !== null && (
+        <p className="mt-4 text-sm text-ink-soft">
+          There are more than these; run for some to see the others.
+        </p>
+      )}
+    </>
+  )
+}
+
+const columns: ReadonlyArray<Column<PendingEvent>> = [
+  {
+    title: "Object",
+    width: "minmax(0,1fr)",
+    cell: ({ objectType, version }) => (
+      <>
+        <Visible text={objectType} />{" "}
+        <span className="text-xs font-normal text-ink-faint">version {version}</span>
+      </>
+    )
+  },
+  {
+    title: "Why",
+    width: "minmax(0,2fr)",
+    cell: ({ why, reason }) => (
+      <span className="text-xs [overflow-wrap:anywhere]">
+        <span className="font-medium">{whyWord(why)}</span>{" "}
+        <span className="text-ink-soft">
+          <Visible text={cutText(reason, 3, 300)} />
+        </span>
+      </span>
+    )
+  }
+]
+
+const runColumn = (isBusy: boolean, onRun: (objectId: string) => void): Column<PendingEvent> => ({
+  title: "",
+  width: "6.5rem",
+  cell: ({ objectId }) => (
+    <Button size="small" className="relative" disabled={isBusy} onClick={() => onRun(objectId)}>
+      Run now
+    </Button>
+  )
+})

@@ -1,0 +1,38 @@
+/**
+ * Reads of how agents react: what is pending, and why an event did or did not wake one.
+ */
+import type { Explanation } from "@tropism/api/explanations-api"
+import type { Page } from "@tropism/api/page"
+import type { GraphEvent } from "@tropism/domain/graph"
+import type { PendingEvent } from "@tropism/domain/processing"
+import { limits } from "../limits.ts"
+import { reading } from "./reading.ts"
+
+export const agentPath = (agentId: string, rest: string): string =>
+  `agents/${encodeURIComponent(agentId)}/${rest}`
+
+export const pendingEventsQuery = (projectId: string, agentId: string) =>
+  reading<Page<PendingEvent>>({
+    projectId,
+    key: ["pending-events", agentId],
+    path: agentPath(agentId, "pending-events"),
+    parameters: { limit: limits.rowsPerPage },
+    refreshMs: limits.refreshIntervalMs
+  })
+
+/** The newest events of the graph, to choose from. */
+export const newestEventsQuery = (projectId: string) =>
+  reading<Page<GraphEvent>>({
+    projectId,
+    key: ["newest-events"],
+    path: "events",
+    parameters: { limit: limits.eventsToChoose, order: "desc" }
+  })
+
+export const explanationQuery = (projectId: string, agentId: string, eventId: string) =>
+  reading<Explanation>({
+    projectId,
+    key: ["explanation", agentId, eventId],
+    path: agentPath(agentId, "explain"),
+    parameters: { eventId }
+  })

@@ -1,0 +1,103 @@
+/**
+ * How agents keep up and what followed from what, against the whole program: queues, dead letters, chains and their undo.
+ */
+import { expect, it } from "vitest"
+import { answering, chainAtRest, limitChains, rootOf } from "../../server/testing/chain-words.ts"
+import { eventually } from "../../server/testing/platform.ts"
+import { entriesWhen, make, saying, watcher } from "../../server/testing/story-words.ts"
+import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+it("shows who does not keep up, why an agent did not wake, and tries dead letters again by keyboard", async () => {
+  const story = await real.newStory()
+  const agent = await run(
+    story.post("/agents", watcher({ name: "greeter", model: { provider: "anthropic", name: "none" } }))
+  )
+  await run(make(story, "Note"))
+  await run(make(story, "Person"))
+  await run(entriesWhen(story, agent, 1))
+  const { page } = await real.visit(story, "/reactions")
+  await page.getByText("1 failed for good and wait for a person.").waitFor()
+  await screenshot(page, "reactions")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  await page.keyboard.press("j")
+  await page.keyboard.press("Enter")
+  await page.getByRole("heading", { level: 1, name: "greeter" }).waitFor()
+  await page.getByRole("link", { name: "Object created, version 1" }).waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  await page.getByRole("tab", { name: "Why did it not wake?" }).press("Enter")
+  await page.getByLabel("One of the newest events").selectOption({ label: "1: Note created, version 1" })
+  const answer = page.getByRole("region", { name: "Answer" })
+  await answer.getByRole("heading", { name: "It did not wake." }).waitFor()
+  await answer.getByText(/Note/).first().waitFor()
+  expect(new URL(page.url()).searchParams.get("event")).not.toBeNull()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await screenshot(page, "reactions-why")
+
+  // The agent is mended elsewhere; its dead letter is tried again from here.
+  await run(story.patch(`/agents/${agent.id}`, { model: saying("Hello.") }))
+  await page.getByRole("tab", { name: "Dead letters" }).press("Enter")
+  await page.getByRole("button", { name: "Try all again" }).press("Enter")
+  await page.getByText("1 dead letter has a new attempt.").first().waitFor()
+  await page.getByText("Nothing failed for good").waitFor()
+  await page.getByRole("tab", { name: "Processing log" }).press("Enter")
+  await page.getByText("handled, attempt 2").waitFor()
+})
+
+it("runs an agent for what was there before it, and lets a viewer only look", async () => {
+  const story = await real.newStory()
+  await run(make(story, "Person"))
+  await run(eventually(story.get("/events"), ({ items }) => items.length === 1))
+  const agent = await run(story.post("/agents", watcher({ name: "late" })))
+  const reader = await real.visit(story, `/reactions/${agent.id}?tab=pending`, { role: "viewer" })
+  await reader.page.getByText("Editors may run the agent for them.").waitFor()
+  expect(await reader.page.getByRole("button", { name: /Run/ }).count()).toBe(0)
+  const { page } = await real.visit(story, `/reactions/${agent.id}?tab=pending`)
+  await page.getByRole("button", { name: "Run for it" }).press("Enter")
+  await page.getByText("It has handled everything").waitFor()
+  expect(await run(entriesWhen(story, agent, 1))).toMatchObject([{ status: "completed" }])
+})
+
+it("S001-R04 draws what followed from a change up to its cap, and plans to take it back", async () => {
+  const story = await real.newStory()
+  await run(limitChains(story, { maxDepth: 2 }))
+  await run(answering(story, "Person", ["Note"]))
+  await run(answering(story, "Note", ["Label"]))
+  await run(answering(story, "Label", ["Person"]))
+  const root = await run(rootOf(story, await run(make(story, "Person"))))
+  await run(chainAtRest(story, root))
+  const { page } = await real.visit(story, "/chains")
+  await page.getByText("at rest, stopped by a cap").waitFor()
+  await screenshot(page, "chains")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  await page.getByRole("link", { name: /Person.* created/ }).press("Enter")
+  await page
+    .getByRole("region", { name: "What stopped it" })
+    .getByText(/Label-to-Person did not wake: .*depth cap: 2 of at most 2/)
+    .waitFor()
+  await page.getByText("2 of 2, 0 left").waitFor()
+  const lanes = page.getByTestId("lanes")
+  expect((await lanes.getByRole("listitem").allInnerTexts()).slice(1)).toEqual([
+    "Person-to-Note",
+    "Note-to-Label"
+  ])
+  expect(await lanes.locator("svg rect").count()).toBe(2)
+  expect(await lanes.locator("svg circle").count()).toBe(3)
+  expect(await page.getByRole("list", { name: "What came of it" }).getByRole("listitem").count()).toBe(5)
+  await screenshot(page, "chain")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  await page.getByRole("button", { name: "Undo this cause" }).press("Enter")
+  await page.getByRole("dialog").getByRole("button", { name: "Make the plan" }).press("Enter")
+  await page.waitForURL(/\/tasks\//)
+  const [task] = (await run(story.get("/tasks?type=undo"))).items
+  expect(new URL(page.url()).pathname).toBe(`/tasks/${task.id}`)
+  await run(story.post(`/tasks/${task.id}/approve`, { digest: task.digest }))
+  const left = (await run(story.get("/objects"))).items
+  expect(left.map(({ type }: { readonly type: string }) => type)).toEqual(["Person"])
+})
