@@ -20,6 +20,7 @@ import { Sweeps } from "./cluster/sweeps.ts"
 import { Database } from "./database/database.ts"
 import { Dumper } from "./database/dumper.ts"
 import { IdempotencyKeys } from "./database/idempotency-keys.ts"
+import { KeyBells } from "./database/key-bells.ts"
 import { Members } from "./database/members.ts"
 import { Projects } from "./database/projects.ts"
 import { Restorer } from "./database/restorer.ts"
@@ -137,11 +138,20 @@ const runGuard = Layer.effect(
   }))
 )
 
+/** Who waits under a key is woken as others are. */
+const keyBells = Layer.effect(
+  KeyBells,
+  Effect.map(WakeUps, ({ listen, signal }) => ({
+    ring: (keyHash) => signal(`key:${keyHash}`),
+    listen: (keyHash) => listen(`key:${keyHash}`)
+  }))
+)
+
 const database = Layer.mergeAll(Database.layer, WakeUps.layer, Sealing.layer)
 const ground = Layer.provideMerge(
   Layer.mergeAll(
     Projects.layer,
-    IdempotencyKeys.layer,
+    Layer.provide(IdempotencyKeys.layer, keyBells),
     Dumper.layer,
     Restorer.layer,
     Outbox.layer,

@@ -3,9 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { ownNames } from "@tropism/api/idempotency"
-import { Deferred, Effect, Fiber } from "effect"
-import { CrashPoint } from "../src/crash-point.ts"
-import { freshDatabase } from "../testing/fresh-database.ts"
+import { Effect } from "effect"
 import {
   agentDoors,
   graphDoors,
@@ -16,7 +14,7 @@ import {
   taskDoors
 } from "../testing/keyed-doors.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { type Answer, type Json, newProject, startServer, type Story } from "../testing/platform.ts"
+import type { Answer, Json, Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { inSoak } from "../testing/soak.ts"
@@ -165,43 +163,6 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const todo = yield* sendAt(story, { path: "/tasks", body: { title: "Milk" } }, "k")
         expect([todo.status, isRepeat(todo)]).toEqual([201, false])
         expect((yield* story.get("/objects")).items).toHaveLength(3)
-      })
-    )
-
-    it.effect("while it is at work takes nothing from others: repeats wait, and are told to come back", () =>
-      Effect.gen(function* () {
-        const [reached, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-        const access = yield* freshDatabase
-        const doors = yield* Effect.provideService(startServer(access), CrashPoint, {
-          hit: (name) =>
-            name === "graph.beforeCommit"
-              ? Effect.andThen(Deferred.succeed(reached, undefined), Deferred.await(goOn))
-              : Effect.void
-        })
-        const story = yield* newProject(doors, access)
-        const first = yield* Effect.forkScoped(sendAt(story, object, "k"))
-        yield* Deferred.await(reached)
-        const repeats = yield* Effect.forkScoped(
-          Effect.all(
-            Array.from({ length: 60 }, () => sendAt(story, object, "k")),
-            { concurrency: 60 }
-          )
-        )
-        // More repeats wait than the server has connections, and none of these waits with them.
-        const waiting = "select count(*)::int from pg_locks where locktype = 'advisory' and not granted"
-        for (let looks = 0; looks < 10; looks++) {
-          expect((yield* story.send("GET", "/api/projects")).status).toBe(200)
-          expect(yield* ask(access, waiting, [])).toEqual([[0]])
-        }
-        for (const refusal of yield* Fiber.join(repeats)) {
-          expectProblem(refusal, 409)
-          expect([refusal.body.reason, refusal.headers.get("retry-after")]).toEqual(["keyBusy", "2"])
-        }
-        yield* Deferred.succeed(goOn, undefined)
-        expect((yield* Fiber.join(first)).status).toBe(201)
-        const repeat = yield* sendAt(story, object, "k")
-        expect([repeat.status, isRepeat(repeat)]).toEqual([201, true])
-        expect((yield* story.get("/objects")).items).toHaveLength(1)
       })
     )
 

@@ -2,8 +2,9 @@
  * Who waits for its turn under a key, and goes away.
  */
 import { assert, describe, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"
+import { Deferred, Effect, Fiber, Layer, Queue, Redacted } from "effect"
 import { serverSql } from "../../testing/server-sql.ts"
+import { KeyBells } from "./key-bells.ts"
 import { IdempotencyKeys } from "./idempotency-keys.ts"
 
 const request = {
@@ -14,7 +15,13 @@ const request = {
 }
 
 // The clock stands still: nobody waits until a time is up.
-layer(IdempotencyKeys.layer.pipe(Layer.provide(serverSql)))((it) => {
+/** There is one server. */
+const nobodyElse = Layer.succeed(KeyBells, {
+  ring: () => Effect.void,
+  listen: () => Queue.sliding<void>(1)
+})
+
+layer(IdempotencyKeys.layer.pipe(Layer.provide([serverSql, nobodyElse])))((it) => {
   describe("A turn under a key", () => {
     it.effect("is not waited for by who has gone away, and is there for the next", () =>
       Effect.gen(function* () {

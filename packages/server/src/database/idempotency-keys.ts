@@ -5,7 +5,7 @@
  *
  * The key's row is written in the transaction that does the work, so one is never
  * there without the other. Of many who come at once with one key, one works and
- * the others wait for its commit and are told of what it did. A refusal is not
+ * the others wait for its end, with no connection, and are told of what it did. A refusal is not
  * kept: it is judged anew. What is kept is sealed with the caller's own secret,
  * which is not in the database: only whoever sends it again can read it. Whose
  * secret is renewed from time to time has it sealed with the server's key.
@@ -13,9 +13,22 @@
 import type { UserId } from "@tropism/domain/ids"
 import { canonicalJson } from "@tropism/domain/json"
 import { createHash } from "node:crypto"
-import { Context, Effect, Layer, Redacted, Schema, Semaphore } from "effect"
+import {
+  Cause,
+  Clock,
+  Context,
+  Effect,
+  Exit,
+  Layer,
+  Option,
+  Queue,
+  Redacted,
+  Schema,
+  Semaphore
+} from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "./database.ts"
+import { KeyBells } from "./key-bells.ts"
 import { opened, sealed, type SealingKey } from "./sealed-text.ts"
 import { SealingKeys } from "./sealing.ts"
 
@@ -25,10 +38,10 @@ export const keyLimits = {
   keepMs: 2_592_000_000,
   /** Of what is kept for one key, as JSON: more than one transaction comes to. */
   outcomeMaxBytes: 16_777_216,
-  /** A repeat waits this long for the first, which is at work. */
-  waitMs: 5_000,
-  /** Between two looks at whether the first is done, where that is at work at another server. */
-  lookIntervalMs: 50,
+  /** A repeat waits this long for the first, which is at work: less than programs between a client and a server are wont to wait. */
+  waitMs: 25_000,
+  /** Between two looks at whether the first is done, where that is at work at another server and no ring told of its end. */
+  lookIntervalMs: 1_000,
   retryAfterSeconds: 2,
   /** Keys removed in one transaction, and between two looks for old ones. */
   forgetBatchKeys: 10_000,
@@ -45,6 +58,9 @@ export class KeyRefused extends Schema.TaggedError<KeyRefused>()("KeyRefused", {
   /** Another request has come under it; the same one is at work; what came of it is too much to be kept, or cannot be opened here. */
   reason: Schema.Literals(["reused", "busy", "tooLarge", "unreadable"])
 }) {}
+
+/** The first request under the key is at work at another server. */
+export class KeyElsewhere extends Schema.TaggedError<KeyElsewhere>()("KeyElsewhere", {}) {}
 
 /** Whose a key is. */
 export interface KeyHolder {
@@ -78,7 +94,7 @@ export interface Kept<A> {
 type Once<R0> = <A, E, R>(
   request: KeyedRequest,
   work: Effect.Effect<A, E, R>
-) => Effect.Effect<Kept<A>, E | KeyRefused, R | R0>
+) => Effect.Effect<Kept<A>, E | KeyRefused | KeyElsewhere, R | R0>
 
 export class IdempotencyKeys extends Context.Service<
   IdempotencyKeys,
@@ -89,11 +105,11 @@ export class IdempotencyKeys extends Context.Service<
     readonly onceOnServer: Once<never>
     /** What came of a request of this transaction's project before, without waiting for one that is at work. */
     readonly recall: (request: KeyedRequest) => Effect.Effect<unknown, KeyRefused, ProjectTransaction>
-    /** Waits in memory while another request of this server is at work under the same key, so that many repeats take no connections. */
+    /** Does the work when no other request is at work under the same key, at any server; whoever waits has no connection. */
     readonly inTurn: <A, E, R>(
       request: Omit<KeyedRequest, "by">,
       work: Effect.Effect<A, E, R>
-    ) => Effect.Effect<A, E | KeyRefused, R>
+    ) => Effect.Effect<A, Exclude<E, KeyElsewhere> | KeyRefused, R>
     /** Removes keys that are old enough, a batch of them, and answers how many. */
     readonly forget: Effect.Effect<number>
   }
@@ -103,23 +119,15 @@ export class IdempotencyKeys extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
+      const bells = yield* KeyBells
       const serverKeys = yield* SealingKeys
       const outcomeMaxBytes = yield* OutcomeMaxBytes
 
-      /**
-       * Whoever comes with the same key waits here for the commit; the primary key guards what a hash cannot.
-       *
-       * By looks, since a statement that waits is not called back: whoever goes away meanwhile holds no connection.
-       */
+      /** Holds the key until the transaction ends; who finds it held ends its own, to wait without one. The primary key guards what a hash cannot. */
       const takeTurn = Effect.fnUntraced(function* (place: string) {
-        for (let waitedMs = 0; waitedMs <= keyLimits.waitMs; waitedMs += keyLimits.lookIntervalMs) {
-          const [row] = yield* orDie(sql<{ taken: boolean }>`
-            select pg_try_advisory_xact_lock(hashtextextended(${place}, 1)) as taken`)
-          if (row?.taken === true) return
-          // The database's time, as the lock is the database's.
-          yield* orDie(sql`select pg_sleep(${keyLimits.lookIntervalMs / 1_000}::float8)`)
-        }
-        return yield* new KeyRefused({ reason: "busy" })
+        const [row] = yield* orDie(sql<{ taken: boolean }>`
+          select pg_try_advisory_xact_lock(hashtextextended(${place}, 1)) as taken`)
+        if (row?.taken !== true) return yield* new KeyElsewhere()
       })
 
       const rowsOf = (projectId: string | null, request: KeyedRequest): Rows => {
@@ -192,11 +200,27 @@ export class IdempotencyKeys extends Context.Service<
 
       const turns = new Map<string, { readonly one: Semaphore.Semaphore; count: number }>()
 
+      /** Does work until the key is not held elsewhere: again at each ring, and now and then, for a server that died rings no bell. */
+      const untilFree = <A, E, R>(keyHash: string, untilMs: number, work: Effect.Effect<A, E, R>) =>
+        Effect.gen(function* () {
+          const rings = yield* bells.listen(keyHash)
+          while (true) {
+            const done = yield* Effect.map(work, Option.some).pipe(
+              Effect.catchIf(isElsewhere, () => Effect.succeedNone)
+            )
+            if (Option.isSome(done)) return done.value
+            const leftMs = untilMs - (yield* Clock.currentTimeMillis)
+            if (leftMs <= 0) return yield* new KeyRefused({ reason: "busy" })
+            yield* Effect.timeoutOption(Queue.take(rings), Math.min(leftMs, keyLimits.lookIntervalMs))
+          }
+        }).pipe(Effect.scoped)
+
       const inTurn = <A, E, R>(
         { holder, key, route }: Omit<KeyedRequest, "by">,
         work: Effect.Effect<A, E, R>
-      ): Effect.Effect<A, E | KeyRefused, R> => {
+      ): Effect.Effect<A, Exclude<E, KeyElsewhere> | KeyRefused, R> => {
         const place = JSON.stringify([holder.id, route, key])
+        const keyHash = hashOf(place)
         const enter = Effect.sync(() => {
           const turn = turns.get(place) ?? { one: Semaphore.makeUnsafe(1), count: 0 }
           turn.count += 1
@@ -213,15 +237,26 @@ export class IdempotencyKeys extends Context.Service<
             duration: keyLimits.waitMs,
             orElse: () => Effect.fail(new KeyRefused({ reason: "busy" }))
           })
-        return Effect.acquireUseRelease(
-          enter,
-          ({ one }) =>
-            // Who goes away while it waits is not waited for.
-            Effect.uninterruptibleMask((restore) =>
-              Effect.andThen(restore(taken(one)), Effect.ensuring(restore(work), one.release(1)))
-            ),
-          leave
+        // Whoever was at work, however it ended: who found the key held has nothing to tell.
+        const told = Effect.onExit(work, (exit) =>
+          Exit.isFailure(exit) && isElsewhere(Option.getOrUndefined(Cause.findErrorOption(exit.cause)))
+            ? Effect.void
+            : bells.ring(keyHash)
         )
+        return Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
+          const first = Effect.catchIf(told, isElsewhere, () =>
+            untilFree(keyHash, nowMs + keyLimits.waitMs, told)
+          ) as Effect.Effect<A, Exclude<E, KeyElsewhere> | KeyRefused, R>
+          return Effect.acquireUseRelease(
+            enter,
+            ({ one }) =>
+              // Who goes away while it waits is not waited for.
+              Effect.uninterruptibleMask((restore) =>
+                Effect.andThen(restore(taken(one)), Effect.ensuring(restore(first), one.release(1)))
+              ),
+            leave
+          )
+        })
       }
 
       const recall = Effect.fn("IdempotencyKeys.recall")(function* (request: KeyedRequest) {
@@ -239,6 +274,8 @@ export class IdempotencyKeys extends Context.Service<
     })
   )
 }
+
+const isElsewhere = (error: unknown): error is KeyElsewhere => error instanceof KeyElsewhere
 
 /** Where a request's row is. */
 interface Rows {

@@ -14,6 +14,7 @@ import { Context, Effect, Schema } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import {
   IdempotencyKeys,
+  type KeyElsewhere,
   type Kept,
   type KeyedRequest,
   keyLimits,
@@ -97,19 +98,19 @@ export const keeping = Effect.fn("http.keeping")(function* <A>({ userId: by }: P
   const unkept: Kept<A> = { outcome: made, isRepeat: false }
   const kept = Effect.catchIf(
     said.keys.once({ ...said, by }, Effect.succeed(made)),
-    ({ reason }) => reason === "tooLarge",
+    (error) => error._tag === "KeyRefused" && error.reason === "tooLarge",
     () => Effect.succeed(unkept)
   )
   return yield* told(said, kept)
 })
 
-/** Waits, before anything is asked of the database, until no other request is at work here under the same key. */
+/** Waits, with nothing of the database in hand, until no other request is at work under the same key. */
 export const inTurn = <A, E, R>(
   work: Effect.Effect<A, E, R>
-): Effect.Effect<A, Exclude<E, KeyRefused> | Conflict | InvalidInput, R> =>
+): Effect.Effect<A, Exclude<Exclude<E, KeyElsewhere>, KeyRefused> | Conflict | InvalidInput, R> =>
   Effect.flatMap(CurrentKey, (said) =>
     said === undefined
-      ? (work as Effect.Effect<A, Exclude<E, KeyRefused>, R>)
+      ? (work as Effect.Effect<A, Exclude<Exclude<E, KeyElsewhere>, KeyRefused>, R>)
       : saying(said, said.keys.inTurn(said, work))
   )
 

@@ -13,7 +13,8 @@ import { outboxLimits } from "../limits.ts"
 /**
  * What may be due. `context:…` is said when that context's log has grown, `run:…` when that run has come to rest,
  * goes on after it, or something that waited for a person was decided, `taken:…` when somebody else than its attempt has brought it there, `subscribed:…`
- * when that session of an MCP client wants to be told of other resources than before, `server:…` when that foreign server is kept otherwise.
+ * when that session of an MCP client wants to be told of other resources than before, `server:…` when that foreign server is kept otherwise,
+ * `key:…` when a request under that key has ended.
  */
 export type Topic =
   | "events"
@@ -29,6 +30,7 @@ export type Topic =
   | `taken:${string}`
   | `subscribed:${string}`
   | `server:${string}`
+  | `key:${string}`
   /** Anything: what had to be told was too much, or nobody knows what was missed. */
   | "*"
 
