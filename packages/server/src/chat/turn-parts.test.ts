@@ -35,6 +35,13 @@ const says = (content: string): NewEvent => ({
   usage: { inputTokens: 1, outputTokens: 1 }
 })
 
+const piece = (after: number, place: number, text: string): Piece => ({
+  after,
+  first: place,
+  last: place,
+  text
+})
+
 /** What is told of a log behind an event: words as they are, events by their type. */
 const told = (
   after: number,
@@ -69,7 +76,7 @@ describe("What belongs to the turn that answers a message", () => {
 
   it("leaves out the turn that was open when it was said", () =>
     expect(
-      told(3, [{ after: 2, text: "old" }, [4, says("old")], [5, interrupted("message")], [6, started(2)]])
+      told(3, [piece(2, 1, "old"), [4, says("old")], [5, interrupted("message")], [6, started(2)]])
     ).toEqual({
       parts: ["AgentTurnStartedEvent"],
       end: undefined,
@@ -90,20 +97,26 @@ describe("What belongs to the turn that answers a message", () => {
 
   it("tells the words of an answer once, as they are made and then what is left of them", () =>
     expect(
-      told(3, [
-        [4, started(1)],
-        { after: 4, text: "Hel" },
-        { after: 4, text: "lo" },
-        [5, says("Hello!")],
-        { after: 4, text: "!" }
-      ]).parts
+      told(3, [[4, started(1)], piece(4, 1, "Hel"), piece(4, 2, "lo"), [5, says("Hello!")], piece(4, 3, "!")])
+        .parts
     ).toEqual(["AgentTurnStartedEvent", '"Hel"', '"lo"', '"!"', "AssistantMessageEvent"]))
+
+  it.each([
+    ["its first piece", [piece(4, 2, "two "), piece(4, 3, "three ")], ['"one two three four"']],
+    ["one in its midst", [piece(4, 1, "one "), piece(4, 3, "three ")], ['"one "', '"two three four"']]
+  ])("tells the rest of an answer when it is kept, where %s was not heard", (_, pieces, words) =>
+    expect(
+      told(3, [[4, started(1)], ...pieces, [5, says("one two three four")]]).parts.filter((part) =>
+        part.startsWith('"')
+      )
+    ).toEqual(words)
+  )
 
   it("tells an answer anew that a crash broke off, and does not end with it", () =>
     expect(
       told(3, [
         [4, started(1)],
-        { after: 4, text: "Hel" },
+        piece(4, 1, "Hel"),
         [5, interrupted("crash")],
         [6, started(2)],
         [7, says("Hi")]

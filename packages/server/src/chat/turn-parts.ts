@@ -4,8 +4,9 @@
  * Flow: http → **chat** → dispatch → run → tool → task
  *
  * Pure: events and pieces in, parts out. The words told before an answer's event
- * are that answer's words and nothing else: what was not heard as it was made is
- * told when the answer is kept. An answer that was broken off begins anew.
+ * are that answer's words and nothing else, from the first on: behind a piece
+ * that was not heard the rest is told when the answer is kept. An answer that
+ * was broken off begins anew.
  */
 import { type ChatEnding, chatStatuses } from "@tropism/domain/chat-ending"
 import type { ChatStatus } from "@tropism/domain/conversation"
@@ -31,9 +32,12 @@ export interface TurnRest {
   readonly runId: RunId | null
 }
 
-/** A piece of an answer, and the event after which it was asked for. */
+/** Pieces of an answer that follow one another, and the event after which it was asked for. */
 export interface Piece {
   readonly after: number
+  /** The place of the first among the pieces of its answer, from 1. */
+  readonly first: number
+  readonly last: number
   readonly text: string
 }
 
@@ -53,6 +57,8 @@ export interface Hearing {
   readonly since: number
   /** What was told of the answer that is being made. */
   readonly words: string
+  /** The last piece of it. */
+  readonly pieces: number
   /** Steps of a workflow follow one another, each a turn. */
   readonly isFlow: boolean
   readonly runId: RunId | null
@@ -65,6 +71,7 @@ export const hearingFrom = (number: number, isTurnOpen: boolean): Hearing => ({
   isOurs: isTurnOpen,
   since: isTurnOpen ? 0 : number,
   words: "",
+  pieces: 0,
   isFlow: false,
   runId: null,
   end: undefined
@@ -83,29 +90,29 @@ export const hearEvent = (before: Hearing, event: LoggedEvent): Heard => {
   if (event.type === "FlowStepStartedEvent") return { hearing: { ...hearing, isFlow: true }, parts: [] }
   if (event.type === "AgentTurnStartedEvent")
     return {
-      hearing: { ...hearing, isOurs: true, since: number, words: "", end: undefined },
+      hearing: { ...hearing, isOurs: true, since: number, words: "", pieces: 0, end: undefined },
       parts: [{ type: "event", event }]
     }
   if (!before.isOurs) return { hearing, parts: [] }
   const told: TurnPart = { type: "event", event }
   if (!("runId" in event) || event.type !== "AssistantMessageEvent") {
     const isBrokenOff = event.type === "SoftStopEvent" || event.type === "AgentTurnInterruptedEvent"
-    const after = isBrokenOff ? { ...hearing, since: number, words: "" } : hearing
+    const after = isBrokenOff ? { ...hearing, since: number, words: "", pieces: 0 } : hearing
     return { hearing: { ...after, end: endOf(event) ?? before.end }, parts: [told] }
   }
   const rest = event.content.startsWith(before.words)
     ? event.content.slice(before.words.length)
     : event.content
   return {
-    hearing: { ...hearing, since: number, words: "", runId: event.runId },
+    hearing: { ...hearing, since: number, words: "", pieces: 0, runId: event.runId },
     parts: [...(rest === "" ? [] : [{ type: "words", text: rest } as const]), told]
   }
 }
 
 /** Hears a piece of an answer; the events before it were heard. */
-export const hearPiece = (hearing: Hearing, { after, text }: Piece): Heard =>
-  hearing.isOurs && after >= hearing.since
-    ? { hearing: { ...hearing, words: hearing.words + text }, parts: [{ type: "words", text }] }
+export const hearPiece = (hearing: Hearing, { after, first, last, text }: Piece): Heard =>
+  hearing.isOurs && after >= hearing.since && first === hearing.pieces + 1
+    ? { hearing: { ...hearing, words: hearing.words + text, pieces: last }, parts: [{ type: "words", text }] }
     : { hearing, parts: [] }
 
 /** How the turn ended, where this event ends it; a crash does not. */

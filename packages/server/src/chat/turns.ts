@@ -196,15 +196,16 @@ interface News {
 /** Whether nothing behind belongs to the answer; behind a turn of a workflow the next may. */
 const isOver = ({ end, isFlow }: Hearing): boolean => end !== undefined && !isFlow
 
-/** `{name}:{n}.d{k}` is asked for after event n. */
-const pieceOf = (id: string, text: string): Piece => ({
-  after: Number(/:(\d+)\.d\d+$/.exec(id)?.[1] ?? 0),
-  text
-})
+/** `{name}:{n}.d{k}` is the k-th of what is asked for after event n. */
+const pieceOf = (id: string, text: string): Piece => {
+  const [after = 0, place = 0] = (/:(\d+)\.d(\d+)$/.exec(id) ?? []).slice(1).map(Number)
+  return { after, first: place, last: place, text }
+}
 
 /** Pieces of one request join while nobody takes them, so they are never more than its answer. */
 const addPiece = (pieces: Array<Piece>, piece: Piece): void => {
   const last = pieces.at(-1)
-  if (last?.after === piece.after) pieces[pieces.length - 1] = { ...last, text: last.text + piece.text }
+  if (last?.after === piece.after && last.last + 1 === piece.first)
+    pieces[pieces.length - 1] = { ...last, last: piece.last, text: last.text + piece.text }
   else pieces.push(piece)
 }
