@@ -284,6 +284,11 @@ export const httpLimits = {
   bodyMaxBytes: 1_048_576,
   /** From the head of a request to the end of its body; a file that is imported may take longer. */
   bodyTimeoutMs: 60_000,
+  /** Of a body that is too large, read and dropped before the refusal, so that a client that sends first and reads then sees it. */
+  dropMaxBytes: 16_777_216,
+  dropTimeoutMs: 5_000,
+  /** Of such a body nothing came for so long: its client waits for the answer. */
+  dropQuietMs: 250,
   /** A connection that waits for its next request: longer than the minute for which clients and balancers keep theirs, so that it is theirs to close. */
   keepAliveMs: 75_000,
   /** How long requests under way may take to end when the server stops. */

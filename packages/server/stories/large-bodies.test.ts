@@ -3,6 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { connect } from "node:net"
 import { httpLimits } from "../src/limits.ts"
 import type { Story } from "../testing/platform.ts"
 import { rawAnswer } from "../testing/raw-request.ts"
@@ -37,10 +38,41 @@ layer(SharedServer.layer)((it) => {
   })
 })
 
+/** Sends a large body to its end, then reads: what came back, or how the connection broke. */
+const wholeThenAnswer = ({ projectId, token, url }: Story): Effect.Effect<string> =>
+  Effect.callback((resume) => {
+    const { host, hostname, port } = new URL(url)
+    const body = Buffer.alloc(10_485_760, "9")
+    const head = [`POST /api/projects/${projectId}/objects HTTP/1.1`, `host: ${host}`]
+    const headers = [`authorization: Bearer ${token}`, "content-type: application/json"]
+    const socket = connect(Number(port), hostname, () => {
+      socket.pause()
+      socket.write([...head, ...headers, `content-length: ${body.length}`, "", ""].join("\r\n"))
+      socket.write(body, (error) =>
+        error ? resume(Effect.succeed(`broken: ${error.message}`)) : socket.resume()
+      )
+    })
+    let said = ""
+    socket.on("data", (part) => (said += part.toString("latin1")))
+    socket.on("error", (error) => resume(Effect.succeed(`broken: ${error.message}`)))
+    socket.on("close", () => resume(Effect.succeed(said.split("\r\n")[0] ?? "")))
+    return Effect.sync(() => socket.destroy())
+  })
+
 /** A webhook reads nothing of whoever says that it signed nothing. */
 const signed = ["webhook-id: one", "webhook-timestamp: 1", "webhook-signature: v1,none"]
 
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+  describe("A body of 10 MiB from a client that sends all before it reads", () => {
+    it.effect("is refused in words each time, and not by a broken connection", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const said = yield* Effect.forEach(Array.from({ length: 20 }), () => wholeThenAnswer(story))
+        expect(said).toEqual(said.map(() => "HTTP/1.1 413 Payload Too Large"))
+      })
+    )
+  })
+
   describe("A body that is larger than a door takes", () => {
     const small = 1_048_576
     const large = 16_777_216

@@ -19,6 +19,7 @@ import { ByteSize, Effect, Fiber, Layer } from "effect"
 import { HttpEffect, HttpIncomingMessage, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { IdempotencyKeys } from "../database/idempotency-keys.ts"
 import { httpLimits } from "../limits.ts"
+import { dropBody } from "./dropped-bodies.ts"
 import { CurrentKey, readSaidKey } from "./request-keys.ts"
 
 export const layerRequestJudgement = Layer.effect(
@@ -83,7 +84,8 @@ const judgeFile = Effect.fnUntraced(function* (
   if (!isTaken(headers["content-type"] ?? ""))
     return yield* new MalformedRequest({ detail: `Send the file as the body, with the header ${header}` })
   const maxBytes = maxBytesOf(url)
-  if (Number(headers["content-length"] ?? 0) > maxBytes) return yield* tooLarge(maxBytes)
+  if (Number(headers["content-length"] ?? 0) > maxBytes)
+    return yield* Effect.andThen(dropBody, tooLarge(maxBytes))
 })
 
 /** The requests whose body is a file, by their names in the contract. */
@@ -117,7 +119,8 @@ export const readBody = Effect.fnUntraced(function* (maxBytes: number) {
 export const judgeBodyUpTo = Effect.fnUntraced(function* (maxBytes: number) {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (request.method === "GET" || request.method === "HEAD" || request.method === "DELETE") return
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) return yield* tooLarge(maxBytes)
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes)
+    return yield* Effect.andThen(dropBody, tooLarge(maxBytes))
   const bytes = yield* readBody(maxBytes)
   if (bytes.byteLength === 0) return
   if (!/^application\/json\s*(?:;|$)/i.test(request.headers["content-type"] ?? "")) return yield* sendJson
