@@ -52,6 +52,8 @@ export const limits = {
   paletteRows: 8,
   /** The server's bound for the words of a search. */
   maxSearchCharacters: 500,
+  /** Objects that a search offers to choose from. */
+  objectsToChoose: 20,
   /** Newest events that a person may choose from. */
   eventsToChoose: 20,
   /** Characters of JSON that are shown before somebody asks for all. */

@@ -1,20 +1,149 @@
 /**
- * One object: its properties, where they come from, and its versions.
+ * One object: its properties and where they come from, its versions, and what it is related to.
  */
+import type { GraphObject } from "@tropism/domain/graph"
+import type { Provenance } from "@tropism/domain/provenance"
+import { useQuery } from "@tanstack/react-query"
+import { Link, useParams } from "@tanstack/react-router"
 import type { ReactNode } from "react"
-import { EmptyState } from "../parts/empty-state.tsx"
+import { useConsole } from "../frame/console-context.tsx"
+import { Command } from "../parts/command.tsx"
+import { Failure } from "../parts/failure.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { type Tab, Tabs } from "../parts/tabs.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { provenanceQuery } from "../server/graph-queries.ts"
+import { objectQuery, pendingTasksQuery } from "../server/queries.ts"
+import { ObjectActions } from "./object-actions.tsx"
+import { ObjectHistory } from "./object-history.tsx"
+import { ObjectProperties } from "./object-properties.tsx"
+import { ObjectRelations } from "./object-relations.tsx"
+import { makerText, objectName } from "./object-words.ts"
 
-export const ObjectPage = (): ReactNode => (
-  <>
-    <PageHeader title="Object" />
-    <EmptyState
-      title="Not in the browser yet"
-      command="npx tropism why OBJECT"
-      does="tells who set each property, and why"
-    >
-      This object will be shown here with its history. The command line tells where its properties come from
-      already.
-    </EmptyState>
-  </>
-)
+export const ObjectPage = (): ReactNode => {
+  const { objectId = "" } = useParams({ strict: false })
+  const { project } = useConsole()
+  const provenance = useQuery(provenanceQuery(project.id, objectId))
+  const { data: object } = useQuery(objectQuery(project.id, objectId))
+  if (provenance.data === undefined)
+    return (
+      <>
+        <PageHeader title="Object" />
+        {provenance.error === null ? (
+          <Skeleton label="Reading the object …" />
+        ) : (
+          <Failure error={provenance.error} />
+        )}
+      </>
+    )
+  return (
+    <KnownObject
+      key={objectId}
+      provenance={provenance.data}
+      object={object ?? undefined}
+      error={provenance.error}
+    />
+  )
+}
+
+interface KnownObjectProps {
+  readonly provenance: Provenance
+  /** As it is now; undefined while it is read, and of a deleted one. */
+  readonly object: GraphObject | undefined
+  readonly error: unknown
+}
+
+const KnownObject = ({ provenance, object, error }: KnownObjectProps): ReactNode => {
+  const { objectId: id, type, key, version, deleted } = provenance
+  const properties = Object.fromEntries(provenance.properties.map(({ property, value }) => [property, value]))
+  const name = objectName({ id, key, properties })
+  return (
+    <>
+      <PageHeader
+        above={<Link to="/graph">Graph</Link>}
+        title={
+          <>
+            <Visible text={name} />{" "}
+            <span className="ml-1 align-middle text-sm font-normal text-ink-faint">
+              <Visible text={type} />, version {version}
+            </span>
+          </>
+        }
+        lead={
+          object && (
+            <>
+              Changed <TimeAgo instant={object.updatedAt} />, made <TimeAgo instant={object.createdAt} />.
+            </>
+          )
+        }
+      >
+        <ObjectActions provenance={provenance} name={name} />
+      </PageHeader>
+      {error !== null && <Failure error={error} hasOlder triesAgain />}
+      {deleted !== null && (
+        <p
+          role="status"
+          className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+        >
+          It was deleted <TimeAgo instant={deleted.createdAt} /> by <Visible text={makerText(deleted)} />.
+          What you see are its last values; its history stays.
+        </p>
+      )}
+      <OpenSuggestions objectId={id} />
+      <Tabs label="About this object" tabs={tabsOf(provenance, object)} />
+      <div className="mt-8 max-w-xl">
+        <Command text={`npx tropism why ${id}`} />
+      </div>
+    </>
+  )
+}
+
+const tabsOf = (provenance: Provenance, object: GraphObject | undefined): ReadonlyArray<Tab> => [
+  {
+    id: "properties",
+    title: "Properties",
+    count: provenance.properties.length,
+    content: () => <ObjectProperties provenance={provenance} untrusted={object?.untrusted ?? []} />
+  },
+  {
+    id: "history",
+    title: "History",
+    count: provenance.version,
+    content: () => <ObjectHistory objectId={provenance.objectId} newest={provenance.version} />
+  },
+  {
+    id: "relations",
+    title: "Relationships",
+    content: () => <ObjectRelations provenance={provenance} />
+  }
+]
+
+/** Suggestions that wait and would change this object. */
+const OpenSuggestions = ({ objectId }: { readonly objectId: string }): ReactNode => {
+  const { project } = useConsole()
+  const { data } = useQuery(pendingTasksQuery(project.id))
+  const about = (data?.tasks ?? []).filter(
+    (task) =>
+      "target" in task && task.target !== null && task.target !== undefined && task.target.id === objectId
+  )
+  if (about.length === 0) return null
+  return (
+    <p className="mb-6 rounded-xl border border-line bg-sunken px-4 py-3 text-sm">
+      Waiting for a decision:{" "}
+      {about.map(({ id, number, title }, index) => (
+        <span key={id}>
+          {index > 0 && ", "}
+          <Link
+            to="/tasks/$taskId"
+            params={{ taskId: id }}
+            className="font-medium text-leaf underline-offset-2 hover:underline"
+          >
+            <Visible text={`#${number} ${title}`} />
+          </Link>
+        </span>
+      ))}
+    </p>
+  )
+}

@@ -1,9 +1,14 @@
 /**
- * Reads of the graph: a search, what surrounds an object, and where its properties come from.
+ * Reads of the graph: a search, an object with its versions, and what surrounds it.
  */
 import type { Page } from "@tropism/api/page"
-import type { GraphObject, Neighborhood } from "@tropism/domain/graph"
+import type { GraphObject, Neighborhood, ObjectVersion, Relationship } from "@tropism/domain/graph"
+import type { Provenance } from "@tropism/domain/provenance"
+import { limits } from "../limits.ts"
 import { reading } from "./reading.ts"
+
+export const objectPath = (objectId: string, rest = ""): string =>
+  `objects/${encodeURIComponent(objectId)}${rest}`
 
 /** The objects in which all words occur, the best first. */
 export const objectSearchQuery = (projectId: string, words: string, limit: number) =>
@@ -14,9 +19,39 @@ export const objectSearchQuery = (projectId: string, words: string, limit: numbe
     parameters: { query: words, limit }
   })
 
+/** What is directly related to an object, as much as one page has. */
 export const neighborsQuery = (projectId: string, objectId: string) =>
   reading<Neighborhood>({
     projectId,
     key: ["neighbors", objectId],
-    path: `objects/${encodeURIComponent(objectId)}/neighbors`
+    path: objectPath(objectId, "/neighbors"),
+    parameters: { limit: limits.rowsPerPage }
+  })
+
+/** Why each property has its value; also of a deleted object. */
+export const provenanceQuery = (projectId: string, objectId: string) =>
+  reading<Provenance>({
+    projectId,
+    key: ["provenance", objectId],
+    path: objectPath(objectId, "/provenance")
+  })
+
+/** One version of an object and the one before it. */
+export const versionQuery = (projectId: string, objectId: string, version: number) =>
+  reading<Page<ObjectVersion>>({
+    projectId,
+    key: ["history", objectId],
+    path: objectPath(objectId, "/history"),
+    // Versions are cursors: the list goes on behind this one, the newest first.
+    parameters: { cursor: String(version + 1), limit: 2 },
+    isLasting: true
+  })
+
+/** The relationships that begin or end at an object, the newest first. */
+export const relationshipsQuery = (projectId: string, objectId: string) =>
+  reading<Page<Relationship>>({
+    projectId,
+    key: ["relationships", objectId],
+    path: "relationships",
+    parameters: { objectId, limit: limits.rowsPerPage }
   })

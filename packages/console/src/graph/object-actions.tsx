@@ -1,0 +1,62 @@
+/**
+ * What a person may do with an object as a whole: delete it, or bring it back.
+ */
+import type { Provenance } from "@tropism/domain/provenance"
+import { type ReactNode, useState } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
+import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { objectPath } from "../server/graph-queries.ts"
+import { visibleText } from "../words/visible-text.ts"
+import { useGraphWrite } from "./use-graph-write.ts"
+
+interface ObjectActionsProps {
+  readonly provenance: Provenance
+  readonly name: string
+}
+
+export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNode => {
+  const { canAnswer } = useConsole()
+  const [isAsking, setIsAsking] = useState(false)
+  const { mutate, isPending, error, reset } = useGraphWrite<unknown>(() => setIsAsking(false))
+  const { objectId, version, deleted } = provenance
+  if (!canAnswer) return <span className="text-xs text-ink-faint">Editors may change it.</span>
+  if (deleted !== null)
+    return (
+      <>
+        {error !== null && <Failure error={error} />}
+        <Button
+          disabled={isPending}
+          onClick={() => mutate({ path: objectPath(objectId, "/restore"), request: { method: "POST" } })}
+        >
+          Bring it back
+        </Button>
+      </>
+    )
+  return (
+    <>
+      <Button
+        onClick={() => {
+          reset()
+          setIsAsking(true)
+        }}
+      >
+        Delete
+      </Button>
+      <ConfirmDialog
+        isOpen={isAsking}
+        title={`Delete ${visibleText(name)}?`}
+        verb="Delete it"
+        isBusy={isPending}
+        error={error}
+        onConfirm={() =>
+          mutate({ path: objectPath(objectId), request: { method: "DELETE", ifMatch: version } })
+        }
+        onClose={() => setIsAsking(false)}
+      >
+        Its relationships go with it, and agents hear of it. Its history stays, and it can be brought back.
+      </ConfirmDialog>
+    </>
+  )
+}

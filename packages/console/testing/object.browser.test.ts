@@ -1,0 +1,131 @@
+/**
+ * The page of an object against the whole program: why each value is there, what it was before, and changing it.
+ */
+import { expect, it } from "vitest"
+import { promptWithObject } from "../../server/testing/platform.ts"
+import { calling, entriesWhen, make, watcher } from "../../server/testing/story-words.ts"
+import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+/** Greets each new Person and says why. */
+const greeter = watcher({
+  name: "greeter",
+  prompt: promptWithObject,
+  model: calling({
+    tool: "update_object",
+    arguments: {
+      objectId: "{{ input.object.id }}",
+      properties: { greeting: "<b>Hello</b>" },
+      reasoning: "Everybody is greeted.",
+      confidence: 0.9
+    }
+  })
+})
+
+it("says of each value why it is there, back to the root, and what it was in each version", async () => {
+  const story = await real.newStory()
+  const agent = await run(story.post("/agents", greeter))
+  const ada = await run(
+    story.post("/objects", { type: "Person", key: "ada", properties: { name: "Ada", langs: ["ts"] } })
+  )
+  await run(entriesWhen(story, agent, 1))
+  const { page, goTo } = await real.visit(story, `/objects/${ada.id}`)
+  await page.getByRole("heading", { level: 1, name: /ada/ }).waitFor()
+  const properties = page.getByRole("list", { name: "Properties" })
+  // What an agent wrote is text and nothing else.
+  await properties.getByText("<b>Hello</b>", { exact: true }).waitFor()
+  await properties.getByText("Set in version 2 by the agent greeter, through update_object.").waitFor()
+  await properties.getByRole("button", { name: "Why is greeting so?" }).press("Enter")
+  await properties.getByText("Everybody is greeted.").waitFor()
+  await properties.getByText("It was 90 % sure.").waitFor()
+  const hops = properties.getByRole("list", { name: "Back to the root" }).getByRole("listitem")
+  expect(await hops.allInnerTexts()).toEqual([
+    expect.stringMatching(
+      /^Person ada updated, version 2, by the agent greeter.*\s+in a run of greeter, version 1/s
+    ),
+    expect.stringMatching(/^Person ada created, version 1, by admin/)
+  ])
+  await screenshot(page, "object")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  await page.getByRole("tab", { name: "History" }).press("Enter")
+  await page.getByText("From version 1 to version 2").waitFor()
+  expect(await page.getByRole("deletion").count()).toBe(0)
+  await page.getByRole("insertion").getByText("<b>Hello</b>").waitFor()
+  await screenshot(page, "object-history")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.getByRole("slider", { name: "Version 2 of 2" }).press("ArrowLeft")
+  await page.getByText("It began with").waitFor()
+  expect(new URL(page.url()).searchParams.get("version")).toBe("1")
+  await page.getByText(/created by admin/).waitFor()
+  await goTo(`/objects/${ada.id}?tab=history&version=1&against=2`)
+  await page.getByText("From version 1 to version 2").waitFor()
+})
+
+it("changes an object against the version that was shown, relates it, deletes it and brings it back", async () => {
+  const story = await real.newStory()
+  const ada = await run(story.post("/objects", { type: "Person", key: "ada", properties: { name: "Ada" } }))
+  const bob = await run(story.post("/objects", { type: "Person", key: "bob", properties: {} }))
+  const reader = await real.visit(story, `/objects/${ada.id}`, { role: "viewer" })
+  await reader.page.getByText("Editors may change it.").waitFor()
+  expect(await reader.page.getByRole("button", { name: /Edit|Delete|Add/ }).count()).toBe(0)
+
+  const { page } = await real.visit(story, `/objects/${ada.id}`)
+  await page.getByRole("button", { name: "Edit name" }).press("Enter")
+  const dialog = page.getByRole("dialog")
+  await run(story.patch(`/objects/${ada.id}`, { properties: { name: "Countess" } }))
+  await dialog.getByLabel("Value").fill("Lady Ada")
+  await dialog.getByRole("button", { name: "Save" }).press("Enter")
+  // Nothing is written over what somebody else wrote meanwhile.
+  await dialog.getByRole("alert").waitFor()
+  expect((await run(story.get(`/objects/${ada.id}`))).properties).toEqual({ name: "Countess" })
+  await dialog.getByRole("button", { name: "Close", exact: true }).last().press("Enter")
+  await page.getByText("Countess").waitFor()
+  await page.getByRole("button", { name: "Edit name" }).press("Enter")
+  await dialog.getByLabel("Value").fill("Lady Ada")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await dialog.getByRole("button", { name: "Save" }).press("Enter")
+  await dialog.waitFor({ state: "detached" })
+  await page.getByText("Lady Ada").waitFor()
+
+  await page.getByRole("button", { name: "Add a property" }).press("Enter")
+  await dialog.getByLabel("Name").fill("born")
+  await dialog.getByLabel("Written as").selectOption("json")
+  await dialog.getByLabel("Value").fill("18_15")
+  await dialog.getByRole("button", { name: "Save" }).press("Enter")
+  await dialog.getByText("This is no JSON.").waitFor()
+  await dialog.getByLabel("Value").fill("1815")
+  await dialog.getByRole("button", { name: "Save" }).press("Enter")
+  await page.getByRole("button", { name: "Edit born" }).waitFor()
+  expect((await run(story.get(`/objects/${ada.id}`))).properties).toEqual({ name: "Lady Ada", born: 1815 })
+
+  await page.getByRole("tab", { name: "Relationships" }).press("Enter")
+  await page.getByRole("button", { name: "Relate it to something" }).press("Enter")
+  await dialog.getByLabel("Type").fill("KNOWS")
+  await dialog.getByLabel("Find the other by words").fill("bob")
+  await dialog.getByLabel("The other object").getByText("bob (Person)").waitFor({ state: "attached" })
+  await dialog.getByRole("button", { name: "Relate", exact: true }).press("Enter")
+  await page.getByRole("list", { name: "Relationships" }).getByRole("link", { name: /bob/ }).waitFor()
+  expect((await run(story.get("/relationships"))).items).toMatchObject([{ fromId: ada.id, toId: bob.id }])
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  await page.getByRole("button", { name: "Delete", exact: true }).press("Enter")
+  await dialog.getByRole("button", { name: "Delete it" }).press("Enter")
+  await page.getByText(/It was deleted .* by admin/).waitFor()
+  expect((await run(story.ask("GET", `/objects/${ada.id}`))).status).toBe(404)
+  await page.getByRole("button", { name: "Bring it back" }).press("Enter")
+  await page.getByRole("button", { name: "Delete", exact: true }).waitFor()
+  await page.getByRole("list", { name: "Relationships" }).getByRole("link", { name: /bob/ }).waitFor()
+})
+
+it("an object that is not there is told as a sentence", async () => {
+  const story = await real.newStory()
+  const note = await run(make(await real.newStory(), "Note"))
+  const { page } = await real.visit(story, `/objects/${note.id}`)
+  await page
+    .getByRole("alert")
+    .getByText(/no such object/i)
+    .waitFor()
+})
