@@ -15,7 +15,7 @@ import {
   Relationship,
   RelationshipVersion
 } from "@tropism/domain/graph"
-import { ObjectId, ProjectId, RelationshipId } from "@tropism/domain/ids"
+import { GraphEventId, ObjectId, ProjectId, RelationshipId } from "@tropism/domain/ids"
 import { Properties } from "@tropism/domain/json"
 import { filterBounds, PropertyFilters } from "@tropism/domain/property-filter"
 import { Provenance } from "@tropism/domain/provenance"
@@ -313,7 +313,15 @@ export class FeedApi extends HttpApiGroup.make("feed")
         OpenApi.Description,
         "A JSON page of what happened to the graph, in feed order or the newest first; with `Accept: text/event-stream` the live feed, whose ids are positions."
       )
-      .annotateMerge(alsoStreamed)
+      .annotateMerge(alsoStreamed),
+    HttpApiEndpoint.get("get", "/events/:eventId", {
+      params: { projectId: ProjectId, eventId: GraphEventId },
+      success: GraphEvent,
+      error: NotFound
+    }).annotate(
+      OpenApi.Description,
+      "One event: what was committed, by whom and in which chain. Of what was purged its content is gone, the event stays."
+    )
   )
   .prefix("/api/projects/:projectId")
   .middleware(RequestJudgement)

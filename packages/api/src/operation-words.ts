@@ -108,7 +108,10 @@ export const operationWords: Readonly<Record<string, GroupWords>> = {
   },
   feed: {
     about: "What happens in the graph, as a feed without gaps.",
-    operations: { events: "Reads committed graph events, a page at a time or as they come." }
+    operations: {
+      events: "Reads committed graph events, a page at a time or as they come.",
+      get: "Reads one event of the graph."
+    }
   },
   chains: {
     about: "All that descends from one event.",

@@ -60,6 +60,10 @@ export const limits = {
   maxJsonCharacters: 20_000,
   /** Events of a stream that a page keeps; older ones are read from the log. */
   maxStreamEvents: 5_000,
+  /** Pages of events that are read after a cut; behind a longer one the feed begins anew at its end. */
+  maxMissedPages: 5,
+  /** How often it is looked whom an event woke. */
+  wokenRefreshMs: 1_500,
   /** The server's bound for a reason. */
   maxReasonCharacters: 2_000,
   /** The server's bound for an answer. */

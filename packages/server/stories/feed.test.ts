@@ -48,6 +48,16 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
+    it.effect("tells one event by its id", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        for (const key of upTo(2)) yield* makeThing(story, key)
+        const feed = yield* feedOf(story, 2)
+        expect(yield* story.get(`/events/${feed[1].id}`)).toEqual(feed[1])
+        expect((yield* story.ask("GET", `/events/${story.projectId}`)).status).toBe(404)
+      })
+    )
+
     it.effect("begins where it is asked to, and after what was heard last", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

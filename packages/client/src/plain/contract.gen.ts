@@ -3329,6 +3329,8 @@ export interface Calls {
   readonly feed: {
     /** Reads committed graph events, a page at a time or as they come. */
     readonly events: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: number | undefined; readonly order?: "asc" | "desc" | undefined }, options?: CallOptions) => Listing<GraphEvent>
+    /** Reads one event of the graph. */
+    readonly get: (eventId: string, options?: CallOptions) => Promise<GraphEvent>
   }
   readonly chains: {
     /** Lists the chains in which an agent ran. */
@@ -3671,6 +3673,7 @@ export const endpoints: ReadonlyArray<EndpointPlace> = [
   {"call":"relationships.restore","method":"POST","path":"/api/projects/{projectId}/relationships/{relationshipId}/restore","sends":false,"asks":false,"form":"value"},
   {"call":"relationships.history","method":"GET","path":"/api/projects/{projectId}/relationships/{relationshipId}/history","sends":false,"asks":true,"form":"page"},
   {"call":"feed.events","method":"GET","path":"/api/projects/{projectId}/events","sends":false,"asks":true,"form":"page"},
+  {"call":"feed.get","method":"GET","path":"/api/projects/{projectId}/events/{eventId}","sends":false,"asks":false,"form":"value"},
   {"call":"chains.list","method":"GET","path":"/api/projects/{projectId}/chains","sends":false,"asks":true,"form":"page"},
   {"call":"chains.get","method":"GET","path":"/api/projects/{projectId}/chains/{rootEventId}","sends":false,"asks":true,"form":"value"},
   {"call":"transfer.import","method":"POST","path":"/api/projects/{projectId}/import","sends":true,"asks":true,"form":"lines"},

@@ -1,19 +1,126 @@
 /**
- * All events of the graph as they are committed.
+ * All events of the graph as they are committed, and the beginnings and ends of runs.
  */
-import type { ReactNode } from "react"
+import { useQuery } from "@tanstack/react-query"
+import { type ReactNode, useMemo, useState } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { useKeys } from "../keys/use-keys.ts"
+import { Button } from "../parts/button.tsx"
+import { DataList } from "../parts/data-list.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { type Filter, FilterBar } from "../parts/filter-bar.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { useAddress } from "../parts/use-address.ts"
+import { useFeedState } from "../server/feed-provider.tsx"
+import { liveRunsQuery } from "../server/feed-queries.ts"
+import type { StreamState } from "../server/event-stream.ts"
+import { countText } from "../words/amounts.ts"
+import { filterWords, parseFilter, passes } from "./feed-filter.ts"
+import { feedItems } from "./feed-items.ts"
+import { FeedRow } from "./feed-row.tsx"
+import { SendEvent } from "./send-event.tsx"
+import { useAgentNames } from "./use-agent-names.ts"
+import { useLiveEvents } from "./use-live-events.ts"
 
-export const LivePage = (): ReactNode => (
-  <>
-    <PageHeader title="Live" />
-    <EmptyState
-      title="Not in the browser yet"
-      command="npx tropism tail"
-      does="follows what happens in the graph, live"
-    >
-      Events will appear here as they happen. The command line follows them already.
-    </EmptyState>
-  </>
+const filters: ReadonlyArray<Filter> = [
+  { type: "text", name: "filter", label: "Filter the feed", hint: "type:Person actor:agent op:updated" }
+]
+
+export const LivePage = (): ReactNode => {
+  const { project, canAnswer } = useConsole()
+  const state = useFeedState()
+  const [{ filter: text = "", send }, change] = useAddress()
+  const { events, isPending, error, hasOlder, readOlder } = useLiveEvents(project.id)
+  const runs = useQuery(liveRunsQuery(project.id))
+  const nameOf = useAgentNames(project.id)
+  const filter = useMemo(() => parseFilter(text), [text])
+  const all = useMemo(() => feedItems(events, runs.data?.items ?? []), [events, runs.data])
+  const fitting = useMemo(() => all.filter((item) => passes(filter, item, nameOf)), [all, filter, nameOf])
+  /** What was there when the list was held; undefined while it moves. */
+  const [held, setHeld] = useState<ReadonlySet<string>>()
+  const shown = held === undefined ? fitting : fitting.filter(({ id }) => held.has(id))
+  const waiting = fitting.length - shown.length
+  const isPaused = held !== undefined
+  const pause = () => setHeld(isPaused ? undefined : new Set(all.map(({ id }) => id)))
+  useKeys("Live", [{ key: "p", shown: ["P"], means: "Pause the feed, or let it go on", run: pause }])
+  return (
+    <>
+      <PageHeader title="Live" lead="What is committed to the graph, and the runs that come of it.">
+        {canAnswer ? (
+          <Button onClick={() => change({ send: "1" })}>Send an event</Button>
+        ) : (
+          <span className="text-xs text-ink-faint">Editors may send events.</span>
+        )}
+        <Button shortcut="P" aria-pressed={isPaused} onClick={pause}>
+          {isPaused ? "Go on" : "Pause"}
+        </Button>
+      </PageHeader>
+      <p role="status" className="mb-4 text-sm text-ink-soft">
+        {stateWords(state, isPaused)}
+        {isPaused && ` ${countText(waiting, "row")} came meanwhile.`}
+      </p>
+      <FilterBar label="Filter the feed" filters={filters} />
+      <FilterHelp />
+      {filter.faults.map((fault) => (
+        <p key={fault} role="alert" className="mb-3 text-xs text-removed-ink">
+          {fault}
+        </p>
+      ))}
+      {error !== null && <Failure error={error} hasOlder={events.length > 0} triesAgain />}
+      {isPending && error === null && <Skeleton label="Reading the feed …" />}
+      {!isPending && shown.length === 0 && <NoRows isFiltered={text !== ""} />}
+      {shown.length > 0 && (
+        <DataList label="Live feed" rows={shown} keyOf={({ id }) => id} estimatedHeightPx={64}>
+          {(item) => <FeedRow item={item} nameOf={nameOf} />}
+        </DataList>
+      )}
+      {hasOlder && !isPaused && (
+        <div className="mt-4">
+          <Button onClick={readOlder}>Read older events</Button>
+        </div>
+      )}
+      <SendEvent isOpen={send !== undefined && canAnswer} onClose={() => change({ send: undefined })} />
+    </>
+  )
+}
+
+const stateWords = (state: StreamState, isPaused: boolean): string => {
+  if (state === "lost") return "The connection is lost. What happens meanwhile is not lost: trying again."
+  if (isPaused) return "Paused."
+  return state === "live" ? "Live: rows appear as they happen." : "Connecting …"
+}
+
+const FilterHelp = (): ReactNode => (
+  <details className="mb-5 text-xs text-ink-soft">
+    <summary className="w-fit text-ink-faint underline-offset-2 hover:underline">Words of the filter</summary>
+    <dl className="mt-2 grid gap-x-4 gap-y-1 sm:grid-cols-[5rem_minmax(0,1fr)]">
+      {Object.entries(filterWords).map(([name, means]) => (
+        <div key={name} className="contents">
+          <dt className="font-mono">{name}:</dt>
+          <dd>{means}</dd>
+        </div>
+      ))}
+    </dl>
+    <p className="mt-2">
+      Different names must all hold; of one name, or parted by commas, any. A minus before a word turns it:
+      -actor:agent. Any other word is looked for in what happened.
+    </p>
+  </details>
 )
+
+const NoRows = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =>
+  isFiltered ? (
+    <EmptyState title="No row is like that">
+      What fits the filter appears here as it happens. Older events may fit: read them, or show all.
+    </EmptyState>
+  ) : (
+    <EmptyState
+      title="Nothing has happened yet"
+      command="npx tropism tail"
+      does="follows the same in a terminal"
+    >
+      Each change of the graph appears here as it is committed. Send an event to see one.
+    </EmptyState>
+  )

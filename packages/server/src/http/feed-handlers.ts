@@ -13,25 +13,34 @@ import { Database } from "../database/database.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { reading } from "./access.ts"
 import { pageByNumber } from "./paging.ts"
+import { orNotFound } from "./refusals.ts"
 import { sseResponse, wantsStream } from "./sse.ts"
 
 export const feedHandlers = HttpApiBuilder.group(Api, "feed", (handlers) =>
-  handlers.handleRaw(
-    "events",
-    Effect.fn("http.feed.events")(function* ({ params, query }) {
-      const outbox = yield* Outbox
-      if (!(yield* wantsStream)) {
-        const read = (cursor: number | undefined, limit: number) =>
-          query.order === "desc"
-            ? outbox.newest(query.after ?? 0, cursor, limit)
-            : outbox.feed(cursor ?? query.after ?? 0, limit)
-        const page = yield* reading(params.projectId, pageByNumber(query, placeOf, read))
-        return yield* Effect.orDie(HttpServerResponse.json(page))
-      }
-      const newest = yield* reading(params.projectId, outbox.lastPosition)
-      return yield* liveFeed(params.projectId, query.after ?? newest)
-    })
-  )
+  handlers
+    .handleRaw(
+      "events",
+      Effect.fn("http.feed.events")(function* ({ params, query }) {
+        const outbox = yield* Outbox
+        if (!(yield* wantsStream)) {
+          const read = (cursor: number | undefined, limit: number) =>
+            query.order === "desc"
+              ? outbox.newest(query.after ?? 0, cursor, limit)
+              : outbox.feed(cursor ?? query.after ?? 0, limit)
+          const page = yield* reading(params.projectId, pageByNumber(query, placeOf, read))
+          return yield* Effect.orDie(HttpServerResponse.json(page))
+        }
+        const newest = yield* reading(params.projectId, outbox.lastPosition)
+        return yield* liveFeed(params.projectId, query.after ?? newest)
+      })
+    )
+    .handle(
+      "get",
+      Effect.fn("http.feed.get")(function* ({ params }) {
+        const outbox = yield* Outbox
+        return yield* reading(params.projectId, orNotFound("event")(outbox.get(params.eventId)))
+      })
+    )
 )
 
 const placeOf = (event: GraphEvent): number => event.position ?? 0

@@ -1,0 +1,191 @@
+/**
+ * Sends an event: writes an object, as anybody might, and shows which agents it wakes.
+ *
+ * **Gotchas** The object stays. A press that is sent twice has the same key, so it makes one object.
+ */
+import type { Page } from "@tropism/api/page"
+import type { GraphObject, ObjectVersion } from "@tropism/domain/graph"
+import { useMutation } from "@tanstack/react-query"
+import { Link } from "@tanstack/react-router"
+import { Effect } from "effect"
+import { type ReactNode, useState } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
+import { DialogFrame } from "../parts/dialog-frame.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { TextField } from "../parts/form-fields.tsx"
+import { Problem } from "../server/problem.ts"
+import { call, inProject, queryText } from "../server/request.ts"
+import { newRequestKey } from "../server/request-key.ts"
+import { WokenList } from "./woken-list.tsx"
+
+interface SendEventProps {
+  readonly isOpen: boolean
+  readonly onClose: () => void
+}
+
+interface Draft {
+  readonly type: string
+  readonly key: string
+  readonly properties: string
+}
+
+export const SendEvent = ({ isOpen, onClose }: SendEventProps): ReactNode => (
+  <DialogFrame isOpen={isOpen} title="Send an event" onClose={onClose} returnsFocus>
+    {isOpen && <SendForm />}
+  </DialogFrame>
+)
+
+const SendForm = (): ReactNode => {
+  const { project } = useConsole()
+  const [draft, setDraft] = useState<Draft>({ type: "Note", key: "", properties: '{\n  "text": "Hello"\n}' })
+  const [requestKey, setRequestKey] = useState(newRequestKey)
+  const { mutate, isPending, error, data, reset } = useMutation({
+    mutationFn: (written: Draft) => Effect.runPromise(send(project.id, written, requestKey)),
+    // What was refused may be sent again with other words; it is another request then.
+    onError: (failure) => {
+      if (failure instanceof Problem) setRequestKey(newRequestKey())
+    }
+  })
+  if (data !== undefined)
+    return (
+      <Sent
+        eventId={data}
+        onAnother={() => {
+          setRequestKey(newRequestKey())
+          reset()
+        }}
+      />
+    )
+  return (
+    <form
+      className="mt-3 grid gap-4"
+      onSubmit={(event) => {
+        event.preventDefault()
+        mutate(draft)
+      }}
+    >
+      <p className="text-sm text-ink-soft">
+        Writes an object into the graph, as you. Agents that react to it wake for real.
+      </p>
+      {error !== null && <Failure error={error} />}
+      <Fields draft={draft} error={error} onChange={(change) => setDraft({ ...draft, ...change })} />
+      <div className="flex justify-end">
+        <Button type="submit" weight="primary" disabled={isPending}>
+          Send
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+interface FieldsProps {
+  readonly draft: Draft
+  readonly error: unknown
+  readonly onChange: (change: Partial<Draft>) => void
+}
+
+const Fields = ({ draft, error, onChange }: FieldsProps): ReactNode => (
+  <>
+    <TextField
+      label="Type"
+      value={draft.type}
+      onChange={(type) => onChange({ type })}
+      isRequired
+      hasFirstFocus
+      pointer="/type"
+      error={error}
+    />
+    <TextField
+      label="Key"
+      hint="A name that finds it again. An object that has it already is changed; without one a new object is made."
+      value={draft.key}
+      onChange={(key) => onChange({ key })}
+      pointer="/key"
+      error={error}
+    />
+    <TextField
+      label="Properties"
+      hint="A JSON object."
+      value={draft.properties}
+      onChange={(properties) => onChange({ properties })}
+      lines={6}
+      isMono
+      pointer="/properties"
+      error={error}
+    />
+  </>
+)
+
+interface SentProps {
+  readonly eventId: string
+  readonly onAnother: () => void
+}
+
+const Sent = ({ eventId, onAnother }: SentProps): ReactNode => (
+  <div className="mt-3 grid gap-4">
+    <p className="text-sm text-ink-soft">
+      The object is written, and this is its{" "}
+      <Link to="/events/$eventId" params={{ eventId }} className="text-leaf underline underline-offset-2">
+        event
+      </Link>
+      .
+    </p>
+    <div>
+      <WokenList eventId={eventId} />
+    </div>
+    <div className="flex justify-end">
+      <Button onClick={onAnother}>Send another</Button>
+    </div>
+  </div>
+)
+
+/** Writes the object and answers the id of the event of that very version. */
+const send = Effect.fnUntraced(function* (projectId: string, written: Draft, requestKey: string) {
+  const properties = yield* parsed(written.properties)
+  const { key, type } = written
+  const object = yield* call<GraphObject>(inProject(projectId, "objects"), {
+    method: "POST",
+    body: { type, properties, ...(key !== "" && { key }) },
+    idempotencyKey: requestKey
+  }).pipe(Effect.catchIf(isKeyTaken, () => change(projectId, type, key, properties, requestKey)))
+  const { items } = yield* call<Page<ObjectVersion>>(
+    inProject(projectId, `objects/${encodeURIComponent(object.id)}/history?limit=20`)
+  )
+  const version = items.find((one) => one.version === object.version) ?? items[0]
+  if (version === undefined) return yield* sayFault("", "The object was deleted before its event was read")
+  return version.eventId
+})
+
+/** Changes the object that has the key. */
+const change = Effect.fnUntraced(function* (
+  projectId: string,
+  type: string,
+  key: string,
+  properties: unknown,
+  requestKey: string
+) {
+  const { items } = yield* call<Page<GraphObject>>(
+    inProject(projectId, `objects${queryText({ type, key, limit: 1 })}`)
+  )
+  const [object] = items
+  if (object === undefined) return yield* sayFault("/key", "The object with this key is gone; send it again")
+  return yield* call<GraphObject>(inProject(projectId, `objects/${encodeURIComponent(object.id)}`), {
+    method: "PATCH",
+    body: { properties },
+    ifMatch: object.version,
+    idempotencyKey: `${requestKey}-change`
+  })
+})
+
+const isKeyTaken = (error: unknown): boolean =>
+  error instanceof Problem && error.document.reason === "keyTaken"
+
+/** Said in the words of the server, so that it stands at its field. */
+const sayFault = (pointer: string, message: string) =>
+  Effect.fail(new Problem({ status: 422, document: { detail: message, errors: [{ pointer, message }] } }))
+
+const parsed = (text: string): Effect.Effect<unknown, Problem> =>
+  Effect.catch(Effect.try({ try: (): unknown => JSON.parse(text), catch: () => "no JSON" as const }), () =>
+    sayFault("/properties", 'This is no JSON: write an object like {"name": "Ada"}')
+  )

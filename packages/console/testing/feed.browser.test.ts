@@ -1,0 +1,94 @@
+/**
+ * The live feed against the whole program: what is written elsewhere appears, once, also over a cut; and what is sent wakes agents.
+ */
+import { expect, it } from "vitest"
+import { watcher } from "../../server/testing/story-words.ts"
+import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+it("shows what is written elsewhere, each event once over a cut, and keeps its filter in the address", async () => {
+  const story = await real.newStory()
+  const write = (key: string) => run(story.post("/objects", { type: "Thing", key, properties: { size: 1 } }))
+  await write("before")
+  const { page, goTo } = await real.visit(story, "/live")
+  const feed = page.getByRole("list", { name: "Live feed" })
+  const rowOf = (key: string) => feed.getByRole("link", { name: `Thing ${key}`, exact: true })
+  await rowOf("before").waitFor()
+  const thing = await write("elsewhere")
+  await rowOf("elsewhere").waitFor()
+
+  await page.context().setOffline(true)
+  await write("<b>cut</b>")
+  await run(story.patch(`/objects/${thing.id}`, { properties: { size: 2 } }))
+  await page.context().setOffline(false)
+  await write("after")
+  await rowOf("after").waitFor()
+  await rowOf("<b>cut</b>").waitFor()
+  await feed.getByText("version 2").waitFor()
+  expect(await feed.getByRole("listitem").count()).toBe(5)
+
+  await page.keyboard.press("p")
+  await page.getByText("Paused. 0 rows came meanwhile.").waitFor()
+  await write("held")
+  await page.getByText("Paused. 1 row came meanwhile.").waitFor()
+  expect(await rowOf("held").count()).toBe(0)
+  await page.getByRole("button", { name: "Go on" }).click()
+  await rowOf("held").waitFor()
+  await screenshot(page, "live")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  await page.getByRole("searchbox", { name: "Filter the feed" }).fill("type:Thing op:updated")
+  await page.waitForURL(/filter=type%3AThing\+op%3Aupdated/)
+  await expect.poll(() => feed.getByRole("listitem").count()).toBe(1)
+  await page.reload()
+  await feed.getByText("version 2").waitFor()
+  expect(await feed.getByRole("listitem").count()).toBe(1)
+  await goTo("/live?filter=kind%3AThing")
+  await page.getByText('"kind:Thing" is no filter').waitFor()
+
+  await goTo("/live")
+  await rowOf("held").waitFor()
+  await page.keyboard.press("j")
+  await page.keyboard.press("Enter")
+  await page.waitForURL("**/events/*")
+})
+
+it("sends an object that wakes an agent, says so, and tells an event before and after", async () => {
+  const story = await real.newStory()
+  await run(story.post("/agents", watcher({ name: "greeter" })))
+  const { page, goTo } = await real.visit(story, "/live")
+  await page.getByRole("button", { name: "Send an event" }).click()
+  const dialog = page.getByRole("dialog", { name: "Send an event" })
+  await dialog.getByLabel("Type").fill("Person")
+  await dialog.getByLabel("Key").fill("ada")
+  await dialog.getByLabel("Properties").fill("no json")
+  await dialog.getByRole("button", { name: "Send", exact: true }).click()
+  await dialog.getByRole("status").getByText("This is no JSON").waitFor()
+  await dialog.getByLabel("Properties").fill('{"field": "engines"}')
+  await dialog.getByRole("button", { name: "Send", exact: true }).click()
+  await dialog.getByText(/It woke 1 agent\./).waitFor()
+  await dialog.getByRole("link", { name: "greeter" }).waitFor()
+  await screenshot(page, "send-event")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  // The key is taken now: the same form changes the object, and nobody reacts to that.
+  await dialog.getByRole("button", { name: "Send another" }).click()
+  await dialog.getByLabel("Properties").fill('{"field": "numbers"}')
+  await dialog.getByRole("button", { name: "Send", exact: true }).click()
+  await dialog.getByText(/It woke nobody\./).waitFor()
+  await dialog.getByRole("link", { name: "event" }).click()
+  await page.getByRole("heading", { level: 1, name: /Person ada/ }).waitFor()
+  await page.getByText("before engines").waitFor()
+  await page.getByText("after numbers").waitFor()
+  await page.getByRole("list", { name: "Agents and this event" }).getByText("did not wake").first().waitFor()
+  await screenshot(page, "event")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  await goTo("/live?filter=is%3Arun+op%3Aended")
+  await page.getByRole("link", { name: "Run of greeter ended" }).click()
+  await page.waitForURL("**/runs/*")
+  const reader = await real.visit(story, "/live", { role: "viewer" })
+  await reader.page.getByText("Editors may send events.").waitFor()
+})
