@@ -10,6 +10,8 @@ export const limits = {
   tasksPerPage: 200,
   /** Pages of suggestions that are listed; what lies behind comes up as the first ones are decided. */
   maxTaskPages: 5,
+  /** Decisions that travel in one request; the server takes 200, fewer let the list be seen to shrink. */
+  decisionsPerRequest: 50,
   /** Runs in the side panel. */
   recentRuns: 15,
   /** Versions of an object that are searched for the one an agent saw. */

@@ -17,13 +17,18 @@ const press = (key: string, more: Partial<KeyPress> = {}): KeyPress => ({
 describe("the keys of the inbox", () => {
   it("do what the key map says", () => {
     expect(
-      ["j", "k", "a", "r", "x", "A", "R", "Escape", "?", "q"].map((key) => commandOf(press(key)))
+      ["j", "k", "a", "r", "e", "l", "x", "X", "A", "R", "Escape", "?", "q"].map((key) =>
+        commandOf(press(key))
+      )
     ).toEqual([
       "next",
       "previous",
       "approve",
       "reject",
+      "edit",
+      "lookAgain",
       "select",
+      "selectGroup",
       "approveSelected",
       "rejectSelected",
       "clear",

@@ -10,7 +10,10 @@ export type Command =
   | "previous"
   | "approve"
   | "reject"
+  | "edit"
+  | "lookAgain"
   | "select"
+  | "selectGroup"
   | "approveSelected"
   | "rejectSelected"
   | "clear"
@@ -29,7 +32,10 @@ export const bindings: ReadonlyArray<Binding> = [
   { command: "previous", key: "k", shown: ["K"], means: "Go to the one before" },
   { command: "approve", key: "a", shown: ["A"], means: "Approve it" },
   { command: "reject", key: "r", shown: ["R"], means: "Reject it, with a reason" },
+  { command: "edit", key: "e", shown: ["E"], means: "Edit it, then approve" },
+  { command: "lookAgain", key: "l", shown: ["L"], means: "Let the agent look again, where something moved" },
   { command: "select", key: "x", shown: ["X"], means: "Select it, or take it out" },
+  { command: "selectGroup", key: "X", shown: ["⇧", "X"], means: "Select its whole group, or none of it" },
   { command: "approveSelected", key: "A", shown: ["⇧", "A"], means: "Approve all selected" },
   { command: "rejectSelected", key: "R", shown: ["⇧", "R"], means: "Reject all selected" },
   { command: "clear", key: "Escape", shown: ["Esc"], means: "Select nothing" }

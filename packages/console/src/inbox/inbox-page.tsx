@@ -3,13 +3,18 @@
  */
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
+import { EditDialog } from "./edit-dialog.tsx"
 import { EmptyInbox, InboxFailure, InboxSkeleton } from "./inbox-without-list.tsx"
+import { LeftAside } from "./left-aside.tsx"
 import { LinkedSuggestion } from "./linked-suggestion.tsx"
-import { PlainTasks } from "./plain-tasks.tsx"
+import { PromotionCard } from "./promotion-card.tsx"
 import { QuestionList } from "./question-list.tsx"
 import { RejectDialog } from "./reject-dialog.tsx"
 import { SelectionBar } from "./selection-bar.tsx"
 import { SuggestionGroups } from "./suggestion-groups.tsx"
+import { TaskSection } from "./task-frame.tsx"
+import { TodoList } from "./todo-list.tsx"
+import { UndoCard } from "./undo-card.tsx"
 import { useCardFocus } from "./use-card-focus.ts"
 import { useInboxKeys } from "./use-inbox-keys.ts"
 import { useInbox } from "./use-inbox.ts"
@@ -22,9 +27,9 @@ interface InboxPageProps {
 export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
   const state = useConsole()
   const { project, canAnswer, canDecide, keyMap } = state
-  const { pending, questions, todos, others, groups, inbox, dispatch, decide, rejection, actions, perform } =
-    useInbox(state, linkedTaskId)
-  const isDialogOpen = rejection.tasks.length > 0 || keyMap.isOpen
+  const all = useInbox(state, linkedTaskId)
+  const { pending, groups, inbox, dispatch, decide, rejection, editing, actions, perform } = all
+  const isDialogOpen = rejection.tasks.length > 0 || editing.task !== undefined || keyMap.isOpen
   useCardFocus(inbox, isDialogOpen)
   useInboxKeys({ order: inbox.order, isListening: keyMap.areKeysOn && !isDialogOpen, onCommand: perform })
   const tasks = pending.data?.tasks
@@ -37,29 +42,32 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
       {pending.error && <InboxFailure error={pending.error} hasList={tasks !== undefined} />}
       {pending.isPending && <InboxSkeleton />}
       {tasks?.length === 0 && <EmptyInbox projectId={project.id} />}
-      <QuestionList projectId={project.id} questions={questions} canAnswer={canAnswer} />
-      <PlainTasks
-        projectId={project.id}
-        title="To decide"
-        words="as a whole"
-        tasks={others}
-        canSettle={canDecide}
-      />
+      <LeftAside projectId={project.id} />
+      <QuestionList projectId={project.id} questions={all.questions} canAnswer={canAnswer} />
+      <TaskSection title="To take back" words="what agents did" count={all.undos.length}>
+        {all.undos.map((task) => (
+          <li key={`${task.id} ${task.digest}`} className="enter min-w-0">
+            <UndoCard projectId={project.id} task={task} canDecide={canDecide} />
+          </li>
+        ))}
+      </TaskSection>
+      <TaskSection title="Earned trust" words="to look at" count={all.promotions.length}>
+        {all.promotions.map((task) => (
+          <li key={task.id} className="enter min-w-0">
+            <PromotionCard projectId={project.id} task={task} canDecide={canDecide} />
+          </li>
+        ))}
+      </TaskSection>
       <SuggestionGroups
         projectId={project.id}
         groups={groups}
         inbox={inbox}
         canDecide={canDecide}
+        askingId={all.askingId}
         actions={actions}
         onSelectAll={(ids, isSelected) => dispatch({ type: "selectedAll", ids, isSelected })}
       />
-      <PlainTasks
-        projectId={project.id}
-        title="Todos"
-        words="of your own"
-        tasks={todos}
-        canSettle={canAnswer}
-      />
+      <TodoList projectId={project.id} tasks={all.todos} canSettle={canAnswer} />
       {pending.data?.isWhole === false && (
         <p className="mt-8 text-center text-sm text-ink-faint">
           These are the newest {pending.data.tasks.length.toLocaleString()}. Older ones come up as these are
@@ -76,11 +84,12 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
       <RejectDialog
         tasks={rejection.tasks}
         onReject={(rejected, reason) => {
-          decide("reject", rejected, reason)
+          decide("reject", rejected, { reason })
           rejection.close()
         }}
         onClose={rejection.close}
       />
+      <EditDialog task={editing.task} onApprove={editing.approve} onClose={editing.close} />
     </>
   )
 }

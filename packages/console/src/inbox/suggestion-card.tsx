@@ -15,21 +15,26 @@ import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { historyQuery } from "../server/queries.ts"
 import { changeVerbs } from "../suggestion/change-words.ts"
+import { editFields } from "../suggestion/edit-fields.ts"
 import { requestedRows, suggestionRows } from "../suggestion/property-diff.ts"
 import { baseOf, isGone, isLikelyRefused } from "../suggestion/staleness.ts"
 import { visibleText } from "../words/visible-text.ts"
 import { Confidence } from "./confidence.tsx"
 import { EvidenceList } from "./evidence-list.tsx"
 import type { Decision } from "./inbox-state.ts"
+import { LookAgain } from "./look-again.tsx"
 import { PropertyRows } from "./property-rows.tsx"
 import { StaleNotice } from "./stale-notice.tsx"
 import { SubjectLine } from "./subject-line.tsx"
+import { TaintNotice, WaitingWords } from "./suggestion-notes.tsx"
 
 export interface SuggestionActions {
   readonly onEnter: (id: string) => void
   readonly onToggle: (id: string) => void
   readonly onApprove: (task: SuggestionTask) => void
   readonly onReject: (task: SuggestionTask) => void
+  readonly onEdit: (task: SuggestionTask) => void
+  readonly onLookAgain: (task: SuggestionTask) => void
 }
 
 interface SuggestionCardProps {
@@ -41,6 +46,8 @@ interface SuggestionCardProps {
   readonly isSelected: boolean
   readonly canDecide: boolean
   readonly deciding: Decision | undefined
+  /** Whether the agent is just being asked to look again. */
+  readonly isAsking: boolean
   readonly refusal: string | undefined
   readonly actions: SuggestionActions
 }
@@ -49,7 +56,7 @@ interface SuggestionCardProps {
 export const cardElementId = (taskId: string): string => `suggestion-${taskId}`
 
 export const SuggestionCard = memo((props: SuggestionCardProps): ReactNode => {
-  const { projectId, task, isCurrent, isSelected, canDecide, deciding, refusal, actions } = props
+  const { projectId, task, isCurrent, isSelected, canDecide, deciding, actions } = props
   const [isNear, watch] = useNearView(props.isNearTop)
   const titleId = `${cardElementId(task.id)}-title`
   return (
@@ -77,14 +84,7 @@ export const SuggestionCard = memo((props: SuggestionCardProps): ReactNode => {
           >
             <SubjectLine projectId={projectId} task={task} />
           </CardHead>
-          <CardBody
-            projectId={projectId}
-            task={task}
-            canDecide={canDecide}
-            deciding={deciding}
-            refusal={refusal}
-            actions={actions}
-          />
+          <CardBody {...props} />
         </>
       ) : (
         <h3 id={titleId} className="min-h-60 p-5 text-base font-semibold">
@@ -173,7 +173,15 @@ const CardHead = ({ task, titleId, isSelected, canDecide, actions, children }: C
 
 type CardBodyProps = Omit<SuggestionCardProps, "isNearTop" | "isCurrent" | "isSelected">
 
-const CardBody = ({ projectId, task, canDecide, deciding, refusal, actions }: CardBodyProps): ReactNode => {
+const CardBody = ({
+  projectId,
+  task,
+  canDecide,
+  deciding,
+  isAsking,
+  refusal,
+  actions
+}: CardBodyProps): ReactNode => {
   const { target, baseVersion, payload, staleness } = task
   const hasMoved = target !== null && (staleness?.conflicts.length ?? 0) > 0
   const history = useQuery({
@@ -184,6 +192,8 @@ const CardBody = ({ projectId, task, canDecide, deciding, refusal, actions }: Ca
   return (
     <div className="grid grid-cols-1 gap-3.5 px-4 pt-3.5 pb-4 sm:px-5 sm:pb-5">
       <StaleNotice task={task} />
+      <LookAgain task={task} canDecide={canDecide} isAsking={isAsking} onLookAgain={actions.onLookAgain} />
+      <TaintNotice task={task} />
       {rows.length > 0 && (
         <PropertyRows rows={rows} task={task} seen={baseOf(history, baseVersion)?.properties} />
       )}
@@ -197,6 +207,7 @@ const CardBody = ({ projectId, task, canDecide, deciding, refusal, actions }: Ca
       <footer className="flex flex-wrap items-start gap-x-6 gap-y-3 sm:flex-nowrap">
         <div className="flex min-w-0 grow basis-full flex-wrap items-start gap-x-5 gap-y-2 text-xs sm:basis-0 sm:pt-2">
           <Confidence value={payload.confidence} />
+          <WaitingWords task={task} />
           <EvidenceList projectId={projectId} task={task} />
         </div>
         {canDecide && (
@@ -252,10 +263,10 @@ const CardActions = ({ task, deciding, isGone, prefersReject, actions }: CardAct
       weight={prefersReject ? "plain" : "primary"}
       shortcut="A"
       disabled={isBusy || isGone}
-      aria-label={`Approve ${visibleText(task.title)}`}
       onClick={() => actions.onApprove(task)}
     >
       {deciding === "approve" ? "Approving…" : "Approve"}
+      <Named task={task} />
     </Button>
   )
   const reject = (
@@ -264,15 +275,26 @@ const CardActions = ({ task, deciding, isGone, prefersReject, actions }: CardAct
       weight={prefersReject ? "primary" : "plain"}
       shortcut="R"
       disabled={isBusy}
-      aria-label={`Reject ${visibleText(task.title)}`}
       onClick={() => actions.onReject(task)}
     >
       {deciding === "reject" ? "Rejecting…" : "Reject"}
+      <Named task={task} />
+    </Button>
+  )
+  const edit = (editFields(task.payload.suggestedChanges)?.length ?? 0) > 0 && (
+    <Button key="edit" shortcut="E" disabled={isBusy || isGone} onClick={() => actions.onEdit(task)}>
+      Edit
+      <Named task={task} />
     </Button>
   )
   return (
-    <div className="flex shrink-0 items-center gap-2">
-      {prefersReject ? [reject, approve] : [approve, reject]}
+    <div className="flex shrink-0 flex-wrap items-center gap-2">
+      {prefersReject ? [reject, edit, approve] : [approve, edit, reject]}
     </div>
   )
 }
+
+/** What a button is about, for who does not see where it stands. */
+const Named = ({ task }: { readonly task: SuggestionTask }): ReactNode => (
+  <span className="sr-only"> {visibleText(task.title)}</span>
+)

@@ -13,6 +13,8 @@ interface SuggestionGroupsProps {
   readonly groups: ReadonlyArray<SuggestionGroup>
   readonly inbox: InboxState
   readonly canDecide: boolean
+  /** The suggestion that an agent is just being asked to look at again. */
+  readonly askingId: string | undefined
   readonly actions: SuggestionActions
   readonly onSelectAll: (ids: ReadonlyArray<string>, isSelected: boolean) => void
 }
@@ -43,6 +45,7 @@ const Group = ({
   projectId,
   inbox,
   canDecide,
+  askingId,
   actions,
   onSelectAll
 }: GroupProps): ReactNode => {
@@ -83,6 +86,7 @@ const Group = ({
               isSelected={inbox.selected.has(task.id)}
               canDecide={canDecide}
               deciding={inbox.deciding.get(task.id)}
+              isAsking={askingId === task.id}
               refusal={inbox.refusals.get(task.id)}
               actions={actions}
             />

@@ -4,6 +4,7 @@
  * A decided suggestion leaves the list at once; a refused one stays with the
  * refusal written on it. Nothing is decided on the page before the server said so.
  */
+import type { Properties } from "@tropism/domain/json"
 import type { SuggestionTask } from "@tropism/domain/task"
 import { useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
@@ -11,13 +12,35 @@ import { type Dispatch, useCallback } from "react"
 import { type Message, useToasts } from "../parts/toasts.tsx"
 import { failureSentence, isUnauthorized } from "../server/problem.ts"
 import { type PendingTasks, pendingTasksKey, principalQuery } from "../server/queries.ts"
-import { approve, reject } from "../server/request.ts"
+import { approve, type Failure, reject } from "../server/request.ts"
 import { approvalSentence, rejectionSentence } from "../suggestion/change-words.ts"
+import { limits } from "../limits.ts"
+import {
+  approveEdited,
+  decideTogether,
+  isDecidedAlready,
+  type Outcome,
+  whoDecided
+} from "./inbox-requests.ts"
 import type { Decision, InboxEvent } from "./inbox-state.ts"
+import { usePlanningUndo } from "./use-planning-undo.ts"
 
-export type Decide = (decision: Decision, tasks: ReadonlyArray<SuggestionTask>, reason?: string) => void
+export interface DecisionWords {
+  /** Of a rejection. */
+  readonly reason?: string
+  /** Properties to approve in place of the suggested ones. */
+  readonly edit?: Properties
+}
 
-interface Outcome {
+/** Decides, and answers with the sentences of the refusals by the ids of their tasks. */
+export type Decide = (
+  decision: Decision,
+  tasks: ReadonlyArray<SuggestionTask>,
+  words?: DecisionWords
+) => Promise<ReadonlyMap<string, string>>
+
+/** A task that was decided, or stays with the sentence that says why. */
+interface Told {
   readonly task: SuggestionTask
   readonly refusal: string | undefined
 }
@@ -25,67 +48,124 @@ interface Outcome {
 export const useDecisions = (projectId: string, dispatch: Dispatch<InboxEvent>): Decide => {
   const queryClient = useQueryClient()
   const show = useToasts()
+  const planUndo = usePlanningUndo(projectId)
   return useCallback(
-    (decision, tasks, reason = "") => {
+    (decision, tasks, words = {}) => {
+      const { reason = "" } = words
       dispatch({ type: "decisionStarted", ids: tasks.map((task) => task.id), decision })
       const key = pendingTasksKey(projectId)
 
-      /** An answer under way still lists the decided task, so it must not arrive. */
-      const forget = (task: SuggestionTask) =>
-        Effect.promise(() => queryClient.cancelQueries({ queryKey: key })).pipe(
+      /** An answer under way still lists the decided tasks, so it must not arrive. */
+      const forget = (decided: ReadonlyArray<SuggestionTask>) => {
+        const ids = new Set<string>(decided.map(({ id }) => id))
+        return Effect.promise(() => queryClient.cancelQueries({ queryKey: key })).pipe(
           Effect.andThen(
             Effect.sync(() => {
               queryClient.setQueryData<PendingTasks>(
                 key,
-                (pending) =>
-                  pending && { ...pending, tasks: pending.tasks.filter(({ id }) => id !== task.id) }
+                (pending) => pending && { ...pending, tasks: pending.tasks.filter(({ id }) => !ids.has(id)) }
               )
-              dispatch({ type: "decided", id: task.id })
+              for (const id of ids) dispatch({ type: "decided", id })
             })
           )
         )
+      }
 
-      const decideOne = Effect.fnUntraced(
-        function* (task: SuggestionTask) {
-          const answer = yield* decision === "approve"
-            ? approve(projectId, task)
-            : reject(projectId, task, reason)
-          yield* forget(task)
-          return { task: answer, refusal: undefined } satisfies Outcome
-        },
-        (effect, task) =>
-          effect.pipe(
-            Effect.catch((failure) =>
-              Effect.sync((): Outcome => {
-                const refusal = failureSentence(failure)
-                dispatch({ type: "decisionRefused", id: task.id, sentence: refusal })
-                if (isUnauthorized(failure))
-                  queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
-                return { task, refusal }
-              })
+      /** Whoever was too late hears who was first, and what they decided. */
+      const refusalOf = (task: SuggestionTask, failure: Failure) =>
+        isDecidedAlready(failure)
+          ? whoDecided(projectId, task.id).pipe(
+              Effect.map((sentence) => sentence ?? failureSentence(failure)),
+              Effect.orElseSucceed(() => failureSentence(failure))
             )
-          )
-      )
+          : Effect.succeed(failureSentence(failure))
 
-      Effect.runFork(
-        Effect.forEach(tasks, decideOne).pipe(
-          Effect.andThen((outcomes) =>
-            Effect.sync(() => {
-              for (const message of messages(decision, outcomes, reason)) show(message)
-              queryClient.invalidateQueries({ queryKey: [projectId] })
-            })
-          )
+      const tell = Effect.fnUntraced(function* (outcomes: ReadonlyArray<Outcome>) {
+        yield* forget(outcomes.flatMap(({ failure, task }) => (failure === undefined ? [task] : [])))
+        return yield* Effect.forEach(
+          outcomes,
+          Effect.fnUntraced(function* ({ failure, task }) {
+            if (failure === undefined) return { task, refusal: undefined } satisfies Told
+            const refusal = yield* refusalOf(task, failure)
+            dispatch({ type: "decisionRefused", id: task.id, sentence: refusal })
+            if (isUnauthorized(failure)) queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
+            return { task, refusal } satisfies Told
+          })
+        )
+      })
+
+      return Effect.runPromise(
+        Effect.forEach(portionsOf(tasks), (portion) =>
+          Effect.flatMap(decidePortion(projectId, decision, portion, words), tell)
+        ).pipe(
+          Effect.map((told) => {
+            const outcomes = told.flat()
+            const runIds = new Set(
+              outcomes.flatMap(({ refusal, task }) => (refusal === undefined ? [task.runId] : []))
+            )
+            const [runId] = runIds
+            const hasChanged = outcomes.some(
+              ({ task }) => task.outcome !== null && task.outcome.change !== "unchanged"
+            )
+            const undo =
+              decision === "approve" && runId !== undefined && runIds.size === 1 && hasChanged
+                ? {
+                    label: "Undo",
+                    run: () =>
+                      planUndo(
+                        runId,
+                        outcomes.flatMap(({ task }) => task.outcome?.entityId ?? [])
+                      )
+                  }
+                : undefined
+            for (const message of messages(decision, outcomes, reason))
+              show(message.tone === "done" && undo !== undefined ? { ...message, action: undo } : message)
+            queryClient.invalidateQueries({ queryKey: [projectId] })
+            return new Map(
+              outcomes.flatMap(({ refusal, task }) =>
+                refusal === undefined ? [] : [[task.id as string, refusal] as const]
+              )
+            )
+          })
         )
       )
     },
-    [projectId, dispatch, queryClient, show]
+    [projectId, dispatch, queryClient, show, planUndo]
+  )
+}
+
+/** One by its own door; of many so many in a request, so that the list is seen to shrink. */
+const portionsOf = (tasks: ReadonlyArray<SuggestionTask>): ReadonlyArray<ReadonlyArray<SuggestionTask>> =>
+  Array.from({ length: Math.ceil(tasks.length / limits.decisionsPerRequest) }, (_, index) =>
+    tasks.slice(index * limits.decisionsPerRequest, (index + 1) * limits.decisionsPerRequest)
+  )
+
+/** A request that fails as a whole fails each of its tasks. */
+const decidePortion = (
+  projectId: string,
+  decision: Decision,
+  tasks: ReadonlyArray<SuggestionTask>,
+  { edit, reason = "" }: DecisionWords
+): Effect.Effect<ReadonlyArray<Outcome>> => {
+  const [only] = tasks
+  const outcomes =
+    tasks.length === 1 && only !== undefined
+      ? (decision === "reject"
+          ? reject(projectId, only, reason)
+          : edit === undefined
+            ? approve(projectId, only)
+            : approveEdited(projectId, only, edit)
+        ).pipe(Effect.map((task): ReadonlyArray<Outcome> => [{ task, failure: undefined }]))
+      : decideTogether(projectId, decision, tasks, reason)
+  return outcomes.pipe(
+    Effect.catch((failure) => Effect.succeed(tasks.map((task): Outcome => ({ task, failure }))))
   )
 }
 
 /** What to tell: one sentence for one suggestion, a count and the first refusals for many. */
 export const messages = (
   decision: Decision,
-  outcomes: ReadonlyArray<Outcome>,
+  outcomes: ReadonlyArray<Told>,
   reason: string
 ): ReadonlyArray<Message> => {
   const word = decision === "approve" ? "Approved" : "Rejected"
@@ -106,7 +186,7 @@ export const messages = (
   return told
 }
 
-const manyWords = (done: ReadonlyArray<Outcome>): string => {
+const manyWords = (done: ReadonlyArray<Told>): string => {
   const unchanged = done.filter(({ task }) => task.outcome?.change === "unchanged").length
   const changed = `${done.length - unchanged} of ${done.length} changed the graph`
   return unchanged === 0 ? "All of them are in the graph now." : `${changed}; for the rest it was so already.`
@@ -114,7 +194,7 @@ const manyWords = (done: ReadonlyArray<Outcome>): string => {
 
 const maxRefusalsTold = 3
 
-const refusalMessage = (decision: Decision, refused: ReadonlyArray<Outcome>): Message => {
+const refusalMessage = (decision: Decision, refused: ReadonlyArray<Told>): Message => {
   const [only] = refused
   const verb = decision === "approve" ? "approved" : "rejected"
   if (refused.length === 1 && only) {

@@ -10,7 +10,7 @@ import { bindings, type Command, commandOf } from "./inbox-keys.ts"
 
 const readClock = (): number => Effect.runSync(Clock.currentTimeMillis)
 
-const decisions: ReadonlyArray<Command> = ["approve", "reject", "approveSelected", "rejectSelected"]
+const decisions: ReadonlyArray<Command> = ["approve", "reject", "edit", "approveSelected", "rejectSelected"]
 
 interface InboxKeys {
   /** Changes whenever the list moves by itself; decision keys are deaf for a moment then. */

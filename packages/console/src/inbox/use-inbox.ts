@@ -4,19 +4,31 @@
  * It joins the server's list with the pure state of `inbox-state.ts`. It draws
  * nothing and calls no endpoint itself.
  */
-import { isQuestion, isSuggestion, isTodo, type SuggestionTask, type Task } from "@tropism/domain/task"
+import {
+  isPromotion,
+  isQuestion,
+  isSuggestion,
+  isTodo,
+  isUndo,
+  type SuggestionTask,
+  type Task
+} from "@tropism/domain/task"
+import type { Properties } from "@tropism/domain/json"
 import { useQuery } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { type Dispatch, useEffect, useMemo, useReducer, useRef, useState } from "react"
 import type { ConsoleState } from "../frame/console-context.tsx"
 import { pendingTasksQuery } from "../server/queries.ts"
 import { groupSuggestions } from "../suggestion/group-suggestions.ts"
-import { isGone } from "../suggestion/staleness.ts"
+import { editFields } from "../suggestion/edit-fields.ts"
+import { hasMovedSince, isGone, isLookedAtAgain } from "../suggestion/staleness.ts"
 import { type Message, useToasts } from "../parts/toasts.tsx"
 import type { Command } from "./inbox-keys.ts"
 import { emptyInbox, type InboxEvent, type InboxState, reduceInbox } from "./inbox-state.ts"
 import type { SuggestionActions } from "./suggestion-card.tsx"
+import { useDecidedElsewhere } from "./use-decided-elsewhere.ts"
 import { useDecisions } from "./use-decisions.ts"
+import { useLookingAgain } from "./use-looking-again.ts"
 
 const noTasks: ReadonlyArray<Task> = []
 const noSuggestions: ReadonlyArray<SuggestionTask> = []
@@ -27,25 +39,37 @@ const goneMessage: Message = {
   sentence: "The object was deleted after this was suggested. Rejecting clears it away."
 }
 
+const nothingToEdit: Message = {
+  tone: "refused",
+  title: "Nothing to edit",
+  sentence: "It has no properties. Approve it or reject it as it is."
+}
+
+const nothingMoved: Message = {
+  tone: "refused",
+  title: "Nothing to look at again",
+  sentence: "Nothing moved since the agent looked, or it looks already."
+}
+
 export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: string | undefined) => {
   const pending = useQuery(pendingTasksQuery(project.id))
   const [inbox, dispatch] = useReducer(reduceInbox, emptyInbox)
   const rejection = useRejection(inbox, dispatch)
   const decide = useDecisions(project.id, dispatch)
+  const lookingAgain = useLookingAgain(project.id)
+  const [editedId, setEditedId] = useState<string>()
   const show = useToasts()
   const tasks = pending.data?.tasks ?? noTasks
   const groups = useMemo(() => groupSuggestions(tasks.filter(isSuggestion)), [tasks])
   const questions = useMemo(() => tasks.filter(isQuestion), [tasks])
   const todos = useMemo(() => tasks.filter(isTodo), [tasks])
-  // Whatever kind is neither of these is told by its title and decided whole.
-  const others = useMemo(
-    () => tasks.filter((task) => !isQuestion(task) && !isSuggestion(task) && !isTodo(task)),
-    [tasks]
-  )
+  const undos = useMemo(() => tasks.filter(isUndo), [tasks])
+  const promotions = useMemo(() => tasks.filter(isPromotion), [tasks])
   const shown = useMemo(() => groups.flatMap((group) => group.tasks), [groups])
   const order = useMemo(() => shown.map((task) => task.id), [shown])
   useEffect(() => dispatch({ type: "listed", order }), [order])
   useLinkedSuggestion(linkedTaskId, inbox, dispatch)
+  useDecidedElsewhere(project.id, inbox)
 
   /** In the order in which they stand on the page; what is being decided is left alone. */
   const open = (ids: Iterable<string>): ReadonlyArray<SuggestionTask> => {
@@ -59,14 +83,17 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     open(inbox.currentId === undefined ? [] : [inbox.currentId])
 
   const { ask } = rejection
+  const { ask: askAgain } = lookingAgain
   const actions: SuggestionActions = useMemo(
     () => ({
       onEnter: (id) => dispatch({ type: "entered", id }),
       onToggle: (id) => dispatch({ type: "toggled", id }),
       onApprove: (task) => decide("approve", [task]),
-      onReject: (task) => ask([task])
+      onReject: (task) => ask([task]),
+      onEdit: (task) => setEditedId(task.id),
+      onLookAgain: askAgain
     }),
-    [decide, ask]
+    [decide, ask, askAgain]
   )
   const perform = (command: Command): void => {
     if (command === "next") dispatch({ type: "stepped", by: 1 })
@@ -80,10 +107,54 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     else if (command === "approve" && current().some(isGone)) show(goneMessage)
     else if (command === "approve") approveAll(current())
     else if (command === "reject") ask(current())
+    else if (command === "edit") edit(current()[0])
+    else if (command === "lookAgain") lookAgain(current()[0])
+    else if (command === "selectGroup") selectGroup()
     else if (command === "approveSelected") approveAll(open(inbox.selected))
     else if (command === "rejectSelected") ask(open(inbox.selected))
   }
-  return { pending, questions, todos, others, groups, inbox, dispatch, decide, rejection, actions, perform }
+  const edit = (task: SuggestionTask | undefined) => {
+    if (task === undefined) return
+    if (isGone(task)) show(goneMessage)
+    else if ((editFields(task.payload.suggestedChanges)?.length ?? 0) === 0) show(nothingToEdit)
+    else setEditedId(task.id)
+  }
+  const lookAgain = (task: SuggestionTask | undefined) => {
+    if (task === undefined) return
+    if (hasMovedSince(task) && !isLookedAtAgain(task)) askAgain(task)
+    else show(nothingMoved)
+  }
+  const selectGroup = () => {
+    const group = groups.find((each) => each.tasks.some(({ id }) => id === inbox.currentId))
+    if (group === undefined) return
+    const ids = group.tasks.map(({ id }) => id)
+    dispatch({ type: "selectedAll", ids, isSelected: !ids.every((id) => inbox.selected.has(id)) })
+  }
+  const editing = {
+    task: shown.find(({ id }) => id === editedId),
+    approve: (task: SuggestionTask, data: Properties) =>
+      decide("approve", [task], { edit: data }).then((refusals) => refusals.get(task.id)),
+    /** By who cancels, and by an approval whose answer comes late: another one may be edited by then. */
+    close: (taskId: string) => {
+      setEditedId((before) => (before === taskId ? undefined : before))
+      if (inbox.currentId === taskId) dispatch({ type: "opened", id: taskId })
+    }
+  }
+  const kinds = { questions, todos, undos, promotions }
+  const { askingId } = lookingAgain
+  return {
+    pending,
+    ...kinds,
+    groups,
+    inbox,
+    dispatch,
+    decide,
+    rejection,
+    editing,
+    askingId,
+    actions,
+    perform
+  }
 }
 
 /** What is about to be rejected, between the first key and the reason. */

@@ -3,14 +3,21 @@
  *
  * A settled task leaves the list at once; a refused one stays, with the refusal.
  */
-import { isTodo, type Task } from "@tropism/domain/task"
+import { isTodo, isUndo, type Task } from "@tropism/domain/task"
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { useToasts } from "../parts/toasts.tsx"
 import { failureSentence, isUnauthorized } from "../server/problem.ts"
 import { type PendingTasks, pendingTasksKey, principalQuery } from "../server/queries.ts"
 import { type Settlement, settle } from "../server/request.ts"
+import { approveUndo } from "./inbox-requests.ts"
 import { visibleText } from "../words/visible-text.ts"
+
+interface Settling {
+  readonly how: Settlement
+  /** Of an undo: what stays as it is. */
+  readonly leaveOut?: ReadonlyArray<string>
+}
 
 const pastWords = { complete: "Done", approve: "Approved", reject: "Rejected" } as const
 
@@ -18,9 +25,14 @@ export const useSettling = (projectId: string, task: Task) => {
   const queryClient = useQueryClient()
   const show = useToasts()
   const name = isTodo(task) ? `t${task.number}` : `#${task.number}`
-  const { isPending, mutate } = useMutation({
-    mutationFn: (how: Settlement) => Effect.runPromise(settle(projectId, task, how)),
-    onSuccess: (_, how) => {
+  const { error, isPending, mutate } = useMutation({
+    mutationFn: ({ how, leaveOut = [] }: Settling): Promise<Task> =>
+      Effect.runPromise(
+        isUndo(task) && how === "approve"
+          ? approveUndo(projectId, task, leaveOut)
+          : settle(projectId, task, how)
+      ),
+    onSuccess: (_, { how }) => {
       const key = pendingTasksKey(projectId)
       // An answer under way still lists the task, so it must not arrive.
       return queryClient.cancelQueries({ queryKey: key }).then(() => {
@@ -38,5 +50,9 @@ export const useSettling = (projectId: string, task: Task) => {
       return queryClient.invalidateQueries({ queryKey: pendingTasksKey(projectId) })
     }
   })
-  return { settle: mutate, isSending: isPending }
+  return {
+    settle: mutate,
+    isSending: isPending,
+    refusal: error === null ? undefined : failureSentence(error)
+  }
 }

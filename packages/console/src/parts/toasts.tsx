@@ -12,6 +12,8 @@ export interface Message {
   readonly tone: "done" | "refused"
   readonly title: string
   readonly sentence: string
+  /** What can be done about it while it is shown. */
+  readonly action?: { readonly label: string; readonly run: () => void }
 }
 
 interface Shown extends Message {
@@ -54,7 +56,7 @@ const ToastCard = ({ message, onClose }: ToastCardProps): ReactNode => {
   return (
     <Toast.Root
       type={isDone ? "background" : "foreground"}
-      duration={isDone ? limits.toastMs : limits.refusalToastMs}
+      duration={isDone && message.action === undefined ? limits.toastMs : limits.refusalToastMs}
       onOpenChange={(isOpen) => {
         if (!isOpen) onClose()
       }}
@@ -68,6 +70,17 @@ const ToastCard = ({ message, onClose }: ToastCardProps): ReactNode => {
         <Toast.Description className="foreign mt-0.5 text-xs text-ink-soft">
           {message.sentence}
         </Toast.Description>
+        {message.action !== undefined && (
+          <Toast.Action asChild altText={message.action.label}>
+            <button
+              type="button"
+              onClick={message.action.run}
+              className="mt-1.5 rounded text-xs font-medium text-leaf underline-offset-2 hover:underline"
+            >
+              {message.action.label}
+            </button>
+          </Toast.Action>
+        )}
       </div>
       <Toast.Close
         aria-label="Dismiss"

@@ -132,7 +132,7 @@ export const reject = (
 ): Effect.Effect<SuggestionTask, Failure> =>
   call(inProject(projectId, `tasks/${encodeURIComponent(task.id)}/reject`), {
     method: "POST",
-    body: reason === "" ? {} : { reason }
+    body: { digest: task.digest, ...(reason !== "" && { reason }) }
   })
 
 /** How a task that is told in a line is settled. */

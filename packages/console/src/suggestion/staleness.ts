@@ -50,3 +50,11 @@ export const baseOf = (
   history: ReadonlyArray<ObjectVersion> | undefined,
   baseVersion: number | null
 ): ObjectVersion | undefined => history?.find((version) => version.version === baseVersion)
+
+/** Whether the target or the evidence moved since the agent looked, so that it may be asked to look again. */
+export const hasMovedSince = ({ staleness }: Marked): boolean =>
+  staleness !== null && (staleness.state !== "fresh" || staleness.evidenceChanged.length > 0)
+
+/** Whether a run looks at it again right now. */
+export const isLookedAtAgain = ({ rerun }: Pick<SuggestionTask, "rerun">): boolean =>
+  rerun !== null && ["queued", "running", "paused"].includes(rerun.status)

@@ -1,0 +1,159 @@
+/**
+ * Edit, then approve: each suggested property as a field, to be changed or left out.
+ *
+ * It stays open until the server has taken what was written, so that a refusal
+ * costs nobody their words.
+ */
+import type { Properties } from "@tropism/domain/json"
+import type { SuggestionTask } from "@tropism/domain/task"
+import { Dialog } from "radix-ui"
+import { type ReactNode, useId, useState } from "react"
+import { Button } from "../parts/button.tsx"
+import { DialogFrame } from "../parts/dialog-frame.tsx"
+import { controlClass } from "../parts/field.tsx"
+import { CautionIcon } from "../parts/icons.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { type EditField, editedFields, editFields } from "../suggestion/edit-fields.ts"
+import { visibleText } from "../words/visible-text.ts"
+import { StaleNotice } from "./stale-notice.tsx"
+
+interface EditDialogProps {
+  /** What is edited; the dialog is open while there is one. */
+  readonly task: SuggestionTask | undefined
+  /** Answers with the sentence of a refusal, or undefined when it is approved. */
+  readonly onApprove: (task: SuggestionTask, edit: Properties) => Promise<string | undefined>
+  readonly onClose: (taskId: string) => void
+}
+
+export const EditDialog = ({ task, onApprove, onClose }: EditDialogProps): ReactNode => (
+  <DialogFrame
+    isOpen={task !== undefined}
+    title={task === undefined ? "" : `Edit #${task.number}, then approve`}
+    onClose={() => {
+      if (task !== undefined) onClose(task.id)
+    }}
+  >
+    {task !== undefined && <EditForm key={task.id} task={task} onApprove={onApprove} onClose={onClose} />}
+  </DialogFrame>
+)
+
+type EditFormProps = EditDialogProps & { readonly task: SuggestionTask }
+
+const EditForm = ({ task, onApprove, onClose }: EditFormProps): ReactNode => {
+  // What is shown when it is opened is what is decided: the digest tells when it is refined meanwhile.
+  const [shown] = useState(task)
+  const [fields, setFields] = useState(() => editFields(shown.payload.suggestedChanges) ?? [])
+  const [isSending, setIsSending] = useState(false)
+  const [refusal, setRefusal] = useState<string>()
+  const { data, faults } = editedFields(fields)
+  const hasNothing = fields.length > 0 && fields.every(({ isTaken }) => !isTaken)
+  const change = (name: string, changes: Partial<EditField>) =>
+    setFields((before) => before.map((field) => (field.name === name ? { ...field, ...changes } : field)))
+  const approve = () => {
+    if (faults.length > 0 || hasNothing || isSending) return
+    setIsSending(true)
+    onApprove(shown, data).then((sentence) => {
+      setIsSending(false)
+      setRefusal(sentence)
+      if (sentence === undefined) onClose(shown.id)
+    })
+  }
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        approve()
+      }}
+      className="mt-1 grid gap-4"
+    >
+      <p className="text-sm text-ink-soft">
+        <Visible text={task.title} />
+      </p>
+      <StaleNotice task={task} />
+      {fields.map((field, index) => (
+        <PropertyField
+          key={field.name}
+          field={field}
+          isFirst={index === 0}
+          isFault={faults.includes(field.name)}
+          onChange={(changes) => change(field.name, changes)}
+        />
+      ))}
+      {refusal !== undefined && (
+        <p role="alert" className="flex items-start gap-2 text-xs font-medium text-caution-ink">
+          <CautionIcon className="mt-0.5" />
+          <span>{refusal}</span>
+        </p>
+      )}
+      {hasNothing && (
+        <p role="status" className="text-xs text-ink-soft">
+          Everything is left out. Take at least one property, or reject the suggestion.
+        </p>
+      )}
+      <div className="flex justify-end gap-2">
+        <Dialog.Close asChild>
+          <Button weight="quiet">Cancel</Button>
+        </Dialog.Close>
+        <Button type="submit" weight="primary" disabled={faults.length > 0 || hasNothing || isSending}>
+          {isSending ? "Approving…" : "Approve as edited"}
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+interface PropertyFieldProps {
+  readonly field: EditField
+  readonly isFirst: boolean
+  readonly isFault: boolean
+  readonly onChange: (changes: Partial<EditField>) => void
+}
+
+const PropertyField = ({ field, isFirst, isFault, onChange }: PropertyFieldProps): ReactNode => {
+  const { isTaken, kind, name, text } = field
+  const id = useId()
+  return (
+    <div className="min-w-0">
+      <div className="flex flex-wrap items-baseline justify-between gap-x-4">
+        <label htmlFor={`${id}-text`} className={`text-sm font-medium ${isTaken ? "" : "line-through"}`}>
+          <Visible text={name} exact />
+          {kind === "json" && <span className="font-normal text-ink-faint"> as JSON</span>}
+        </label>
+        <label className="flex items-center gap-2 text-xs text-ink-soft">
+          <input
+            type="checkbox"
+            checked={!isTaken}
+            onChange={(event) => onChange({ isTaken: !event.target.checked })}
+            className="size-4 accent-leaf"
+          />
+          Leave out<span className="sr-only"> {visibleText(name)}</span>
+        </label>
+      </div>
+      {kind === "removal" ? (
+        <p id={`${id}-text`} className="mt-1.5 text-xs text-ink-soft">
+          {isTaken ? "The property is removed." : "The property stays as it is."}
+        </p>
+      ) : (
+        <textarea
+          id={`${id}-text`}
+          {...(isFirst && { "data-first-focus": true })}
+          aria-invalid={isFault}
+          aria-describedby={`${id}-fault`}
+          disabled={!isTaken}
+          spellCheck={false}
+          rows={Math.min(8, text.split("\n").length)}
+          value={text}
+          onChange={(event) => onChange({ text: event.target.value })}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && (event.ctrlKey || event.metaKey))
+              event.currentTarget.form?.requestSubmit()
+          }}
+          className={`${controlClass} mt-1.5 block resize-y py-1.5 font-mono disabled:opacity-50`}
+        />
+      )}
+      <p id={`${id}-fault`} role="status" className="text-xs text-removed-ink">
+        {isFault && <span className="mt-1 block">This is no JSON: put a text into quotes.</span>}
+      </p>
+    </div>
+  )
+}

@@ -1,0 +1,48 @@
+/**
+ * Offers to let the agent look again at what has moved, and tells of the run that does.
+ */
+import type { SuggestionTask } from "@tropism/domain/task"
+import { Link } from "@tanstack/react-router"
+import type { ReactNode } from "react"
+import { Button } from "../parts/button.tsx"
+import { runStatusWord } from "../parts/run-status.tsx"
+import { hasMovedSince, isLookedAtAgain } from "../suggestion/staleness.ts"
+import { visibleText } from "../words/visible-text.ts"
+
+interface LookAgainProps {
+  readonly task: SuggestionTask
+  readonly canDecide: boolean
+  readonly isAsking: boolean
+  readonly onLookAgain: (task: SuggestionTask) => void
+}
+
+export const LookAgain = ({ task, canDecide, isAsking, onLookAgain }: LookAgainProps): ReactNode => {
+  const { rerun } = task
+  if (rerun === null && !hasMovedSince(task)) return null
+  return (
+    <p className="flex flex-wrap items-center gap-x-3 gap-y-2 text-xs text-ink-soft">
+      {canDecide && hasMovedSince(task) && !isLookedAtAgain(task) && (
+        <Button size="small" shortcut="L" disabled={isAsking} onClick={() => onLookAgain(task)}>
+          Look again
+          <span className="sr-only"> at {visibleText(task.title)}</span>
+        </Button>
+      )}
+      {rerun === null ? (
+        "The agent can look at it as it is now, before you decide."
+      ) : (
+        <span>
+          {isLookedAtAgain(task) ? "The agent looks again: " : "The agent has looked again: "}
+          <Link
+            to="/runs/$runId"
+            params={{ runId: rerun.runId }}
+            search={(search) => search}
+            className="rounded underline underline-offset-2"
+          >
+            its run is {runStatusWord(rerun.status)}
+          </Link>
+          .
+        </span>
+      )}
+    </p>
+  )
+}

@@ -1,0 +1,97 @@
+/**
+ * What else a decision needs to know: what nobody vouches for, for whom and until when it waits, and which run it comes from.
+ */
+import type { TaintKind } from "@tropism/domain/taint"
+import type { SuggestionTask } from "@tropism/domain/task"
+import { Link } from "@tanstack/react-router"
+import type { ReactNode } from "react"
+import { CautionIcon } from "../parts/icons.tsx"
+import { useNow } from "../parts/time-ago.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { durationText } from "../words/durations.ts"
+
+const sourceWords: Readonly<Record<TaintKind, string>> = {
+  object: "the object",
+  relationship: "the relationship",
+  attachment: "the file",
+  mcpServer: "the foreign server",
+  webhook: "the webhook",
+  todo: "the todo",
+  context: "the tainted context"
+}
+
+const maxSources = 3
+
+/** Says that the run had read what comes from outside. */
+export const TaintNotice = ({ task }: { readonly task: SuggestionTask }): ReactNode => {
+  const { untrusted } = task
+  if (untrusted.length === 0) return null
+  return (
+    <p className="flex items-start gap-2.5 rounded-lg border border-caution-line bg-caution px-3.5 py-2.5 text-xs text-caution-ink">
+      <CautionIcon className="mt-0.5" />
+      <span className="min-w-0 [overflow-wrap:anywhere]">
+        <strong className="font-semibold">Untrusted sources.</strong> The agent had read{" "}
+        {untrusted.slice(0, maxSources).map(({ id, kind, properties }, index) => (
+          <span key={`${kind} ${id}`}>
+            {index > 0 && ", "}
+            {properties !== undefined && (
+              <>
+                <Visible text={properties.join(", ")} exact /> of{" "}
+              </>
+            )}
+            {sourceWords[kind]} <TaintName kind={kind} id={id} />
+          </span>
+        ))}
+        {untrusted.length > maxSources && ` and ${untrusted.length - maxSources} more`}. By approving you
+        vouch for what it makes of it.
+      </span>
+    </p>
+  )
+}
+
+const TaintName = ({ kind, id }: { readonly kind: TaintKind; readonly id: string }): ReactNode =>
+  kind === "object" ? (
+    <Link
+      to="/objects/$objectId"
+      params={{ objectId: id }}
+      search={(search) => search}
+      className="font-mono underline underline-offset-2"
+    >
+      <Visible text={id} exact />
+    </Link>
+  ) : (
+    <span className="font-mono">
+      <Visible text={id} exact />
+    </span>
+  )
+
+/** For whom and until when it waits, how often it was said, and where it comes from. */
+export const WaitingWords = ({ task }: { readonly task: SuggestionTask }): ReactNode => {
+  const now = useNow()
+  const { assignee, expiresAt, revision, runId } = task
+  return (
+    <>
+      {assignee !== null && (
+        <span className="text-ink-soft">
+          for <Visible text={assignee} />
+        </span>
+      )}
+      {expiresAt !== null && (
+        <time dateTime={expiresAt} title={new Date(expiresAt).toLocaleString()} className="text-ink-soft">
+          {Date.parse(expiresAt) > now
+            ? `expires in ${durationText(Date.parse(expiresAt) - now)}`
+            : "expires now"}
+        </time>
+      )}
+      {revision > 1 && <span className="text-ink-faint">said {revision} times, this is the newest</span>}
+      <Link
+        to="/runs/$runId"
+        params={{ runId }}
+        search={(search) => search}
+        className="rounded text-ink-soft underline-offset-2 hover:text-ink hover:underline"
+      >
+        Open its run
+      </Link>
+    </>
+  )
+}

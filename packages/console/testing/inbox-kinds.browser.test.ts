@@ -1,0 +1,225 @@
+/**
+ * What each kind of task looks like and what is done about it, against the whole program: agents suggested it in real runs.
+ */
+import { Effect } from "effect"
+import { expect, it } from "vitest"
+import { eventually as becomes, type Json } from "../../server/testing/platform.ts"
+import { calling, change, endedRuns, make, watcher } from "../../server/testing/story-words.ts"
+import { promoted } from "../../server/testing/autonomy-words.ts"
+import { asked } from "../../server/testing/question-words.ts"
+import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
+import { acting, aLetter, getting } from "../../server/testing/taint-words.ts"
+import { card, cardOf, eventually, heard, listed, press } from "./inbox-words.ts"
+import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+const dialog = "dialog"
+
+it("a suggestion is edited property by property and approved, and taken back by a plan that is approved", async () => {
+  const story = await real.newStory()
+  const person = await run(make(story, "Person", { name: "Ada", age: 36, old: true }))
+  const agent = await run(suggesting(story))
+  const edited = { name: "Ada L.", age: 37, city: "London", old: null }
+  await run(suggestingOnce(story, agent, { ...updating(person, edited), reasoning: "She said so." }))
+  const [task] = await run(pendingOf(story))
+  const { page } = await real.visit(story)
+  await listed(page, 1)
+
+  // e opens the fields; a text stays a text, JSON is checked before it is sent, what is left out is not written.
+  await press(page, "j", "e")
+  const fields = page.getByRole(dialog, { name: `Edit #${task.number}, then approve` })
+  await fields.getByLabel("age as JSON").fill("thirty-eight")
+  await fields.getByText("This is no JSON: put a text into quotes.").waitFor()
+  expect(await fields.getByRole("button", { name: "Approve as edited" }).isDisabled()).toBe(true)
+  await fields.getByLabel("age as JSON").fill("38")
+  await fields.getByRole("checkbox", { name: "Leave out city" }).check()
+  await fields.getByRole("checkbox", { name: "Leave out old" }).check()
+  await screenshot(page, "inbox-edit")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await fields.getByLabel("name", { exact: true }).fill("007")
+  await page.keyboard.press("Control+Enter")
+  await page.getByText(`Approved #${task.number}`).first().waitFor()
+  await listed(page, 0)
+  const now = () => run(story.get(`/objects/${person.id}`))
+  expect((await now()).properties).toEqual({ name: "007", age: 38, old: true })
+
+  // The toast takes it back: by a plan, which shows what goes back before anything does.
+  await page.getByRole("button", { name: "Undo" }).click()
+  const plan = page.getByRole("article", { name: /^Undo/ })
+  await plan.getByText("1 thing goes back to what was before.").waitFor()
+  expect(await plan.locator("del").allTextContents()).toEqual(["now 38", "now 007"])
+  expect((await now()).properties).toEqual({ name: "007", age: 38, old: true })
+  await screenshot(page, "inbox-undo")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await plan.getByRole("button", { name: /^Undo 1 of 1/ }).press("Enter")
+  await listed(page, 0)
+  await eventually(now).toMatchObject({ properties: { name: "Ada", age: 36, old: true } })
+})
+
+it("the toast of one of two approvals of a run leaves the other as it is", async () => {
+  const story = await real.newStory()
+  const agent = await run(
+    story.post(
+      "/agents",
+      watcher({
+        executionMode: "suggest",
+        reactionConfig: { objectTypes: ["Start"], events: ["created"] },
+        model: calling(
+          ...["one", "two"].map((key) => ({
+            tool: "create_object",
+            arguments: { type: "Note", key, properties: { key } }
+          }))
+        )
+      })
+    )
+  )
+  await run(make(story, "Start"))
+  await run(endedRuns(story, agent, 1))
+  const [first, second] = await run(pendingOf(story))
+  const { page } = await real.visit(story)
+  await listed(page, 2)
+  await page.getByRole("button", { name: /^Approve .*one/ }).click()
+  await listed(page, 1)
+  await page.getByRole("button", { name: /^Approve .*two/ }).click()
+  await page
+    .getByRole("listitem")
+    .filter({ hasText: `Approved #${second.number}` })
+    .getByRole("button", { name: "Undo" })
+    .click()
+  const plan = page.getByRole("article", { name: /^Undo/ })
+  await plan.getByRole("button", { name: /^Undo 1 of 2/ }).click()
+  await listed(page, 0)
+  const { items } = await run(story.get("/objects?type=Note"))
+  expect(items.map(({ key }: Json) => key)).toEqual(["one"])
+  expect(first.number).toBeLessThan(second.number)
+})
+
+it("marks stand before the click: what moved, whose evidence moved, what nobody vouches for, for whom and until when", async () => {
+  const story = await real.newStory()
+  const agent = await run(
+    story.post(
+      "/agents",
+      watcher({
+        name: "licences",
+        executionMode: "suggest",
+        reactionConfig: { objectTypes: ["Package"], events: ["created"] },
+        model: calling({
+          tool: "update_object",
+          arguments: { objectId: "{{ input.object.id }}", properties: { licence: "MIT" } }
+        })
+      })
+    )
+  )
+  const moved = await run(make(story, "Package", { licence: "?" }))
+  await run(endedRuns(story, agent, 1))
+  const [outdated] = await run(pendingOf(story))
+  await run(change(story, moved, { licence: "ISC" }))
+  const letter = await run(aLetter(story))
+  const obedient = await run(
+    acting(
+      story,
+      "reader",
+      [
+        [getting(letter)],
+        [{ tool: "create_object", arguments: { type: "Note", key: "obeyed", properties: { text: "Obey" } } }]
+      ],
+      { executionMode: "suggest" }
+    )
+  )
+  await run(story.post(`/agents/${obedient.id}/trigger`))
+  const tainted = (await run(pendingOf(story))).find(({ id }) => id !== outdated.id)
+  const expiresAt = new Date(Date.now() + 90 * 60_000).toISOString()
+  await run(story.patch(`/tasks/${tainted.id}`, { assignee: "admin", expiresAt }))
+
+  const { page } = await real.visit(story)
+  await listed(page, 2)
+  const stale = cardOf(page, outdated)
+  await stale.getByText("licence moved, which this suggestion touches").waitFor()
+  await stale.getByText("The agent saw ?").waitFor()
+  // What is likely to be refused offers to reject first.
+  const buttons = stale.getByRole("button", { name: /^(Approve|Edit|Reject)/ })
+  expect(await buttons.allTextContents()).toEqual([
+    expect.stringMatching(/^Reject/),
+    expect.stringMatching(/^Edit/),
+    expect.stringMatching(/^Approve/)
+  ])
+  const foreign = cardOf(page, tainted)
+  await foreign.getByText("By approving you vouch for what it makes of it.").waitFor()
+  await foreign.getByText("for admin").waitFor()
+  await foreign.getByText(/^expires in 1 h/).waitFor()
+  await screenshot(page, "inbox-marks")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  // The agent is let to look again, by its key; it then says what is to be said of the object as it is.
+  await page.getByRole("link", { name: `Link to suggestion ${outdated.number}` }).click()
+  await press(page, "l")
+  await page.getByText(`The agent looks at #${outdated.number} again`).first().waitFor()
+  await run(becomes(story.get(`/tasks/${outdated.id}`), ({ rerun }: Json) => rerun?.status === "completed"))
+})
+
+it("an agent's earned trust, its question, and one's own todo are told and settled", async () => {
+  const story = await real.newStory()
+  const note = { tool: "create_object", arguments: { type: "Note", properties: { kind: "made" } } }
+  const { agent } = await run(promoted(story, { note }, "note"))
+  const { question } = await run(
+    asked(story, {
+      tool: "ask_user",
+      arguments: { question: "Which <b>one</b>?", options: ["This", "That"] }
+    })
+  )
+  await run(Effect.forEach(["Buy milk", "Call the licensor"], (title) => story.post("/tasks", { title })))
+  const { page } = await real.visit(story)
+  await listed(page, 4)
+  const trust = page.getByRole("article", { name: /earner/ })
+  await trust.getByText(/^Of 2 suggestions that people decided they took 100 %/).waitFor()
+  await card(page, "Which <b>one</b>?").getByText("asker waits for your answer").waitFor()
+  await screenshot(page, "inbox-kinds")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await card(page, "Buy milk").getByRole("button", { name: "Complete" }).press("Enter")
+  await page.getByText("Done t1").first().waitFor()
+  await page.getByRole("button", { name: "That" }).press("Enter")
+  await page.getByText(`Answered #${question.number}`).first().waitFor()
+  await trust.getByRole("button", { name: /^Let it ask again/ }).press("Enter")
+  await listed(page, 1)
+  expect((await run(story.get(`/tasks/${question.id}`))).payload.answer).toBe("That")
+  const { promotions } = await run(story.get(`/agents/${agent.id}/autonomy`))
+  expect(promotions[0].reversedAt ?? promotions[0].status).not.toBeNull()
+})
+
+it("two reviewers decide the same suggestion: the second is told who did what", async () => {
+  const story = await real.newStory()
+  const agent = await run(suggesting(story))
+  for (const key of ["one", "two"])
+    await run(
+      suggestingOnce(story, agent, {
+        tool: "create_object",
+        arguments: { type: "Note", key, properties: {} }
+      })
+    )
+  const [one, two] = await run(pendingOf(story))
+  const { page: first } = await real.visit(story, "/", { role: "reviewer" })
+  const { page: second } = await real.visit(story)
+  for (const page of [first, second]) await listed(page, 2)
+
+  // Both have it before their eyes; what the second's page reads is held back, so that it acts on what it saw.
+  await second.route("**/tasks?*", (route) => route.abort())
+  await first.getByRole("link", { name: `Link to suggestion ${one.number}` }).click()
+  await press(first, "r")
+  await first.getByRole("textbox", { name: "Reason" }).fill("there is one")
+  await first.keyboard.press("Control+Enter")
+  await listed(first, 1)
+  await cardOf(second, one).getByRole("button", { name: "Approve" }).click()
+  const told = `a-reviewer has rejected #${one.number} already. The reason: “there is one”.`
+  await second.getByText(told).first().waitFor()
+  expect((await run(story.get("/objects?type=Note"))).items).toEqual([])
+
+  // And what is before somebody's eyes does not just vanish.
+  await second.unroute("**/tasks?*")
+  await listed(second, 1)
+  await cardOf(second, two).focus()
+  await cardOf(first, two).focus()
+  await heard(first, "a", async () => (await first.getByRole("article").count()) === 0)
+  await second.getByText(`a-reviewer has approved #${two.number} already.`).first().waitFor()
+})

@@ -1,0 +1,54 @@
+/**
+ * The words in which browser tests look at the inbox and press its keys.
+ *
+ * Nothing here waits for time: a page is watched until it shows what is expected.
+ */
+import { type Page } from "playwright-core"
+import { expect } from "vitest"
+import type { Json } from "../../server/testing/platform.ts"
+
+/** The card whose title begins so. */
+export const card = (page: Page, title: string) =>
+  page.getByRole("article", { name: new RegExp(`^${title.replaceAll(/[^\w ]/g, "\\$&")}`) })
+
+/** The card of a suggestion, whatever else is called like it. */
+export const cardOf = (page: Page, task: Json) => page.locator(`#suggestion-${task.id}`)
+
+/** The number of the suggestion that the keys act on. */
+export const currentNumber = (page: Page): Promise<number | undefined> =>
+  page.evaluate(() => {
+    const link = document.querySelector("article[aria-current=true] a[aria-label^='Link to suggestion']")
+    return link === null ? undefined : Number(link.textContent?.replace("#", ""))
+  })
+
+/** Presses keys one by one, each after the page has drawn what the one before did. */
+export const press = async (page: Page, ...keys: ReadonlyArray<string>) => {
+  for (const key of keys) {
+    await page.keyboard.press(key)
+    await page.evaluate(drawn)
+  }
+}
+
+/** Resolves after the work that is queued in the page. */
+const drawn = () =>
+  new Promise<void>((resolve) => {
+    const { port1, port2 } = new MessageChannel()
+    port1.addEventListener("message", () => resolve(), { once: true })
+    port1.start()
+    port2.postMessage(null)
+  })
+
+/** Watches until what is read is as expected. */
+export const eventually = <A>(read: () => Promise<A> | A) => expect.poll(read, { timeout: 30_000 })
+
+/** Watches until so many tasks are on the page. */
+export const listed = (page: Page, count: number): Promise<void> =>
+  eventually(() => page.getByRole("article").count()).toBe(count)
+
+/** A decision key is deaf for a moment after the list moved by itself: pressed until the page has heard it. */
+export const heard = async (page: Page, key: string, wasHeard: () => Promise<boolean>): Promise<void> => {
+  await eventually(async () => {
+    if (!(await wasHeard())) await press(page, key)
+    return wasHeard()
+  }).toBe(true)
+}
