@@ -1,15 +1,10 @@
 /**
- * The world of the browser tests and of the pictures: packages, findings and three agents' suggestions.
- *
- * Every state of a card is here once: fresh, stale on other properties,
- * outdated, gone, a new object, a deletion, relationships, nested and long
- * values, and text that tries to deceive.
+ * One suggestion of every kind and state as a value: packages, findings and three agents' suggestions.
  */
 import type { ObjectId } from "@tropism/domain/ids"
 import {
   addObject,
   addRelationship,
-  addRun,
   addSuggestion,
   agentIds,
   emptyWorld,
@@ -179,49 +174,10 @@ const addDeceit = (world: World): void => {
   })
 }
 
-const addRuns = (world: World): void => {
-  const { licence, install, tidy } = agentIds
-  addRun(world, licence, { minutesAgo: 0, status: "running", stepCount: 1 })
-  addRun(world, tidy, { minutesAgo: 1, summary: "I suggested a new description of @odd/читать (task 9)." })
-  addRun(world, tidy, {
-    minutesAgo: 5,
-    summary: "One finding is tied to nothing; I suggested to delete it (task 7)."
-  })
-  addRun(world, install, {
-    minutesAgo: 9,
-    summary: "I suggested a finding for esbuild (task 5).",
-    durationMs: 12_400
-  })
-  addRun(world, licence, {
-    minutesAgo: 12,
-    status: "failed",
-    errorMessage: "The provider openai has no key: set OPENAI_API_KEY.",
-    model: "openai:gpt-4o",
-    durationMs: 18
-  })
-  addRun(world, licence, { minutesAgo: 17, summary: "I suggested a licence review of left-pad (task 4)." })
-  addRun(world, tidy, {
-    minutesAgo: 19,
-    status: "paused",
-    pauseReason: "stepLimit",
-    summary: "I looked at 40 of 112 findings.",
-    durationMs: 61_000
-  })
-  addRun(world, licence, {
-    minutesAgo: 38,
-    summary: "I suggested a licence review of lightningcss (task 2)."
-  })
-  addRun(world, licence, {
-    minutesAgo: 42,
-    summary: "I suggested a licence review of caniuse-lite (task 1)."
-  })
-}
-
 export const demoWorld = (): World => {
   const world = emptyWorld()
   addUpdates(world)
   addFindings(world)
   addDeceit(world)
-  addRuns(world)
   return world
 }

@@ -1,24 +1,15 @@
 /**
- * A small project in memory, with one suggestion for each thing the inbox has to show.
+ * Suggestions as values, for the table tests of what is pure: groups, words and marks.
  *
- * Used only by the console's own tests. It knows nothing of agents or of a
- * database; whether the real server answers like this is the server's stories'
- * to show.
+ * It is no server and answers nothing: what a page makes of a server is shown
+ * against the whole program.
  */
 import type { Change } from "@tropism/domain/change"
 import type { GraphObject, ObjectVersion, Relationship } from "@tropism/domain/graph"
 import type { AgentId, GraphEventId, ObjectId, RelationshipId, RunId, TaskId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
-import type { Run } from "@tropism/domain/run"
 import { type Staleness, toldStaleness } from "@tropism/domain/staleness"
-import {
-  isTodo,
-  type QuestionTask,
-  type SuggestionTask,
-  type Task,
-  taskTypeOf,
-  type TodoTask
-} from "@tropism/domain/task"
+import { type SuggestionTask, type Task, taskTypeOf } from "@tropism/domain/task"
 
 /** A UUID that a reader can tell apart: its last digits are the number. */
 export const fixtureId = <Id extends string>(kind: number, number: number): Id =>
@@ -37,26 +28,20 @@ const agentNames: Readonly<Record<string, string>> = {
 }
 
 export interface World {
-  readonly projects: Array<{ readonly id: string; readonly name: string; readonly createdAt: string }>
   readonly objects: Map<string, GraphObject>
   readonly versions: Map<string, Array<ObjectVersion>>
   readonly relationships: Map<string, Relationship>
   readonly tasks: Array<Task>
-  readonly runs: Array<Run>
 }
 
 /** Instants are counted back from when the world is made, so that ages are the same in every picture. */
 const minutesAgo = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString()
 
-export const projectId = fixtureId<string>(0, 1)
-
 export const emptyWorld = (): World => ({
-  projects: [{ id: projectId, name: "Demo", createdAt: minutesAgo(60) }],
   objects: new Map(),
   versions: new Map(),
   relationships: new Map(),
-  tasks: [],
-  runs: []
+  tasks: []
 })
 
 /** Puts an object with its whole history into the world; the last state is the present one. */
@@ -179,56 +164,6 @@ const stalenessOf = (
   return toldStaleness(change, standing, changed)
 }
 
-/** Adds a question that waits; its number is its place. */
-export const addQuestion = (
-  world: World,
-  agentId: AgentId,
-  question: string,
-  options?: ReadonlyArray<string>
-): QuestionTask => {
-  const number = world.tasks.length + 1
-  const runId = fixtureId<RunId>(4, number)
-  const task: QuestionTask = {
-    id: fixtureId<TaskId>(3, number),
-    number,
-    type: "question",
-    status: "pending",
-    title: question,
-    description: null,
-    payload: { agentId, agentRunId: runId, question, ...(options !== undefined && { options }) },
-    digest: `digest-of-${number}`,
-    agentId,
-    agentName: agentNames[agentId] ?? "agent",
-    runId,
-    assignee: null,
-    resolvedBy: null,
-    resolutionNote: null,
-    createdAt: minutesAgo(number),
-    resolvedAt: null
-  }
-  world.tasks.push(task)
-  return task
-}
-
-/** Adds a todo of the one who looks, numbered among his own. */
-export const addTodo = (world: World, title: string, description: string | null = null): TodoTask => {
-  const todo: TodoTask = {
-    id: fixtureId<TaskId>(3, 500 + world.tasks.length),
-    number: 1 + world.tasks.filter(isTodo).length,
-    type: "todo",
-    owner: "admin" as TodoTask["owner"],
-    status: "pending",
-    title,
-    description,
-    resolvedBy: null,
-    resolutionNote: null,
-    createdAt: minutesAgo(1),
-    resolvedAt: null
-  }
-  world.tasks.push(todo)
-  return todo
-}
-
 /** What an agent read, as evidence. */
 export const read = (object: GraphObject, version = object.version): SuggestionTask["evidence"][number] => ({
   objectId: object.id,
@@ -258,46 +193,4 @@ export const addRelationship = (
   }
   world.relationships.set(relationship.id, relationship)
   return relationship
-}
-
-export const addRun = (
-  world: World,
-  agentId: AgentId,
-  run: Partial<Run> & { readonly minutesAgo: number }
-): Run => {
-  const number = world.runs.length + 1
-  const { minutesAgo: minutes, ...given } = run
-  const made: Run = {
-    id: fixtureId<RunId>(4, 100 + number),
-    agentId,
-    agentName: agentNames[agentId] ?? "agent",
-    agentVersion: 1,
-    status: "completed",
-    pauseReason: null,
-    trigger: { type: "reaction" },
-    summary: null,
-    errorMessage: null,
-    stepCount: 2,
-    attempt: 1,
-    usage: { inputTokens: 0, outputTokens: 0 },
-    costUsd: 0,
-    total: { usage: { inputTokens: 0, outputTokens: 0 }, costUsd: 0 },
-    limits: { maxSteps: null, timeoutMs: null, maxTokens: null, maxCostUsd: null },
-    parentRunId: null,
-    backtestId: null,
-    spawnDepth: 0,
-    owner: null,
-    model: "scripted",
-    rootEventId: null,
-    depth: 1,
-    contextName: `run-${number}`,
-    taintedBy: [],
-    createdAt: minutesAgo(minutes),
-    startedAt: minutesAgo(minutes),
-    completedAt: given.status === "running" ? null : minutesAgo(minutes),
-    durationMs: given.status === "running" ? null : 640 + number * 137,
-    ...given
-  }
-  world.runs.push(made)
-  return made
 }

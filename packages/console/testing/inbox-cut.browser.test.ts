@@ -1,0 +1,57 @@
+/**
+ * An inbox that was cut off from its server, against the whole program.
+ *
+ * Nothing in it waits for time.
+ */
+import { expect, it } from "vitest"
+import {
+  creating,
+  pendingOf,
+  suggesting,
+  suggestingOnce,
+  updating
+} from "../../server/testing/suggestion-words.ts"
+import { cutLine } from "./cut-line.ts"
+import { cardOf, eventually, heard, listed } from "./inbox-words.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+it("offline it keeps what it has and what is being written and says so; back again it has lost no event", async () => {
+  const story = await real.newStory()
+  const agent = await run(suggesting(story))
+  const person = await run(story.post("/objects", { type: "Person", key: "ada", properties: { age: 1 } }))
+  await run(suggestingOnce(story, agent, updating(person, { age: 2 })))
+  const [task] = await run(pendingOf(story))
+  const line = await cutLine(story.url)
+  const { page } = await real.visit({ ...story, url: line.url })
+  const asked: Array<string | undefined> = []
+  page.on("request", (request) => {
+    if (new URL(request.url()).pathname.endsWith("/events")) asked.push(request.headers()["last-event-id"])
+  })
+  await listed(page, 1)
+  await page.getByRole("img", { name: "Live: changes appear at once" }).waitFor({ state: "attached" })
+  await run(story.patch(`/objects/${person.id}`, { properties: { seen: true } }))
+  await cardOf(page, task).getByText("Only seen moved").waitFor()
+  const { items } = await run(story.get("/events?limit=200"))
+  await cardOf(page, task).focus()
+  await heard(page, "r", async () => (await page.getByRole("dialog").count()) === 1)
+  await page.getByRole("textbox", { name: "Reason" }).fill("half a rea")
+
+  line.cut()
+  await page.getByText("The server does not answer.").first().waitFor({ state: "attached" })
+  expect(await page.locator("article").count()).toBe(1)
+  await run(story.patch(`/objects/${person.id}`, { properties: { age: 3 } }))
+  await run(suggestingOnce(story, agent, creating("while-away")))
+  // What is decided meanwhile is not taken for done: it stays, and says why.
+  await page.keyboard.press("Control+Enter")
+  await page.getByText(`#${task.number} was not rejected`).first().waitFor()
+  expect((await run(story.get(`/tasks/${task.id}`))).status).toBe("pending")
+
+  line.mend()
+  await listed(page, 2)
+  await cardOf(page, task).getByText("age moved, which this suggestion touches").waitFor()
+  await page.getByRole("img", { name: "Live: changes appear at once" }).waitFor({ state: "attached" })
+  // The feed goes on behind the last event that was heard, so that none in between is lost.
+  await eventually(() => asked.at(-1)).toBe(String(items.length))
+})
