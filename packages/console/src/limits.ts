@@ -54,6 +54,12 @@ export const limits = {
   paletteRows: 8,
   /** The server's bound for the words of a search. */
   maxSearchCharacters: 500,
+  /** What the picture of a graph draws at most; of relationships, what it looks at. */
+  maxDrawnObjects: 10_000,
+  maxDrawnRelationships: 20_000,
+  /** Types in the legend of the picture, and related objects beside it. */
+  maxLegendTypes: 24,
+  maxNeighborsShown: 50,
   /** Objects that a search offers to choose from. */
   objectsToChoose: 20,
   /** Newest events that a person may choose from. */

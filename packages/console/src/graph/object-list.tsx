@@ -1,0 +1,98 @@
+/**
+ * What a search of the graph finds, as a list.
+ */
+import type { GraphObject } from "@tropism/domain/graph"
+import type { ReactNode } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { DataTable, type Column } from "../parts/data-table.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { useAddress } from "../parts/use-address.ts"
+import { Visible } from "../parts/visible.tsx"
+import { usePagedList } from "../server/paged.ts"
+import { cutText } from "../words/cut-text.ts"
+import { objectName } from "./object-words.ts"
+
+export const ObjectList = (): ReactNode => {
+  const { project } = useConsole()
+  const [{ q, type }] = useAddress()
+  const list = usePagedList<GraphObject>({
+    projectId: project.id,
+    key: ["objects", "list"],
+    path: "objects",
+    parameters: { query: q, type }
+  })
+  const isFiltered = q !== undefined || type !== undefined
+  return (
+    <>
+      {list.error !== null && <Failure error={list.error} hasOlder={list.rows.length > 0} triesAgain />}
+      {list.isPending && <Skeleton label="Reading the graph …" />}
+      {!list.isPending && list.error === null && list.rows.length === 0 && (
+        <NoObjects isFiltered={isFiltered} />
+      )}
+      {list.rows.length > 0 && (
+        <DataTable
+          label="Objects"
+          rows={list.rows}
+          keyOf={({ id }) => id}
+          columns={columns}
+          linkTo={({ id }) => ({ to: "/objects/$objectId", params: { objectId: id } })}
+          hasMore={list.hasMore}
+          onMore={list.readMore}
+        />
+      )}
+    </>
+  )
+}
+
+const NoObjects = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =>
+  isFiltered ? (
+    <EmptyState title="Nothing is like that">Choose other words or another type, or show all.</EmptyState>
+  ) : (
+    <EmptyState
+      title="The graph is empty"
+      command="npx tropism import package-lock.json"
+      does="imports the packages of a project"
+    >
+      What people, agents and imports write will be listed and drawn here.
+    </EmptyState>
+  )
+
+const columns: ReadonlyArray<Column<GraphObject>> = [
+  {
+    title: "Object",
+    width: "minmax(0,1.2fr)",
+    cell: (object) => <Visible text={cutText(objectName(object), 1, 120)} />
+  },
+  {
+    title: "Type",
+    width: "9rem",
+    cell: ({ type }) => (
+      <span className="text-xs text-ink-soft">
+        <Visible text={type} />
+      </span>
+    )
+  },
+  {
+    title: "Properties",
+    width: "minmax(0,2fr)",
+    cell: ({ properties }) => (
+      <span className="block truncate font-mono text-xs text-ink-soft">
+        <Visible text={cutText(JSON.stringify(properties), 1, 160)} />
+      </span>
+    )
+  },
+  {
+    title: "Changed",
+    width: "6.5rem",
+    cell: ({ updatedAt, version }) => (
+      <span className="text-xs text-ink-soft">
+        <TimeAgo instant={updatedAt} />
+        <br />
+        version {version}
+      </span>
+    )
+  }
+]

@@ -1,0 +1,162 @@
+/**
+ * The picture of a graph on a canvas: nodes with the colours of their types, edges, a camera.
+ *
+ * It draws with WebGL, and lays out in a worker, so a page with ten thousand
+ * objects answers while it is drawn. It knows nothing of React.
+ */
+import type { GraphObject, Relationship } from "@tropism/domain/graph"
+import { UndirectedGraph } from "graphology"
+import { Sigma } from "sigma"
+import { drawDiscNodeLabel } from "sigma/rendering"
+import { visibleText } from "../words/visible-text.ts"
+import { placeOf, type ToLayout } from "./layout-words.ts"
+import { objectName } from "./object-words.ts"
+
+export interface Picture {
+  /** Objects and relationships that are not drawn yet; a relationship needs both its ends. */
+  readonly add: (objects: ReadonlyArray<GraphObject>, relationships: ReadonlyArray<Relationship>) => void
+  /** Marks an object and what it is related to, as soon as it is drawn; undefined marks none. */
+  readonly select: (objectId: string | undefined) => void
+  readonly move: (x: number, y: number) => void
+  readonly zoom: (how: "in" | "out" | "all") => void
+  /** Reads the page's colours again. */
+  readonly recolour: () => void
+  readonly close: () => void
+}
+
+interface PictureOptions {
+  readonly onSelect: (objectId: string | undefined) => void
+  readonly colourOf: (type: string) => string
+}
+
+/** Whether the browser can draw it. */
+export const canDraw = (): boolean => document.createElement("canvas").getContext("webgl2") !== null
+
+export const openPicture = (container: HTMLElement, { onSelect, colourOf }: PictureOptions): Picture => {
+  const graph = new UndirectedGraph<NodeLook, EdgeLook>()
+  const numbers = new Map<string, number>()
+  const layout = new Worker(new URL("./layout-worker.ts", import.meta.url), { type: "module" })
+  let selected: string | undefined
+  const colours = { ...coloursOf(container) }
+  const sigma = new Sigma<NodeLook, EdgeLook>(graph, container, {
+    allowInvalidContainer: true,
+    labelColor: { color: colours.ink },
+    labelFont: "inherit",
+    labelSize: 12,
+    labelRenderedSizeThreshold: 3,
+    defaultEdgeColor: colours.line,
+    defaultDrawNodeHover: drawDiscNodeLabel,
+    hideEdgesOnMove: true,
+    minEdgeThickness: 1.2,
+    zIndex: true,
+    nodeReducer: (node, look) =>
+      selected === undefined ||
+      !graph.hasNode(selected) ||
+      node === selected ||
+      graph.areNeighbors(node, selected)
+        ? { ...look, ...(node === selected && { highlighted: true, zIndex: 1 }) }
+        : { ...look, color: colours.line, label: null },
+    edgeReducer: (edge, look) =>
+      selected === undefined || !graph.hasNode(selected) || graph.hasExtremity(edge, selected)
+        ? { ...look, ...(selected !== undefined && { color: colours.ink }) }
+        : { ...look, hidden: true }
+  })
+  sigma.on("clickNode", ({ node }) => onSelect(node))
+  sigma.on("clickStage", () => onSelect(undefined))
+  let places: Float32Array | undefined
+  let waiting: Array<Parameters<Picture["add"]>> = []
+  layout.addEventListener("message", ({ data }: MessageEvent<Float32Array>) => {
+    places = data
+  })
+  // Each change of the graph draws all of it anew, so what comes is drawn together, a few times a second.
+  const drawing = setInterval(() => {
+    const parts = waiting
+    waiting = []
+    for (const [objects, relationships] of parts) draw(objects, relationships)
+    const moved = places
+    places = undefined
+    if (moved !== undefined) moveTo(moved)
+  }, drawIntervalMs)
+  const moveTo = (moved: Float32Array) =>
+    graph.updateEachNodeAttributes((node, look) => {
+      const at = (numbers.get(node) ?? 0) * 2
+      const [x, y] = [moved[at], moved[at + 1]]
+      return x === undefined || y === undefined ? look : { ...look, x, y }
+    })
+  const draw: Picture["add"] = (objects, relationships) => {
+    let nodes = 0
+    for (const object of objects) {
+      if (numbers.has(object.id)) continue
+      const number = numbers.size
+      numbers.set(object.id, number)
+      nodes++
+      graph.addNode(object.id, {
+        ...placeOf(number),
+        size: 4,
+        label: visibleText(objectName(object)),
+        color: colourOf(object.type)
+      })
+    }
+    const edges: Array<readonly [number, number]> = []
+    for (const { fromId, toId } of relationships) {
+      const [from, to] = [numbers.get(fromId), numbers.get(toId)]
+      if (from === undefined || to === undefined || from === to || graph.hasEdge(fromId, toId)) continue
+      graph.addEdge(fromId, toId, { size: 1.2 })
+      edges.push([from, to])
+      for (const end of [fromId, toId])
+        graph.setNodeAttribute(end, "size", Math.min(14, 4 + Math.sqrt(graph.degree(end))))
+    }
+    if (nodes === 0 && edges.length === 0) return
+    const message: ToLayout = { nodes, edges }
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
+    layout.postMessage(message)
+  }
+  return {
+    add: (objects, relationships) => void waiting.push([objects, relationships]),
+    select: (objectId) => {
+      selected = objectId
+      sigma.refresh()
+    },
+    move: (x, y) => {
+      const camera = sigma.getCamera()
+      const { ratio } = camera
+      camera.setState({ x: camera.x + x * ratio, y: camera.y + y * ratio })
+    },
+    zoom: (how) => {
+      const camera = sigma.getCamera()
+      if (how === "all") camera.setState({ x: 0.5, y: 0.5, ratio: 1 })
+      else camera.setState({ ratio: camera.ratio * (how === "in" ? 1 / zoomStep : zoomStep) })
+    },
+    recolour: () => {
+      Object.assign(colours, coloursOf(container))
+      sigma.setSetting("labelColor", { color: colours.ink })
+      sigma.setSetting("defaultEdgeColor", colours.line)
+    },
+    close: () => {
+      clearInterval(drawing)
+      layout.terminate()
+      sigma.kill()
+    }
+  }
+}
+
+const zoomStep = 1.4
+const drawIntervalMs = 350
+
+interface NodeLook {
+  readonly x: number
+  readonly y: number
+  readonly size: number
+  readonly label: string | null
+  readonly color: string
+}
+
+interface EdgeLook {
+  readonly size: number
+}
+
+/** The page's own colours, as they are in its present scheme. */
+const coloursOf = (container: HTMLElement) => {
+  const style = getComputedStyle(container)
+  return { ink: style.color, line: style.borderTopColor }
+}

@@ -1,0 +1,97 @@
+/**
+ * The graph against the whole program: found by words, drawn as a picture, also ten thousand objects.
+ */
+import { expect, it } from "vitest"
+import { importLines, jsonl } from "../../server/testing/import-words.ts"
+import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+it("finds objects by words, makes one, and draws what they are related to", async () => {
+  const story = await real.newStory()
+  const names = ["effect", "vitest", "vite", "react"]
+  const made = []
+  for (const key of names)
+    made.push(await run(story.post("/objects", { type: "Package", key, properties: { license: "MIT" } })))
+  const team = await run(story.post("/objects", { type: "Team", key: "core", properties: { name: "Core" } }))
+  for (const { id } of made)
+    await run(story.post("/relationships", { type: "USES", fromId: team.id, toId: id }))
+  const { page } = await real.visit(story, "/graph")
+  await page.getByRole("link", { name: "core", exact: true }).waitFor()
+  await screenshot(page, "graph-list")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.getByRole("searchbox", { name: "Search" }).fill("vit")
+  await page.getByRole("link", { name: "react", exact: true }).waitFor({ state: "detached" })
+  expect(
+    (await page.getByRole("list", { name: "Objects" }).getByRole("link").allInnerTexts()).toSorted()
+  ).toEqual(["vite", "vitest"])
+  expect(new URL(page.url()).searchParams.get("q")).toBe("vit")
+  await page.getByRole("button", { name: "Show all" }).press("Enter")
+
+  await page.getByRole("tab", { name: "Picture" }).press("Enter")
+  await page.getByText("5 objects, 4 relationships drawn.").waitFor()
+  await page
+    .getByRole("list", { name: "Types" })
+    .getByRole("button", { name: /Package\s*4/ })
+    .waitFor()
+  const { pathname, origin } = new URL(page.url())
+  await page.goto(`${origin}${pathname}?project=${story.projectId}&tab=picture&focus=${team.id}`)
+  await page.getByText("Related to 4 objects").waitFor()
+  // All by keyboard: the picture moves and zooms, and what is related can be chosen.
+  await page.getByRole("group", { name: /Picture of the graph/ }).focus()
+  for (const key of ["+", "ArrowLeft", "0"]) await page.keyboard.press(key)
+  await screenshot(page, "graph-picture")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page
+    .getByRole("list", { name: "Related objects" })
+    .getByRole("button", { name: /vitest/ })
+    .press("Enter")
+  await page.getByRole("heading", { name: "vitest" }).waitFor()
+  expect(new URL(page.url()).searchParams.get("focus")).toBe(made[1].id)
+
+  await page.getByRole("button", { name: "New object" }).press("Enter")
+  const dialog = page.getByRole("dialog")
+  await dialog.getByLabel("Type").fill("1 Person")
+  await dialog.getByRole("button", { name: "Make it" }).press("Enter")
+  await dialog
+    .getByText(/A type begins with a letter/)
+    .first()
+    .waitFor()
+  await dialog.getByLabel("Type").fill("Person")
+  await dialog.getByLabel("Properties").fill('{"name":"Ada"}')
+  await dialog.getByRole("button", { name: "Make it" }).press("Enter")
+  await page.getByRole("heading", { level: 1, name: /Ada/ }).waitFor()
+})
+
+it("draws ten thousand objects, and answers while it does", async () => {
+  const story = await real.newStory()
+  const count = 10_000
+  const objects = Array.from({ length: count }, (_, n) => ({
+    type: n % 10 === 0 ? "Team" : "Person",
+    key: `n${n}`,
+    properties: { n }
+  }))
+  await run(importLines(story, jsonl(...objects)))
+  const { page } = await real.visit(story, "/graph?tab=picture")
+  await page.evaluate(`(() => {
+    window.longest = 0
+    new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
+    }).observe({ type: "longtask" })
+  })()`)
+  await page.getByText(/[1-9],\d00 objects, .* so far, reading more/).waitFor()
+  // The page answers in the middle of it.
+  await page.keyboard.press("?")
+  await page.getByRole("dialog").getByText("Show these keys").waitFor()
+  await page.keyboard.press("Escape")
+  await page.getByText("10,000 objects, 0 relationships drawn.").waitFor({ timeout: 90_000 })
+  await page
+    .getByRole("list", { name: "Types" })
+    .getByRole("button", { name: /Team\s*1,000/ })
+    .waitFor()
+  const longest = await page.evaluate("window.longest")
+  console.log(
+    `ten thousand objects: the page was busy for at most ${Math.round(Number(longest))} ms at a time`
+  )
+})
