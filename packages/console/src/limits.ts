@@ -70,7 +70,11 @@ export const limits = {
   maxStreamEvents: 5_000,
   /** Pages of events that are read after a cut; behind a longer one the feed begins anew at its end. */
   maxMissedPages: 5,
-  /** How often it is looked whom an event woke. */
+  /** The longest pause before a message is sent again under its key after a cut. */
+  maxChatRetryMs: 5_000,
+  /** Pages of messages that a conversation shows. */
+  maxMessagePages: 10,
+  /** How often it is looked whom an event woke, or whether an answer is there. */
   wokenRefreshMs: 1_500,
   /** The server's bound for a reason. */
   maxReasonCharacters: 2_000,

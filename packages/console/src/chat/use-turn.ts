@@ -1,0 +1,108 @@
+/**
+ * The turn that this tab waits for: what was said, what is heard of the answer, and how it ended.
+ */
+import type { ChatAnswer } from "@tropism/domain/conversation"
+import { useQueryClient } from "@tanstack/react-query"
+import { Effect, Fiber } from "effect"
+import { useCallback, useEffect, useRef, useState } from "react"
+import { newRequestKey } from "../server/request-key.ts"
+import { dropSaying, keepSaying, keptSaying } from "./kept-saying.ts"
+import { type HeardCall, say, type Saying, type SayingListener } from "./say.ts"
+
+export interface Turn {
+  readonly saying: Saying
+  readonly conversationId: string | undefined
+  readonly words: string
+  readonly calls: ReadonlyArray<HeardCall>
+  readonly isLost: boolean
+}
+
+/** How the last turn of this tab ended. */
+export interface Ending {
+  readonly saying: Saying
+  readonly answer?: ChatAnswer
+  /** What the server refused it with. */
+  readonly error?: unknown
+}
+
+export interface Turns {
+  readonly turn: Turn | undefined
+  readonly ending: Ending | undefined
+  readonly speak: (what: Omit<Saying, "key">) => void
+}
+
+/** `onBegun` is told of a conversation that began with what was said. */
+export const useTurn = (projectId: string, onBegun: (conversationId: string) => void): Turns => {
+  const queryClient = useQueryClient()
+  const [turn, setTurn] = useState(() => newTurn(keptSaying(projectId)))
+  const [ending, setEnding] = useState<Ending>()
+  const fiber = useRef<Fiber.Fiber<void>>(undefined)
+  const begun = useRef(onBegun)
+  useEffect(() => {
+    begun.current = onBegun
+  })
+  const hear = useCallback(
+    (saying: Saying) => {
+      const change = (how: (before: Turn) => Turn) => setTurn((before) => before && how(before))
+      const listener: SayingListener = {
+        onBegun: (conversationId) => {
+          change((before) => ({ ...before, conversationId, words: "", isLost: false }))
+          if (saying.conversationId !== undefined) return
+          keepSaying(projectId, { ...saying, conversationId })
+          begun.current(conversationId)
+        },
+        onWords: (text) => change((before) => ({ ...before, words: before.words + text })),
+        onCall: (call) => change((before) => withCall(before, call)),
+        onLost: () => change((before) => ({ ...before, isLost: true }))
+      }
+      // The page shows what is kept before it lets go of what it heard.
+      const told = (end: Ending) =>
+        Effect.promise(() => queryClient.invalidateQueries({ queryKey: [projectId, "conversations"] })).pipe(
+          Effect.andThen(
+            Effect.sync(() => {
+              dropSaying(projectId)
+              setTurn(undefined)
+              setEnding(end)
+            })
+          )
+        )
+      fiber.current = Effect.runFork(
+        Effect.matchEffect(say(projectId, saying, listener), {
+          onSuccess: (answer) => told({ saying, answer }),
+          onFailure: (error) => told({ saying, error })
+        })
+      )
+    },
+    [projectId, queryClient]
+  )
+  // A reload goes on with what was said before it.
+  useEffect(() => {
+    const kept = keptSaying(projectId)
+    if (kept !== undefined) hear(kept)
+    return () => {
+      if (fiber.current !== undefined) Effect.runFork(Fiber.interrupt(fiber.current))
+    }
+  }, [projectId, hear])
+  const speak = useCallback(
+    (what: Omit<Saying, "key">) => {
+      const saying: Saying = { ...what, key: newRequestKey() }
+      keepSaying(projectId, saying)
+      setEnding(undefined)
+      setTurn(newTurn(saying))
+      hear(saying)
+    },
+    [projectId, hear]
+  )
+  return { turn, ending, speak }
+}
+
+const newTurn = (saying: Saying | undefined): Turn | undefined =>
+  saying && { saying, conversationId: saying.conversationId, words: "", calls: [], isLost: false }
+
+/** A call is told when it begins and when it ends. */
+const withCall = (before: Turn, call: HeardCall): Turn => ({
+  ...before,
+  calls: before.calls.some(({ callId }) => callId === call.callId)
+    ? before.calls.map((other) => (other.callId === call.callId ? call : other))
+    : [...before.calls, call]
+})

@@ -1,0 +1,22 @@
+/**
+ * Who answers for an agent: a language model, or a script that is none.
+ *
+ * Pure. The server falls back from a model without a key to its default, and from there to a script.
+ */
+import type { ModelsState } from "@tropism/api/models-api"
+import type { Agent } from "@tropism/domain/agent"
+
+/** A sentence where a script answers; undefined where a model does. */
+export const scriptNotice = (
+  { model, name }: Pick<Agent, "model" | "name">,
+  models: Pick<ModelsState, "default" | "providers">
+): string | undefined => {
+  if (model?.provider === "scripted") return `A script answers for ${name}, and no language model.`
+  const isMissing =
+    model !== null && models.providers.some((one) => one.provider === model.provider && one.missing !== null)
+  const usesDefault = model === null || isMissing
+  const defaultIsScript = models.default === null || models.default.provider === "scripted"
+  return usesDefault && defaultIsScript
+    ? `No key of a model is set on this server: a script answers for ${name}, and no language model.`
+    : undefined
+}

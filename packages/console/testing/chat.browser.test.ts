@@ -1,0 +1,94 @@
+/**
+ * The chat against the whole program: tool calls are seen, words come as they are made, and a cut or a reload says nothing twice.
+ */
+import { expect, it } from "vitest"
+import { newAssistant } from "../../server/testing/chat-words.ts"
+import { scripted } from "../../server/testing/platform.ts"
+import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+/** Adds what it is told, then is silent for so long, and says it. */
+const adding = (latencyMs: number) =>
+  scripted([
+    {
+      when: "step == 0",
+      say: "One moment.",
+      calls: [{ tool: "add_task", arguments: { title: "{{ message }}" } }]
+    },
+    { say: "It is on <b>your</b> list.", latencyMs }
+  ])
+
+it("speaks with TodoAssistant by itself, says that a script answers, and renames, exports and deletes", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/chat")
+  await page.getByText(/script answers for TodoAssistant/).waitFor()
+  await page.getByLabel("Message to TodoAssistant").fill("add buy milk")
+  await page.keyboard.press("Enter")
+  await page.waitForURL("**/chat/*")
+  const said = page.getByRole("list", { name: "What was said" })
+  await said.getByText("worked").waitFor()
+  await said.getByText("add_task").click()
+  await said.getByText('"Buy milk"').first().waitFor()
+  await page.getByRole("button", { name: "Send" }).waitFor()
+  await screenshot(page, "chat")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  const { items } = await run(story.get("/conversations"))
+  expect(items.length).toBe(1)
+
+  await page.getByRole("button", { name: "Rename" }).click()
+  await page.getByRole("dialog").getByLabel("Title").fill("Groceries")
+  await page.keyboard.press("Enter")
+  await page.getByRole("heading", { name: "Groceries" }).waitFor()
+  const download = page.waitForEvent("download")
+  await page.getByRole("link", { name: "Export" }).click()
+  expect((await download).suggestedFilename()).toBe(`conversation-${items[0].id}.json`)
+  await page.getByRole("button", { name: "Delete" }).click()
+  await page.getByRole("dialog").getByRole("button", { name: "Delete it" }).click()
+  await page.getByRole("heading", { name: "A new conversation" }).waitFor()
+  await page.getByText("None yet").waitFor()
+})
+
+it("goes on over a cut and a reload without saying anything twice, and stops when it is told to", async () => {
+  const story = await real.newStory()
+  const agent = await run(newAssistant(story, adding(4_000), { name: "slow" }))
+  const { page } = await real.visit(story, `/chat?agentId=${agent.id}`)
+  const field = page.getByLabel("Message to slow")
+  // What is said first reaches the server, and the connection breaks before anything is answered.
+  await page.route(
+    (url) => url.pathname.endsWith("/chat") && url.pathname.startsWith("/api/"),
+    async (route) => {
+      const headers = { ...route.request().headers(), accept: "application/json" }
+      await route.fetch({ url: `${route.request().url()}?wait=false`, headers })
+      await route.abort("connectionreset")
+    },
+    { times: 1 }
+  )
+  await field.fill("Buy bread")
+  await page.keyboard.press("Enter")
+  await page.getByText("The connection is lost; what you said is kept.").waitFor()
+  const said = page.getByRole("list", { name: "What was said" })
+  await said.getByText("worked").waitFor()
+  await page.reload()
+  await page.getByText("slow works …").waitFor()
+  await said.getByText("It is on <b>your</b> list.").waitFor()
+  expect(await said.getByText("Buy bread", { exact: true }).count()).toBe(1)
+  const [conversation] = (await run(story.get("/conversations"))).items
+  const messages = async () => (await run(story.get(`/conversations/${conversation.id}/messages`))).items
+  expect((await messages()).filter(({ role }: { readonly role: string }) => role === "user").length).toBe(1)
+
+  await run(story.patch(`/agents/${agent.id}`, { model: adding(600_000) }))
+  await page.getByRole("button", { name: "Send" }).waitFor()
+  await field.fill("Buy eggs")
+  await page.keyboard.press("Enter")
+  await page.getByText("slow works …").waitFor()
+  await said.getByText("worked").nth(1).waitFor()
+  await page.getByRole("button", { name: "Stop" }).click()
+  await page.getByText("It was stopped.").waitFor()
+  await run(story.patch(`/agents/${agent.id}`, { model: adding(0) }))
+  await page.getByRole("button", { name: "Say it again" }).click()
+  await expect.poll(() => said.getByText("Buy eggs", { exact: true }).count()).toBe(2)
+  await page.getByText("slow works …").waitFor({ state: "detached" })
+  expect(await axeFaultsInBoth(page)).toEqual([])
+})
