@@ -22,24 +22,24 @@ interface EditDialogProps {
   readonly task: SuggestionTask | undefined
   /** Answers with the sentence of a refusal, or undefined when it is approved. */
   readonly onApprove: (task: SuggestionTask, edit: Properties) => Promise<string | undefined>
-  readonly onClose: (taskId: string) => void
+  /** It is approved. */
+  readonly onDone: (taskId: string) => void
+  readonly onCancel: () => void
 }
 
-export const EditDialog = ({ task, onApprove, onClose }: EditDialogProps): ReactNode => (
+export const EditDialog = ({ task, onApprove, onDone, onCancel }: EditDialogProps): ReactNode => (
   <DialogFrame
     isOpen={task !== undefined}
     title={task === undefined ? "" : `Edit #${task.number}, then approve`}
-    onClose={() => {
-      if (task !== undefined) onClose(task.id)
-    }}
+    onClose={onCancel}
   >
-    {task !== undefined && <EditForm key={task.id} task={task} onApprove={onApprove} onClose={onClose} />}
+    {task !== undefined && <EditForm key={task.id} task={task} onApprove={onApprove} onDone={onDone} />}
   </DialogFrame>
 )
 
-type EditFormProps = EditDialogProps & { readonly task: SuggestionTask }
+type EditFormProps = Omit<EditDialogProps, "onCancel"> & { readonly task: SuggestionTask }
 
-const EditForm = ({ task, onApprove, onClose }: EditFormProps): ReactNode => {
+const EditForm = ({ task, onApprove, onDone }: EditFormProps): ReactNode => {
   // What is shown when it is opened is what is decided: the digest tells when it is refined meanwhile.
   const [shown] = useState(task)
   const [fields, setFields] = useState(() => editFields(shown.payload.suggestedChanges) ?? [])
@@ -55,7 +55,7 @@ const EditForm = ({ task, onApprove, onClose }: EditFormProps): ReactNode => {
     onApprove(shown, data).then((sentence) => {
       setIsSending(false)
       setRefusal(sentence)
-      if (sentence === undefined) onClose(shown.id)
+      if (sentence === undefined) onDone(shown.id)
     })
   }
   return (

@@ -89,7 +89,12 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
         }}
         onClose={rejection.close}
       />
-      <EditDialog task={editing.task} onApprove={editing.approve} onClose={editing.close} />
+      <EditDialog
+        task={editing.task}
+        onApprove={editing.approve}
+        onDone={editing.done}
+        onCancel={editing.cancel}
+      />
     </>
   )
 }

@@ -134,10 +134,12 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     task: shown.find(({ id }) => id === editedId),
     approve: (task: SuggestionTask, data: Properties) =>
       decide("approve", [task], { edit: data }).then((refusals) => refusals.get(task.id)),
-    /** By who cancels, and by an approval whose answer comes late: another one may be edited by then. */
-    close: (taskId: string) => {
-      setEditedId((before) => (before === taskId ? undefined : before))
-      if (inbox.currentId === taskId) dispatch({ type: "opened", id: taskId })
+    /** The answer of an approval comes late: another one may be edited by then. */
+    done: (taskId: string) => setEditedId((before) => (before === taskId ? undefined : before)),
+    /** Nothing is decided, so the place is given back. */
+    cancel: () => {
+      setEditedId(undefined)
+      if (inbox.currentId !== undefined) dispatch({ type: "opened", id: inbox.currentId })
     }
   }
   const kinds = { questions, todos, undos, promotions }
