@@ -91,4 +91,6 @@ it("goes on over a cut and a reload without saying anything twice, and stops whe
   await expect.poll(() => said.getByText("Buy eggs", { exact: true }).count()).toBe(2)
   await page.getByText("slow works …").waitFor({ state: "detached" })
   expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.setViewportSize({ width: 375, height: 700 })
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(375)
 })

@@ -63,6 +63,11 @@ it("shows what is written elsewhere, each event once over a cut, and keeps its f
   await page.keyboard.press("j")
   await page.keyboard.press("Enter")
   await page.waitForURL("**/events/*")
+  await page.getByRole("heading", { name: "Who woke" }).waitFor()
+  await page.keyboard.press("Escape")
+  await rowOf("held").waitFor()
+  await page.setViewportSize({ width: 375, height: 700 })
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(375)
 })
 
 it("sends an object that wakes an agent, says so, and tells an event before and after", async () => {

@@ -99,10 +99,14 @@ export const useTurn = (projectId: string, onBegun: (conversationId: string) => 
 const newTurn = (saying: Saying | undefined): Turn | undefined =>
   saying && { saying, conversationId: saying.conversationId, words: "", calls: [], isLost: false }
 
-/** A call is told when it begins and when it ends. */
-const withCall = (before: Turn, call: HeardCall): Turn => ({
-  ...before,
-  calls: before.calls.some(({ callId }) => callId === call.callId)
-    ? before.calls.map((other) => (other.callId === call.callId ? call : other))
-    : [...before.calls, call]
-})
+/** A call is told when it begins and when it ends; what is said behind one begins a paragraph. */
+const withCall = (before: Turn, call: HeardCall): Turn => {
+  const isKnown = before.calls.some(({ callId }) => callId === call.callId)
+  return isKnown
+    ? { ...before, calls: before.calls.map((other) => (other.callId === call.callId ? call : other)) }
+    : {
+        ...before,
+        words: before.words === "" ? "" : `${before.words.trimEnd()}\n\n`,
+        calls: [...before.calls, call]
+      }
+}

@@ -3,9 +3,10 @@
  */
 import { type GraphEvent, isPurged, type GraphObject } from "@tropism/domain/graph"
 import { useQuery } from "@tanstack/react-query"
-import { Link, useParams } from "@tanstack/react-router"
+import { Link, useNavigate, useParams } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
+import { useKeys } from "../keys/use-keys.ts"
 import { Command } from "../parts/command.tsx"
 import { DefinitionList } from "../parts/definition-list.tsx"
 import { Failure } from "../parts/failure.tsx"
@@ -26,6 +27,9 @@ export const EventPage = (): ReactNode => {
   const { eventId = "" } = useParams({ strict: false })
   const { project } = useConsole()
   const { data: event, error } = useQuery(eventQuery(project.id, eventId))
+  const navigate = useNavigate()
+  const back = () => navigate({ to: "/live" })
+  useKeys("Event", [{ key: "Escape", shown: ["Esc"], means: "Back to the feed", run: back }])
   if (event === undefined)
     return (
       <>
