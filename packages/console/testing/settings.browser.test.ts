@@ -163,3 +163,22 @@ it("tells which models can be asked, renames the project, bounds its chains, and
   for (const each of [page, reader.page]) await each.getByText(/^The agents may work\./).waitFor()
   expect((await run(story.get("/kill-switch"))).stopped).toBeNull()
 })
+
+it("shows a foreign server that does not answer, and lets it be disabled and removed", async () => {
+  const story = await real.newStory()
+  const missing = { name: "shop", transport: { type: "stdio", command: "/nowhere/at-all" } }
+  const server = await run(story.post("/mcp-servers", missing))
+  const { page } = await real.visit(story, "/settings?tab=servers")
+  await rowOf(page, "shop")
+    .getByText(/^It could not be used/)
+    .waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await rowOf(page, "shop").getByRole("button", { name: "Disable" }).press("Enter")
+  await rowOf(page, "shop")
+    .getByText(/^Disabled/)
+    .waitFor()
+  expect((await run(story.get(`/mcp-servers/${server.id}`))).enabled).toBe(false)
+  await rowOf(page, "shop").getByRole("button", { name: "Remove" }).press("Enter")
+  await dialog(page).getByRole("button", { name: "Remove" }).press("Enter")
+  await page.getByText("No MCP server yet").waitFor()
+})

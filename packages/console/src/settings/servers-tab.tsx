@@ -1,11 +1,113 @@
 /**
- * The foreign MCP servers of the project.
+ * The foreign MCP servers of the project: whether each answers, and what it offers.
  */
-import type { ReactNode } from "react"
+import { type McpServer, wasReached } from "@tropism/domain/mcp-server"
+import { useQuery } from "@tanstack/react-query"
+import { type ReactNode, useState } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
+import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { mcpServersQuery } from "../server/settings-queries.ts"
+import { countText } from "../words/amounts.ts"
+import { OnlyAdmins, Row, Rows, SectionHead } from "./rows.tsx"
+import { changeServer, removeServer, testServer } from "./settings-acts.ts"
+import { useAct } from "./use-act.ts"
 
-export const ServersTab = (): ReactNode => (
-  <EmptyState title="Not in the browser yet" command="npx tropism mcp-servers" does="lists them">
-    The command line adds, tests and removes them.
-  </EmptyState>
-)
+export const ServersTab = (): ReactNode => {
+  const { project, isAdmin } = useConsole()
+  const { data, error } = useQuery(mcpServersQuery(project.id))
+  return (
+    <>
+      <SectionHead lead="Where agents get tools from beside the built-in ones. A test connects and trusts what the server lists now.">
+        {!isAdmin && <OnlyAdmins>Admins test, disable and remove them.</OnlyAdmins>}
+      </SectionHead>
+      {error !== null && <Failure error={error} hasOlder={data !== undefined} triesAgain />}
+      {data === undefined && error === null && <Skeleton label="Reading the MCP servers …" />}
+      {data?.items.length === 0 && (
+        <EmptyState
+          title="No MCP server yet"
+          command="npx tropism mcp-servers --help"
+          does="says how one is added"
+        >
+          The command line adds them; here they are tested, disabled and removed.
+        </EmptyState>
+      )}
+      {data !== undefined && (
+        <Rows label="MCP servers" rows={data.items} keyOf={({ id }) => id}>
+          {(server) => <ServerRow server={server} />}
+        </Rows>
+      )}
+    </>
+  )
+}
+
+const ServerRow = ({ server }: { readonly server: McpServer }): ReactNode => {
+  const { project, isAdmin } = useConsole()
+  const [isAsking, setIsAsking] = useState(false)
+  const touches = [
+    [project.id, "mcp-servers"],
+    [project.id, "health"]
+  ]
+  const test = useAct({ act: (id: string, key) => testServer(project.id, id, key), touches })
+  const turn = useAct({
+    act: (enabled: boolean) => changeServer(project.id, server.id, { enabled }),
+    touches
+  })
+  const remove = useAct({ act: (id: string) => removeServer(project.id, id), touches })
+  const isBusy = test.isBusy || turn.isBusy
+  const refusal = test.error ?? turn.error
+  return (
+    <Row
+      title={<Visible text={server.name} />}
+      actions={
+        isAdmin && (
+          <>
+            <Button size="small" disabled={isBusy} onClick={() => test.run(server.id)}>
+              {test.isBusy ? "Testing …" : "Test"}
+            </Button>
+            <Button size="small" disabled={isBusy} onClick={() => turn.run(!server.enabled)}>
+              {server.enabled ? "Disable" : "Enable"}
+            </Button>
+            <Button size="small" onClick={() => setIsAsking(true)}>
+              Remove
+            </Button>
+          </>
+        )
+      }
+      below={refusal !== null && <Failure error={refusal} />}
+    >
+      {stateText(server)}
+      {server.lastError !== null && (
+        <span className="mt-1 block border-l-2 border-line-strong pl-3">
+          <Visible text={server.lastError.slice(0, 1_000)} />
+        </span>
+      )}
+      <ConfirmDialog
+        isOpen={isAsking}
+        title={`Remove ${server.name}?`}
+        verb="Remove"
+        isBusy={remove.isBusy}
+        error={remove.error}
+        onConfirm={() => remove.run(server.id)}
+        onClose={() => setIsAsking(false)}
+      >
+        Agents have its tools no more, and its connections end.
+      </ConfirmDialog>
+    </Row>
+  )
+}
+
+const stateText = (server: McpServer): string => {
+  const allowed = server.tools.filter(({ isAllowed }) => isAllowed)
+  const changed = allowed.filter(({ changedAt }) => changedAt !== null).length
+  const state = server.enabled ? (wasReached(server) ? "It answers" : "It could not be used") : "Disabled"
+  const words =
+    changed === 0
+      ? ""
+      : ` ${countText(changed, "tool")} changed since somebody looked: test it to trust them.`
+  return `${state}; agents may have ${allowed.length} of ${countText(server.tools.length, "tool")}.${words}`
+}
