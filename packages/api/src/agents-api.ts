@@ -1,10 +1,10 @@
 /**
  * Agents, their versions, and the manual trigger; what they have handled stands in `processing-api.ts`.
  */
-import { Agent, AgentInput, AgentPatch } from "@tropism/domain/agent"
+import { Agent, AgentInput, AgentPatch, TriggerType } from "@tropism/domain/agent"
 import { AgentDay } from "@tropism/domain/budget"
-import { AgentId, ProjectId } from "@tropism/domain/ids"
-import { Run } from "@tropism/domain/run"
+import { AgentId, ProjectId, RunId, Timestamp } from "@tropism/domain/ids"
+import { Run, RunStatus } from "@tropism/domain/run"
 import { SchedulePreview } from "@tropism/domain/schedule"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
@@ -34,6 +34,31 @@ export const AgentChange = Schema.Struct({ ...AgentPatch.fields, ...expectedVers
   identifier: "AgentChange"
 })
 
+/** Runs of an agent that its line tells of. */
+export const agentHealthRuns = 10
+
+/** How one agent fares, in one line. */
+export const AgentHealth = Schema.Struct({
+  id: AgentId,
+  agentName: Schema.String,
+  enabled: Schema.Boolean,
+  /** Why a safeguard disabled it; null when none did. */
+  disabledReason: Schema.NullOr(Schema.String),
+  triggerType: TriggerType,
+  /** When its schedule fires next. */
+  nextFireAt: Schema.NullOr(Timestamp),
+  /** Its latest runs, at most ten, the newest first. */
+  latest: Schema.Array(Schema.Struct({ id: RunId, status: RunStatus, createdAt: Timestamp })),
+  /** Dollars of its model requests of the last seven days (UTC), where the price is known. */
+  weekCostUsd: Schema.Finite
+}).annotate({ identifier: "AgentHealth" })
+export type AgentHealth = typeof AgentHealth.Type
+
+/** The instants of a schedule that nobody has saved yet. */
+export const ScheduleFires = Schema.Struct({
+  fires: SchedulePreview.fields.fires
+}).annotate({ identifier: "ScheduleFires" })
+
 const project = { projectId: ProjectId }
 const agent = { projectId: ProjectId, agentId: AgentId }
 
@@ -50,6 +75,28 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       payload: AgentInput,
       success: Agent.pipe(HttpApiSchema.status(201)),
       error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    /** How each agent fares, the newest agent first. */
+    HttpApiEndpoint.get("health", "/agents/health", {
+      params: project,
+      query: PageQuery,
+      success: Page(AgentHealth),
+      error: [NotFound, InvalidInput]
+    }),
+    /** When a schedule would fire next, whoever had it; nothing is saved. */
+    HttpApiEndpoint.get("fires", "/agents/fires", {
+      params: project,
+      query: {
+        cronSchedule: Schema.String.check(Schema.isBetweenLength(1, 200)).annotate({
+          description: "A cron expression of five fields, e.g. 0 9 * * 1-5"
+        }),
+        timezone: told(
+          Schema.String.check(Schema.isBetweenLength(1, 100)),
+          "An IANA zone, e.g. Europe/Berlin; UTC by itself"
+        )
+      },
+      success: ScheduleFires,
+      error: [NotFound, InvalidInput]
     }),
     HttpApiEndpoint.get("get", "/agents/:agentId", { params: agent, success: Agent, error: NotFound }),
     HttpApiEndpoint.patch("update", "/agents/:agentId", {

@@ -147,6 +147,8 @@ export const operationWords: Readonly<Record<string, GroupWords>> = {
     about: "Agents: their definitions, and starting them by hand.",
     operations: {
       list: "Lists agents.",
+      health: "Lists agents with how they fare.",
+      fires: "Tells when a schedule would fire.",
       create: "Defines an agent.",
       get: "Reads an agent.",
       update: "Changes an agent, as a new version.",

@@ -45,6 +45,7 @@ import { Dispatcher } from "./dispatch/dispatcher.ts"
 import { PendingEvents } from "./dispatch/pending-events.ts"
 import { Releaser } from "./dispatch/releaser.ts"
 import { Explanations } from "./dispatch/explanations.ts"
+import { AgentHealths } from "./dispatch/agent-health.ts"
 import { ReactionQueues } from "./dispatch/reaction-queues.ts"
 import { Retries } from "./dispatch/retries.ts"
 import { SourcePoller } from "./dispatch/source-poller.ts"
@@ -241,6 +242,7 @@ const dispatch = Layer.mergeAll(
   ContextBeginnings.layer,
   Layer.provide(Comparisons.layer, Layer.mergeAll(Triggers.layer, ContextBeginnings.layer)),
   Retries.layer,
+  AgentHealths.layer,
   ReactionQueues.layer,
   PendingEvents.layer,
   BatchTriggers.layer,

@@ -2619,6 +2619,30 @@ export interface AgentChange {
   readonly expectedVersion?: number | null | undefined
 }
 
+export interface ScheduleFires {
+  readonly fires: ReadonlyArray<{
+    /** An instant, ISO 8601 in UTC with milliseconds */
+    readonly at: string
+    readonly localTime: string
+  }>
+}
+
+export interface AgentHealth {
+  readonly id: string
+  readonly agentName: string
+  readonly enabled: boolean
+  readonly disabledReason: string | null
+  readonly triggerType: "reaction" | "schedule" | "manual" | "webhook"
+  readonly nextFireAt: string | null
+  readonly latest: ReadonlyArray<{
+    readonly id: string
+    readonly status: "queued" | "running" | "completed" | "failed" | "cancelled" | "paused" | "skipped"
+    /** An instant, ISO 8601 in UTC with milliseconds */
+    readonly createdAt: string
+  }>
+  readonly weekCostUsd: number
+}
+
 export interface Explanation {
   readonly agentId: string
   readonly agentName: string
@@ -3365,6 +3389,10 @@ export interface Calls {
     readonly list: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Listing<Agent>
     /** Defines an agent. */
     readonly create: (body: AgentInput, options?: CallOptions) => Promise<Agent>
+    /** Lists agents with how they fare. */
+    readonly health: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Listing<AgentHealth>
+    /** Tells when a schedule would fire. */
+    readonly fires: (query: { readonly cronSchedule: string; readonly timezone?: string | undefined }, options?: CallOptions) => Promise<ScheduleFires>
     /** Reads an agent. */
     readonly get: (agentId: string, options?: CallOptions) => Promise<Agent>
     /** Changes an agent, as a new version. */
@@ -3686,6 +3714,8 @@ export const endpoints: ReadonlyArray<EndpointPlace> = [
   {"call":"explanations.list","method":"GET","path":"/api/projects/{projectId}/events/{eventId}/explanations","sends":false,"asks":true,"form":"page"},
   {"call":"agents.list","method":"GET","path":"/api/projects/{projectId}/agents","sends":false,"asks":true,"form":"page"},
   {"call":"agents.create","method":"POST","path":"/api/projects/{projectId}/agents","sends":true,"asks":false,"form":"value"},
+  {"call":"agents.health","method":"GET","path":"/api/projects/{projectId}/agents/health","sends":false,"asks":true,"form":"page"},
+  {"call":"agents.fires","method":"GET","path":"/api/projects/{projectId}/agents/fires","sends":false,"asks":true,"form":"value"},
   {"call":"agents.get","method":"GET","path":"/api/projects/{projectId}/agents/{agentId}","sends":false,"asks":false,"form":"value"},
   {"call":"agents.update","method":"PATCH","path":"/api/projects/{projectId}/agents/{agentId}","sends":true,"asks":false,"form":"value"},
   {"call":"agents.delete","method":"DELETE","path":"/api/projects/{projectId}/agents/{agentId}","sends":false,"asks":false,"form":"value"},

@@ -10,7 +10,7 @@ import { SqlClient } from "effect/sql"
 import { onlyRow, orDie } from "../database/database.ts"
 import { agentLimits } from "../limits.ts"
 import { type CronRule, readCron } from "./cron.ts"
-import { nextInstants } from "./schedule.ts"
+import { nextInstants, readSchedule } from "./schedule.ts"
 
 /** The next instants of an agent's schedule; undefined when it has none. */
 export const previewSchedule = Effect.fn("previewSchedule")(function* (agent: Agent) {
@@ -38,6 +38,13 @@ export const previewSchedule = Effect.fn("previewSchedule")(function* (agent: Ag
   }
   return preview
 }, orDie)
+
+/** The next instants of a schedule that nobody has; one that is none is refused with its place. */
+export const firesOf = Effect.fn("firesOf")(function* (cronSchedule: string, timezone: string) {
+  const now = yield* DateTime.nowAsDate
+  const rule = yield* readSchedule(cronSchedule, timezone, now)
+  return nextInstants(rule, now, agentLimits.previewFires).map((at) => shown(rule, at))
+})
 
 const shown = ({ zone }: CronRule, at: Date) => ({
   at: at.toISOString(),

@@ -10,14 +10,15 @@ import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
-import { previewSchedule } from "../agent/schedule-preview.ts"
+import { firesOf, previewSchedule } from "../agent/schedule-preview.ts"
+import { AgentHealths } from "../dispatch/agent-health.ts"
 import { Triggers } from "../dispatch/triggers.ts"
 import { AgentDays } from "../run/agent-days.ts"
 import { inProject, keepingAnswer, reading } from "./access.ts"
 import { onVersion, taggedAgent } from "./conditions.ts"
 import { optionalBody } from "./optional-body.ts"
 import { pageById } from "./paging.ts"
-import { definitionProblem, keepable, orNotFound, triggerProblem } from "./refusals.ts"
+import { definitionProblem, invalid, keepable, orNotFound, triggerProblem } from "./refusals.ts"
 
 const known = orNotFound("agent")
 
@@ -73,6 +74,25 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
           )
         ).pipe(Effect.catchTag("Conflict", Effect.die))
         yield* known(Effect.map(deleted, (done) => done || undefined))
+      })
+    )
+    .handle(
+      "health",
+      Effect.fn("http.agents.health")(function* ({ params, query }) {
+        const healths = yield* AgentHealths
+        return yield* reading(
+          params.projectId,
+          pageById(query, (before, limit) => healths.list(before, limit))
+        )
+      })
+    )
+    .handle(
+      "fires",
+      Effect.fn("http.agents.fires")(function* ({ params, query }) {
+        const fires = firesOf(query.cronSchedule, query.timezone ?? "UTC").pipe(
+          Effect.mapError(({ pointer, detail }) => invalid(pointer.slice(1), detail))
+        )
+        return { fires: yield* reading(params.projectId, fires) }
       })
     )
     .handle(

@@ -1,0 +1,72 @@
+/**
+ * How the agents of a project fare: each with its latest runs, its next fire and what it cost.
+ *
+ * Flow: graph → outbox → **dispatch** → run → tool → task
+ *
+ * One statement for a page of agents, each part found through an index and no
+ * more of it read than is told, so the cost follows the page.
+ */
+import { type AgentHealth, agentHealthRuns } from "@tropism/api/agents-api"
+import { microsPerDollar } from "@tropism/domain/chain"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+
+export class AgentHealths extends Context.Service<
+  AgentHealths,
+  {
+    /** The agents, the newest first, before an id. */
+    readonly list: (
+      before: string | undefined,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<AgentHealth>, never, ProjectTransaction>
+  }
+>()("@tropism/server/dispatch/AgentHealths") {
+  static readonly layer = Layer.effect(
+    AgentHealths,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const list = Effect.fn("AgentHealths.list")(function* (before: string | undefined, limit: number) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<HealthRow>`
+          select agent.id, agent.name as agent_name, agent.enabled, agent.disabled_reason, agent.trigger_type,
+            schedule.next_fire_at, ran.latest, spent.micros
+          from (
+            select * from kb.agents where project_id = ${projectId} and deleted_at is null and id < ${before ?? last}::uuid
+            order by id desc limit ${limit}
+          ) agent
+          left join kb.agent_schedules schedule on schedule.agent_id = agent.id
+          cross join lateral (
+            select coalesce(jsonb_agg(jsonb_build_object('id', run.id, 'status', run.status, 'createdAt', run.created_at) order by run.id desc), '[]') as latest
+            from (
+              select id, status, created_at from kb.agent_runs where agent_id = agent.id and backtest_id is null
+              order by id desc limit ${agentHealthRuns}
+            ) run
+          ) ran
+          cross join lateral (
+            select coalesce(sum(cost_micros), 0)::bigint as micros from kb.budgets
+            where project_id = ${projectId} and scope = 'agent' and scope_id = agent.id
+              and period > to_char((now() at time zone 'UTC')::date - ${costDays}::int, 'YYYY-MM-DD') || '~'
+          ) spent
+          order by agent.id desc`
+        return rows.map(toHealth)
+      }, orDie)
+      return AgentHealths.of({ list })
+    })
+  )
+}
+
+const last = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+const costDays = 7
+
+interface HealthRow extends Omit<AgentHealth, "nextFireAt" | "weekCostUsd"> {
+  readonly nextFireAt: Date | null
+  readonly micros: bigint
+}
+
+const toHealth = ({ latest, micros, nextFireAt, ...row }: HealthRow): AgentHealth => ({
+  ...row,
+  nextFireAt: nextFireAt?.toISOString() ?? null,
+  latest: latest.map((run) => ({ ...run, createdAt: new Date(run.createdAt).toISOString() })),
+  weekCostUsd: Number(micros) / microsPerDollar
+})
