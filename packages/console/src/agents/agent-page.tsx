@@ -1,19 +1,114 @@
 /**
- * One agent: its definition, versions and results.
+ * One agent: how it fares, what it says, its versions, and what it would do.
  */
-import type { ReactNode } from "react"
-import { EmptyState } from "../parts/empty-state.tsx"
+import type { Agent } from "@tropism/domain/agent"
+import { definitionOf, leanAgent } from "@tropism/domain/agent-version"
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { Link, useParams } from "@tanstack/react-router"
+import { Effect } from "effect"
+import { type ReactNode, useMemo } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Command } from "../parts/command.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { JsonView } from "../parts/json-view.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { type Tab, Tabs } from "../parts/tabs.tsx"
+import { useToasts } from "../parts/toasts.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { agentPath, agentQuery } from "../server/agent-queries.ts"
+import { call, inProject } from "../server/request.ts"
+import { AgentActions } from "./agent-actions.tsx"
+import { AgentBacktests } from "./agent-backtests.tsx"
+import { draftOf, type Sent, wholeOf } from "./agent-draft.ts"
+import { AgentForm } from "./agent-form.tsx"
+import { AgentOverview } from "./agent-overview.tsx"
+import { AgentVersions } from "./agent-versions.tsx"
 
-export const AgentPage = (): ReactNode => (
-  <>
-    <PageHeader title="Agent" />
-    <EmptyState
-      title="Not in the browser yet"
-      command="npx tropism agents versions AGENT"
-      does="lists an agent's versions"
-    >
-      This agent will be shown here. The command line lists its versions already.
-    </EmptyState>
-  </>
-)
+export const AgentPage = (): ReactNode => {
+  const { agentId = "" } = useParams({ strict: false })
+  const { project } = useConsole()
+  const { data: agent, error } = useQuery(agentQuery(project.id, agentId))
+  if (agent === undefined)
+    return (
+      <>
+        <PageHeader title="Agent" />
+        {error === null ? <Skeleton label="Reading the agent …" /> : <Failure error={error} />}
+      </>
+    )
+  return (
+    <>
+      <PageHeader
+        above={<Link to="/agents">Agents</Link>}
+        title={
+          <>
+            <Visible text={agent.name} />{" "}
+            <span className="ml-1 align-middle text-sm font-normal text-ink-faint">
+              version {agent.version}
+            </span>
+          </>
+        }
+        lead={agent.role !== null && <Visible text={agent.role} />}
+      >
+        <AgentActions agent={agent} />
+      </PageHeader>
+      {error !== null && <Failure error={error} hasOlder triesAgain />}
+      {!agent.enabled && (
+        <p
+          role="status"
+          className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+        >
+          It is disabled and wakes for nothing. <Visible text={agent.disabledReason ?? ""} />
+        </p>
+      )}
+      <Tabs key={agent.id} label="About this agent" tabs={tabsOf(agent)} />
+      <div className="mt-8 max-w-xl">
+        <Command text={`npx tropism run ${agent.name}`} />
+      </div>
+    </>
+  )
+}
+
+const tabsOf = (agent: Agent): ReadonlyArray<Tab> => [
+  { id: "overview", title: "Overview", content: () => <AgentOverview agent={agent} /> },
+  { id: "definition", title: "Definition", content: () => <Definition key={agent.version} agent={agent} /> },
+  { id: "versions", title: "Versions", count: agent.version, content: () => <AgentVersions agent={agent} /> },
+  { id: "backtests", title: "Dry runs", content: () => <AgentBacktests agent={agent} /> }
+]
+
+const Definition = ({ agent }: { readonly agent: Agent }): ReactNode => {
+  const { project, isAdmin } = useConsole()
+  const queryClient = useQueryClient()
+  const show = useToasts()
+  const initial = useMemo(() => draftOf(leanAgent(definitionOf(agent))), [agent])
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: (sent: Sent) =>
+      Effect.runPromise(
+        call<Agent>(inProject(project.id, agentPath(agent.id)), {
+          method: "PATCH",
+          ifMatch: agent.version,
+          body: wholeOf(sent)
+        })
+      ),
+    onSuccess: (after) => {
+      show({ tone: "done", title: "Saved", sentence: `The agent is at version ${after.version}.` })
+      return queryClient.invalidateQueries({ queryKey: [project.id] })
+    }
+  })
+  if (!isAdmin)
+    return (
+      <>
+        <p className="mb-4 text-sm text-ink-soft">Admins may change it.</p>
+        <JsonView value={leanAgent(definitionOf(agent))} label="Definition" />
+      </>
+    )
+  return (
+    <AgentForm
+      initial={initial}
+      verb="Save as a new version"
+      isBusy={isPending}
+      error={error}
+      onSave={mutate}
+    />
+  )
+}

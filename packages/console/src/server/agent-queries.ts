@@ -2,12 +2,16 @@
  * Reads of agents: the definitions, how they fare, and what they did with what woke them.
  */
 import type { Page } from "@tropism/api/page"
+import type { ScheduleFires } from "@tropism/api/agents-api"
 import type { Agent } from "@tropism/domain/agent"
-import type { AgentVersionSummary } from "@tropism/domain/agent-version"
+import type { AgentVersionDiff, AgentVersionSummary } from "@tropism/domain/agent-version"
+import type { Autonomy } from "@tropism/domain/autonomy"
+import type { Backtest, ReportedBacktest } from "@tropism/domain/backtest"
 import { limits } from "../limits.ts"
 import { reading } from "./reading.ts"
 
-const agentPath = (agentId: string, rest = ""): string => `agents/${encodeURIComponent(agentId)}${rest}`
+export const agentPath = (agentId: string, rest = ""): string =>
+  `agents/${encodeURIComponent(agentId)}${rest}`
 
 export const agentsQuery = (projectId: string) =>
   reading<Page<Agent>>({
@@ -34,4 +38,47 @@ export const agentVersionsQuery = (projectId: string, agentId: string) =>
     key: ["agent-versions", agentId],
     path: agentPath(agentId, "/versions"),
     parameters: { limit: limits.rowsPerPage }
+  })
+
+/** What a version changed, against the one before it or another. */
+export const agentDiffQuery = (
+  projectId: string,
+  agentId: string,
+  version: number,
+  from: number | undefined
+) =>
+  reading<AgentVersionDiff>({
+    projectId,
+    key: ["agent-versions", agentId, "diff"],
+    path: agentPath(agentId, `/versions/${version}/diff`),
+    parameters: { from },
+    isLasting: true
+  })
+
+export const autonomyQuery = (projectId: string, agentId: string) =>
+  reading<Autonomy>({ projectId, key: ["autonomy", agentId], path: agentPath(agentId, "/autonomy") })
+
+export const backtestsQuery = (projectId: string, agentId: string) =>
+  reading<Page<Backtest>>({
+    projectId,
+    key: ["backtests", agentId],
+    path: agentPath(agentId, "/backtests"),
+    refreshMs: limits.refreshIntervalMs
+  })
+
+export const backtestQuery = (projectId: string, agentId: string, backtestId: string) =>
+  reading<ReportedBacktest>({
+    projectId,
+    key: ["backtest", backtestId],
+    path: agentPath(agentId, `/backtests/${encodeURIComponent(backtestId)}`),
+    refreshMs: limits.refreshIntervalMs
+  })
+
+/** When a schedule would fire next, whoever had it. */
+export const firesQuery = (projectId: string, cronSchedule: string, timezone: string) =>
+  reading<typeof ScheduleFires.Type>({
+    projectId,
+    key: ["fires"],
+    path: "agents/fires",
+    parameters: { cronSchedule, timezone: timezone === "" ? undefined : timezone }
   })

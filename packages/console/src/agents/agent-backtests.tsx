@@ -1,0 +1,157 @@
+/**
+ * Dry runs: the agent over events that happened, with nobody touched by it, and how far it agrees with what people decided.
+ */
+import type { Agent } from "@tropism/domain/agent"
+import type { Backtest } from "@tropism/domain/backtest"
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { Effect } from "effect"
+import { type ReactNode, useState } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
+import { DefinitionList } from "../parts/definition-list.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { TextField } from "../parts/form-fields.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { useAddress } from "../parts/use-address.ts"
+import { Visible } from "../parts/visible.tsx"
+import { agentPath, backtestQuery, backtestsQuery } from "../server/agent-queries.ts"
+import { call, inProject } from "../server/request.ts"
+import { countText, moneyText } from "../words/amounts.ts"
+import { BacktestResults } from "./backtest-results.tsx"
+
+export const AgentBacktests = ({ agent }: { readonly agent: Agent }): ReactNode => {
+  const { project, canAnswer } = useConsole()
+  const [{ backtest: chosen }, change] = useAddress()
+  const { data, error } = useQuery(backtestsQuery(project.id, agent.id))
+  return (
+    <>
+      <p className="mb-4 max-w-prose text-sm text-ink-soft">
+        Its present version runs over events that would have woken it, sees the graph as it was then, and may
+        only say what it would do. Nothing is changed.
+      </p>
+      {canAnswer ? (
+        <BeginDryRun agent={agent} onBegun={(id) => change({ backtest: id })} />
+      ) : (
+        <p className="mb-6 text-sm text-ink-soft">Editors may begin one.</p>
+      )}
+      {error !== null && <Failure error={error} hasOlder={data !== undefined} triesAgain />}
+      {data === undefined && error === null && <Skeleton label="Reading the dry runs …" />}
+      {data?.items.length === 0 && <p className="text-sm text-ink-soft">There was none yet.</p>}
+      <ul aria-label="Dry runs" className="m-0 list-none p-0">
+        {data?.items.map((backtest) => (
+          <li key={backtest.id} className="border-b border-line py-2 text-sm">
+            <Button
+              size="small"
+              weight="quiet"
+              aria-expanded={chosen === backtest.id}
+              onClick={() => change({ backtest: chosen === backtest.id ? undefined : backtest.id })}
+            >
+              Version {backtest.agentVersion}: {backtest.status}, {backtest.events.done} of{" "}
+              {countText(backtest.events.chosen, "event")}
+            </Button>{" "}
+            <span className="text-xs text-ink-faint">
+              <TimeAgo instant={backtest.createdAt} /> by <Visible text={backtest.createdBy} />
+            </span>
+            {chosen === backtest.id && <Report agentId={agent.id} backtestId={backtest.id} />}
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+interface BeginDryRunProps {
+  readonly agent: Agent
+  readonly onBegun: (backtestId: string) => void
+}
+
+const BeginDryRun = ({ agent, onBegun }: BeginDryRunProps): ReactNode => {
+  const { project } = useConsole()
+  const queryClient = useQueryClient()
+  const [maxEvents, setMaxEvents] = useState("1")
+  const [days, setDays] = useState("30")
+  const begin = useMutation({
+    mutationFn: () =>
+      Effect.runPromise(
+        call<Backtest>(inProject(project.id, agentPath(agent.id, "/backtests")), {
+          method: "POST",
+          body: { days: Number(days), maxEvents: Number(maxEvents) }
+        })
+      ),
+    onSuccess: ({ id }) => {
+      onBegun(id)
+      return queryClient.invalidateQueries({ queryKey: [project.id, "backtests"] })
+    }
+  })
+  return (
+    <>
+      <form
+        className="mb-6 flex flex-wrap items-end gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          begin.mutate()
+        }}
+      >
+        <TextField
+          label="Newest events"
+          type="number"
+          pointer="/maxEvents"
+          error={begin.error}
+          value={maxEvents}
+          onChange={setMaxEvents}
+        />
+        <TextField
+          label="Of the last days"
+          type="number"
+          pointer="/days"
+          error={begin.error}
+          value={days}
+          onChange={setDays}
+        />
+        <Button type="submit" weight="primary" disabled={begin.isPending}>
+          Begin a dry run
+        </Button>
+      </form>
+      {begin.error !== null && <Failure error={begin.error} />}
+    </>
+  )
+}
+
+interface ReportProps {
+  readonly agentId: string
+  readonly backtestId: string
+}
+
+const Report = ({ agentId, backtestId }: ReportProps): ReactNode => {
+  const { project } = useConsole()
+  const { data, error } = useQuery(backtestQuery(project.id, agentId, backtestId))
+  if (data === undefined)
+    return error === null ? <Skeleton label="Reading it …" /> : <Failure error={error} />
+  const { report } = data
+  const { agreed, judged } = report.agreement
+  return (
+    <div className="mt-3 mb-4 pl-3">
+      {data.detail !== null && (
+        <p className="mb-3">
+          <Visible text={data.detail} />
+        </p>
+      )}
+      <DefinitionList
+        items={[
+          {
+            name: "Agreement",
+            value: judged === 0 ? "nothing to compare with yet" : `${agreed} of ${judged} as people decided`
+          },
+          { name: "New suggestions", value: String(report.newSuggestions) },
+          {
+            name: "Runs",
+            value: `${report.runs.completed} completed, ${report.runs.failed} failed, ${report.runs.paused} paused`
+          },
+          { name: "Cost", value: moneyText(report.costUsd) }
+        ]}
+      />
+      <BacktestResults agentId={agentId} backtestId={backtestId} />
+    </div>
+  )
+}

@@ -1,0 +1,97 @@
+/**
+ * The form of an agent, for a new one and for one that is changed.
+ *
+ * What the server refuses is said at its field. Who leaves with changes that
+ * are not saved is asked.
+ */
+import { useBlocker } from "@tanstack/react-router"
+import { Result } from "effect"
+import { type ReactNode, type SubmitEvent, useState } from "react"
+import { Button } from "../parts/button.tsx"
+import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { type AgentDraft, type DraftFault, type Sent, sentOf } from "./agent-draft.ts"
+import type { DraftFields } from "./draft-fields.ts"
+import { FormSection } from "./form-section.tsx"
+import { IdentityFields } from "./identity-fields.tsx"
+import { ModelFields } from "./model-fields.tsx"
+import { PowerFields } from "./power-fields.tsx"
+import { RestFields } from "./rest-fields.tsx"
+import { TriggerFields } from "./trigger-fields.tsx"
+
+interface AgentFormProps {
+  readonly initial: AgentDraft
+  readonly verb: string
+  readonly isBusy: boolean
+  readonly error: unknown
+  readonly onSave: (sent: Sent) => void
+}
+
+export const AgentForm = ({ initial, verb, isBusy, error, onSave }: AgentFormProps): ReactNode => {
+  const [draft, setDraft] = useState(initial)
+  const [fault, setFault] = useState<DraftFault>()
+  const isChanged = draft !== initial
+  const blocker = useBlocker({
+    shouldBlockFn: () => isChanged && !isBusy,
+    enableBeforeUnload: () => isChanged && !isBusy,
+    withResolver: true
+  })
+  const fields: DraftFields = { draft, error, change: (changes) => setDraft({ ...draft, ...changes }) }
+  const save = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    Result.match(sentOf(draft), {
+      onFailure: setFault,
+      onSuccess: (sent) => {
+        setFault(undefined)
+        onSave(sent)
+      }
+    })
+  }
+  return (
+    <form onSubmit={save} className="grid max-w-3xl gap-8" aria-label="Agent">
+      <FormSection title="Who it is">
+        <IdentityFields {...fields} />
+      </FormSection>
+      <FormSection title="What wakes it">
+        <TriggerFields {...fields} />
+      </FormSection>
+      <FormSection title="What it may do">
+        <PowerFields {...fields} />
+      </FormSection>
+      <FormSection title="Who thinks for it">
+        <ModelFields {...fields} />
+      </FormSection>
+      <FormSection title="Everything else">
+        <RestFields {...fields} />
+      </FormSection>
+      {fault !== undefined && (
+        <p role="alert" className="text-sm text-removed-ink">
+          {faultNames[fault.field] ?? fault.field}: {fault.message}
+        </p>
+      )}
+      {error !== null && <Failure error={error} />}
+      <p>
+        <Button type="submit" weight="primary" disabled={isBusy}>
+          {verb}
+        </Button>
+      </p>
+      <ConfirmDialog
+        isOpen={blocker.status === "blocked"}
+        title="Leave without saving?"
+        verb="Leave"
+        onConfirm={() => blocker.proceed?.()}
+        onClose={() => blocker.reset?.()}
+      >
+        What you changed here is lost then.
+      </ConfirmDialog>
+    </form>
+  )
+}
+
+const faultNames: Partial<Record<keyof AgentDraft, string>> = {
+  rest: "Other fields",
+  modelRest: "More of the model",
+  reactionRest: "More of the reaction",
+  hybridRest: "More of when it asks",
+  where: "Only where"
+}

@@ -1,0 +1,164 @@
+/**
+ * The versions of an agent: who made each, what it changed, and going back to one.
+ */
+import type { Agent } from "@tropism/domain/agent"
+import type { AgentVersionSummary } from "@tropism/domain/agent-version"
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { Effect } from "effect"
+import { type ReactNode, useId } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { LongText } from "../parts/long-text.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { useAddress } from "../parts/use-address.ts"
+import { Visible } from "../parts/visible.tsx"
+import { agentDiffQuery, agentPath, agentVersionsQuery } from "../server/agent-queries.ts"
+import { call, inProject } from "../server/request.ts"
+import { valueText } from "../suggestion/property-diff.ts"
+
+export const AgentVersions = ({ agent }: { readonly agent: Agent }): ReactNode => {
+  const { project, isAdmin } = useConsole()
+  const queryClient = useQueryClient()
+  const [address, change] = useAddress()
+  const { data, error } = useQuery(agentVersionsQuery(project.id, agent.id))
+  const restore = useMutation({
+    mutationFn: (version: number) =>
+      Effect.runPromise(
+        call<Agent>(inProject(project.id, agentPath(agent.id, `/versions/${version}/restore`)), {
+          method: "POST",
+          ifMatch: agent.version
+        })
+      ),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: [project.id] })
+  })
+  if (data === undefined)
+    return error === null ? <Skeleton label="Reading the versions …" /> : <Failure error={error} />
+  const shown = Number(address["version"] ?? agent.version)
+  const from = address["from"] === undefined ? undefined : Number(address["from"])
+  return (
+    <div className="grid gap-8 lg:grid-cols-[18rem_minmax(0,1fr)]">
+      <ol aria-label="Versions" className="m-0 list-none p-0">
+        {data.items.map((version) => (
+          <li key={version.version} className="border-b border-line py-2 text-sm">
+            <VersionLine
+              version={version}
+              isShown={version.version === shown}
+              onShow={() => change({ version: String(version.version), from: undefined })}
+              {...(isAdmin &&
+                version.version !== agent.version && { onRestore: () => restore.mutate(version.version) })}
+              isBusy={restore.isPending}
+            />
+          </li>
+        ))}
+        {data.nextCursor !== null && (
+          <li className="py-2 text-xs text-ink-soft">Older ones are in the API.</li>
+        )}
+      </ol>
+      <div className="min-w-0">
+        {restore.error !== null && <Failure error={restore.error} />}
+        <Difference
+          agentId={agent.id}
+          version={shown}
+          from={from}
+          newest={agent.version}
+          onFrom={(chosen) => change({ from: chosen })}
+        />
+      </div>
+    </div>
+  )
+}
+
+interface VersionLineProps {
+  readonly version: AgentVersionSummary
+  readonly isShown: boolean
+  readonly isBusy: boolean
+  readonly onShow: () => void
+  readonly onRestore?: () => void
+}
+
+const VersionLine = ({ version, isShown, isBusy, onShow, onRestore }: VersionLineProps): ReactNode => (
+  <>
+    <div className="flex items-center justify-between gap-2">
+      <Button size="small" weight={isShown ? "plain" : "quiet"} aria-pressed={isShown} onClick={onShow}>
+        Version {version.version}
+      </Button>
+      {onRestore !== undefined && (
+        <Button size="small" weight="quiet" disabled={isBusy} onClick={onRestore}>
+          Go back<span className="sr-only"> to version {version.version}</span>
+        </Button>
+      )}
+    </div>
+    <p className="mt-1 text-xs text-ink-soft">
+      by <Visible text={version.createdBy} />, <TimeAgo instant={version.createdAt} />
+      {version.restoredFrom !== null && `, as version ${version.restoredFrom} was`}
+    </p>
+  </>
+)
+
+interface DifferenceProps {
+  readonly agentId: string
+  readonly version: number
+  readonly from: number | undefined
+  readonly newest: number
+  readonly onFrom: (from: string | undefined) => void
+}
+
+const Difference = ({ agentId, version, from, newest, onFrom }: DifferenceProps): ReactNode => {
+  const { project } = useConsole()
+  const id = useId()
+  const { data, error } = useQuery(agentDiffQuery(project.id, agentId, version, from))
+  if (data === undefined) return error === null ? <Skeleton label="Comparing …" /> : <Failure error={error} />
+  return (
+    <>
+      <div className="mb-3 flex flex-wrap items-center gap-3">
+        <h2 className="text-sm font-semibold">
+          {data.from === null
+            ? `Version ${data.to} was the first`
+            : `From version ${data.from} to ${data.to}`}
+        </h2>
+        <label htmlFor={id} className="ml-auto flex items-center gap-2 text-xs text-ink-soft">
+          compared with
+          <input
+            id={id}
+            type="number"
+            min={1}
+            max={newest}
+            value={from ?? ""}
+            placeholder="before"
+            onChange={({ target }) => onFrom(target.value === "" ? undefined : target.value)}
+            className="h-8 w-20 rounded-lg border border-line-strong bg-surface px-2"
+          />
+        </label>
+      </div>
+      {data.changes.length === 0 && <p className="text-sm text-ink-soft">Nothing differs.</p>}
+      <dl
+        aria-label="Differences"
+        className="m-0 divide-y divide-line rounded-lg border border-line empty:hidden"
+      >
+        {data.changes.map(({ pointer, before, after }) => (
+          <div key={pointer} className="grid gap-1 px-3.5 py-2.5">
+            <dt className="font-mono text-xs text-ink-soft">
+              <Visible text={pointer} />
+            </dt>
+            <dd className="m-0 grid min-w-0 gap-1 font-mono text-xs">
+              {before !== undefined && (
+                <del className="w-fit max-w-full rounded-md bg-removed px-1.5 py-0.5 text-removed-ink no-underline">
+                  <span className="sr-only">before </span>
+                  <LongText text={valueText(before)} />
+                </del>
+              )}
+              {after !== undefined && (
+                <ins className="w-fit max-w-full rounded-md bg-added px-1.5 py-0.5 text-added-ink no-underline">
+                  <span className="sr-only">after </span>
+                  <LongText text={valueText(after)} />
+                </ins>
+              )}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  )
+}

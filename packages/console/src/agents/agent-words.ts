@@ -1,0 +1,49 @@
+/**
+ * What wakes an agent, what it may do and how it fares, in words.
+ *
+ * Pure. Names and reasons are foreign text; whoever shows a sentence of here
+ * shows it through `Visible`.
+ */
+import type { AgentHealth } from "@tropism/api/agents-api"
+import type { Agent } from "@tropism/domain/agent"
+import { toString as cronWords } from "cronstrue"
+import { Option } from "effect"
+
+/** A schedule in words; undefined where it is no cron expression. */
+export const cronText = (expression: string): string | undefined =>
+  Option.getOrUndefined(
+    Option.liftThrowable(() => cronWords(expression, { use24HourTimeFormat: true, verbose: true }))()
+  )
+
+const triggerWords: Readonly<Record<Agent["triggerType"], string>> = {
+  reaction: "A change of the graph",
+  schedule: "Its schedule",
+  manual: "A person",
+  webhook: "A webhook"
+}
+
+export const triggerWord = (type: Agent["triggerType"]): string => triggerWords[type]
+
+export const triggerTypes = Object.entries(triggerWords).map(([value, label]) => ({ value, label }))
+
+/** How an agent fares, in a sentence; what a person should look at comes first. */
+export const healthText = ({ enabled, disabledReason, latest }: AgentHealth): string => {
+  if (!enabled) return disabledReason ?? "Disabled."
+  const failures = latest.findIndex(({ status }) => status !== "failed")
+  const row = failures === -1 ? latest.length : failures
+  if (row > 0) return row === 1 ? "Its latest run failed." : `Its latest ${row} runs failed.`
+  if (latest.some(({ status }) => status === "running")) return "It works."
+  if (latest.some(({ status }) => status === "paused")) return "A run of it waits."
+  return latest.length === 0 ? "It has not run yet." : "It is well."
+}
+
+/** What becomes of a change that an agent wants to make. */
+export const outcomeWord = (isAllowed: boolean, mode: string, threshold: string): string => {
+  if (!isAllowed) return "is refused"
+  if (mode === "execute") return "is done at once"
+  if (mode === "suggest") return "waits for a person"
+  const least = Number(threshold === "" ? "0.8" : threshold)
+  return Number.isNaN(least)
+    ? "is done when it is sure"
+    : `is done when it is ${Math.round(least * 100)} % sure`
+}

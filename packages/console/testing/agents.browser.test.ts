@@ -1,0 +1,139 @@
+/**
+ * Agents in the console against the whole program: how they fare, making and changing them, and trying them without effect.
+ */
+import { expect, it } from "vitest"
+import { eventually } from "../../server/testing/platform.ts"
+import { calling, endedRuns, make, saying, watcher } from "../../server/testing/story-words.ts"
+import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+it("S001-R56 a reaction agent is made in a form, wakes, is changed, and tells what each version changed", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/agents")
+  await page.getByRole("link", { name: "New agent" }).press("Enter")
+  const form = page.getByRole("form", { name: "Agent" })
+  await form.getByLabel("Name").fill("not a name")
+  await form.getByLabel("Prompt", { exact: true }).fill("Greet {{ object.key }}.")
+  await form.getByLabel("Types of objects", { exact: true }).fill("Person")
+  await form.getByLabel("Provider").selectOption("scripted")
+  await form.getByLabel("Model", { exact: true }).fill("story")
+  await form.getByLabel("More of the model").fill('{"script": {"rules": [')
+  await page.getByRole("button", { name: "Make the agent" }).press("Enter")
+  await form.getByText(/More of the model: This is no JSON object/).waitFor()
+  await form.getByLabel("More of the model").fill('{"script": {"rules": [{"say": "Hello."}]}}')
+  await page.getByRole("button", { name: "Make the agent" }).press("Enter")
+  // What the server refuses stands at its field.
+  await form
+    .getByText(/A name has 1 to 100 letters/)
+    .first()
+    .waitFor()
+  await form.getByLabel("Mode", { exact: true }).selectOption("hybrid")
+  await form.getByLabel("Deletes an object: allowed").press("Space")
+  await form
+    .getByRole("row", { name: /Deletes an object/ })
+    .getByText("is refused")
+    .waitFor()
+  await form
+    .getByRole("row", { name: /Creates an object/ })
+    .getByText("is done when it is 80 % sure")
+    .waitFor()
+  await screenshot(page, "agent-form")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  // Who leaves is asked.
+  await page.getByRole("link", { name: "Agents", exact: true }).first().press("Enter")
+  await page.getByRole("dialog").getByRole("button", { name: "Keep it" }).press("Enter")
+  await form.getByLabel("Name").fill("greeter")
+  await page.getByRole("button", { name: "Make the agent" }).press("Enter")
+  await page.getByRole("heading", { level: 1, name: /greeter\s*version 1/ }).waitFor()
+  const [agent] = (await run(story.get("/agents"))).items
+  expect(agent).toMatchObject({
+    name: "greeter",
+    reactionConfig: { objectTypes: ["Person"], events: ["created"] },
+    executionMode: "hybrid",
+    capabilities: { canDeleteObjects: false },
+    tools: ["graph.*"]
+  })
+  await run(make(story, "Person"))
+  await page.getByRole("region", { name: "Latest runs" }).getByRole("link", { name: "Hello." }).waitFor()
+  await screenshot(page, "agent")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  await page.getByRole("tab", { name: "Definition" }).press("Enter")
+  await form.getByLabel("Prompt", { exact: true }).fill("Greet {{ object.key }} twice.")
+  await page.getByRole("button", { name: "Save as a new version" }).press("Enter")
+  await page.getByRole("heading", { level: 1, name: /greeter\s*version 2/ }).waitFor()
+  await page.getByRole("tab", { name: "Versions" }).press("Enter")
+  await page.getByText("From version 1 to 2").waitFor()
+  await page.getByRole("insertion").getByText("Greet {{ object.key }} twice.").waitFor()
+  expect(await page.getByRole("deletion").count()).toBe(1)
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.getByRole("button", { name: "Go back to version 1" }).press("Enter")
+  await page.getByRole("heading", { level: 1, name: /greeter\s*version 3/ }).waitFor()
+  expect((await run(story.get(`/agents/${agent.id}`))).prompt).toBe("Greet {{ object.key }}.")
+  await page.getByRole("button", { name: "Disable" }).press("Enter")
+  await page.getByText("It is disabled and wakes for nothing.").waitFor()
+})
+
+it("S001-R56 shows how each fares, and the next five fires of a schedule as the API tells them", async () => {
+  const story = await real.newStory()
+  const manual = { triggerType: "manual", reactionConfig: null }
+  const failing = await run(
+    story.post(
+      "/agents",
+      watcher({ name: "failing", ...manual, model: { provider: "anthropic", name: "none" } })
+    )
+  )
+  await run(story.post(`/agents/${failing.id}/trigger`))
+  const asked = await run(
+    story.post("/agents", watcher({ name: "asked", ...manual, model: saying("Here.") }))
+  )
+  const { page, goTo } = await real.visit(story, "/agents")
+  await page.getByText("Its latest run failed.").waitFor()
+  await page.getByRole("img", { name: "newest first: failed" }).waitFor()
+  await screenshot(page, "agents")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  await page.getByRole("link", { name: "asked" }).press("Enter")
+  await page.getByRole("button", { name: "Run now" }).press("Enter")
+  await page.getByRole("dialog").getByRole("button", { name: "Run", exact: true }).press("Enter")
+  await page.waitForURL(/\/runs\//)
+  await run(endedRuns(story, asked, 1))
+
+  await goTo("/agents/new")
+  const form = page.getByRole("form", { name: "Agent" })
+  await form.getByLabel("Woken by").selectOption("schedule")
+  await form.getByLabel("Schedule", { exact: true }).fill("30 9 * * 1-5")
+  await form.getByLabel("Time zone").fill("Europe/Berlin")
+  await form.getByText("At 09:30, Monday through Friday").waitFor()
+  const { fires } = await run(story.get("/agents/fires?cronSchedule=30+9+*+*+1-5&timezone=Europe/Berlin"))
+  const list = form.getByRole("list", { name: "Next fires" })
+  await list.getByText(fires[4].localTime).waitFor()
+  expect(await list.getByRole("listitem").allInnerTexts()).toEqual(
+    fires.map(({ localTime }: { readonly localTime: string }) => localTime)
+  )
+  await form.getByLabel("Time zone").fill("Mars")
+  await form.getByText(/no IANA time zone/).waitFor()
+})
+
+it("tries an agent over what happened, and touches nobody", async () => {
+  const story = await real.newStory()
+  await run(make(story, "Person"))
+  await run(eventually(story.get("/events"), ({ items }) => items.length === 1))
+  const agent = await run(
+    story.post(
+      "/agents",
+      watcher({ model: calling({ tool: "create_object", arguments: { type: "Note", properties: {} } }) })
+    )
+  )
+  const { page } = await real.visit(story, `/agents/${agent.id}?tab=backtests`)
+  await page.getByRole("button", { name: "Begin a dry run" }).press("Enter")
+  await page.getByRole("button", { name: "Version 1: completed, 1 of 1 event" }).waitFor()
+  await page.getByText('"Note"').first().waitFor()
+  await page.getByText("1 completed, 0 failed, 0 paused").waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  const left = (await run(story.get("/objects"))).items
+  expect(left.map(({ type }: { readonly type: string }) => type)).toEqual(["Person"])
+  expect((await run(story.get("/tasks"))).items).toEqual([])
+})
