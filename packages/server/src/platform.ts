@@ -152,7 +152,7 @@ const database = Layer.mergeAll(Database.layer, WakeUps.layer, Sealing.layer)
 const ground = Layer.provideMerge(
   Layer.mergeAll(
     Projects.layer,
-    Layer.provide(IdempotencyKeys.layer, keyBells),
+    Layer.provideMerge(IdempotencyKeys.layer, keyBells),
     Dumper.layer,
     Restorer.layer,
     Outbox.layer,
