@@ -1,8 +1,7 @@
 /**
- * The graph against the whole program: found by words, drawn as a picture, also ten thousand objects.
+ * The graph against the whole program: found by words, drawn as a picture. `graph-large.long.ts` draws ten thousand objects.
  */
 import { expect, it } from "vitest"
-import { importLines, jsonl } from "../../server/testing/import-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -62,36 +61,4 @@ it("finds objects by words, makes one, and draws what they are related to", asyn
   await dialog.getByLabel("Properties").fill('{"name":"Ada"}')
   await dialog.getByRole("button", { name: "Make it" }).press("Enter")
   await page.getByRole("heading", { level: 1, name: /Ada/ }).waitFor()
-})
-
-it("draws ten thousand objects, and answers while it does", async () => {
-  const story = await real.newStory()
-  const count = 10_000
-  const objects = Array.from({ length: count }, (_, n) => ({
-    type: n % 10 === 0 ? "Team" : "Person",
-    key: `n${n}`,
-    properties: { n }
-  }))
-  await run(importLines(story, jsonl(...objects)))
-  const { page } = await real.visit(story, "/graph?tab=picture")
-  await page.evaluate(`(() => {
-    window.longest = 0
-    new PerformanceObserver((list) => {
-      for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
-    }).observe({ type: "longtask" })
-  })()`)
-  await page.getByText(/[1-9],\d00 objects, .* so far, reading more/).waitFor()
-  // The page answers in the middle of it.
-  await page.keyboard.press("?")
-  await page.getByRole("dialog").getByText("Show these keys").waitFor()
-  await page.keyboard.press("Escape")
-  await page.getByText("10,000 objects, 0 relationships drawn.").waitFor({ timeout: 90_000 })
-  await page
-    .getByRole("list", { name: "Types" })
-    .getByRole("button", { name: /Team\s*1,000/ })
-    .waitFor()
-  const longest = await page.evaluate("window.longest")
-  console.log(
-    `ten thousand objects: the page was busy for at most ${Math.round(Number(longest))} ms at a time`
-  )
 })
