@@ -1,7 +1,7 @@
 /**
  * Ten thousand objects as a picture; `npm run test:console` runs it, and `npm test` does not.
  */
-import { expect, it } from "vitest"
+import { it } from "vitest"
 import { importLines, jsonl } from "../../server/testing/import-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
