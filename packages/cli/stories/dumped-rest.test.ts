@@ -1,7 +1,7 @@
 /**
  * What a dump brings besides the graph: conversations, files, backtests, todos, schedules and foreign servers.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
@@ -44,13 +44,11 @@ const lived = Effect.fnUntraced(function* (story: Story) {
   const conversation = yield* newConversation(story, assistant, "About ada")
   yield* talk(story, conversation, "Hello.")
   yield* talk(story, conversation, "And goodbye.")
-  yield* story.send(
+  const { body: file } = yield* story.send(
     "POST",
     `/api/projects/${story.projectId}/attachments?type=image/png&fileName=a.png`,
     png,
-    {
-      "content-type": "application/octet-stream"
-    }
+    { "content-type": "application/octet-stream" }
   )
   for (const title of ["Buy milk", "Call mum"]) yield* story.post("/tasks", { title })
   const [todo] = (yield* story.get("/tasks?type=todo")).items
@@ -81,7 +79,7 @@ const lived = Effect.fnUntraced(function* (story: Story) {
     },
     allowedTools: ["search_*"]
   })
-  return { backtest, conversation, nightly }
+  return { backtest, conversation, file, nightly }
 })
 
 /** What people see of all that, without what belongs to one server: who is enabled, what is reached. */
@@ -103,7 +101,7 @@ describe("Requirement: what is restored is what was dumped, beside the graph, to
       Effect.gen(function* () {
         const here = yield* freshDatabase
         const story = yield* newProject(yield* startServer(here), here)
-        const { backtest, conversation, nightly } = yield* lived(story)
+        const { backtest, conversation, file: attached, nightly } = yield* lived(story)
         const file = join(yield* folder, "whole.dump")
         yield* json(story, "dump", "--project", story.projectId, "-o", file)
 
@@ -127,13 +125,15 @@ describe("Requirement: what is restored is what was dumped, beside the graph, to
         expect(foreign).toMatchObject({ id: known.id, name: "elsewhere", transport: known.transport })
         expect(foreign.allowedTools).toEqual(known.allowedTools)
 
-        // A file is kept by its digest, and so is there once more.
-        const attach = (to: Story) =>
-          to.send("POST", `/api/projects/${to.projectId}/attachments?type=image/png&fileName=a.png`, png, {
-            "content-type": "application/octet-stream"
-          })
-        expect((yield* attach(there)).body).toEqual((yield* attach(story)).body)
-        expect(readFileSync(file, "utf8")).toContain(Buffer.from(png).toString("hex"))
+        // The file is there, byte for byte, without being sent again.
+        const download = (from: Story) =>
+          Effect.promise(() =>
+            fetch(`${from.url}/api/projects/${from.projectId}/attachments/${attached.digest}`, {
+              headers: { authorization: `Bearer ${from.token}` }
+            }).then((response) => response.bytes())
+          )
+        expect(yield* download(there)).toEqual(png)
+        expect(yield* download(story)).toEqual(png)
 
         // The conversation goes on where it was.
         yield* there.patch(`/agents/${conversation.agentId}`, { enabled: true })
