@@ -13,12 +13,12 @@ import { Failure } from "../parts/failure.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
+import { UndoButton } from "../parts/undo-button.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { agentNamesQuery } from "../server/agent-queries.ts"
 import { beginningText, type Budget, budgetsOf } from "./chain-words.ts"
 import { LanePicture } from "./lane-picture.tsx"
 import { LinkList } from "./link-list.tsx"
-import { UndoChain } from "./undo-chain.tsx"
 import { useChain } from "./use-chain.ts"
 
 export const ChainPage = (): ReactNode => {
@@ -40,7 +40,7 @@ export const ChainPage = (): ReactNode => {
         title={<Visible text={titleOf(chain, links)} />}
         lead={chain.rootEvent && <TimeAgo instant={chain.rootEvent.createdAt} />}
       >
-        <UndoChain rootEventId={chain.rootEventId} />
+        <UndoButton path={`chains/${encodeURIComponent(chain.rootEventId)}/undo`} word="Undo this cause" />
       </PageHeader>
       {error !== null && <Failure error={error} hasOlder triesAgain />}
       <Stops chain={chain} names={names} />

@@ -5,9 +5,10 @@ import type { Page } from "@tropism/api/page"
 import type { Run } from "@tropism/domain/run"
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { Effect } from "effect"
-import type { ReactNode } from "react"
+import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { limits } from "../limits.ts"
+import { Button } from "../parts/button.tsx"
 import { DataList } from "../parts/data-list.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { JsonView } from "../parts/json-view.tsx"
@@ -16,6 +17,7 @@ import { TimeAgo } from "../parts/time-ago.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
 import { call, inProject, queryText } from "../server/request.ts"
+import { ForkDialog } from "./fork-dialog.tsx"
 
 /** An event as it travels: what every event has; the rest is shown as it is. */
 interface SentEvent {
@@ -25,7 +27,8 @@ interface SentEvent {
 }
 
 export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
-  const { project } = useConsole()
+  const { project, canAnswer } = useConsole()
+  const [forkAt, setForkAt] = useState<number>()
   const [{ event: chosen }, change] = useAddress()
   const { data, error, hasNextPage, isFetching, fetchNextPage } = useInfiniteQuery({
     queryKey: [project.id, "run-events", run.id],
@@ -48,42 +51,55 @@ export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
   const rows = data.pages.flatMap(({ items }) => items)
   if (rows.length === 0) return <p className="text-sm text-ink-soft">Its log is still empty.</p>
   return (
-    <DataList
-      label="Events of the log"
-      rows={rows}
-      keyOf={({ id }) => id}
-      estimatedHeightPx={44}
-      hasMore={hasNextPage}
-      onMore={() => {
-        if (!isFetching) fetchNextPage()
-      }}
-    >
-      {(event) => {
-        const isOpen = event.id === chosen
-        return (
-          <div className="border-b border-line py-1">
-            <button
-              type="button"
-              aria-expanded={isOpen}
-              onClick={() => change({ event: isOpen ? undefined : event.id })}
-              className="flex w-full flex-wrap items-baseline gap-x-3 rounded px-2 py-2 text-left text-sm hover:bg-sunken"
-            >
-              <span className="font-mono text-2xs text-ink-faint">
-                <Visible text={event.id} />
-              </span>
-              <Visible text={event.type} />
-              <span className="ml-auto text-2xs text-ink-faint">
-                <TimeAgo instant={event.timestamp} />
-              </span>
-            </button>
-            {isOpen && (
-              <div className="px-2 pb-2">
-                <JsonView label={`Event ${event.id}`} value={event} />
-              </div>
-            )}
-          </div>
-        )
-      }}
-    </DataList>
+    <>
+      <DataList
+        label="Events of the log"
+        rows={rows}
+        keyOf={({ id }) => id}
+        estimatedHeightPx={44}
+        hasMore={hasNextPage}
+        onMore={() => {
+          if (!isFetching) fetchNextPage()
+        }}
+      >
+        {(event) => {
+          const isOpen = event.id === chosen
+          return (
+            <div className="border-b border-line py-1">
+              <button
+                type="button"
+                aria-expanded={isOpen}
+                onClick={() => change({ event: isOpen ? undefined : event.id })}
+                className="flex w-full flex-wrap items-baseline gap-x-3 rounded px-2 py-2 text-left text-sm hover:bg-sunken"
+              >
+                <span className="font-mono text-2xs text-ink-faint">
+                  <Visible text={event.id} />
+                </span>
+                <Visible text={event.type} />
+                <span className="ml-auto text-2xs text-ink-faint">
+                  <TimeAgo instant={event.timestamp} />
+                </span>
+              </button>
+              {isOpen && (
+                <div className="px-2 pb-2">
+                  <JsonView label={`Event ${event.id}`} value={event} />
+                  {canAnswer && (
+                    <p className="mt-2">
+                      <Button size="small" onClick={() => setForkAt(eventNumber(event.id))}>
+                        Fork after this
+                      </Button>
+                    </p>
+                  )}
+                </div>
+              )}
+            </div>
+          )
+        }}
+      </DataList>
+      {forkAt !== undefined && <ForkDialog run={run} at={forkAt} onClose={() => setForkAt(undefined)} />}
+    </>
   )
 }
+
+/** The number of an event of a context, which ends its id. */
+const eventNumber = (id: string): number => Number(id.slice(id.lastIndexOf(":") + 1))

@@ -1,7 +1,7 @@
 /**
  * One run: what happens in it or how it ended, its steps, its log, and what the model was shown.
  */
-import type { Run } from "@tropism/domain/run"
+import { isTerminal, type Run } from "@tropism/domain/run"
 import { useQuery } from "@tanstack/react-query"
 import { Link, useParams } from "@tanstack/react-router"
 import type { ReactNode } from "react"
@@ -15,14 +15,18 @@ import { RunStatusBadge } from "../parts/run-status.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { type Tab, Tabs } from "../parts/tabs.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
+import { UndoButton } from "../parts/undo-button.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { runQuery } from "../server/run-queries.ts"
 import { countText, moneyText, tokensText } from "../words/amounts.ts"
 import { durationText } from "../words/durations.ts"
+import { LiveWords } from "./live-words.tsx"
 import { ModelCallList } from "./model-call-list.tsx"
 import { RunActions } from "./run-actions.tsx"
 import { RunLog } from "./run-log.tsx"
+import { SpawnedRuns, WaitingForPeople } from "./run-relatives.tsx"
 import { RunSteps } from "./run-steps.tsx"
+import { RunTimeline } from "./run-timeline.tsx"
 import { outcomeText, wakerText } from "./run-words.ts"
 
 const linkClass = "font-medium text-leaf underline-offset-2 hover:underline"
@@ -56,14 +60,20 @@ const KnownRun = ({ run, error }: { readonly run: Run; readonly error: unknown }
         }
       >
         <RunActions run={run} />
+        {isTerminal(run.status) && (
+          <UndoButton path={`runs/${encodeURIComponent(run.id)}/undo`} word="Undo this run" />
+        )}
       </PageHeader>
       {error !== null && <Failure error={error} hasOlder triesAgain />}
       <p className="mb-6 max-w-prose text-sm text-pretty">
         <LongText text={outcomeText(run)} />
       </p>
+      <LiveWords run={run} />
+      <WaitingForPeople run={run} />
       <section aria-label="About this run" className="mb-8">
         <DefinitionList items={[...facts(run), ...marks(run)]} />
       </section>
+      <SpawnedRuns run={run} />
       <Tabs label="Views of this run" tabs={viewsOf(run)} />
       <div className="mt-8 max-w-xl">
         <Command text={`npx tropism runs show ${run.id}`} />
@@ -72,9 +82,10 @@ const KnownRun = ({ run, error }: { readonly run: Run; readonly error: unknown }
   )
 }
 
-/** The same log in three views. */
+/** The same log in four views. */
 const viewsOf = (run: Run): ReadonlyArray<Tab> => [
   { id: "steps", title: "Steps", count: run.stepCount, content: () => <RunSteps run={run} /> },
+  { id: "timeline", title: "Timeline", content: () => <RunTimeline run={run} /> },
   { id: "calls", title: "Model calls", content: () => <ModelCallList run={run} /> },
   { id: "log", title: "Log", content: () => <RunLog run={run} /> }
 ]

@@ -10,6 +10,7 @@ import { useRef } from "react"
 import { isUnauthorized } from "../server/problem.ts"
 import { principalQuery } from "../server/queries.ts"
 import type { Failure } from "../server/request.ts"
+import { newRequestKey } from "../server/request-key.ts"
 
 export interface Act<V> {
   readonly run: (given: V) => void
@@ -36,7 +37,7 @@ export const useAct = <V, A = unknown>({ act, touches, onDone }: ActWords<V, A>)
   const { mutate, isPending, error, reset, variables } = useMutation({
     mutationFn: (given: V) => {
       const said = JSON.stringify(given) ?? ""
-      if (attempt.current?.said !== said) attempt.current = { said, key: newKey() }
+      if (attempt.current?.said !== said) attempt.current = { said, key: newRequestKey() }
       return Effect.runPromise(act(given, attempt.current.key))
     },
     onSuccess: (made, given) => {
@@ -64,9 +65,3 @@ export const useAct = <V, A = unknown>({ act, touches, onDone }: ActWords<V, A>)
     given: variables
   }
 }
-
-/** A page that came without TLS from another machine has no `randomUUID`. */
-const newKey = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
-    ""
-  )

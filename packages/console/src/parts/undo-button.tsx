@@ -1,5 +1,5 @@
 /**
- * Taking a chain back: a plan is made, and a person approves it like any other task.
+ * Taking back what agents did: a plan is made, and a person approves it like any other task.
  */
 import type { UndoTask } from "@tropism/domain/task"
 import { useMutation } from "@tanstack/react-query"
@@ -11,17 +11,19 @@ import { Button } from "../parts/button.tsx"
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
 import { call, inProject } from "../server/request.ts"
 
-export const UndoChain = ({ rootEventId }: { readonly rootEventId: string }): ReactNode => {
+interface UndoButtonProps {
+  /** The address behind the project's. */
+  readonly path: string
+  /** What stands on the button. */
+  readonly word: string
+}
+
+export const UndoButton = ({ path, word }: UndoButtonProps): ReactNode => {
   const { project, canDecide } = useConsole()
   const navigate = useNavigate()
   const [isAsking, setIsAsking] = useState(false)
   const { mutate, isPending, error, reset } = useMutation({
-    mutationFn: () =>
-      Effect.runPromise(
-        call<UndoTask>(inProject(project.id, `chains/${encodeURIComponent(rootEventId)}/undo`), {
-          method: "POST"
-        })
-      ),
+    mutationFn: () => Effect.runPromise(call<UndoTask>(inProject(project.id, path), { method: "POST" })),
     onSuccess: ({ id }) => navigate({ to: "/tasks/$taskId", params: { taskId: id } })
   })
   if (!canDecide) return <span className="text-xs text-ink-faint">Reviewers may undo it.</span>
@@ -33,7 +35,7 @@ export const UndoChain = ({ rootEventId }: { readonly rootEventId: string }): Re
           setIsAsking(true)
         }}
       >
-        Undo this cause
+        {word}
       </Button>
       <ConfirmDialog
         isOpen={isAsking}

@@ -1,0 +1,72 @@
+/**
+ * A run along its time: waits, requests to the model with their tries, tool calls, and the gaps between.
+ */
+import type { Run } from "@tropism/domain/run"
+import { useQuery } from "@tanstack/react-query"
+import type { ReactNode } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { limits } from "../limits.ts"
+import { Failure } from "../parts/failure.tsx"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { useNow } from "../parts/time-ago.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { modelCallsQuery, runToolCallsQuery } from "../server/run-queries.ts"
+import { durationText } from "../words/durations.ts"
+import { placeIn, type Span, spansOf, spanText } from "./timeline.ts"
+
+export const RunTimeline = ({ run }: { readonly run: Run }): ReactNode => {
+  const { project } = useConsole()
+  const now = useNow()
+  const refetchInterval = run.completedAt === null ? limits.refreshIntervalMs : (false as const)
+  const calls = useQuery({ ...modelCallsQuery(project.id, run.id), refetchInterval })
+  const tools = useQuery({ ...runToolCallsQuery(project.id, run.id), refetchInterval })
+  const error = calls.error ?? tools.error
+  if (calls.data === undefined || tools.data === undefined)
+    return error === null ? <Skeleton label="Reading what happened when …" /> : <Failure error={error} />
+  const spans = spansOf(run, calls.data.items, tools.data.items, now)
+  const whole = Math.max(...spans.map(({ endMs }) => endMs))
+  const isCut = calls.data.nextCursor !== null || tools.data.nextCursor !== null
+  return (
+    <>
+      <ol aria-label="Timeline" className="m-0 list-none rounded-xl border border-line bg-surface p-2">
+        {spans.map((span) => (
+          <Line key={span.key} span={span} whole={whole} />
+        ))}
+      </ol>
+      <p className="mt-2 flex justify-between text-2xs text-ink-faint">
+        <span>made</span>
+        <span>{durationText(whole)}</span>
+      </p>
+      {isCut && <p className="mt-2 text-xs text-ink-soft">There is more; the log has all of it.</p>}
+    </>
+  )
+}
+
+const colours: Readonly<Record<Span["type"], string>> = {
+  wait: "border-ink-faint bg-sunken",
+  model: "border-leaf bg-leaf-soft",
+  tool: "border-caution-line bg-caution"
+}
+
+const Line = ({ span, whole }: { readonly span: Span; readonly whole: number }): ReactNode => {
+  const { start, width } = placeIn(span, whole)
+  const colour = span.hasFailed ? "border-removed-ink bg-removed" : colours[span.type]
+  return (
+    <li className="grid items-center gap-x-4 gap-y-0.5 rounded px-2 py-1.5 hover:bg-sunken sm:grid-cols-[minmax(8rem,14rem)_minmax(0,1fr)]">
+      <span className="min-w-0 text-xs [overflow-wrap:anywhere]">
+        <span className="font-medium">
+          <Visible text={span.label} />
+        </span>{" "}
+        <span className={span.hasFailed ? "text-removed-ink" : "text-ink-soft"}>
+          <Visible text={spanText(span)} />
+        </span>
+      </span>
+      <span aria-hidden="true" className="relative block h-4 min-w-0">
+        <span
+          className={`absolute inset-y-0 min-w-1 rounded border ${colour} ${span.isOpen ? "border-dashed" : ""}`}
+          style={{ left: `${start * 100}%`, width: `${width * 100}%` }}
+        />
+      </span>
+    </li>
+  )
+}

@@ -1,0 +1,75 @@
+/**
+ * A run as spans: what came when, what is still going on, and which tries failed.
+ */
+import { expect, it } from "vitest"
+import { placeIn, spansOf, spanText } from "./timeline.ts"
+
+const at = (ms: number): string => new Date(Date.UTC(2026, 0, 1) + ms).toISOString()
+const nowMs = Date.parse(at(5_000))
+
+const run = {
+  createdAt: at(0),
+  startedAt: at(100),
+  completedAt: at(2_000),
+  status: "completed",
+  pauseReason: null,
+  attempt: 1
+} as const
+
+/** Only what a span is made of. */
+const call = (number: number, fields: Record<string, unknown>) =>
+  ({ number, purpose: "step", step: 1, try: 1, status: "answered", error: null, ...fields }) as never
+const tool = (id: string, fields: Record<string, unknown>) =>
+  ({ id, tool: "get_object", status: "completed", decision: null, ...fields }) as never
+
+it("tells the wait, each try of a request and each tool call in the order in which they began", () => {
+  const spans = spansOf(
+    run,
+    [
+      call(1, { startedAt: at(100), durationMs: 300, status: "failed", error: "overloaded: try later" }),
+      call(2, { startedAt: at(900), durationMs: 400, try: 2 })
+    ],
+    [tool("a", { createdAt: at(1_300), completedAt: at(1_400), decision: "suggest" })],
+    nowMs
+  )
+  expect(
+    spans.map(({ label, startMs, endMs, hasFailed, note }) => [label, startMs, endMs, hasFailed, note])
+  ).toEqual([
+    ["Waits for a worker", 0, 100, false, ""],
+    ["Step 1", 100, 400, true, "overloaded: try later"],
+    ["Step 1", 900, 1_300, false, "try 2"],
+    ["get_object", 1_300, 1_400, false, "only suggested"]
+  ])
+})
+
+it("what is not over goes on to the present", () => {
+  const going = { ...run, status: "running", completedAt: null, attempt: 2 } as const
+  const spans = spansOf(
+    going,
+    [],
+    [tool("a", { createdAt: at(200), completedAt: null, status: "started" })],
+    nowMs
+  )
+  expect(spans.map(spanText)).toEqual([
+    "after 0 ms, took 100 ms, attempt 2: another worker took it over",
+    "after 200 ms, for 4.8 s so far"
+  ])
+  const asking = { ...run, status: "paused", pauseReason: "question", completedAt: null } as const
+  expect(spansOf(asking, [], [], nowMs).at(-1)).toMatchObject({
+    label: "Waits for a person",
+    startMs: 100,
+    endMs: 5_000,
+    isOpen: true
+  })
+  const queued = { ...run, status: "queued", startedAt: null, completedAt: null } as const
+  expect(spansOf(queued, [], [], nowMs)).toMatchObject([{ isOpen: true, endMs: 5_000 }])
+})
+
+it("places a span in the whole, and never beyond it", () => {
+  expect(placeIn({ startMs: 500, endMs: 1_000 }, 2_000)).toEqual({ start: 0.25, width: 0.25 })
+  expect(placeIn({ startMs: 1_900, endMs: 9_000 }, 2_000)).toEqual({
+    start: 0.95,
+    width: expect.closeTo(0.05)
+  })
+  expect(placeIn({ startMs: 0, endMs: 0 }, 0)).toEqual({ start: 0, width: 0 })
+})

@@ -1,0 +1,116 @@
+/**
+ * A run as it goes on and along its time, against the whole program: words as they come, the timeline, questions, forks, undo.
+ */
+import { expect, it } from "vitest"
+import { scripted } from "../../server/testing/platform.ts"
+import { calling, endedRuns, saying, watcher } from "../../server/testing/story-words.ts"
+import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+const manual = { triggerType: "manual", reactionConfig: null }
+
+it("shows what the model says as it says it, and then what became of it", async () => {
+  const story = await real.newStory()
+  const agent = await run(
+    story.post(
+      "/agents",
+      watcher({
+        name: "talker",
+        ...manual,
+        model: scripted([
+          { say: "One two three four five six seven eight nine ten. ".repeat(12), tokensPerSecond: 15 }
+        ])
+      })
+    )
+  )
+  const { page } = await real.visit(story, "/runs")
+  await page.getByText("No agent has run yet").waitFor()
+  await run(story.post(`/agents/${agent.id}/trigger?wait=false`))
+  await page.getByRole("link", { name: /talker/ }).press("Enter")
+  const says = page.getByRole("region", { name: "What it says now" })
+  await says.getByText(/eight nine ten/).waitFor()
+  expect(await says.innerText()).not.toMatch(/(One two three four five six seven eight nine ten\. ){12}/)
+  await run(endedRuns(story, agent, 1))
+  await says.waitFor({ state: "detached" })
+  await page.getByRole("heading", { level: 1, name: /completed/ }).waitFor()
+})
+
+it("tells a run along its time, forks it after an event, and plans to take it back", async () => {
+  const story = await real.newStory()
+  const agent = await run(
+    story.post(
+      "/agents",
+      watcher({
+        name: "maker",
+        ...manual,
+        model: calling({ tool: "create_object", arguments: { type: "Note", properties: {} } })
+      })
+    )
+  )
+  const done = await run(story.post(`/agents/${agent.id}/trigger`))
+  const { page } = await real.visit(story, `/runs/${done.id}?tab=timeline`)
+  const timeline = page.getByRole("list", { name: "Timeline" })
+  await timeline.getByText("create_object").waitFor()
+  expect(
+    (await timeline.getByRole("listitem").allInnerTexts()).map((text) => text.split(" after ")[0])
+  ).toEqual(["Waits for a worker", "Step 1", "create_object", "Step 2"])
+  await screenshot(page, "run-timeline")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  await page.getByRole("tab", { name: "Log" }).press("Enter")
+  await page.getByRole("button", { name: /UserMessageEvent/ }).press("Enter")
+  await page.getByRole("button", { name: "Fork after this" }).press("Enter")
+  const dialog = page.getByRole("dialog")
+  await dialog.getByLabel("Name of the new context").fill("other-way")
+  await dialog.getByLabel("Say in it").fill("Do something else.")
+  await dialog.getByRole("button", { name: "Fork", exact: true }).press("Enter")
+  await dialog.getByText("The fork is there.").waitFor()
+  expect(await run(story.get("/contexts/other-way"))).toMatchObject({
+    forkedFrom: { name: done.contextName }
+  })
+  await dialog.getByRole("button", { name: "Done" }).press("Enter")
+
+  await page.getByRole("button", { name: "Undo this run" }).press("Enter")
+  await dialog.getByRole("button", { name: "Make the plan" }).press("Enter")
+  await page.waitForURL(/\/tasks\//)
+  expect((await run(story.get("/tasks?type=undo"))).items).toHaveLength(1)
+})
+
+it("leads from a run to its question and to the runs that it spawned", async () => {
+  const story = await real.newStory()
+  await run(story.post("/agents", watcher({ name: "helper", ...manual, model: saying("Helped.") })))
+  const boss = await run(
+    story.post(
+      "/agents",
+      watcher({
+        name: "boss",
+        ...manual,
+        tools: ["run.*"],
+        subAgents: ["helper"],
+        model: scripted([
+          {
+            when: "step == 0",
+            calls: [{ tool: "spawn_agent", arguments: { agent: "helper", task: "Help." } }]
+          },
+          { when: "step == 1", calls: [{ tool: "ask_user", arguments: { question: "Is it enough?" } }] },
+          { say: "Good." }
+        ])
+      })
+    )
+  )
+  const going = await run(story.post(`/agents/${boss.id}/trigger?wait=false`))
+  const { page } = await real.visit(story, `/runs/${going.id}`)
+  await page
+    .getByRole("region", { name: "Runs that it spawned" })
+    .getByRole("link", { name: "helper" })
+    .waitFor()
+  await page
+    .getByRole("region", { name: "Waiting for people" })
+    .getByRole("link", { name: /Is it enough/ })
+    .waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await run(story.post(`/runs/${going.id}/answer`, { answer: "Yes" }))
+  await page.getByRole("region", { name: "Waiting for people" }).waitFor({ state: "detached" })
+  await page.getByRole("heading", { level: 1, name: /completed/ }).waitFor()
+})
