@@ -4,6 +4,7 @@
 import { expect, it } from "vitest"
 import { watcher } from "../../server/testing/story-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { eventually } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -51,7 +52,7 @@ it("shows what is written elsewhere, each event once over a cut, and keeps its f
 
   await page.getByRole("searchbox", { name: "Filter the feed" }).fill("type:Thing op:updated")
   await page.waitForURL(/filter=type%3AThing\+op%3Aupdated/)
-  await expect.poll(() => feed.getByRole("listitem").count()).toBe(1)
+  await eventually(() => feed.getByRole("listitem").count()).toBe(1)
   await page.reload()
   await feed.getByText("version 2").waitFor()
   expect(await feed.getByRole("listitem").count()).toBe(1)

@@ -4,6 +4,7 @@
 import { expect, it } from "vitest"
 import type { Page } from "playwright-core"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { eventually } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -32,10 +33,10 @@ it("lets members in and out by keyboard alone, and keeps the last admin, said in
   await dialog(page).getByRole("button", { name: "Add", exact: true }).dblclick()
   await rowOf(page, "ada").waitFor()
   expect(await page.getByRole("alert").count()).toBe(0)
-  await expect.poll(() => add.evaluate((button) => button === document.activeElement)).toBe(true)
+  await eventually(() => add.evaluate((button) => button === document.activeElement)).toBe(true)
   expect(await run(story.get("/members/ada"))).toMatchObject({ role: "editor", addedBy: "a-admin" })
   await page.getByLabel("Role of ada").selectOption("reviewer")
-  await expect.poll(async () => (await run(story.get("/members/ada"))).role).toBe("reviewer")
+  await eventually(async () => (await run(story.get("/members/ada"))).role).toBe("reviewer")
   await screenshot(page, "settings-members")
   expect(await axeFaultsInBoth(page)).toEqual([])
 
@@ -57,6 +58,8 @@ it("lets members in and out by keyboard alone, and keeps the last admin, said in
   await page.keyboard.press("Escape")
   await rowOf(page, "ada").getByRole("button", { name: "Remove" }).press("Enter")
   await dialog(page).getByRole("button", { name: "Remove" }).press("Enter")
+  // While the dialog is there, nothing behind it is said to be.
+  await dialog(page).waitFor({ state: "detached" })
   await rowOf(page, "ada").waitFor({ state: "detached" })
   expect((await run(story.ask("GET", "/members/ada"))).status).toBe(404)
 })
@@ -130,7 +133,7 @@ it("tells which models can be asked, renames the project, bounds its chains, and
   await page.getByRole("tab", { name: "Models" }).press("ArrowRight")
   await page.getByRole("textbox", { name: "Name" }).fill("The garden")
   await page.keyboard.press("Enter")
-  await expect.poll(() => page.getByRole("banner").textContent()).toContain("The garden")
+  await eventually(() => page.getByRole("banner").textContent()).toContain("The garden")
 
   const depth = page.getByLabel("Depth")
   await depth.fill("0")
@@ -141,7 +144,7 @@ it("tells which models can be asked, renames the project, bounds its chains, and
     .waitFor()
   await depth.fill("3")
   await page.keyboard.press("Enter")
-  await expect.poll(async () => (await run(story.get("/settings"))).chainLimits.maxDepth).toBe(3)
+  await eventually(async () => (await run(story.get("/settings"))).chainLimits.maxDepth).toBe(3)
 
   await page.getByRole("button", { name: "Stop all agents" }).press("Enter")
   await page.keyboard.press("Tab")
