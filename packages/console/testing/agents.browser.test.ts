@@ -4,7 +4,8 @@
 import { expect, it } from "vitest"
 import { eventually } from "../../server/testing/platform.ts"
 import { calling, endedRuns, make, saying, watcher } from "../../server/testing/story-words.ts"
-import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { inTime } from "./inbox-words.ts"
+import { axeFaultsInBoth, screenshot, submitTwice } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -67,7 +68,7 @@ it("S001-R56 a reaction agent is made in a form, wakes, is changed, and tells wh
   await page.getByRole("tab", { name: "Versions" }).press("Enter")
   await page.getByText("From version 1 to 2").waitFor()
   await page.getByRole("insertion").getByText("Greet {{ object.key }} twice.").waitFor()
-  expect(await page.getByRole("deletion").count()).toBe(1)
+  await inTime(() => page.getByRole("deletion").count()).toBe(1)
   expect(await axeFaultsInBoth(page)).toEqual([])
   await page.getByRole("button", { name: "Go back to version 1" }).press("Enter")
   await page.getByRole("heading", { level: 1, name: /greeter\s*version 3/ }).waitFor()
@@ -97,8 +98,9 @@ it("S001-R56 shows how each fares, and the next five fires of a schedule as the 
 
   await page.getByRole("link", { name: "asked" }).press("Enter")
   await page.getByRole("button", { name: "Run now" }).press("Enter")
-  await page.getByRole("dialog").getByRole("button", { name: "Run", exact: true }).press("Enter")
+  await page.getByRole("dialog").locator("form").evaluate(submitTwice)
   await page.waitForURL(/\/runs\//)
+  expect((await run(story.get(`/runs?agentId=${asked.id}`))).items).toHaveLength(1)
   await run(endedRuns(story, asked, 1))
 
   await goTo("/agents/new")

@@ -5,7 +5,7 @@ import { expect, it } from "vitest"
 import { newAssistant } from "../../server/testing/chat-words.ts"
 import { scripted } from "../../server/testing/platform.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
-import { eventually } from "./inbox-words.ts"
+import { inTime } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -74,7 +74,7 @@ it("goes on over a cut and a reload without saying anything twice, and stops whe
   await page.reload()
   await page.getByText("slow works …").waitFor()
   await said.getByText("It is on <b>your</b> list.").waitFor()
-  expect(await said.getByText("Buy bread", { exact: true }).count()).toBe(1)
+  await inTime(() => said.getByText("Buy bread", { exact: true }).count()).toBe(1)
   const [conversation] = (await run(story.get("/conversations"))).items
   const messages = async () => (await run(story.get(`/conversations/${conversation.id}/messages`))).items
   expect((await messages()).filter(({ role }: { readonly role: string }) => role === "user").length).toBe(1)
@@ -89,7 +89,7 @@ it("goes on over a cut and a reload without saying anything twice, and stops whe
   await page.getByText("It was stopped.").waitFor()
   await run(story.patch(`/agents/${agent.id}`, { model: adding(0) }))
   await page.getByRole("button", { name: "Say it again" }).click()
-  await eventually(() => said.getByText("Buy eggs", { exact: true }).count()).toBe(2)
+  await inTime(() => said.getByText("Buy eggs", { exact: true }).count()).toBe(2)
   await page.getByText("slow works …").waitFor({ state: "detached" })
   expect(await axeFaultsInBoth(page)).toEqual([])
   await page.setViewportSize({ width: 375, height: 700 })

@@ -14,7 +14,7 @@ import {
 } from "../../server/testing/suggestion-words.ts"
 import { builtConsole } from "./built-console.ts"
 import { mixed, suggestedAll } from "./inbox-plants.ts"
-import { cardOf, currentNumber, eventually, heard, listed, press } from "./inbox-words.ts"
+import { cardOf, currentNumber, inTime, heard, listed, press } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -30,9 +30,9 @@ describe("addresses", () => {
     for (const key of ["one", "two", "three"]) await run(suggestingOnce(story, agent, creating(key)))
     const [, two, three] = await run(pendingOf(story))
     const { page, goTo } = await real.visit(story, `/tasks/${two.id}`)
-    await eventually(() => currentNumber(page)).toBe(two.number)
+    await inTime(() => currentNumber(page)).toBe(two.number)
     await heard(page, "a", async () => (await page.getByRole("article").count()) === 2)
-    await eventually(() => new URL(page.url()).pathname).toBe("/")
+    await inTime(() => new URL(page.url()).pathname).toBe("/")
 
     await run(reject(story, three, { reason: "The licence is fine." }))
     await goTo(`/tasks/${three.id}`)
@@ -50,7 +50,7 @@ describe("addresses", () => {
     const other = await real.newStory()
     const { page } = await real.visit(story)
     await page.getByRole("combobox", { name: "Project" }).selectOption(other.projectId)
-    await eventually(() => new URL(page.url()).searchParams.get("project")).toBe(other.projectId)
+    await inTime(() => new URL(page.url()).searchParams.get("project")).toBe(other.projectId)
   })
 })
 

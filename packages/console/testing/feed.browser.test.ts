@@ -4,7 +4,7 @@
 import { expect, it } from "vitest"
 import { watcher } from "../../server/testing/story-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
-import { eventually } from "./inbox-words.ts"
+import { inTime } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -38,7 +38,7 @@ it("shows what is written elsewhere, each event once over a cut, and keeps its f
   await rowOf("after").waitFor()
   await rowOf("<b>cut</b>").waitFor()
   await feed.getByText("version 2").waitFor()
-  expect(await feed.getByRole("listitem").count()).toBe(5)
+  await inTime(() => feed.getByRole("listitem").count()).toBe(5)
 
   await page.keyboard.press("p")
   await page.getByText("Paused. 0 rows came meanwhile.").waitFor()
@@ -52,10 +52,10 @@ it("shows what is written elsewhere, each event once over a cut, and keeps its f
 
   await page.getByRole("searchbox", { name: "Filter the feed" }).fill("type:Thing op:updated")
   await page.waitForURL(/filter=type%3AThing\+op%3Aupdated/)
-  await eventually(() => feed.getByRole("listitem").count()).toBe(1)
+  await inTime(() => feed.getByRole("listitem").count()).toBe(1)
   await page.reload()
   await feed.getByText("version 2").waitFor()
-  expect(await feed.getByRole("listitem").count()).toBe(1)
+  await inTime(() => feed.getByRole("listitem").count()).toBe(1)
   await goTo("/live?filter=kind%3AThing")
   await page.getByText('"kind:Thing" is no filter').waitFor()
 

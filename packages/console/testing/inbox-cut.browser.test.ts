@@ -12,7 +12,7 @@ import {
   updating
 } from "../../server/testing/suggestion-words.ts"
 import { cutLine } from "./cut-line.ts"
-import { cardOf, eventually, heard, listed } from "./inbox-words.ts"
+import { cardOf, inTime, heard, listed } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -40,7 +40,7 @@ it("offline it keeps what it has and what is being written and says so; back aga
 
   line.cut()
   await page.getByText("The server does not answer.").first().waitFor({ state: "attached" })
-  expect(await page.locator("article").count()).toBe(1)
+  await inTime(() => page.locator("article").count()).toBe(1)
   await run(story.patch(`/objects/${person.id}`, { properties: { age: 3 } }))
   await run(suggestingOnce(story, agent, creating("while-away")))
   // What is decided meanwhile is not taken for done: it stays, and says why.
@@ -53,5 +53,5 @@ it("offline it keeps what it has and what is being written and says so; back aga
   await cardOf(page, task).getByText("age moved, which this suggestion touches").waitFor()
   await page.getByRole("img", { name: "Live: changes appear at once" }).waitFor({ state: "attached" })
   // The feed goes on behind the last event that was heard, so that none in between is lost.
-  await eventually(() => asked.at(-1)).toBe(String(items.length))
+  await inTime(() => asked.at(-1)).toBe(String(items.length))
 })

@@ -9,7 +9,7 @@ import { expect, it } from "vitest"
 import type { Json, Story } from "../../server/testing/platform.ts"
 import { creating, pendingOf, updating } from "../../server/testing/suggestion-words.ts"
 import { suggestedAll } from "./inbox-plants.ts"
-import { eventually, heard, listed, press } from "./inbox-words.ts"
+import { inTime, heard, listed, press } from "./inbox-words.ts"
 import { screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -76,13 +76,13 @@ const standingOf = (page: Page, number: number): Promise<Standing> =>
 
 /** Presses a key on the current suggestion until it is heard: for a moment after the list moved none is. */
 const decide = async (page: Page, number: number, key: string): Promise<void> => {
-  await eventually(async () => {
+  await inTime(async () => {
     if ((await standingOf(page, number)) === "idle") await press(page, key)
     return standingOf(page, number)
   }).not.toBe("idle")
 }
 
-const isLeft = (page: Page, number: number) => eventually(() => standingOf(page, number)).toBe("left")
+const isLeft = (page: Page, number: number) => inTime(() => standingOf(page, number)).toBe("left")
 
 const approve = async (page: Page, number: number) => {
   await decide(page, number, "a")

@@ -3,13 +3,13 @@
  */
 import { Effect } from "effect"
 import { expect, it } from "vitest"
-import { eventually as becomes, type Json } from "../../server/testing/platform.ts"
+import { eventually, type Json } from "../../server/testing/platform.ts"
 import { calling, change, endedRuns, make, watcher } from "../../server/testing/story-words.ts"
 import { promoted } from "../../server/testing/autonomy-words.ts"
 import { asked } from "../../server/testing/question-words.ts"
 import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
 import { acting, aLetter, getting } from "../../server/testing/taint-words.ts"
-import { card, cardOf, eventually, heard, listed, press } from "./inbox-words.ts"
+import { card, cardOf, heard, inTime, listed, press } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -55,7 +55,7 @@ it("a suggestion is edited property by property and approved, and taken back by 
   expect(await axeFaultsInBoth(page)).toEqual([])
   await plan.getByRole("button", { name: /^Undo 1 of 1/ }).press("Enter")
   await listed(page, 0)
-  await eventually(now).toMatchObject({ properties: { name: "Ada", age: 36, old: true } })
+  await inTime(now).toMatchObject({ properties: { name: "Ada", age: 36, old: true } })
 })
 
 it("the toast of one of two approvals of a run leaves the other as it is", async () => {
@@ -156,7 +156,9 @@ it("marks stand before the click: what moved, whose evidence moved, what nobody 
   await page.getByRole("link", { name: `Link to suggestion ${outdated.number}` }).click()
   await press(page, "l")
   await page.getByText(`The agent looks at #${outdated.number} again`).first().waitFor()
-  await run(becomes(story.get(`/tasks/${outdated.id}`), ({ rerun }: Json) => rerun?.status === "completed"))
+  await run(
+    eventually(story.get(`/tasks/${outdated.id}`), ({ rerun }: Json) => rerun?.status === "completed")
+  )
 })
 
 it("an agent's earned trust, its question, and one's own todo are told and settled", async () => {

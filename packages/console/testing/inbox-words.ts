@@ -39,15 +39,15 @@ const drawn = () =>
   })
 
 /** Watches until what is read is as expected. */
-export const eventually = <A>(read: () => Promise<A> | A) => expect.poll(read, { timeout: 30_000 })
+export const inTime = <A>(read: () => Promise<A> | A) => expect.poll(read, { timeout: 30_000 })
 
 /** Watches until so many tasks are on the page. */
 export const listed = (page: Page, count: number): Promise<void> =>
-  eventually(() => page.getByRole("article").count()).toBe(count)
+  inTime(() => page.getByRole("article").count()).toBe(count)
 
 /** A decision key is deaf for a moment after the list moved by itself: pressed until the page has heard it. */
 export const heard = async (page: Page, key: string, wasHeard: () => Promise<boolean>): Promise<void> => {
-  await eventually(async () => {
+  await inTime(async () => {
     if (!(await wasHeard())) await press(page, key)
     return wasHeard()
   }).toBe(true)

@@ -3,11 +3,11 @@
  */
 import { Effect } from "effect"
 import { expect, it } from "vitest"
-import { eventually as becomes, type Json } from "../../server/testing/platform.ts"
+import { eventually, type Json } from "../../server/testing/platform.ts"
 import { asked, asker, asking, askingModel } from "../../server/testing/question-words.ts"
 import { pendingOf } from "../../server/testing/suggestion-words.ts"
 import { mixed } from "./inbox-plants.ts"
-import { card, cardOf, currentNumber, eventually, heard, listed, press } from "./inbox-words.ts"
+import { card, cardOf, currentNumber, heard, inTime, listed, press } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -119,7 +119,7 @@ it("is worked through by keyboard: approve, reject with a reason, bulk, and what
   ])
   await press(page, "r")
   const reason = page.getByRole("textbox", { name: "Reason" })
-  await eventually(() => reason.evaluate((field) => field === document.activeElement)).toBe(true)
+  await inTime(() => reason.evaluate((field) => field === document.activeElement)).toBe(true)
   await page.keyboard.type("a finding for jars, not this")
   await page.keyboard.press("Control+Enter")
   await listed(page, 7)
@@ -197,7 +197,7 @@ it("decides once what two presses in haste are made for, and reaches everything 
   await cardOf(page, tasks.created).focus()
   await page.clock.runFor(1_000)
   await press(page, "a")
-  await eventually(async () => {
+  await inTime(async () => {
     await page.clock.runFor(5)
     return page.getByRole("article").count()
   }).toBe(8)
@@ -233,7 +233,9 @@ it("questions are answered in words by keyboard alone, come and go by themselves
   const { items } = await run(story.get("/tasks?type=question&status=completed"))
   expect(items.map(({ payload }: Json) => payload.answer).toSorted()).toEqual(["MIT", "just a name"])
   await run(
-    becomes(story.get("/runs"), (runs) => runs.items.every(({ completedAt }: Json) => completedAt !== null))
+    eventually(story.get("/runs"), (runs) =>
+      runs.items.every(({ completedAt }: Json) => completedAt !== null)
+    )
   )
 
   // A link to it says what was answered.

@@ -81,7 +81,7 @@ it("changes an object against the version that was shown, relates it, deletes it
   // Nothing is written over what somebody else wrote meanwhile.
   await dialog.getByRole("alert").waitFor()
   expect((await run(story.get(`/objects/${ada.id}`))).properties).toEqual({ name: "Countess" })
-  await dialog.getByRole("button", { name: "Close", exact: true }).last().press("Enter")
+  await dialog.getByRole("button", { name: "Cancel" }).press("Enter")
   await page.getByText("Countess").waitFor()
   await page.getByRole("button", { name: "Edit name" }).press("Enter")
   await dialog.getByLabel("Value").fill("Lady Ada")

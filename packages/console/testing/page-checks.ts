@@ -51,3 +51,10 @@ export const screenshot = async (page: Page, name: string): Promise<void> => {
     await page.screenshot({ path: join(screenshotFolder, `${name}-${colorScheme}.png`) })
   }
 }
+
+/** Sends a form twice before the page has drawn anything, as a double press does; for `evaluate`. */
+export const submitTwice = (form: HTMLElement | SVGElement): void => {
+  if (!(form instanceof HTMLFormElement)) throw new Error("Only a form is sent")
+  form.requestSubmit()
+  form.requestSubmit()
+}

@@ -5,6 +5,7 @@ import { expect, it } from "vitest"
 import { answering, chainAtRest, limitChains, rootOf } from "../../server/testing/chain-words.ts"
 import { eventually } from "../../server/testing/platform.ts"
 import { entriesWhen, make, saying, watcher } from "../../server/testing/story-words.ts"
+import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -86,9 +87,11 @@ it("S001-R04 draws what followed from a change up to its cap, and plans to take 
     "Person-to-Note",
     "Note-to-Label"
   ])
-  expect(await lanes.locator("svg rect").count()).toBe(2)
-  expect(await lanes.locator("svg circle").count()).toBe(3)
-  expect(await page.getByRole("list", { name: "What came of it" }).getByRole("listitem").count()).toBe(5)
+  await inTime(() => lanes.locator("svg rect").count()).toBe(2)
+  await inTime(() => lanes.locator("svg circle").count()).toBe(3)
+  await inTime(() => page.getByRole("list", { name: "What came of it" }).getByRole("listitem").count()).toBe(
+    5
+  )
   await screenshot(page, "chain")
   expect(await axeFaultsInBoth(page)).toEqual([])
 

@@ -4,6 +4,7 @@
 import { expect, it } from "vitest"
 import { scripted } from "../../server/testing/platform.ts"
 import { watcher } from "../../server/testing/story-words.ts"
+import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -40,7 +41,7 @@ it("tells what a run did, step by step, what its model was asked, and each event
   // What an agent says is text and nothing else.
   await page.getByText("Nothing <b>new</b>.", { exact: true }).first().waitFor()
   const steps = page.getByRole("list", { name: "Steps", exact: true })
-  expect(await steps.getByRole("heading").count()).toBe(2)
+  await inTime(() => steps.getByRole("heading").count()).toBe(2)
   await steps.getByText("search_objects", { exact: true }).click()
   await steps.getByText('"Thing"').first().waitFor()
   await screenshot(page, "run")

@@ -3,14 +3,15 @@
  */
 import { expect, it } from "vitest"
 import type { Page } from "playwright-core"
-import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
-import { eventually } from "./inbox-words.ts"
+import { axeFaultsInBoth, screenshot, submitTwice } from "./page-checks.ts"
+import { inTime } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
 
 const dialog = (page: Page) => page.getByRole("dialog")
-const rowOf = (page: Page, name: string) => page.getByRole("listitem").filter({ hasText: name })
+const rowOf = (page: Page, name: string) =>
+  page.getByRole("main").getByRole("listitem").filter({ hasText: name })
 
 it("lets members in and out by keyboard alone, and keeps the last admin, said in words", async () => {
   const story = await real.newStory()
@@ -33,10 +34,10 @@ it("lets members in and out by keyboard alone, and keeps the last admin, said in
   await dialog(page).getByRole("button", { name: "Add", exact: true }).dblclick()
   await rowOf(page, "ada").waitFor()
   expect(await page.getByRole("alert").count()).toBe(0)
-  await eventually(() => add.evaluate((button) => button === document.activeElement)).toBe(true)
+  await inTime(() => add.evaluate((button) => button === document.activeElement)).toBe(true)
   expect(await run(story.get("/members/ada"))).toMatchObject({ role: "editor", addedBy: "a-admin" })
   await page.getByLabel("Role of ada").selectOption("reviewer")
-  await eventually(async () => (await run(story.get("/members/ada"))).role).toBe("reviewer")
+  await inTime(async () => (await run(story.get("/members/ada"))).role).toBe("reviewer")
   await screenshot(page, "settings-members")
   expect(await axeFaultsInBoth(page)).toEqual([])
 
@@ -77,12 +78,7 @@ it("makes a token that is shown once and works, and revokes it, and then it does
   expect(await role.locator("option").allInnerTexts()).toHaveLength(2)
   await role.selectOption("viewer")
   // Sent twice before the page has drawn anything: one token.
-  await dialog(page)
-    .locator("form")
-    .evaluate((form: HTMLFormElement) => {
-      form.requestSubmit()
-      form.requestSubmit()
-    })
+  await dialog(page).locator("form").evaluate(submitTwice)
   const secret = await dialog(page).locator("code").innerText()
   expect(await axeFaultsInBoth(page)).toEqual([])
   const asIt = (path = "/objects") =>
@@ -133,7 +129,7 @@ it("tells which models can be asked, renames the project, bounds its chains, and
   await page.getByRole("tab", { name: "Models" }).press("ArrowRight")
   await page.getByRole("textbox", { name: "Name" }).fill("The garden")
   await page.keyboard.press("Enter")
-  await eventually(() => page.getByRole("banner").textContent()).toContain("The garden")
+  await inTime(() => page.getByRole("banner").textContent()).toContain("The garden")
 
   const depth = page.getByLabel("Depth")
   await depth.fill("0")
@@ -144,7 +140,7 @@ it("tells which models can be asked, renames the project, bounds its chains, and
     .waitFor()
   await depth.fill("3")
   await page.keyboard.press("Enter")
-  await eventually(async () => (await run(story.get("/settings"))).chainLimits.maxDepth).toBe(3)
+  await inTime(async () => (await run(story.get("/settings"))).chainLimits.maxDepth).toBe(3)
 
   await page.getByRole("button", { name: "Stop all agents" }).press("Enter")
   await page.keyboard.press("Tab")

@@ -3,39 +3,25 @@
  */
 import type { Agent } from "@tropism/domain/agent"
 import type { Run } from "@tropism/domain/run"
-import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
-import { Effect } from "effect"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
-import { DialogFrame } from "../parts/dialog-frame.tsx"
 import { Failure } from "../parts/failure.tsx"
+import { FormDialog } from "../parts/form-dialog.tsx"
 import { TextField } from "../parts/form-fields.tsx"
 import { agentPath } from "../server/agent-queries.ts"
-import { call, inProject } from "../server/request.ts"
+import { useWrite } from "../server/use-write.ts"
 import { visibleText } from "../words/visible-text.ts"
 
 export const AgentActions = ({ agent }: { readonly agent: Agent }): ReactNode => {
-  const { project, canAnswer, isAdmin } = useConsole()
-  const queryClient = useQueryClient()
+  const { canAnswer, isAdmin } = useConsole()
   const navigate = useNavigate()
   const [isRunning, setIsRunning] = useState(false)
   const [isDeleting, setIsDeleting] = useState(false)
-  const address = inProject(project.id, agentPath(agent.id))
-  const freshen = () => queryClient.invalidateQueries({ queryKey: [project.id] })
-  const toggle = useMutation({
-    mutationFn: () =>
-      Effect.runPromise(
-        call<Agent>(address, { method: "PATCH", ifMatch: agent.version, body: { enabled: !agent.enabled } })
-      ),
-    onSettled: freshen
-  })
-  const remove = useMutation({
-    mutationFn: () => Effect.runPromise(call<null>(address, { method: "DELETE", ifMatch: agent.version })),
-    onSuccess: () => freshen().then(() => navigate({ to: "/agents" }))
-  })
+  const toggle = useWrite()
+  const remove = useWrite(() => navigate({ to: "/agents" }))
   return (
     <>
       {canAnswer && (
@@ -44,7 +30,17 @@ export const AgentActions = ({ agent }: { readonly agent: Agent }): ReactNode =>
         </Button>
       )}
       {isAdmin && (
-        <Button disabled={toggle.isPending} onClick={() => toggle.mutate()}>
+        <Button
+          disabled={toggle.isBusy}
+          onClick={() =>
+            toggle.run({
+              path: agentPath(agent.id),
+              method: "PATCH",
+              ifMatch: agent.version,
+              body: { enabled: !agent.enabled }
+            })
+          }
+        >
           {agent.enabled ? "Disable" : "Enable"}
         </Button>
       )}
@@ -56,9 +52,9 @@ export const AgentActions = ({ agent }: { readonly agent: Agent }): ReactNode =>
         isOpen={isDeleting}
         title={`Delete the agent ${visibleText(agent.name)}?`}
         verb="Delete it"
-        isBusy={remove.isPending}
+        isBusy={remove.isBusy}
         error={remove.error}
-        onConfirm={() => remove.mutate()}
+        onConfirm={() => remove.run({ path: agentPath(agent.id), method: "DELETE", ifMatch: agent.version })}
         onClose={() => setIsDeleting(false)}
       >
         It wakes for nothing any more. What it did stays, with its runs and its versions.
@@ -73,44 +69,37 @@ interface RunDialogProps {
 }
 
 const RunDialog = ({ agent, onClose }: RunDialogProps): ReactNode => {
-  const { project } = useConsole()
   const navigate = useNavigate()
   const [input, setInput] = useState("")
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () =>
-      Effect.runPromise(
-        call<Run>(inProject(project.id, agentPath(agent.id, "/trigger?wait=false")), {
+  const { run, isBusy, error } = useWrite<Run>(({ id }) =>
+    navigate({ to: "/runs/$runId", params: { runId: id } })
+  )
+  return (
+    <FormDialog
+      title={`Run ${visibleText(agent.name)}`}
+      verb="Run"
+      isBusy={isBusy}
+      error={error}
+      pointers={["/input"]}
+      onSubmit={() =>
+        run({
+          path: agentPath(agent.id, "/trigger?wait=false"),
           method: "POST",
           body: input === "" ? {} : { input }
         })
-      ),
-    onSuccess: ({ id }) => navigate({ to: "/runs/$runId", params: { runId: id } })
-  })
-  return (
-    <DialogFrame isOpen title={`Run ${visibleText(agent.name)}`} onClose={onClose} returnsFocus>
-      <form
-        className="mt-4 grid gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          mutate()
-        }}
-      >
-        <TextField
-          label="Input"
-          hint="What it works on; it may be empty"
-          value={input}
-          onChange={setInput}
-          lines={4}
-          hasFirstFocus
-        />
-        {error !== null && <Failure error={error} />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Close</Button>
-          <Button type="submit" weight="primary" disabled={isPending}>
-            Run
-          </Button>
-        </div>
-      </form>
-    </DialogFrame>
+      }
+      onClose={onClose}
+    >
+      <TextField
+        label="Input"
+        hint="What it works on; it may be empty"
+        pointer="/input"
+        error={error}
+        value={input}
+        onChange={setInput}
+        lines={4}
+        hasFirstFocus
+      />
+    </FormDialog>
   )
 }

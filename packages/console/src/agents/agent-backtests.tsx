@@ -3,8 +3,7 @@
  */
 import type { Agent } from "@tropism/domain/agent"
 import type { Backtest } from "@tropism/domain/backtest"
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
-import { Effect } from "effect"
+import { useQuery } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
@@ -16,7 +15,7 @@ import { TimeAgo } from "../parts/time-ago.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
 import { agentPath, backtestQuery, backtestsQuery } from "../server/agent-queries.ts"
-import { call, inProject } from "../server/request.ts"
+import { useWrite } from "../server/use-write.ts"
 import { countText, moneyText } from "../words/amounts.ts"
 import { BacktestResults } from "./backtest-results.tsx"
 
@@ -67,30 +66,20 @@ interface BeginDryRunProps {
 }
 
 const BeginDryRun = ({ agent, onBegun }: BeginDryRunProps): ReactNode => {
-  const { project } = useConsole()
-  const queryClient = useQueryClient()
   const [maxEvents, setMaxEvents] = useState("1")
   const [days, setDays] = useState("30")
-  const begin = useMutation({
-    mutationFn: () =>
-      Effect.runPromise(
-        call<Backtest>(inProject(project.id, agentPath(agent.id, "/backtests")), {
-          method: "POST",
-          body: { days: Number(days), maxEvents: Number(maxEvents) }
-        })
-      ),
-    onSuccess: ({ id }) => {
-      onBegun(id)
-      return queryClient.invalidateQueries({ queryKey: [project.id, "backtests"] })
-    }
-  })
+  const begin = useWrite<Backtest>(({ id }) => onBegun(id))
   return (
     <>
       <form
         className="mb-6 flex flex-wrap items-end gap-4"
         onSubmit={(event) => {
           event.preventDefault()
-          begin.mutate()
+          begin.run({
+            path: agentPath(agent.id, "/backtests"),
+            method: "POST",
+            body: { days: Number(days), maxEvents: Number(maxEvents) }
+          })
         }}
       >
         <TextField
@@ -109,7 +98,7 @@ const BeginDryRun = ({ agent, onBegun }: BeginDryRunProps): ReactNode => {
           value={days}
           onChange={setDays}
         />
-        <Button type="submit" weight="primary" disabled={begin.isPending}>
+        <Button type="submit" weight="primary" disabled={begin.isBusy}>
           Begin a dry run
         </Button>
       </form>

@@ -13,10 +13,11 @@ import { Failure } from "../parts/failure.tsx"
 import { RunStatusBadge } from "../parts/run-status.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
-import { autonomyQuery, firesQuery } from "../server/agent-queries.ts"
+import { autonomyQuery } from "../server/agent-queries.ts"
 import { usePagedList } from "../server/paged.ts"
 import { cutText } from "../words/cut-text.ts"
-import { cronText, triggerWord } from "./agent-words.ts"
+import { triggerWord } from "./agent-words.ts"
+import { NextFires } from "./next-fires.tsx"
 
 const linkClass = "font-medium text-leaf underline-offset-2 hover:underline"
 const runsShown = 10
@@ -35,7 +36,9 @@ export const AgentOverview = ({ agent }: { readonly agent: Agent }): ReactNode =
       <section aria-label="Definition in short" className="mb-8">
         <DefinitionList items={facts(agent)} />
         {agent.cronSchedule !== null && agent.triggerType === "schedule" && (
-          <NextFires cron={agent.cronSchedule} zone={agent.timezone} />
+          <div className="mt-4">
+            <NextFires cron={agent.cronSchedule} zone={agent.timezone} />
+          </div>
         )}
       </section>
       <section aria-label="Latest runs" className="mb-8">
@@ -106,27 +109,6 @@ const facts = (agent: Agent): ReadonlyArray<Definition> => [
   { name: "Tools", value: agent.tools.length === 0 ? "none" : <Visible text={agent.tools.join(", ")} /> },
   { name: "Changed", value: <TimeAgo instant={agent.updatedAt} /> }
 ]
-
-const NextFires = ({ cron, zone }: { readonly cron: string; readonly zone: string }): ReactNode => {
-  const { project } = useConsole()
-  const { data } = useQuery(firesQuery(project.id, cron, zone))
-  return (
-    <div className="mt-4 text-sm">
-      <p>
-        {cronText(cron)}, <Visible text={zone} />
-      </p>
-      <ol aria-label="Next fires" className="m-0 mt-1 list-none p-0 font-mono text-xs text-ink-soft">
-        {data?.fires.map(({ at, localTime }) => (
-          <li key={at}>
-            <time dateTime={at} title={at}>
-              {localTime}
-            </time>
-          </li>
-        ))}
-      </ol>
-    </div>
-  )
-}
 
 const Reviews = ({ records }: { readonly records: ReadonlyArray<ReviewRecord> }): ReactNode =>
   records.length === 0 ? (

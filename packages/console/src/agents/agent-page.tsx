@@ -3,9 +3,8 @@
  */
 import type { Agent } from "@tropism/domain/agent"
 import { definitionOf, leanAgent } from "@tropism/domain/agent-version"
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { useQuery } from "@tanstack/react-query"
 import { Link, useParams } from "@tanstack/react-router"
-import { Effect } from "effect"
 import { type ReactNode, useMemo } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Command } from "../parts/command.tsx"
@@ -17,7 +16,7 @@ import { type Tab, Tabs } from "../parts/tabs.tsx"
 import { useToasts } from "../parts/toasts.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { agentPath, agentQuery } from "../server/agent-queries.ts"
-import { call, inProject } from "../server/request.ts"
+import { useWrite } from "../server/use-write.ts"
 import { AgentActions } from "./agent-actions.tsx"
 import { AgentBacktests } from "./agent-backtests.tsx"
 import { draftOf, type Sent, wholeOf } from "./agent-draft.ts"
@@ -77,24 +76,14 @@ const tabsOf = (agent: Agent): ReadonlyArray<Tab> => [
 ]
 
 const Definition = ({ agent }: { readonly agent: Agent }): ReactNode => {
-  const { project, isAdmin } = useConsole()
-  const queryClient = useQueryClient()
+  const { isAdmin } = useConsole()
   const show = useToasts()
   const initial = useMemo(() => draftOf(leanAgent(definitionOf(agent))), [agent])
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: (sent: Sent) =>
-      Effect.runPromise(
-        call<Agent>(inProject(project.id, agentPath(agent.id)), {
-          method: "PATCH",
-          ifMatch: agent.version,
-          body: wholeOf(sent)
-        })
-      ),
-    onSuccess: (after) => {
-      show({ tone: "done", title: "Saved", sentence: `The agent is at version ${after.version}.` })
-      return queryClient.invalidateQueries({ queryKey: [project.id] })
-    }
-  })
+  const { run, isBusy, error } = useWrite<Agent>((after) =>
+    show({ tone: "done", title: "Saved", sentence: `The agent is at version ${after.version}.` })
+  )
+  const save = (sent: Sent) =>
+    run({ path: agentPath(agent.id), method: "PATCH", ifMatch: agent.version, body: wholeOf(sent) })
   if (!isAdmin)
     return (
       <>
@@ -103,12 +92,6 @@ const Definition = ({ agent }: { readonly agent: Agent }): ReactNode => {
       </>
     )
   return (
-    <AgentForm
-      initial={initial}
-      verb="Save as a new version"
-      isBusy={isPending}
-      error={error}
-      onSave={mutate}
-    />
+    <AgentForm initial={initial} verb="Save as a new version" isBusy={isBusy} error={error} onSave={save} />
   )
 }

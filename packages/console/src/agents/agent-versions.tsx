@@ -3,36 +3,24 @@
  */
 import type { Agent } from "@tropism/domain/agent"
 import type { AgentVersionSummary } from "@tropism/domain/agent-version"
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
-import { Effect } from "effect"
+import { useQuery } from "@tanstack/react-query"
 import { type ReactNode, useId } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
+import { DifferenceList } from "../parts/difference-list.tsx"
 import { Failure } from "../parts/failure.tsx"
-import { LongText } from "../parts/long-text.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
 import { agentDiffQuery, agentPath, agentVersionsQuery } from "../server/agent-queries.ts"
-import { call, inProject } from "../server/request.ts"
-import { valueText } from "../suggestion/property-diff.ts"
+import { useWrite } from "../server/use-write.ts"
 
 export const AgentVersions = ({ agent }: { readonly agent: Agent }): ReactNode => {
   const { project, isAdmin } = useConsole()
-  const queryClient = useQueryClient()
   const [address, change] = useAddress()
   const { data, error } = useQuery(agentVersionsQuery(project.id, agent.id))
-  const restore = useMutation({
-    mutationFn: (version: number) =>
-      Effect.runPromise(
-        call<Agent>(inProject(project.id, agentPath(agent.id, `/versions/${version}/restore`)), {
-          method: "POST",
-          ifMatch: agent.version
-        })
-      ),
-    onSettled: () => queryClient.invalidateQueries({ queryKey: [project.id] })
-  })
+  const { run, isBusy, error: refusal } = useWrite()
   if (data === undefined)
     return error === null ? <Skeleton label="Reading the versions …" /> : <Failure error={error} />
   const shown = Number(address["version"] ?? agent.version)
@@ -47,8 +35,15 @@ export const AgentVersions = ({ agent }: { readonly agent: Agent }): ReactNode =
               isShown={version.version === shown}
               onShow={() => change({ version: String(version.version), from: undefined })}
               {...(isAdmin &&
-                version.version !== agent.version && { onRestore: () => restore.mutate(version.version) })}
-              isBusy={restore.isPending}
+                version.version !== agent.version && {
+                  onRestore: () =>
+                    run({
+                      path: agentPath(agent.id, `/versions/${version.version}/restore`),
+                      method: "POST",
+                      ifMatch: agent.version
+                    })
+                })}
+              isBusy={isBusy}
             />
           </li>
         ))}
@@ -57,7 +52,7 @@ export const AgentVersions = ({ agent }: { readonly agent: Agent }): ReactNode =
         )}
       </ol>
       <div className="min-w-0">
-        {restore.error !== null && <Failure error={restore.error} />}
+        {refusal !== null && <Failure error={refusal} />}
         <Difference
           agentId={agent.id}
           version={shown}
@@ -126,39 +121,13 @@ const Difference = ({ agentId, version, from, newest, onFrom }: DifferenceProps)
             min={1}
             max={newest}
             value={from ?? ""}
-            placeholder="before"
+            placeholder="one before"
             onChange={({ target }) => onFrom(target.value === "" ? undefined : target.value)}
             className="h-8 w-20 rounded-lg border border-line-strong bg-surface px-2"
           />
         </label>
       </div>
-      {data.changes.length === 0 && <p className="text-sm text-ink-soft">Nothing differs.</p>}
-      <dl
-        aria-label="Differences"
-        className="m-0 divide-y divide-line rounded-lg border border-line empty:hidden"
-      >
-        {data.changes.map(({ pointer, before, after }) => (
-          <div key={pointer} className="grid gap-1 px-3.5 py-2.5">
-            <dt className="font-mono text-xs text-ink-soft">
-              <Visible text={pointer} />
-            </dt>
-            <dd className="m-0 grid min-w-0 gap-1 font-mono text-xs">
-              {before !== undefined && (
-                <del className="w-fit max-w-full rounded-md bg-removed px-1.5 py-0.5 text-removed-ink no-underline">
-                  <span className="sr-only">before </span>
-                  <LongText text={valueText(before)} />
-                </del>
-              )}
-              {after !== undefined && (
-                <ins className="w-fit max-w-full rounded-md bg-added px-1.5 py-0.5 text-added-ink no-underline">
-                  <span className="sr-only">after </span>
-                  <LongText text={valueText(after)} />
-                </ins>
-              )}
-            </dd>
-          </div>
-        ))}
-      </dl>
+      <DifferenceList rows={data.changes.map(({ pointer, ...sides }) => ({ name: pointer, ...sides }))} />
     </>
   )
 }

@@ -5,12 +5,11 @@ import type { AgentHealth } from "@tropism/api/agents-api"
 import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
-import { DataTable, type Column } from "../parts/data-table.tsx"
+import type { Column } from "../parts/data-table.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
-import { Failure } from "../parts/failure.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
+import { PagedTable } from "../parts/paged-table.tsx"
 import { RunSign, runStatusWord } from "../parts/run-status.tsx"
-import { Skeleton } from "../parts/skeleton.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { usePagedList } from "../server/paged.ts"
@@ -37,28 +36,22 @@ export const AgentsPage = (): ReactNode => {
           </Link>
         )}
       </PageHeader>
-      {list.error !== null && <Failure error={list.error} hasOlder={list.rows.length > 0} triesAgain />}
-      {list.isPending && <Skeleton label="Reading the agents …" />}
-      {!list.isPending && list.error === null && list.rows.length === 0 && (
-        <EmptyState
-          title="There is no agent yet"
-          command="npx tropism agents apply -f agents.yaml"
-          does="makes agents of a file"
-        >
-          Each agent is listed here with its latest runs.
-        </EmptyState>
-      )}
-      {list.rows.length > 0 && (
-        <DataTable
-          label="Agents"
-          rows={list.rows}
-          keyOf={({ id }) => id}
-          columns={columns}
-          linkTo={({ id }) => ({ to: "/agents/$agentId", params: { agentId: id } })}
-          hasMore={list.hasMore}
-          onMore={list.readMore}
-        />
-      )}
+      <PagedTable
+        label="Agents"
+        list={list}
+        reading="Reading the agents …"
+        columns={columns}
+        linkTo={({ id }) => ({ to: "/agents/$agentId", params: { agentId: id } })}
+        empty={
+          <EmptyState
+            title="There is no agent yet"
+            command="npx tropism agents apply -f agents.yaml"
+            does="makes agents of a file"
+          >
+            Each agent is listed here with its latest runs.
+          </EmptyState>
+        }
+      />
     </>
   )
 }

@@ -1,16 +1,13 @@
 /**
  * What wakes an agent: changes of the graph, a schedule with its next fires, a webhook, or people.
  */
-import { useQuery } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
-import { useConsole } from "../frame/console-context.tsx"
 import { limits } from "../limits.ts"
 import { ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { useLater } from "../parts/use-later.ts"
-import { firesQuery } from "../server/agent-queries.ts"
-import { failureSentence } from "../server/problem.ts"
 import type { DraftFields } from "./draft-fields.ts"
-import { cronText, triggerTypes } from "./agent-words.ts"
+import { triggerTypes } from "./agent-words.ts"
+import { NextFires } from "./next-fires.tsx"
 
 export const TriggerFields = (fields: DraftFields): ReactNode => {
   const { draft, change, error } = fields
@@ -140,27 +137,7 @@ const ScheduleFields = ({ draft, change, error }: DraftFields): ReactNode => {
           onChange={(timezone) => ask({ timezone })}
         />
       </div>
-      <Fires cron={asked.cron} zone={asked.zone} />
+      <NextFires cron={asked.cron} zone={asked.zone} />
     </>
-  )
-}
-
-const Fires = ({ cron, zone }: { readonly cron: string; readonly zone: string }): ReactNode => {
-  const { project } = useConsole()
-  const { data, error } = useQuery({ ...firesQuery(project.id, cron, zone), enabled: cron.trim() !== "" })
-  if (error !== null) return <p className="text-sm text-removed-ink">{failureSentence(error)}</p>
-  return (
-    <div className="text-sm">
-      <p>{cronText(cron)}</p>
-      <ol aria-label="Next fires" className="m-0 mt-1 list-none p-0 font-mono text-xs text-ink-soft">
-        {data?.fires.map(({ at, localTime }) => (
-          <li key={at}>
-            <time dateTime={at} title={at}>
-              {localTime}
-            </time>
-          </li>
-        ))}
-      </ol>
-    </div>
   )
 }

@@ -4,11 +4,10 @@
 import type { ChainSummary } from "@tropism/api/chains-api"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
-import { DataTable, type Column } from "../parts/data-table.tsx"
+import type { Column } from "../parts/data-table.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
-import { Failure } from "../parts/failure.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
-import { Skeleton } from "../parts/skeleton.tsx"
+import { PagedTable } from "../parts/paged-table.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { usePagedList } from "../server/paged.ts"
@@ -24,28 +23,22 @@ export const ChainsPage = (): ReactNode => {
         title="Chains"
         lead="What followed from what: each change or run that agents answered, and all that came of it."
       />
-      {list.error !== null && <Failure error={list.error} hasOlder={list.rows.length > 0} triesAgain />}
-      {list.isPending && <Skeleton label="Reading the chains …" />}
-      {!list.isPending && list.error === null && list.rows.length === 0 && (
-        <EmptyState
-          title="Nothing has followed from anything yet"
-          command="npx tropism demo"
-          does="changes a graph for agents to react to"
-        >
-          A chain begins when an agent wakes, and grows with what other agents make of its work.
-        </EmptyState>
-      )}
-      {list.rows.length > 0 && (
-        <DataTable
-          label="Chains"
-          rows={list.rows}
-          keyOf={({ id }) => id}
-          columns={columns}
-          linkTo={({ id }) => ({ to: "/chains/$rootEventId", params: { rootEventId: id } })}
-          hasMore={list.hasMore}
-          onMore={list.readMore}
-        />
-      )}
+      <PagedTable
+        label="Chains"
+        list={list}
+        reading="Reading the chains …"
+        columns={columns}
+        linkTo={({ id }) => ({ to: "/chains/$rootEventId", params: { rootEventId: id } })}
+        empty={
+          <EmptyState
+            title="Nothing has followed from anything yet"
+            command="npx tropism demo"
+            does="changes a graph for agents to react to"
+          >
+            A chain begins when an agent wakes, and grows with what other agents make of its work.
+          </EmptyState>
+        }
+      />
     </>
   )
 }

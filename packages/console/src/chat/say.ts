@@ -8,9 +8,9 @@
 import type { ChatAnswer } from "@tropism/domain/conversation"
 import { Effect, Schema, Stream } from "effect"
 import { limits } from "../limits.ts"
-import { eventReader } from "../server/event-stream.ts"
+import { eventReader, linesOf } from "../server/event-stream.ts"
 import { Problem, type ProblemDocument, Unreachable } from "../server/problem.ts"
-import { answerOf, inProject } from "../server/request.ts"
+import { answerOf, documentOf, inProject } from "../server/request.ts"
 
 /** What is being said: enough to say it again. */
 export const Saying = Schema.Struct({
@@ -78,13 +78,7 @@ const hear = Effect.fnUntraced(function* (projectId: string, saying: Saying, lis
   const read = eventReader()
   let answer: ChatAnswer | undefined
   let refusal: ProblemDocument | undefined
-  yield* Stream.fromReadableStream({
-    evaluate: () => body,
-    onError: (cause) => new Unreachable({ cause })
-  }).pipe(
-    Stream.timeout(limits.feedSilenceMs),
-    Stream.decodeText,
-    Stream.splitLines,
+  yield* linesOf(body).pipe(
     Stream.runForEach((line) =>
       Effect.sync(() => {
         const event = read(line)
@@ -110,9 +104,3 @@ const bodyOf = ({ message, conversationId, agentId }: Saying) =>
   agentId === undefined
     ? { message, ...(conversationId !== undefined && { conversationId }) }
     : { message, agentId }
-
-const documentOf = (response: Response): Effect.Effect<ProblemDocument> =>
-  Effect.tryPromise((): Promise<ProblemDocument | null> => response.json()).pipe(
-    Effect.map((document) => document ?? {}),
-    Effect.orElseSucceed((): ProblemDocument => ({}))
-  )

@@ -9,6 +9,7 @@ import { useConsole } from "../frame/console-context.tsx"
 import { useKeys } from "../keys/use-keys.ts"
 import { Command } from "../parts/command.tsx"
 import { DefinitionList } from "../parts/definition-list.tsx"
+import { DifferenceList } from "../parts/difference-list.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { JsonView } from "../parts/json-view.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
@@ -17,7 +18,7 @@ import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { eventQuery } from "../server/feed-queries.ts"
 import { reading } from "../server/reading.ts"
-import { DifferenceRows } from "./difference-rows.tsx"
+import { versionDifferences } from "../suggestion/property-diff.ts"
 import { propertiesOf, subjectOf } from "./feed-items.ts"
 import { ChangeBadge, EventActor, EventLinks } from "./feed-row.tsx"
 import { useAgentNames } from "./use-agent-names.ts"
@@ -115,9 +116,10 @@ const Changed = ({ event }: { readonly event: GraphEvent }): ReactNode => {
   if (isPurged(event))
     return <p className="text-sm text-ink-soft">It was purged: what this event said is removed for good.</p>
   const told = propertiesOf(event)
-  if (event.type === "created") return <DifferenceRows before={{}} after={told} />
-  if (event.type === "deleted") return <DifferenceRows before={told} after={{}} />
-  if (before.data !== undefined) return <DifferenceRows before={before.data.properties} after={told} />
+  if (event.type === "created") return <DifferenceList rows={versionDifferences({}, told)} />
+  if (event.type === "deleted") return <DifferenceList rows={versionDifferences(told, {})} />
+  if (before.data !== undefined)
+    return <DifferenceList rows={versionDifferences(before.data.properties, told)} />
   return before.error === null ? (
     <Skeleton label="Reading the version before …" />
   ) : (

@@ -4,14 +4,13 @@
 import type { GraphObject } from "@tropism/domain/graph"
 import type { PropertyProvenance, Provenance } from "@tropism/domain/provenance"
 import type { Schema } from "effect"
-import { type ReactNode, type SubmitEvent, useState } from "react"
+import { type ReactNode, useState } from "react"
 import { Button } from "../parts/button.tsx"
-import { DialogFrame } from "../parts/dialog-frame.tsx"
-import { Failure } from "../parts/failure.tsx"
+import { FormDialog } from "../parts/form-dialog.tsx"
 import { ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { objectPath } from "../server/graph-queries.ts"
+import { useWrite } from "../server/use-write.ts"
 import { editableText, hasMoved, kindOf, type ValueKind, writtenValue } from "./object-words.ts"
-import { useGraphWrite } from "./use-graph-write.ts"
 
 interface EditPropertyProps {
   /** The object as it is now. */
@@ -32,65 +31,64 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
   const [kind, setKind] = useState<ValueKind>(kindOf(property?.value))
   const [text, setText] = useState(editableText(property?.value, kind))
   const [isRefused, setIsRefused] = useState(false)
-  const { mutate, isPending, error } = useGraphWrite<GraphObject>(onClose)
+  const { run, isBusy, error } = useWrite<GraphObject>(onClose)
   // Against the version that was shown, or a later one in which this property is the same.
   const { version } = hasMoved(opened, provenance, name) ? opened : provenance
   const write = (value: Schema.Json) =>
-    mutate({
+    run({
       path: objectPath(provenance.objectId),
-      request: { method: "PATCH", ifMatch: version, body: { properties: { [name]: value } } }
+      method: "PATCH",
+      ifMatch: version,
+      body: { properties: { [name]: value } }
     })
-  const save = (event: SubmitEvent<HTMLFormElement>) => {
-    event.preventDefault()
+  const save = () => {
     const written = writtenValue(text, kind)
     setIsRefused(written === undefined)
     if (written !== undefined) write(written.value)
   }
+  const pointer = `/properties/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`
   return (
-    <DialogFrame
-      isOpen
+    <FormDialog
       title={property === undefined ? "Add a property" : `Edit ${name}`}
+      verb="Save"
+      isBusy={isBusy}
+      isReady={name !== ""}
+      error={error}
+      pointers={[pointer]}
+      onSubmit={save}
       onClose={onClose}
-      returnsFocus
     >
-      <form onSubmit={save} className="mt-4 grid gap-4">
-        {property === undefined && (
-          <TextField label="Name" value={name} onChange={setName} isRequired hasFirstFocus />
-        )}
-        <ChoiceField
-          label="Written as"
-          value={kind}
-          choices={kinds}
-          onChange={(chosen) => setKind(chosen === "json" ? "json" : "text")}
-        />
-        <TextField
-          label="Value"
-          pointer={`/properties/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`}
-          error={error}
-          value={text}
-          onChange={setText}
-          lines={5}
-          isMono={kind === "json"}
-          hasFirstFocus={property !== undefined}
-        />
-        {isRefused && (
-          <p role="alert" className="text-sm text-removed-ink">
-            This is no JSON. Write a text in quotes, or choose Text.
-          </p>
-        )}
-        {error !== null && <Failure error={error} />}
-        <div className="flex flex-wrap justify-end gap-2">
-          {property !== undefined && (
-            <Button className="mr-auto" disabled={isPending} onClick={() => write(null)}>
-              Remove the property
-            </Button>
-          )}
-          <Button onClick={onClose}>Close</Button>
-          <Button type="submit" weight="primary" disabled={isPending || name === ""}>
-            Save
+      {property === undefined && (
+        <TextField label="Name" value={name} onChange={setName} isRequired hasFirstFocus />
+      )}
+      <ChoiceField
+        label="Written as"
+        value={kind}
+        choices={kinds}
+        onChange={(chosen) => setKind(chosen === "json" ? "json" : "text")}
+      />
+      <TextField
+        label="Value"
+        pointer={pointer}
+        error={error}
+        value={text}
+        onChange={setText}
+        lines={5}
+        isMono={kind === "json"}
+        hasFirstFocus={property !== undefined}
+      />
+      {isRefused && (
+        <p role="alert" className="text-sm text-removed-ink">
+          This is no JSON. Write a text in quotes, or choose Text.
+        </p>
+      )}
+      {property !== undefined && (
+        <p>
+          <Button size="small" disabled={isBusy} onClick={() => write(null)}>
+            Remove the property
           </Button>
-        </div>
-      </form>
-    </DialogFrame>
+        </p>
+      )}
+    </FormDialog>
   )
 }

@@ -8,8 +8,8 @@ import { Button } from "../parts/button.tsx"
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { objectPath } from "../server/graph-queries.ts"
+import { useWrite } from "../server/use-write.ts"
 import { visibleText } from "../words/visible-text.ts"
-import { useGraphWrite } from "./use-graph-write.ts"
 
 interface ObjectActionsProps {
   readonly provenance: Provenance
@@ -19,7 +19,7 @@ interface ObjectActionsProps {
 export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNode => {
   const { canAnswer } = useConsole()
   const [isAsking, setIsAsking] = useState(false)
-  const { mutate, isPending, error, reset } = useGraphWrite<unknown>(() => setIsAsking(false))
+  const { run, isBusy, error, forget } = useWrite(() => setIsAsking(false))
   const { objectId, version, deleted } = provenance
   if (!canAnswer) return <span className="text-xs text-ink-faint">Editors may change it.</span>
   if (deleted !== null)
@@ -27,8 +27,8 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
       <>
         {error !== null && <Failure error={error} />}
         <Button
-          disabled={isPending}
-          onClick={() => mutate({ path: objectPath(objectId, "/restore"), request: { method: "POST" } })}
+          disabled={isBusy}
+          onClick={() => run({ path: objectPath(objectId, "/restore"), method: "POST" })}
         >
           Bring it back
         </Button>
@@ -38,7 +38,7 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
     <>
       <Button
         onClick={() => {
-          reset()
+          forget()
           setIsAsking(true)
         }}
       >
@@ -48,11 +48,9 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
         isOpen={isAsking}
         title={`Delete ${visibleText(name)}?`}
         verb="Delete it"
-        isBusy={isPending}
+        isBusy={isBusy}
         error={error}
-        onConfirm={() =>
-          mutate({ path: objectPath(objectId), request: { method: "DELETE", ifMatch: version } })
-        }
+        onConfirm={() => run({ path: objectPath(objectId), method: "DELETE", ifMatch: version })}
         onClose={() => setIsAsking(false)}
       >
         Its relationships go with it, and agents hear of it. Its history stays, and it can be brought back.

@@ -7,6 +7,7 @@ import { Link } from "@tanstack/react-router"
 import { type ReactNode, useId } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { type Definition, DefinitionList } from "../parts/definition-list.tsx"
+import { DifferenceList } from "../parts/difference-list.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { JsonView } from "../parts/json-view.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
@@ -15,8 +16,8 @@ import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
 import { agentNamesQuery } from "../server/agent-queries.ts"
 import { versionQuery } from "../server/graph-queries.ts"
-import { makerText, differenceRows } from "./object-words.ts"
-import { VersionDifference } from "./version-difference.tsx"
+import { versionDifferences } from "../suggestion/property-diff.ts"
+import { makerText } from "./object-words.ts"
 
 const linkClass = "font-medium text-leaf underline-offset-2 hover:underline"
 
@@ -106,7 +107,7 @@ const Version = ({ objectId, shown, against }: VersionProps): ReactNode => {
       {to.type === "deleted" && against === undefined ? (
         <p className="mb-6 text-sm text-ink-soft">It was deleted; these were its last values.</p>
       ) : (
-        <VersionDifference rows={differenceRows(from?.properties ?? {}, to.properties)} />
+        <DifferenceList rows={versionDifferences(from?.properties ?? {}, to.properties)} />
       )}
       <details className="mt-6">
         <summary className="mb-2 text-sm text-ink-soft">All properties of version {version.version}</summary>

@@ -4,10 +4,9 @@
 import type { GraphObject } from "@tropism/domain/graph"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
-import { DataTable, type Column } from "../parts/data-table.tsx"
+import type { Column } from "../parts/data-table.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
-import { Failure } from "../parts/failure.tsx"
-import { Skeleton } from "../parts/skeleton.tsx"
+import { PagedTable } from "../parts/paged-table.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
@@ -27,22 +26,14 @@ export const ObjectList = (): ReactNode => {
   const isFiltered = q !== undefined || type !== undefined
   return (
     <>
-      {list.error !== null && <Failure error={list.error} hasOlder={list.rows.length > 0} triesAgain />}
-      {list.isPending && <Skeleton label="Reading the graph …" />}
-      {!list.isPending && list.error === null && list.rows.length === 0 && (
-        <NoObjects isFiltered={isFiltered} />
-      )}
-      {list.rows.length > 0 && (
-        <DataTable
-          label="Objects"
-          rows={list.rows}
-          keyOf={({ id }) => id}
-          columns={columns}
-          linkTo={({ id }) => ({ to: "/objects/$objectId", params: { objectId: id } })}
-          hasMore={list.hasMore}
-          onMore={list.readMore}
-        />
-      )}
+      <PagedTable
+        label="Objects"
+        list={list}
+        reading="Reading the graph …"
+        columns={columns}
+        linkTo={({ id }) => ({ to: "/objects/$objectId", params: { objectId: id } })}
+        empty={<NoObjects isFiltered={isFiltered} />}
+      />
     </>
   )
 }

@@ -14,9 +14,9 @@ import { Failure } from "../parts/failure.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { neighborsQuery, relationshipsQuery } from "../server/graph-queries.ts"
+import { useWrite } from "../server/use-write.ts"
 import { objectName } from "./object-words.ts"
 import { RelateObject } from "./relate-object.tsx"
-import { useGraphWrite } from "./use-graph-write.ts"
 
 export const ObjectRelations = ({ provenance }: { readonly provenance: Provenance }): ReactNode => {
   const { project, canAnswer } = useConsole()
@@ -24,7 +24,7 @@ export const ObjectRelations = ({ provenance }: { readonly provenance: Provenanc
   const { objectId, deleted } = provenance
   const relationships = useQuery(relationshipsQuery(project.id, objectId))
   const { data: around } = useQuery({ ...neighborsQuery(project.id, objectId), enabled: deleted === null })
-  const removing = useGraphWrite<null>(() => {})
+  const removing = useWrite()
   const objects = new Map(around?.objects.map((object) => [object.id, object]))
   if (relationships.data === undefined)
     return relationships.error === null ? (
@@ -51,12 +51,13 @@ export const ObjectRelations = ({ provenance }: { readonly provenance: Provenanc
               relationship={relationship}
               objectId={objectId}
               objects={objects}
-              isBusy={removing.isPending}
+              isBusy={removing.isBusy}
               {...(mayEdit && {
                 onRemove: () =>
-                  removing.mutate({
+                  removing.run({
                     path: `relationships/${relationship.id}`,
-                    request: { method: "DELETE", ifMatch: relationship.version }
+                    method: "DELETE",
+                    ifMatch: relationship.version
                   })
               })}
             />

@@ -3,7 +3,7 @@
  */
 import { ObjectId } from "@tropism/domain/ids"
 import { expect, it } from "vitest"
-import { differenceRows, editableText, makerText, objectName, writtenValue } from "./object-words.ts"
+import { editableText, makerText, objectName, writtenValue } from "./object-words.ts"
 
 const id = ObjectId.make("0198c0de-0000-7000-8000-00000000beef")
 
@@ -18,20 +18,6 @@ it("says who made something and who approved it", () => {
   expect(makerText({ actorType: "system", actorId: null })).toBe("the server")
   const tidy = { actorType: "agent", actorId: id, agentName: "tidy", approvedBy: "ada" } as const
   expect(makerText(tidy)).toBe("the agent tidy, approved by ada")
-})
-
-it("tells two versions apart by their properties, whatever the order of their keys", () => {
-  expect(
-    differenceRows(
-      { a: 1, b: { x: 1, y: 2 }, c: "old", d: null },
-      { b: { y: 2, x: 1 }, c: "new", d: null, e: [] }
-    )
-  ).toEqual([
-    { path: ["a"], kind: "removed", before: 1 },
-    { path: ["c"], kind: "changed", before: "old", after: "new" },
-    { path: ["e"], kind: "added", after: [] }
-  ])
-  expect(differenceRows({ a: 1 }, { a: 1 })).toEqual([])
 })
 
 it("reads what was written as text or as JSON, and gives back what it was given", () => {

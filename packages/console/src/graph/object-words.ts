@@ -4,11 +4,10 @@
  * Pure. What agents, people and the graph say is foreign text; whoever shows a
  * sentence of here shows it through `Visible`.
  */
-import { canonicalJson, type Properties } from "@tropism/domain/json"
+import { canonicalJson } from "@tropism/domain/json"
 import type { GraphObject } from "@tropism/domain/graph"
 import type { PropertyProvenance, Provenance } from "@tropism/domain/provenance"
 import { Result, type Schema } from "effect"
-import type { PropertyRow } from "../suggestion/property-diff.ts"
 
 /** Properties by which people know a thing that has no key. */
 const namingProperties = ["name", "title", "label"]
@@ -53,20 +52,6 @@ export const whyText = (property: PropertyProvenance): string => {
   const tool = property.toolCall === null ? "" : `, through ${property.toolCall.tool}`
   return `${by}${tool}.`
 }
-
-/** Which properties differ between two versions; those that are the same are left out. */
-export const differenceRows = (before: Properties, after: Properties): ReadonlyArray<PropertyRow> =>
-  [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap(
-    (name): ReadonlyArray<PropertyRow> => {
-      const [old, young] = [before[name], after[name]]
-      const path = [name]
-      if (old === undefined) return young === undefined ? [] : [{ path, kind: "added", after: young }]
-      if (young === undefined) return [{ path, kind: "removed", before: old }]
-      return canonicalJson(old) === canonicalJson(young)
-        ? []
-        : [{ path, kind: "changed", before: old, after: young }]
-    }
-  )
 
 /** Whether a property has another value than it had. */
 export const hasMoved = (before: Provenance, after: Provenance, name: string): boolean => {

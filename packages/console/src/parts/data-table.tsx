@@ -12,7 +12,7 @@ export interface Column<A> {
   readonly cell: (row: A) => ReactNode
 }
 
-interface DataTableProps<A> extends Omit<DataListProps<A>, "children"> {
+export interface DataTableProps<A> extends Omit<DataListProps<A>, "children"> {
   /** The first is the row's name and its link. */
   readonly columns: ReadonlyArray<Column<A>>
   readonly linkTo: (row: A) => LinkProps

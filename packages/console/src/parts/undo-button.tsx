@@ -2,14 +2,12 @@
  * Taking back what agents did: a plan is made, and a person approves it like any other task.
  */
 import type { UndoTask } from "@tropism/domain/task"
-import { useMutation } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
-import { Effect } from "effect"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
-import { call, inProject } from "../server/request.ts"
+import { useWrite } from "../server/use-write.ts"
 
 interface UndoButtonProps {
   /** The address behind the project's. */
@@ -19,19 +17,18 @@ interface UndoButtonProps {
 }
 
 export const UndoButton = ({ path, word }: UndoButtonProps): ReactNode => {
-  const { project, canDecide } = useConsole()
+  const { canDecide } = useConsole()
   const navigate = useNavigate()
   const [isAsking, setIsAsking] = useState(false)
-  const { mutate, isPending, error, reset } = useMutation({
-    mutationFn: () => Effect.runPromise(call<UndoTask>(inProject(project.id, path), { method: "POST" })),
-    onSuccess: ({ id }) => navigate({ to: "/tasks/$taskId", params: { taskId: id } })
-  })
+  const { run, isBusy, error, forget } = useWrite<UndoTask>(({ id }) =>
+    navigate({ to: "/tasks/$taskId", params: { taskId: id } })
+  )
   if (!canDecide) return <span className="text-xs text-ink-faint">Reviewers may undo it.</span>
   return (
     <>
       <Button
         onClick={() => {
-          reset()
+          forget()
           setIsAsking(true)
         }}
       >
@@ -41,9 +38,9 @@ export const UndoButton = ({ path, word }: UndoButtonProps): ReactNode => {
         isOpen={isAsking}
         title="Plan to undo what agents did here?"
         verb="Make the plan"
-        isBusy={isPending}
+        isBusy={isBusy}
         error={error}
-        onConfirm={() => mutate()}
+        onConfirm={() => run({ path, method: "POST" })}
         onClose={() => setIsAsking(false)}
       >
         A task will say what becomes of each object. Nothing changes before somebody approves it, and what

@@ -4,8 +4,6 @@
 import type { Redriven } from "@tropism/api/processing-api"
 import type { Agent } from "@tropism/domain/agent"
 import type { ProcessingEntry } from "@tropism/domain/processing"
-import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { Effect } from "effect"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
@@ -14,9 +12,9 @@ import { EmptyState } from "../parts/empty-state.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { useToasts } from "../parts/toasts.tsx"
+import { agentPath } from "../server/agent-queries.ts"
 import { usePagedList } from "../server/paged.ts"
-import { agentPath } from "../server/reaction-queries.ts"
-import { call, inProject } from "../server/request.ts"
+import { useWrite } from "../server/use-write.ts"
 import { EntryTable } from "./entry-table.tsx"
 import { redrivenText } from "./reaction-words.ts"
 
@@ -24,26 +22,21 @@ type Answer = typeof Redriven.Type
 
 export const DeadLetters = ({ agent }: { readonly agent: Agent }): ReactNode => {
   const { project, canAnswer } = useConsole()
-  const queryClient = useQueryClient()
   const show = useToasts()
   const list = usePagedList<ProcessingEntry>({
     projectId: project.id,
     key: ["dead-letters", agent.id],
-    path: agentPath(agent.id, "dead-letters")
+    path: agentPath(agent.id, "/dead-letters")
   })
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: (ids: ReadonlyArray<string> | undefined) =>
-      Effect.runPromise(
-        call<Answer>(inProject(project.id, agentPath(agent.id, "dead-letters/redrive")), {
-          method: "POST",
-          body: ids === undefined ? {} : { ids }
-        })
-      ),
-    onSuccess: (answer) => {
-      show({ tone: "done", title: "Tried again", sentence: redrivenText(answer) })
-      return queryClient.invalidateQueries({ queryKey: [project.id] })
-    }
-  })
+  const { run, isBusy, error } = useWrite<Answer>((answer) =>
+    show({ tone: "done", title: "Tried again", sentence: redrivenText(answer) })
+  )
+  const redrive = (ids?: ReadonlyArray<string>) =>
+    run({
+      path: agentPath(agent.id, "/dead-letters/redrive"),
+      method: "POST",
+      body: ids === undefined ? {} : { ids }
+    })
   if (list.isPending) return <Skeleton label="Reading the dead letters …" />
   return (
     <>
@@ -58,7 +51,7 @@ export const DeadLetters = ({ agent }: { readonly agent: Agent }): ReactNode => 
         <div className="mb-4 flex flex-wrap items-center gap-3 text-sm text-ink-soft">
           {canAnswer ? (
             <>
-              <Button weight="primary" disabled={isPending} onClick={() => mutate(undefined)}>
+              <Button weight="primary" disabled={isBusy} onClick={() => redrive()}>
                 Try all again
               </Button>
               <span>The oldest hundred at once, each in a new run.</span>
@@ -72,7 +65,7 @@ export const DeadLetters = ({ agent }: { readonly agent: Agent }): ReactNode => 
         <EntryTable
           label="Dead letters"
           list={list}
-          {...(canAnswer && { action: againColumn(isPending, (id) => mutate([id])) })}
+          {...(canAnswer && { action: againColumn(isBusy, (id) => redrive([id])) })}
         />
       )}
     </>

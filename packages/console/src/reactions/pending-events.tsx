@@ -3,8 +3,7 @@
  */
 import type { Agent } from "@tropism/domain/agent"
 import { batchMaxItems, type BatchTriggered, type PendingEvent } from "@tropism/domain/processing"
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
-import { Effect } from "effect"
+import { useQuery } from "@tanstack/react-query"
 import { type ReactNode, useId } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
@@ -14,30 +13,22 @@ import { Failure } from "../parts/failure.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { useToasts } from "../parts/toasts.tsx"
 import { Visible } from "../parts/visible.tsx"
-import { agentPath, pendingEventsQuery } from "../server/reaction-queries.ts"
-import { call, inProject } from "../server/request.ts"
+import { agentPath } from "../server/agent-queries.ts"
+import { pendingEventsQuery } from "../server/reaction-queries.ts"
+import { useWrite } from "../server/use-write.ts"
 import { cutText } from "../words/cut-text.ts"
 import { batchText, whyWord } from "./reaction-words.ts"
 
 export const PendingEvents = ({ agent }: { readonly agent: Agent }): ReactNode => {
   const { project, canAnswer } = useConsole()
-  const queryClient = useQueryClient()
   const show = useToasts()
   const note = useId()
   const { data, error } = useQuery(pendingEventsQuery(project.id, agent.id))
-  const run = useMutation({
-    mutationFn: (objectIds: ReadonlyArray<string>) =>
-      Effect.runPromise(
-        call<BatchTriggered>(inProject(project.id, agentPath(agent.id, "batch-trigger")), {
-          method: "POST",
-          body: { objectIds }
-        })
-      ),
-    onSuccess: (answer) => {
-      show({ tone: "done", title: "Run for what it had not handled", sentence: batchText(answer) })
-      return queryClient.invalidateQueries({ queryKey: [project.id] })
-    }
-  })
+  const act = useWrite<BatchTriggered>((answer) =>
+    show({ tone: "done", title: "Run for what it had not handled", sentence: batchText(answer) })
+  )
+  const runFor = (objectIds: ReadonlyArray<string>) =>
+    act.run({ path: agentPath(agent.id, "/batch-trigger"), method: "POST", body: { objectIds } })
   if (data === undefined)
     return error === null ? (
       <Skeleton label="Reading what is not handled …" />
@@ -48,7 +39,7 @@ export const PendingEvents = ({ agent }: { readonly agent: Agent }): ReactNode =
   return (
     <>
       {error !== null && <Failure error={error} hasOlder triesAgain />}
-      {run.error !== null && <Failure error={run.error} />}
+      {act.error !== null && <Failure error={act.error} />}
       {data.items.length === 0 && (
         <EmptyState title="It has handled everything">
           Objects that it listens to and has not handled at their present version are listed here, also those
@@ -62,8 +53,8 @@ export const PendingEvents = ({ agent }: { readonly agent: Agent }): ReactNode =
               <Button
                 weight="primary"
                 aria-describedby={note}
-                disabled={run.isPending}
-                onClick={() => run.mutate(atOnce.map(({ objectId }) => objectId))}
+                disabled={act.isBusy}
+                onClick={() => runFor(atOnce.map(({ objectId }) => objectId))}
               >
                 Run for {atOnce.length === 1 ? "it" : `${atOnce.length} objects`}
               </Button>
@@ -80,7 +71,7 @@ export const PendingEvents = ({ agent }: { readonly agent: Agent }): ReactNode =
           rows={data.items}
           keyOf={({ objectId }) => objectId}
           columns={
-            canAnswer ? [...columns, runColumn(run.isPending, (objectId) => run.mutate([objectId]))] : columns
+            canAnswer ? [...columns, runColumn(act.isBusy, (objectId) => runFor([objectId]))] : columns
           }
           linkTo={({ objectId }) => ({ to: "/objects/$objectId", params: { objectId } })}
         />

@@ -10,8 +10,8 @@ import { Failure } from "../parts/failure.tsx"
 import { FilterBar, type Filter } from "../parts/filter-bar.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { useAddress } from "../parts/use-address.ts"
+import { agentPath } from "../server/agent-queries.ts"
 import { usePagedList } from "../server/paged.ts"
-import { agentPath } from "../server/reaction-queries.ts"
 import { EntryTable } from "./entry-table.tsx"
 import { entryStatusChoices } from "./reaction-words.ts"
 
@@ -25,7 +25,7 @@ export const ProcessingLog = ({ agent }: { readonly agent: Agent }): ReactNode =
   const list = usePagedList<ProcessingEntry>({
     projectId: project.id,
     key: ["processing-log", agent.id],
-    path: agentPath(agent.id, "processing-log"),
+    path: agentPath(agent.id, "/processing-log"),
     parameters: { status }
   })
   return (

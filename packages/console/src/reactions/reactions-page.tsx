@@ -4,11 +4,10 @@
 import type { ReactionQueue } from "@tropism/api/processing-api"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
-import { DataTable, type Column } from "../parts/data-table.tsx"
+import type { Column } from "../parts/data-table.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
-import { Failure } from "../parts/failure.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
-import { Skeleton } from "../parts/skeleton.tsx"
+import { PagedTable } from "../parts/paged-table.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { usePagedList } from "../server/paged.ts"
@@ -23,28 +22,22 @@ export const ReactionsPage = (): ReactNode => {
         title="Reactions"
         lead="What each agent listens to, what waits for it, and what failed for good."
       />
-      {list.error !== null && <Failure error={list.error} hasOlder={list.rows.length > 0} triesAgain />}
-      {list.isPending && <Skeleton label="Reading the queues …" />}
-      {!list.isPending && list.error === null && list.rows.length === 0 && (
-        <EmptyState
-          title="No agent reacts yet"
-          command="npx tropism agents apply -f agents.yaml"
-          does="makes agents of a file"
-        >
-          An agent with a reaction wakes when the graph changes, and is listed here with its queue.
-        </EmptyState>
-      )}
-      {list.rows.length > 0 && (
-        <DataTable
-          label="Agents that react"
-          rows={list.rows}
-          keyOf={({ id }) => id}
-          columns={columns}
-          linkTo={({ id }) => ({ to: "/reactions/$agentId", params: { agentId: id } })}
-          hasMore={list.hasMore}
-          onMore={list.readMore}
-        />
-      )}
+      <PagedTable
+        label="Agents that react"
+        list={list}
+        reading="Reading the queues …"
+        columns={columns}
+        linkTo={({ id }) => ({ to: "/reactions/$agentId", params: { agentId: id } })}
+        empty={
+          <EmptyState
+            title="No agent reacts yet"
+            command="npx tropism agents apply -f agents.yaml"
+            does="makes agents of a file"
+          >
+            An agent with a reaction wakes when the graph changes, and is listed here with its queue.
+          </EmptyState>
+        }
+      />
     </>
   )
 }

@@ -3,16 +3,16 @@
  */
 import type { Context } from "@tropism/api/contexts-api"
 import type { Run } from "@tropism/domain/run"
-import { useMutation } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { Command } from "../parts/command.tsx"
 import { DialogFrame } from "../parts/dialog-frame.tsx"
-import { Failure } from "../parts/failure.tsx"
+import { FormDialog } from "../parts/form-dialog.tsx"
 import { TextField } from "../parts/form-fields.tsx"
 import { call, inProject } from "../server/request.ts"
+import { useAct } from "../server/use-act.ts"
 
 interface ForkDialogProps {
   readonly run: Run
@@ -25,70 +25,70 @@ export const ForkDialog = ({ run, at, onClose }: ForkDialogProps): ReactNode => 
   const { project } = useConsole()
   const [name, setName] = useState(`${run.agentName}-from-${at}`)
   const [message, setMessage] = useState("")
-  const { mutate, isPending, error, data } = useMutation({
-    mutationFn: () =>
-      Effect.runPromise(
-        Effect.gen(function* () {
-          const fork = yield* call<Context>(
-            inProject(project.id, `contexts/${encodeURIComponent(run.contextName)}/fork`),
-            { method: "POST", body: { name, at } }
-          )
-          if (message !== "")
-            yield* call<unknown>(inProject(project.id, `contexts/${encodeURIComponent(fork.name)}/events`), {
-              method: "POST",
-              body: { type: "UserMessageEvent", content: message }
-            })
-          return fork
+  const [made, setMade] = useState<string>()
+  const contextPath = (context: string, rest: string): string =>
+    inProject(project.id, `contexts/${encodeURIComponent(context)}/${rest}`)
+  const fork = useAct({
+    act: ({ wanted, said }: { readonly wanted: string; readonly said: string }, key) =>
+      Effect.gen(function* () {
+        const body = { name: wanted, at }
+        yield* call<Context>(contextPath(run.contextName, "fork"), {
+          method: "POST",
+          body,
+          idempotencyKey: key
         })
-      )
+        if (said === "") return
+        yield* call<unknown>(contextPath(wanted, "events"), {
+          method: "POST",
+          body: { type: "UserMessageEvent", content: said },
+          idempotencyKey: `${key}-said`
+        })
+      }),
+    touches: [[project.id]],
+    onDone: (_, { wanted }) => setMade(wanted)
   })
-  return (
-    <DialogFrame isOpen title={`Fork after event ${at}`} onClose={onClose} returnsFocus>
-      {data === undefined ? (
-        <form
-          className="mt-4 grid gap-4"
-          onSubmit={(event) => {
-            event.preventDefault()
-            mutate()
-          }}
-        >
-          <TextField
-            label="Name of the new context"
-            pointer="/name"
-            error={error}
-            value={name}
-            onChange={setName}
-            isRequired
-            hasFirstFocus
-          />
-          <TextField
-            label="Say in it"
-            hint="The agent goes on from there; empty says nothing yet"
-            pointer="/content"
-            error={error}
-            value={message}
-            onChange={setMessage}
-            lines={3}
-          />
-          {error !== null && <Failure error={error} />}
-          <div className="flex justify-end gap-2">
-            <Button onClick={onClose}>Close</Button>
-            <Button type="submit" weight="primary" disabled={isPending}>
-              Fork
-            </Button>
-          </div>
-        </form>
-      ) : (
+  if (made !== undefined)
+    return (
+      <DialogFrame isOpen title={`Fork after event ${at}`} onClose={onClose} returnsFocus>
         <div className="mt-4 grid gap-4 text-sm">
           <p>The fork is there. What was shared is not copied, and each goes on by itself.</p>
-          <Command text={`npx tropism contexts show ${data.name}`} />
+          <Command text={`npx tropism contexts show ${made}`} />
           <p className="text-right">
             <Button weight="primary" onClick={onClose} data-first-focus>
               Done
             </Button>
           </p>
         </div>
-      )}
-    </DialogFrame>
+      </DialogFrame>
+    )
+  return (
+    <FormDialog
+      title={`Fork after event ${at}`}
+      verb="Fork"
+      isBusy={fork.isBusy}
+      isReady={name !== ""}
+      error={fork.error}
+      pointers={["/name", "/content"]}
+      onSubmit={() => fork.run({ wanted: name, said: message })}
+      onClose={onClose}
+    >
+      <TextField
+        label="Name of the new context"
+        pointer="/name"
+        error={fork.error}
+        value={name}
+        onChange={setName}
+        hasFirstFocus
+      />
+      <TextField
+        label="Say in it"
+        hint="The agent goes on from there; empty says nothing yet"
+        pointer="/content"
+        error={fork.error}
+        value={message}
+        onChange={setMessage}
+        lines={3}
+      />
+    </FormDialog>
   )
 }

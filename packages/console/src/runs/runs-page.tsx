@@ -4,13 +4,12 @@
 import { RunStatus, type Run } from "@tropism/domain/run"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
-import { DataTable, type Column } from "../parts/data-table.tsx"
+import type { Column } from "../parts/data-table.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
-import { Failure } from "../parts/failure.tsx"
 import { FilterBar, type Filter } from "../parts/filter-bar.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
+import { PagedTable } from "../parts/paged-table.tsx"
 import { RunStatusBadge, runStatusWord } from "../parts/run-status.tsx"
-import { Skeleton } from "../parts/skeleton.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
@@ -44,20 +43,14 @@ export const RunsPage = (): ReactNode => {
     <>
       <PageHeader title="Runs" lead="What the agents do and did, and what woke them." />
       <FilterBar label="Filter the runs" filters={filters} />
-      {list.error !== null && <Failure error={list.error} hasOlder={list.rows.length > 0} triesAgain />}
-      {list.isPending && <Skeleton label="Reading the runs …" />}
-      {!list.isPending && list.error === null && list.rows.length === 0 && <NoRuns isFiltered={isFiltered} />}
-      {list.rows.length > 0 && (
-        <DataTable
-          label="Runs"
-          rows={list.rows}
-          keyOf={({ id }) => id}
-          columns={columns}
-          linkTo={({ id }) => ({ to: "/runs/$runId", params: { runId: id } })}
-          hasMore={list.hasMore}
-          onMore={list.readMore}
-        />
-      )}
+      <PagedTable
+        label="Runs"
+        list={list}
+        reading="Reading the runs …"
+        columns={columns}
+        linkTo={({ id }) => ({ to: "/runs/$runId", params: { runId: id } })}
+        empty={<NoRuns isFiltered={isFiltered} />}
+      />
     </>
   )
 }

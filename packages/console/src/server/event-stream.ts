@@ -67,13 +67,7 @@ const listen = Effect.fnUntraced(function* (
   listener.onState("live")
   if (place.lastEventId !== undefined) listener.onResumed?.()
   const read = eventReader()
-  yield* Stream.fromReadableStream({
-    evaluate: () => body,
-    onError: (cause) => new Unreachable({ cause })
-  }).pipe(
-    Stream.timeout(limits.feedSilenceMs),
-    Stream.decodeText,
-    Stream.splitLines,
+  yield* linesOf(body).pipe(
     Stream.runForEach((line) =>
       Effect.sync(() => {
         hearing.hasHeard = true
@@ -85,6 +79,13 @@ const listen = Effect.fnUntraced(function* (
     )
   )
 })
+
+/** The lines of a stream, which ends when it is silent for too long. */
+export const linesOf = (body: ReadableStream<Uint8Array>): Stream.Stream<string, Unreachable> =>
+  Stream.fromReadableStream({
+    evaluate: () => body,
+    onError: (cause) => new Unreachable({ cause })
+  }).pipe(Stream.timeout(limits.feedSilenceMs), Stream.decodeText, Stream.splitLines)
 
 /** Puts lines together to events: an empty line ends one. What a cut left half is never told. */
 export const eventReader = (): ((line: string) => StreamEvent | undefined) => {

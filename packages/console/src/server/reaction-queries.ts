@@ -6,16 +6,14 @@ import type { Page } from "@tropism/api/page"
 import type { GraphEvent } from "@tropism/domain/graph"
 import type { PendingEvent } from "@tropism/domain/processing"
 import { limits } from "../limits.ts"
+import { agentPath } from "./agent-queries.ts"
 import { reading } from "./reading.ts"
-
-export const agentPath = (agentId: string, rest: string): string =>
-  `agents/${encodeURIComponent(agentId)}/${rest}`
 
 export const pendingEventsQuery = (projectId: string, agentId: string) =>
   reading<Page<PendingEvent>>({
     projectId,
     key: ["pending-events", agentId],
-    path: agentPath(agentId, "pending-events"),
+    path: agentPath(agentId, "/pending-events"),
     parameters: { limit: limits.rowsPerPage },
     refreshMs: limits.refreshIntervalMs
   })
@@ -33,6 +31,6 @@ export const explanationQuery = (projectId: string, agentId: string, eventId: st
   reading<Explanation>({
     projectId,
     key: ["explanation", agentId, eventId],
-    path: agentPath(agentId, "explain"),
+    path: agentPath(agentId, "/explain"),
     parameters: { eventId }
   })

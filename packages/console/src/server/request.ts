@@ -62,7 +62,7 @@ export const answerOf = (path: string, init: RequestInit): Effect.Effect<Respons
   })
 
 /** A body that is no problem document is a proxy's; the status alone then has to do. */
-const documentOf = (response: Response): Effect.Effect<ProblemDocument> =>
+export const documentOf = (response: Response): Effect.Effect<ProblemDocument> =>
   Effect.tryPromise((): Promise<ProblemDocument | null> => response.json()).pipe(
     Effect.map((document) => document ?? {}),
     Effect.orElseSucceed((): ProblemDocument => ({}))

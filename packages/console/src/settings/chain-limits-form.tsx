@@ -10,7 +10,7 @@ import { Failure } from "../parts/failure.tsx"
 import { TextField } from "../parts/form-fields.tsx"
 import { useToasts } from "../parts/toasts.tsx"
 import { changeSettings } from "./settings-acts.ts"
-import { useAct } from "./use-act.ts"
+import { useAct } from "../server/use-act.ts"
 
 const fields: ReadonlyArray<{
   readonly name: keyof ChainLimits

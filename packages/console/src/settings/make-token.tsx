@@ -13,12 +13,12 @@ import { CheckField, ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { projectsQuery } from "../server/queries.ts"
 import { membersQuery } from "../server/settings-queries.ts"
-import { FormDialog } from "./form-dialog.tsx"
+import { FormDialog } from "../parts/form-dialog.tsx"
 import { roleChoices } from "./role-words.ts"
 import { Secret } from "./secret.tsx"
 import { makeToken, type TokenWish } from "./settings-acts.ts"
 import { Until } from "./until.tsx"
-import { useAct } from "./use-act.ts"
+import { useAct } from "../server/use-act.ts"
 
 const dayMs = 86_400_000
 

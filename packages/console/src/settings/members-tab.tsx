@@ -17,13 +17,13 @@ import { TimeAgo } from "../parts/time-ago.tsx"
 import { useToasts } from "../parts/toasts.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { membersQuery } from "../server/settings-queries.ts"
-import { FormDialog } from "./form-dialog.tsx"
+import { FormDialog } from "../parts/form-dialog.tsx"
 import { roleChoices } from "./role-words.ts"
 import { OnlyAdmins, Row, Rows, SectionHead } from "./rows.tsx"
 import { addMember, changeRole, type LoginLink, makeLoginLink, removeMember } from "./settings-acts.ts"
 import { Secret } from "./secret.tsx"
 import { Until } from "./until.tsx"
-import { useAct } from "./use-act.ts"
+import { useAct } from "../server/use-act.ts"
 
 export const MembersTab = (): ReactNode => {
   const { project, isAdmin } = useConsole()

@@ -17,10 +17,10 @@ import { projectsQuery } from "../server/queries.ts"
 import { killSwitchQuery, projectSettingsQuery } from "../server/settings-queries.ts"
 import { visibleText } from "../words/visible-text.ts"
 import { ChainLimitsForm } from "./chain-limits-form.tsx"
-import { FormDialog } from "./form-dialog.tsx"
+import { FormDialog } from "../parts/form-dialog.tsx"
 import { OnlyAdmins, SectionHead } from "./rows.tsx"
 import { renameProject, turnKillSwitch } from "./settings-acts.ts"
-import { useAct } from "./use-act.ts"
+import { useAct } from "../server/use-act.ts"
 
 export const ProjectTab = (): ReactNode => {
   const { project, isAdmin } = useConsole()

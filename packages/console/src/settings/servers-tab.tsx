@@ -15,7 +15,7 @@ import { mcpServersQuery } from "../server/settings-queries.ts"
 import { countText } from "../words/amounts.ts"
 import { OnlyAdmins, Row, Rows, SectionHead } from "./rows.tsx"
 import { changeServer, removeServer, testServer } from "./settings-acts.ts"
-import { useAct } from "./use-act.ts"
+import { useAct } from "../server/use-act.ts"
 
 export const ServersTab = (): ReactNode => {
   const { project, isAdmin } = useConsole()

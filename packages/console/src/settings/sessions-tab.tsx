@@ -17,7 +17,7 @@ import { browserText } from "./browser-words.ts"
 import { Row, Rows, SectionHead } from "./rows.tsx"
 import { endOtherSessions, endSession } from "./settings-acts.ts"
 import { Until } from "./until.tsx"
-import { useAct } from "./use-act.ts"
+import { useAct } from "../server/use-act.ts"
 
 const touches = [sessionsQuery.queryKey]
 

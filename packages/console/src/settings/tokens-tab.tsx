@@ -18,7 +18,7 @@ import { MakeToken } from "./make-token.tsx"
 import { Row, Rows, SectionHead } from "./rows.tsx"
 import { revokeToken } from "./settings-acts.ts"
 import { Until } from "./until.tsx"
-import { useAct } from "./use-act.ts"
+import { useAct } from "../server/use-act.ts"
 
 export const TokensTab = (): ReactNode => {
   const { project, isAdmin } = useConsole()

@@ -7,7 +7,7 @@ import type { ObjectId } from "@tropism/domain/ids"
 import { canonicalJson, mergePatch, Properties } from "@tropism/domain/json"
 import { Arbitrary, Schema } from "effect"
 import { fixtureId } from "../../testing/fixture-world.ts"
-import { changeRows, requestedRows, valueAt, valueText } from "./property-diff.ts"
+import { changeRows, requestedRows, valueAt, valueText, versionDifferences } from "./property-diff.ts"
 
 const objectId = fixtureId<ObjectId>(2, 1)
 const update = (data: Properties): Change => ({ type: "update", objectId, data })
@@ -121,4 +121,18 @@ describe("a value as text", () => {
   it("breaks long JSON into lines", () => {
     expect(valueText({ first: "a".repeat(40), second: "b".repeat(40) }).split("\n")).toHaveLength(4)
   })
+})
+
+it("tells two versions apart by their properties, whatever the order of their keys", () => {
+  expect(
+    versionDifferences(
+      { a: 1, b: { x: 1, y: 2 }, c: "old", d: null },
+      { b: { y: 2, x: 1 }, c: "new", d: null, e: [] }
+    )
+  ).toEqual([
+    { name: "a", before: 1 },
+    { name: "c", before: "old", after: "new" },
+    { name: "e", after: [] }
+  ])
+  expect(versionDifferences({ a: 1 }, { a: 1 })).toEqual([])
 })

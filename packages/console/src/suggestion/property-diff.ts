@@ -103,3 +103,14 @@ export const valueAt = (value: Schema.Json, path: ReadonlyArray<string>): Schema
   const next = isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
   return next === undefined ? undefined : valueAt(next, rest)
 }
+
+/** Which properties differ between two versions; those that are the same are left out. */
+export const versionDifferences = (
+  before: Properties,
+  after: Properties
+): ReadonlyArray<{ readonly name: string; readonly before?: Schema.Json; readonly after?: Schema.Json }> =>
+  [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) => {
+    const [old, young] = [before[name], after[name]]
+    if (old !== undefined && young !== undefined && canonicalJson(old) === canonicalJson(young)) return []
+    return [{ name, ...(old !== undefined && { before: old }), ...(young !== undefined && { after: young }) }]
+  })

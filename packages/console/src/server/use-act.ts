@@ -2,15 +2,16 @@
  * One press of a button as one request: pressed twice, or sent again after a lost answer, it is done once.
  *
  * Every request has a key that stays as long as what is sent stays, and the
- * server does nothing twice under one key. Afterwards what it made old is read again.
+ * server does nothing twice under one key. What it made old is read again before it counts as
+ * done, so the next press is made against what the page then shows.
  */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { useRef } from "react"
-import { isUnauthorized } from "../server/problem.ts"
-import { principalQuery } from "../server/queries.ts"
-import type { Failure } from "../server/request.ts"
-import { newRequestKey } from "../server/request-key.ts"
+import { isUnauthorized } from "./problem.ts"
+import { principalQuery } from "./queries.ts"
+import type { Failure } from "./request.ts"
+import { newRequestKey } from "./request-key.ts"
 
 export interface Act<V> {
   readonly run: (given: V) => void
@@ -33,6 +34,7 @@ interface ActWords<V, A> {
 export const useAct = <V, A = unknown>({ act, touches, onDone }: ActWords<V, A>): Act<V> => {
   const queryClient = useQueryClient()
   const isAtWork = useRef(false)
+  const freshen = () => Promise.all(touches.map((queryKey) => queryClient.invalidateQueries({ queryKey })))
   const attempt = useRef<{ readonly said: string; readonly key: string }>(undefined)
   const { mutate, isPending, error, reset, variables } = useMutation({
     mutationFn: (given: V) => {
@@ -42,14 +44,14 @@ export const useAct = <V, A = unknown>({ act, touches, onDone }: ActWords<V, A>)
     },
     onSuccess: (made, given) => {
       attempt.current = undefined
-      onDone?.(made, given)
+      return freshen().then(() => onDone?.(made, given))
     },
     onError: (failure) => {
       if (isUnauthorized(failure)) queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
+      freshen()
     },
     onSettled: () => {
       isAtWork.current = false
-      for (const queryKey of touches) queryClient.invalidateQueries({ queryKey })
     }
   })
   return {

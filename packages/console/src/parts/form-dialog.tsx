@@ -2,9 +2,9 @@
  * A form in a dialog: what is sent is sent once, what is refused is said where it arose, and what was typed stays.
  */
 import type { ReactNode } from "react"
-import { Button } from "../parts/button.tsx"
-import { DialogFrame } from "../parts/dialog-frame.tsx"
-import { Failure } from "../parts/failure.tsx"
+import { Button } from "./button.tsx"
+import { DialogFrame } from "./dialog-frame.tsx"
+import { Failure } from "./failure.tsx"
 import { Problem } from "../server/problem.ts"
 
 interface FormDialogProps {
@@ -12,6 +12,8 @@ interface FormDialogProps {
   /** The word on the button, a verb. */
   readonly verb: string
   readonly isBusy: boolean
+  /** Whether there is anything to send yet. */
+  readonly isReady?: boolean
   readonly error: unknown
   /** JSON pointers of the fields, whose faults stand beside them. */
   readonly pointers: ReadonlyArray<string>
@@ -22,7 +24,7 @@ interface FormDialogProps {
 
 /** **Details** It is open while it is drawn. */
 export const FormDialog = (props: FormDialogProps): ReactNode => {
-  const { title, verb, isBusy, error, pointers, onSubmit, onClose, children } = props
+  const { title, verb, isBusy, isReady = true, error, pointers, onSubmit, onClose, children } = props
   return (
     <DialogFrame isOpen title={title} onClose={onClose} returnsFocus>
       <form
@@ -39,7 +41,7 @@ export const FormDialog = (props: FormDialogProps): ReactNode => {
           <Button weight="quiet" onClick={onClose}>
             Cancel
           </Button>
-          <Button type="submit" weight="primary" disabled={isBusy}>
+          <Button type="submit" weight="primary" disabled={isBusy || !isReady}>
             {verb}
           </Button>
         </div>

@@ -1,0 +1,43 @@
+/**
+ * A schedule in words, and when it fires next by the clock of its zone; what is no schedule is said.
+ */
+import { useQuery } from "@tanstack/react-query"
+import type { ReactNode } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { firesQuery } from "../server/agent-queries.ts"
+import { failureSentence } from "../server/problem.ts"
+import { cronText } from "./agent-words.ts"
+
+interface NextFiresProps {
+  readonly cron: string
+  readonly zone: string
+}
+
+export const NextFires = ({ cron, zone }: NextFiresProps): ReactNode => {
+  const { project } = useConsole()
+  const { data, error } = useQuery({ ...firesQuery(project.id, cron, zone), enabled: cron.trim() !== "" })
+  if (error !== null) return <p className="text-sm text-removed-ink">{failureSentence(error)}</p>
+  return (
+    <div className="text-sm">
+      <p>
+        {cronText(cron)}
+        {zone !== "" && (
+          <span className="text-ink-soft">
+            {" "}
+            (<Visible text={zone} />)
+          </span>
+        )}
+      </p>
+      <ol aria-label="Next fires" className="m-0 mt-1 list-none p-0 font-mono text-xs text-ink-soft">
+        {data?.fires.map(({ at, localTime }) => (
+          <li key={at}>
+            <time dateTime={at} title={at}>
+              {localTime}
+            </time>
+          </li>
+        ))}
+      </ol>
+    </div>
+  )
+}

@@ -1,0 +1,39 @@
+/**
+ * A list of the API in columns, with what stands there while it is read, when it is empty, and when reading failed.
+ */
+import type { ReactNode } from "react"
+import type { PagedList } from "../server/paged.ts"
+import { DataTable, type DataTableProps } from "./data-table.tsx"
+import { Failure } from "./failure.tsx"
+import { Skeleton } from "./skeleton.tsx"
+
+interface PagedTableProps<A extends { readonly id: string }> extends Pick<
+  DataTableProps<A>,
+  "label" | "columns" | "linkTo"
+> {
+  readonly list: PagedList<A>
+  /** What is said while it is read: `Reading the runs …`. */
+  readonly reading: string
+  /** What stands there when there is nothing. */
+  readonly empty: ReactNode
+}
+
+export const PagedTable = <A extends { readonly id: string }>(props: PagedTableProps<A>): ReactNode => {
+  const { list, reading, empty, ...table } = props
+  return (
+    <>
+      {list.error !== null && <Failure error={list.error} hasOlder={list.rows.length > 0} triesAgain />}
+      {list.isPending && <Skeleton label={reading} />}
+      {!list.isPending && list.error === null && list.rows.length === 0 && empty}
+      {list.rows.length > 0 && (
+        <DataTable
+          {...table}
+          rows={list.rows}
+          keyOf={({ id }) => id}
+          hasMore={list.hasMore}
+          onMore={list.readMore}
+        />
+      )}
+    </>
+  )
+}
