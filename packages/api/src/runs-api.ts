@@ -82,7 +82,11 @@ export const RunQuery = {
   backtestId: told(BacktestId, "Of this backtest; without it, only runs that work for real"),
   trigger: told(anyOf(Trigger.fields.type), "Woken in one of these ways, parted by commas"),
   from: told(Instant, "Made at this instant or later"),
-  to: told(Instant, "Made before this instant")
+  to: told(Instant, "Made before this instant"),
+  query: told(
+    Schema.String.check(Schema.isMaxLength(500)),
+    "Words, or beginnings of words, that all occur in what the run ended with, its summary or its error; at most 500 characters"
+  )
 }
 
 export class RunsApi extends HttpApiGroup.make("runs")

@@ -3,6 +3,7 @@
  */
 import { it } from "vitest"
 import { importLines, jsonl } from "../../server/testing/import-words.ts"
+import { watchLongTasks } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -17,12 +18,7 @@ it("draws ten thousand objects, and answers while it does", async () => {
   }))
   await run(importLines(story, jsonl(...objects)))
   const { page } = await real.visit(story, "/graph?tab=picture")
-  await page.evaluate(`(() => {
-    window.longest = 0
-    new PerformanceObserver((list) => {
-      for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
-    }).observe({ type: "longtask" })
-  })()`)
+  const longest = await watchLongTasks(page)
   await page.getByText(/[1-9],\d00 objects, .* so far, reading more/).waitFor()
   // The page answers in the middle of it.
   await page.keyboard.press("?")
@@ -33,8 +29,5 @@ it("draws ten thousand objects, and answers while it does", async () => {
     .getByRole("list", { name: "Types" })
     .getByRole("button", { name: /Team\s*1,000/ })
     .waitFor()
-  const longest = await page.evaluate("window.longest")
-  console.log(
-    `ten thousand objects: the page was busy for at most ${Math.round(Number(longest))} ms at a time`
-  )
+  console.log(`ten thousand objects: the page was busy for at most ${await longest()} ms at a time`)
 })

@@ -58,3 +58,14 @@ export const submitTwice = (form: HTMLElement | SVGElement): void => {
   form.requestSubmit()
   form.requestSubmit()
 }
+
+/** Watches for what keeps the page from answering, from now on; answers the longest such time so far, in milliseconds. */
+export const watchLongTasks = async (page: Page): Promise<() => Promise<number>> => {
+  await page.evaluate(`(() => {
+    window.longest = 0
+    new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
+    }).observe({ type: "longtask" })
+  })()`)
+  return async () => Math.round(Number(await page.evaluate("window.longest")))
+}

@@ -1,6 +1,7 @@
 /**
  * The list of runs and the page of one, against the whole program: what an agent did, why, and what its model was asked.
  */
+import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { scripted } from "../../server/testing/platform.ts"
 import { watcher } from "../../server/testing/story-words.ts"
@@ -59,6 +60,50 @@ it("tells what a run did, step by step, what its model was asked, and each event
   const started = items.find(({ type }: { readonly type: string }) => type === "ToolCallStartedEvent")
   await goTo(`/runs/${done.id}?tab=log&event=${encodeURIComponent(started.id)}`)
   await page.getByRole("button", { expanded: true, name: /ToolCallStartedEvent/ }).waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+})
+
+it("finds runs by words, agent and time, and keeps what was asked in the address", async () => {
+  const story = await real.newStory()
+  const [looks, fails] = [
+    looking,
+    { ...looking, name: "failing", model: { provider: "anthropic", name: "none" } }
+  ]
+  const first = await run(
+    Effect.flatMap(story.post("/agents", looks), ({ id }) => story.post(`/agents/${id}/trigger`))
+  )
+  await run(Effect.flatMap(story.post("/agents", fails), ({ id }) => story.post(`/agents/${id}/trigger`)))
+  const { page } = await real.visit(story, "/runs")
+  const rows = page.getByRole("list", { name: "Runs" }).getByRole("listitem")
+  await inTime(() => rows.count()).toBe(2)
+  const search = page.getByRole("searchbox", { name: "Search" })
+  await search.fill("noth new")
+  await page.waitForURL(/query=noth\+new/)
+  await inTime(() => rows.allInnerTexts()).toEqual([expect.stringContaining("looking")])
+  await search.fill("no such words")
+  await page.getByText("No run is like that").waitFor()
+  await page.getByRole("button", { name: "Show all" }).press("Enter")
+  await inTime(() => rows.count()).toBe(2)
+
+  await page.getByLabel("Agent", { exact: true }).selectOption("failing")
+  await inTime(() => rows.allInnerTexts()).toEqual([expect.stringContaining("failing")])
+  await page.reload()
+  await inTime(() => rows.allInnerTexts()).toEqual([expect.stringContaining("failing")])
+  await page.getByRole("button", { name: "Show all" }).press("Enter")
+
+  // The fields are on the reader's clock, to the minute; what is asked is an instant.
+  const minute = (by: number) =>
+    page.evaluate(
+      (ms) => new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 16),
+      Date.parse(first.createdAt) + by * 60_000
+    )
+  await page.getByLabel("until").fill(await minute(-1))
+  await page.getByText("No run is like that").waitFor()
+  await page.getByLabel("until").fill(await minute(2))
+  await inTime(() => rows.count()).toBe(2)
+  await page.getByLabel("From").fill(await minute(1))
+  await page.getByText("No run is like that").waitFor()
+  expect(new URL(page.url()).searchParams.get("from")).toMatch(/:00\.000Z$/)
   expect(await axeFaultsInBoth(page)).toEqual([])
 })
 

@@ -141,7 +141,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const told = { ...seen, summary: "You said: My secret is 42" }
         for (const reader of [ann, story]) {
           expect(yield* reader.get(`/runs/${run.id}`)).toMatchObject(told)
-          expect((yield* reader.get("/runs")).items).toMatchObject([told])
+          for (const query of ["", "?query=secret"])
+            expect((yield* reader.get(`/runs${query}`)).items).toMatchObject([told])
           expect((yield* reader.get("/contexts")).items).toMatchObject([
             { name: talks.contextName, owner: "ann" }
           ])
@@ -158,6 +159,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(answers[1].items).toMatchObject([{ ...seen, summary: null }])
         expect(answers[3].items).toEqual([])
         expect(JSON.stringify(answers)).not.toContain("secret")
+        // Nor can it be guessed word by word.
+        expect((yield* ben.get("/runs?query=secret")).items).toEqual([])
       })
     )
 

@@ -68,6 +68,22 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("finds runs by the words, or beginnings of words, of what came of them", () =>
+      Effect.gen(function* () {
+        const { first, second, story, teller } = yield* furnished
+        expect(yield* idsOf(story, "?query=don")).toEqual([first.id])
+        expect(yield* idsOf(story, "?query=DONE&status=failed")).toEqual([])
+        const [word = ""] = /[a-z]{8,}/.exec(second.errorMessage) ?? []
+        expect(yield* idsOf(story, `?query=${word}&trigger=manual`)).toEqual([second.id])
+        expect(yield* idsOf(story, "?query=done+nothing")).toEqual([])
+        expect(yield* idsOf(story, "?query=%21%27")).toEqual([])
+        const again = yield* story.post(`/agents/${teller.id}/trigger`)
+        const page = yield* story.get("/runs?query=done&limit=1")
+        expect(page.items).toMatchObject([{ id: again.id }])
+        expect(yield* idsOf(story, `?query=done&limit=1&cursor=${page.nextCursor}`)).toEqual([first.id])
+      })
+    )
+
     it.effect("goes on behind a cursor with the same filters, losing and repeating nothing", () =>
       Effect.gen(function* () {
         const { first, second, story, third } = yield* furnished
@@ -90,6 +106,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           "parentRunId=x",
           "from=yesterday",
           "to=2026-02-31T00:00:00Z",
+          `query=${"x".repeat(501)}`,
           "state=failed"
         ]) {
           const answer = yield* story.ask("GET", `/runs?${query}`)
@@ -131,7 +148,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           [{ status: ["failed", "running", "queued", "paused"] }, "agent_runs_"],
           [{ trigger: ["manual"] }, "agent_runs_trigger"],
           [{ from: first.createdAt }, "agent_runs_created"],
-          [{ parentRunId: first.id }, "agent_runs_children"]
+          [{ parentRunId: first.id }, "agent_runs_children"],
+          [{ query: "done" }, "agent_runs_words"]
         ] as const
         for (const [filter, index] of cheap) {
           const text = yield* plan(filter)

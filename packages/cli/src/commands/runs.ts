@@ -57,9 +57,13 @@ const list = Command.make(
     ),
     from: instant("from", "Only runs made at this instant or later, like 2026-11-20T23:30:00Z"),
     to: instant("to", "Only runs made before this instant"),
+    query: Flag.String("query").pipe(
+      Flag.withDescription("Only runs in whose summary or error all these words occur"),
+      Flag.optional
+    ),
     limit: limitFlag
   },
-  ({ agent, from, limit, parent, status, to, trigger }) =>
+  ({ agent, from, limit, parent, query: words, status, to, trigger }) =>
     inProject((access) =>
       Effect.gen(function* () {
         const { paint } = yield* Screen
@@ -69,6 +73,7 @@ const list = Command.make(
           ...(Option.isSome(trigger) ? { trigger: [trigger.value] } : {}),
           ...(Option.isSome(from) ? { from: from.value } : {}),
           ...(Option.isSome(to) ? { to: to.value } : {}),
+          ...(Option.isSome(words) ? { query: words.value } : {}),
           ...(Option.isSome(parent) ? { parentRunId: parent.value } : {}),
           ...(Option.isSome(agent) ? { agentId: (yield* findAgent(access, agent.value)).id } : {})
         }

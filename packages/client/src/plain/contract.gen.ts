@@ -3463,7 +3463,7 @@ export interface Calls {
   }
   readonly runs: {
     /** Lists runs. */
-    readonly list: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly status?: ReadonlyArray<"queued" | "running" | "completed" | "failed" | "cancelled" | "paused" | "skipped"> | undefined; readonly agentId?: string | undefined; readonly parentRunId?: string | undefined; readonly backtestId?: string | undefined; readonly trigger?: ReadonlyArray<"reaction" | "schedule" | "manual" | "webhook" | "context" | "agent" | "mcpEvent"> | undefined; readonly from?: string | undefined; readonly to?: string | undefined }, options?: CallOptions) => Listing<Run>
+    readonly list: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly status?: ReadonlyArray<"queued" | "running" | "completed" | "failed" | "cancelled" | "paused" | "skipped"> | undefined; readonly agentId?: string | undefined; readonly parentRunId?: string | undefined; readonly backtestId?: string | undefined; readonly trigger?: ReadonlyArray<"reaction" | "schedule" | "manual" | "webhook" | "context" | "agent" | "mcpEvent"> | undefined; readonly from?: string | undefined; readonly to?: string | undefined; readonly query?: string | undefined }, options?: CallOptions) => Listing<Run>
     /** Reads a run. */
     readonly get: (runId: string, options?: CallOptions) => Promise<Run>
     /** Reads a run's log, a page at a time or as it is written. */

@@ -1,8 +1,9 @@
 /**
  * Filters over a list, kept in the address; a link shows the same rows to somebody else.
  */
-import { type ReactNode, useId, useState } from "react"
+import { type ChangeEvent, type ReactNode, useId, useState } from "react"
 import { limits } from "../limits.ts"
+import { instantOf, localTimeOf } from "../words/local-time.ts"
 import { Button } from "./button.tsx"
 import { SearchIcon } from "./icons.tsx"
 import { useAddress } from "./use-address.ts"
@@ -10,6 +11,8 @@ import { useLater } from "./use-later.ts"
 
 export type Filter =
   | { readonly type: "text"; readonly name: string; readonly label: string; readonly hint?: string }
+  /** An instant, chosen on the reader's own clock. */
+  | { readonly type: "time"; readonly name: string; readonly label: string }
   | {
       readonly type: "choice"
       readonly name: string
@@ -28,31 +31,14 @@ export const FilterBar = ({ label, filters }: FilterBarProps): ReactNode => {
   const isFiltered = filters.some(({ name }) => address[name] !== undefined)
   return (
     <search aria-label={label} className="mb-5 flex flex-wrap items-center gap-2">
-      {filters.map((filter) =>
-        filter.type === "text" ? (
-          <TextFilter
-            key={filter.name}
-            filter={filter}
-            value={address[filter.name] ?? ""}
-            onChange={(value) => change({ [filter.name]: value })}
-          />
-        ) : (
-          <select
-            key={filter.name}
-            aria-label={filter.label}
-            value={address[filter.name] ?? ""}
-            onChange={(event) => change({ [filter.name]: event.target.value })}
-            className="h-9 max-w-full rounded-lg border border-line-strong bg-surface px-2.5 text-sm"
-          >
-            <option value="">{filter.label}: all</option>
-            {filter.choices.map(({ value, label }) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
-          </select>
-        )
-      )}
+      {filters.map((filter) => (
+        <OneFilter
+          key={filter.name}
+          filter={filter}
+          value={address[filter.name]}
+          onChange={(value) => change({ [filter.name]: value })}
+        />
+      ))}
       {isFiltered && (
         <Button
           weight="quiet"
@@ -65,17 +51,61 @@ export const FilterBar = ({ label, filters }: FilterBarProps): ReactNode => {
   )
 }
 
-interface TextFilterProps {
-  readonly filter: Filter & { readonly type: "text" }
-  readonly value: string
-  readonly onChange: (value: string) => void
+interface OneFilterProps<F extends Filter> {
+  readonly filter: F
+  readonly value: string | undefined
+  readonly onChange: (value: string | undefined) => void
 }
 
+type Of<T extends Filter["type"]> = OneFilterProps<Extract<Filter, { readonly type: T }>>
+
+const OneFilter = ({ filter, ...rest }: OneFilterProps<Filter>): ReactNode => {
+  if (filter.type === "text") return <TextFilter filter={filter} {...rest} />
+  if (filter.type === "time") return <TimeFilter filter={filter} {...rest} />
+  return <ChoiceFilter filter={filter} {...rest} />
+}
+
+const ChoiceFilter = ({ filter, value = "", onChange }: Of<"choice">): ReactNode => (
+  <select
+    aria-label={filter.label}
+    value={value}
+    onChange={(event) => onChange(event.target.value)}
+    className="h-9 max-w-full rounded-lg border border-line-strong bg-surface px-2.5 text-sm"
+  >
+    <option value="">{filter.label}: all</option>
+    {filter.choices.map((choice) => (
+      <option key={choice.value} value={choice.value}>
+        {choice.label}
+      </option>
+    ))}
+    {/* A link may say what is no choice here: what is shown is what is filtered by. */}
+    {value !== "" && !filter.choices.some((choice) => choice.value === value) && (
+      <option value={value}>{value}</option>
+    )}
+  </select>
+)
+
 /** What is typed goes to the address when nobody has typed for a moment, and at once when they leave. */
-const TextFilter = ({ filter, value, onChange }: TextFilterProps): ReactNode => {
+const useTyped = (value: string, onChange: (value: string) => void) => {
   const [typed, setTyped] = useState<string>()
-  const id = useId()
   const later = useLater(limits.searchPauseMs)
+  return {
+    value: typed ?? value,
+    onChange: (event: ChangeEvent<HTMLInputElement>) => {
+      const { value: now } = event.target
+      setTyped(now)
+      later(() => onChange(now))
+    },
+    onBlur: () => {
+      if (typed !== undefined && typed !== value) onChange(typed)
+      setTyped(undefined)
+    }
+  }
+}
+
+const TextFilter = ({ filter, value = "", onChange }: Of<"text">): ReactNode => {
+  const id = useId()
+  const typed = useTyped(value, onChange)
   return (
     <label htmlFor={id} className="relative min-w-0 grow sm:max-w-xs">
       <span className="sr-only">{filter.label}</span>
@@ -85,18 +115,25 @@ const TextFilter = ({ filter, value, onChange }: TextFilterProps): ReactNode => 
         type="search"
         autoComplete="off"
         spellCheck={false}
-        value={typed ?? value}
         placeholder={filter.hint ?? filter.label}
-        onChange={(event) => {
-          const { value } = event.target
-          setTyped(value)
-          later(() => onChange(value))
-        }}
-        onBlur={() => {
-          if (typed !== undefined && typed !== value) onChange(typed)
-          setTyped(undefined)
-        }}
+        {...typed}
         className="h-9 w-full rounded-lg border border-line-strong bg-surface pr-3 pl-8.5 text-sm placeholder:text-ink-faint"
+      />
+    </label>
+  )
+}
+
+const TimeFilter = ({ filter, value, onChange }: Of<"time">): ReactNode => {
+  const id = useId()
+  const typed = useTyped(localTimeOf(value), (local) => onChange(instantOf(local)))
+  return (
+    <label htmlFor={id} className="flex items-center gap-1.5 text-sm text-ink-soft">
+      {filter.label}
+      <input
+        id={id}
+        type="datetime-local"
+        {...typed}
+        className="h-9 rounded-lg border border-line-strong bg-surface px-2.5 text-sm text-ink"
       />
     </label>
   )

@@ -2,6 +2,7 @@
  * What the agents did and do: the list of runs, the newest first.
  */
 import { RunStatus, type Run } from "@tropism/domain/run"
+import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import type { Column } from "../parts/data-table.tsx"
@@ -13,36 +14,45 @@ import { RunStatusBadge, runStatusWord } from "../parts/run-status.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
+import { agentNamesQuery } from "../server/agent-queries.ts"
 import { usePagedList } from "../server/paged.ts"
 import { moneyText, tokensText } from "../words/amounts.ts"
 import { cutText } from "../words/cut-text.ts"
 import { durationText } from "../words/durations.ts"
 import { outcomeText, triggerChoices, wakerText } from "./run-words.ts"
 
-const filters: ReadonlyArray<Filter> = [
+const filtersOf = (agents: ReadonlyMap<string, string>): ReadonlyArray<Filter> => [
+  { type: "text", name: "query", label: "Search", hint: "Words of a summary or an error" },
   {
     type: "choice",
     name: "status",
     label: "Status",
     choices: RunStatus.literals.map((value) => ({ value, label: runStatusWord(value) }))
   },
-  { type: "choice", name: "trigger", label: "Woken by", choices: triggerChoices }
+  { type: "choice", name: "trigger", label: "Woken by", choices: triggerChoices },
+  {
+    type: "choice",
+    name: "agentId",
+    label: "Agent",
+    choices: [...agents].map(([value, label]) => ({ value, label }))
+  },
+  { type: "time", name: "from", label: "From" },
+  { type: "time", name: "to", label: "until" }
 ]
+
+const noAgents: ReadonlyMap<string, string> = new Map()
 
 export const RunsPage = (): ReactNode => {
   const { project } = useConsole()
-  const [{ status, trigger, agentId, parentRunId }] = useAddress()
-  const list = usePagedList<Run>({
-    projectId: project.id,
-    key: ["runs", "list"],
-    path: "runs",
-    parameters: { status, trigger, agentId, parentRunId }
-  })
-  const isFiltered = [status, trigger, agentId, parentRunId].some((value) => value !== undefined)
+  const { data: agents = noAgents } = useQuery(agentNamesQuery(project.id))
+  const [{ query, status, trigger, agentId, parentRunId, from, to }] = useAddress()
+  const parameters = { query, status, trigger, agentId, parentRunId, from, to }
+  const list = usePagedList<Run>({ projectId: project.id, key: ["runs", "list"], path: "runs", parameters })
+  const isFiltered = Object.values(parameters).some((value) => value !== undefined)
   return (
     <>
       <PageHeader title="Runs" lead="What the agents do and did, and what woke them." />
-      <FilterBar label="Filter the runs" filters={filters} />
+      <FilterBar label="Filter the runs" filters={filtersOf(agents)} />
       <PagedTable
         label="Runs"
         list={list}

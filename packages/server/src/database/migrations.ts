@@ -46,6 +46,7 @@ import { statements as jwt } from "./migrations/0043-jwt.ts"
 import { statements as retention } from "./migrations/0044-retention.ts"
 import { statements as sessions } from "./migrations/0045-sessions.ts"
 import { statements as restores } from "./migrations/0047-restores.ts"
+import { statements as runWords } from "./migrations/0048-run-words.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -96,7 +97,8 @@ export const migrations = {
   "0043_jwt": run(jwt),
   "0044_retention": run(retention),
   "0045_sessions": run(sessions),
-  "0047_restores": run(restores)
+  "0047_restores": run(restores),
+  "0048_run_words": run(runWords)
 }
 
 /** The newest migration that this program knows. */

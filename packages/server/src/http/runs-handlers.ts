@@ -4,7 +4,7 @@
  * Flow: **http** → dispatch → run → tool → task
  */
 import { Api } from "@tropism/api/api"
-import { CurrentPrincipal } from "@tropism/api/authorization"
+import { CurrentPrincipal, type Principal } from "@tropism/api/authorization"
 import { Conflict } from "@tropism/api/problems"
 import { ResumeInput, type ToolCallRecord } from "@tropism/api/runs-api"
 import type { ContextName } from "@tropism/domain/context-event"
@@ -31,6 +31,10 @@ import { wantsStream } from "./sse.ts"
 
 const knownRun = orNotFound("run")
 
+/** Who looks for words finds only the runs whose words they may read: a guess would tell them otherwise. */
+const readableWords = ({ role, userId }: Principal, { query }: { readonly query?: unknown }) =>
+  query === undefined || query === null || role === "admin" ? {} : { readableBy: userId }
+
 /** A call as the API shows it: what it read is evidence, not part of the answer. */
 export const shownCall = ({ reads: _reads, ...call }: RecordedCall): ToolCallRecord => call
 
@@ -45,8 +49,9 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
           params.projectId,
           Effect.flatMap(CurrentPrincipal, (principal) =>
             pageById(query, (before, limit) =>
-              Effect.map(runs.list(filter, before, limit), (found) =>
-                found.map((run) => shownRun(principal, run))
+              Effect.map(
+                runs.list({ ...filter, ...readableWords(principal, query) }, before, limit),
+                (found) => found.map((run) => shownRun(principal, run))
               )
             )
           )

@@ -9,6 +9,7 @@ import type { PauseReason, RunStatus, Trigger } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import { searchQuery } from "../graph/search-words.ts"
 import { isStopped } from "./kill-switches.ts"
 import { type RunRow, toRun } from "./rows.ts"
 
@@ -26,6 +27,8 @@ export interface RunFilter {
   /** Made at this instant or later, and before that one. */
   readonly from?: string | undefined
   readonly to?: string | undefined
+  /** Words, or beginnings of words, that all occur in what came of them. */
+  readonly query?: string | undefined
 }
 
 /** How a run stands, and nothing else of it. */
@@ -47,18 +50,21 @@ export interface StandingRun {
 export const pageOfRuns = (
   sql: SqlClient.SqlClient,
   projectId: ProjectId,
-  { agentId, backtestId, from, parentRunId, readableBy, status, to, trigger }: RunFilter,
+  { agentId, backtestId, from, parentRunId, query, readableBy, status, to, trigger }: RunFilter,
   before: string | undefined,
   limit: number
 ): Statement.Fragment => {
+  const words = query === undefined ? undefined : (searchQuery(query) ?? "")
+  const source = words === undefined ? sql`kb.agent_runs` : sql`kb.project_runs agent_runs`
   const page = (conditions: ReadonlyArray<Statement.Fragment>) =>
-    sql`(select id from kb.agent_runs where ${sql.and([
+    sql`(select id from ${source} where ${sql.and([
       sql`project_id = ${projectId}`,
       backtestId === undefined ? sql`backtest_id is null` : sql`backtest_id = ${backtestId}`,
       ...(agentId === undefined ? [] : [sql`agent_id = ${agentId}`]),
       ...(parentRunId === undefined ? [] : [sql`parent_run_id = ${parentRunId}`]),
       ...(from === undefined ? [] : [sql`created_at >= ${from}::timestamptz`]),
       ...(to === undefined ? [] : [sql`created_at < ${to}::timestamptz`]),
+      ...(words === undefined ? [] : [sql`words @@ to_tsquery('simple', ${words})`]),
       ...(before === undefined ? [] : [sql`id < ${before}`]),
       ...(readableBy === undefined
         ? []
