@@ -119,7 +119,10 @@ const presenter = (isJson: boolean): CliOutput.Presenter => ({
       )
     if (event._tag === "Version") return CliOutput.defaultPresenter.present(event)
     const sentences = event.errors.map((error) =>
-      error.message.replace(/\s*\n\s*/g, " ").replace(/[^.?!]$/, "$&.")
+      error.message
+        .replace(/Expected: Schema validation failed: (Expected )?/, "Expected ")
+        .replace(/\s*\n\s*/g, " ")
+        .replace(/[^.?!]$/, "$&.")
     )
     const message = `${sentences.join(" ")} Run "${event.commandPath.join(" ")} --help" to see how.`
     return Console.error(failureText({ message, exitCode: exitCodes.usage }, isJson))

@@ -16,6 +16,8 @@ import { Screen } from "./terminal/screen.ts"
 export interface DemoFeedOptions {
   /** Where a person reviews what waits. */
   readonly url: string
+  /** Signs a browser in, once. */
+  readonly loginLink: string
   /** Says what a model's name means for the reader. */
   readonly modelSentence: (model: string) => string
 }
@@ -32,6 +34,7 @@ export const makeDemoFeed = (access: Access, options: DemoFeedOptions) =>
     let agentColumns = 20
     let isShowingStatus = false
     let hasNews = true
+    let isLinkRepeated = false
 
     const tellModel = (run: Run) =>
       Effect.suspend(() => {
@@ -65,6 +68,10 @@ export const makeDemoFeed = (access: Access, options: DemoFeedOptions) =>
         hasNews = false
         yield* screen.redraw(undefined)
         yield* screen.print("", `No run is open. ${waitingSentence(waiting, options.url)}`, "")
+        // The lines of the runs have carried away where it was said first.
+        if (!isLinkRepeated)
+          yield* screen.print(`The link that signs one browser in, once: ${options.loginLink}`, "")
+        isLinkRepeated = true
       })
 
     const tell = (look: Look) =>

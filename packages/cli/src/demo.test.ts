@@ -130,6 +130,7 @@ describe("makeDemoFeed", () => {
         Effect.gen(function* () {
           const feed = yield* makeDemoFeed(demo, {
             url: "http://here",
+            loginLink: "http://here/login?code=1",
             modelSentence: () => "Model: scripted."
           })
           const running = yield* Effect.forkChild(feed.run)
@@ -142,7 +143,7 @@ describe("makeDemoFeed", () => {
             run(2),
             run(1)
           ]
-          yield* until(() => out.length >= 6)
+          yield* until(() => out.length >= 8)
           yield* Fiber.interrupt(running)
           expect(out).toEqual([
             "Model: scripted.",
@@ -150,6 +151,8 @@ describe("makeDemoFeed", () => {
             "licence-review        Package 000000000003                      failed     1 min 5 s  No answer",
             "",
             "No run is open. 2 tasks wait for you: http://here",
+            "",
+            "The link that signs one browser in, once: http://here/login?code=1",
             ""
           ])
         })

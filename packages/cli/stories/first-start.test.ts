@@ -97,8 +97,14 @@ describe("the first start", () => {
           reason: expect.stringContaining("caused this event itself")
         })
 
+        // What works is told as working, with the server and without it.
+        const faults = Effect.map(records("doctor"), (findings: ReadonlyArray<{ readonly state: string }>) =>
+          findings.filter(({ state }) => state === "fault")
+        )
+        expect(yield* faults).toEqual([])
         server.process.kill("SIGTERM")
         yield* until(() => server.code() !== undefined)
+        expect(yield* faults).toMatchObject([{ check: "server", fix: "tropism start" }])
         expect({ code: server.code(), error: server.error() }).toEqual({ code: 0, error: "" })
       }),
     300_000

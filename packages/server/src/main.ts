@@ -91,7 +91,7 @@ export const serve = Effect.fn("serve")(
 export const bringUpToDate = Effect.fn("bringUpToDate")(
   function* ({ dataFolder, databaseUrl }: Pick<ServeOptions, "dataFolder" | "databaseUrl">) {
     const access = databaseUrl ? yield* external(databaseUrl) : yield* embedded({ dataFolder })
-    const before = yield* examineDatabase(access.ownerUrl)
+    const before = yield* examineDatabase(access.ownerUrl, databaseUrl ? "another" : "own")
     yield* Effect.mapError(migrate(access.ownerUrl), ({ message }) => new StartFailure({ message }))
     return { before: before.schema, now: before.knownSchema }
   },

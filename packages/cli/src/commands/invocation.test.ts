@@ -122,6 +122,14 @@ describe("a wrong invocation", () => {
       expect(exitCode).toBe(2)
       expect(out).toEqual([])
       expect(error).toMatch(/^tropism: [^\n]+ Run "tropism[a-z ]* --help" to see how\.$/)
+      expect(error).not.toMatch(/Schema|Expected[^.]*Expected/)
+    })
+  )
+
+  it.live("says what was expected", () =>
+    Effect.gen(function* () {
+      const { error } = yield* invokeWith({}, "tasks", "--limit", "0")
+      expect(error).toContain('flag --limit: "0". Expected a value between 1 and 10000.')
     })
   )
 })

@@ -174,6 +174,7 @@ const runDemo = (info: Ready, checkout: Checkout, block: Effect.Effect<void>) =>
         const isConfigured = yield* hasModel
         const feed = yield* makeDemoFeed(demo.value, {
           url: info.url,
+          loginLink: info.loginLink,
           modelSentence: (model) => modelSentence(model, isConfigured)
         })
         const looking = yield* Effect.forkChild(feed.run)

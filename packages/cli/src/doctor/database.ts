@@ -78,11 +78,11 @@ export const examineStore = (environment: Environment) =>
             "export DATABASE_URL=postgres://user:password@host:5432/database"
           )
         ]
-      return databaseFindings(yield* examineDatabase(url))
+      return databaseFindings(yield* examineDatabase(url, "another"))
     }
     const own = yield* findOwnDatabase(environment.dataFolder)
     if (Option.isNone(own)) return [ok("database", "The first start makes one in the data folder.")]
-    return yield* Effect.map(examineDatabase(own.value), databaseFindings).pipe(
+    return yield* Effect.map(examineDatabase(own.value, "own"), databaseFindings).pipe(
       Effect.catch(() => Effect.succeed([ok("database", "It is not running; a start starts it.")]))
     )
   }).pipe(

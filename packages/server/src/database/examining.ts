@@ -23,8 +23,16 @@ export interface DatabaseFacts {
   readonly roleFault: string | null
 }
 
-/** What a database says of itself. */
-export const examineDatabase = Effect.fn("examineDatabase")(function* (url: Redacted.Redacted<string>) {
+/**
+ * What a database says of itself.
+ *
+ * **Details** In the program's own cluster the server logs in under its role; in any other, it takes that role
+ * after it has logged in as the owner, who must be given it.
+ */
+export const examineDatabase = Effect.fn("examineDatabase")(function* (
+  url: Redacted.Redacted<string>,
+  cluster: "own" | "another"
+) {
   const orSaid = Effect.mapError(connectionProblem(url))
   const connection = yield* connect(url).pipe(orSaid)
   const before = yield* Clock.currentTimeMillis
@@ -33,7 +41,7 @@ export const examineDatabase = Effect.fn("examineDatabase")(function* (url: Reda
       `select current_setting('server_version_num')::int / 10000, current_setting('transaction_read_only') = 'off',
          (extract(epoch from clock_timestamp()) * 1000)::float8, to_regclass('tropism_migrations') is not null,
          (select case when rolsuper or rolbypassrls then 'passes row-level security'
-            when not pg_has_role(current_user, oid, 'member') then 'is not given to this login' end
+            when ${cluster === "another"} and not pg_has_role(current_user, oid, 'member') then 'is not given to this login' end
           from pg_roles where rolname = '${serverRole}'),
          exists (select from pg_roles where rolname = '${serverRole}'),
          (select rolsuper or rolcreaterole from pg_roles where rolname = current_user)`
