@@ -32,6 +32,7 @@ const rows: Readonly<Record<string, ReadonlyArray<string> | "group">> = {
   "token revoke": [id],
   projects: [],
   "projects create": ["Another"],
+  "projects rename": ["Shop"],
   import: ["/nowhere.jsonl"],
   export: ["-o", "/dev/null/none"],
   dump: ["-o", "/dev/null/none"],

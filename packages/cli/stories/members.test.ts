@@ -75,6 +75,15 @@ describe("Requirement: tropism members and tropism token", () => {
       expect((yield* as(secret, "members", "list")).exitCode).toBe(1)
       expect((yield* tropism("members", "remove", "ci")).error).toContain("no such member")
 
+      // A token of one's own may do less than oneself, and oneself stays what one is.
+      const reading = yield* json("token", "create", "reading", "--role", "viewer")
+      expect(reading).toMatchObject({ userId: "admin", role: "viewer", addedMember: true })
+      expect(yield* json("members", "list")).toMatchObject([{ userId: "admin", role: "admin" }])
+      expect((yield* as(reading.token, "members", "add", "eve", "--role", "viewer")).exitCode).toBe(1)
+      yield* json("members", "add", "ed", "--role", "viewer")
+      const capped = yield* tropism("token", "create", "more", "--user", "ed", "--role", "editor")
+      expect(capped.out.join(" ")).toContain('ed is viewer in "A story", and while that is so')
+
       const watcher = yield* json("token", "create", "prometheus", "--server")
       expect(watcher).toMatchObject({ userId: "prometheus", role: "viewer", projectIds: [] })
       expect(yield* json("token", "list", "--server")).toMatchObject([{ id: watcher.id }])

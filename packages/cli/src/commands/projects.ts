@@ -1,10 +1,10 @@
 /**
- * `tropism projects`: which projects there are, and a new one.
+ * `tropism projects`: which projects there are, a new one, and what one is called.
  */
 import { ProjectInput } from "@tropism/api/system-api"
 import { Clock, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
-import { readPages, withClient } from "../access.ts"
+import { inProject, readPages, withClient } from "../access.ts"
 import { printOr, printRecords } from "../print-records.ts"
 import { readConnection } from "../settings.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -35,7 +35,7 @@ const list = Command.make("projects", {}, () =>
       ]
     })
   })
-).pipe(Command.withDescription("List the projects, or create one"))
+).pipe(Command.withDescription("List the projects; create or rename one"))
 
 const create = Command.make(
   "create",
@@ -54,4 +54,30 @@ const create = Command.make(
     })
 ).pipe(Command.withDescription("Create a project"))
 
-export const projectsCommand = list.pipe(Command.withSubcommands([create]))
+const rename = Command.make(
+  "rename",
+  {
+    name: Argument.String("name").pipe(
+      Argument.withDescription("What the project is called from now on"),
+      Argument.withSchema(ProjectInput.fields.name)
+    )
+  },
+  ({ name }) =>
+    inProject(({ client, params, project: before }) =>
+      Effect.gen(function* () {
+        const screen = yield* Screen
+        const project = yield* client.projects.rename({ params, payload: { name } })
+        yield* printOr(
+          project,
+          screen.print(`"${printable(before.name)}" is called "${printable(project.name)}" now.`)
+        )
+      })
+    )
+).pipe(
+  Command.withDescription("Give the project another name"),
+  Command.withExamples([
+    { command: 'tropism projects rename "Shop 2" --project Shop', description: "The id stays" }
+  ])
+)
+
+export const projectsCommand = list.pipe(Command.withSubcommands([create, rename]))

@@ -4,7 +4,7 @@
  * A secret is printed once, by the command that made it. An admin who names
  * somebody new lets them in first, and is told so.
  */
-import { roleIn, type Role } from "@tropism/api/authorization"
+import { includesRole, roleIn, type Role } from "@tropism/api/authorization"
 import { type NewToken, ServerTokenInput, type Token, TokenInput } from "@tropism/api/members-api"
 import { TokenId, UserId } from "@tropism/domain/ids"
 import { Clock, Effect, Option } from "effect"
@@ -137,7 +137,7 @@ const createInProject = (access: Access, payload: TokenInput) =>
       const role = payload.role ?? member?.role
       return yield* Effect.flatMap(
         client.tokens.create({ params, payload: role === undefined ? payload : { ...payload, role } }),
-        (made) => printMade(made, undefined)
+        (made) => printMade(made, lessThanAsked(member?.role, made, project.name))
       )
     }
     const role: Role | null = payload.role ?? (userId === me.userId ? me.role : null)
@@ -146,25 +146,33 @@ const createInProject = (access: Access, payload: TokenInput) =>
         `${userId} is no member of "${project.name}" yet: --role says what they may do there. Nothing was made.`,
         exitCodes.usage
       )
-    yield* client.members.add({ params, payload: { userId, role } })
+    // What bounds a token of one's own is no bound on oneself.
+    const memberRole = userId === me.userId ? "admin" : role
+    yield* client.members.add({ params, payload: { userId, role: memberRole } })
     const made = yield* client.tokens.create({ params, payload: { ...payload, role } })
-    yield* printMade(made, `${userId} was let into "${project.name}" as ${role}.`)
+    yield* printMade(made, `${userId} was let into "${project.name}" as ${memberRole}.`, true)
   })
+
+/** That a token does no more than its member may; undefined where it may do all that it was made for. */
+const lessThanAsked = (role: Role | undefined, made: typeof NewToken.Type, project: string) =>
+  role === undefined || includesRole(role, made.role)
+    ? undefined
+    : `${made.userId} is ${role} in "${project}", and while that is so the token does no more.`
 
 const findMember = ({ client, params }: Access, userId: UserId) =>
   client.members
     .get({ params: { ...params, userId } })
     .pipe(Effect.catch((error) => (statusOf(error) === 404 ? Effect.succeed(undefined) : Effect.fail(error))))
 
-const printMade = (made: typeof NewToken.Type, letIn: string | undefined) =>
+const printMade = (made: typeof NewToken.Type, note: string | undefined, addedMember = false) =>
   printOr(
-    { ...made, addedMember: letIn !== undefined },
+    { ...made, addedMember },
     printFacts([
       ["token", made.token],
       ["id", made.id],
       ["user", `${made.userId}, ${made.role}`],
       ["expires", made.expiresAt ?? "never"],
-      ["note", `${letIn === undefined ? "" : `${letIn} `}The token is shown this once.`]
+      ["note", `${note === undefined ? "" : `${note} `}The token is shown this once.`]
     ])
   )
 

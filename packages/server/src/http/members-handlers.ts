@@ -44,7 +44,7 @@ export const membersHandlers = HttpApiBuilder.group(Api, "members", (handlers) =
           if (added) return added
           return yield* new Conflict({
             reason: "idTaken",
-            detail: `${payload.userId} is a member already: change the role with PATCH`
+            detail: `${payload.userId} is a member already: change the role instead`
           })
         })
       )
