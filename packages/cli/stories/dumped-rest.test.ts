@@ -1,8 +1,6 @@
 /**
  * What a dump brings besides the graph: conversations, files, backtests, todos, schedules and foreign servers.
  */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
@@ -11,7 +9,6 @@ import { backtested, resultsOf } from "../../server/testing/backtest-words.ts"
 import { newConversation, talk, talker } from "../../server/testing/conversation-words.ts"
 import { freshDatabase } from "../../server/testing/fresh-database.ts"
 import {
-  type Doors,
   eventually,
   type Json,
   newProject,
@@ -20,21 +17,7 @@ import {
   storyIn
 } from "../../server/testing/platform.ts"
 import { calling, feedOf, make, watcher } from "../../server/testing/story-words.ts"
-import { invokeWith } from "../testing/invoke.ts"
-
-const json = (doors: Doors, ...args: ReadonlyArray<string>) =>
-  Effect.map(
-    invokeWith({ TROPISM_TOKEN: doors.token }, ...args, "--url", doors.url, "--json"),
-    ({ error, out }) => {
-      expect(error).toBe("")
-      return JSON.parse(out.join("\n"))
-    }
-  )
-
-const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "dumped-"))),
-  (made) => Effect.sync(() => rmSync(made, { recursive: true }))
-)
+import { folder, json } from "../testing/dump-words.ts"
 
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3])
 

@@ -2,8 +2,7 @@
  * A whole project into a file and a project out of it, while others write, beside its original and elsewhere.
  */
 import { createHash } from "node:crypto"
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
@@ -25,22 +24,7 @@ import {
 } from "../../server/testing/platform.ts"
 import { change, endedRuns, feedOf, make, watcher } from "../../server/testing/story-words.ts"
 import { suggested } from "../../server/testing/suggestion-words.ts"
-import { invokeWith } from "../testing/invoke.ts"
-
-const tropism = (doors: Doors, ...args: ReadonlyArray<string>) =>
-  invokeWith({ TROPISM_TOKEN: doors.token }, ...args, "--url", doors.url)
-
-const json = (doors: Doors, ...args: ReadonlyArray<string>) =>
-  Effect.map(tropism(doors, ...args, "--json"), ({ error, out }) => {
-    expect(error).toBe("")
-    return JSON.parse(out.join("\n"))
-  })
-
-/** A folder for the files of a story, until the scope ends. */
-const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "dumps-"))),
-  (made) => Effect.sync(() => rmSync(made, { recursive: true }))
-)
+import { folder, json, tropism } from "../testing/dump-words.ts"
 
 /** What an export of a project says, apart from the order of its lines. */
 const exported = (doors: Doors, project: string, to: string) =>
@@ -228,9 +212,7 @@ describe("Requirement: a project is dumped as one moment and restored as a whole
             )
           )
         )
-      expect(
-        (yield* invokeWith({ TROPISM_TOKEN: token }, "restore", file, "--url", story.url)).error
-      ).toContain("server's admin")
+      expect((yield* tropism({ ...story, token }, "restore", file)).error).toContain("server's admin")
       expect(yield* json(story, "projects")).toHaveLength(1)
 
       // The restore has written the objects, and stands before their events, when its server dies.
