@@ -37,7 +37,7 @@ const factsOf = (name: string, { agentVersion, days, detail, events, report }: R
     ["Agent", `${printable(name)} version ${agentVersion}`],
     [
       "Events",
-      `${events.done} of ${events.chosen} run; ${events.matched} of ${events.looked} in ${days} ${days === 1 ? "day" : "days"} would have woken it`
+      `${events.done} of ${events.chosen} run; ${events.matched} of ${events.looked} ${days === null ? "chosen" : `in ${days} ${days === 1 ? "day" : "days"}`} would have woken it`
     ],
     ["Stopped", detail ?? ""],
     ["Agrees", rateText(report.agreement)],

@@ -129,13 +129,38 @@ it("tries an agent over what happened, and touches nobody", async () => {
       watcher({ model: calling({ tool: "create_object", arguments: { type: "Note", properties: {} } }) })
     )
   )
-  const { page } = await real.visit(story, `/agents/${agent.id}?tab=backtests`)
+  const { page, goTo } = await real.visit(story, `/agents/${agent.id}?tab=backtests`)
   await page.getByRole("button", { name: "Begin a dry run" }).press("Enter")
   await page.getByRole("button", { name: "Version 1: completed, 1 of 1 event" }).waitFor()
   await page.getByText('"Note"').first().waitFor()
   await page.getByText("1 completed, 0 failed, 0 paused").waitFor()
   expect(await axeFaultsInBoth(page)).toEqual([])
+
+  // Over an object that somebody chooses, whatever the reaction says; from the object's own page as well.
+  const place = await run(make(story, "Place", { name: "Harbour" }))
+  await page.getByLabel("Over", { exact: true }).selectOption("object")
+  await page.getByLabel("Find the object by words").fill("harb")
+  await page
+    .getByLabel("The object", { exact: true })
+    .getByText("Harbour (Place)")
+    .waitFor({ state: "attached" })
+  await page.getByRole("button", { name: "Begin a dry run" }).press("Enter")
+  const list = page.getByRole("list", { name: "Dry runs" })
+  await inTime(() => list.getByRole("button", { name: "Version 1: completed, 1 of 1 event" }).count()).toBe(2)
+  await page.getByRole("link", { name: "Place created" }).waitFor()
+  await screenshot(page, "dry-run")
+  await goTo(`/objects/${place.id}`)
+  await page.getByRole("button", { name: "Try an agent on it" }).press("Enter")
+  await page.getByRole("dialog").locator("form").evaluate(submitTwice)
+  await page.waitForURL(/tab=backtests&backtest=/)
+  await page.getByRole("link", { name: "Place created" }).waitFor()
+  const { items: tests } = await run(story.get(`/agents/${agent.id}/backtests`))
+  expect(tests.map(({ objectIds }: { readonly objectIds: unknown }) => objectIds)).toEqual([
+    [place.id],
+    [place.id],
+    null
+  ])
   const left = (await run(story.get("/objects"))).items
-  expect(left.map(({ type }: { readonly type: string }) => type)).toEqual(["Person"])
+  expect(left.map(({ type }: { readonly type: string }) => type)).toEqual(["Place", "Person"])
   expect((await run(story.get("/tasks"))).items).toEqual([])
 })

@@ -104,7 +104,7 @@ it("changes an object against the version that was shown, relates it, deletes it
   await page.getByRole("tab", { name: "Relationships" }).press("Enter")
   await page.getByRole("button", { name: "Relate it to something" }).press("Enter")
   await dialog.getByLabel("Type").fill("KNOWS")
-  await dialog.getByLabel("Find the other by words").fill("bob")
+  await dialog.getByLabel("Find the other object by words").fill("bob")
   await dialog.getByLabel("The other object").getByText("bob (Person)").waitFor({ state: "attached" })
   await dialog.getByRole("button", { name: "Relate", exact: true }).press("Enter")
   await page.getByRole("list", { name: "Relationships" }).getByRole("link", { name: /bob/ }).waitFor()

@@ -9,7 +9,7 @@ import { Schema } from "effect"
 import { ChangeKind } from "./capability.ts"
 import { Change } from "./change.ts"
 import { ChangeType, EntityType } from "./graph.ts"
-import { AgentId, BacktestId, GraphEventId, RunId, TaskId, Timestamp, UserId } from "./ids.ts"
+import { AgentId, BacktestId, GraphEventId, ObjectId, RunId, TaskId, Timestamp, UserId } from "./ids.ts"
 import { RunStatus, Usage } from "./run.ts"
 import { TaskStatus } from "./task.ts"
 
@@ -17,6 +17,7 @@ export const backtestBounds = {
   maxDays: 90,
   defaultEvents: 100,
   maxEvents: 1_000,
+  maxObjects: 100,
   maxCostUsd: 1_000_000
 } as const
 
@@ -38,8 +39,12 @@ const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(s
 export const BacktestInput = Schema.Struct({
   /** The newest where absent. */
   version: opt(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
-  /** How far back the events lie. */
-  days: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: backtestBounds.maxDays })),
+  /** How far back the events lie; absent where objects are chosen. */
+  days: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: backtestBounds.maxDays }))),
+  /** Instead of days: the newest event of each of these objects, whether or not it would have woken the agent. */
+  objectIds: opt(
+    Schema.Array(ObjectId).check(Schema.isBetweenLength(1, backtestBounds.maxObjects), Schema.isUnique())
+  ),
   /** The newest so many of the events that would have woken the agent. */
   maxEvents: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: backtestBounds.maxEvents }))),
   /** When so much is spent, no further event is run. */
@@ -53,7 +58,10 @@ export const Backtest = Schema.Struct({
   agentName: Schema.String,
   agentVersion: Schema.Int,
   status: BacktestStatus,
-  days: Schema.Int,
+  /** How far back its events lie; null where objects were chosen. */
+  days: Schema.NullOr(Schema.Int),
+  /** The objects whose newest events it runs over; null where it looks at days. */
+  objectIds: Schema.NullOr(Schema.Array(ObjectId)),
   maxEvents: Schema.Int,
   maxCostUsd: Schema.NullOr(Schema.Finite),
   from: Timestamp,
@@ -63,7 +71,7 @@ export const Backtest = Schema.Struct({
     looked: Schema.Int,
     /** Of those, how many would have woken the agent. */
     matched: Schema.Int,
-    /** The newest of them, which are run. */
+    /** Those which are run: the newest of them, or all that were chosen by their objects. */
     chosen: Schema.Int,
     /** Those whose run is over. */
     done: Schema.Int

@@ -16,6 +16,7 @@ const backtest = {
   agentVersion: 3,
   status: "completed",
   days: 30,
+  objectIds: null,
   maxEvents: 100,
   maxCostUsd: 1,
   from: at(0),

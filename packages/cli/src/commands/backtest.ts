@@ -3,13 +3,14 @@
  *
  * The backtest belongs to the server: leaving this command does not end it.
  */
-import { BacktestInput, type ReportedBacktest } from "@tropism/domain/backtest"
+import { backtestBounds, BacktestInput, type ReportedBacktest } from "@tropism/domain/backtest"
 import { Effect, Option, Schedule } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject } from "../access.ts"
 import { findAgent } from "../agents-by-name.ts"
 import { failure } from "../failure.ts"
 import { limits } from "../limits.ts"
+import { findReferred } from "../object-reference.ts"
 import { printBacktest } from "../backtest-report.ts"
 import { printOr } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -22,8 +23,13 @@ export const backtestCommand = Command.make(
     agent: Argument.String("agent").pipe(Argument.withDescription("The agent's name or id")),
     days: Flag.Int("days").pipe(
       Flag.withMetavar("<days>"),
-      Flag.withDescription("How far back the events lie, 1 to 90"),
-      Flag.withDefault(7)
+      Flag.withDescription("How far back the events lie, 1 to 90 (default: 7)"),
+      Flag.optional
+    ),
+    objects: Flag.String("object").pipe(
+      Flag.withMetavar("<Type/key or id>"),
+      Flag.withDescription("Instead of days: over this object as it is, and others that are named so"),
+      Flag.between(0, backtestBounds.maxObjects)
     ),
     version: Flag.Int("version").pipe(
       Flag.withMetavar("<version>"),
@@ -41,12 +47,12 @@ export const backtestCommand = Command.make(
       Flag.optional
     )
   },
-  ({ agent, days, maxCost, maxEvents, version }) =>
+  ({ agent, days, maxCost, maxEvents, objects, version }) =>
     inProject((access) =>
       Effect.gen(function* () {
         const { id, name } = yield* findAgent(access, agent)
         const payload = yield* typed(BacktestInput, {
-          days,
+          ...(yield* chosen(access, days, objects)),
           version: Option.getOrNull(version),
           maxEvents: Option.getOrNull(maxEvents),
           maxCostUsd: Option.getOrNull(maxCost)
@@ -73,9 +79,24 @@ export const backtestCommand = Command.make(
     {
       command: "tropism backtest licence-review --days 30 --version 3",
       description: "Try an earlier one out"
+    },
+    {
+      command: "tropism backtest licence-review --object Package/left-pad",
+      description: "Ask what it would do with one object"
     }
   ])
 )
+
+/** What it runs over: the objects that are named, else days. */
+const chosen = Effect.fnUntraced(function* (
+  access: Access,
+  days: Option.Option<number>,
+  objects: ReadonlyArray<string>
+) {
+  if (objects.length === 0) return { days: Option.getOrElse(days, () => 7) }
+  const found = yield* Effect.forEach(objects, (reference) => findReferred(access, reference, Option.none()))
+  return { days: Option.getOrNull(days), objectIds: found.map(({ object }) => object.id) }
+})
 
 const isOver = ({ status }: ReportedBacktest): boolean => status !== "queued" && status !== "running"
 

@@ -37,7 +37,7 @@ const list = Command.make("list", { agent: agentArgument, limit: limitFlag }, ({
           { title: "BACKTEST", cell: ({ id }) => shortId(id) },
           { title: "VERSION", align: "right", cell: ({ agentVersion }) => String(agentVersion) },
           { title: "STATUS", cell: ({ status }) => status },
-          { title: "DAYS", align: "right", cell: ({ days }) => String(days) },
+          { title: "DAYS", align: "right", cell: ({ days }) => (days === null ? "chosen" : String(days)) },
           { title: "EVENTS", align: "right", cell: ({ events }) => `${events.done} of ${events.chosen}` },
           { title: "WHY", shrinks: "end", cell: ({ detail }) => detail ?? "" },
           { title: "AGE", align: "right", cell: ({ createdAt }) => formatAge(createdAt, now) }

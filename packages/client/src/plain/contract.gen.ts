@@ -709,7 +709,8 @@ export interface Backtest {
   readonly agentName: string
   readonly agentVersion: number
   readonly status: "queued" | "running" | "completed" | "cancelled" | "failed"
-  readonly days: number
+  readonly days: number | null
+  readonly objectIds: ReadonlyArray<string> | null
   readonly maxEvents: number
   readonly maxCostUsd: number | null
   /** An instant, ISO 8601 in UTC with milliseconds */
@@ -838,7 +839,8 @@ export interface ReportedBacktest {
   readonly agentName: string
   readonly agentVersion: number
   readonly status: "queued" | "running" | "completed" | "cancelled" | "failed"
-  readonly days: number
+  readonly days: number | null
+  readonly objectIds: ReadonlyArray<string> | null
   readonly maxEvents: number
   readonly maxCostUsd: number | null
   /** An instant, ISO 8601 in UTC with milliseconds */
@@ -906,7 +908,8 @@ export interface BacktestReport {
 
 export interface BacktestInput {
   readonly version?: number | null | undefined
-  readonly days: number
+  readonly days?: number | null | undefined
+  readonly objectIds?: ReadonlyArray<string> | null | undefined
   readonly maxEvents?: number | null | undefined
   readonly maxCostUsd?: number | null | undefined
 }

@@ -7,9 +7,10 @@ import { useQuery } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
+import { useChosenObject } from "../parts/choose-object.tsx"
 import { DefinitionList } from "../parts/definition-list.tsx"
 import { Failure } from "../parts/failure.tsx"
-import { TextField } from "../parts/form-fields.tsx"
+import { ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { useAddress } from "../parts/use-address.ts"
@@ -26,8 +27,8 @@ export const AgentBacktests = ({ agent }: { readonly agent: Agent }): ReactNode 
   return (
     <>
       <p className="mb-4 max-w-prose text-sm text-ink-soft">
-        Its present version runs over events that would have woken it, sees the graph as it was then, and may
-        only say what it would do. Nothing is changed.
+        Its present version runs over events that would have woken it, or over the newest change of an object
+        that you choose, sees the graph as it was then, and may only say what it would do. Nothing is changed.
       </p>
       {canAnswer ? (
         <BeginDryRun agent={agent} onBegun={(id) => change({ backtest: id })} />
@@ -66,39 +67,58 @@ interface BeginDryRunProps {
 }
 
 const BeginDryRun = ({ agent, onBegun }: BeginDryRunProps): ReactNode => {
+  const [over, setOver] = useState(agent.triggerType === "reaction" ? "events" : "object")
   const [maxEvents, setMaxEvents] = useState("1")
   const [days, setDays] = useState("30")
+  const { objectId, fields } = useChosenObject("the object")
   const begin = useWrite<Backtest>(({ id }) => onBegun(id))
+  const body =
+    over === "object" ? { objectIds: [objectId] } : { days: Number(days), maxEvents: Number(maxEvents) }
   return (
     <>
       <form
         className="mb-6 flex flex-wrap items-end gap-4"
         onSubmit={(event) => {
           event.preventDefault()
-          begin.run({
-            path: agentPath(agent.id, "/backtests"),
-            method: "POST",
-            body: { days: Number(days), maxEvents: Number(maxEvents) }
-          })
+          begin.run({ path: agentPath(agent.id, "/backtests"), method: "POST", body })
         }}
       >
-        <TextField
-          label="Newest events"
-          type="number"
-          pointer="/maxEvents"
-          error={begin.error}
-          value={maxEvents}
-          onChange={setMaxEvents}
+        <ChoiceField
+          label="Over"
+          value={over}
+          choices={[
+            { value: "events", label: "Events that would have woken it" },
+            { value: "object", label: "An object that I choose" }
+          ]}
+          onChange={setOver}
         />
-        <TextField
-          label="Of the last days"
-          type="number"
-          pointer="/days"
-          error={begin.error}
-          value={days}
-          onChange={setDays}
-        />
-        <Button type="submit" weight="primary" disabled={begin.isBusy}>
+        {over === "object" ? (
+          fields
+        ) : (
+          <>
+            <TextField
+              label="Newest events"
+              type="number"
+              pointer="/maxEvents"
+              error={begin.error}
+              value={maxEvents}
+              onChange={setMaxEvents}
+            />
+            <TextField
+              label="Of the last days"
+              type="number"
+              pointer="/days"
+              error={begin.error}
+              value={days}
+              onChange={setDays}
+            />
+          </>
+        )}
+        <Button
+          type="submit"
+          weight="primary"
+          disabled={begin.isBusy || (over === "object" && objectId === "")}
+        >
           Begin a dry run
         </Button>
       </form>

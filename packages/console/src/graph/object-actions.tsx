@@ -1,5 +1,5 @@
 /**
- * What a person may do with an object as a whole: delete it, or bring it back.
+ * What a person may do with an object as a whole: try an agent on it, delete it, or bring it back.
  */
 import type { Provenance } from "@tropism/domain/provenance"
 import { type ReactNode, useState } from "react"
@@ -10,6 +10,7 @@ import { Failure } from "../parts/failure.tsx"
 import { objectPath } from "../server/graph-queries.ts"
 import { useWrite } from "../server/use-write.ts"
 import { visibleText } from "../words/visible-text.ts"
+import { TryAgent } from "./try-agent.tsx"
 
 interface ObjectActionsProps {
   readonly provenance: Provenance
@@ -19,6 +20,7 @@ interface ObjectActionsProps {
 export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNode => {
   const { canAnswer } = useConsole()
   const [isAsking, setIsAsking] = useState(false)
+  const [isTrying, setIsTrying] = useState(false)
   const { run, isBusy, error, forget } = useWrite(() => setIsAsking(false))
   const { objectId, version, deleted } = provenance
   if (!canAnswer) return <span className="text-xs text-ink-faint">Editors may change it.</span>
@@ -36,6 +38,8 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
     )
   return (
     <>
+      <Button onClick={() => setIsTrying(true)}>Try an agent on it</Button>
+      {isTrying && <TryAgent objectId={objectId} onClose={() => setIsTrying(false)} />}
       <Button
         onClick={() => {
           forget()

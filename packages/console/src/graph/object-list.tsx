@@ -12,7 +12,7 @@ import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
 import { usePagedList } from "../server/paged.ts"
 import { cutText } from "../words/cut-text.ts"
-import { objectName } from "./object-words.ts"
+import { objectName } from "../words/object-name.ts"
 
 export const ObjectList = (): ReactNode => {
   const { project } = useConsole()

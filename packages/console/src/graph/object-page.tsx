@@ -16,11 +16,12 @@ import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { provenanceQuery } from "../server/graph-queries.ts"
 import { objectQuery, pendingTasksQuery } from "../server/queries.ts"
+import { objectName } from "../words/object-name.ts"
 import { ObjectActions } from "./object-actions.tsx"
 import { ObjectHistory } from "./object-history.tsx"
 import { ObjectProperties } from "./object-properties.tsx"
 import { ObjectRelations } from "./object-relations.tsx"
-import { makerText, objectName } from "./object-words.ts"
+import { makerText } from "./object-words.ts"
 
 export const ObjectPage = (): ReactNode => {
   const { objectId = "" } = useParams({ strict: false })

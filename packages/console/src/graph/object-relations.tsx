@@ -15,7 +15,7 @@ import { Skeleton } from "../parts/skeleton.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { neighborsQuery, relationshipsQuery } from "../server/graph-queries.ts"
 import { useWrite } from "../server/use-write.ts"
-import { objectName } from "./object-words.ts"
+import { objectName } from "../words/object-name.ts"
 import { RelateObject } from "./relate-object.tsx"
 
 export const ObjectRelations = ({ provenance }: { readonly provenance: Provenance }): ReactNode => {

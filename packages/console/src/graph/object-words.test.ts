@@ -3,7 +3,8 @@
  */
 import { ObjectId } from "@tropism/domain/ids"
 import { expect, it } from "vitest"
-import { editableText, makerText, objectName, writtenValue } from "./object-words.ts"
+import { objectName } from "../words/object-name.ts"
+import { editableText, makerText, writtenValue } from "./object-words.ts"
 
 const id = ObjectId.make("0198c0de-0000-7000-8000-00000000beef")
 

@@ -5,26 +5,8 @@
  * sentence of here shows it through `Visible`.
  */
 import { canonicalJson } from "@tropism/domain/json"
-import type { GraphObject } from "@tropism/domain/graph"
 import type { PropertyProvenance, Provenance } from "@tropism/domain/provenance"
 import { Result, type Schema } from "effect"
-
-/** Properties by which people know a thing that has no key. */
-const namingProperties = ["name", "title", "label"]
-
-/** What a person calls an object: its key, a name it has, else the end of its id. */
-export const objectName = ({
-  id,
-  key,
-  properties
-}: Pick<GraphObject, "id" | "key" | "properties">): string => {
-  if (key !== null) return key
-  for (const name of namingProperties) {
-    const value = properties[name]
-    if (typeof value === "string" && value.trim() !== "") return value
-  }
-  return `…${id.slice(-8)}`
-}
 
 interface Maker {
   readonly actorType: "user" | "agent" | "system"

@@ -9,8 +9,8 @@ import { UndirectedGraph } from "graphology"
 import { Sigma } from "sigma"
 import { drawDiscNodeLabel } from "sigma/rendering"
 import { visibleText } from "../words/visible-text.ts"
+import { objectName } from "../words/object-name.ts"
 import { placeOf, type ToLayout } from "./layout-words.ts"
-import { objectName } from "./object-words.ts"
 
 export interface Picture {
   /** Objects and relationships that are not drawn yet; a relationship needs both its ends. */

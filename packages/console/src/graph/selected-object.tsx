@@ -14,7 +14,7 @@ import { Visible } from "../parts/visible.tsx"
 import { neighborsQuery } from "../server/graph-queries.ts"
 import { objectQuery } from "../server/queries.ts"
 import { countText } from "../words/amounts.ts"
-import { objectName } from "./object-words.ts"
+import { objectName } from "../words/object-name.ts"
 
 interface SelectedObjectProps {
   readonly objectId: string

@@ -46,6 +46,7 @@ import { statements as jwt } from "./migrations/0043-jwt.ts"
 import { statements as retention } from "./migrations/0044-retention.ts"
 import { statements as sessions } from "./migrations/0045-sessions.ts"
 import { statements as restores } from "./migrations/0047-restores.ts"
+import { statements as chosenObjects } from "./migrations/0049-chosen-objects.ts"
 import { statements as runWords } from "./migrations/0048-run-words.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
@@ -98,7 +99,8 @@ export const migrations = {
   "0044_retention": run(retention),
   "0045_sessions": run(sessions),
   "0047_restores": run(restores),
-  "0048_run_words": run(runWords)
+  "0048_run_words": run(runWords),
+  "0049_chosen_objects": run(chosenObjects)
 }
 
 /** The newest migration that this program knows. */

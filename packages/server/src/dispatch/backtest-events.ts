@@ -10,7 +10,7 @@
  * rule, actor and depth included.
  */
 import { type GraphEvent, isPurged } from "@tropism/domain/graph"
-import type { AgentId, BacktestId, GraphEventId, ProjectId, RunId } from "@tropism/domain/ids"
+import type { AgentId, BacktestId, GraphEventId, ObjectId, ProjectId, RunId } from "@tropism/domain/ids"
 import { type ReactionConfig, refuses } from "@tropism/domain/reaction"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -25,6 +25,8 @@ export interface Wanted {
   readonly fromAt: Date
   readonly toAt: Date
   readonly maxEvents: number
+  /** Chosen by somebody, instead of the window; null where the window counts. */
+  readonly objectIds: ReadonlyArray<ObjectId> | null
 }
 
 /** A select of events, each with its `place` among those of its kind. */
@@ -136,6 +138,36 @@ export const makeBacktestEvents = Effect.gen(function* () {
     return { looked, matched, chosen: chosen.toReversed() }
   })
 
+  /** The newest event of each chosen object that was not purged since, the oldest first, and how many would have woken the agent. */
+  const chooseByObjects = Effect.fnUntraced(function* (
+    wanted: Wanted,
+    objectIds: ReadonlyArray<ObjectId>,
+    config: ReactionConfig | null
+  ) {
+    const { projectId } = yield* ProjectTransaction
+    const { chainLimits } = yield* projects.settings
+    const events = (yield* sql<Found>`
+      select event.id, event.entity_type, event.object_type, event.type, event.changed_properties, event.snapshot, event.actor_type,
+        event.actor_id, event.depth
+      from unnest(${objectIds}::uuid[]) chosen(id)
+      cross join lateral (
+        select event_id from kb.graph_object_versions where object_id = chosen.id and project_id = ${projectId}
+        order by version desc limit 1
+      ) newest
+      join kb.graph_events event on event.id = newest.event_id and event.project_id = ${projectId}
+      order by event.seq desc`).filter((event) => !isPurged(event))
+    const wakes = (event: Found) =>
+      config !== null && refuses(wanted.agentId, config, event, chainLimits.maxDepth) === undefined
+    return {
+      looked: events.length,
+      matched: events.filter(wakes).length,
+      chosen: events
+        .slice(0, wanted.maxEvents)
+        .map(({ id }) => id)
+        .toReversed()
+    }
+  })
+
   /** The agent's own runs that handled these events when they happened. */
   const handlersOf = Effect.fnUntraced(function* (wanted: Wanted, events: ReadonlyArray<GraphEventId>) {
     const { projectId } = yield* ProjectTransaction
@@ -151,9 +183,16 @@ export const makeBacktestEvents = Effect.gen(function* () {
   })
 
   /** Chooses the events and keeps which they are. */
-  const keepChosen = Effect.fn("BacktestEvents.keep")(function* (wanted: Wanted, config: ReactionConfig) {
+  const keepChosen = Effect.fn("BacktestEvents.keep")(function* (
+    wanted: Wanted,
+    config: ReactionConfig | null
+  ) {
     const { projectId } = yield* ProjectTransaction
-    const { chosen, ...counts } = yield* choose(wanted, config)
+    const { chosen, ...counts } = yield* wanted.objectIds !== null
+      ? chooseByObjects(wanted, wanted.objectIds, config)
+      : config === null
+        ? Effect.die(new Error(`Backtest ${wanted.id} is of a version that does not react`))
+        : choose(wanted, config)
     const handlers = chosen.length === 0 ? new Map() : yield* handlersOf(wanted, chosen)
     const rows = chosen.map((id, index) => ({ id, number: index + 1, runs: handlers.get(id) ?? [] }))
     yield* sql`

@@ -11,7 +11,7 @@
 import { tellDollars } from "@tropism/domain/chain"
 import { ContextName } from "@tropism/domain/context-event"
 import type { ChangeType, EntityType } from "@tropism/domain/graph"
-import type { AgentId, BacktestId, GraphEventId, ProjectId, RunId } from "@tropism/domain/ids"
+import type { AgentId, BacktestId, GraphEventId, ObjectId, ProjectId, RunId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Agents } from "../agent/agents.ts"
@@ -34,6 +34,7 @@ interface DueBacktest {
   readonly fromAt: Date
   readonly toAt: Date
   readonly maxEvents: number
+  readonly objectIds: ReadonlyArray<ObjectId> | null
   readonly maxCostMicros: bigint | null
   readonly isAgentGone: boolean
 }
@@ -73,7 +74,7 @@ export class Backtester extends Context.Service<
       const due = Effect.gen(function* () {
         const { projectId } = yield* ProjectTransaction
         return yield* sql<DueBacktest>`
-          select test.id, test.agent_id, test.agent_version, test.status, test.from_at, test.to_at, test.max_events, test.max_cost_micros,
+          select test.id, test.agent_id, test.agent_version, test.status, test.from_at, test.to_at, test.object_ids, test.max_events, test.max_cost_micros,
             agent.deleted_at is not null as is_agent_gone
           from kb.backtests test join kb.agents agent on agent.id = test.agent_id
           where test.project_id = ${projectId} and test.status in ('queued', 'running')
@@ -83,9 +84,7 @@ export class Backtester extends Context.Service<
       /** Chooses the events, once: the state that is left decides. */
       const begin = Effect.fnUntraced(function* (test: DueBacktest) {
         const version = yield* agents.version(test.agentId, test.agentVersion)
-        const config = version?.definition.reactionConfig
-        if (!config)
-          return yield* Effect.die(new Error(`Backtest ${test.id} is of a version that does not react`))
+        const config = version?.definition.reactionConfig ?? null
         const { chosen, looked, matched } = yield* keepChosen(test, config)
         yield* sql`
           update kb.backtests set status = 'running', started_at = now(), looked_events = ${looked}, matched_events = ${matched}, chosen_events = ${chosen}

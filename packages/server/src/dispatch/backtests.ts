@@ -10,7 +10,7 @@
 import type { Agent } from "@tropism/domain/agent"
 import { type Backtest, backtestBounds, type BacktestInput } from "@tropism/domain/backtest"
 import { microsPerDollar } from "@tropism/domain/chain"
-import type { AgentId, BacktestId, UserId } from "@tropism/domain/ids"
+import type { AgentId, BacktestId, ObjectId, UserId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Agents } from "../agent/agents.ts"
@@ -21,8 +21,10 @@ import { makeBacktestRuns } from "./backtest-runs.ts"
 
 /** Why a backtest was not begun, or not ended. */
 export class BacktestRefused extends Schema.TaggedError<BacktestRefused>()("BacktestRefused", {
-  reason: Schema.Literals(["noVersion", "noReaction", "underWay", "over"]),
-  detail: Schema.String
+  reason: Schema.Literals(["noVersion", "noReaction", "noObject", "noWindow", "underWay", "over"]),
+  detail: Schema.String,
+  /** The place of an object that is not there. */
+  index: Schema.optional(Schema.Int)
 }) {}
 
 type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
@@ -84,8 +86,8 @@ export class Backtests extends Context.Service<
         return rows.map(toBacktest)
       }, orDie)
 
-      /** The version that is tried out, if it is one that events wake. */
-      const checkVersion = Effect.fnUntraced(function* (agent: Agent, number: number) {
+      /** The version that is tried out; over days, if it is one that events wake. */
+      const checkVersion = Effect.fnUntraced(function* (agent: Agent, number: number, isOverDays: boolean) {
         const version = yield* agents.version(agent.id, number)
         if (!version)
           return yield* refuse(
@@ -93,26 +95,52 @@ export class Backtests extends Context.Service<
             `${agent.name} has no version ${number}: its newest is ${agent.version}`
           )
         const { reactionConfig, triggerType } = version.definition
-        if (triggerType !== "reaction" || reactionConfig === null)
+        if (isOverDays && (triggerType !== "reaction" || reactionConfig === null))
           return yield* refuse(
             "noReaction",
-            `Version ${number} of ${agent.name} does not react to events (its trigger is ${triggerType}), so there are none to run it over`
+            `Version ${number} of ${agent.name} does not react to events (its trigger is ${triggerType}), so there are none to run it over: choose objects instead`
           )
+      })
+
+      /** Says of the first object that has no event here that it is not there. */
+      const checkObjects = Effect.fnUntraced(function* (objectIds: ReadonlyArray<ObjectId>) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<{ id: ObjectId }>`
+          select id from kb.graph_objects where project_id = ${projectId} and id = any(${objectIds}::uuid[])`
+        const there = new Set(rows.map(({ id }) => id))
+        const index = objectIds.findIndex((id) => !there.has(id))
+        if (index !== -1)
+          return yield* new BacktestRefused({ reason: "noObject", detail: "There is no such object", index })
+      })
+
+      /** What it runs over: days, or objects, and not both. */
+      const checkChoice = Effect.fnUntraced(function* ({ days, objectIds }: BacktestInput) {
+        if ((days ?? null) === null && (objectIds ?? null) === null)
+          return yield* refuse(
+            "noWindow",
+            "Say how many days back the events lie, or choose objects by objectIds"
+          )
+        if ((days ?? null) !== null && (objectIds ?? null) !== null)
+          return yield* refuse("noWindow", "Give days or objectIds, not both")
+        if (objectIds) yield* checkObjects(objectIds)
       })
 
       const begin = Effect.fn("Backtests.begin")(function* (agent: Agent, input: BacktestInput, by: UserId) {
         const { projectId } = yield* ProjectTransaction
         const version = input.version ?? agent.version
-        yield* checkVersion(agent, version)
+        yield* checkChoice(input)
+        yield* checkVersion(agent, version, !input.objectIds)
+        const days = input.days ?? null
         const id = (yield* ids.next) as BacktestId
         const maxCostMicros =
           typeof input.maxCostUsd === "number" ? Math.round(input.maxCostUsd * microsPerDollar) : null
         yield* sql
           .withTransaction(
             sql`
-            insert into kb.backtests (id, project_id, agent_id, agent_version, days, max_events, max_cost_micros, from_at, to_at, created_by)
-            values (${id}, ${projectId}, ${agent.id}, ${version}, ${input.days}, ${input.maxEvents ?? backtestBounds.defaultEvents},
-              ${maxCostMicros}, now() - make_interval(days => ${input.days}::int), now(), ${by})`
+            insert into kb.backtests (id, project_id, agent_id, agent_version, days, object_ids, max_events, max_cost_micros, from_at, to_at, created_by)
+            values (${id}, ${projectId}, ${agent.id}, ${version}, ${days}, ${input.objectIds ?? null}::uuid[],
+              ${input.maxEvents ?? input.objectIds?.length ?? backtestBounds.defaultEvents}, ${maxCostMicros},
+              ${days === null ? sql`(select min(created_at) from kb.graph_objects where id = any(${input.objectIds ?? []}::uuid[]))` : sql`now() - make_interval(days => ${days}::int)`}, now(), ${by})`
           )
           .pipe(
             Effect.catchIf(
@@ -147,7 +175,16 @@ const refuse = (reason: BacktestRefused["reason"], detail: string) =>
 
 interface BacktestRow extends Pick<
   Backtest,
-  "id" | "agentId" | "agentName" | "agentVersion" | "status" | "days" | "maxEvents" | "detail" | "createdBy"
+  | "id"
+  | "agentId"
+  | "agentName"
+  | "agentVersion"
+  | "status"
+  | "days"
+  | "objectIds"
+  | "maxEvents"
+  | "detail"
+  | "createdBy"
 > {
   readonly maxCostMicros: bigint | null
   readonly fromAt: Date
@@ -168,6 +205,7 @@ const toBacktest = (row: BacktestRow): Backtest => ({
   agentVersion: row.agentVersion,
   status: row.status,
   days: row.days,
+  objectIds: row.objectIds,
   maxEvents: row.maxEvents,
   maxCostUsd: row.maxCostMicros === null ? null : Number(row.maxCostMicros) / microsPerDollar,
   from: row.fromAt.toISOString(),

@@ -28,8 +28,12 @@ const ofAgent = <A, E, R>(
     reading(projectId, Effect.andThen(knownAgent(agents.version(agentId, 1)), read))
   )
 
-const refusal = ({ detail, reason }: BacktestRefused): Conflict | InvalidInput =>
-  reason === "noVersion" ? invalid("/version", detail) : new Conflict({ reason: "state", detail })
+const refusal = ({ detail, index, reason }: BacktestRefused): Conflict | InvalidInput => {
+  if (reason === "noVersion") return invalid("/version", detail)
+  if (reason === "noWindow") return invalid("/days", detail)
+  if (reason === "noObject") return invalid(`/objectIds/${index}`, detail)
+  return new Conflict({ reason: "state", detail })
+}
 
 export const backtestsHandlers = HttpApiBuilder.group(Api, "backtests", (handlers) =>
   handlers.handleAll({
