@@ -17,7 +17,7 @@ it("finds objects by words, makes one, and draws what they are related to", asyn
   const team = await run(story.post("/objects", { type: "Team", key: "core", properties: { name: "Core" } }))
   for (const { id } of made)
     await run(story.post("/relationships", { type: "USES", fromId: team.id, toId: id }))
-  const { page } = await real.visit(story, "/graph")
+  const { page, goTo } = await real.visit(story, "/graph")
   await page.getByRole("link", { name: "core", exact: true }).waitFor()
   await screenshot(page, "graph-list")
   expect(await axeFaultsInBoth(page)).toEqual([])
@@ -26,6 +26,23 @@ it("finds objects by words, makes one, and draws what they are related to", asyn
   await inTime(async () => (await links.allInnerTexts()).toSorted()).toEqual(["vite", "vitest"])
   expect(new URL(page.url()).searchParams.get("q")).toBe("vit")
   await page.getByRole("button", { name: "Show all" }).press("Enter")
+  const properties = page.getByRole("searchbox", { name: "Properties" })
+  await properties.fill("name^Co !license")
+  await inTime(() => links.allInnerTexts()).toEqual(["core"])
+  await properties.fill("license=MIT nonsense")
+  await page.getByText('"nonsense" is no condition').waitFor()
+  await inTime(async () => (await links.allInnerTexts()).toSorted()).toEqual(names.toSorted())
+  await page.getByRole("button", { name: "Show all" }).press("Enter")
+
+  // As it was before the last of them was made, and so is the picture.
+  const { createdAt } = made[1]
+  await goTo(`/graph?asOf=${encodeURIComponent(createdAt)}`)
+  await page.getByText("This is the graph as it was").waitFor()
+  await inTime(async () => (await links.allInnerTexts()).toSorted()).toEqual(["effect", "vitest"])
+  await page.getByRole("tab", { name: "Picture" }).press("Enter")
+  await page.getByText("2 objects, 0 relationships drawn.").waitFor()
+  await page.getByRole("button", { name: "Show all" }).press("Enter")
+  await page.getByRole("tab", { name: "List" }).press("Enter")
 
   await page.getByRole("tab", { name: "Picture" }).press("Enter")
   await page.getByText("5 objects, 4 relationships drawn.").waitFor()

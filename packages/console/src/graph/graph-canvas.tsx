@@ -9,17 +9,19 @@ import { limits } from "../limits.ts"
 import { Button } from "../parts/button.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { useAddress } from "../parts/use-address.ts"
+import type { Parameters } from "../server/request.ts"
 import { Visible } from "../parts/visible.tsx"
 import { countText } from "../words/amounts.ts"
 import { loadGraph } from "./load-graph.ts"
 import { canDraw, openPicture, type Picture } from "./picture.ts"
 import { SelectedObject } from "./selected-object.tsx"
 import { typeColour } from "./type-colours.ts"
+import { useGraphSearch } from "./use-graph-search.ts"
 
 export const GraphCanvas = (): ReactNode => {
-  const [{ q, type }] = useAddress()
+  const { parameters } = useGraphSearch()
   return canDraw() ? (
-    <DrawnGraph key={JSON.stringify([q, type])} words={q} type={type} />
+    <DrawnGraph key={JSON.stringify(parameters)} parameters={parameters} />
   ) : (
     <p className="text-sm text-ink-soft">
       This browser draws no WebGL, which the picture needs. The list shows the same objects.
@@ -39,13 +41,12 @@ interface Progress {
 const nothingYet: Progress = { objects: 0, relationships: 0, types: new Map(), state: "reading", error: null }
 
 interface DrawnGraphProps {
-  readonly words: string | undefined
-  readonly type: string | undefined
+  readonly parameters: Parameters
 }
 
-const DrawnGraph = ({ words, type }: DrawnGraphProps): ReactNode => {
+const DrawnGraph = ({ parameters }: DrawnGraphProps): ReactNode => {
   const { project } = useConsole()
-  const [{ focus }, change] = useAddress()
+  const [{ focus, type }, change] = useAddress()
   const [container, setContainer] = useState<HTMLDivElement | null>(null)
   const picture = useRef<Picture>(undefined)
   const wanted = useRef(focus)
@@ -68,7 +69,7 @@ const DrawnGraph = ({ words, type }: DrawnGraphProps): ReactNode => {
     picture.current = drawn
     drawn.select(wanted.current)
     const reading = Effect.runFork(
-      loadGraph(project.id, { query: words, type }, ({ objects, relationships }) => {
+      loadGraph(project.id, parameters, ({ objects, relationships }) => {
         drawn.add(objects, relationships)
         setProgress((before) => grown(before, objects, relationships))
       }).pipe(
@@ -90,7 +91,7 @@ const DrawnGraph = ({ words, type }: DrawnGraphProps): ReactNode => {
       picture.current = undefined
       drawn.close()
     }
-  }, [container, project.id, words, type, onSelect])
+  }, [container, project.id, parameters, onSelect])
   return (
     <>
       {progress.error !== null && <Failure error={progress.error} hasOlder={progress.objects > 0} />}

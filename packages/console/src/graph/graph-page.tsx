@@ -8,8 +8,12 @@ import { FilterBar, type Filter } from "../parts/filter-bar.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { type Tab, Tabs } from "../parts/tabs.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { operatorWords } from "./conditions.ts"
 import { NewObject } from "./new-object.tsx"
 import { ObjectList } from "./object-list.tsx"
+import { useGraphSearch } from "./use-graph-search.ts"
 
 /** What draws is large, and loaded by who wants a picture. */
 const GraphCanvas = lazy(() =>
@@ -18,18 +22,42 @@ const GraphCanvas = lazy(() =>
 
 const filters: ReadonlyArray<Filter> = [
   { type: "text", name: "q", label: "Search", hint: "Words in keys and properties" },
-  { type: "text", name: "type", label: "Type", hint: "Type, exactly" }
+  { type: "text", name: "type", label: "Type", hint: "Type, exactly" },
+  { type: "text", name: "where", label: "Properties", hint: "license=MIT size>=3" },
+  { type: "time", name: "asOf", label: "As of" }
 ]
 
 export const GraphPage = (): ReactNode => {
   const { canAnswer } = useConsole()
   const [isMaking, setIsMaking] = useState(false)
+  const { asOf, faults } = useGraphSearch()
   return (
     <>
       <PageHeader title="Graph" lead="What the team knows: objects, and how they are related.">
         {canAnswer && <Button onClick={() => setIsMaking(true)}>New object</Button>}
       </PageHeader>
       <FilterBar label="Search the graph" filters={filters} />
+      {faults.length > 0 && (
+        <div role="alert" className="mb-4 text-sm text-removed-ink">
+          {faults.map((fault) => (
+            <p key={fault}>
+              <Visible text={fault} />
+            </p>
+          ))}
+          <ul aria-label="Conditions" className="mt-1 list-disc pl-5 text-ink-soft">
+            {Object.entries(operatorWords).map(([sign, means]) => (
+              <li key={sign}>
+                <code>{sign}</code> {means}
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+      {asOf !== undefined && faults.length === 0 && (
+        <p role="status" className="mb-4 text-sm text-ink-soft">
+          This is the graph as it was <TimeAgo instant={asOf} />. A row leads to the object as it is now.
+        </p>
+      )}
       <Tabs label="Views of the graph" tabs={views} />
       {isMaking && <NewObject onClose={() => setIsMaking(false)} />}
     </>

@@ -25,7 +25,11 @@ export const loadGraph = Effect.fnUntraced(function* (
     (objects) => onPart({ objects, relationships: [] })
   )
   const hasAllRelationships = yield* pages<Relationship>(
-    (cursor) => inProject(projectId, `relationships${queryText({ limit: limits.rowsPerPage, cursor })}`),
+    (cursor) =>
+      inProject(
+        projectId,
+        `relationships${queryText({ asOf: filters["asOf"], limit: limits.rowsPerPage, cursor })}`
+      ),
     limits.maxDrawnRelationships,
     (relationships) => onPart({ objects: [], relationships })
   )

@@ -8,22 +8,21 @@ import type { Column } from "../parts/data-table.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
 import { PagedTable } from "../parts/paged-table.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
-import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
 import { usePagedList } from "../server/paged.ts"
 import { cutText } from "../words/cut-text.ts"
 import { objectName } from "../words/object-name.ts"
+import { useGraphSearch } from "./use-graph-search.ts"
 
 export const ObjectList = (): ReactNode => {
   const { project } = useConsole()
-  const [{ q, type }] = useAddress()
+  const { parameters, isFiltered } = useGraphSearch()
   const list = usePagedList<GraphObject>({
     projectId: project.id,
     key: ["objects", "list"],
     path: "objects",
-    parameters: { query: q, type }
+    parameters
   })
-  const isFiltered = q !== undefined || type !== undefined
   return (
     <>
       <PagedTable
@@ -40,7 +39,9 @@ export const ObjectList = (): ReactNode => {
 
 const NoObjects = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =>
   isFiltered ? (
-    <EmptyState title="Nothing is like that">Choose other words or another type, or show all.</EmptyState>
+    <EmptyState title="Nothing is like that">
+      Look for something else or at another time, or show all.
+    </EmptyState>
   ) : (
     <EmptyState
       title="The graph is empty"
