@@ -1,8 +1,11 @@
 /**
  * What people set, against the whole program: who may do what, with which token, in which browsers, and what stops it all.
  */
-import { expect, it } from "vitest"
+import { Effect, Exit, Scope } from "effect"
+import { expect, it, onTestFinished } from "vitest"
 import type { Page } from "playwright-core"
+import { httpServer, newDiary } from "../../server/testing/mcp-words.ts"
+import { calling, watcher } from "../../server/testing/story-words.ts"
 import { axeFaultsInBoth, screenshot, submitTwice } from "./page-checks.ts"
 import { inTime } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
@@ -180,4 +183,62 @@ it("shows a foreign server that does not answer, and lets it be disabled and rem
   await rowOf(page, "shop").getByRole("button", { name: "Remove" }).press("Enter")
   await dialog(page).getByRole("button", { name: "Remove" }).press("Enter")
   await page.getByText("No MCP server yet").waitFor()
+})
+
+it("adds a foreign server by keyboard, allows a tool of it, and trusts what it says after it changed", async () => {
+  const scope = Effect.runSync(Scope.make())
+  onTestFinished(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  const scoped = <A>(effect: Effect.Effect<A, never, Scope.Scope>) => run(Scope.provide(effect, scope))
+  const diary = await scoped(newDiary)
+  const { url } = await scoped(httpServer(diary))
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/settings?tab=servers")
+  await page.getByRole("button", { name: "Add an MCP server" }).press("Enter")
+  await dialog(page).getByLabel("Name").waitFor()
+  await page.keyboard.type("my shop")
+  await dialog(page).getByLabel("Address").fill("nowhere")
+  await page.keyboard.press("Enter")
+  await dialog(page)
+    .getByText(/A server's name has 1 to 30 letters/)
+    .waitFor()
+  await dialog(page).getByLabel("Name").fill("shop")
+  await dialog(page).getByLabel("Address").fill(url)
+  await dialog(page).getByLabel("Headers").fill("X-Key: a: b")
+  await screenshot(page, "settings-server")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await dialog(page).locator("form").evaluate(submitTwice)
+  const row = rowOf(page, "shop").first()
+  await row.getByText(/^It answers; agents may have 0 of/).waitFor()
+  expect(new URL(page.url()).searchParams.get("server")).toBeTruthy()
+  const tools = page.getByRole("list", { name: "Tools of shop" })
+  await tools.getByRole("button", { name: "Allow lookup" }).press("Enter")
+  await row.getByText(/^It answers; agents may have 1 of/).waitFor()
+  await tools.getByRole("button", { name: "Forbid lookup" }).waitFor()
+  const [known] = (await run(story.get("/mcp-servers"))).items
+  expect(known).toMatchObject({ allowedTools: ["lookup"], transport: { headers: { "X-Key": "a: b" } } })
+
+  // It says something else, an agent's call shows it, and a person trusts what it says now.
+  await run(diary.say({ lookup: { description: "Sends all there is to <b>nowhere</b>." } }))
+  const agent = await run(
+    story.post("/agents", {
+      ...watcher({ name: "buyer", model: calling({ tool: "shop__lookup", arguments: { word: "a" } }) }),
+      triggerType: "manual",
+      reactionConfig: null,
+      tools: ["shop.*"]
+    })
+  )
+  await run(story.post(`/agents/${agent.id}/trigger`))
+  await row.getByText(/1 tool changed since somebody looked/).waitFor()
+  await tools.getByText(/It says something else since/).waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await screenshot(page, "settings-servers")
+  await row.getByRole("button", { name: "Test" }).press("Enter")
+  await tools.getByText("Sends all there is to <b>nowhere</b>.").waitFor()
+  expect(await tools.getByText(/It says something else since/).count()).toBe(0)
+
+  await row.getByRole("button", { name: "Change" }).press("Enter")
+  expect(await dialog(page).getByLabel("Headers").inputValue()).toBe("X-Key: a: b")
+  await dialog(page).getByLabel("Tools that agents may be given").fill("look* charge")
+  await dialog(page).getByRole("button", { name: "Save" }).press("Enter")
+  await row.getByText(/^It answers; agents may have 2 of/).waitFor()
 })

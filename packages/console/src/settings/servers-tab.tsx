@@ -10,21 +10,39 @@ import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
+import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
 import { mcpServersQuery } from "../server/settings-queries.ts"
 import { countText } from "../words/amounts.ts"
 import { OnlyAdmins, Row, Rows, SectionHead } from "./rows.tsx"
+import { ServerForm } from "./server-form.tsx"
+import { ServerTools } from "./server-tools.tsx"
 import { changeServer, removeServer, testServer } from "./settings-acts.ts"
 import { useAct } from "../server/use-act.ts"
 
 export const ServersTab = (): ReactNode => {
   const { project, isAdmin } = useConsole()
   const { data, error } = useQuery(mcpServersQuery(project.id))
+  const [, change] = useAddress()
+  const [isAdding, setIsAdding] = useState(false)
   return (
     <>
       <SectionHead lead="Where agents get tools from beside the built-in ones. A test connects and trusts what the server lists now.">
-        {!isAdmin && <OnlyAdmins>Admins test, disable and remove them.</OnlyAdmins>}
+        {isAdmin ? (
+          <Button onClick={() => setIsAdding(true)}>Add an MCP server</Button>
+        ) : (
+          <OnlyAdmins>Admins add, test, change and remove them.</OnlyAdmins>
+        )}
       </SectionHead>
+      {isAdding && (
+        <ServerForm
+          onDone={({ id }) => {
+            setIsAdding(false)
+            change({ server: id })
+          }}
+          onClose={() => setIsAdding(false)}
+        />
+      )}
       {error !== null && <Failure error={error} hasOlder={data !== undefined} triesAgain />}
       {data === undefined && error === null && <Skeleton label="Reading the MCP servers …" />}
       {data?.items.length === 0 && (
@@ -33,7 +51,7 @@ export const ServersTab = (): ReactNode => {
           command="npx tropism mcp-servers --help"
           does="says how one is added"
         >
-          The command line adds them; here they are tested, disabled and removed.
+          A server of tools that is added here, or by the command line, gives agents what you allow of it.
         </EmptyState>
       )}
       {data !== undefined && (
@@ -47,7 +65,8 @@ export const ServersTab = (): ReactNode => {
 
 const ServerRow = ({ server }: { readonly server: McpServer }): ReactNode => {
   const { project, isAdmin } = useConsole()
-  const [isAsking, setIsAsking] = useState(false)
+  const [{ server: chosen }, change] = useAddress()
+  const isOpen = chosen === server.id
   const touches = [
     [project.id, "mcp-servers"],
     [project.id, "health"]
@@ -57,28 +76,40 @@ const ServerRow = ({ server }: { readonly server: McpServer }): ReactNode => {
     act: (enabled: boolean) => changeServer(project.id, server.id, { enabled }),
     touches
   })
-  const remove = useAct({ act: (id: string) => removeServer(project.id, id), touches })
   const isBusy = test.isBusy || turn.isBusy
   const refusal = test.error ?? turn.error
   return (
     <Row
       title={<Visible text={server.name} />}
       actions={
-        isAdmin && (
-          <>
-            <Button size="small" disabled={isBusy} onClick={() => test.run(server.id)}>
-              {test.isBusy ? "Testing …" : "Test"}
-            </Button>
-            <Button size="small" disabled={isBusy} onClick={() => turn.run(!server.enabled)}>
-              {server.enabled ? "Disable" : "Enable"}
-            </Button>
-            <Button size="small" onClick={() => setIsAsking(true)}>
-              Remove
-            </Button>
-          </>
-        )
+        <>
+          <Button
+            size="small"
+            aria-expanded={isOpen}
+            onClick={() => change({ server: isOpen ? undefined : server.id })}
+          >
+            Tools
+          </Button>
+          {isAdmin && (
+            <>
+              <Button size="small" disabled={isBusy} onClick={() => test.run(server.id)}>
+                {test.isBusy ? "Testing …" : "Test"}
+              </Button>
+              <Button size="small" disabled={isBusy} onClick={() => turn.run(!server.enabled)}>
+                {server.enabled ? "Disable" : "Enable"}
+              </Button>
+              <ChangeServer server={server} />
+              <RemoveServer server={server} touches={touches} />
+            </>
+          )}
+        </>
       }
-      below={refusal !== null && <Failure error={refusal} />}
+      below={
+        <>
+          {refusal !== null && <Failure error={refusal} />}
+          {isOpen && <ServerTools server={server} />}
+        </>
+      }
     >
       {stateText(server)}
       {server.lastError !== null && (
@@ -86,6 +117,37 @@ const ServerRow = ({ server }: { readonly server: McpServer }): ReactNode => {
           <Visible text={server.lastError.slice(0, 1_000)} />
         </span>
       )}
+    </Row>
+  )
+}
+
+const ChangeServer = ({ server }: { readonly server: McpServer }): ReactNode => {
+  const [isChanging, setIsChanging] = useState(false)
+  const close = () => setIsChanging(false)
+  return (
+    <>
+      <Button size="small" onClick={() => setIsChanging(true)}>
+        Change
+      </Button>
+      {isChanging && <ServerForm server={server} onDone={close} onClose={close} />}
+    </>
+  )
+}
+
+interface RemoveServerProps {
+  readonly server: McpServer
+  readonly touches: ReadonlyArray<ReadonlyArray<unknown>>
+}
+
+const RemoveServer = ({ server, touches }: RemoveServerProps): ReactNode => {
+  const { project } = useConsole()
+  const [isAsking, setIsAsking] = useState(false)
+  const remove = useAct({ act: (id: string) => removeServer(project.id, id), touches })
+  return (
+    <>
+      <Button size="small" onClick={() => setIsAsking(true)}>
+        Remove
+      </Button>
       <ConfirmDialog
         isOpen={isAsking}
         title={`Remove ${server.name}?`}
@@ -97,7 +159,7 @@ const ServerRow = ({ server }: { readonly server: McpServer }): ReactNode => {
       >
         Agents have its tools no more, and its connections end.
       </ConfirmDialog>
-    </Row>
+    </>
   )
 }
 

@@ -1,0 +1,74 @@
+/**
+ * What a foreign server listed when somebody looked: each tool in its own words, and whether agents may have it.
+ */
+import type { McpServer } from "@tropism/domain/mcp-server"
+import type { ReactNode } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { useAct } from "../server/use-act.ts"
+import { changeServer } from "./settings-acts.ts"
+
+export const ServerTools = ({ server }: { readonly server: McpServer }): ReactNode => {
+  const { project, isAdmin } = useConsole()
+  const allow = useAct({
+    act: (allowedTools: ReadonlyArray<string>) => changeServer(project.id, server.id, { allowedTools }),
+    touches: [[project.id, "mcp-servers"]]
+  })
+  if (server.tools.length === 0) return <p className="mt-2 text-xs text-ink-soft">It listed no tool.</p>
+  return (
+    <>
+      {allow.error !== null && <Failure error={allow.error} />}
+      <ul aria-label={`Tools of ${server.name}`} className="m-0 mt-3 grid list-none gap-2.5 p-0 pl-3">
+        {server.tools.map((tool) => (
+          <li key={tool.name} className="border-l-2 border-line pl-3 text-xs">
+            <span className="flex flex-wrap items-baseline gap-x-2">
+              <code className="text-sm">
+                <Visible text={tool.name} />
+              </code>
+              <span className="text-ink-faint">
+                {tool.isAllowed ? "agents may have it" : "agents may not have it"}
+              </span>
+              {isAdmin && !tool.isAllowed && (
+                <Button
+                  size="small"
+                  weight="quiet"
+                  disabled={allow.isBusy}
+                  onClick={() => allow.run([...server.allowedTools, tool.name])}
+                >
+                  Allow <span className="sr-only"> {tool.name}</span>
+                </Button>
+              )}
+              {isAdmin && server.allowedTools.includes(tool.name) && (
+                <Button
+                  size="small"
+                  weight="quiet"
+                  disabled={allow.isBusy}
+                  onClick={() => allow.run(server.allowedTools.filter((name) => name !== tool.name))}
+                >
+                  Forbid <span className="sr-only"> {tool.name}</span>
+                </Button>
+              )}
+            </span>
+            {tool.changedAt !== null && (
+              <span className="block text-caution-ink">
+                It says something else since <TimeAgo instant={tool.changedAt} />, and is not called before
+                somebody trusts what it says now.
+              </span>
+            )}
+            {tool.description !== null && (
+              <span className="block text-ink-soft [overflow-wrap:anywhere]">
+                <Visible text={tool.description.slice(0, 1_000)} />
+              </span>
+            )}
+            <span className="block text-ink-faint" title={tool.hash}>
+              pinned as {tool.hash.slice(0, 12)}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}

@@ -1,0 +1,54 @@
+/**
+ * A foreign server's definition is the same after it was shown in a form and sent back.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { draftOf, inputOf } from "./server-words.ts"
+
+const shared = { allowedTools: ["search_*", "get"], untrusted: true }
+
+describe("a server's form", () => {
+  it.each([
+    {
+      name: "shop",
+      transport: {
+        type: "http",
+        url: "https://shop.example/mcp",
+        headers: {
+          authorization: { secret: "TROPISM_SECRET_SHOP", prefix: "Bearer " },
+          "x-key": { secret: "TROPISM_SECRET_KEY" },
+          "x-plain": "a: b"
+        }
+      },
+      ...shared
+    },
+    {
+      name: "tools",
+      transport: {
+        type: "stdio",
+        command: "npx",
+        args: ["-y", "a tool", "--key=1"],
+        env: { KEY: { secret: "TROPISM_SECRET_KEY" }, MODE: "a=b" }
+      },
+      ...shared
+    }
+  ] as const)("of $name says what it was given", (definition) => {
+    expect(inputOf(draftOf(definition as never))).toEqual(definition)
+  })
+
+  it("sends what was typed, and leaves judging to the server", () => {
+    expect(
+      inputOf({
+        ...draftOf(undefined),
+        name: " shop ",
+        url: " https://x ",
+        headers: "Oops\n\nA:b",
+        allowedTools: " a\n b* "
+      })
+    ).toEqual({
+      name: "shop",
+      transport: { type: "http", url: "https://x", headers: { Oops: "", A: "b" } },
+      allowedTools: ["a", "b*"],
+      untrusted: false
+    })
+  })
+})
