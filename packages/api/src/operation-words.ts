@@ -219,6 +219,7 @@ export const operationWords: Readonly<Record<string, GroupWords>> = {
     about: "What a run did, step by step, and what models were asked.",
     operations: {
       steps: "Lists the steps of a run.",
+      objects: "Tells what a run read, wrote and suggests.",
       modelCalls: "Lists every try of every model request of a run.",
       modelCall: "Reads one try with its exact request and answer."
     }

@@ -3,6 +3,7 @@
  */
 import { ProjectId, RunId } from "@tropism/domain/ids"
 import { ModelCall, ModelExchange, RunStep } from "@tropism/domain/model-call"
+import { RunObjects } from "@tropism/domain/run-objects"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
@@ -24,6 +25,12 @@ export class RunRecordsApi extends HttpApiGroup.make("runRecords")
       query: PageQuery,
       success: Page(RunStep),
       error: [NotFound, InvalidInput]
+    }),
+    /** What it read, wrote and suggests, the newest of each first. */
+    HttpApiEndpoint.get("objects", "/runs/:runId/objects", {
+      params: run,
+      success: RunObjects,
+      error: NotFound
     }),
     /** Every try of every request, in the order in which the models were asked. */
     HttpApiEndpoint.get("modelCalls", "/runs/:runId/model-calls", {

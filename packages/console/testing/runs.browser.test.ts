@@ -63,6 +63,30 @@ it("tells what a run did, step by step, what its model was asked, and each event
   expect(await axeFaultsInBoth(page)).toEqual([])
 })
 
+it("tells what a run read, wrote and suggests, and leads there", async () => {
+  const story = await real.newStory()
+  const ada = await run(story.post("/objects", { type: "Person", key: "ada", properties: { age: 1 } }))
+  const calls = [
+    { tool: "get_object", arguments: { objectId: ada.id } },
+    { tool: "create_object", arguments: { type: "Note", key: "<b>n</b>", properties: {} } },
+    { tool: "update_object", arguments: { objectId: ada.id, properties: { age: 3 }, suggest: true } }
+  ]
+  const model = scripted([{ when: "step == 0", calls }, { say: "Done." }])
+  const agent = await run(story.post("/agents", { ...looking, executionMode: "execute", model }))
+  const done = await run(story.post(`/agents/${agent.id}/trigger`))
+  await run(story.patch(`/objects/${ada.id}`, { properties: { age: 2 } }))
+  const { page } = await real.visit(story, `/runs/${done.id}?tab=objects`)
+  await page.getByRole("region", { name: "Wrote" }).getByText("Note <b>n</b>, version 1").waitFor()
+  await page.getByRole("region", { name: "Suggested" }).getByText("waits for a decision").waitFor()
+  await screenshot(page, "run-objects")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page
+    .getByRole("region", { name: "Read" })
+    .getByRole("link", { name: "Person ada, version 1" })
+    .press("Enter")
+  await page.waitForURL(/tab=history&version=1/)
+})
+
 it("finds runs by words, agent and time, and keeps what was asked in the address", async () => {
   const story = await real.newStory()
   const [looks, fails] = [

@@ -100,6 +100,7 @@ import { ModelCalls } from "./run/model-calls.ts"
 import { ProcessingLog } from "./run/processing-log.ts"
 import { Answers, questions } from "./run/questions.ts"
 import { Runs } from "./run/runs.ts"
+import { RunObjectReading } from "./run/run-objects.ts"
 import { StepReading } from "./run/step-reading.ts"
 import { Verifier } from "./run/verifier.ts"
 import { WaitingEntries } from "./run/waiting-entries.ts"
@@ -198,6 +199,7 @@ const records = Layer.provideMerge(
     AgentDays.layer,
     ModelCalls.layer,
     ModelCallReading.layer,
+    RunObjectReading.layer,
     StepReading.layer,
     ProcessingLog.layer,
     WaitingEntries.layer,

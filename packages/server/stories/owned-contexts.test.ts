@@ -65,6 +65,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             ["GET", `/runs/${id}/events`],
             ["GET", `/runs/${id}/tool-calls`],
             ["GET", `/runs/${id}/steps`],
+            ["GET", `/runs/${id}/objects`],
             ["GET", `/runs/${id}/model-calls`],
             ["GET", `/runs/${id}/model-calls/1`],
             ["GET", `/runs/${id}/replay`]
@@ -370,7 +371,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(JSON.stringify(run)).not.toContain("resent")
         const chain = yield* eve.get(`/chains/${run.rootEventId ?? said.runId}`)
         expect(JSON.stringify(chain)).not.toContain("resent")
-        for (const path of ["/events", "/steps", "/model-calls"])
+        for (const path of ["/events", "/steps", "/objects", "/model-calls"])
           yield* problemOf(eve.ask("GET", `/runs/${said.runId}${path}`), 404)
         yield* problemOf(eve.ask("GET", `/conversations/${said.conversationId}`), 404)
         expect(JSON.stringify(yield* eve.get("/tool-calls"))).not.toContain("resent")

@@ -1881,6 +1881,36 @@ export interface ModelCall {
   readonly answerEvent: number | null
 }
 
+export interface RunObjects {
+  readonly read: ReadonlyArray<ReadObject>
+  readonly wrote: ReadonlyArray<WrittenObject>
+  readonly suggested: ReadonlyArray<SuggestedTask>
+}
+
+export interface SuggestedTask {
+  readonly taskId: string
+  readonly number: number
+  readonly title: string
+  readonly status: "pending" | "completed" | "rejected" | "expired"
+}
+
+export interface WrittenObject {
+  readonly eventId: string
+  readonly entityType: "graphObject" | "relationship"
+  readonly entityId: string
+  readonly objectType: string
+  readonly key: string | null
+  readonly version: number
+  readonly change: "created" | "updated" | "deleted"
+}
+
+export interface ReadObject {
+  readonly objectId: string
+  readonly type: string
+  readonly key: string | null
+  readonly version: number
+}
+
 export interface RunStep {
   readonly number: number
   readonly model: string
@@ -3489,6 +3519,8 @@ export interface Calls {
   readonly runRecords: {
     /** Lists the steps of a run. */
     readonly steps: (runId: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Listing<RunStep>
+    /** Tells what a run read, wrote and suggests. */
+    readonly objects: (runId: string, options?: CallOptions) => Promise<RunObjects>
     /** Lists every try of every model request of a run. */
     readonly modelCalls: (runId: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Listing<ModelCall>
     /** Reads one try with its exact request and answer. */
@@ -3755,6 +3787,7 @@ export const endpoints: ReadonlyArray<EndpointPlace> = [
   {"call":"runs.answer","method":"POST","path":"/api/projects/{projectId}/runs/{runId}/answer","sends":true,"asks":false,"form":"value"},
   {"call":"models.get","method":"GET","path":"/api/projects/{projectId}/models","sends":false,"asks":false,"form":"value"},
   {"call":"runRecords.steps","method":"GET","path":"/api/projects/{projectId}/runs/{runId}/steps","sends":false,"asks":true,"form":"page"},
+  {"call":"runRecords.objects","method":"GET","path":"/api/projects/{projectId}/runs/{runId}/objects","sends":false,"asks":false,"form":"value"},
   {"call":"runRecords.modelCalls","method":"GET","path":"/api/projects/{projectId}/runs/{runId}/model-calls","sends":false,"asks":true,"form":"page"},
   {"call":"runRecords.modelCall","method":"GET","path":"/api/projects/{projectId}/runs/{runId}/model-calls/{number}","sends":false,"asks":false,"form":"value"},
   {"call":"contexts.list","method":"GET","path":"/api/projects/{projectId}/contexts","sends":false,"asks":true,"form":"page"},

@@ -24,6 +24,7 @@ import { LiveWords } from "./live-words.tsx"
 import { ModelCallList } from "./model-call-list.tsx"
 import { RunActions } from "./run-actions.tsx"
 import { RunLog } from "./run-log.tsx"
+import { RunObjects } from "./run-objects.tsx"
 import { SpawnedRuns, WaitingForPeople } from "./run-relatives.tsx"
 import { RunSteps } from "./run-steps.tsx"
 import { RunTimeline } from "./run-timeline.tsx"
@@ -82,10 +83,11 @@ const KnownRun = ({ run, error }: { readonly run: Run; readonly error: unknown }
   )
 }
 
-/** The same log in four views. */
+/** The same log in five views. */
 const viewsOf = (run: Run): ReadonlyArray<Tab> => [
   { id: "steps", title: "Steps", count: run.stepCount, content: () => <RunSteps run={run} /> },
   { id: "timeline", title: "Timeline", content: () => <RunTimeline run={run} /> },
+  { id: "objects", title: "Objects", content: () => <RunObjects run={run} /> },
   { id: "calls", title: "Model calls", content: () => <ModelCallList run={run} /> },
   { id: "log", title: "Log", content: () => <RunLog run={run} /> }
 ]

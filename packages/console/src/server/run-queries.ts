@@ -5,6 +5,7 @@ import type { Page } from "@tropism/api/page"
 import type { ToolCallRecord } from "@tropism/api/runs-api"
 import type { ModelCall, ModelExchange, RunStep } from "@tropism/domain/model-call"
 import type { Run } from "@tropism/domain/run"
+import type { RunObjects } from "@tropism/domain/run-objects"
 import { limits } from "../limits.ts"
 import { reading } from "./reading.ts"
 
@@ -25,6 +26,14 @@ export const runStepsQuery = (projectId: string, runId: string) =>
     key: ["run-steps", runId],
     path: runPath(runId, "/steps"),
     parameters: wholePage
+  })
+
+export const runObjectsQuery = (projectId: string, runId: string) =>
+  reading<RunObjects>({
+    projectId,
+    key: ["run-objects", runId],
+    path: runPath(runId, "/objects"),
+    refreshMs: limits.refreshIntervalMs
   })
 
 export const runToolCallsQuery = (projectId: string, runId: string) =>

@@ -9,6 +9,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { ProjectTransaction } from "../database/database.ts"
 import { ModelCallReading } from "../run/model-call-reading.ts"
+import { RunObjectReading } from "../run/run-objects.ts"
 import { StepReading } from "../run/step-reading.ts"
 import { reading } from "./access.ts"
 import { readableRun } from "./owned.ts"
@@ -48,6 +49,10 @@ export const runRecordsHandlers = HttpApiBuilder.group(Api, "runRecords", (handl
     steps: Effect.fn("http.runRecords.steps")(function* ({ params, query }) {
       const steps = yield* StepReading
       return yield* pageOf(params, query, steps.list)
+    }),
+    objects: Effect.fn("http.runRecords.objects")(function* ({ params }) {
+      const objects = yield* RunObjectReading
+      return yield* ofRun(params, objects.of(params.runId))
     }),
     modelCalls: Effect.fn("http.runRecords.modelCalls")(function* ({ params, query }) {
       const calls = yield* ModelCallReading
