@@ -126,13 +126,21 @@ it("tries an agent over what happened, and touches nobody", async () => {
   const agent = await run(
     story.post(
       "/agents",
-      watcher({ model: calling({ tool: "create_object", arguments: { type: "Note", properties: {} } }) })
+      watcher({
+        model: calling({
+          tool: "create_object",
+          arguments: { type: "Note", properties: { of: "<b>all</b>" }, reasoning: "So it is" }
+        })
+      })
     )
   )
   const { page, goTo } = await real.visit(story, `/agents/${agent.id}?tab=backtests`)
   await page.getByRole("button", { name: "Begin a dry run" }).press("Enter")
   await page.getByRole("button", { name: "Version 1: completed, 1 of 1 event" }).waitFor()
-  await page.getByText('"Note"').first().waitFor()
+  const would = page.getByRole("list", { name: "It would" })
+  await would.getByText(/^Create Note/).waitFor()
+  await would.getByText("So it is").waitFor()
+  await would.getByText("<b>all</b>").waitFor()
   await page.getByText("1 completed, 0 failed, 0 paused").waitFor()
   expect(await axeFaultsInBoth(page)).toEqual([])
 

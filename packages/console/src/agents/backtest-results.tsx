@@ -2,16 +2,20 @@
  * A dry run event by event: what was suggested then, and what the agent would do now.
  */
 import type { Page } from "@tropism/api/page"
-import type { BacktestResult } from "@tropism/domain/backtest"
+import type { BacktestResult, Likeness } from "@tropism/domain/backtest"
+import type { Change } from "@tropism/domain/change"
 import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { limits } from "../limits.ts"
-import { JsonView } from "../parts/json-view.tsx"
+import { DifferenceList } from "../parts/difference-list.tsx"
+import { LongText } from "../parts/long-text.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { agentPath } from "../server/agent-queries.ts"
 import { reading } from "../server/reading.ts"
+import { changeVerbs, confidenceText } from "../suggestion/change-words.ts"
+import { requestedRows } from "../suggestion/property-diff.ts"
 
 const resultsQuery = (projectId: string, agentId: string, backtestId: string) =>
   reading<Page<BacktestResult>>({
@@ -30,33 +34,116 @@ export const BacktestResults = ({ agentId, backtestId }: BacktestResultsProps): 
   const { project } = useConsole()
   const { data } = useQuery(resultsQuery(project.id, agentId, backtestId))
   return (
-    <ol aria-label="Events" className="m-0 mt-4 grid list-none gap-3 p-0">
-      {data?.items.map(({ number, event, runId, runStatus, earlier, now }) => (
-        <li key={number}>
+    <ol aria-label="Events" className="m-0 mt-4 grid list-none gap-5 p-0">
+      {data?.items.map((result) => (
+        <li key={result.number}>
           <p className="mb-1.5 text-sm">
-            <Link
-              to="/events/$eventId"
-              params={{ eventId: event.id }}
-              className="font-medium text-leaf underline-offset-2 hover:underline"
-            >
-              <Visible text={`${event.objectType} ${event.type}`} />
+            <Link to="/events/$eventId" params={{ eventId: result.event.id }} className={linkClass}>
+              <Visible text={`${result.event.objectType} ${result.event.type}`} />
             </Link>
-            {runId !== null && (
+            {result.runId !== null && (
               <>
                 ,{" "}
-                <Link
-                  to="/runs/$runId"
-                  params={{ runId }}
-                  className="font-medium text-leaf underline-offset-2 hover:underline"
-                >
-                  its run: {runStatus}
+                <Link to="/runs/$runId" params={{ runId: result.runId }} className={linkClass}>
+                  its run: {result.runStatus}
                 </Link>
               </>
             )}
           </p>
-          <JsonView value={{ earlier, now }} label="Suggested earlier, and now" />
+          {result.errorMessage !== null && (
+            <p className="mb-2 text-sm text-removed-ink">
+              <Visible text={result.errorMessage} />
+            </p>
+          )}
+          <Now result={result} />
+          <Earlier result={result} />
         </li>
       ))}
     </ol>
   )
+}
+
+interface ResultProps {
+  readonly result: BacktestResult
+}
+
+/** What it would do now. */
+const Now = ({ result: { now, runStatus } }: ResultProps): ReactNode =>
+  now.length === 0 ? (
+    runStatus === "completed" && <p className="text-sm text-ink-soft">It would change nothing.</p>
+  ) : (
+    <ul aria-label="It would" className="m-0 grid list-none gap-3 p-0">
+      {now.map(({ change, confidence, reasoning, isNew }, index) => (
+        <li key={index} className="text-sm">
+          <p className="mb-1">
+            <Visible text={wouldText(change)} />
+            {confidence !== null && `, ${confidenceText(confidence)}`}
+            {isNew && <span className="text-ink-soft"> (nothing like it was suggested then)</span>}
+          </p>
+          {reasoning !== null && (
+            <p className="mb-1.5 text-ink-soft">
+              <LongText text={reasoning} />
+            </p>
+          )}
+          <Asked change={change} />
+        </li>
+      ))}
+    </ul>
+  )
+
+/** What a change asks for, property by property. */
+const Asked = ({ change }: { readonly change: Change }): ReactNode => {
+  const rows = requestedRows(change)
+  return (
+    rows.length > 0 && (
+      <DifferenceList
+        isAfterAlone
+        rows={rows.map(({ path, after }) => ({
+          name: path.join(" › "),
+          ...(after === undefined ? {} : { after })
+        }))}
+      />
+    )
+  )
+}
+
+/** What it suggested when it happened, what became of that, and whether it would say it again. */
+const Earlier = ({ result: { earlier } }: ResultProps): ReactNode =>
+  earlier.length > 0 && (
+    <ul aria-label="Then" className="m-0 mt-2 list-none p-0 text-sm text-ink-soft">
+      {earlier.map(({ taskId, number, status, isEdited, now }) => (
+        <li key={taskId}>
+          Then it suggested{" "}
+          <Link to="/tasks/$taskId" params={{ taskId }} className={linkClass}>
+            #{number}
+          </Link>
+          , {isEdited ? "edited and approved" : decisionWords[status]}
+          {now !== null && `; ${likenessWords[now]}`}.
+        </li>
+      ))}
+    </ul>
+  )
+
+const linkClass = "font-medium text-leaf underline-offset-2 hover:underline"
+
+const wouldText = (change: Change): string => {
+  const verb = changeVerbs[change.type]
+  if (change.type === "create")
+    return `${verb} ${change.objectType}${change.key === null ? "" : ` ${change.key}`}`
+  if (change.type === "createRelationship") return `${verb} by ${change.relationship.type}`
+  return `${verb} ${"objectId" in change ? `the object …${change.objectId.slice(-8)}` : "the relationship"}`
+}
+
+const decisionWords: Readonly<Record<BacktestResult["earlier"][number]["status"], string>> = {
+  pending: "on which nobody has decided",
+  completed: "approved",
+  rejected: "rejected",
+  expired: "expired"
+}
+
+const likenessWords: Readonly<Record<Likeness, string>> = {
+  same: "it would say the same again",
+  edited: "it would say what a person made of it",
+  different: "it would say something else about the same",
+  none: "it would not say it again"
 }

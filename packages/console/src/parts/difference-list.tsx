@@ -17,7 +17,13 @@ export interface Difference {
   readonly after?: Schema.Json
 }
 
-export const DifferenceList = ({ rows }: { readonly rows: ReadonlyArray<Difference> }): ReactNode =>
+interface DifferenceListProps {
+  readonly rows: ReadonlyArray<Difference>
+  /** What was there before is not known, so only what is asked for is shown. */
+  readonly isAfterAlone?: boolean
+}
+
+export const DifferenceList = ({ rows, isAfterAlone = false }: DifferenceListProps): ReactNode =>
   rows.length === 0 ? (
     <p className="text-sm text-ink-soft">Nothing differs.</p>
   ) : (
@@ -34,7 +40,7 @@ export const DifferenceList = ({ rows }: { readonly rows: ReadonlyArray<Differen
             <Visible text={name} exact />
           </dt>
           <dd className="m-0 flex min-w-0 flex-wrap items-center gap-2 font-mono text-xs">
-            {before === undefined ? (
+            {isAfterAlone ? null : before === undefined ? (
               <span className="font-sans text-ink-faint">not there</span>
             ) : (
               <del className="min-w-0 rounded-md bg-removed px-1.5 py-0.5 whitespace-pre-wrap text-removed-ink no-underline">
@@ -42,7 +48,7 @@ export const DifferenceList = ({ rows }: { readonly rows: ReadonlyArray<Differen
                 <LongText text={valueText(before)} exact />
               </del>
             )}
-            <ArrowIcon size="small" className="text-ink-faint" />
+            {!isAfterAlone && <ArrowIcon size="small" className="text-ink-faint" />}
             {after === undefined ? (
               <span className="font-sans text-ink-faint">removed</span>
             ) : (
