@@ -19,7 +19,12 @@ it("shows who does not keep up, why an agent did not wake, and tries dead letter
   await run(make(story, "Note"))
   await run(make(story, "Person"))
   await run(entriesWhen(story, agent, 1))
-  const { page } = await real.visit(story, "/reactions")
+  const { page, goTo } = await real.visit(story, "/")
+  // The inbox tells of what waits for nobody, and leads there.
+  const aside = page.getByRole("list", { name: "Dead letters" })
+  await aside.getByRole("link", { name: "Open the dead letters" }).press("Enter")
+  await page.getByRole("heading", { level: 1, name: "greeter" }).waitFor()
+  await goTo("/reactions")
   await page.getByText("1 failed for good and wait for a person.").waitFor()
   await screenshot(page, "reactions")
   expect(await axeFaultsInBoth(page)).toEqual([])

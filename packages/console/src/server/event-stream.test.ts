@@ -2,7 +2,9 @@
  * Lines become events only when they are whole, and wake-ups read again what may be old, nothing else.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { eventReader } from "./event-stream.ts"
+import { Effect, Fiber } from "effect"
+import { until } from "../../../cli/testing/invoke.ts"
+import { eventReader, followStream } from "./event-stream.ts"
 import { withHead } from "./paged.ts"
 import { isTouched } from "./touched.ts"
 
@@ -55,4 +57,48 @@ describe("the head of a long list", () => {
     const laid = withHead({ items, nextCursor }, older)
     expect([ids(laid.rows), laid.hasGap]).toEqual([shown, hasGap])
   })
+})
+
+describe("a followed stream", () => {
+  it.live("says that it was cut also where it had brought nothing yet", () =>
+    Effect.gen(function* () {
+      const asked: Array<string | null> = []
+      const server = Bun.serve({
+        port: 0,
+        hostname: "127.0.0.1",
+        // The first connection ends without an event.
+        fetch: (request) => {
+          asked.push(request.headers.get("last-event-id"))
+          const text = asked.length === 1 ? ": hello\n" : "id: 7\ndata: one\n\n"
+          return new Response(text, { headers: { "content-type": "text/event-stream" } })
+        }
+      })
+      yield* Effect.addFinalizer(() => Effect.promise(() => server.stop(true)))
+      const told: Array<string> = []
+      const following = yield* Effect.forkChild(
+        followStream(
+          `http://127.0.0.1:${server.port}/events`,
+          { lastEventId: undefined },
+          {
+            onState: (state) => void told.push(state),
+            onResumed: () => void told.push("resumed"),
+            onEvent: ({ text }) => void told.push(text)
+          }
+        )
+      )
+      yield* until(() => asked.length === 3)
+      yield* Fiber.interrupt(following)
+      expect(told.slice(0, 8)).toEqual([
+        "connecting",
+        "live",
+        "lost",
+        "connecting",
+        "live",
+        "resumed",
+        "one",
+        "lost"
+      ])
+      expect(asked).toEqual([null, null, "7"])
+    })
+  )
 })

@@ -25,7 +25,7 @@ export interface Place {
 export interface StreamListener {
   readonly onState: (state: StreamState) => void
   readonly onEvent: (event: StreamEvent) => void
-  /** The stream is open again after a cut; what it brings now was missed. */
+  /** The stream is open again after a cut; what happened meanwhile was missed. */
   readonly onResumed?: () => void
 }
 
@@ -36,8 +36,9 @@ export const followStream = Effect.fnUntraced(function* (
   listener: StreamListener
 ) {
   let pauseMs: number = limits.feedRetryMs
+  const hearing = { hasHeard: false, wasOpen: place.lastEventId !== undefined }
   while (true) {
-    const hearing = { hasHeard: false }
+    hearing.hasHeard = false
     listener.onState("connecting")
     yield* listen(path, place, listener, hearing).pipe(Effect.ignore)
     listener.onState("lost")
@@ -52,7 +53,7 @@ const listen = Effect.fnUntraced(function* (
   path: string,
   place: Place,
   listener: StreamListener,
-  hearing: { hasHeard: boolean }
+  hearing: { hasHeard: boolean; wasOpen: boolean }
 ) {
   const response = yield* answerOf(path, {
     headers: {
@@ -65,7 +66,9 @@ const listen = Effect.fnUntraced(function* (
     response.ok && response.headers.get("content-type")?.startsWith("text/event-stream") === true
   if (!isStream || body === null) return
   listener.onState("live")
-  if (place.lastEventId !== undefined) listener.onResumed?.()
+  // Also where nothing was heard yet: then there is no place to go on from, and what a cut hid is not brought.
+  if (hearing.wasOpen) listener.onResumed?.()
+  hearing.wasOpen = true
   const read = eventReader()
   yield* linesOf(body).pipe(
     Stream.runForEach((line) =>
