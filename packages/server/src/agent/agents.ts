@@ -14,7 +14,7 @@ import type { AgentId, ProjectId, UserId } from "@tropism/domain/ids"
 import { canonicalJson, textFault } from "@tropism/domain/json"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { lastId, onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { agentLimits } from "../limits.ts"
 import { checkDefinition, DefinitionRefused, type Measure } from "./checked-definition.ts"
@@ -112,7 +112,7 @@ export class Agents extends Context.Service<
       const list = Effect.fn("Agents.list")(function* (before: string | undefined, limit: number) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* select(
-          sql`agent.project_id = ${projectId} and agent.deleted_at is null and agent.id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"}
+          sql`agent.project_id = ${projectId} and agent.deleted_at is null and agent.id < ${before ?? lastId}
             order by agent.id desc limit ${limit}`
         )
         return rows.map(toAgent)

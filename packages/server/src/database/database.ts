@@ -206,6 +206,9 @@ export const orDie = <A, E, R>(
     Effect.die
   ) as Effect.Effect<A, Exclude<E, SqlError.SqlError>, R>
 
+/** An id that none comes after: where a list of the newest first begins. */
+export const lastId = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+
 /** The row that a statement always answers; its absence is a defect. */
 export const onlyRow = <A>(rows: ReadonlyArray<A>): Effect.Effect<A> => {
   const [row] = rows

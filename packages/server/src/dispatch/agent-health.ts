@@ -10,7 +10,7 @@ import { type AgentHealth, agentHealthRuns } from "@tropism/api/agents-api"
 import { microsPerDollar } from "@tropism/domain/chain"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
 
 export class AgentHealths extends Context.Service<
   AgentHealths,
@@ -32,7 +32,7 @@ export class AgentHealths extends Context.Service<
           select agent.id, agent.name as agent_name, agent.enabled, agent.disabled_reason, agent.trigger_type,
             schedule.next_fire_at, ran.latest, spent.micros
           from (
-            select * from kb.agents where project_id = ${projectId} and deleted_at is null and id < ${before ?? last}::uuid
+            select * from kb.agents where project_id = ${projectId} and deleted_at is null and id < ${before ?? lastId}::uuid
             order by id desc limit ${limit}
           ) agent
           left join kb.agent_schedules schedule on schedule.agent_id = agent.id
@@ -56,7 +56,6 @@ export class AgentHealths extends Context.Service<
   )
 }
 
-const last = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 const costDays = 7
 
 interface HealthRow extends Omit<AgentHealth, "nextFireAt" | "weekCostUsd"> {

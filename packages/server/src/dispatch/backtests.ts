@@ -14,7 +14,7 @@ import type { AgentId, BacktestId, ObjectId, UserId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Agents } from "../agent/agents.ts"
-import { brokenUniqueKey, orDie, ProjectTransaction } from "../database/database.ts"
+import { brokenUniqueKey, lastId, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { makeBacktestRuns } from "./backtest-runs.ts"
@@ -80,7 +80,7 @@ export class Backtests extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const rows = yield* select(
           sql`test.project_id = ${projectId} and test.agent_id = ${agentId}
-            and test.id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"}::uuid`,
+            and test.id < ${before ?? lastId}::uuid`,
           limit
         )
         return rows.map(toBacktest)

@@ -18,7 +18,7 @@ import { microsPerDollar, nothingUsed } from "@tropism/domain/chain"
 import type { GraphEventId, RunId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { lastId, onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
 import { dispatchLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
@@ -82,7 +82,7 @@ export class Chains extends Context.Service<
           select event.id as event_id, refusal.value->>'agentId' as agent_id, refusal.value->>'rule' as rule, refusal.value->>'reason' as reason
           from kb.graph_events event, jsonb_array_elements(event.refusals) refusal
           where event.project_id = ${projectId} and event.root_event_id = ${root}
-            and refusal.value->>'rule' in ('chainDepth', 'chainRuns', 'chainTokens', 'chainCost', 'oscillation')
+            and refusal.value ->> 'rule' = any(${stopRules}::text[])
           order by event.id desc limit ${dispatchLimits.chainStopsShown}`
       })
 
@@ -150,13 +150,13 @@ export class Chains extends Context.Service<
 
       const list = Effect.fn("Chains.list")(function* (before: string | undefined, limit: number) {
         const { projectId } = yield* ProjectTransaction
-        // An agent's run has counted in the chain's row before it began, so these are the chains with runs.
+        // A run of a reaction counts in the chain's row before it begins, one that a person asked for when it first spends.
         const rows = yield* sql<SummaryRow>`
           select chain.scope_id as id, chain.runs, chain.input_tokens, chain.output_tokens, chain.cost_micros,
             ran.agents, ran.open_runs, told.events, told.depth, told.is_stopped
           from (
             select * from kb.budgets
-            where project_id = ${projectId} and scope = 'chain' and scope_id < ${before ?? last}::uuid
+            where project_id = ${projectId} and scope = 'chain' and scope_id < ${before ?? lastId}::uuid
             order by scope_id desc limit ${limit}
           ) chain
           cross join lateral (
@@ -166,8 +166,8 @@ export class Chains extends Context.Service<
             where run.id = any(array(${runsOfChain(sql, projectId, sql`chain.scope_id`)}))
           ) ran
           cross join lateral (
-            select count(*)::int as events, coalesce(max(event.depth), 0) as depth, coalesce(bool_or(jsonb_path_exists(
-              event.refusals, '$[*] ? (@.rule like_regex "^(chain(Depth|Runs|Tokens|Cost)|oscillation)$")')), false) as is_stopped
+            select count(*)::int as events, coalesce(max(event.depth), 0) as depth, coalesce(bool_or(exists (
+              select from jsonb_array_elements(event.refusals) refusal where refusal ->> 'rule' = any(${stopRules}::text[]))), false) as is_stopped
             from (
               select depth, refusals from kb.graph_events
               where project_id = ${projectId} and root_event_id = chain.scope_id order by id limit ${chainSummaryMaxEvents}
@@ -195,7 +195,9 @@ export class Chains extends Context.Service<
   )
 }
 
-const last = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+/** The rules that stop a chain, whoever was to wake. */
+const stopRules = ["chainDepth", "chainRuns", "chainTokens", "chainCost", "oscillation"]
+
 const nil = "00000000-0000-0000-0000-000000000000"
 
 interface Counts {

@@ -21,7 +21,7 @@ import type { RunStatus } from "@tropism/domain/run"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { decodeDefinition } from "../agent/rows.ts"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
 import { Purges } from "../graph/purges.ts"
 import { runLimits } from "../limits.ts"
 import { makeOccurrences } from "../run/occurrences.ts"
@@ -167,7 +167,7 @@ export class Explanations extends Context.Service<
 
       const listOfOccurrence = Effect.fn("Explanations.listOfOccurrence")(
         (id: GraphEventId, before: string | undefined, limit: number) =>
-          occurrenceTo(id, sql`agent.id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"}::uuid`, limit)
+          occurrenceTo(id, sql`agent.id < ${before ?? lastId}::uuid`, limit)
       )
 
       const one = Effect.fn("Explanations.one")(function* (event: GraphEvent, agentId: AgentId) {
@@ -179,7 +179,7 @@ export class Explanations extends Context.Service<
         (event: GraphEvent, before: string | undefined, limit: number) =>
           explainTo(
             event,
-            sql`agent.id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"}::uuid
+            sql`agent.id < ${before ?? lastId}::uuid
               and (agent.deleted_at is null or agent.deleted_at > ${event.createdAt}::timestamptz)`,
             limit
           )

@@ -10,7 +10,7 @@
 import { countedMaxEntries, type ReactionQueue } from "@tropism/api/processing-api"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
 
 export class ReactionQueues extends Context.Service<
   ReactionQueues,
@@ -40,7 +40,7 @@ export class ReactionQueues extends Context.Service<
             newest.status as newest_status, newest.reason as newest_reason, newest.created_at as newest_at
           from (
             select * from kb.agents
-            where project_id = ${projectId} and deleted_at is null and trigger_type = 'reaction' and id < ${before ?? last}::uuid
+            where project_id = ${projectId} and deleted_at is null and trigger_type = 'reaction' and id < ${before ?? lastId}::uuid
             order by id desc limit ${limit}
           ) agent
           cross join lateral (
@@ -70,8 +70,6 @@ export class ReactionQueues extends Context.Service<
     })
   )
 }
-
-const last = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 type Newest = NonNullable<ReactionQueue["newest"]>
 

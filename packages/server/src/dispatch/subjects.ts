@@ -14,7 +14,7 @@ import type { EntryId, GraphEventId, ObjectId } from "@tropism/domain/ids"
 import type { EntryStatus } from "@tropism/domain/processing"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
 import { dispatchLimits } from "../limits.ts"
 
 /** An event and how an agent stands to it. */
@@ -89,7 +89,7 @@ export const makeSubjects = Effect.gen(function* () {
   ) {
     const { projectId } = yield* ProjectTransaction
     const types = agent.reactionConfig?.objectTypes ?? []
-    const last = before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"
+    const last = before ?? lastId
     const ofType = (condition: Statement.Fragment) => sql`
       select object.id, ${concerning(agent)} as version from kb.graph_objects object
       where object.project_id = ${projectId} and object.deleted_at is null and object.id < ${last} ${condition}

@@ -12,7 +12,7 @@ import type { AgentId, ProjectId, UserId, WebhookId } from "@tropism/domain/ids"
 import { type OpenedWebhook, type Webhook, webhookBounds, type WebhookInput } from "@tropism/domain/webhook"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { lastId, onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
 import { keyOf, signingSecretOf } from "./webhook-signature.ts"
@@ -103,7 +103,7 @@ export class Webhooks extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<WebhookRow>`
           select * from kb.webhooks where agent_id = ${agentId} and project_id = ${projectId} and revoked_at is null
-            and id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"} order by id desc limit ${limit}`
+            and id < ${before ?? lastId} order by id desc limit ${limit}`
         return rows.map(toWebhook)
       }, orDie)
 

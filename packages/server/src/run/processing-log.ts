@@ -11,7 +11,7 @@ import type { AgentId, EntryId, GraphEventId, RunId } from "@tropism/domain/ids"
 import type { EntryStatus, HandledChange, HandledType, ProcessingEntry } from "@tropism/domain/processing"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { type EntryRow, toEntry } from "./rows.ts"
 import { makeSettling } from "./settling.ts"
@@ -156,7 +156,7 @@ export class ProcessingLog extends Context.Service<
         const rows = yield* sql<EntryRow>`
           select * from kb.agent_processing_log
           where project_id = ${projectId} and agent_id = ${agentId} and dead_lettered_at is not null
-            and id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"} order by id desc limit ${limit}`
+            and id < ${before ?? lastId} order by id desc limit ${limit}`
         return rows.map(toEntry)
       }, orDie)
 

@@ -10,7 +10,7 @@ import type { McpServerId, ProjectId, UserId } from "@tropism/domain/ids"
 import { isAllowedTool, type McpServer, McpServerConfig, PinnedTool } from "@tropism/domain/mcp-server"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import { lineOf } from "./foreign-fault.ts"
@@ -193,7 +193,7 @@ export class McpServers extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<ServerRow>`
           select *, ${sourcesOf(sql, "mcp_servers")} as event_sources from kb.mcp_servers where project_id = ${projectId}
-            and id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"} order by id desc limit ${limit}`
+            and id < ${before ?? lastId} order by id desc limit ${limit}`
         return yield* Effect.forEach(rows, toServer)
       }, orDie)
 

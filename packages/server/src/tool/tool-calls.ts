@@ -19,7 +19,7 @@ import type {
 import { type Evidence, evidenceBounds } from "@tropism/domain/task"
 import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
 import type { GateDecision, Read } from "./tool-effect.ts"
 
 /**
@@ -130,7 +130,7 @@ export class ToolCalls extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<StoredRow>`
           select * from kb.tool_calls where project_id = ${projectId} and run_id = ${runId}
-            and id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"} order by id desc limit ${limit}`
+            and id < ${before ?? lastId} order by id desc limit ${limit}`
         return rows.map(toRecord)
       }, orDie)
 
@@ -142,7 +142,7 @@ export class ToolCalls extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<StoredRow>`
           select * from kb.tool_calls where project_id = ${projectId} and user_id = ${userId}
-            and id < ${before ?? "ffffffff-ffff-ffff-ffff-ffffffffffff"} order by id desc limit ${limit}`
+            and id < ${before ?? lastId} order by id desc limit ${limit}`
         return rows.map(toRecord)
       }, orDie)
 
