@@ -9,6 +9,7 @@ import { isTodo, type Task, type TodoTask } from "@tropism/domain/task"
 import { Effect, Option, Schema } from "effect"
 import { Argument } from "effect/cli"
 import { type Access, readPages } from "./access.ts"
+import { exitCodes } from "./exit-codes.ts"
 import { failure } from "./failure.ts"
 import { printable } from "./terminal/text.ts"
 
@@ -31,7 +32,8 @@ export const findTask = (access: Access, reference: string) =>
     if (Option.isSome(id)) return yield* client.tasks.get({ params: { ...params, taskId: id.value } })
     if (!/^t?[1-9]\d{0,9}$/.test(reference))
       return yield* failure(
-        `"${printable(reference)}" is neither a task's number nor an id. "tropism tasks" lists them.`
+        `"${printable(reference)}" is neither a task's number nor an id. "tropism tasks" lists them.`,
+        exitCodes.usage
       )
     const type = reference.startsWith("t") ? ({ type: "todo" } as const) : {}
     for (const filter of [{ ...type, status: "pending" } as const, type]) {

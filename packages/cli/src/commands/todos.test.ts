@@ -66,7 +66,7 @@ describe("tropism tasks, of todos", () => {
         1,
         't2 is a todo of your own: "tropism tasks complete t2" says that it is done.'
       ])
-      expect(yield* error("show", "tx")).toEqual([1, expect.stringContaining("neither a task's number")])
+      expect(yield* error("show", "tx")).toEqual([2, expect.stringContaining("neither a task's number")])
       expect(server.requests.filter(({ line }) => !line.startsWith("GET"))).toEqual([])
     })
   )
