@@ -161,12 +161,19 @@ layer(TwoProjects.layer, { timeout: 120_000 })((it) => {
             countOf(server, "project_objects"),
             countOf(server, "project_objects", "id not in (select id from kb.graph_objects)"),
             countOf(server, "project_passages"),
+            countOf(server, "project_runs"),
+            countOf(server, "project_runs", "id not in (select id from kb.agent_runs)"),
             countOf(server, "tokens_here"),
             countOf(server, "tokens_here", `'${theirs}'::uuid = any(project_ids)`)
           ])
         )
         const passages = counted.find(([name]) => name === "passages")?.[1]
-        expect(others).toEqual([1, 2, 0, passages, 1, 0])
+        const told = yield* ask(
+          access,
+          `select count(*)::int from kb.agent_runs where project_id = '${ours}' and (summary is not null or error_message is not null)`
+        )
+        expect(told).not.toEqual([[0]])
+        expect(others).toEqual([1, 2, 0, passages, told[0]?.[0], 0, 1, 0])
       })
     )
 

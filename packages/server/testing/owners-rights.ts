@@ -10,6 +10,7 @@ export const views: Readonly<Record<string, string>> = {
   project_objects:
     "this project's objects, with a condition that the full-text index can serve (decision 11)",
   project_passages: "this project's passages, for the same reason",
+  project_runs: "what came of this project's runs, for the same reason",
   tokens_here:
     "the tokens of this project, or with none set those of the server; hashes are not among its columns"
 }
