@@ -35,10 +35,18 @@ import {
 import { make } from "../testing/story-words.ts"
 
 /** A helper that makes one Note and says so. */
-const noteMaker = scripted([
-  { when: "step == 0", calls: [{ tool: "create_object", arguments: { type: "Note", properties: {} } }] },
-  { say: "Noted." }
-])
+const noteMaker = (latencyMs: number) =>
+  scripted([
+    {
+      when: "step == 0",
+      calls: [{ tool: "create_object", arguments: { type: "Note", properties: {} } }],
+      latencyMs
+    },
+    { say: "Noted." }
+  ])
+
+/** Long enough that whoever hands over comes to rest first, also on a machine that has much else to do. */
+const slowMs = 2_000
 
 /** Where an attempt dies: the place, and which passing of it while one run hands one task over. */
 const deaths: ReadonlyArray<readonly [CrashPointName, number, string]> = [
@@ -81,7 +89,7 @@ describe("A task that is handed over", () => {
           const { doors, freeze, thaw } = yield* freezingServer(access)
           for (const [place, passing] of deaths) {
             const story = yield* newProject(doors, access)
-            yield* story.post("/agents", worker("helper", noteMaker))
+            yield* story.post("/agents", worker("helper", noteMaker(place === "run.afterWait" ? slowMs : 0)))
             const agent = yield* boss(story, [spawning("helper")])
             const dead = yield* Effect.forkChild(freeze(place, passing))
             const run = yield* begin(story, agent)

@@ -11,6 +11,9 @@ import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { ask } from "./owner-rows.ts"
 import { startServer } from "./platform.ts"
 
+/** Within which the place is reached; a story that waits for it longer would only hang. */
+const reachMs = 60_000
+
 /** A server with a plan for one freeze at a time. */
 export const freezingServer = Effect.fn("freezingServer")(function* (access: PostgresAccess) {
   let place: CrashPointName | undefined
@@ -36,6 +39,10 @@ export const freezingServer = Effect.fn("freezingServer")(function* (access: Pos
       reached = Deferred.makeUnsafe<void>()
       thawed = Deferred.makeUnsafe<void>()
       return Deferred.await(reached).pipe(
+        Effect.timeoutOrElse({
+          duration: reachMs,
+          orElse: () => Effect.die(new Error(`Nobody came to ${name} for the ${passing}. time`))
+        }),
         Effect.andThen(
           // Only the server's own role sees what its connections are at.
           ask(
