@@ -120,7 +120,14 @@ export class TasksApi extends HttpApiGroup.make("tasks")
         status: told(TaskStatus, "Only tasks in this state"),
         type: told(TaskType, "Only tasks of this type"),
         assignee: told(UserId, "Only what this user is asked to decide; `me` is whoever asks"),
-        agentId: told(AgentId, "Only what this agent put before people")
+        agentId: told(AgentId, "Only what this agent put before people"),
+        number: told(
+          Schema.FiniteFromString.check(
+            Schema.isInt(),
+            Schema.isBetween({ minimum: 1, maximum: 2_147_483_647 })
+          ),
+          "Only what has this number: one of the project's, and one of your todos"
+        )
       },
       success: Page(Task),
       error: [NotFound, InvalidInput]

@@ -8,7 +8,7 @@ import { TaskId } from "@tropism/domain/ids"
 import { isTodo, type Task, type TodoTask } from "@tropism/domain/task"
 import { Effect, Option, Schema } from "effect"
 import { Argument } from "effect/cli"
-import { type Access, readPages } from "./access.ts"
+import type { Access } from "./access.ts"
 import { exitCodes } from "./exit-codes.ts"
 import { failure } from "./failure.ts"
 import { printable } from "./terminal/text.ts"
@@ -24,7 +24,7 @@ export const todoArgument = Argument.String("todo").pipe(
 /** The name of a task: `3`, or `t3` of a todo. */
 export const taskName = (task: Task): string => `${isTodo(task) ? "t" : ""}${task.number}`
 
-/** Finds a task by its id, or by its name among the pending ones and then among all. */
+/** Finds a task by its id, or by its name. */
 export const findTask = (access: Access, reference: string) =>
   Effect.gen(function* () {
     const { client, params } = access
@@ -35,15 +35,10 @@ export const findTask = (access: Access, reference: string) =>
         `"${printable(reference)}" is neither a task's number nor an id. "tropism tasks" lists them.`,
         exitCodes.usage
       )
-    const type = reference.startsWith("t") ? ({ type: "todo" } as const) : {}
-    for (const filter of [{ ...type, status: "pending" } as const, type]) {
-      const { items } = yield* readPages(
-        (query) => client.tasks.list({ params, query: { ...query, ...filter } }),
-        Infinity
-      )
-      const found = items.find((task) => taskName(task) === reference)
-      if (found) return found
-    }
+    const number = Number(reference.replace("t", ""))
+    const { items } = yield* client.tasks.list({ params, query: { number } })
+    const found = items.find((task) => taskName(task) === reference)
+    if (found) return found
     return yield* failure(`There is no task number ${reference}. "tropism tasks --status all" lists them.`)
   })
 

@@ -348,7 +348,13 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(text).not.toMatch(/Seq Scan|Rows Removed by Filter: \d{2,}/)
           expect(text).not.toMatch(/rows=\d{4,}/)
         }
+        const numbered = yield* plan({ number: 5_100 })
+        expect(numbered).toContain("tasks_number")
+        expect(numbered).not.toMatch(/Seq Scan|Rows Removed by Filter: \d{2,}/)
         const ids = (tasks: ReadonlyArray<Json>) => tasks.map(({ id }) => id)
+        expect(ids(yield* listed(story, "?number=1"))).toEqual([todo.id, task.id])
+        expect(ids(yield* listed(story, "?number=1&type=todo"))).toEqual([todo.id])
+        expect(yield* listed(story, "?number=20101")).toEqual([])
         expect(ids(yield* listed(story, "?status=pending"))).toEqual([todo.id, task.id])
         expect(ids(yield* listed(story, "?type=todo"))).toEqual([todo.id])
         expect(yield* listed(story, "?limit=200")).toHaveLength(200)

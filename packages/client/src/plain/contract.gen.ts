@@ -3602,7 +3602,7 @@ export interface Calls {
   }
   readonly tasks: {
     /** Lists tasks. */
-    readonly list: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly status?: "pending" | "completed" | "rejected" | "expired" | undefined; readonly type?: "object_create_suggestion" | "object_update_suggestion" | "object_delete_suggestion" | "relationship_create_suggestion" | "relationship_update_suggestion" | "relationship_delete_suggestion" | "undo" | "question" | "todo" | "promotion" | undefined; readonly assignee?: string | undefined; readonly agentId?: string | undefined }, options?: CallOptions) => Listing<Task>
+    readonly list: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly status?: "pending" | "completed" | "rejected" | "expired" | undefined; readonly type?: "object_create_suggestion" | "object_update_suggestion" | "object_delete_suggestion" | "relationship_create_suggestion" | "relationship_update_suggestion" | "relationship_delete_suggestion" | "undo" | "question" | "todo" | "promotion" | undefined; readonly assignee?: string | undefined; readonly agentId?: string | undefined; readonly number?: number | undefined }, options?: CallOptions) => Listing<Task>
     /** Adds a todo of the caller's. */
     readonly add: (body: NewTodo, options?: CallOptions) => Promise<{
       readonly id: string

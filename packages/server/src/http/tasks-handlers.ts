@@ -45,12 +45,12 @@ export const tasksHandlers = HttpApiBuilder.group(Api, "tasks", (handlers) =>
       const tasks = yield* Tasks
       const { userId } = yield* CurrentPrincipal
       yield* keepable({ assignee: query.assignee })
-      const { agentId, status, type } = query
+      const { agentId, number, status, type } = query
       const assignee = query.assignee === "me" ? userId : query.assignee
       return yield* reading(
         params.projectId,
         pageById(query, (before, limit) =>
-          tasks.list({ agentId, assignee, status, type }, userId, before, limit)
+          tasks.list({ agentId, assignee, number, status, type }, userId, before, limit)
         )
       )
     }),

@@ -21,6 +21,8 @@ export interface TaskFilter {
   readonly type?: TaskType | undefined
   readonly assignee?: UserId | undefined
   readonly agentId?: AgentId | undefined
+  /** One of the project's has it, and one of the reader's todos. */
+  readonly number?: number | undefined
 }
 
 export const makeTaskReading = Effect.gen(function* () {
@@ -158,7 +160,7 @@ export const isOfOwned = (
 export const pageOfTasks = (
   sql: SqlClient.SqlClient,
   { projectId, reader }: { readonly projectId: ProjectId; readonly reader: UserId },
-  { agentId, assignee, status, type }: TaskFilter,
+  { agentId, assignee, number, status, type }: TaskFilter,
   before: string | undefined,
   limit: number
 ): Statement.Statement<{ readonly id: TaskId }> => {
@@ -167,6 +169,7 @@ export const pageOfTasks = (
     ...(type === undefined ? [] : [sql.literal(`type = '${type}'`)]),
     ...(assignee === undefined ? [] : [sql`assignee = ${assignee}`]),
     ...(agentId === undefined ? [] : [sql`agent_id = ${agentId}`]),
+    ...(number === undefined ? [] : [sql`number = ${number}`]),
     ...(before === undefined ? [] : [sql`id < ${before}`])
   ])
   // All types but one are the project's; todos are of no agent and for nobody but their owner.
