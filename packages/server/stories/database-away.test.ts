@@ -1,0 +1,44 @@
+/**
+ * A database that works for nobody at the moment: requests are told to come again, and none is told that the server failed.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { inject } from "vitest"
+import { connect, withDatabase } from "../src/database/postgres-access.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { eventually, newProject, startServer } from "../testing/platform.ts"
+import { expectProblem } from "../testing/problem-words.ts"
+
+describe("A request while the database works for nobody", () => {
+  it.live("is answered 503 with the time to wait, and 201 when it works again", () =>
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      const story = yield* newProject(yield* startServer(access), access)
+      const name = new URL(Redacted.value(access.ownerUrl)).pathname.slice(1)
+      const admin = yield* connect(withDatabase(Redacted.make(inject("postgres").adminUrl), "postgres"))
+      /** As an operator's deed: whoever is connected is sent away, and comes back to what it has become. */
+      const become = (change: string) =>
+        Effect.andThen(
+          admin.query(`alter database "${name}" ${change}`),
+          admin.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
+        ).pipe(Effect.orDie)
+      const write = story.ask("POST", "/objects", { type: "Thing", properties: {} })
+      const read = story.ask("GET", "/objects")
+
+      yield* become("set default_transaction_read_only = on")
+      yield* eventually(read, ({ status }) => status === 200)
+      for (let round = 0; round < 3; round += 1) {
+        const refused = yield* write
+        expectProblem(refused, 503)
+        expect(refused.headers.get("retry-after")).toBe("1")
+      }
+      yield* become("reset default_transaction_read_only")
+      yield* eventually(write, ({ status }) => status === 201)
+
+      yield* become("connection limit 0")
+      for (const asked of [write, read, write, read]) expectProblem(yield* asked, 503)
+      yield* become("connection limit -1")
+      yield* eventually(write, ({ status }) => status === 201)
+    }).pipe(Effect.scoped)
+  )
+})
