@@ -10,7 +10,7 @@ export const alsoUnchanged = OpenApi.annotations({
   transform: (operation) => ({
     ...operation,
     parameters: [...(operation["parameters"] ?? []), ifNoneMatch],
-    responses: { ...operation["responses"], 304: { description: "It is as the ETag says that you named" } }
+    responses: { ...operation["responses"], 304: { description: "It is what the caller has" } }
   })
 })
 
@@ -18,6 +18,7 @@ const ifNoneMatch = {
   name: "if-none-match",
   in: "header",
   required: false,
-  description: "The ETag of the answer that you have: while it holds, you are told 304 and no more.",
+  description:
+    "ETags of answers that the caller has: where it is one of them still, the answer is 304 without a body.",
   schema: { type: "string" }
 }

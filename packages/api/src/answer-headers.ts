@@ -6,24 +6,8 @@
 import { replayedHeader } from "./idempotency.ts"
 import { mapOperations, mapValues, type Operation, type Response, type Specification } from "./operations.ts"
 
-/** The operations whose ETag stands for their whole answer, so that whoever has it is told 304. */
-const wholeByTag = new Set([
-  "objects.get",
-  "relationships.get",
-  "tasks.get",
-  "conversations.get",
-  "contexts.get",
-  "projects.settings"
-])
-
-/** The operations that answer with an ETag besides those and the ones that take If-Match. */
-const tagged = new Set([
-  ...wholeByTag,
-  "agents.get",
-  "agents.create",
-  "objects.create",
-  "relationships.create"
-])
+/** The operations that answer with an ETag besides those that take one. */
+const tagged = new Set(["agents.get", "agents.create", "objects.create", "relationships.create"])
 
 /** Nothing is counted of them. */
 const uncounted = new Set(["system.health", "system.ready"])
@@ -57,15 +41,6 @@ const headers = {
 
 const said = (name: keyof typeof headers) => ({ $ref: `#/components/headers/${name}` })
 
-const ifNoneMatch = {
-  name: "if-none-match",
-  in: "header",
-  required: false,
-  description:
-    "ETags of answers that the caller has: where it is one of them still, the answer is 304 without a body.",
-  schema: { type: "string" }
-}
-
 /** Says the headers of every operation of a specification. */
 export const sayHeaders = (specification: Specification): Record<string, unknown> => ({
   ...mapOperations(specification, withHeaders),
@@ -75,7 +50,7 @@ export const sayHeaders = (specification: Specification): Record<string, unknown
 const withHeaders = (operation: Operation): Operation => {
   const { operationId = "", parameters = [], responses = {} } = operation
   const takes = (name: string) => parameters.some((parameter) => parameter.name === name)
-  const isTagged = tagged.has(operationId) || takes("if-match")
+  const isTagged = tagged.has(operationId) || takes("if-match") || takes("if-none-match")
   const answered = mapValues(responses, (response, status) => {
     const isDone = status.startsWith("2")
     return withThese(response, {
@@ -86,20 +61,11 @@ const withHeaders = (operation: Operation): Operation => {
       ...(status === "429" || (status === "409" && takes("idempotency-key"))
         ? { "Retry-After": said("retryAfter") }
         : {}),
-      ...(isDone && status !== "204" && isTagged ? { ETag: said("etag") } : {}),
+      ...((isDone && status !== "204" && isTagged) || status === "304" ? { ETag: said("etag") } : {}),
       ...(isDone && takes("idempotency-key") ? { [replayedHeader]: said("replayed") } : {})
     })
   })
-  return wholeByTag.has(operationId)
-    ? {
-        ...operation,
-        parameters: [...parameters, ifNoneMatch],
-        responses: {
-          ...answered,
-          304: { description: "It is what the caller has", headers: { ETag: said("etag") } }
-        }
-      }
-    : { ...operation, responses: answered }
+  return { ...operation, responses: answered }
 }
 
 const withThese = (response: Response, more: Readonly<Record<string, object>>): Response =>

@@ -105,7 +105,7 @@ export const TokenInput = Schema.Struct({
     Schema.isBetweenLength(1, tokenBounds.nameMaxChars),
     Schema.isPattern(/\S/, { message: "A token's name must not be blank" })
   ),
-  /** Your own role by itself. */
+  /** By itself what its member may do, and never more than you. */
   role: Schema.optional(Schema.NullOr(Role)),
   /** A member; yourself by itself. Only admins make tokens for others. */
   userId: Schema.optional(Schema.NullOr(UserId)),

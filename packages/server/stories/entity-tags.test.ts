@@ -63,6 +63,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           "tasks.get"
         ])
         expect(having(takes("if-match"))).toEqual(having(({ responses }) => responses[412]))
+        // Nothing is said twice: a document that does is none.
+        const twice = ({ parameters = [] }: Json) =>
+          new Set(parameters.map((one: Json) => `${one.in} ${one.name}`)).size < parameters.length
+        expect(having(twice)).toEqual([])
         expect(having(takes("if-match"))).toEqual([
           "agents.delete",
           "agents.update",

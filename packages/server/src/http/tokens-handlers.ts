@@ -114,6 +114,8 @@ const judgeEnd = Effect.fnUntraced(function* (expiresAt: string | null) {
   return expiresAt
 })
 
+const lesser = (one: Role, other: Role): Role => (includesRole(one, other) ? other : one)
+
 /** The token that somebody may make: `principal` is the caller in this project. */
 const judge = Effect.fnUntraced(function* (
   principal: Principal,
@@ -122,10 +124,10 @@ const judge = Effect.fnUntraced(function* (
   input: TokenInput
 ) {
   const userId = input.userId ?? principal.userId
-  const role = input.role ?? principal.role
   const expiresAt = yield* judgeEnd(input.expiresAt ?? null)
   yield* giveName(caller, userId)
   const memberships = yield* (yield* Tokens).memberships(userId)
+  const role = input.role ?? lesser(principal.role, memberships[projectId] ?? principal.role)
   const places = [
     { id: projectId, pointer: "/userId" },
     ...(input.projectIds ?? []).map((id, index) => ({ id, pointer: `/projectIds/${index}` }))
