@@ -129,6 +129,8 @@ const tour = async (link: string) => {
   await page.getByLabel("Message to TodoAssistant").fill("add buy milk")
   await page.keyboard.press("Enter")
   const said = page.getByRole("list", { name: "What was said" })
+  await said.getByText("worked").waitFor()
+  await page.getByRole("button", { name: "Send" }).waitFor()
   await said.getByText("add_task").click()
   await said.getByText('"Buy milk"').first().waitFor()
 }
