@@ -9,27 +9,7 @@ import { newProject, until } from "./doors.ts"
 import { measureLastPrompt } from "./last-prompt.ts"
 import type { Bench } from "./measures.ts"
 import { following, knowing, workInMemory } from "./pure-loop.ts"
-
-const stepsOf = (count: number) => ({
-  rules: [
-    {
-      when: `step < ${count}`,
-      calls: [{ tool: "search_objects", arguments: { type: "Nothing", limit: 1 } }]
-    },
-    { say: "Done." }
-  ]
-})
-
-/** Calls the same tool with the same arguments as often as it is told to. */
-const stepper = (name: string, count: number) => ({
-  name,
-  prompt: "Look again and again.",
-  triggerType: "manual",
-  executionMode: "execute",
-  tools: ["graph.search_objects"],
-  repeatableTools: ["graph.search_objects"],
-  model: { provider: "scripted", name: "bench", script: stepsOf(count) }
-})
+import { stepper, stepsOf } from "./stepper.ts"
 
 /** A model that is asked and does not answer while the bench looks. */
 const sleeper = {

@@ -29,9 +29,9 @@ export const jsonLine = (figure: Figure): string =>
 
 const ratioOf = ({ value, beside }: Figure): number => (beside ? value / beside.value : Number.NaN)
 
-/** A Markdown table with columns of even width. */
-export const tableOf = (figures: ReadonlyArray<Figure>): string => {
-  const rows = [
+/** All figures as a table, each beside what it is compared with. */
+export const tableOf = (figures: ReadonlyArray<Figure>): string =>
+  markdownTable([
     ["figure", "load", "value", "beside", "ratio"],
     ...figures.map((figure) => [
       figure.name,
@@ -40,7 +40,10 @@ export const tableOf = (figures: ReadonlyArray<Figure>): string => {
       figure.beside ? `${shown(figure.beside.value)} ${figure.unit} ${figure.beside.name}` : "",
       figure.beside ? `${shown(ratioOf(figure))}×` : ""
     ])
-  ]
+  ])
+
+/** Rows, of which the first is the head, as a Markdown table with columns of even width. */
+export const markdownTable = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
   const line = (row: ReadonlyArray<string>) =>
     `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`
@@ -48,5 +51,6 @@ export const tableOf = (figures: ReadonlyArray<Figure>): string => {
   return [line(head), line(widths.map((width) => "-".repeat(width))), ...body.map(line)].join("\n")
 }
 
-const shown = (value: number): string =>
+/** A number in three digits. */
+export const shown = (value: number): string =>
   value >= 100 ? Math.round(value).toLocaleString("en") : Number(value.toPrecision(3)).toString()

@@ -9,7 +9,8 @@ import { newProject, nowMs, until } from "./doors.ts"
 import { quantile } from "./figures.ts"
 import type { Bench } from "./measures.ts"
 
-const agent = {
+/** Answers in one word. */
+export const opener = {
   name: "opens",
   prompt: "Answer.",
   triggerType: "manual",
@@ -62,7 +63,7 @@ const measureOnce = async (
 export const measureOpening = async (bench: Bench): Promise<void> => {
   const { report, send, size } = bench
   const { id: projectId, path } = await newProject(send)
-  const { id: agentId } = await send("POST", `${path}/agents`, agent)
+  const { id: agentId } = await send("POST", `${path}/agents`, opener)
   const [first = 0] = size.opened
   // Whatever is compiled and planned once is compiled and planned by then.
   await makeLog(bench, projectId, agentId, first + 1)

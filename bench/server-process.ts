@@ -6,18 +6,24 @@
  * at each look would be load, and it reads from the operating system how much
  * processor time the server and its PostgreSQL took.
  */
-import { mkdtemp, readdir, readFile, rm, chmod } from "node:fs/promises"
+import { rmSync } from "node:fs"
+import { mkdtemp, readdir, readFile, chmod } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { adminRole } from "@tropism/server/database/embedded-cluster"
 import { localUrl, ownerRole, serverRole } from "@tropism/server/database/postgres-access"
 import { databaseName } from "@tropism/server/database/provision"
 import { Redacted } from "effect"
 
 export interface ServerProcess {
   readonly url: string
+  /** Everything in it goes when the server stops, unless the folder was given. */
+  readonly dataFolder: string
   readonly token: string
   readonly ownerUrl: Redacted.Redacted<string>
   readonly serverUrl: Redacted.Redacted<string>
+  /** The superuser's login, for databases of others beside the server's own. */
+  readonly adminUrl: Redacted.Redacted<string>
   /** Processor milliseconds so far: of the server, and of PostgreSQL. */
   readonly cpuMs: () => Promise<{ readonly server: number; readonly postgres: number }>
   /** Bytes that the server's heap holds, after what nobody needs is gone. */
@@ -32,17 +38,25 @@ const token = "a-token-for-the-bench"
 /** What a time-out, a terminal that closes and a person at one send to a run. */
 const stops = ["SIGTERM", "SIGINT", "SIGHUP"] as const
 
+/** A data folder of the bench's own, which goes with the folder that it is made in. */
+export const newDataFolder = async (inside: string): Promise<string> => {
+  const dataFolder = await mkdtemp(join(inside, "tropism-bench-"))
+  await chmod(dataFolder, 0o711)
+  return dataFolder
+}
+
 /**
  * Starts a server on an empty database; `BENCH_BUN_FLAGS` reach its Bun, for profiles.
  *
- * **Details** `hear` is told each line of its log, beside standard error.
+ * **Details** `hear` is told each line of its log, beside standard error. A folder that is given stays when the server
+ * stops; without one the server has a new folder, which goes with it.
  */
 export const startServerProcess = async (
   environment: Readonly<Record<string, string>> = {},
-  hear?: (line: string) => void
+  hear?: (line: string) => void,
+  folder?: string
 ): Promise<ServerProcess> => {
-  const dataFolder = await mkdtemp(join(tmpdir(), "tropism-bench-"))
-  await chmod(dataFolder, 0o711)
+  const dataFolder = folder ?? (await newDataFolder(tmpdir()))
   const flags = (process.env["BENCH_BUN_FLAGS"] ?? "").split(" ").filter((flag) => flag !== "")
   const child = Bun.spawn([process.execPath, ...flags, join(import.meta.dirname, "serve.ts")], {
     // Requests are counted as everywhere, and none is refused.
@@ -60,11 +74,15 @@ export const startServerProcess = async (
     stderr: hear === undefined ? "inherit" : "pipe"
   })
   if (hear !== undefined && child.stderr !== undefined) void hearAll(child.stderr, hear)
+  // What was at work when somebody stopped the bench may end it before the folder is gone.
+  const remove = (): void => rmSync(dataFolder, { recursive: true, force: true })
+  if (folder === undefined) process.on("exit", remove)
   const stop = async () => {
     for (const signal of stops) process.off(signal, leave)
     child.kill("SIGTERM")
     await child.exited
-    await rm(dataFolder, { recursive: true, force: true })
+    if (folder === undefined) remove()
+    process.off("exit", remove)
   }
   // Whoever is stopped leaves neither a server nor its folder behind.
   const leave = (signal: NodeJS.Signals): void => void stop().finally(() => process.kill(process.pid, signal))
@@ -81,9 +99,11 @@ export const startServerProcess = async (
   const postmaster = Number((await readFile(join(cluster, "postmaster.pid"), "utf8")).split("\n", 1)[0])
   return {
     url: JSON.parse(url).url,
+    dataFolder,
     token,
     ownerUrl: login(ownerRole, record.passwords.owner),
     serverUrl: login(serverRole, record.passwords.server),
+    adminUrl: login(adminRole, record.passwords.admin),
     cpuMs: async () => ({ server: (await cpuOf(child.pid)).ms, postgres: await cpuOfFamily(postmaster) }),
     heapBytes: async () => {
       child.kill("SIGUSR2")

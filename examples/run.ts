@@ -4,7 +4,7 @@
  * Each has a project of its own. With names, only those. Nothing is left behind.
  */
 import { type ChildProcess, spawn } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -91,6 +91,8 @@ const run = async (name: string, promised: Promised, environment: Record<string,
 const wanted = process.argv.slice(2)
 const chosen = wanted.length > 0 ? wanted : Object.keys(examples)
 const data = mkdtempSync(join(tmpdir(), "tropism-examples-"))
+// Anybody may pass through it: else a server of root's would keep its cluster elsewhere, and leave it there.
+chmodSync(data, 0o711)
 const launcher = join(import.meta.dirname, "..", "packages", "cli", "bin", "tropism.mjs")
 const server = spawn("node", [launcher, "start", "--json"], {
   env: { ...process.env, TROPISM_DATA: data, PORT: "0" },

@@ -103,3 +103,45 @@ describe("compose.yaml", () => {
     expect(services.tropism.ports).toEqual(["127.0.0.1:4400:4400"])
   })
 })
+
+describe("compose.cluster.yaml", () => {
+  const { services, volumes } = parse(read("compose.cluster.yaml"), { merge: true })
+  const servers = Object.entries<typeof services>(services).filter(([name]) => name.startsWith("server-"))
+
+  it("starts three servers that differ in nothing but their own address", () => {
+    expect(servers.map(([name]) => name)).toEqual(["server-1", "server-2", "server-3"])
+    for (const [name, { command, environment, image, ports }] of servers) {
+      expect(command).toEqual(["start", "--cluster"])
+      expect(image).toBe(`${manifest.name}:${manifest.version}`)
+      expect(ports).toBeUndefined()
+      expect(settings(Object.keys(environment))).toEqual([])
+      expect(environment).toEqual({
+        ...servers[0]?.[1].environment,
+        TROPISM_CLUSTER_ADDRESS: `${name}:4500`
+      })
+      for (const secret of ["TROPISM_TOKEN", "TROPISM_ENCRYPTION_KEY"])
+        expect(environment[secret]).toMatch(new RegExp(`^\\$\\{${secret}:\\?`))
+      const { TROPISM_CLUSTER_ADDRESS: _, TROPISM_LOG: log, ...shared } = environment
+      const alone = parse(read("compose.yaml")).services.tropism.environment
+      expect(Object.keys(shared)).toEqual(Object.keys(alone))
+      expect(log).toBe("json")
+    }
+  })
+
+  it("has a database with room for the connections of all, and a balancer that knows each of them", () => {
+    expect(isPinned(services.database.image) && isPinned(services.balancer.image)).toBe(true)
+    expect(Object.keys(volumes)).toEqual(["database"])
+    const most = Number(/max_connections=(\d+)/.exec(services.database.command.join(" "))?.[1])
+    expect(most).toBeGreaterThanOrEqual(servers.length * 24 + 20)
+    const [file = "", place] = services.balancer.volumes[0].split(":")
+    expect(place).toBe("/etc/caddy/Caddyfile")
+    const caddy = read(file)
+    expect(/reverse_proxy (.*) \{/.exec(caddy)?.[1]?.split(" ")).toEqual(
+      servers.map(([name]) => `${name}:4400`)
+    )
+    expect(caddy).toContain("health_uri /ready\n")
+    expect(caddy).toContain("flush_interval -1\n")
+    expect(services.balancer.ports).toEqual(["127.0.0.1:4400:4400"])
+    expect(services.balancer.depends_on).toEqual(servers.map(([name]) => name))
+  })
+})

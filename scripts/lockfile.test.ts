@@ -29,11 +29,14 @@ const foldersAbove = (path: string): ReadonlyArray<string> => {
 }
 
 describe("package-lock.json", () => {
-  it("has an entry for every dependency that it names", () => {
-    const lock = JSON.parse(readFileSync(new URL("../package-lock.json", import.meta.url), "utf8"))
-    expect(Object.keys(lock.packages).length).toBeGreaterThan(100)
-    expect(findMissing(lock.packages)).toEqual([])
-  })
+  it.each(["package-lock.json", "bench/package-lock.json"])(
+    "%s has an entry for every dependency that it names",
+    (path) => {
+      const lock = JSON.parse(readFileSync(new URL(`../${path}`, import.meta.url), "utf8"))
+      expect(Object.keys(lock.packages).length).toBeGreaterThan(100)
+      expect(findMissing(lock.packages)).toEqual([])
+    }
+  )
 
   it("is found wanting when the build of a tool for another platform was left out", () => {
     const packages = {

@@ -221,6 +221,7 @@ export const operationWords: Readonly<Record<string, GroupWords>> = {
       steps: "Lists the steps of a run.",
       objects: "Tells what a run read, wrote and suggests.",
       modelCalls: "Lists every try of every model request of a run.",
+      openRequest: "Reads the request to a model that is under way, or was when the run was ended.",
       modelCall: "Reads one try with its exact request and answer."
     }
   },

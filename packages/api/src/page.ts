@@ -12,8 +12,8 @@ export const told = <S extends Schema.Top>(schema: S, description: string) =>
 /** The query of every list. `cursor` is what the page before gave as `nextCursor`. */
 export const PageQuery = {
   cursor: told(
-    Schema.String.check(Schema.isBetweenLength(1, 200)),
-    "Goes on behind the page that gave this as nextCursor; the other parameters stay the same"
+    Schema.String.check(Schema.isBetweenLength(1, 220)),
+    "Goes on behind the page of this list that gave this as nextCursor; the other parameters stay the same"
   ),
   limit: told(
     Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(1)),
@@ -33,6 +33,8 @@ export const anyOf = <S extends Schema.Top & { readonly Encoded: string }>(item:
 export interface PageRequest {
   readonly cursor?: string | undefined
   readonly limit?: number | undefined
+  /** What the list is called where it has no address of its own. */
+  readonly list?: string | undefined
 }
 
 export const Page = <S extends Schema.Top>(item: S) =>

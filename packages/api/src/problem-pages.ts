@@ -65,7 +65,8 @@ export const problemPages: Readonly<Record<ProblemType, ProblemPage>> = {
   "/problems/malformed-request": {
     status: 400,
     title: "The request cannot be read",
-    meaning: "The body is no JSON, or is written in a way that cannot be kept as it was sent.",
+    meaning:
+      "The body is no JSON, or is written in a way that cannot be kept as it was sent; or the request names its host twice, or is no HTTP.",
     members: { errors },
     reasons: {},
     remedy: "Send a body that is JSON, with the header `content-type: application/json`."

@@ -2,7 +2,7 @@
  * A run looked at closely: its steps, and what each model was shown and answered.
  */
 import { ProjectId, RunId } from "@tropism/domain/ids"
-import { ModelCall, ModelExchange, RunStep } from "@tropism/domain/model-call"
+import { ModelCall, ModelExchange, OpenRequest, RunStep } from "@tropism/domain/model-call"
 import { RunObjects } from "@tropism/domain/run-objects"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
@@ -38,6 +38,15 @@ export class RunRecordsApi extends HttpApiGroup.make("runRecords")
       query: PageQuery,
       success: Page(ModelCall),
       error: [NotFound, InvalidInput]
+    }),
+    /** The request that is under way, or was when the run was cancelled or given up; made again from the log at each reading. */
+    HttpApiEndpoint.get("openRequest", "/runs/:runId/open-request", {
+      params: run,
+      success: Schema.Struct({
+        /** Null where no model is being asked, or was. */
+        request: Schema.NullOr(OpenRequest)
+      }).annotate({ identifier: "OpenRequestAnswer" }),
+      error: NotFound
     }),
     /** One try with the exact request, and the answer or the error. */
     HttpApiEndpoint.get("modelCall", "/runs/:runId/model-calls/:number", {

@@ -52,6 +52,40 @@ describe("flags that stand anywhere", () => {
   )
 })
 
+describe("a command that only has others below it", () => {
+  it.live("tells a program that as a problem, and help is JSON where it was asked for as that", () =>
+    Effect.gen(function* () {
+      for (const path of [[], ["undo"], ["webhooks"]]) {
+        const { error, exitCode, out } = yield* invokeWith({}, ...path, "--json")
+        expect([path, exitCode, out]).toEqual([path, exitCodes.usage, []])
+        expect(JSON.parse(error).error.message).toContain(
+          `${["tropism", ...path].join(" ")} does nothing alone`
+        )
+        const help = yield* invokeWith({}, ...path, "--help", "--json")
+        expect([help.exitCode, JSON.parse(help.out.join("\n")).help]).toEqual([
+          exitCodes.done,
+          (yield* helpOf(...path)).join("\n")
+        ])
+      }
+      const { out } = yield* invokeWith({}, "--version", "--json")
+      expect(JSON.parse(out.join("\n"))).toHaveProperty("version")
+    })
+  )
+})
+
+describe("a token that no request could carry", () => {
+  it.live("is told as that, and not as a server that does not answer", () =>
+    Effect.gen(function* () {
+      for (const token of ["a\ntoken", "t\u00f6ken"])
+        expect(yield* invokeWith({ TROPISM_TOKEN: token }, "tasks")).toEqual({
+          exitCode: exitCodes.usage,
+          out: [],
+          error: expect.stringContaining("The token has a line break or another character")
+        })
+    })
+  )
+})
+
 describe("help", () => {
   it.live("has a line for each command, in groups, and examples at the end", () =>
     Effect.gen(function* () {

@@ -36,7 +36,8 @@ import { undoCommand } from "./commands/undo.ts"
 import { verifyCommand } from "./commands/verify.ts"
 import { webhooksCommand } from "./commands/webhooks.ts"
 import { whyCommand } from "./commands/why.ts"
-import { failureText, wantsJson } from "./ending.ts"
+import { wholeCompletions } from "./completions.ts"
+import { failureText, wantsHelp, wantsJson } from "./ending.ts"
 import { exitCodes } from "./exit-codes.ts"
 import { renderHelp } from "./help-text.ts"
 import { globalFlags } from "./settings.ts"
@@ -94,10 +95,20 @@ export const tropism = Command.make("tropism").pipe(
 )
 
 /** Runs one invocation. */
-export const runCommandLine = (args: ReadonlyArray<string>) =>
-  Command.runWith(tropism, { version: packageJson.version })(withSwitches(args)).pipe(
-    Effect.provideService(CliOutput.Presenter, presenter(wantsJson(args)))
+export const runCommandLine = (args: ReadonlyArray<string>) => {
+  const command = Command.runWith(tropism, { version: packageJson.version })(withSwitches(args)).pipe(
+    Effect.provideService(CliOutput.Presenter, presenter(wantsJson(args), wantsHelp(args)))
   )
+  return args[0]?.startsWith("--completions") === true
+    ? Effect.provideServiceEffect(command, Console.Console, wholeScript)
+    : command
+}
+
+/** Prints the library's script whole. */
+const wholeScript = Effect.map(Console.Console, (console): Console.Console => ({
+  ...console,
+  log: (script: string) => console.log(wholeCompletions(script))
+}))
 
 const switches = new Map([
   ["--json", "--json=true"],
@@ -111,12 +122,24 @@ const withSwitches = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
   return args.map((arg, index) => (end === -1 || index < end ? (switches.get(arg) ?? arg) : arg))
 }
 
-const presenter = (isJson: boolean): CliOutput.Presenter => ({
+/** What is said to a program that named a command which only has others below it. */
+const wantsWord = (path: ReadonlyArray<string> = ["tropism"]) => ({
+  message: `${path.join(" ")} does nothing alone: name one of its commands. Run "${path.join(" ")} --help" to see them.`,
+  exitCode: exitCodes.usage
+})
+
+const presenter = (isJson: boolean, asksForHelp: boolean): CliOutput.Presenter => ({
   present: (event) => {
+    if (event._tag === "Help" && isJson)
+      return asksForHelp
+        ? Console.log(JSON.stringify({ help: renderHelp(event.helpDoc, plain) }))
+        : Console.error(failureText(wantsWord(event.helpDoc.commandPath), true))
     if (event._tag === "Help")
       return Effect.flatMap(Effect.service(TerminalCapabilities.TerminalCapabilities), ({ canColor }) =>
         Console.log(renderHelp(event.helpDoc, canColor ? coloured : plain))
       )
+    if (event._tag === "Version" && isJson)
+      return Console.log(JSON.stringify({ version: packageJson.version }))
     if (event._tag === "Version") return CliOutput.defaultPresenter.present(event)
     const sentences = event.errors.map((error) =>
       error.message

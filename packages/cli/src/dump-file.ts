@@ -9,10 +9,10 @@ import { Effect, Option, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import type { Access } from "./access.ts"
 import { failure, requestFailure } from "./failure.ts"
-import { writeWholeFile } from "./whole-file.ts"
+import { type Place, writeWholeFile } from "./whole-file.ts"
 
 /** Dumps a project into a file and answers how many rows there are. */
-export const dumpFile = ({ connection, project }: Access, file: string) =>
+export const dumpFile = ({ connection, project }: Access, place: Place) =>
   Effect.gen(function* () {
     const http = yield* HttpClient.HttpClient
     const request = HttpClientRequest.get(`${connection.url}/api/projects/${project.id}/dump`)
@@ -30,12 +30,14 @@ export const dumpFile = ({ connection, project }: Access, file: string) =>
         Stream.mapError(() => failure(brokenOff)),
         Stream.tap((bytes) => Effect.sync(() => reader.read(bytes)))
       ),
-      file,
-      label: "Dumping to",
+      place,
       // It has what everybody in the project wrote.
       mode: 0o600,
-      lines: reader.lines,
-      total: Number.isSafeInteger(rows) ? rows + 2 : undefined,
+      progress: {
+        label: "Dumping to",
+        lines: reader.lines,
+        total: Number.isSafeInteger(rows) ? rows + 2 : undefined
+      },
       check: Effect.suspend(() => {
         const fault = reader.findFault()
         return fault === undefined ? Effect.void : Effect.fail(failure(fault))

@@ -23,6 +23,12 @@ export const wantsJson = (args: ReadonlyArray<string>): boolean => {
     .some((arg) => arg === "--json" || arg === "--json=true")
 }
 
+/** Whether these arguments ask for help. */
+export const wantsHelp = (args: ReadonlyArray<string>): boolean => {
+  const end = args.indexOf("--")
+  return args.slice(0, end === -1 ? args.length : end).some((arg) => arg === "--help" || arg === "-h")
+}
+
 /** A failure as it is told. */
 export const failureText = (
   { exitCode, message, problem }: Pick<Failure, "exitCode" | "message" | "problem">,
@@ -45,7 +51,10 @@ export const endingOf = (
   // A wrong invocation is told where it is understood; help that was asked for is no error.
   if (CliError.isCliError(error))
     return {
-      exitCode: error._tag === "ShowHelp" && error.errors.length === 0 ? exitCodes.done : exitCodes.usage
+      exitCode:
+        error._tag === "ShowHelp" && error.errors.length === 0 && (!wantsJson(args) || wantsHelp(args))
+          ? exitCodes.done
+          : exitCodes.usage
     }
   const failure =
     error instanceof Failure

@@ -1,9 +1,10 @@
 /**
  * The export: a file that is whole or not there.
  */
+import { spawnSync } from "node:child_process"
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, FileSystem, Path } from "effect"
+import { Effect, Fiber, FileSystem, Path } from "effect"
 import { fakeServer } from "../testing/fake-server.ts"
 import { invoke } from "../testing/invoke.ts"
 import { id } from "../testing/records.ts"
@@ -32,6 +33,42 @@ describe("tropism export", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.live("writes through a link and into a pipe, and replaces neither", () =>
+    Effect.gen(function* () {
+      const { file, files, entries } = yield* inFolder
+      const server = yield* fakeServer({ exportText: text })
+      yield* files.writeFileString(file, "before")
+      yield* files.symlink(file, `${file}.link`)
+      expect((yield* invoke(server, "export", "-o", `${file}.link`)).exitCode).toBe(0)
+      expect([yield* files.readLink(`${file}.link`), yield* files.readFileString(file)]).toEqual([file, text])
+      yield* files.symlink("fresh", `${file}.new`)
+      expect((yield* invoke(server, "export", "-o", `${file}.new`)).exitCode).toBe(0)
+      expect(yield* files.readFileString(`${file.slice(0, file.lastIndexOf("/"))}/fresh`)).toBe(text)
+      const pipe = `${file}.pipe`
+      spawnSync("mkfifo", [pipe])
+      const reader = yield* Effect.forkChild(files.readFileString(pipe))
+      expect((yield* invoke(server, "export", "-o", pipe)).exitCode).toBe(0)
+      expect(yield* Fiber.join(reader)).toBe(text)
+      expect((yield* files.stat(pipe)).type).toBe("FIFO")
+      yield* files.symlink("round", `${file}.loop`)
+      yield* files.symlink(`${file}.loop`, `${file.slice(0, file.lastIndexOf("/"))}/round`)
+      expect((yield* invoke(server, "export", "-o", `${file}.loop`)).exitCode).toBe(2)
+      expect((yield* entries).filter((name) => name.endsWith(".part"))).toEqual([])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("asks for nothing where nothing can be written", () =>
+    Effect.gen(function* () {
+      const { file } = yield* inFolder
+      const server = yield* fakeServer({ exportText: text })
+      const folder = file.slice(0, file.lastIndexOf("/"))
+      const { error, exitCode } = yield* invoke(server, "export", "-o", folder)
+      expect([exitCode, error]).toEqual([2, `${folder} is a folder: name the file that is to be written.`])
+      expect((yield* invoke(server, "dump", "-o", folder)).exitCode).toBe(2)
+      expect(server.requests.filter(({ line }) => /export|dump/.test(line))).toEqual([])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live("leaves what was there when the export is not whole, and says why", () =>
     Effect.gen(function* () {
       const { file, files, entries } = yield* inFolder
@@ -57,7 +94,14 @@ describe("tropism export", () => {
       const server = yield* fakeServer({
         failing: new Map([[`/api/projects/${id("project", 1)}/export`, { status: 422, body }]])
       })
-      const { error, exitCode } = yield* invoke(server, "export", "-o", file, "--as-of", "noon")
+      const { error, exitCode } = yield* invoke(
+        server,
+        "export",
+        "-o",
+        file,
+        "--as-of",
+        "2026-11-20T12:00:00Z"
+      )
       expect([exitCode, error]).toEqual([1, "asOf: This must be a time."])
       expect(yield* entries).toEqual([])
     }).pipe(Effect.provide(NodeServices.layer))
@@ -70,7 +114,9 @@ describe("tropism export", () => {
       const { error, exitCode } = yield* invoke(server, "export", "-o", file)
       expect([exitCode, error]).toEqual([
         1,
-        expect.stringContaining(`The file ${file} could not be written.`)
+        expect.stringContaining(
+          `No file can be written in ${file.slice(0, file.lastIndexOf("/"))}: it is not there`
+        )
       ])
     }).pipe(Effect.provide(NodeServices.layer))
   )

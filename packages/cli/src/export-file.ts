@@ -7,15 +7,14 @@
  */
 import { failureSentence } from "@tropism/client/failure-sentence"
 import { withCredential } from "@tropism/client/connection"
-import { Effect, Option, Schema, Stdio, Stream } from "effect"
+import { Effect, Option, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import type { Access } from "./access.ts"
-import { Failure, failure, requestFailure } from "./failure.ts"
-import { writeWholeFile } from "./whole-file.ts"
+import { failure, requestFailure } from "./failure.ts"
+import { type Place, writeWholeFile } from "./whole-file.ts"
 
 export interface ExportRequest {
-  /** A path; undefined for standard output. */
-  readonly file: string | undefined
+  readonly place: Place
   /** Types with a comma between them; undefined for all. */
   readonly types: string | undefined
   readonly asOf: string | undefined
@@ -30,23 +29,12 @@ export const exportFile = (access: Access, request: ExportRequest) =>
       Stream.mapError(() => failure(brokenOff)),
       Stream.tap((bytes) => Effect.sync(() => counter.count(bytes)))
     )
-    if (request.file === undefined) {
-      const stdio = yield* Stdio.Stdio
-      yield* Stream.run(counted, stdio.stdout({ endOnDone: false })).pipe(
-        Effect.mapError((error) =>
-          error instanceof Failure ? error : failure("The export could not be written to standard output.")
-        )
-      )
-      yield* checkEnd(counter)
-    } else
-      yield* writeWholeFile({
-        content: counted,
-        file: request.file,
-        label: "Exporting",
-        lines: counter.lines,
-        total: linesIn(response),
-        check: checkEnd(counter)
-      })
+    yield* writeWholeFile({
+      content: counted,
+      place: request.place,
+      progress: { label: "Exporting", lines: counter.lines, total: linesIn(response) },
+      check: checkEnd(counter)
+    })
     return { lines: counter.lines() }
   }).pipe(Effect.provide(FetchHttpClient.layer))
 

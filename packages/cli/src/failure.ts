@@ -19,6 +19,22 @@ export class Failure extends Schema.TaggedError<Failure>()("Failure", {
 export const failure = (message: string, exitCode: ExitCode = exitCodes.failed): Failure =>
   new Failure({ message, exitCode })
 
+const Coded = Schema.Struct({ code: Schema.String })
+const decodeCoded = Schema.decodeUnknownOption(Schema.Union([Coded, Schema.Struct({ cause: Coded })]))
+
+/** The system's word for why something could not be written. */
+export const systemCode = (error: unknown): string =>
+  Option.match(decodeCoded(error), {
+    onNone: () => "unknown",
+    onSome: (coded) => ("code" in coded ? coded.code : coded.cause.code)
+  })
+
+/** Standard output did not take what was said: the work may be done, and what it came to is lost. */
+export const outputLost = (error: unknown): Failure =>
+  failure(
+    `Standard output could not be written (${systemCode(error)}), so what it was told is lost. What was asked for may have been done all the same.`
+  )
+
 /** Says why a request to the server failed and what to do about it. */
 export const requestFailure = (error: unknown, url: string): Failure => {
   if (error instanceof Failure) return error

@@ -8,7 +8,8 @@
  */
 import type { RunId } from "@tropism/domain/ids"
 import { isTerminal, type Run } from "@tropism/domain/run"
-import { Effect, Stream } from "effect"
+import { isUnreachable } from "@tropism/client/failure-sentence"
+import { Effect, Schedule, Stream } from "effect"
 import { type Access, readPages } from "./access.ts"
 import { limits } from "./limits.ts"
 
@@ -74,7 +75,7 @@ export const followRuns = (access: Access) =>
       Stream.unfold({ seen: first, pauseMs: 0 }, ({ pauseMs, seen }) =>
         Effect.gen(function* () {
           yield* Effect.sleep(pauseMs)
-          const next = noteRuns(seen, yield* readRuns(access, seen))
+          const next = noteRuns(seen, yield* whenAnswered(readRuns(access, seen)))
           const openCount = [...next.seen.open.values()].filter((run) => !run.isPaused).length
           const isBusy = openCount > 0 || next.changed.length > 0
           const look: Look = { changed: next.changed, openCount }
@@ -86,6 +87,10 @@ export const followRuns = (access: Access) =>
       )
     )
   )
+
+/** Asks again for as long as no server answers: one that is started anew goes on with what was told. */
+export const whenAnswered = <A, E, R>(question: Effect.Effect<A, E, R>) =>
+  Effect.retry(question, { while: isUnreachable, schedule: Schedule.spaced(limits.runPollIdleMs) })
 
 /** Everything that is over counts as told; what is open is told when it changes. */
 const firstLook = (access: Access) =>

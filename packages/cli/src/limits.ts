@@ -13,10 +13,14 @@ export const limits = {
   runPagesPerLook: 20,
   /** Open runs, older than those pages, that one look asks for one by one. */
   openRunsPerLook: 20,
+  /** Links that lead to one another before the file that is written. */
+  followedLinks: 20,
   /** Ended runs that are remembered so that none is told twice. */
   rememberedRuns: 5_000,
   /** Object keys that are remembered so that each is asked for once. */
   rememberedKeys: 5_000,
+  /** How often `run` asks again for the run it wants: about a minute and a half. */
+  triggerRetries: 20,
   /** How long `run` waits for the run to end. */
   runWaitMs: 60 * 60_000,
   /** How many tasks are approved or rejected by one command. */

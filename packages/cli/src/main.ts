@@ -9,8 +9,9 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, type Exit, Layer } from "effect"
 import { runCommandLine } from "./command-line.ts"
-import { endingOf } from "./ending.ts"
+import { endingOf, failureText, wantsJson } from "./ending.ts"
 import { exitCodes } from "./exit-codes.ts"
+import { outputLost } from "./failure.ts"
 import { limits } from "./limits.ts"
 import { Keyboard } from "./terminal/keyboard.ts"
 import { Screen } from "./terminal/screen.ts"
@@ -35,7 +36,11 @@ const stop = () => process.emit("SIGTERM", "SIGTERM")
 // A reader that has seen enough (head) closes the pipe: that is no failure, and a server stops in good order.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (isStoppedBySignal) stop()
-  else process.exit(error.code === "EPIPE" ? 0 : 1)
+  else if (error.code === "EPIPE") process.exit(exitCodes.done)
+  else {
+    process.stderr.write(`${failureText(outputLost(error), wantsJson(args))}\n`)
+    process.exit(exitCodes.failed)
+  }
 })
 
 process.on("SIGHUP", stop)

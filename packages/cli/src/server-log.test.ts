@@ -4,7 +4,7 @@
 import { expect, it } from "@effect/vitest"
 import { Cause, Effect, Logger } from "effect"
 import { SqlError } from "effect/sql"
-import { lineLogger } from "./server-log.ts"
+import { jsonLogger, lineLogger } from "./server-log.ts"
 
 it.effect("says what the database said, and not only that a query failed", () =>
   Effect.gen(function* () {
@@ -26,4 +26,34 @@ it.effect("says what the database said, and not only that a query failed", () =>
       `error  The relay failed and will try again ${why}`
     ])
   })
+)
+
+it.effect(
+  "as JSON an event is one line, whatever it says, with the request or the run that it is about",
+  () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const logger = Logger.map(jsonLogger, (line) => void lines.push(line))
+      yield* Effect.logError("It\nfailed", Cause.die(new Error("no\nroom"))).pipe(
+        Effect.annotateLogs({ requestId: "r-1", projectId: "p-1" }),
+        Effect.andThen(
+          Effect.logWarning("Later", { agentId: "a-1", time: "forged" }).pipe(
+            Effect.annotateLogs("level", "forged")
+          )
+        ),
+        Effect.provide(Logger.layer([logger]))
+      )
+      expect(lines.filter((line) => line.includes("\n"))).toEqual([])
+      expect(lines.map((line) => JSON.parse(line))).toEqual([
+        {
+          requestId: "r-1",
+          projectId: "p-1",
+          time: "1970-01-01T00:00:00.000Z",
+          level: "error",
+          message: "It\nfailed",
+          cause: "no"
+        },
+        { agentId: "a-1", time: "1970-01-01T00:00:00.000Z", level: "warn", message: "Later" }
+      ])
+    })
 )

@@ -4,7 +4,8 @@
  * A line is short: time, level, message, and the request that it is about. The cause is added from level debug
  * on; a person who started a demo is not helped by a stack.
  */
-import { Cause, Effect, Logger, Predicate, References } from "effect"
+import { Cause, Config, Effect, Layer, Logger, Predicate, References } from "effect"
+import { failure } from "./failure.ts"
 import { eraseRight, Screen } from "./terminal/screen.ts"
 import { clockTime } from "./terminal/time.ts"
 
@@ -21,12 +22,51 @@ export const lineLogger = Logger.make<unknown, string>(({ cause, date, fiber, lo
     : `${head}: ${firstLine(asText(Cause.squash(cause)))}`
 })
 
+/** One JSON object for each event of the log, with all that it is about: its request, else its run, project and trace. */
+export const jsonLogger = Logger.make<unknown, string>(({ cause, date, fiber, logLevel, message }) => {
+  const parts = Array.isArray(message) ? message : [message]
+  return JSON.stringify({
+    ...Object.assign({}, ...parts.filter(isAbout)),
+    ...fiber.getRef(References.CurrentLogAnnotations),
+    time: date.toISOString(),
+    level: logLevel.toLowerCase(),
+    message: parts
+      .filter((part) => !isAbout(part))
+      .map(asText)
+      .join(" "),
+    ...(cause.reasons.length === 0
+      ? {}
+      : {
+          cause: inDetail.has(fiber.getRef(References.MinimumLogLevel))
+            ? Cause.pretty(cause)
+            : firstLine(asText(Cause.squash(cause)))
+        })
+  })
+})
+
+/** Whether a part of a message names what it is about, and is no word of it. */
+const isAbout = (part: unknown): part is object =>
+  Predicate.isObject(part) && !(part instanceof Error) && !Cause.isCause(part) && !Array.isArray(part)
+
 /** Over the redrawn line of a terminal, if there is one: its next drawing is below. */
-export const serverLogLines = Logger.layer([
+const textLines = Logger.layer([
   Effect.map(Screen, ({ isLive }) =>
     Logger.withConsoleError(Logger.map(lineLogger, (line) => (isLive ? `\r${line}${eraseRight}` : line)))
   )
 ])
+
+/** The log in the form that `TROPISM_LOG` names. */
+export const serverLogLines = Layer.unwrap(
+  Effect.gen(function* () {
+    const form = yield* Config.String("TROPISM_LOG").pipe(
+      Config.withDefault(""),
+      Effect.mapError(() => failure("TROPISM_LOG cannot be read."))
+    )
+    if (form === "json") return Logger.layer([Logger.withConsoleError(jsonLogger)])
+    if (form === "" || form === "text") return textLines
+    return yield* failure(`TROPISM_LOG must be text or json, not "${form}".`)
+  })
+)
 
 const asText = (value: unknown): string => {
   if (typeof value === "string") return value

@@ -6,7 +6,8 @@
  */
 import { Config, Effect, FileSystem, Option, Path, Redacted } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
-import type { Connection } from "@tropism/client/connection"
+import { type Connection, connectionFault } from "@tropism/client/connection"
+import { exitCodes } from "./exit-codes.ts"
 import { type Failure, failure } from "./failure.ts"
 
 export const JsonFlag = GlobalFlag.Setting("json")({
@@ -109,14 +110,17 @@ export const readConnection: Effect.Effect<
   })
   const given = Option.orElse(yield* TokenFlag, () => environment.token)
   const token = Option.isSome(given) ? given.value : yield* readTokenFile(environment.dataFolder)
-  return { url, token }
+  const fault = connectionFault({ url, token })
+  return fault === undefined ? { url, token } : yield* failure(fault, exitCodes.usage)
 })
 
 const readUrl = (text: string): Effect.Effect<string, Failure> => {
   const url = URL.parse(text)
   return url && (url.protocol === "http:" || url.protocol === "https:")
     ? Effect.succeed(text.replace(/\/+$/, ""))
-    : Effect.fail(failure(`--url must be an address such as http://127.0.0.1:4400, not "${text}".`))
+    : Effect.fail(
+        failure(`--url must be an address such as http://127.0.0.1:4400, not "${text}".`, exitCodes.usage)
+      )
 }
 
 /** Reads the admin token that a server on this machine has made. */

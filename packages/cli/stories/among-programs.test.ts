@@ -15,9 +15,19 @@ import { make } from "../../server/testing/story-words.ts"
 import { type ExitCode, exitCodeMeanings } from "../src/exit-codes.ts"
 import { until } from "../testing/invoke.ts"
 import { launch, launcher } from "../testing/launch.ts"
-import { onTerminal } from "../testing/terminal-process.ts"
+import { onTerminal, programOnTerminal } from "../testing/terminal-process.ts"
 
 const environmentOf = (story: Story) => ({ TROPISM_TOKEN: story.token })
+
+const scriptOf = (shell: string): string =>
+  spawnSync("node", [launcher, "--completions", shell], { encoding: "utf8", env: { PATH: nodePath } }).stdout
+
+/** Whether a shell is on this machine; where it is not, its completions are read and not tried, and the test says so. */
+const isHere = (shell: string): boolean => {
+  const isThere = spawnSync(shell, ["-c", "true"]).status === 0
+  if (!isThere) process.stdout.write(`${shell} is not installed: its completions are read and not tried.\n`)
+  return isThere
+}
 
 const started = (story: Story, ...args: ReadonlyArray<string>) =>
   launch(launcher, [...args, "--url", story.url], environmentOf(story))
@@ -48,6 +58,10 @@ const endings: Readonly<Record<ExitCode, (story: Story) => Effect.Effect<unknown
   3: (story) =>
     Effect.gen(function* () {
       yield* newContext(story, "asker", askingModel(asking("Which one?")), { tools: ["run.ask_user"] })
+      const { items } = yield* story.get("/agents")
+      const asker = items.find(({ name }: { readonly name: string }) => name !== "TodoAssistant")
+      const run = yield* Effect.scoped(ended(story, "run", asker.name))
+      expect([run.code, run.error]).toEqual([3, expect.stringContaining("tropism tasks")])
       return (yield* Effect.scoped(ended(story, "chat", "asker", "-m", "Hello"))).code
     }),
   130: (story) => Effect.scoped(signalled(story, "SIGINT")),
@@ -88,6 +102,18 @@ const pipedIntoHead = (command: string, environment: Record<string, string>) =>
     })
   })
 
+/** A command whose output nobody can keep: its exit code, and what it said of that. */
+const intoFullDevice = (command: string, environment: Record<string, string>) =>
+  new Promise<{ readonly code: string; readonly error: string }>((resolve) => {
+    const child = spawn("bash", ["--norc", "-c", `${command} > /dev/full; echo "$?"`], {
+      env: { PATH: nodePath, HOME: "/nowhere", ...environment }
+    })
+    const said = { out: "", error: "" }
+    child.stdout.on("data", (text) => (said.out += String(text)))
+    child.stderr.on("data", (text) => (said.error += String(text)))
+    child.on("close", () => resolve({ code: said.out.trim(), error: said.error }))
+  })
+
 describe("Requirement: the command line among other programs", () => {
   it.live("each exit code of the table is what a command ends with", () =>
     Effect.gen(function* () {
@@ -95,6 +121,29 @@ describe("Requirement: the command line among other programs", () => {
       expect(Object.keys(endings)).toEqual(Object.keys(exitCodeMeanings))
       for (const [code, end] of Object.entries(endings))
         expect([code, yield* end(story)]).toEqual([code, Number(code)])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("output that cannot be kept is a failure, and says that it is lost", () =>
+    Effect.gen(function* () {
+      const story = yield* newStory
+      yield* make(story, "Thing")
+      const commands = ["token create lost", "runs", "runs --json", "verify", "export", "tail --after 0"]
+      const ends = yield* Effect.forEach(
+        commands,
+        (command) =>
+          Effect.promise(() =>
+            intoFullDevice(`node ${launcher} ${command} --url ${story.url}`, environmentOf(story))
+          ),
+        { concurrency: 2 }
+      )
+      for (const [index, { code, error }] of ends.entries())
+        expect({ command: commands[index], code, error }).toEqual({
+          command: commands[index],
+          code: "1",
+          error: expect.stringMatching(/Standard output could not be written \(ENOSPC\)/)
+        })
+      expect(ends.map(({ error }) => error.trim().split("\n").length)).toEqual(commands.map(() => 1))
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
@@ -177,7 +226,9 @@ describe("Requirement: shell completions", () => {
       ${complete("tropism", "ta")}
       ${complete("tropism", "agents", "en")}
       ${complete("tropism", "runs", "--status", "comp")}
-      ${complete("tropism", "tasks", "--ass")}`
+      ${complete("tropism", "tasks", "--ass")}
+      complete -p tropism
+      ${complete("tropism", "--completions", "")}`
     )
     expect([status, stderr]).toEqual([0, ""])
     expect(stdout.split("\n").map((line) => line.trim())).toEqual([
@@ -185,7 +236,61 @@ describe("Requirement: shell completions", () => {
       "enable",
       "completed",
       "--assignee",
+      // Files, where the command has no word to offer.
+      expect.stringMatching(/^complete -o bashdefault -o default -F _tropism_or_shells tropism$/),
+      "bash fish zsh",
       ""
     ])
   })
+
+  it("in a real fish, a command that takes a file offers files, and --completions the shells", () => {
+    expect(scriptOf("fish")).toMatch(/seen_subcommand_from dump.* -l output .* -r -F$/m)
+    if (!isHere("fish")) return
+    const folder = mkdtempSync(join(tmpdir(), "tropism-fish-"))
+    writeFileSync(join(folder, "notes.jsonl"), "")
+    const lines = ["import no", "agents apply --file no", "dump -o no", "--completions f", "runs no"]
+    const { stderr, stdout } = spawnSync(
+      "fish",
+      [
+        "--no-config",
+        "-c",
+        `node ${launcher} --completions fish | source; ${lines.map((line) => `echo "$(complete -C 'tropism ${line}' | string join ,)"`).join("; ")}`
+      ],
+      { encoding: "utf8", cwd: folder, env: { PATH: nodePath, HOME: folder } }
+    )
+    rmSync(folder, { recursive: true })
+    expect([stderr, stdout.split("\n")]).toEqual([
+      "",
+      ["notes.jsonl", "notes.jsonl", "notes.jsonl", expect.stringMatching(/^fish\b/), "", ""]
+    ])
+  })
+
+  it.live("in a real zsh on a terminal, they do so, too", () =>
+    Effect.gen(function* () {
+      expect(scriptOf("zsh")).toContain("--output[The file to write")
+      if (!isHere("zsh")) return
+      const folder = mkdtempSync(join(tmpdir(), "tropism-zsh-"))
+      writeFileSync(join(folder, "notes.jsonl"), "")
+      const script = spawnSync("node", [launcher, "--completions", "zsh"], {
+        encoding: "utf8",
+        env: { PATH: nodePath }
+      }).stdout
+      writeFileSync(join(folder, "_tropism"), script)
+      const zsh = yield* programOnTerminal(["zsh", "-f", "-i"], { PATH: nodePath, HOME: folder })
+      yield* zsh.press(
+        `cd ${folder}; fpath=(${folder} $fpath); autoload -Uz compinit; compinit -u -D; echo rea''dy\r`
+      )
+      yield* zsh.sees("ready")
+      for (const [typed, seen] of [
+        ["import no", "import notes.jsonl"],
+        ["agents apply --file no", "--file notes.jsonl"],
+        ["--completions f", "--completions fish"]
+      ]) {
+        yield* zsh.press(`tropism ${typed}\t`)
+        yield* zsh.sees(seen ?? "")
+        yield* zsh.press("\u0015")
+      }
+      rmSync(folder, { recursive: true })
+    }).pipe(Effect.scoped)
+  )
 })

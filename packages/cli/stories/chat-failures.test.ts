@@ -1,6 +1,7 @@
 /**
  * What `tropism chat` says of a turn that failed: the sentence that every door tells, and where to look for more.
  */
+import { tmpdir } from "node:os"
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -45,6 +46,22 @@ describe("Requirement: a person is told what to do, and not what broke", () => {
       yield* typed.sees("I'm having trouble. Try again.")
       yield* typed.press("/exit\r")
       expect(yield* typed.exitCode).toBe(0)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("a script that cannot be read is refused before anything is made", () =>
+    Effect.gen(function* () {
+      const story = yield* newStory
+      for (const [path, sentence] of [
+        [tmpdir(), "is a folder"],
+        ["/nowhere/script.jsonl", "There is no file"]
+      ] as const) {
+        const at = ["--url", story.url]
+        const refused = yield* invokeWith({ TROPISM_TOKEN: story.token }, "chat", "--script", path, ...at)
+        expect(refused).toEqual({ exitCode: 2, out: [], error: expect.stringContaining(sentence) })
+      }
+      for (const made of ["conversations", "contexts"])
+        expect((yield* story.get(`/${made}`)).items).toEqual([])
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })

@@ -60,6 +60,17 @@ describe("Requirement: comparisons by the command line", () => {
       expect((yield* wrong("--system", "Be brief.")).error).toContain("has no label")
       expect((yield* wrong("--variant", "alone")).error).toContain("variants")
       expect((yield* story.get("/contexts?limit=200")).items).toHaveLength(3)
+
+      // Each variant would act for itself: the way on is this command's own flag.
+      yield* newContext(story, "acts", scripted([{ say: "Done." }]), { tools: ["graph.*"] })
+      const asked = ["contexts", "compare", "acts", "Q", "--variant", "a", "--variant", "b"]
+      const refused = yield* tropism(...asked)
+      expect([refused.exitCode, refused.error]).toEqual([
+        1,
+        expect.stringContaining("pass --allow-writes if")
+      ])
+      expect(refused.error).not.toContain("allowWrites")
+      expect((yield* tropism(...asked, "--allow-writes")).exitCode).toBe(0)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

@@ -1,5 +1,5 @@
 /**
- * The agents in docs/agents.md can be applied as they stand, and do what the document says.
+ * The agents in docs/agents.md and in the README can be applied as they stand, and do what the document says.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -18,6 +18,34 @@ const examples = [...text.matchAll(/^````yaml\n(name: (.*)\n[\s\S]*?)^````$/gm)]
 /** The line that the document makes a ticket of. */
 const ticketLine = /echo '(\{"type":"Ticket".*\})'/.exec(text)?.[1] ?? ""
 const answerInput = /run answer --input '(.*)'/.exec(text)?.[1] ?? ""
+
+const readme = readFileSync(new URL("../../../README.md", import.meta.url), "utf8")
+
+describe("The README", () => {
+  it.live("its newcomer names what was added, and answers who talks to it", () =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const file = join(yield* files.makeTempDirectoryScoped(), "newcomer.yaml")
+      yield* files.writeFileString(file, /^```yaml\n(name: newcomer\n[\s\S]*?)^```$/m.exec(readme)?.[1] ?? "")
+      const access = yield* freshDatabase
+      const story = yield* newProject(yield* startServer(access), access)
+      const tropism = (...args: ReadonlyArray<string>) =>
+        invokeWith({ TROPISM_TOKEN: story.token }, ...args, "--url", story.url)
+      expect((yield* tropism("agents", "apply", "-f", file)).exitCode).toBe(0)
+      const agents: ReadonlyArray<Json> = (yield* story.get("/agents")).items
+      const agent = agents.find(({ name }) => name === "newcomer")
+      yield* story.post("/objects", { type: "Package", properties: { name: "vite", dev: true } })
+      expect((yield* endedRuns(story, agent, 1))[0]).toMatchObject({
+        summary: "vite was added for development."
+      })
+      const { error, out } = yield* tropism("chat", "--agent", "newcomer", "-m", "Hello")
+      expect([error.startsWith("error"), out.join("\n")]).toEqual([
+        false,
+        expect.stringContaining("I tell of packages when they are added. You said: Hello")
+      ])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
 
 describe("docs/agents.md", () => {
   it.live("its agents triage a ticket, build on each other, answer and count", () =>

@@ -97,6 +97,15 @@ describe("Requirement: what is restored is what was dumped, beside the graph, to
         expect(original.results.length).toBe(1)
         expect(yield* seenOf(there, conversation, backtest)).toEqual(original)
 
+        // Nobody takes agents that are asleep for agents that failed.
+        const { findings } = yield* there.get("/health")
+        expect(findings.filter(({ check }: Json) => check === "agent")).toMatchObject([
+          {
+            state: "warn",
+            detail: expect.stringMatching(/disabled since the project was restored from a dump\.$/)
+          }
+        ])
+
         // A schedule is asleep until somebody enables its agent, and then fires when it would have fired here.
         expect(yield* there.get(`/agents/${nightly.id}`)).toMatchObject({ enabled: false, nextFireAt: null })
         const woken = yield* there.patch(`/agents/${nightly.id}`, { enabled: true })

@@ -17,9 +17,14 @@ export const kill = (server: Launched) =>
   })
 
 /** Starts it on a data folder and answers its doors. */
-export const start = (data: string, port = "0") =>
+export const start = (data: string, port = "0", environment: Record<string, string> = {}) =>
   Effect.gen(function* () {
-    const server = yield* launch(launcher, ["start", "--json"], { TROPISM_DATA: data, PORT: port })
+    const level = environment["TROPISM_LOG"] === undefined ? [] : ["--log-level", "info"]
+    const server = yield* launch(launcher, ["start", "--json", ...level], {
+      TROPISM_DATA: data,
+      PORT: port,
+      ...environment
+    })
     yield* until(() => server.out().includes("\n") || server.code() !== undefined)
     const ready: { readonly url: string } = JSON.parse(server.out())
     const token = readFileSync(join(data, "token"), "utf8").trim()

@@ -56,6 +56,7 @@ export const run = (number: number, more: Partial<Run> = {}): Run => ({
       }
     ]
   },
+  subject: { objectId: id("object", number), type: "Package", name: null },
   summary: "Nothing to do.",
   errorMessage: null,
   taintedBy: [],

@@ -7,14 +7,18 @@ import { until } from "./invoke.ts"
 
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
 
-/** Starts it; it is killed with the scope. */
+/** Starts the command; it is killed with the scope. */
 export const onTerminal = (args: ReadonlyArray<string>, environment: Record<string, string>) =>
+  programOnTerminal([process.execPath, main, ...args], environment)
+
+/** Starts any program; it is killed with the scope. */
+export const programOnTerminal = (command: ReadonlyArray<string>, environment: Record<string, string>) =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => {
         const screen = { text: "", all: "" }
         const decoder = new TextDecoder()
-        const child = Bun.spawn([process.execPath, main, ...args], {
+        const child = Bun.spawn([...command], {
           env: { PATH: process.env["PATH"] ?? "", HOME: "/nowhere", TERM: "xterm", ...environment },
           terminal: {
             cols: 120,

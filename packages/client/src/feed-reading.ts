@@ -37,6 +37,8 @@ export interface ReadingOptions {
    * nothing: so a server closes the stream of such a log, and also any when it stops.
    */
   readonly isOver?: Effect.Effect<boolean> | undefined
+  /** Hears that no connection is to be had, once, and then that there is one again. */
+  readonly hear?: ((state: "waiting" | "back") => Effect.Effect<void>) | undefined
 }
 
 /** Where a feed stands between two connections. */
@@ -48,6 +50,8 @@ interface Position {
   /** The pause the server asked for with `retry:`. */
   reconnectMs: number | undefined
   readonly isOver: Effect.Effect<boolean>
+  readonly hear: (state: "waiting" | "back") => Effect.Effect<void>
+  isWaiting: boolean
 }
 
 /** A connection ended and the next one may do better. */
@@ -66,7 +70,9 @@ export const readFeed = (
       connections: 0,
       failures: 0,
       reconnectMs: undefined,
-      isOver: options?.isOver ?? Effect.succeed(false)
+      isOver: options?.isOver ?? Effect.succeed(false),
+      hear: options?.hear ?? (() => Effect.void),
+      isWaiting: false
     }
     return connectOnce(request, position).pipe(
       Stream.retry(Schedule.forever),
@@ -88,6 +94,7 @@ const connectOnce = (
     Effect.gen(function* () {
       if (position.failures > limits.reconnectsInARow)
         return fails({ fault: "lost", failures: position.failures })
+      yield* tellWait(position, position.failures > 0)
       if (position.connections > 0) yield* Effect.sleep(pauseMs(position) * (1 - (yield* Random.next) / 2))
       position.connections += 1
       position.failures += 1
@@ -99,9 +106,17 @@ const connectOnce = (
       if (response.status === 204) return Stream.empty
       if (response.status !== 200) return yield* refusal(response)
       position.failures = 0
+      yield* tellWait(position, false)
       return readItems(response.stream, position)
     })
   )
+
+/** Says once that no connection is to be had, and once that there is one again. */
+const tellWait = (position: Position, isWaiting: boolean): Effect.Effect<void> => {
+  if (position.isWaiting === isWaiting) return Effect.void
+  position.isWaiting = isWaiting
+  return position.hear(isWaiting ? "waiting" : "back")
+}
 
 const fails = (fault: FeedFault): Stream.Stream<Item> => Stream.succeed(Result.fail(fault))
 

@@ -81,6 +81,21 @@ describe("The client for programs without Effect", () => {
     )
   )
 
+  it("is not made for what no request could ask: the fault is told at once, and the token is not", () => {
+    for (const url of ["not a url", "", "127.0.0.1:4400", "ftp://127.0.0.1"])
+      expect(() => createClient({ url })).toThrow(
+        new TypeError(
+          `The server's address must be one such as http://127.0.0.1:4400, not ${JSON.stringify(url)}.`
+        )
+      )
+    for (const token of ["secret\n", "secr\u00e9t", "secret\u0000"])
+      expect(() => createClient({ url: "http://127.0.0.1:9", token })).toThrow(
+        new TypeError(
+          "The token has a line break or another character that no token has: give the token alone."
+        )
+      )
+  })
+
   it("tells a server that is not there, and what a call needs", async () => {
     const client = createClient({ url: "http://127.0.0.1:9", project: "none", retries: 1 })
     await expect(client.tasks.get("1")).rejects.toBeInstanceOf(TropismUnreachable)

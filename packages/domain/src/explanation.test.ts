@@ -55,6 +55,7 @@ const entry: ProcessingEntry = {
   agentId: agent.id,
   entityType: "graphObject",
   graphObjectId: ObjectId.make(uuid(3)),
+  subject: null,
   objectVersion: 1,
   eventType: "created",
   eventId: event.id,

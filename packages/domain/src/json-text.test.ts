@@ -22,13 +22,19 @@ describe("scanJson", () => {
     expect(scanJson("9007199254740992")?.pointer).toBe("")
   })
 
-  it("refuses numbers that overflow and takes those that underflow", () => {
+  it("refuses numbers that overflow or become 0, and takes 0 however it is written", () => {
     expect(scanJson(`[1,1e400]`)).toEqual({
       pointer: "/1",
       message: "The number 1e400 is too large to be kept"
     })
     expect(scanJson(`-1.5E+309`)?.pointer).toBe("")
-    expect(scanJson(`[1e-400, 1.7976931348623157e308]`)).toBeUndefined()
+    expect(scanJson(`{"a":[1e-400]}`)).toEqual({
+      pointer: "/a/0",
+      message: "The number 1e-400 is too small to be kept and would become 0; send 0 or text"
+    })
+    for (const lost of ["-2E-324", "0.0001e-321", `0.${"0".repeat(400)}1`])
+      expect(scanJson(lost)?.message).toContain("would become 0")
+    expect(scanJson(`[5e-324, 3e-324, 0e-400, -0.000E5, 0e9, 1.7976931348623157e308]`)).toBeUndefined()
   })
 
   it("takes -0, fractions, and large numbers written with a fraction or an exponent", () => {

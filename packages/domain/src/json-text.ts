@@ -1,8 +1,8 @@
 /**
  * Judges JSON as text, before anything decodes it.
  *
- * A decoder rounds 2^53+1, drops the first of two equal settings and overflows on
- * a hundred thousand brackets, so all of it must be seen in the text. One pass,
+ * A decoder rounds 2^53+1, makes 0 of 1e-400, drops the first of two equal settings
+ * and overflows on a hundred thousand brackets, so all of it must be seen in the text. One pass,
  * no recursion, no value is built: the caller decodes afterwards and then knows
  * the value is what was sent. Syntax errors are left to the decoder.
  */
@@ -130,6 +130,8 @@ const numberTextFault = (match: RegExpExecArray): string | undefined => {
   const [written, fraction, exponent] = match
   const value = Number(written)
   if (!Number.isFinite(value)) return `The number ${shorten(written)} is too large to be kept`
+  if (value === 0 && /[1-9]/.test(written.replace(/[eE].*$/, "")))
+    return `The number ${shorten(written)} is too small to be kept and would become 0; send 0 or text`
   if (Number.isSafeInteger(value) || Math.abs(value) <= Number.MAX_SAFE_INTEGER) return undefined
   if (fraction === undefined && exponent === undefined)
     return `The integer ${shorten(written)} is beyond ±(2^53−1) and would be rounded; send it as text`

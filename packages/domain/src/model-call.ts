@@ -8,6 +8,7 @@
 import { Schema } from "effect"
 import { RequestedToolCall } from "./context-event.ts"
 import { Timestamp } from "./ids.ts"
+import { ModelPrice } from "./model-price.ts"
 import { Usage } from "./run.ts"
 
 /** What a request was for: a step of the run, a guard's verdict on what the step reads, a summary of what its window lets go of, or notes for other contexts. */
@@ -69,6 +70,29 @@ export const ModelExchange = Schema.Struct({
   response: Schema.NullOr(Schema.Struct({ text: Schema.String, toolCalls: Schema.Array(RequestedToolCall) }))
 }).annotate({ identifier: "ModelExchange" })
 export type ModelExchange = typeof ModelExchange.Type
+
+/** A request to a model that is under way, or was when its run was ended from outside: made again from the log. */
+export const OpenRequest = Schema.Struct({
+  isUnderWay: Schema.Boolean,
+  /** The step that its answer makes, or would have made. */
+  step: Schema.Int,
+  /** The number of the last event of the run's context that the model is shown. */
+  afterEvent: Schema.Int,
+  /** provider:name of whoever is asked first; null where no model can be asked here any more. */
+  model: Schema.NullOr(Schema.String),
+  /** What that model charges; null where nobody knows. */
+  price: Schema.NullOr(ModelPrice),
+  /** In the order in which the model reads them. */
+  messages: Schema.Array(Schema.Json),
+  /** Those of the run's request before, which are the same unless its flow went on; null of a first request. */
+  tools: Schema.NullOr(Schema.Array(ShownTool)),
+  toolChoice: Schema.Literals(["auto", "none"]),
+  /** A token for every four characters of the messages. */
+  estimatedInputTokens: Schema.Int,
+  /** The beginning of what the model has said of the answer, as far as it is kept. */
+  said: Schema.String
+}).annotate({ identifier: "OpenRequest" })
+export type OpenRequest = typeof OpenRequest.Type
 
 /** A tool call of a step and how far it has come. */
 export const StepCall = Schema.Struct({

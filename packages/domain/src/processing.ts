@@ -7,6 +7,7 @@
  */
 import { Schema } from "effect"
 import { ChangeType, EntityType } from "./graph.ts"
+import { NamedObject } from "./named-object.ts"
 import { AgentId, EntryId, GraphEventId, ObjectId, RunId, Timestamp } from "./ids.ts"
 
 /** Dead letters, objects or events that one request may name. */
@@ -47,6 +48,8 @@ export const ProcessingEntry = Schema.Struct({
   entityType: HandledType,
   /** Of an `mcpEvent` the occurrence, or the source where its occurrences stand in one line. */
   graphObjectId: ObjectId,
+  /** That object by its name; null of what is no object. */
+  subject: Schema.NullOr(NamedObject),
   objectVersion: Schema.Int,
   eventType: HandledChange,
   /** The graph event, or the occurrence. */

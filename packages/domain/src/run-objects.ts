@@ -15,7 +15,9 @@ export const ReadObject = Schema.Struct({
   type: Schema.String,
   /** As it is now; null where it has none, or is purged. */
   key: Schema.NullOr(Schema.String),
-  version: Schema.Int
+  version: Schema.Int,
+  /** Whether the run made this version itself, and was answered so. */
+  isOwn: Schema.Boolean
 }).annotate({ identifier: "ReadObject" })
 
 /** A change that the run made, or that was made on its suggestion. */
@@ -37,8 +39,11 @@ export const SuggestedTask = Schema.Struct({
 }).annotate({ identifier: "SuggestedTask" })
 
 export const RunObjects = Schema.Struct({
+  /** What woke it and what its calls have shown it: of this a suggestion's evidence is what it had read by then. */
   read: Schema.Array(ReadObject),
   wrote: Schema.Array(WrittenObject),
-  suggested: Schema.Array(SuggestedTask)
+  suggested: Schema.Array(SuggestedTask),
+  /** Whether it, a run below it or an approved suggestion of theirs changed the graph: else there is nothing to undo. */
+  changedGraph: Schema.Boolean
 }).annotate({ identifier: "RunObjects" })
 export type RunObjects = typeof RunObjects.Type

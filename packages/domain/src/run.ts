@@ -9,6 +9,7 @@ import { Schema } from "effect"
 import { GraphEvent } from "./graph.ts"
 import { AgentId, BacktestId, GraphEventId, RunId, Timestamp, UserId, WebhookId } from "./ids.ts"
 import { TriggeringOccurrence } from "./mcp-event.ts"
+import { NamedObject } from "./named-object.ts"
 import { Taint } from "./taint.ts"
 
 export const RunStatus = Schema.Literals([
@@ -129,6 +130,8 @@ export const Run = Schema.Struct({
   status: RunStatus,
   pauseReason: Schema.NullOr(PauseReason),
   trigger: Trigger,
+  /** The object of the first event that woke it; null where none did, or it was a relationship's. */
+  subject: Schema.NullOr(NamedObject),
   summary: Schema.NullOr(Schema.String),
   errorMessage: Schema.NullOr(Schema.String),
   stepCount: Schema.Int,

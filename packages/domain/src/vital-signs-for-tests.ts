@@ -18,6 +18,7 @@ export const wellSigns: VitalSigns = {
   pendingTasks: 0,
   enabledAgents: 1,
   disabled: [],
+  atRest: [],
   failing: [],
   voiceless: [],
   deadLetters: [],

@@ -69,6 +69,18 @@ describe("the health of a project", () => {
     ])
   })
 
+  it("does not take agents that rest since a restore for agents that failed", () => {
+    const one = { id: "1", name: "tidy" }
+    const alone = verdict({ atRest: [one] })
+    expect([alone.state, alone.verdict]).toEqual([
+      "warn",
+      "The agent tidy is disabled since the project was restored from a dump."
+    ])
+    const several = verdict({ atRest: [one, { id: "2", name: "sort" }] })
+    expect(several.verdict).toBe("2 agents are disabled since the project was restored from a dump.")
+    expect(several.nextStep?.fix).toBe("tropism agents enable tidy")
+  })
+
   it("puts the gravest first, says how much more there is, and quotes what others said without saying it itself", () => {
     const told = verdict({
       stopped,

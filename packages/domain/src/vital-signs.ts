@@ -40,6 +40,8 @@ export interface VitalSigns {
   readonly enabledAgents: number
   /** Agents that disabled themselves. */
   readonly disabled: ReadonlyArray<Named & { readonly reason: string }>
+  /** Agents that rest since the project was restored from a dump. */
+  readonly atRest: ReadonlyArray<Named>
   readonly failing: ReadonlyArray<Named & { readonly failures: number; readonly disabledAfter: number }>
   /** Enabled agents whose model cannot be asked on this server. */
   readonly voiceless: ReadonlyArray<Named & { readonly why: string }>
@@ -129,7 +131,12 @@ const ofMcpServers = (signs: VitalSigns): ReadonlyArray<HealthFinding> => {
   return [fine("liveness", "MCP server", detail)]
 }
 
-const ofAgents = ({ disabled, enabledAgents, failing: failed }: VitalSigns): ReadonlyArray<HealthFinding> => {
+const ofAgents = ({
+  atRest,
+  disabled,
+  enabledAgents,
+  failing: failed
+}: VitalSigns): ReadonlyArray<HealthFinding> => {
   const gone = disabled.map((agent) =>
     failing("execution", "agent", {
       detail: `The agent ${agent.name} failed too often and disabled itself.`,
@@ -139,6 +146,18 @@ const ofAgents = ({ disabled, enabledAgents, failing: failed }: VitalSigns): Rea
       subject: subject("agent", agent)
     })
   )
+  const [first] = atRest
+  const resting =
+    first === undefined
+      ? []
+      : [
+          warning("execution", "agent", {
+            detail: `${atRest.length === 1 ? `The agent ${first.name} is` : `${atRest.length} agents are`} disabled since the project was restored from a dump.`,
+            remedy: "Enable each that is to act here, and not where the dump was taken as well.",
+            fix: `tropism agents enable ${first.name}`,
+            subject: subject("agent", first)
+          })
+        ]
   const going = failed.map((agent) =>
     warning("execution", "agent", {
       detail: `The agent ${agent.name} failed ${agent.failures} times in a row; after ${agent.disabledAfter} it disables itself.`,
@@ -147,7 +166,8 @@ const ofAgents = ({ disabled, enabledAgents, failing: failed }: VitalSigns): Rea
       subject: subject("agent", agent)
     })
   )
-  if (gone.length + going.length > 0) return [...gone, ...going]
+  const found = [...gone, ...resting, ...going]
+  if (found.length > 0) return found
   const detail =
     enabledAgents === 0
       ? "No agent is enabled, so nothing reacts to events."

@@ -10,7 +10,9 @@
 import type { AgentInput } from "@tropism/domain/agent"
 import type { ScriptRule } from "@tropism/domain/script"
 import type { Chance } from "./chance.ts"
+import { guardName } from "./guards.ts"
 import { radioEvent, radioName } from "./radio.ts"
+import { shopName } from "./shop.ts"
 import { drawReaction, note, prompt, sometimes } from "./reacting.ts"
 
 /** What a person's object asks of the agents. */
@@ -236,6 +238,66 @@ export const dancer = (chance: Chance): AgentInput => ({
           ]
         },
         { say: "I danced." }
+      ]
+    }
+  }
+})
+
+/** One that orders from a foreign server, sometimes twice at once, and notes it. */
+export const buyer = (chance: Chance): AgentInput => {
+  const ask = (tool: string, what: string) => ({
+    tool: `${shopName}__${tool}`,
+    arguments: { key: `${what} for {{ input.event.id }}` }
+  })
+  return {
+    name: "buyer",
+    prompt,
+    triggerType: "reaction",
+    executionMode: chance.pick(["execute", "execute", "hybrid", "suggest"]),
+    tools: ["graph.*", `${shopName}.*`],
+    reactionConfig: drawReaction(chance, { objectTypes: ["Note", "Person"], events: ["created", "updated"] }),
+    model: {
+      provider: "scripted",
+      name: "buyer",
+      script: {
+        rules: [
+          {
+            when: "step == 0",
+            calls: [
+              ask("order", "tea"),
+              ...(chance.oneIn(2) ? [ask("put", "money")] : []),
+              ...(chance.oneIn(2) ? [ask("order", "cake")] : [])
+            ]
+          },
+          ...(chance.oneIn(2) ? [{ when: "step == 1", calls: [note("bought")] }] : []),
+          { say: "Bought." }
+        ]
+      }
+    }
+  }
+}
+
+/** One whose model answers only what a guard lets pass. */
+export const ward = (chance: Chance): AgentInput => ({
+  name: "ward",
+  prompt,
+  triggerType: "reaction",
+  executionMode: chance.pick(["execute", "suggest"]),
+  tools: ["graph.*"],
+  reactionConfig: drawReaction(chance, {
+    objectTypes: [chance.pick(["Note", "Person"])],
+    events: ["created", "updated"]
+  }),
+  retryPolicy: sometimes(chance, 4, () => ({ maxAttempts: 2, backoffMs: chance.between(0, 1_500) })),
+  model: {
+    provider: "scripted",
+    name: "ward",
+    guard: { provider: "openai-compatible", name: guardName },
+    script: {
+      rules: [
+        { when: "step == 0", latencyMs: chance.pick([0, 200, 500]), calls: [read] },
+        { when: "step == 1", calls: [note("warded")] },
+        { say: "It is safe." }
       ]
     }
   }

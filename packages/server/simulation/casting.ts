@@ -14,10 +14,12 @@ import { Database } from "../src/database/database.ts"
 import { Projects } from "../src/database/projects.ts"
 import { Webhooks } from "../src/dispatch/webhooks.ts"
 import { McpServers } from "../src/tool/mcp-servers.ts"
+import { pinTools } from "../src/tool/pinning.ts"
 import * as agents from "./agents.ts"
 import type { Chance } from "./chance.ts"
 import { drawGame } from "./looping-agents.ts"
 import { radioName } from "./radio.ts"
+import { shopName, shopTools } from "./shop.ts"
 import type { WholeServer } from "./server-life.ts"
 import type { Servers } from "./servers.ts"
 import { drawWorkers } from "./working-agents.ts"
@@ -98,10 +100,34 @@ export const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chan
     yield* make(agents.dancer(luck.fork("one")))
     if (luck.oneIn(2)) yield* make({ ...agents.dancer(luck.fork("other")), name: "second-dancer" })
   })
+  const shopping = chance.fork("shopping")
+  /** The shop, as somebody has looked at it. */
+  const openShop = done(
+    Effect.gen(function* () {
+      const database = yield* Database
+      const config = defineMcpServer({
+        name: shopName,
+        transport: { type: "http", url: "https://shop.example/mcp" },
+        allowedTools: ["*"],
+        allowUntrusted: shopping.oneIn(2),
+        callTimeoutMs: 2_500
+      })
+      // Another one than that of the radio.
+      const id = project.id.replace(/.$/, (last) => (last === "0" ? "1" : "0")) as McpServerId
+      const look = { tools: pinTools(shopName, shopTools).tools, error: null }
+      const add = (yield* McpServers).create(id, config, look, "ada" as UserId)
+      yield* database.inProject(project.id, add)
+    })
+  )
   const game = chance.oneIn(3) ? drawGame(chance.fork("game")) : undefined
   const rises = chance.oneIn(4)
   const training = chance.fork("training")
+  const warding = chance.fork("warding")
+  const buys = shopping.oneIn(4)
+  if (buys) yield* openShop
   const inputs = [
+    ...(warding.oneIn(5) ? [agents.ward(warding)] : []),
+    ...(buys ? [agents.buyer(shopping)] : []),
     ...(game === undefined || chance.oneIn(3) ? [agents.suggester(chance)] : []),
     ...(chance.oneIn(3) ? [agents.executor(chance)] : []),
     ...(training.oneIn(3) ? [agents.apprentice(training)] : []),

@@ -5,6 +5,7 @@
 import { DenialReason } from "@tropism/domain/denial"
 import { canonicalJson } from "@tropism/domain/json"
 import type { CallRow, ContextEventRow } from "./rows.ts"
+import { isForeign } from "./check-shop.ts"
 import { type Checker, unless } from "./remains.ts"
 
 /** A call's outcome in a log: what the model reads. */
@@ -100,9 +101,11 @@ const isDenied = ({ result, status }: CallRow): boolean =>
   "reason" in result &&
   (DenialReason.literals as ReadonlyArray<unknown>).includes(result.reason)
 
-/** What an agent did or suggested has a call on record that decided so, and the other way round. */
-const effectsRecorded: Checker = ({ calls, events, revisions, tasks: all, wouldBes }) => {
+/** What an agent did or suggested in the graph has a call on record that decided so, and the other way round. */
+const effectsRecorded: Checker = ({ calls: made, events, revisions, tasks: all, wouldBes }) => {
   const tasks = all.filter(({ payload }) => payload.suggestedChanges !== undefined)
+  // What a foreign tool does is no effect in the graph.
+  const calls = made.filter((call) => !isForeign(call))
   const callById = new Map(calls.map((call) => [call.id, call]))
   const done = events.filter((event) => event.actorType === "agent" && event.taskId === null)
   const doneBy = Map.groupBy(done, (event) => event.toolCallId)

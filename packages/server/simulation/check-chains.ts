@@ -1,7 +1,7 @@
 /**
  * Checks chains: every event and run knows its own, and each ends at its caps.
  */
-import { type Checker, isAskedFor, type Remains, unless } from "./remains.ts"
+import { askedFor, type Checker, isAskedFor, type Remains, unless } from "./remains.ts"
 
 /** How many runs the events of each chain have led to, and these have spawned; a run for events of several chains counts in each. */
 const countRuns = ({ events, runs }: Remains): ReadonlyMap<string, number> => {
@@ -39,12 +39,27 @@ const chainsCounted: Checker = (remains) => {
   })
 }
 
-/** No chain goes deeper or leads to more runs than its project allows, whoever keeps it going. */
+/** Runs that a person asked for by naming an object, and what these spawned: what waited or is tried again belongs to the chain of its event, however deep that lies. */
+const askedRuns = (remains: Remains): ReadonlySet<string> => {
+  const isAsked = askedFor(remains)
+  const asked = new Set(remains.entries.flatMap((entry) => (isAsked(entry) ? (entry.runId ?? []) : [])))
+  return new Set(
+    remains.runs.flatMap(({ ancestors, id }) =>
+      [id, ...ancestors].some((one) => asked.has(one)) ? [id] : []
+    )
+  )
+}
+
+/** No chain goes deeper or leads to more runs than its project allows, whoever keeps it going, unless a person goes on with it. */
 const chainsEnd: Checker = (remains) => {
   const { maxDepth, maxRuns } = remains.chainLimits
+  const asked = askedRuns(remains)
   return [
     ...remains.runs.flatMap((run) =>
-      unless(run.depth < maxDepth, `run ${run.id} lies ${run.depth} deep in its chain, at most ${maxDepth}`)
+      unless(
+        run.depth < maxDepth || asked.has(run.id),
+        `run ${run.id} lies ${run.depth} deep in its chain, at most ${maxDepth}`
+      )
     ),
     ...[...countRuns(remains)].flatMap(([root, count]) =>
       unless(count <= maxRuns, `the chain of ${root} has led to ${count} runs, at most ${maxRuns}`)

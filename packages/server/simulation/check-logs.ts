@@ -89,14 +89,17 @@ const lastWords = (log: ReadonlyArray<ContextEventRow>, runId: string): string =
   return text
 }
 
-/** The answers in the log are the run's steps, their usage its usage, and the last of them its summary. */
+/** The answers in the log are the run's steps, their usage and that of guards its usage, and the last of them its summary. */
 const logsFold: Checker = (remains) => {
   const logs = logsOf(remains)
   return remains.runs.flatMap((run) => {
     const answers = (logs.get(run.contextName) ?? []).flatMap(({ event }) =>
       event.type === "AssistantMessageEvent" && "usage" in event && event.runId === run.id ? [event] : []
     )
-    const usage = answers.map((answer) => answer.usage).reduce(addUsage, noUsage)
+    const verdicts = (logs.get(run.contextName) ?? []).flatMap(({ event }) =>
+      event.type === "GuardVerdictEvent" && "usage" in event && event.runId === run.id ? [event] : []
+    )
+    const usage = [...answers, ...verdicts].map((said) => said.usage).reduce(addUsage, noUsage)
     const text = lastWords(logs.get(run.contextName) ?? [], run.id)
     const isDone = run.status === "completed" || run.status === "paused"
     return [
@@ -157,9 +160,13 @@ const messagesKept: Checker = (remains) => {
   })
 }
 
+/** What an operator must see though nothing is wrong with the server. */
+const isRefusal = (line: string): boolean =>
+  line.includes("An agent's change was refused") || line.includes("A call of a foreign tool was refused")
+
 /** A server logs no error unless its connection was broken on purpose. */
 const calm: Checker = ({ errors, hasBrokenLines }) =>
-  hasBrokenLines ? [] : errors.filter((line) => !line.includes("An agent's change was refused"))
+  hasBrokenLines ? [] : errors.filter((line) => !isRefusal(line))
 
 export const checkLogs = {
   logsContiguous,

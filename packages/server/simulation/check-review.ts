@@ -58,7 +58,10 @@ const tasksNumbered: Checker = ({ tasks, lastTaskNumber }) =>
 const openOnce: Checker = ({ tasks }) => {
   const open = tasks.filter(({ status, subject }) => status === "pending" && subject !== null)
   const bySubject = Map.groupBy(open, ({ agentId, subject }) => keyOf(agentId, subject ?? ""))
-  return [...bySubject].flatMap(([about, same]) => {
+  return [...bySubject].flatMap(([about, all]) => {
+    // What nobody may decide any more is not open, though nobody has swept it yet.
+    const newest = Math.max(...all.map(({ createdAt, refinedAt }) => (refinedAt ?? createdAt).getTime()))
+    const same = all.filter(({ expiresAt }) => expiresAt === null || expiresAt.getTime() > newest)
     const written = same.flatMap(({ payload: { suggestedChanges: change } }) =>
       change ? (patchedBy(change) ?? [""]) : []
     )
@@ -85,7 +88,9 @@ const waitsBounded: Checker = ({ agents, tasks }) =>
 /** What a refined suggestion said before is there, from the first time to the last but one. */
 const revisionsKept: Checker = ({ revisions, tasks }) => {
   const revisionsOf = Map.groupBy(revisions, ({ taskId }) => taskId)
-  return tasks.flatMap(({ id, ordinal, revision }) => {
+  // What an undo would do is planned anew with items of its own for each revision.
+  return tasks.flatMap(({ id, ordinal, revision, type }) => {
+    if (type === "undo") return []
     const said = (revisionsOf.get(id) ?? []).map((one) => one.revision)
     return unless(
       countsUp([...said, revision]),

@@ -152,7 +152,10 @@ const batchesBounded = ofEach(({ rule, work }) =>
 /** In no window of time do more runs begin than the rate allows. */
 const ratesKept = ofEach(({ agentId, rule: { rateLimit }, work }) => {
   if (rateLimit === null) return []
-  const begun = work.map(({ run }) => run.createdAt.getTime()).toSorted((a, b) => a - b)
+  // A run that was cancelled before it began has begun nothing.
+  const begun = work
+    .flatMap(({ run }) => (run.startedAt === null ? [] : [beganAt(run)]))
+    .toSorted((a, b) => a - b)
   return begun.flatMap((at, index) => {
     const next = begun[index + rateLimit.maxRuns]
     return unless(
@@ -162,11 +165,20 @@ const ratesKept = ofEach(({ agentId, rule: { rateLimit }, work }) => {
   })
 })
 
+/** Runs that waited for a person or for runs that they had spawned: meanwhile they were not at work, so others may have begun. */
+const waitedIn = ({ calls }: Remains): ReadonlySet<string> =>
+  new Set(calls.flatMap(({ runId, tool }) => (waitingTools.has(tool) ? [runId] : [])))
+
+const waitingTools: ReadonlySet<string> = new Set(["ask_user", "spawn_agent"])
+
 /** Never are more runs at work than may be at once. A switch lets runs rest, and others begin meanwhile. */
 const concurrencyKept = ofEach(({ agentId, rule: { maxConcurrency }, work }, remains) => {
   if (maxConcurrency === null || remains.acknowledged.halted.length > 0) return []
   const resumed = resumedIn(remains)
-  const ended = work.filter(({ run }) => run.completedAt !== null && !resumed.has(run.contextName))
+  const waited = waitedIn(remains)
+  const ended = work.filter(
+    ({ run }) => run.completedAt !== null && !resumed.has(run.contextName) && !waited.has(run.id)
+  )
   return ended.flatMap(({ run }) => {
     const at = beganAt(run)
     const others = ended.filter((other) => beganAt(other.run) <= at && timeOf(other.run.completedAt) > at)

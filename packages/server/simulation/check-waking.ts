@@ -27,10 +27,22 @@ const dueUnder = (
 /** Rules that refuse an agent which an event was meant for. */
 const capRules: ReadonlyArray<string | undefined> = ["chainRuns", "chainTokens", "chainCost", "oscillation"]
 
-const isDone = (due: Due, tries: ReadonlyArray<EntryRow>, refusals: EventRow["refusals"]): boolean => {
+/** What became of an event and an agent. */
+interface Become {
+  /** But for what a person asked for. */
+  readonly tries: ReadonlyArray<EntryRow>
+  readonly refusals: EventRow["refusals"]
+  /** Whether a person asked for it all the same: what then waited for its run may have come too late for its chain. */
+  readonly wasAsked: boolean
+}
+
+const isDone = (due: Due, { refusals, tries, wasAsked }: Become): boolean => {
   if (due === "nothing") return tries.length === 0 && refusals.length === 0
-  if (due !== "entry")
-    return tries.length === 0 && refusals.length === 1 && refusals[0]?.reason === due.refusal
+  if (due !== "entry") {
+    const others = refusals.filter(({ reason }) => reason !== due.refusal)
+    const isAlone = others.length === 0 || (wasAsked && others.every(({ rule }) => capRules.includes(rule)))
+    return tries.length === 0 && refusals.length - others.length === 1 && isAlone
+  }
   const hasEntry = tries.filter((entry) => entry.attempt === 1).length === 1
   if (refusals.length === 0) return hasEntry
   if (!refusals.every(({ rule }) => capRules.includes(rule))) return false
@@ -44,18 +56,18 @@ const everyEventAnswered: Checker = (remains) => {
   const { agents, chainLimits, entries, events } = remains
   const isAsked = askedFor(remains)
   const own = entries.filter((entry) => !isAsked(entry))
+  const asked = new Set(entries.filter(isAsked).map(({ agentId, eventId }) => keyOf(agentId, eventId)))
   const triesOf = Map.groupBy(own, (entry) => keyOf(entry.agentId, entry.eventId))
   return agents.flatMap((agent) =>
     events.flatMap((event) => {
       const tries = triesOf.get(keyOf(agent.id, event.id)) ?? []
       const refusals = event.refusals.filter((refusal) => refusal.agentId === agent.id)
+      const become = { tries, refusals, wasAsked: asked.has(keyOf(agent.id, event.id)) }
       const dues = agent.definitions.map((definition) =>
         dueUnder(agent.id as AgentId, definition, event, chainLimits)
       )
       return unless(
-        [...dues, ...(agent.isDeleted ? ["nothing" as const] : [])].some((due) =>
-          isDone(due, tries, refusals)
-        ),
+        [...dues, ...(agent.isDeleted ? ["nothing" as const] : [])].some((due) => isDone(due, become)),
         `event ${event.id} (${event.type} ${event.objectType}) and agent ${agent.id}: entries ${JSON.stringify(tries.map(({ attempt, reason, status }) => [attempt, status, reason]))} and refusals ${JSON.stringify(refusals.map(({ reason }) => reason))}, due was ${JSON.stringify(dues)}`
       )
     })

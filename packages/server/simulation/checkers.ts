@@ -9,6 +9,7 @@ import { checkBacktests } from "./check-backtests.ts"
 import { checkChains } from "./check-chains.ts"
 import { checkChats } from "./check-chats.ts"
 import { checkGraph } from "./check-graph.ts"
+import { checkGuards } from "./check-guards.ts"
 import { checkKeys } from "./check-keys.ts"
 import { checkLogs } from "./check-logs.ts"
 import { checkRadio } from "./check-radio.ts"
@@ -16,6 +17,7 @@ import { checkReactions } from "./check-reactions.ts"
 import { checkReview } from "./check-review.ts"
 import { checkTodos } from "./check-todos.ts"
 import { checkRules } from "./check-rules.ts"
+import { checkShop } from "./check-shop.ts"
 import { checkTaint } from "./check-taint.ts"
 import { checkTrust } from "./check-trust.ts"
 import { checkUndos } from "./check-undos.ts"
@@ -31,6 +33,8 @@ const checkers: Readonly<Record<string, Checker>> = {
   ...checkChains,
   ...checkRules,
   ...checkActs,
+  ...checkGuards,
+  ...checkShop,
   ...checkWork,
   ...checkReview,
   ...checkTaint,

@@ -10,6 +10,8 @@ import type { EntryRow, Rows, RunRow } from "./rows.ts"
 /** The rows, and what people and servers noticed while they came to be. */
 export interface Remains extends Rows {
   readonly acknowledged: Acknowledged
+  /** What the foreign shop truly did, each deed as often as it did it. */
+  readonly deeds: ReadonlyArray<string>
   /** What servers logged as errors. */
   readonly errors: ReadonlyArray<string>
   /** Whether a connection was broken on purpose; then errors are expected. */

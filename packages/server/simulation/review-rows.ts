@@ -63,6 +63,8 @@ export interface TaskRow {
   readonly payload: { readonly suggestedChanges?: Change }
   readonly revision: number
   readonly expiresAt: Date | null
+  readonly createdAt: Date
+  readonly refinedAt: Date | null
   readonly resolvedBy: string | null
   readonly outcome: { readonly entityId: string; readonly version: number; readonly change: string } | null
 }

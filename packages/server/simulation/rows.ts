@@ -74,6 +74,7 @@ export interface AgentRow {
       | "executionMode"
       | "flowType"
       | "hybridPolicy"
+      | "model"
       | "reactionConfig"
       | "reviewPolicy"
       | "steps"

@@ -26,6 +26,7 @@ import type { Models } from "../src/model/models.ts"
 import { Readiness } from "../src/http/readiness.ts"
 import { loops, platformLayer } from "../src/platform.ts"
 import type { Whom } from "../src/tool/foreign-connections.ts"
+import { ForeignConnecting } from "../src/tool/foreign-client.ts"
 import { EventQuestions } from "../src/tool/foreign-events.ts"
 import type { Chance } from "./chance.ts"
 import type { Conductor } from "./conductor.ts"
@@ -33,6 +34,7 @@ import type { FaultPlan } from "./faults.ts"
 import type { Post } from "./post.ts"
 import type { Radio } from "./radio.ts"
 import { makeProgram, type Program } from "./program.ts"
+import type { Shop } from "./shop.ts"
 import { sqlLayer } from "./sql-seam.ts"
 import type { Lender } from "./line.ts"
 
@@ -48,6 +50,8 @@ export interface Ground {
   readonly post: Post | undefined
   /** The foreign server that agents may hear. */
   readonly radio: Radio
+  /** The foreign server whose tools agents may call. */
+  readonly shop: Shop
   /** Told of everything that a server logs as an error. */
   readonly hearError: (line: string) => void
 }
@@ -108,12 +112,13 @@ export const startServer = (ground: Ground, name: string): Server => {
     Layer.succeed(EventQuestions, (_whom: Whom, params: Record<string, unknown>) =>
       ground.radio.answer(params)
     ),
+    Layer.succeed(ForeignConnecting, () => ground.shop.connect),
     Layer.succeedContext(models),
     Logger.layer([logger])
   )
   const life = Effect.gen(function* () {
     const { leave } = yield* Readiness
-    yield* loops
+    yield* loops(undefined)
     // As `serveOn` does: what ends from here on was told to.
     yield* Effect.addFinalizer(() => leave(0))
     if (post !== undefined) yield* post.serve(program)

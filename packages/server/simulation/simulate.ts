@@ -20,6 +20,7 @@ import { makeProgram } from "./program.ts"
 import type { Complaint, Remains } from "./remains.ts"
 import { makeRadio } from "./radio.ts"
 import { readRows } from "./rows.ts"
+import { makeShop } from "./shop.ts"
 import { newSalt, seededIds } from "./seeded-ids.ts"
 import { type Ground, runtimeOf } from "./server-life.ts"
 import { sqlLayer } from "./sql-seam.ts"
@@ -83,6 +84,7 @@ export const simulate = async (
     lender: surroundings.serverLender,
     chance,
     radio: makeRadio(chance.fork("radio")),
+    shop: makeShop(chance.fork("shop")),
     post: chance.fork("post").oneIn(3) ? undefined : makePost(chance.fork("letters")),
     hearError: (line) => {
       trace?.(`ERROR ${line}`)
@@ -110,7 +112,13 @@ export const simulate = async (
   }
   const { projectId, acknowledged, isDrained } = outcome.value
   const rows = await Effect.runPromise(readRows(surroundings.ownerLender, projectId))
-  const remains: Remains = { ...rows, acknowledged, errors, hasBrokenLines: plan.struck.some(breaksLines) }
+  const remains: Remains = {
+    ...rows,
+    acknowledged,
+    deeds: ground.shop.deeds,
+    errors,
+    hasBrokenLines: plan.struck.some(breaksLines)
+  }
   const undone = isDrained ? [] : [{ checker: "drained", detail: "Work was left that nobody did" }]
   return { ...told, project: { id: projectId, remains }, complaints: [...undone, ...check(remains)] }
 }

@@ -7,10 +7,11 @@
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { PgConnection } from "@effect/sql-pg"
-import { Effect, Exit, Layer, Logger, type Redacted, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Logger, type Redacted, Scope } from "effect"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { Models } from "../src/model/models.ts"
 import { obeyWorldClock, timeStartupParameters } from "./database-clock.ts"
+import { withGuard } from "./guards.ts"
 import type { Surroundings } from "./simulate.ts"
 import type { Lender } from "./line.ts"
 
@@ -19,7 +20,8 @@ export const openSurroundings = Effect.fn("openSurroundings")(function* (access:
   yield* obeyWorldClock(access.ownerUrl)
   const serverLender = yield* lend(access.serverUrl, access.serverStartupParameters)
   const ownerLender = yield* lend(access.ownerUrl, {})
-  const models = yield* Layer.build(Models.layer).pipe(Effect.provide([NodeServices.layer, Logger.layer([])]))
+  const own = yield* Layer.build(Models.layer).pipe(Effect.provide([NodeServices.layer, Logger.layer([])]))
+  const models = Context.make(Models, withGuard(Context.get(own, Models)))
   const observer = yield* PgConnection.make({ url: access.ownerUrl })
   const isBlocked = (processId: number) =>
     Effect.runPromise(

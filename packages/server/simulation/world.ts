@@ -73,6 +73,7 @@ export const playWorld = (
     ]
     yield* Effect.all(busy, { concurrency: busy.length, discard: true })
     ground.radio.calmDown()
+    ground.shop.calmDown()
     const isDrained = yield* drained(
       clock,
       projectId,

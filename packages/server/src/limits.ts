@@ -63,6 +63,8 @@ export const databaseLimits = {
   /** Another program on the same database may be making the roles. */
   provisionLockTimeoutMs: 30_000,
   provisionRetries: 3,
+  /** Files of PostgreSQL's programs that are copied at once. */
+  copiedFiles: 16,
   /** Clusters of one data folder's path, in the folder that is the machine's. */
   clusterNames: 100,
   /** Of the embedded PostgreSQL itself. */
@@ -76,10 +78,16 @@ export const databaseLimits = {
 /** Of `database/`: the pool of this program. */
 export const poolLimits = {
   connections: 20,
+  /** With fewer, and none left to get, a server says that it is not ready. */
+  neededConnections: 10,
   /** Statements that a connection keeps prepared. */
   preparedStatements: 400,
   /** Statements that go to PostgreSQL in one write: those of the shortest transaction, begin and commit included. */
   statementsTogether: 4,
+  /** No transaction waits for anything but the database: one in which nothing is asked for so long belongs to a server that stands still. */
+  idleTransactionMs: 4_000,
+  /** Of a snapshot, which holds no lock and waits for its reader. */
+  idleSnapshotMs: 600_000,
   pingTimeoutMs: 2_000,
   /** Tries after PostgreSQL broke a transaction off for the sake of another. */
   clashRetries: 3,
@@ -244,6 +252,8 @@ export const agentLimits = {
   promptFilesMaxBytes: 20_971_520,
   /** Instants of a schedule that are told ahead. */
   previewFires: 5,
+  /** Pieces of answers that wait to be passed on to other servers; beyond them the oldest are forgotten. */
+  passingWords: 10_000,
   /** Events read from a log in one query. */
   logPageEvents: 1_000,
   /** Events behind the last snapshot of a context for which another is kept. */
@@ -269,6 +279,8 @@ export const conversationLimits = {
 /** Of `telemetry/`: spans and figures for whoever watches. */
 export const telemetryLimits = {
   exportIntervalMs: 5_000,
+  /** Of figures that are sent; as often the gauges are read. */
+  figuresIntervalMs: 60_000,
   /** Spans that are sent together. */
   batchSpans: 512,
   /** The last spans, when the server stops. */
@@ -276,7 +288,11 @@ export const telemetryLimits = {
   /** Of a prompt, an answer, an argument or a result in a span. */
   contentMaxChars: 20_000,
   /** Values of one label of a figure that come from definitions; further ones are told as `other`. */
-  labelValues: 100
+  labelValues: 100,
+  /** Dead letters and tasks that a scrape counts; where there are more it tells this number. */
+  countedMax: 10_000,
+  /** How closely the lag of the event loop is watched. */
+  lagResolutionMs: 20
 } as const
 
 /** Of `http/`: requests; live streams have theirs in `http/stream-limits.ts`, tokens in `http/token-limits.ts`. */

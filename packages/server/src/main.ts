@@ -7,9 +7,11 @@
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Config, Context, Effect, FileSystem, Layer, Metric, Option, Path, Redacted, Schema } from "effect"
-import { FetchHttpClient, HttpRouter, HttpServer } from "effect/http"
+import { Context, Effect, FileSystem, Layer, Metric, Path, Redacted, Schema } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
 import { MinScheduleSeconds } from "./agent/schedule.ts"
+import { joinCluster } from "./cluster/cluster.ts"
+import { type ClusterAddress, listensAt, nameOf } from "./cluster/cluster-address.ts"
 import { embedded } from "./database/embedded-postgres.ts"
 import { PassingFolder } from "./database/dump-file.ts"
 import { examineDatabase } from "./database/examining.ts"
@@ -17,17 +19,17 @@ import { external } from "./database/external-postgres.ts"
 import type { PostgresAccess } from "./database/postgres-access.ts"
 import { migrate } from "./database/migrations.ts"
 import { Sealing, SealingKeys } from "./database/sealing.ts"
-import { findSealingKeys } from "./database/sealing-keys.ts"
 import { poolLayer } from "./database/pool.ts"
 import { Closing } from "./http/closing.ts"
+import { tellFigures } from "./http/metrics-handlers.ts"
 import { edgeLimits } from "./http/edge-limits.ts"
 import { layerEdge } from "./http/edge.ts"
-import { issuerOfEnvironment } from "./http/jwt-settings.ts"
-import { readOrigins, Standing } from "./http/origins.ts"
-import { type RateLimit, RateLimits, readRateLimit } from "./http/rate-limits.ts"
+import { Standing } from "./http/origins.ts"
+import { RateLimits } from "./http/rate-limits.ts"
 import { Readiness } from "./http/readiness.ts"
 import { layerRoutes } from "./http/routes.ts"
-import { type ListenFault, newServer, tryListening } from "./http/listening.ts"
+import { type ListenAddress, type ListenFault, newServer, tryListening } from "./http/listening.ts"
+import { tokenLimits } from "./http/token-limits.ts"
 import { Tokens } from "./http/tokens.ts"
 import { TrustedIssuer } from "./http/trusted-issuer.ts"
 import { Ids } from "./ids.ts"
@@ -38,8 +40,19 @@ import { Models } from "./model/models.ts"
 import { carryWakeUps } from "./outbox/courier.ts"
 import { loops, platformLayer } from "./platform.ts"
 import { Runs } from "./run/runs.ts"
-import { findSettingFault } from "./model/setting-faults.ts"
-import { LocalMcpServers, type LocalPermit } from "./tool/foreign-permit.ts"
+import { WorkerName } from "./run/worker-name.ts"
+import {
+  allowedOrigins,
+  checkAddresses,
+  checkModel,
+  localMcpServers,
+  minScheduleSeconds,
+  rateLimit,
+  sealingKeys,
+  trustedIssuer
+} from "./settings.ts"
+import { LocalMcpServers } from "./tool/foreign-permit.ts"
+import { exportFigures } from "./telemetry/exported-figures.ts"
 import { Spans } from "./telemetry/spans.ts"
 
 /** The server could not start; `message` says why and what to do. */
@@ -58,6 +71,8 @@ export interface ServeOptions {
   /** What secrets are sealed with, as `TROPISM_ENCRYPTION_KEY` has it; without it the environment is asked, then the data folder. */
   readonly encryptionKeys?: Redacted.Redacted<string> | undefined
   readonly consoleFolder?: string | undefined
+  /** Where other servers of the same database reach this one, to work together with it. */
+  readonly cluster?: ClusterAddress | undefined
   /** Opens `/mcp-fixtures`, without a token, for the MCP conformance suite; only on 127.0.0.1. */
   readonly mcpFixtures?: boolean | undefined
   /** How long the doors of a server that is watched stay open once it stops; by itself as the bound says. */
@@ -107,18 +122,38 @@ export const serveOn = Effect.fn("serveOn")(
         message:
           "--mcp-fixtures opens an address without a token: start with HOST=127.0.0.1, or without the flag."
       })
-    const fault = yield* findSettingFault
-    if (fault !== null) return yield* new StartFailure({ message: fault })
+    yield* checkAddresses
+    const sealing = yield* sealingKeys({ ...options, mayMake: options.token === undefined })
+    yield* checkCluster(access, options, sealing.length > 0)
     yield* Effect.mapError(migrate(access.ownerUrl), ({ message }) => new StartFailure({ message }))
-    const pool = poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
+    const pool = poolLayer({
+      url: access.serverUrl,
+      startupParameters: access.serverStartupParameters,
+      name: `tropism ${(yield* newId).slice(-8)}`
+    })
     const floor = Layer.succeed(MinScheduleSeconds, yield* minScheduleSeconds)
     const local = Layer.succeed(LocalMcpServers, yield* localMcpServers(options.host))
     const passing = Layer.succeed(PassingFolder, options.dataFolder)
-    const keys = Layer.succeed(SealingKeys, yield* sealingKeys(access, options))
+    const keys = Layer.succeed(SealingKeys, sealing)
+    const worker = Layer.succeed(
+      WorkerName,
+      options.cluster ? `${nameOf(options.cluster)}#${yield* newId}` : null
+    )
     const issuer = Layer.succeed(TrustedIssuer, yield* trustedIssuer)
     const platform = platformLayer.pipe(
       Layer.provideMerge(
-        Layer.mergeAll(pool, Ids.layer, Models.layer, floor, local, passing, keys, issuer, Spans.layer)
+        Layer.mergeAll(
+          pool,
+          Ids.layer,
+          Models.layer,
+          floor,
+          local,
+          passing,
+          keys,
+          worker,
+          issuer,
+          Spans.layer
+        )
       )
     )
     // Node would end a request that is not here after five minutes: a large import takes longer, and other bodies have a bound of their own.
@@ -154,7 +189,9 @@ export const serveOn = Effect.fn("serveOn")(
         const { serverStartupParameters: startupParameters, serverUrl: url } = access
         yield* Effect.forkScoped(carryWakeUps({ url, startupParameters }))
       }
-      yield* loops
+      const alone = options.cluster && (yield* joinCluster(options.cluster, access))
+      yield* loops(alone)
+      yield* exportFigures(tellFiguresOrLog)
       const http = yield* Layer.build(doors)
       // Before the doors are waited for: streams would keep them open, and who watches may go elsewhere.
       yield* Effect.addFinalizer(() =>
@@ -188,114 +225,54 @@ export const serveOn = Effect.fn("serveOn")(
   Effect.provide(NodeServices.layer)
 )
 
+/** A database that is gone has other ways to be noticed: what was counted goes out, and the gauges stay as they were. */
+const tellFiguresOrLog = Effect.catchCause(tellFigures, (cause) =>
+  Effect.logDebug("The gauges could not be read", cause)
+)
+
+const newId = Effect.provide(
+  Effect.flatMap(Ids, ({ next }) => next),
+  Ids.layer
+)
+
+/** Fails with a sentence when this server cannot work with others. */
+const checkCluster = Effect.fnUntraced(function* (
+  { embedded: isAlone }: PostgresAccess,
+  { cluster }: ServeOptions,
+  hasKey: boolean
+) {
+  if (cluster === undefined) return
+  if (isAlone)
+    return yield* new StartFailure({
+      message:
+        "--cluster needs a PostgreSQL that all servers reach: set DATABASE_URL to it, on each server the same."
+    })
+  if (!hasKey)
+    return yield* new StartFailure({
+      message:
+        'Servers of a cluster prove themselves by TROPISM_ENCRYPTION_KEY: make one with "openssl rand -base64 32", and set it on each server the same.'
+    })
+  yield* checkPort(listensAt(cluster), "TROPISM_CLUSTER_ADDRESS")
+})
+
 /** Fails with a sentence when nobody can listen at the address. */
-const checkPort = ({ host, port }: ServeOptions) =>
+const checkPort = (address: ListenAddress, setting = "PORT") =>
   Effect.mapError(
-    tryListening({ host, port }),
-    (fault) => new StartFailure({ message: portProblem(host, port, fault) })
+    tryListening({ host: address.host, port: address.port }),
+    (fault) =>
+      new StartFailure({ message: portProblem(`${address.host ?? "*"}:${address.port}`, fault, setting) })
   )
 
-const portProblem = (host: string, port: number, error: ListenFault): string => {
+const portProblem = (where: string, error: ListenFault, setting: string): string => {
   switch (error.code) {
     case "EADDRINUSE":
-      return `Port ${port} on ${host} is in use: stop the program that holds it, or start with another PORT.`
+      return `${where} is in use: stop the program that holds it, or start with another ${setting}.`
     case "EACCES":
-      return `Port ${port} on ${host} may not be used by this account: start with a PORT above 1023.`
+      return `${where} may not be used by this account: start with a ${setting} above 1023.`
     default:
-      return `Nothing can listen at ${host}:${port} (${error.message}): check HOST and PORT.`
+      return `Nothing can listen at ${where} (${error.message}): check ${setting === "PORT" ? "HOST and PORT" : setting}.`
   }
 }
-
-/** Fails with a sentence when the default model that the environment names cannot be asked. */
-const checkModel = Effect.gen(function* () {
-  const preset = yield* Effect.orElseSucceed(Config.option(Config.String("TROPISM_MODEL")), () =>
-    Option.none()
-  )
-  if (Option.isNone(preset) || preset.value.startsWith("scripted")) return
-  const models = yield* Models
-  yield* Effect.mapError(
-    models.resolve({ agentName: "TROPISM_MODEL", model: null }),
-    ({ message }) => new StartFailure({ message: `${message}.` })
-  )
-})
-
-/** How often a schedule may fire at most, where the environment says. */
-const minScheduleSeconds = Effect.mapError(
-  Effect.gen(function* () {
-    const seconds = yield* Config.Int("TROPISM_MIN_SCHEDULE_SECONDS").pipe(Config.withDefault(60))
-    return seconds >= 1 ? seconds : yield* Effect.fail("zero")
-  }),
-  () =>
-    new StartFailure({
-      message:
-        "TROPISM_MIN_SCHEDULE_SECONDS must be a whole number of seconds, 1 or more: set it to the shortest time between two fires of a schedule, or leave it out."
-    })
-)
-
-/** Who may let tools come from programs and addresses of this machine; where nobody says, a server on loopback lets whoever has the server anyway. */
-const localMcpServers = (host: string) =>
-  Effect.mapError(
-    Config.option(Config.Boolean("TROPISM_LOCAL_MCP_SERVERS")).pipe(
-      Config.map(
-        Option.match({
-          onNone: (): LocalPermit =>
-            host === "localhost" || host === "::1" || host.startsWith("127.") ? "serverTokens" : "nobody",
-          onSome: (isAllowed): LocalPermit => (isAllowed ? "admins" : "nobody")
-        })
-      )
-    ),
-    () =>
-      new StartFailure({
-        message:
-          "TROPISM_LOCAL_MCP_SERVERS must be true or false: whether MCP servers may be programs of this machine or lie in its network."
-      })
-  )
-
-/** How often one token may ask. */
-const rateLimit = Effect.gen(function* () {
-  const text = yield* Effect.orElseSucceed(Config.String("TROPISM_RATE_LIMIT"), () => "")
-  const read: RateLimit | undefined =
-    text.trim() === "" ? edgeLimits.tokenRequestsPerSecond : readRateLimit(text.trim())
-  return read === undefined
-    ? yield* new StartFailure({
-        message:
-          "TROPISM_RATE_LIMIT must be how many requests one token may make in a second, a whole number from 1 to 9999999, or off."
-      })
-    : read
-})
-
-/** Whose JWTs let somebody in. */
-const trustedIssuer = issuerOfEnvironment.pipe(
-  Effect.mapError((message) => new StartFailure({ message })),
-  Effect.provide(FetchHttpClient.layer)
-)
-
-/** The pages elsewhere that may call the MCP door. */
-const allowedOrigins = Effect.gen(function* () {
-  const text = yield* Config.String("TROPISM_ALLOWED_ORIGINS").pipe(
-    Config.withDefault(""),
-    Effect.orElseSucceed(() => "")
-  )
-  const read = readOrigins(text)
-  return "origins" in read
-    ? read.origins
-    : yield* new StartFailure({
-        message: `TROPISM_ALLOWED_ORIGINS must be origins such as https://tropism.example, separated by commas, not "${read.unfit}".`
-      })
-})
-
-/** The keys for secrets that are kept: those given, else of the environment, else one in the data folder. */
-const sealingKeys = Effect.fn("sealingKeys")(function* (access: PostgresAccess, options: ServeOptions) {
-  const named = yield* Effect.orElseSucceed(Config.option(Config.Redacted("TROPISM_ENCRYPTION_KEY")), () =>
-    Option.none()
-  )
-  const found = yield* findSealingKeys({
-    given: options.encryptionKeys ?? Option.getOrUndefined(named),
-    dataFolder: options.dataFolder,
-    mayMake: options.token === undefined
-  })
-  return "keys" in found ? found.keys : yield* new StartFailure({ message: found.fault })
-})
 
 /** Makes our key the one of the database, and seals with it what is not; refuses a database whose secrets we cannot open. */
 const takeUpSecrets = Effect.gen(function* () {
@@ -312,6 +289,10 @@ const takeUpSecrets = Effect.gen(function* () {
 const adminToken = Effect.fn("adminToken")(function* (options: ServeOptions) {
   const tokens = yield* Tokens
   if (options.token) {
+    if (Redacted.value(options.token).length < tokenLimits.givenMinChars)
+      yield* Effect.logWarning(
+        `TROPISM_TOKEN has fewer than ${tokenLimits.givenMinChars} characters: whoever guesses it is the admin. Set a longer one, as of "openssl rand -hex 32".`
+      )
     yield* tokens.admit(options.token)
     return { file: null, token: options.token }
   }

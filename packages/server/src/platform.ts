@@ -14,8 +14,10 @@ import { agentAuthority } from "./agent/authorities.ts"
 import { Contexts } from "./agent/contexts.ts"
 import { Declarations } from "./agent/declarations.ts"
 import { Passages } from "./agent/passages.ts"
+import { PassingWords } from "./agent/passing-words.ts"
 import { TodoAssistants } from "./agent/todo-assistants.ts"
 import { Versions } from "./agent/versions.ts"
+import type { Alone } from "./cluster/cluster.ts"
 import { Sweeps } from "./cluster/sweeps.ts"
 import { Database } from "./database/database.ts"
 import { Dumper } from "./database/dumper.ts"
@@ -96,6 +98,7 @@ import { Descendants } from "./run/descendants.ts"
 import { Endings } from "./run/endings.ts"
 import { KillSwitches } from "./run/kill-switches.ts"
 import { ModelCallReading } from "./run/model-call-reading.ts"
+import { OpenRequestReading } from "./run/open-request-reading.ts"
 import { ModelCalls } from "./run/model-calls.ts"
 import { ProcessingLog } from "./run/processing-log.ts"
 import { Answers, questions } from "./run/questions.ts"
@@ -165,6 +168,7 @@ const ground = Layer.provideMerge(
     KillSwitches.layer,
     Layer.provideMerge(LiveLogs.layer, Closing.layer),
     Readiness.layer,
+    PassingWords.layer,
     BroughtContexts.layer
   ),
   database
@@ -199,6 +203,7 @@ const records = Layer.provideMerge(
     AgentDays.layer,
     ModelCalls.layer,
     ModelCallReading.layer,
+    OpenRequestReading.layer,
     RunObjectReading.layer,
     StepReading.layer,
     ProcessingLog.layer,
@@ -285,8 +290,8 @@ const mcp = Layer.mergeAll(
 /** Every service; it needs SQL, models, ids and keys. */
 export const platformLayer = mcp
 
-/** The loops that move events along, until the scope ends. */
-export const loops = Effect.gen(function* () {
+/** The loops that move events along, until the scope ends; where servers work together some go on at one of them alone. */
+export const loops = Effect.fnUntraced(function* (alone: Alone | undefined) {
   const { run: dispatching } = yield* Dispatcher
   const { run: releasing } = yield* Releaser
   const { run: scheduling } = yield* Scheduler
@@ -296,17 +301,17 @@ export const loops = Effect.gen(function* () {
   const { run: sweeping } = yield* Sweeps
   const { run: delivering } = yield* EventDeliverer
   const { depend } = yield* Readiness
-  const named = {
+  const here = {
     dispatcher: dispatching,
     releaser: releasing,
-    scheduler: scheduling,
-    "source poller": asking,
     backtester: testing,
     worker: working,
-    sweeps: sweeping,
     deliverer: delivering
   }
-  yield* Effect.forEach(Object.entries(named), ([name, loop]) => Effect.forkScoped(depend(name, loop)), {
+  const once = { scheduler: scheduling, "source poller": asking, sweeps: sweeping }
+  const fork = (name: string, loop: Effect.Effect<never>) => Effect.forkScoped(depend(name, loop))
+  yield* Effect.forEach(Object.entries(here), ([name, loop]) => fork(name, loop), { discard: true })
+  yield* Effect.forEach(Object.entries(once), ([name, loop]) => (alone ?? fork)(name, loop), {
     discard: true
   })
 })

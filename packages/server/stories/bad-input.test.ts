@@ -30,6 +30,7 @@ const refused: ReadonlyArray<readonly [string, string, string]> = [
   ["2^53 itself, to which others are rounded", `{"a":9007199254740992}`, "/properties/a"],
   ["a negative integer beyond −(2^53−1)", `{"a":-9007199254740993}`, "/properties/a"],
   ["a number that overflows", `{"a":{"b":1e400}}`, "/properties/a/b"],
+  ["a number that would become 0", `{"a":{"b":-1e-400}}`, "/properties/a/b"],
   ["NUL in a text", `{"a":"x\\u0000y"}`, "/properties/a"],
   ["NUL in a key", `{"x\\u0000y":1}`, "/properties/x\u0000y"],
   ["a lone high surrogate", `{"a":"\\ud800"}`, "/properties/a"],
@@ -80,6 +81,7 @@ const badFragments = [
   "9007199254740993",
   "1e400",
   "-1e309",
+  "1e-400",
   '"\\u0000"',
   '"\\ud83d"',
   '{"__proto__":1}'
@@ -87,7 +89,7 @@ const badFragments = [
 const fragments = [
   ...badFragments,
   "-0",
-  "1e-400",
+  "5e-324",
   "9007199254740991",
   '"\\ud83d\\ude00"',
   '"😀"',

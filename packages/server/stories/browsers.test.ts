@@ -193,6 +193,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           { origin: "https://evil.example", "sec-fetch-site": "cross-site" }
         )
         expect(program.status).toBe(201)
+        // Who sends a token asks as whoever it belongs to, or as nobody.
+        expectProblem(yield* from({ origin: story.url, authorization: "Bearer wrong" }), 401)
         // Who has no session is not told more than that.
         expectProblem(yield* from({ cookie: "tropism_session=wrong" }), 401)
       })

@@ -2,9 +2,10 @@
  * A database that works for nobody at the moment: requests are told to come again, and none is told that the server failed.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect, Exit, Redacted, Scope } from "effect"
 import { inject } from "vitest"
 import { connect, withDatabase } from "../src/database/postgres-access.ts"
+import { poolLimits } from "../src/limits.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { eventually, newProject, startServer } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
@@ -39,6 +40,36 @@ describe("A request while the database works for nobody", () => {
       for (const asked of [write, read, write, read]) expectProblem(yield* asked, 503)
       yield* become("connection limit -1")
       yield* eventually(write, ({ status }) => status === 201)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("/ready says that others hold all connections, and is ready when one is let go", () =>
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      const story = yield* newProject(yield* startServer(access), access)
+      const name = new URL(Redacted.value(access.ownerUrl)).pathname.slice(1)
+      const admin = yield* connect(withDatabase(Redacted.make(inject("postgres").adminUrl), "postgres"))
+      const ready = story.send("GET", "/ready", undefined, { authorization: "" })
+      expect((yield* ready).status).toBe(200)
+
+      // Of 25 connections somebody else holds 24 and the server none, until it gets the last one.
+      const others = yield* Scope.make()
+      yield* Effect.provideService(connect(access.ownerUrl), Scope.Scope, others).pipe(
+        Effect.repeat({ times: 23 })
+      )
+      yield* admin.query(`alter database "${name}" connection limit 25`)
+      yield* admin.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and application_name like 'tropism %'`
+      )
+      const startMs = performance.now()
+      expectProblem(yield* eventually(ready, ({ status }) => status === 503), 503)
+      expect(performance.now() - startMs).toBeLessThan(poolLimits.pingTimeoutMs + 1_000)
+      // While it still waits for the connections that were ended, it may say that alone.
+      const full = "no connection left for this server: others hold them"
+      yield* eventually(ready, ({ body }) => String(body?.detail).includes(full))
+
+      yield* Scope.close(others, Exit.void)
+      yield* eventually(ready, ({ status }) => status === 200)
     }).pipe(Effect.scoped)
   )
 })

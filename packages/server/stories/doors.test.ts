@@ -111,6 +111,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           `/${"x".repeat(3_000)}`
         ])
           expectProblem(yield* look(missing), 404)
+        // Who opens such an address in a browser is told by the console, which leads on.
+        for (const odd of ["/runs/a%2Fb%00", "/%E0%A4%A", "/..%2fsecret", `/${"x".repeat(3_000)}`]) {
+          const { status, body } = yield* look(odd, "text/html,*/*;q=0.8")
+          expect([odd, status, body]).toEqual([odd, 200, expect.stringContaining("<title>Console")])
+        }
         // The API is not the console's, whatever a browser accepts.
         expectProblem(yield* look("/api/nothing", "text/html"), 401)
         expectProblem(yield* doors.send("GET", "/api/nothing", undefined, { accept: "text/html" }), 404)

@@ -162,6 +162,20 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             expectProblem(answer, 422, "cursor")
           }
         }
+        // A cursor goes on in its own list alone: elsewhere the same place would be other rows.
+        const cursors = yield* Effect.forEach(lists, (path) =>
+          Effect.map(story.get(`${path}${path.includes("?") ? "&" : "?"}limit=1`), (page) => ({
+            list: path.replace(/\?.*/, ""),
+            cursor: page.nextCursor
+          }))
+        )
+        for (const path of lists)
+          for (const { cursor, list } of cursors) {
+            const address = `${path}${path.includes("?") ? "&" : "?"}limit=1&cursor=${cursor}`
+            const answer = yield* story.ask("GET", address)
+            if (list === path.replace(/\?.*/, "")) expect([address, answer.status]).toEqual([address, 200])
+            else expectProblem(answer, 422, "cursor")
+          }
         const projects = yield* story.send("GET", "/api/projects?limit=1")
         const next = yield* story.send("GET", `/api/projects?limit=1&cursor=${projects.body.nextCursor}`)
         expect(next.body.items[0].id < projects.body.items[0].id).toBe(true)

@@ -156,6 +156,10 @@ layer(SharedServer.layer)((it) => {
           expect(numbersOf(live.heard)).toEqual([3])
           const page = yield* story.get("/contexts/talk/events?after=99999999999")
           expect(page).toEqual({ items: [], nextCursor: null })
+          // Who weighs streams with nothing wants none.
+          const weighed = { accept: "text/event-stream;q=0, application/json" }
+          const plain = yield* story.send("GET", `${pathOf(story)}?after=99999999999`, undefined, weighed)
+          expect([plain.status, plain.body]).toEqual([200, { items: [], nextCursor: null }])
           const beyond = yield* openStream(story, `${pathOf(story)}?after=99999999999`)
           yield* fill(story, 1)
           yield* live.until((heard) => heard.length >= 2)

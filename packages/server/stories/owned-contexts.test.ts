@@ -68,6 +68,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             ["GET", `/runs/${id}/objects`],
             ["GET", `/runs/${id}/model-calls`],
             ["GET", `/runs/${id}/model-calls/1`],
+            ["GET", `/runs/${id}/open-request`],
             ["GET", `/runs/${id}/replay`]
           ]
           const missing = [...context("nobody"), ...ofRun(crypto.randomUUID())]

@@ -69,7 +69,7 @@ interface Exceptions {
   /** From the memory of the program, by the project's id. */
   readonly agents: "remembered"
   /** Plans and wake-ups that touch no row, each with the project in its arguments. */
-  readonly contexts: "plan" | "grown" | "keeping" | "showDelta" | "watchDeltas"
+  readonly contexts: "plan" | "grown" | "keeping"
   readonly conversations: never
   readonly gateway: never
   readonly mcpServers: never

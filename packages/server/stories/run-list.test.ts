@@ -10,7 +10,7 @@ import { ask } from "../testing/owner-rows.ts"
 import { type Json, scripted, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { endedRuns, make, watcher } from "../testing/story-words.ts"
+import { endedRuns, entriesOf, explained, make, watcher } from "../testing/story-words.ts"
 
 /** One completed and one failed run of a person, one completed run of a reaction. */
 const furnished = Effect.gen(function* () {
@@ -40,6 +40,33 @@ const idsOf = (story: Story, query: string): Effect.Effect<ReadonlyArray<string>
 
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("The list of runs", () => {
+    it.effect("names the object that woke each, and so does the processing log", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const reactionConfig = { objectTypes: ["Person"], relationshipTypes: [], events: ["created"] }
+        const agent = yield* story.post("/agents", watcher({ reactionConfig }))
+        const [ada, grace, nobody] = [
+          yield* story.post("/objects", { type: "Person", key: "ada", properties: { name: "Ada" } }),
+          yield* make(story, "Person", { name: 7, title: " ", label: "Grace" }),
+          yield* make(story, "Person")
+        ]
+        yield* story.post("/relationships", { type: "KNOWS", fromId: ada.id, toId: grace.id })
+        const runs = yield* endedRuns(story, agent, 4)
+        const subjects = [
+          { objectId: ada.id, type: "Person", name: "ada" },
+          { objectId: grace.id, type: "Person", name: "Grace" },
+          { objectId: nobody.id, type: "Person", name: null },
+          null
+        ]
+        expect(runs.map(({ subject }) => subject)).toEqual(subjects)
+        expect((yield* entriesOf(story, agent)).map(({ subject }) => subject)).toEqual(subjects)
+        const [event] = (yield* story.get("/events?limit=1")).items
+        expect((yield* explained(story, agent, event)).entry.subject).toEqual(subjects[0])
+        const manual = yield* story.post(`/agents/${agent.id}/trigger`)
+        expect(manual.subject).toBeNull()
+      })
+    )
+
     it.effect("shows those that fit every filter, newest first", () =>
       Effect.gen(function* () {
         const { first, second, story, teller, third } = yield* furnished

@@ -4,7 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Collector, type CollectedSpan, startCollector } from "../testing/collector.ts"
-import { calls, modelKey, refuses, says, wiredStory, wireModel } from "../testing/model-words.ts"
+import { calls, modelKey, refuses, says, wiredAgent, wiredStory, wireModel } from "../testing/model-words.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, newStory, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
@@ -12,8 +12,12 @@ import { parsePrometheus, sumOf } from "../testing/prometheus.ts"
 import { feedOf, make, watcher } from "../testing/story-words.ts"
 import { asUser } from "../testing/token-words.ts"
 
+/** Waits for so many spans of agents: those of requests come between them. */
 const collected = (collector: Collector, count: number) =>
-  eventually(Effect.sync(collector.spans), (spans) => spans.length >= count)
+  eventually(
+    Effect.sync(() => collector.spans().filter(({ kind }) => kind !== 2)),
+    (spans) => spans.length >= count
+  )
 
 const named = (spans: ReadonlyArray<CollectedSpan>, name: string) =>
   spans.filter((span) => span.name === name)
@@ -25,15 +29,7 @@ const toCollector = (collector: Collector) => ({
   OTEL_BSP_SCHEDULE_DELAY: "40"
 })
 
-const helper = {
-  name: "helper",
-  role: "Helps.",
-  prompt: "Say the secret word: plumbago.",
-  triggerType: "manual",
-  executionMode: "execute",
-  tools: ["graph.*"],
-  model: wireModel
-}
+const helper = { ...wiredAgent, prompt: "Say the secret word: plumbago." }
 
 describe("OpenTelemetry", () => {
   it.live("S004-R59, R61 a collector receives the spans of a run, its requests and its tool call", () =>

@@ -35,6 +35,20 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
+    it.effect(
+      "a run says whether it or a run below it changed anything, which is what an undo takes back",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const ada = yield* make(story, "Person", { age: 1 })
+          yield* story.post("/agents", worker("helper", handingOver(updating(ada, { age: 2 }))))
+          const chief = yield* boss(story, [spawning("helper")])
+          const run = yield* endedInTime(story, yield* begin(story, chief))
+          expect(yield* story.get(`/runs/${run.id}/objects`)).toMatchObject({ wrote: [], changedGraph: true })
+          expect((yield* undoRun(story, run)).status).toBe(201)
+        })
+    )
+
     it.effect("S001-N04 a value that came from an untrusted source comes back untrusted", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

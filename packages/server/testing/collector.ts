@@ -16,6 +16,13 @@ export interface CollectedSpan {
   readonly attributes: Readonly<Record<string, Json>>
 }
 
+export interface CollectedFigure {
+  readonly kind: "sum" | "gauge" | "histogram"
+  readonly attributes: Readonly<Record<string, Json>>
+  /** Of a histogram: how many were counted. */
+  readonly value: number
+}
+
 export interface Collector {
   readonly url: string
   readonly paths: ReadonlyArray<string>
@@ -23,6 +30,8 @@ export interface Collector {
   /** Everything that was sent, as it came. */
   readonly texts: ReadonlyArray<string>
   readonly spans: () => ReadonlyArray<CollectedSpan>
+  /** The figures of the newest export, by name. */
+  readonly figures: () => ReadonlyMap<string, ReadonlyArray<CollectedFigure>>
   /** Attributes of whoever sent. */
   readonly resource: () => Readonly<Record<string, Json>>
 }
@@ -51,16 +60,37 @@ export const startCollector: Effect.Effect<Collector, never, Scope.Scope> = Effe
       })
   )
   const address = server.address()
-  const sent = (): ReadonlyArray<Json> => texts.flatMap((text) => JSON.parse(text).resourceSpans)
+  const sent = (): ReadonlyArray<Json> => texts.flatMap((text) => JSON.parse(text).resourceSpans ?? [])
   return {
     url: `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`,
     paths,
     headers,
     texts,
+    figures: () => figuresOf(texts.map((text) => JSON.parse(text).resourceMetrics).findLast(Boolean) ?? []),
     resource: () => valuesOf(sent()[0]?.resource.attributes ?? []),
     spans: () => sent().flatMap((each) => each.scopeSpans.flatMap((scope: Json) => scope.spans.map(toSpan)))
   }
 })
+
+const figuresOf = (resources: ReadonlyArray<Json>) => {
+  const metrics: ReadonlyArray<Json> = resources.flatMap((each) =>
+    each.scopeMetrics.flatMap((scope: Json) => scope.metrics)
+  )
+  return new Map(
+    metrics.map((metric): [string, ReadonlyArray<CollectedFigure>] => [metric.name, toFigures(metric)])
+  )
+}
+
+const kinds = ["sum", "gauge", "histogram"] as const
+
+const toFigures = (metric: Json): ReadonlyArray<CollectedFigure> =>
+  kinds.flatMap((kind) =>
+    (metric[kind]?.dataPoints ?? []).map((point: Json) => ({
+      kind,
+      attributes: valuesOf(point.attributes),
+      value: Number(point.count ?? point.asInt ?? point.asDouble)
+    }))
+  )
 
 const toSpan = (span: Json): CollectedSpan => ({
   traceId: span.traceId,

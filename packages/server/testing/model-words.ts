@@ -23,6 +23,17 @@ export const wireModel = {
   maxOutputTokens: 77
 }
 
+/** An agent that asks that model when somebody triggers it. */
+export const wiredAgent = {
+  name: "helper",
+  role: "Helps.",
+  prompt: "Help.",
+  triggerType: "manual",
+  executionMode: "execute",
+  tools: ["graph.*"],
+  model: wireModel
+}
+
 export interface WiredStory {
   readonly story: Story
   readonly models: FakeModelServer

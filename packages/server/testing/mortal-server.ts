@@ -4,8 +4,8 @@
  * `ACCESS` says how its database is reached. It stands by, loaded and nothing
  * else, until a line `{"serve": true}` on its input. Then it says its address in
  * one line, and each crash point that it passes in another. A line
- * `{name, passing}` lets it die as by `kill -9` the n-th time that it passes that
- * point from then on. It ends when its input does, so that it does not outlive a
+ * `{name, passing, signal}` lets it die as by `kill -9`, or stand still by SIGSTOP, the
+ * n-th time that it passes that point from then on. It ends when its input does, so that it does not outlive a
  * test run that is killed.
  */
 import { writeSync } from "node:fs"
@@ -16,14 +16,14 @@ import { Effect, Logger, Redacted } from "effect"
 import { CrashPoint } from "../src/crash-point.ts"
 import { serveOn } from "../src/main.ts"
 
-const { embedded, encryptionKeys, ownerUrl, serverUrl, token, version } = JSON.parse(
+const { cluster, embedded, encryptionKeys, ownerUrl, serverUrl, token, version } = JSON.parse(
   process.env["ACCESS"] ?? "{}"
 )
 
 /** Written before anything else happens: what a process that dies had in mind to say is lost. */
 const say = (line: object) => writeSync(1, `${JSON.stringify(line)}\n`)
 
-let fate: { readonly name: string; passing: number } | undefined
+let fate: { readonly name: string; passing: number; readonly signal: NodeJS.Signals } | undefined
 
 const hit = (name: string) =>
   Effect.suspend(() => {
@@ -31,8 +31,10 @@ const hit = (name: string) =>
     if (fate?.name !== name) return Effect.void
     fate.passing -= 1
     if (fate.passing > 0) return Effect.void
-    process.kill(process.pid, "SIGKILL")
-    return Effect.never
+    const { signal } = fate
+    fate = undefined
+    process.kill(process.pid, signal)
+    return signal === "SIGKILL" ? Effect.never : Effect.void
   })
 
 const program = serveOn(
@@ -49,6 +51,7 @@ const program = serveOn(
     dataFolder: "/nonexistent",
     encryptionKeys: Redacted.make(encryptionKeys),
     token: Redacted.make(token),
+    cluster,
     onReady: ({ loginLink, url }) => Effect.sync(() => say({ url, loginLink }))
   }
 ).pipe(

@@ -3,6 +3,7 @@
  */
 import { spawn } from "node:child_process"
 import { Effect, Redacted, type Scope } from "effect"
+import type { ClusterAddress } from "../src/cluster/cluster-address.ts"
 import type { CrashPointName } from "../src/crash-point.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { mortalProgram } from "./mortal-bundle.ts"
@@ -11,8 +12,14 @@ import { type Doors, doorsAt, eventually, type Json, storyKeys, storyToken } fro
 export interface MortalServer extends Doors {
   /** Lets it die the n-th time that it passes a point from now on. */
   readonly dieAt: (name: CrashPointName, passing: number) => Effect.Effect<void>
+  /** Lets it stand still the n-th time that it passes a point from now on. */
+  readonly freezeAt: (name: CrashPointName, passing: number) => Effect.Effect<void>
   /** Kills it where it stands, as by `kill -9`. */
   readonly kill: Effect.Effect<void>
+  /** Lets it stand still, as a machine that is suspended. */
+  readonly freeze: Effect.Effect<void>
+  /** Lets it go on from where it stood. */
+  readonly thaw: Effect.Effect<void>
   /** Asks it to stop in good order. */
   readonly stop: Effect.Effect<void>
   /** Waits until it has died. */
@@ -22,8 +29,10 @@ export interface MortalServer extends Doors {
 }
 
 /** Starts a server and waits for its doors; it is killed with the scope. */
-export const startMortal = (access: PostgresAccess): Effect.Effect<MortalServer, never, Scope.Scope> =>
-  Effect.flatten(prepareMortal(access))
+export const startMortal = (
+  access: PostgresAccess,
+  cluster?: ClusterAddress
+): Effect.Effect<MortalServer, never, Scope.Scope> => Effect.flatten(prepareMortal(access, cluster))
 
 /**
  * Loads a server that stands by, unknown to the database, and answers what starts it.
@@ -31,7 +40,8 @@ export const startMortal = (access: PostgresAccess): Effect.Effect<MortalServer,
  * **Details** Loading takes most of a start, and can be done while another server works.
  */
 export const prepareMortal = (
-  access: PostgresAccess
+  access: PostgresAccess,
+  cluster?: ClusterAddress
 ): Effect.Effect<Effect.Effect<MortalServer>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const state = { text: "", hasEnded: false }
@@ -50,7 +60,8 @@ export const prepareMortal = (
               embedded: access.embedded,
               version: access.version,
               token: storyToken,
-              encryptionKeys: storyKeys
+              encryptionKeys: storyKeys,
+              cluster
             })
           }
         })
@@ -75,8 +86,13 @@ export const prepareMortal = (
       )
     const started = ({ loginLink, url }: Json): MortalServer => ({
       ...doorsAt(url, loginLink),
-      dieAt: (name, passing) => Effect.andThen(order({ name, passing }), Effect.asVoid(saidOnce("armed"))),
+      dieAt: (name, passing) =>
+        Effect.andThen(order({ name, passing, signal: "SIGKILL" }), Effect.asVoid(saidOnce("armed"))),
+      freezeAt: (name, passing) =>
+        Effect.andThen(order({ name, passing, signal: "SIGSTOP" }), Effect.asVoid(saidOnce("armed"))),
       kill: Effect.sync(() => void child.kill("SIGKILL")),
+      freeze: Effect.sync(() => void child.kill("SIGSTOP")),
+      thaw: Effect.sync(() => void child.kill("SIGCONT")),
       stop: Effect.sync(() => void child.kill("SIGTERM")),
       died: Effect.asVoid(
         eventually(

@@ -4,20 +4,19 @@
 import type { AgentId } from "@tropism/domain/ids"
 import type { Plant } from "../simulation/plant.ts"
 import { chatPlants } from "../simulation/chat-plants.ts"
+import { guardPlants } from "../simulation/guard-plants.ts"
 import { radioPlants } from "../simulation/radio-plants.ts"
+import { shopPlants } from "../simulation/shop-plants.ts"
 import { trustPlants } from "../simulation/trust-plants.ts"
 import { todoPlants } from "../simulation/todo-plants.ts"
 import { workPlants } from "../simulation/work-plants.ts"
 import { backtestPlants } from "./backtest-plants.ts"
 import { keyPlants } from "./key-plants.ts"
 import { reviewPlants } from "./review-plants.ts"
+import { rulePlants } from "./rule-plants.ts"
 import { undoPlants } from "./undo-plants.ts"
 
 const agentsEvent = `select id from kb.graph_events where project_id = $1 and actor_type = 'agent' limit 1`
-/** Gives every agent that reacts another rule. */
-const ruled = (name: string, value: string) =>
-  `update kb.agent_versions set definition = jsonb_set(definition, '{reactionConfig,${name}}', '${value}')
-    where project_id = $1 and jsonb_typeof(definition->'reactionConfig') = 'object'`
 const logEvent = (type: string) =>
   `delete from kb.context_events where (project_id, context_name, number) in
     (select project_id, context_name, number from kb.context_events where project_id = $1 and type = '${type}' limit 1)`
@@ -32,6 +31,8 @@ export const plants: ReadonlyArray<Plant> = [
   ...chatPlants,
   ...keyPlants,
   ...radioPlants,
+  ...shopPlants,
+  ...guardPlants,
   {
     checker: "eventPerChange",
     fault: "an event says another state than its version",
@@ -142,49 +143,7 @@ export const plants: ReadonlyArray<Plant> = [
     fault: "a chain led to more runs than it may",
     sql: [`update kb.projects set settings = jsonb_set(settings, '{chainLimits,maxRuns}', '1') where id = $1`]
   },
-  {
-    checker: "workedAlone",
-    fault: "two runs were at work on one object",
-    sql: [
-      `update kb.agent_runs set started_at = '2100-01-01', completed_at = '2100-02-01' where project_id = $1`
-    ]
-  },
-  {
-    checker: "workedInOrder",
-    fault: "an older version was handled after a newer one",
-    sql: [`update kb.agent_processing_log set object_version = 1000 - object_version where project_id = $1`]
-  },
-  {
-    checker: "waitedLongEnough",
-    fault: "a run began before its object was quiet",
-    sql: [`update kb.agent_runs set created_at = created_at - interval '1 hour' where project_id = $1`]
-  },
-  {
-    checker: "batchesBounded",
-    fault: "a run handled more events than a batch may have",
-    sql: [
-      ruled("batchSize", "2"),
-      `update kb.agent_processing_log entry set run_id =
-        (select min(other.run_id::text)::uuid from kb.agent_processing_log other where other.agent_id = entry.agent_id)
-        where project_id = $1 and run_id is not null`
-    ]
-  },
-  {
-    checker: "ratesKept",
-    fault: "more runs began at one instant than may begin",
-    sql: [
-      ruled("rateLimit", '{"maxRuns": 1, "perSeconds": 5}'),
-      `update kb.agent_runs set created_at = '2100-01-01' where project_id = $1`
-    ]
-  },
-  {
-    checker: "concurrencyKept",
-    fault: "all runs were at work at once",
-    sql: [
-      ruled("maxConcurrency", "1"),
-      `update kb.agent_runs set created_at = '2100-01-01', started_at = '2100-01-01', completed_at = '2100-02-01' where project_id = $1 and completed_at is not null`
-    ]
-  },
+  ...rulePlants,
   {
     checker: "restraintsObeyed",
     fault: "an agent wrote after it was disabled",

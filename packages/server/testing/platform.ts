@@ -8,6 +8,7 @@
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Clock, Deferred, Effect, Fiber, Logger, Redacted, Schedule, type Scope } from "effect"
+import type { ClusterAddress } from "../src/cluster/cluster-address.ts"
 import { type Ready, serveOn } from "../src/main.ts"
 import { contractFault } from "./contract-faults.ts"
 import { freshDatabase } from "./fresh-database.ts"
@@ -61,7 +62,8 @@ export const startServer = Effect.fn("startServer")(function* (
   loggers: ReadonlyArray<Logger.Logger<unknown, unknown>> = [],
   consoleFolder?: string,
   mcpFixtures = false,
-  keys = storyKeys
+  keys = storyKeys,
+  cluster?: ClusterAddress
 ) {
   const ready = yield* Deferred.make<Ready>()
   const server = yield* serveOn(access, {
@@ -71,6 +73,7 @@ export const startServer = Effect.fn("startServer")(function* (
     encryptionKeys: Redacted.make(keys),
     token: Redacted.make(storyToken),
     consoleFolder,
+    cluster,
     mcpFixtures,
     // A story that is over waits for nobody.
     leaveNoticeMs: 0,

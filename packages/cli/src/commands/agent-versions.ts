@@ -1,7 +1,7 @@
 /**
  * `tropism agents versions`, `diff` and `restore`: what an agent was, what changed, and the way back.
  */
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { inProject, readPages } from "../access.ts"
 import { findAgent } from "../agents-by-name.ts"
@@ -11,10 +11,18 @@ import { Screen } from "../terminal/screen.ts"
 import { formatAge } from "../terminal/time.ts"
 import { limitFlag } from "./limit-flag.ts"
 
+/** Versions are counted from 1. */
+const VersionNumber = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
+
 const agent = Argument.String("agent").pipe(Argument.withDescription("The agent's name or id"))
 
 const version = (name: string, description: string) =>
-  Flag.Int(name).pipe(Flag.withMetavar("<version>"), Flag.withDescription(description), Flag.optional)
+  Flag.Int(name).pipe(
+    Flag.withSchema(VersionNumber),
+    Flag.withMetavar("<version>"),
+    Flag.withDescription(description),
+    Flag.optional
+  )
 
 export const versionsCommand = Command.make("versions", { agent, limit: limitFlag }, ({ agent, limit }) =>
   inProject((access) =>
@@ -85,7 +93,13 @@ export const diffCommand = Command.make(
 
 export const restoreCommand = Command.make(
   "restore",
-  { agent, version: Argument.Int("version").pipe(Argument.withDescription("The version to go back to")) },
+  {
+    agent,
+    version: Argument.Int("version").pipe(
+      Argument.withSchema(VersionNumber),
+      Argument.withDescription("The version to go back to")
+    )
+  },
   ({ agent, version }) =>
     inProject((access) =>
       Effect.gen(function* () {

@@ -4,6 +4,7 @@
 import type { AppliedAgent } from "@tropism/domain/agent-version"
 import { Effect, Path } from "effect"
 import { Command, Flag } from "effect/cli"
+import { fileFlag } from "../file-word.ts"
 import { type Access, inProject } from "../access.ts"
 import { type AgentFile, readAgentFiles } from "../agent-files.ts"
 import { applyAgents } from "../apply-agents.ts"
@@ -15,7 +16,7 @@ import { Screen } from "../terminal/screen.ts"
 import { renderTable } from "../terminal/table.ts"
 
 const flags = {
-  file: Flag.String("file").pipe(
+  file: fileFlag("file").pipe(
     Flag.withAlias("f"),
     Flag.withMetavar("<file or folder>"),
     Flag.withDescription("Agent definitions in YAML or JSON, or a folder of them")

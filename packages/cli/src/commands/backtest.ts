@@ -8,6 +8,7 @@ import { Effect, Option, Schedule } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject } from "../access.ts"
 import { findAgent } from "../agents-by-name.ts"
+import { exitCodes } from "../exit-codes.ts"
 import { failure } from "../failure.ts"
 import { limits } from "../limits.ts"
 import { findReferred } from "../object-reference.ts"
@@ -94,8 +95,13 @@ const chosen = Effect.fnUntraced(function* (
   objects: ReadonlyArray<string>
 ) {
   if (objects.length === 0) return { days: Option.getOrElse(days, () => 7) }
+  if (Option.isSome(days))
+    return yield* failure(
+      "Say either --days or --object: what happened in some days, or objects as they are.",
+      exitCodes.usage
+    )
   const found = yield* Effect.forEach(objects, (reference) => findReferred(access, reference, Option.none()))
-  return { days: Option.getOrNull(days), objectIds: found.map(({ object }) => object.id) }
+  return { days: null, objectIds: found.map(({ object }) => object.id) }
 })
 
 const isOver = ({ status }: ReportedBacktest): boolean => status !== "queued" && status !== "running"

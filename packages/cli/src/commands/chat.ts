@@ -9,6 +9,7 @@ import { titleOf } from "@tropism/domain/conversation-title"
 import type { Agent } from "@tropism/domain/agent"
 import { Clock, Effect, FileSystem, Option, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { fileFlag } from "../file-word.ts"
 import { type Access, inProject } from "../access.ts"
 import { findAgent, readAgents } from "../agents-by-name.ts"
 import { openConversation } from "../chat/conversation.ts"
@@ -48,7 +49,7 @@ export const chatCommand = Command.make(
       Flag.optional
     ),
     lines: flag("lines", "Say each line of the input as a message, and not all of it as one"),
-    script: Flag.String("script").pipe(
+    script: fileFlag("script").pipe(
       Flag.withMetavar("<file>"),
       Flag.withDescription("Add the events of this file, one JSON object in each line; - is the input"),
       Flag.optional
@@ -131,6 +132,18 @@ const readText = (path: string) =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
     const stdio = yield* Stdio.Stdio
+    if (path !== "-" && !(yield* Effect.isSuccess(files.access(path, { readable: true }))))
+      return yield* failure(
+        `There is no file ${path} that this user may read. Give the path of a script.`,
+        exitCodes.usage
+      )
+    const isFolder =
+      path !== "-" &&
+      (yield* Effect.match(files.stat(path), {
+        onFailure: () => false,
+        onSuccess: ({ type }) => type === "Directory"
+      }))
+    if (isFolder) return yield* failure(`${path} is a folder: give the path of a script.`, exitCodes.usage)
     const bytes = path === "-" ? stdio.stdin : files.stream(path)
     return Stream.decodeText(bytes).pipe(Stream.mapError(() => failure(`${path} cannot be read.`)))
   })

@@ -1,6 +1,7 @@
 /**
  * `tropism contexts compare` and `comparison`: one question to several variants of a context, the answers side by side.
  */
+import { problemOf } from "@tropism/client/failure-sentence"
 import {
   type ComparedVariant,
   type Comparison,
@@ -12,7 +13,7 @@ import { Effect, Option, Schedule, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject } from "../access.ts"
 import { exitCodes } from "../exit-codes.ts"
-import { failure } from "../failure.ts"
+import { Failure, failure } from "../failure.ts"
 import { limits } from "../limits.ts"
 import { showStatus } from "../notice.ts"
 import { printOr } from "../print-records.ts"
@@ -61,10 +62,9 @@ export const compareCommand = Command.make(
       })
       yield* inProject((access) =>
         Effect.gen(function* () {
-          const begun = yield* access.client.comparisons.compare({
-            params: { ...access.params, name: context },
-            payload
-          })
+          const begun = yield* access.client.comparisons
+            .compare({ params: { ...access.params, name: context }, payload })
+            .pipe(Effect.mapError(inOwnWords))
           const over = detach ? begun : yield* awaitAll(access, begun)
           yield* printComparison(over)
           const failed = over.variants.filter(({ status }) => status === "failed" || status === "cancelled")
@@ -91,6 +91,19 @@ export const compareCommand = Command.make(
     }
   ])
 )
+
+/** What the server says of a field of the request, said of the flag that sets it. */
+const inOwnWords = <E>(error: E): E | Failure => {
+  const problem = Option.getOrUndefined(problemOf(error))
+  const fault = problem?.errors?.find(({ pointer }) => pointer === "/allowWrites")
+  return fault === undefined
+    ? error
+    : new Failure({
+        message: `${fault.message.replace("send allowWrites true", "pass --allow-writes")}.`,
+        exitCode: exitCodes.failed,
+        problem
+      })
+}
 
 interface VariantFlags {
   readonly variant: ReadonlyArray<string>

@@ -1,11 +1,12 @@
 /**
- * `tropism conversations`: what one has said to agents, and what they answered.
+ * `tropism conversations`: conversations of one's own, what was said and what agents answered.
  */
 import { ConversationPatch } from "@tropism/api/chat-api"
 import type { ChatToolCall, Conversation, ConversationMessage } from "@tropism/domain/conversation"
 import { ConversationId } from "@tropism/domain/ids"
-import { Clock, Effect, FileSystem, Option, Schema } from "effect"
+import { Clock, Effect, Option, Schema, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { fileFlag } from "../file-word.ts"
 import { type Access, inProject, readPages } from "../access.ts"
 import { findAgent, readAgents } from "../agents-by-name.ts"
 import { shortId } from "../change-text.ts"
@@ -16,6 +17,7 @@ import { Screen } from "../terminal/screen.ts"
 import { printable, printableLines } from "../terminal/text.ts"
 import { formatAge } from "../terminal/time.ts"
 import { typed } from "../typed-input.ts"
+import { placeOf, writeWholeFile } from "../whole-file.ts"
 import { limitFlag } from "./limit-flag.ts"
 
 const conversationArgument = Argument.String("conversation").pipe(
@@ -64,8 +66,10 @@ const list = Command.make(
       })
     )
 ).pipe(
-  Command.withShortDescription("List what you have said to agents, or look at one"),
-  Command.withDescription("List what you have said to agents, the newest first, or look at one"),
+  Command.withShortDescription("List conversations of your own, or look at one"),
+  Command.withDescription(
+    'List conversations of your own, the newest first, or look at one. "tropism chat" begins one where no agent is named; with --agent it begins a context of the project, which "tropism contexts" lists'
+  ),
   Command.withExamples([
     {
       command: "tropism conversations show Groceries",
@@ -152,10 +156,10 @@ const exportOne = Command.make(
   "export",
   {
     conversation: conversationArgument,
-    output: Flag.String("output").pipe(
+    output: fileFlag("output").pipe(
       Flag.withAlias("o"),
       Flag.withMetavar("<file>"),
-      Flag.withDescription("Write it to this file instead of printing it"),
+      Flag.withDescription("Write it to this file (default: -, standard output)"),
       Flag.optional
     )
   },
@@ -163,17 +167,18 @@ const exportOne = Command.make(
     withConversation(reference, ({ client, params }, { id, title }) =>
       Effect.gen(function* () {
         const screen = yield* Screen
+        const place = yield* placeOf(Option.getOrElse(output, () => "-"))
         const document = yield* client.conversations.export({ params: { ...params, conversationId: id } })
         const text = JSON.stringify(document, null, 2)
-        if (Option.isNone(output)) return yield* screen.print(text)
-        const files = yield* FileSystem.FileSystem
-        yield* Effect.mapError(files.writeFileString(output.value, `${text}\n`), () =>
-          failure(`${output.value} cannot be written.`)
-        )
+        if (place.type === "output") return yield* screen.print(text)
         const count = document.messages.length
+        yield* writeWholeFile({
+          content: Stream.make(new TextEncoder().encode(`${text}\n`)),
+          place
+        })
         yield* printOr(
-          { file: output.value, messages: count },
-          screen.print(`Wrote ${count} messages of ${printable(title)} to ${output.value}.`)
+          { file: place.shown, messages: count },
+          screen.print(`Wrote ${count} messages of ${printable(title)} to ${place.shown}.`)
         )
       })
     )

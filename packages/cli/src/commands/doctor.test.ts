@@ -110,7 +110,26 @@ describe("tropism doctor", () => {
           { DATABASE_URL: "postgres://a:b@127.0.0.1:1/x" },
           { check: "database", fix: 'psql "$DATABASE_URL" -c "select 1"' }
         ],
-        [{ OPENAI_BASE_URL: "nowhere" }, { check: "settings" }]
+        [{ OPENAI_BASE_URL: "nowhere" }, { check: "settings" }],
+        [
+          { TROPISM_MODEL: "openai:gpt-4o" },
+          { check: "settings", detail: expect.stringContaining("OPENAI_API_KEY") }
+        ],
+        ...Object.entries({
+          TROPISM_RATE_LIMIT: "xyzzy",
+          TROPISM_PRICES: "/nowhere/xyzzy",
+          TROPISM_ENCRYPTION_KEY: "xyzzy",
+          TROPISM_JWT_JWKS_URL: "xyzzy",
+          TROPISM_ALLOWED_ORIGINS: "xyzzy",
+          TROPISM_MIN_SCHEDULE_SECONDS: "-4",
+          TROPISM_LOCAL_MCP_SERVERS: "xyzzy"
+        }).map(
+          ([name, value]) =>
+            [
+              { [name]: value },
+              { check: "settings", detail: expect.stringContaining(name.replace(/_JWKS_URL$/, "")) }
+            ] as const
+        )
       ]
       for (const [environment, finding] of broken)
         expect(yield* examine(environment)).toContainEqual(

@@ -7,6 +7,7 @@ import { ProjectInput } from "@tropism/api/system-api"
 import { ProjectId } from "@tropism/domain/ids"
 import { Effect, FileSystem, Option, Path, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { fileArgument, fileFlag } from "../file-word.ts"
 import { inProject, withClient } from "../access.ts"
 import { dumpFile } from "../dump-file.ts"
 import { Failure, failure } from "../failure.ts"
@@ -15,14 +16,17 @@ import { readConnection } from "../settings.ts"
 import { Screen } from "../terminal/screen.ts"
 import { printable } from "../terminal/text.ts"
 import { transferProgress } from "../transfer-progress.ts"
+import { placeOf } from "../whole-file.ts"
 
 export const dumpCommand = Command.make(
   "dump",
   {
-    output: Flag.String("output").pipe(
+    output: fileFlag("output").pipe(
       Flag.withAlias("o"),
       Flag.withMetavar("<file>"),
-      Flag.withDescription("The file to write (default: the project's name with .dump)"),
+      Flag.withDescription(
+        "The file to write, or - for standard output (default: the project's name with .dump)"
+      ),
       Flag.optional
     )
   },
@@ -31,7 +35,9 @@ export const dumpCommand = Command.make(
       Effect.gen(function* () {
         const screen = yield* Screen
         const file = Option.getOrElse(output, () => `${fileNameOf(access.project.name)}.dump`)
-        const { rows } = yield* dumpFile(access, file)
+        const place = yield* placeOf(file)
+        const { rows } = yield* dumpFile(access, place)
+        if (place.type === "output") return
         yield* printOr(
           { file, projectId: access.project.id, rows },
           screen.print(
@@ -54,7 +60,7 @@ const fileNameOf = (name: string): string =>
 export const restoreCommand = Command.make(
   "restore",
   {
-    file: Argument.String("file").pipe(Argument.withDescription("The file that dump wrote")),
+    file: fileArgument("file").pipe(Argument.withDescription("The file that dump wrote")),
     name: Flag.String("name").pipe(
       Flag.withDescription("What the new project is called (default: what the dumped one was)"),
       Flag.withSchema(ProjectInput.fields.name),

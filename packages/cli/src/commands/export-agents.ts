@@ -5,6 +5,7 @@ import type { Agent } from "@tropism/domain/agent"
 import { definitionOf, leanAgent } from "@tropism/domain/agent-version"
 import { Effect, FileSystem, Option, Path } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { fileFlag } from "../file-word.ts"
 import { type Access, inProject } from "../access.ts"
 import { agentsYaml, agentYaml } from "../agent-yaml.ts"
 import { findAgent, readAgents } from "../agents-by-name.ts"
@@ -18,7 +19,7 @@ const flags = {
     Argument.withDescription("Names or ids of the agents to export; without any, all of them"),
     Argument.variadic()
   ),
-  output: Flag.String("output").pipe(
+  output: fileFlag("output").pipe(
     Flag.withAlias("o"),
     Flag.withMetavar("<folder or ->"),
     Flag.withDescription("The folder that gets one file for each agent; - is standard output, the default"),

@@ -1,20 +1,23 @@
 /**
  * `tropism export`: a project's objects and relationships, one JSON object per line.
  */
+import { Instant } from "@tropism/api/instant"
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
+import { fileFlag } from "../file-word.ts"
 import { inProject } from "../access.ts"
 import { exportFile } from "../export-file.ts"
 import { printOr } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
+import { placeOf } from "../whole-file.ts"
 
 export const exportCommand = Command.make(
   "export",
   {
-    output: Flag.String("output").pipe(
+    output: fileFlag("output").pipe(
       Flag.withAlias("o"),
       Flag.withMetavar("<file>"),
-      Flag.withDescription("The file to write (default: standard output)"),
+      Flag.withDescription("The file to write (default: -, standard output)"),
       Flag.optional
     ),
     types: Flag.String("types").pipe(
@@ -25,21 +28,25 @@ export const exportCommand = Command.make(
     asOf: Flag.String("as-of").pipe(
       Flag.withMetavar("<time>"),
       Flag.withDescription("The graph as it was then, e.g. 2026-11-20T08:00:00Z"),
+      Flag.withSchema(Instant),
       Flag.optional
     )
   },
   ({ output, types, asOf }) =>
     inProject((access) =>
       Effect.gen(function* () {
-        const file = Option.getOrUndefined(output)
+        const place = yield* placeOf(Option.getOrElse(output, () => "-"))
         const { lines } = yield* exportFile(access, {
-          file,
+          place,
           types: Option.getOrUndefined(types),
           asOf: Option.getOrUndefined(asOf)
         })
-        if (file === undefined) return
+        if (place.type === "output") return
         const screen = yield* Screen
-        yield* printOr({ file, lines }, screen.print(`${lines} lines were written to ${file}.`))
+        yield* printOr(
+          { file: place.shown, lines },
+          screen.print(`${lines} lines were written to ${place.shown}.`)
+        )
       })
     )
 ).pipe(

@@ -5,6 +5,7 @@ import { ImportFormat } from "@tropism/api/transfer-api"
 import { ImportId } from "@tropism/domain/ids"
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { fileArgument } from "../file-word.ts"
 import { type Access, inProject } from "../access.ts"
 import { failure } from "../failure.ts"
 import { importFile, type ImportRequest, summarySentence } from "../import-file.ts"
@@ -15,7 +16,7 @@ import { Screen } from "../terminal/screen.ts"
 export const importCommand = Command.make(
   "import",
   {
-    files: Argument.String("file").pipe(
+    files: fileArgument("file").pipe(
       Argument.withDescription("A JSONL or CSV file or a package-lock.json; - is standard input"),
       Argument.variadic({ min: 1 })
     ),

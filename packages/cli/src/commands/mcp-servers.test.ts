@@ -96,7 +96,7 @@ describe("tropism mcp-servers add", () => {
       expect(secret.error).toMatch(/^This cannot be sent: transport\/headers\/A.*TROPISM_SECRET_/)
       const address = yield* invoke(server, "mcp-servers", "add", "shop", "-a", "ftp://x")
       expect(address.error).toMatch(/^This cannot be sent: transport\/url: .*http or https/)
-      expect([secret.exitCode, address.exitCode]).toEqual([1, 1])
+      expect([secret.exitCode, address.exitCode]).toEqual([2, 2])
       expect(server.requests.filter(({ line }) => line.startsWith("POST"))).toEqual([])
     })
   )

@@ -17,6 +17,7 @@ import {
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject, readPages } from "../access.ts"
+import { exitCodes } from "../exit-codes.ts"
 import { failure } from "../failure.ts"
 import { printFacts, printOr, printRecords } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -217,7 +218,10 @@ const add = Command.make(
       Effect.gen(function* () {
         const [program, ...args] = command
         if (Option.isSome(url) === (program !== undefined))
-          return yield* failure("Say one of the two: a program behind --, or its address with --address.")
+          return yield* failure(
+            "Say one of the two: a program behind --, or its address with --address.",
+            exitCodes.usage
+          )
         const transport: McpServerInput["transport"] = Option.isSome(url)
           ? { type: "http", url: url.value, headers: yield* entriesOf("header", header) }
           : { type: "stdio", command: program ?? "", args, env: yield* entriesOf("env", env) }
@@ -255,7 +259,11 @@ const entriesOf = Effect.fnUntraced(function* (flag: string, texts: ReadonlyArra
   const entries: Record<string, SecretOrText> = {}
   for (const text of texts) {
     const at = text.indexOf("=")
-    if (at < 1) return yield* failure(`--${flag} wants NAME=value, and "${printable(text)}" has no name.`)
+    if (at < 1)
+      return yield* failure(
+        `--${flag} wants NAME=value, and "${printable(text)}" has no name.`,
+        exitCodes.usage
+      )
     const value = text.slice(at + 1)
     const named = /^(.*?)secret:([A-Z0-9_]+)$/.exec(value)
     const prefix = named?.[1] ?? ""

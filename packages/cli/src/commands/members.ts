@@ -20,7 +20,7 @@ const user = Argument.String("user").pipe(
 
 export const roleFlag = Flag.Literals("role", Role.literals)
 
-const list = Command.make("list", {}, () =>
+const list = Command.make("members", {}, () =>
   inProject((access) =>
     Effect.gen(function* () {
       const { paint } = yield* Screen
@@ -40,7 +40,7 @@ const list = Command.make("list", {}, () =>
       })
     })
   )
-).pipe(Command.withDescription("List the members of the project"))
+).pipe(Command.withDescription("List the members of the project; let people and programs in"))
 
 const add = Command.make(
   "add",
@@ -107,7 +107,4 @@ const invite = Command.make("invite", { user }, ({ user }) =>
 const printMember = (member: Member, sentence: string) =>
   Effect.flatMap(Screen, (screen) => printOr(member, screen.print(`${printable(member.userId)} ${sentence}`)))
 
-export const membersCommand = Command.make("members").pipe(
-  Command.withDescription("Let people and programs into a project"),
-  Command.withSubcommands([list, add, change, remove, invite])
-)
+export const membersCommand = list.pipe(Command.withSubcommands([add, change, remove, invite]))

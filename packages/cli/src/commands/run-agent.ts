@@ -3,12 +3,16 @@
  *
  * The run belongs to the server: leaving this command does not cancel it.
  */
-import { isTerminal, type Run } from "@tropism/domain/run"
+import { makeClient } from "@tropism/client/client"
+import { isResumable, isTerminal, type Run } from "@tropism/domain/run"
 import { Effect, Option, Schedule, Schema } from "effect"
+import { FetchHttpClient } from "effect/http"
 import { Argument, Command, Flag } from "effect/cli"
 import { findAgent } from "../agents-by-name.ts"
 import { type Access, inProject } from "../access.ts"
+import { exitCodes } from "../exit-codes.ts"
 import { failure } from "../failure.ts"
+import { whenAnswered } from "../follow-runs.ts"
 import { limits } from "../limits.ts"
 import { showStatus } from "../notice.ts"
 import { printFacts, printOr } from "../print-records.ts"
@@ -32,30 +36,47 @@ export const runCommand = Command.make(
   },
   ({ agent, detach, input }) =>
     inProject((access) =>
-      Effect.gen(function* () {
-        const screen = yield* Screen
-        const { id, name } = yield* findAgent(access, agent)
-        const started = yield* access.client.agents.trigger({
-          params: { ...access.params, agentId: id },
-          query: { wait: "false" },
-          payload: Option.isSome(input) ? { input: input.value } : {}
-        })
-        yield* showStatus(`${name} is at work …`)
-        const run = detach ? started : yield* awaitEnd(access, started)
-        yield* screen.redraw(undefined)
-        const toolCalls = yield* access.client.runs.toolCalls({
-          params: { ...access.params, runId: run.id },
-          query: { limit: 200 }
-        })
-        yield* printOr(run, printFacts(runFacts(run, toolCalls.items.length, screen.paint)))
-        if (run.status === "failed" || run.status === "cancelled") {
-          return yield* failure(
-            run.status === "failed"
-              ? `The run failed: ${run.errorMessage ?? "no reason was recorded"}`
-              : "The run was cancelled."
+      Effect.provide(
+        Effect.gen(function* () {
+          const screen = yield* Screen
+          const { id, name } = yield* findAgent(access, agent)
+          // Made again under one key until it is answered: a server that is started anew meanwhile begins one run of it.
+          const patient = yield* makeClient({ ...access.connection, retries: limits.triggerRetries })
+          const started = yield* patient.agents.trigger({
+            params: { ...access.params, agentId: id },
+            query: { wait: "false" },
+            payload: Option.isSome(input) ? { input: input.value } : {}
+          })
+          yield* showStatus(`${name} is at work …`)
+          const run = detach ? started : yield* awaitEnd(access, started)
+          yield* screen.redraw(undefined)
+          const toolCalls = yield* withinWait(
+            run,
+            whenAnswered(
+              access.client.runs.toolCalls({
+                params: { ...access.params, runId: run.id },
+                query: { limit: 200 }
+              })
+            )
           )
-        }
-      })
+          yield* printOr(run, printFacts(runFacts(run, toolCalls.items.length, screen.paint)))
+          if (run.status === "failed" || run.status === "cancelled") {
+            return yield* failure(
+              run.status === "failed"
+                ? `The run failed: ${run.errorMessage ?? "no reason was recorded"}`
+                : "The run was cancelled."
+            )
+          }
+          if (run.status === "paused" && !detach)
+            return yield* failure(
+              run.pauseReason === "question"
+                ? `The run asks a question and rests until somebody answers: "tropism tasks" shows it.`
+                : `The run rests (${run.pauseReason ?? "nobody said why"}): "tropism runs resume ${run.id}" lets it go on.`,
+              exitCodes.waits
+            )
+        }),
+        FetchHttpClient.layer
+      )
     )
 ).pipe(
   Command.withDescription("Trigger an agent by hand and wait for the run to end"),
@@ -64,20 +85,29 @@ export const runCommand = Command.make(
   ])
 )
 
-const isOver = (run: Run): boolean => isTerminal(run.status) || run.status === "paused"
+/** Whether nothing goes on before somebody does something; what waits for other runs goes on by itself. */
+const isOver = ({ pauseReason, status }: Run): boolean =>
+  isTerminal(status) ||
+  (status === "paused" && pauseReason !== null && (pauseReason === "question" || isResumable(pauseReason)))
 
 const awaitEnd = (access: Access, started: Run) =>
   isOver(started)
     ? Effect.succeed(started)
-    : access.client.runs.get({ params: { ...access.params, runId: started.id } }).pipe(
-        Effect.repeat({ until: isOver, schedule: Schedule.spaced(limits.runPollBusyMs) }),
-        Effect.timeoutOrElse({
-          duration: limits.runWaitMs,
-          orElse: () =>
-            Effect.fail(
-              failure(
-                `The run ${started.id} is still at work; it goes on without this command. "tropism runs show ${started.id}" shows it.`
-              )
-            )
-        })
+    : withinWait(
+        started,
+        whenAnswered(access.client.runs.get({ params: { ...access.params, runId: started.id } })).pipe(
+          Effect.repeat({ until: isOver, schedule: Schedule.spaced(limits.runPollBusyMs) })
+        )
       )
+
+/** What is asked of a run, for as long as this command waits; the server may be started anew meanwhile. */
+const withinWait = <A, E, R>({ id }: Run, asked: Effect.Effect<A, E, R>) =>
+  Effect.timeoutOrElse(asked, {
+    duration: limits.runWaitMs,
+    orElse: () =>
+      Effect.fail(
+        failure(
+          `The run ${id} is still at work; it goes on without this command. "tropism runs show ${id}" shows it.`
+        )
+      )
+  })

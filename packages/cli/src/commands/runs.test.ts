@@ -75,7 +75,7 @@ describe("tropism runs", () => {
       })
       const { error, exitCode } = yield* invoke(server, "runs", "resume", id("run", 1), "--max-steps", "-3")
       expect(error).toMatch(/^This cannot be sent: maxSteps: /)
-      expect(exitCode).toBe(1)
+      expect(exitCode).toBe(2)
       expect(server.requests.filter(({ line }) => line.startsWith("POST"))).toEqual([])
     })
   )

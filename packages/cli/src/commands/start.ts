@@ -34,10 +34,17 @@ const fixturesFlag = Flag.Boolean("mcp-fixtures").pipe(
   Flag.withDefault(false)
 )
 
+const clusterFlag = Flag.Boolean("cluster").pipe(
+  Flag.withDescription(
+    "Work together with the other servers of the same DATABASE_URL that are started so; they reach this one at TROPISM_CLUSTER_ADDRESS"
+  ),
+  Flag.withDefault(false)
+)
+
 export const startCommand = Command.make(
   "start",
-  { demo: demoFlag, mcpFixtures: fixturesFlag },
-  ({ demo, mcpFixtures }) => start(demo, mcpFixtures)
+  { demo: demoFlag, cluster: clusterFlag, mcpFixtures: fixturesFlag },
+  ({ cluster, demo, mcpFixtures }) => start({ cluster, demo, mcpFixtures })
 ).pipe(
   Command.withDescription("Start the server, its database and its console"),
   Command.withExamples([
@@ -45,20 +52,30 @@ export const startCommand = Command.make(
     {
       command: "PORT=5000 TROPISM_DATA=/srv/tropism tropism start",
       description: "Start on another port with another data folder"
+    },
+    {
+      command: "DATABASE_URL=… TROPISM_CLUSTER_ADDRESS=server-1:4500 tropism start --cluster",
+      description: "Start one of several servers that share a database"
     }
   ])
 )
 
-export const demoCommand = Command.make("demo", {}, () => start(true)).pipe(
+export const demoCommand = Command.make("demo", {}, () => start({ demo: true })).pipe(
   Command.withDescription("The same as start --demo")
 )
 
+interface StartOptions {
+  readonly demo: boolean
+  readonly cluster?: boolean
+  readonly mcpFixtures?: boolean
+}
+
 /** Starts it; with `--json` every line is an object, the first says that the server is ready. */
-const start = (withDemo: boolean, mcpFixtures = false) =>
+const start = (options: StartOptions) =>
   Effect.gen(function* () {
     const screen = yield* Screen
     const isJson = yield* JsonFlag
-    const server = startServer(screen, withDemo, mcpFixtures)
+    const server = startServer(screen, options)
     yield* isJson ? Effect.provideService(server, Screen, jsonScreen(screen)) : server
   })
 
@@ -73,7 +90,7 @@ const jsonScreen = (screen: Screen["Service"]): Screen["Service"] => {
   return { ...screen, print, write: print }
 }
 
-const startServer = (raw: Screen["Service"], withDemo: boolean, mcpFixtures: boolean) =>
+const startServer = (raw: Screen["Service"], options: StartOptions) =>
   Effect.gen(function* () {
     const screen = yield* Screen
     const began = yield* Clock.currentTimeMillis
@@ -88,7 +105,7 @@ const startServer = (raw: Screen["Service"], withDemo: boolean, mcpFixtures: boo
     yield* showStatus("Starting the server and its database …")
     const consoleBuild = yield* Effect.forkScoped(prepareConsole(checkout))
     const server = yield* Effect.forkScoped(
-      runServer(environment, checkout, mcpFixtures, (info) => Deferred.succeed(ready, info))
+      runServer(environment, checkout, options, (info) => Deferred.succeed(ready, info))
     )
     const open = Effect.gen(function* () {
       const info = yield* Deferred.await(ready)
@@ -98,7 +115,7 @@ const startServer = (raw: Screen["Service"], withDemo: boolean, mcpFixtures: boo
         yield* Fiber.join(consoleBuild)
         if (!isJson) yield* screen.print(...readyBlock(info, environment, screen.paint.link))
       })
-      yield* withDemo ? runDemo(info, checkout, block) : block
+      yield* options.demo ? runDemo(info, checkout, block) : block
       return yield* Effect.never
     })
     yield* Effect.raceFirst(Fiber.join(server), open)
@@ -114,19 +131,22 @@ const startServer = (raw: Screen["Service"], withDemo: boolean, mcpFixtures: boo
 const runServer = (
   environment: Environment,
   checkout: Checkout,
-  mcpFixtures: boolean,
+  { cluster = false, mcpFixtures = false }: StartOptions,
   onReady: (info: Ready) => Effect.Effect<unknown>
 ) =>
   Effect.gen(function* () {
     const level = yield* GlobalFlag.LogLevel
     // Loaded here and not above, so that no other command waits for it.
     const { serve } = yield* Effect.promise(() => import("@tropism/server/main"))
+    const { clusterAddress } = yield* Effect.promise(() => import("@tropism/server/settings"))
+    const reached = cluster ? yield* clusterAddress(environment) : undefined
     return yield* serve({
       host: environment.host,
       port: environment.port,
       dataFolder: environment.dataFolder,
       consoleFolder: `${checkout.consoleFolder}/dist`,
       mcpFixtures,
+      cluster: reached,
       ...(Option.isSome(environment.databaseUrl) ? { databaseUrl: environment.databaseUrl.value } : {}),
       ...(Option.isSome(environment.token) ? { token: environment.token.value } : {}),
       onReady: (info) => Effect.asVoid(onReady(info))

@@ -14,7 +14,8 @@ import { type Access, inProject } from "../access.ts"
 import { readAgents } from "../agents-by-name.ts"
 import { eventActor, eventChange, eventSubject } from "../event-text.ts"
 import { requestFailure } from "../failure.ts"
-import { followRuns } from "../follow-runs.ts"
+import { followRuns, whenAnswered } from "../follow-runs.ts"
+import { makeNotice } from "../notice.ts"
 import { makeSubjects, renderRunLine } from "../run-line.ts"
 import { JsonFlag } from "../settings.ts"
 import { type Paint, paintState } from "../terminal/paint.ts"
@@ -56,8 +57,18 @@ const eventLines = (access: Access, after: Option.Option<number>) =>
     const { paint } = yield* Screen
     const isJson = yield* JsonFlag
     const names = new Map((yield* readAgents(access)).map((agent) => [agent.id as string, agent.name]))
+    const say = yield* makeNotice
+    const hear = (state: "waiting" | "back") =>
+      say(
+        state === "waiting"
+          ? `The server at ${access.connection.url} does not answer. Waiting for it; nothing is lost …`
+          : "The server is back: what happened meanwhile follows."
+      )
     const position = Option.isSome(after) ? after.value : yield* newestPosition(access)
-    return followGraphEvents(access.connection, access.project.id, { lastEventId: String(position) }).pipe(
+    return followGraphEvents(access.connection, access.project.id, {
+      lastEventId: String(position),
+      hear
+    }).pipe(
       Stream.map(({ data }) =>
         isJson
           ? JSON.stringify({ type: "event", event: data })
@@ -78,7 +89,7 @@ const runLines = (access: Access) =>
         if (isJson) return JSON.stringify({ type: "run", run })
         const width = yield* screen.width
         const line = renderRunLine(
-          { run, subject: yield* subjectOf(run) },
+          { run, subject: yield* whenAnswered(subjectOf(run)) },
           agentColumns,
           screen.paint,
           width === undefined ? undefined : width - 17

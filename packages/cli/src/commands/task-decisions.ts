@@ -21,6 +21,7 @@ import { Effect, Option, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject } from "../access.ts"
 import { taskSubject } from "../change-text.ts"
+import { exitCodes } from "../exit-codes.ts"
 import { type Failure, failure, requestFailure } from "../failure.ts"
 import { limits } from "../limits.ts"
 import { printOr } from "../print-records.ts"
@@ -166,8 +167,11 @@ const decideEach = <E>(
             isTodo(task) ? Effect.fail(failure(isOnesOwn(task))) : decide(access, task)
           ),
           Effect.mapError((error) => {
-            const { message } = requestFailure(error, access.connection.url)
-            return failure(references.length === 1 ? message : `Task ${printable(reference)}: ${message}`)
+            const { exitCode, message } = requestFailure(error, access.connection.url)
+            return failure(
+              references.length === 1 ? message : `Task ${printable(reference)}: ${message}`,
+              exitCode
+            )
           }),
           Effect.result
         )
@@ -175,8 +179,14 @@ const decideEach = <E>(
       const decided = results.filter(Result.isSuccess).map((result) => result.success)
       if (yield* JsonFlag) yield* screen.print(JSON.stringify(decided, null, 2))
       else yield* screen.print(...decided.map((task) => decisionLine(task)))
-      const failures = results.filter(Result.isFailure).map((result) => result.failure.message)
-      if (failures.length > 0) return yield* failure(failures.join("\n"))
+      const failures = results.filter(Result.isFailure).map((result) => result.failure)
+      if (failures.length === 0) return
+      const isWrongCall =
+        decided.length === 0 && failures.every(({ exitCode }) => exitCode === exitCodes.usage)
+      return yield* failure(
+        failures.map(({ message }) => message).join("\n"),
+        isWrongCall ? exitCodes.usage : exitCodes.failed
+      )
     })
   )
 

@@ -123,7 +123,7 @@ describe("tropism tasks", () => {
       const server = yield* fakeServer({ tasks: [question(4)], runs: [run(1)] })
       const { error, exitCode } = yield* invoke(server, "tasks", "answer", "4", " ")
       expect(error).toMatch(/^This cannot be sent: answer: .*not blank/)
-      expect(exitCode).toBe(1)
+      expect(exitCode).toBe(2)
     })
   )
 
@@ -151,6 +151,9 @@ describe("tropism tasks", () => {
         'Task 77: There is no task number 77. "tropism tasks --status all" lists them.',
         'Task x: "x" is neither a task\'s number nor an id. "tropism tasks" lists them.'
       ])
+      // Where nothing was named that could be a task, it was called wrongly.
+      expect((yield* invoke(server, "tasks", "approve", "x", "y")).exitCode).toBe(2)
+      expect((yield* invoke(server, "tasks", "reject", "x", "77")).exitCode).toBe(1)
     })
   )
 

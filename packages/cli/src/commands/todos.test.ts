@@ -45,13 +45,13 @@ describe("tropism tasks, of todos", () => {
       const server = yield* fakeServer({ tasks: [task(1), todo(2)] })
       const error = (...args: ReadonlyArray<string>) =>
         Effect.map(invoke(server, "tasks", ...args), (told) => [told.exitCode, told.error])
-      expect(yield* error("add", " ")).toEqual([1, expect.stringContaining("Title is required")])
+      expect(yield* error("add", " ")).toEqual([2, expect.stringContaining("Title is required")])
       expect(yield* error("add", "x".repeat(201))).toEqual([
-        1,
+        2,
         expect.stringContaining("Title must be 200 characters or less")
       ])
       expect(yield* error("edit", "t2")).toEqual([
-        1,
+        2,
         expect.stringContaining("At least title, description, assignee or expiresAt required")
       ])
       expect(yield* error("complete", "1")).toEqual([

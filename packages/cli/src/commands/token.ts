@@ -29,7 +29,7 @@ const server = Flag.Boolean("server").pipe(
 const ofServer = <A, E, R>(body: (client: Access["client"]) => Effect.Effect<A, E, R>) =>
   Effect.flatMap(readConnection, (connection) => withClient(connection, body))
 
-const list = Command.make("list", { server }, ({ server }) =>
+const list = Command.make("token", { server }, ({ server }) =>
   Effect.flatMap(
     server
       ? ofServer((client) => readPages((query) => client.serverTokens.list({ query }), Infinity))
@@ -39,8 +39,10 @@ const list = Command.make("list", { server }, ({ server }) =>
     printTokens
   )
 ).pipe(
-  Command.withDescription("List tokens: an admin sees those of all members, everybody else their own"),
-  Command.withShortDescription("List tokens: your own, or for an admin all")
+  Command.withDescription(
+    "List tokens: an admin sees those of all members, everybody else their own; make and end them"
+  ),
+  Command.withShortDescription("List tokens; make one, or end one")
 )
 
 const printTokens = (found: { readonly items: ReadonlyArray<Token>; readonly hasMore: boolean }) =>
@@ -195,7 +197,4 @@ const revoke = Command.make(
     })
 ).pipe(Command.withDescription("End a token in this project, at once"))
 
-export const tokenCommand = Command.make("token").pipe(
-  Command.withDescription("Make, list and end tokens"),
-  Command.withSubcommands([list, create, revoke])
-)
+export const tokenCommand = list.pipe(Command.withSubcommands([create, revoke]))

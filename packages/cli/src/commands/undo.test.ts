@@ -93,14 +93,16 @@ describe("tropism undo", () => {
   it.live("shows the plan of a run and does nothing where nobody is there to agree", () =>
     Effect.gen(function* () {
       const server = yield* serving
-      const { exitCode, out } = yield* invoke(server, "undo", "run", runId)
-      expect(exitCode).toBe(0)
+      const { error, exitCode, out } = yield* invoke(server, "undo", "run", runId)
+      expect([exitCode, error]).toEqual([2, "Nothing was undone: a person must confirm it. Pass --yes."])
       const text = out.join("\n")
       expect(text).toContain(
         "Task 7: Undo a run of tidier: 1 to undo, 1 kept, because somebody came after, 1 suggestion to drop"
       )
       expect(text).toContain("age: 2 → 1")
       expect(text).toContain("conflict")
+      const json = yield* invoke(server, "undo", "run", runId, "--json")
+      expect([json.exitCode, JSON.parse(json.out.join("\n")).task.number]).toEqual([2, 7])
       expect(out.at(-1)).toBe("Nothing was undone. The plan waits: tropism tasks approve 7, or reject it.")
       expect(linesOf(server).some((line) => line.includes("/approve"))).toBe(false)
     }).pipe(Effect.scoped)

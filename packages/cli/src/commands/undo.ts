@@ -13,6 +13,8 @@ import { type Access, inProject, readPages } from "../access.ts"
 import { findAgent } from "../agents-by-name.ts"
 import { shortId, undoCounts, valueText } from "../change-text.ts"
 import { findEvent } from "../events-by-place.ts"
+import { exitCodes } from "../exit-codes.ts"
+import { failure } from "../failure.ts"
 import { printOr } from "../print-records.ts"
 import { JsonFlag } from "../settings.ts"
 import { Keyboard } from "../terminal/keyboard.ts"
@@ -95,6 +97,7 @@ const undo = <E, R>(isAgreed: boolean, plan: (access: Access) => Effect.Effect<U
   inProject((access) =>
     Effect.gen(function* () {
       const screen = yield* Screen
+      const keyboard = yield* Keyboard
       const isJson = yield* JsonFlag
       const task = yield* plan(access)
       const { items } = yield* readPages(
@@ -104,15 +107,21 @@ const undo = <E, R>(isAgreed: boolean, plan: (access: Access) => Effect.Effect<U
       if (!isJson) yield* printPlan(task, items)
       const { ready } = task.payload.counts
       const agrees = ready > 0 && (isAgreed || (!isJson && (yield* ask(`Undo ${ready} of them? (yes/no)`))))
-      if (!agrees)
-        return yield* printOr(
+      if (!agrees) {
+        const { number } = task
+        yield* printOr(
           { task, items },
           screen.print(
             ready === 0
-              ? `Nothing can be undone. Task ${task.number} keeps the plan; reject it with: tropism tasks reject ${task.number}`
-              : `Nothing was undone. The plan waits: tropism tasks approve ${task.number}, or reject it.`
+              ? `Nothing can be undone. Task ${number} keeps the plan; reject it with: tropism tasks reject ${number}`
+              : `Nothing was undone. The plan waits: tropism tasks approve ${number}, or reject it.`
           )
         )
+        // A person who was asked and said no has what was wanted; where none could be asked, nobody has.
+        if (ready > 0 && (isJson || !keyboard.isTerminal))
+          return yield* failure("Nothing was undone: a person must confirm it. Pass --yes.", exitCodes.usage)
+        return
+      }
       const done = yield* access.client.tasks.approve({
         params: { ...access.params, taskId: task.id },
         payload: { digest: task.digest }
@@ -165,6 +174,7 @@ const ask = (question: string) =>
       yield* screen.print(question)
       yield* prompt
       const answer = yield* Queue.take(typed)
+      if (answer.type === "interrupt") return yield* Effect.interrupt
       return answer.type === "line" && /^\s*y(es)?\s*$/i.test(answer.text)
     })
   )

@@ -5,7 +5,7 @@
  */
 import { WebhookId } from "@tropism/domain/ids"
 import { type OpenedWebhook, RotationInput, WebhookInput } from "@tropism/domain/webhook"
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { inProject, readPages } from "../access.ts"
 import { findAgent } from "../agents-by-name.ts"
@@ -61,6 +61,7 @@ const create = Command.make(
       Flag.optional
     ),
     rate: Flag.Int("rate").pipe(
+      Flag.withSchema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
       Flag.withMetavar("<per minute>"),
       Flag.withDescription("Deliveries that are taken within a minute (default: 60)"),
       Flag.optional

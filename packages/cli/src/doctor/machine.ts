@@ -1,7 +1,7 @@
 /**
  * The machine: the program that runs us, the data folder, its disk, file handles and settings.
  */
-import { findSettingFault } from "@tropism/server/model/setting-faults"
+import { findSettingFaults } from "@tropism/server/settings"
 import { Effect, FileSystem, Option, Path } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { limits } from "../limits.ts"
@@ -92,17 +92,24 @@ const examineHandles = Effect.gen(function* () {
     : ok("file handles", Number.isFinite(count) ? `${count} at once` : "no bound is known")
 })
 
-const examineSettings = Effect.map(findSettingFault, (said) =>
-  said === null
-    ? ok("settings", "The environment can be read.")
-    : fault("settings", said, `env | grep -E '${said.split(" ", 1)[0]}'`)
-)
+const examineSettings = (environment: Environment) =>
+  Effect.map(findSettingFaults(environment), (faults): ReadonlyArray<Finding> =>
+    faults.length === 0
+      ? [ok("settings", "A server can start with this environment.")]
+      : faults.map((said) => fault("settings", said, howToSee(said)))
+  )
+
+/** Shows the setting that a sentence names first. */
+const howToSee = (said: string): string => {
+  const [name] = /\b(?:TROPISM|OPENAI|ANTHROPIC|GOOGLE|OTEL)_[A-Z_]+/.exec(said) ?? []
+  return name === undefined ? "tropism start" : `env | grep '^${name}='`
+}
 
 export const examineMachine = (environment: Environment) =>
   Effect.all([
-    examineRuntime,
-    examineFolder(environment),
-    examineDisk(environment),
-    examineHandles,
-    examineSettings
-  ])
+    Effect.map(examineRuntime, Array.of),
+    Effect.map(examineFolder(environment), Array.of),
+    Effect.map(examineDisk(environment), Array.of),
+    Effect.map(examineHandles, Array.of),
+    examineSettings(environment)
+  ]).pipe(Effect.map((parts) => parts.flat()))

@@ -7,6 +7,7 @@
  */
 import { Context, Effect, Layer, Semaphore, Terminal } from "effect"
 import { TerminalCapabilities } from "effect/cli"
+import { outputLost, systemCode } from "../failure.ts"
 import { coloured, type Paint, plain } from "./paint.ts"
 import { cutEnd } from "./text.ts"
 
@@ -31,8 +32,11 @@ export class Screen extends Context.Service<
     Effect.gen(function* () {
       const terminal = yield* Terminal.Terminal
       const { canAnimate, canColor } = yield* TerminalCapabilities.TerminalCapabilities
-      // A terminal that is closed while we write is told by main.ts; there is nobody left to tell here.
-      const write = (text: string) => Effect.ignore(terminal.display(text))
+      // A reader that went away has seen enough, and main.ts ends the program. What cannot be kept ends the command.
+      const write = (text: string) =>
+        Effect.catch(terminal.display(text), (error) =>
+          systemCode(error) === "EPIPE" ? Effect.void : Effect.die(outputLost(error))
+        )
       const lock = yield* Semaphore.make(1)
       const columns = Effect.map(terminal.columns, (count) => (count > 0 ? count : 80))
       let draw: ((columns: number) => string) | undefined

@@ -1857,6 +1857,23 @@ export interface ShownTool {
   readonly inputSchema: unknown
 }
 
+export interface OpenRequestAnswer {
+  readonly request: OpenRequest | null
+}
+
+export interface OpenRequest {
+  readonly isUnderWay: boolean
+  readonly step: number
+  readonly afterEvent: number
+  readonly model: string | null
+  readonly price: ModelPrice | null
+  readonly messages: ReadonlyArray<unknown>
+  readonly tools: ReadonlyArray<ShownTool> | null
+  readonly toolChoice: "auto" | "none"
+  readonly estimatedInputTokens: number
+  readonly said: string
+}
+
 export interface ModelCall {
   readonly number: number
   readonly purpose: "step" | "guard" | "summary" | "notes"
@@ -1885,6 +1902,7 @@ export interface RunObjects {
   readonly read: ReadonlyArray<ReadObject>
   readonly wrote: ReadonlyArray<WrittenObject>
   readonly suggested: ReadonlyArray<SuggestedTask>
+  readonly changedGraph: boolean
 }
 
 export interface SuggestedTask {
@@ -1909,6 +1927,7 @@ export interface ReadObject {
   readonly type: string
   readonly key: string | null
   readonly version: number
+  readonly isOwn: boolean
 }
 
 export interface RunStep {
@@ -1991,6 +2010,7 @@ export interface Run {
       readonly version: number
     }> | undefined
   }
+  readonly subject: NamedObject | null
   readonly summary: string | null
   readonly errorMessage: string | null
   readonly stepCount: number
@@ -2029,6 +2049,12 @@ export interface RunLimits {
   readonly timeoutMs: number | null
   readonly maxTokens: number | null
   readonly maxCostUsd: number | null
+}
+
+export interface NamedObject {
+  readonly objectId: string
+  readonly type: string
+  readonly name: string | null
 }
 
 export interface TriggeringOccurrence {
@@ -2434,6 +2460,7 @@ export interface ProcessingEntry {
   readonly agentId: string
   readonly entityType: "graphObject" | "relationship" | "mcpEvent"
   readonly graphObjectId: string
+  readonly subject: NamedObject | null
   readonly objectVersion: number
   readonly eventType: "created" | "updated" | "deleted" | "occurred"
   readonly eventId: string
@@ -2544,6 +2571,7 @@ export interface UnfinishedRun {
       readonly version: number
     }> | undefined
   }
+  readonly subject: NamedObject | null
   readonly summary: string | null
   readonly errorMessage: string | null
   readonly stepCount: number
@@ -3523,6 +3551,8 @@ export interface Calls {
     readonly objects: (runId: string, options?: CallOptions) => Promise<RunObjects>
     /** Lists every try of every model request of a run. */
     readonly modelCalls: (runId: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Listing<ModelCall>
+    /** Reads the request to a model that is under way, or was when the run was ended. */
+    readonly openRequest: (runId: string, options?: CallOptions) => Promise<OpenRequestAnswer>
     /** Reads one try with its exact request and answer. */
     readonly modelCall: (runId: string, number: string, options?: CallOptions) => Promise<ModelExchange>
   }
@@ -3789,6 +3819,7 @@ export const endpoints: ReadonlyArray<EndpointPlace> = [
   {"call":"runRecords.steps","method":"GET","path":"/api/projects/{projectId}/runs/{runId}/steps","sends":false,"asks":true,"form":"page"},
   {"call":"runRecords.objects","method":"GET","path":"/api/projects/{projectId}/runs/{runId}/objects","sends":false,"asks":false,"form":"value"},
   {"call":"runRecords.modelCalls","method":"GET","path":"/api/projects/{projectId}/runs/{runId}/model-calls","sends":false,"asks":true,"form":"page"},
+  {"call":"runRecords.openRequest","method":"GET","path":"/api/projects/{projectId}/runs/{runId}/open-request","sends":false,"asks":false,"form":"value"},
   {"call":"runRecords.modelCall","method":"GET","path":"/api/projects/{projectId}/runs/{runId}/model-calls/{number}","sends":false,"asks":false,"form":"value"},
   {"call":"contexts.list","method":"GET","path":"/api/projects/{projectId}/contexts","sends":false,"asks":true,"form":"page"},
   {"call":"contexts.create","method":"POST","path":"/api/projects/{projectId}/contexts","sends":true,"asks":false,"form":"value"},

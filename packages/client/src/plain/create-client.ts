@@ -7,6 +7,7 @@
  * checked here, the server judges what it is given.
  */
 import { Effect, Redacted, Stream } from "effect"
+import { connectionFault } from "../connection.ts"
 import { limits } from "../limits.ts"
 import {
   type Asked,
@@ -30,12 +31,14 @@ import { iterated, promised } from "./running.ts"
 /** Any call: `Calls` says what each takes and answers. */
 type Call = (...args: ReadonlyArray<unknown>) => unknown
 
-/** Connects nothing yet: the first call shows whether the server answers. */
+/** Connects nothing yet: the first call shows whether the server answers. Throws a `TypeError` where none ever could. */
 export const createClient = (options: CreateClientOptions): PlainClient => {
   const connection = {
     url: options.url.replace(/\/+$/, ""),
     token: options.token === undefined ? undefined : Redacted.make(options.token)
   }
+  const fault = connectionFault(connection)
+  if (fault !== undefined) throw new TypeError(fault)
   const line = lineTo(connection, options.retries ?? limits.retries, options.fetch ?? globalThis.fetch)
   return clientIn(line, options)
 }

@@ -12,13 +12,12 @@ import {
   type ContextEventId,
   type ContextName,
   type LoggedEvent,
-  type NewEvent,
-  type TextDeltaEvent
+  type NewEvent
 } from "@tropism/domain/context-event"
 import type { ReducedContext } from "@tropism/domain/context"
 import type { AgentId, ProjectId, UserId } from "@tropism/domain/ids"
 import type { Taint } from "@tropism/domain/taint"
-import { Context, Effect, Layer, Schema, type Scope } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
@@ -124,14 +123,6 @@ export class Contexts extends Context.Service<
       name: ContextName,
       context: ReducedContext
     ) => Statement.Statement<{ readonly number: number }>
-    /** Shows a piece of an answer to those who watch the context now. */
-    readonly showDelta: (projectId: string, delta: TextDeltaEvent) => Effect.Effect<void>
-    /** Is told each piece that is shown in a context on this server, until the scope ends. */
-    readonly watchDeltas: (
-      projectId: ProjectId,
-      name: ContextName,
-      tell: (delta: TextDeltaEvent) => void
-    ) => Effect.Effect<void, never, Scope.Scope>
   }
 >()("@tropism/server/agent/Contexts") {
   static readonly layer = Layer.effect(
@@ -139,7 +130,6 @@ export class Contexts extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const wakeUps = yield* WakeUps
-      const watched = new Map<string, Set<(delta: TextDeltaEvent) => void>>()
       const { beginningOf, keeping } = yield* makeSnapshots
 
       const create = Effect.fn("Contexts.create")(function* (
@@ -260,24 +250,6 @@ export class Contexts extends Context.Service<
 
       const { load, loadUpTo, open } = makeFolding(read, beginningOf)
 
-      const watchDeltas = (
-        projectId: ProjectId,
-        name: ContextName,
-        tell: (delta: TextDeltaEvent) => void
-      ) => {
-        const key = `${projectId}/${name}`
-        const enter = Effect.sync(() => {
-          const watchers = watched.get(key) ?? new Set()
-          watched.set(key, watchers.add(tell))
-        })
-        const leave = Effect.sync(() => {
-          const watchers = watched.get(key)
-          watchers?.delete(tell)
-          if (watchers?.size === 0) watched.delete(key)
-        })
-        return Effect.acquireRelease(enter, () => leave)
-      }
-
       return Contexts.of({
         create,
         get,
@@ -291,10 +263,7 @@ export class Contexts extends Context.Service<
         open,
         load,
         loadUpTo,
-        keeping,
-        showDelta: (projectId, delta) =>
-          Effect.sync(() => watched.get(`${projectId}/${delta.agentName}`)?.forEach((tell) => tell(delta))),
-        watchDeltas
+        keeping
       })
     })
   )

@@ -13,6 +13,7 @@ import { type ContextName, decodeEvent } from "@tropism/domain/context-event"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Clock, Context, Effect, Layer, Option, Queue, Scope, Stream } from "effect"
 import { Contexts } from "../agent/contexts.ts"
+import { PassingWords } from "../agent/passing-words.ts"
 import { Database } from "../database/database.ts"
 import { type Topic, WakeUps } from "../outbox/wake-ups.ts"
 import type { StandingRun } from "../run/reading.ts"
@@ -55,6 +56,7 @@ export class Turns extends Context.Service<
     Effect.gen(function* () {
       const database = yield* Database
       const contexts = yield* Contexts
+      const words = yield* PassingWords
       const runs = yield* Runs
       const wakeUps = yield* WakeUps
 
@@ -76,7 +78,7 @@ export class Turns extends Context.Service<
             Effect.forkScoped
           )
         })
-        yield* contexts.watchDeltas(projectId, name, ({ delta, id }) => {
+        yield* words.watch(projectId, name, ({ delta, id }) => {
           addPiece(news.pieces, pieceOf(id, delta))
           Queue.offerUnsafe(bell, undefined)
         })

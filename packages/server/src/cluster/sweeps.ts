@@ -8,7 +8,7 @@
  * the lock saves work and guards nothing.
  */
 import type { ProjectId } from "@tropism/domain/ids"
-import { Cause, Context, Effect, Layer } from "effect"
+import { Cause, Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { BroughtContexts } from "../chat/brought-contexts.ts"
 import { chatLimits } from "../chat/chat-limits.ts"
@@ -23,6 +23,7 @@ import { Endings } from "../run/endings.ts"
 import { KillSwitches } from "../run/kill-switches.ts"
 import { ProcessingLog } from "../run/processing-log.ts"
 import { WaitingEntries } from "../run/waiting-entries.ts"
+import { noteSweep } from "../telemetry/figures.ts"
 import { reviewLimits } from "../task/task-limits.ts"
 import { Tasks } from "../task/tasks.ts"
 
@@ -209,6 +210,7 @@ export const every = (
   said: (count: number) => Effect.Effect<void>
 ): Effect.Effect<never> =>
   Effect.tap(sweep, (count) => (count === 0 ? Effect.void : said(count))).pipe(
+    Effect.andThen(Effect.flatMap(Clock.currentTimeMillis, (nowMs) => noteSweep(name, nowMs))),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.void

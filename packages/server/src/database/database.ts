@@ -14,6 +14,7 @@ import type { ProjectId } from "@tropism/domain/ids"
 import { type Cause, Context, Effect, Layer, Option, Predicate } from "effect"
 import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { poolLimits } from "../limits.ts"
+import { errorCode } from "./postgres-access.ts"
 
 /** The proof that a transaction is open and which project it sees. */
 export class ProjectTransaction extends Context.Service<
@@ -59,8 +60,13 @@ export class Database extends Context.Service<
     /** Runs an effect so that its writes can be undone alone, when it fails, inside an open transaction. */
     readonly attempt: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | ProjectTransaction>
 
-    /** Whether the database answers, and takes what is written: a replica, or one that was set to read only, does not. */
-    readonly ping: Effect.Effect<"writable" | "readOnly" | "away">
+    /**
+     * Whether the database answers in time, takes what is written, and has room for this server.
+     *
+     * **Details** A replica, or one that was set to read only, takes nothing. It is full where no connection is left, of
+     * all or of this database or role, and this server holds fewer than it needs: what others hold it cannot get.
+     */
+    readonly ping: Effect.Effect<"writable" | "readOnly" | "full" | "away">
   }
 >()("@tropism/server/database/Database") {
   static readonly layer = Layer.effect(
@@ -86,7 +92,7 @@ export class Database extends Context.Service<
           againAfterClash(transaction(projectId, effect), poolLimits.clashRetries),
         inSnapshot: <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, E, R>) =>
           Effect.provideService(
-            transaction(projectId, effect),
+            transaction(projectId, Effect.andThen(orDie(maySlumber(sql)), effect)),
             SqlClient.BeginTransaction,
             "begin isolation level repeatable read, read only"
           ),
@@ -103,9 +109,10 @@ export class Database extends Context.Service<
           Effect.andThen(ProjectTransaction, Effect.all([first, second], { concurrency: together })),
         attempt: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
           Effect.andThen(ProjectTransaction, orDie(sql.withTransaction(effect))),
-        ping: sql<{ readOnly: string }>`select current_setting('transaction_read_only') as read_only`.pipe(
-          Effect.map(([row]) => (row?.readOnly === "off" ? ("writable" as const) : ("readOnly" as const))),
-          Effect.catch(() => Effect.succeed("away" as const)),
+        ping: look(sql).pipe(
+          Effect.catch((error) =>
+            Effect.succeed(errorCode(error) === tooManyConnections ? ("full" as const) : ("away" as const))
+          ),
           Effect.timeoutOrElse({
             duration: poolLimits.pingTimeoutMs,
             orElse: () => Effect.succeed("away" as const)
@@ -116,8 +123,44 @@ export class Database extends Context.Service<
   )
 }
 
+const tooManyConnections = "53300"
+
+/** Asks the database how it is; who is connected, everybody may count. */
+const look = (
+  sql: SqlClient.SqlClient
+): Effect.Effect<"writable" | "readOnly" | "full" | "away", SqlError.SqlError> =>
+  sql<{ isReadOnly: boolean; left: number; own: number }>`
+    with people as (
+      select datid, usesysid, application_name from pg_stat_activity where usesysid is not null
+    )
+    select
+      current_setting('transaction_read_only')::bool as is_read_only,
+      (select count(*)::int from people where application_name = current_setting('application_name')) as own,
+      least(
+        current_setting('max_connections')::int
+          - current_setting('superuser_reserved_connections')::int
+          - coalesce(current_setting('reserved_connections', true)::int, 0)
+          - (select count(*)::int from people),
+        (select nullif(datconnlimit, -1) - (select count(*)::int from people where datid = oid)
+          from pg_database where datname = current_database()),
+        (select nullif(rolconnlimit, -1) - (select count(*)::int from people where usesysid = oid)
+          from pg_roles where rolname = current_user)
+      ) as left`.pipe(
+    Effect.map(([row]) =>
+      row === undefined || row.isReadOnly
+        ? "readOnly"
+        : row.left <= 0 && row.own < poolLimits.neededConnections
+          ? "full"
+          : "writable"
+    )
+  )
+
 const setProject = (sql: SqlClient.SqlClient, projectId: ProjectId) =>
   sql`select set_config('tropism.project', ${projectId}, true)`
+
+/** Lets a transaction without locks wait for its reader. */
+const maySlumber = (sql: SqlClient.SqlClient) =>
+  sql`select set_config('idle_in_transaction_session_timeout', ${String(poolLimits.idleSnapshotMs)}, true)`
 
 /** Sends a whole transaction before the first answer comes; one that PostgreSQL refuses commits nothing. */
 const inOneGo = <A>(sql: SqlClient.SqlClient, statement: Statement.Statement<A>, together: number) =>

@@ -8,6 +8,7 @@
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { telemetryLimits } from "../limits.ts"
 import { orDie } from "./database.ts"
 
 export interface Gauges {
@@ -15,11 +16,18 @@ export interface Gauges {
   readonly oldestQueuedSeconds: number
   readonly liveLeases: number
   readonly lapsedLeases: number
+  /** Runs that rest, whatever they wait for; up to `telemetryLimits.countedMax`. */
+  readonly pausedRuns: number
   readonly questionRuns: number
   readonly subAgentRuns: number
   readonly undispatchedEvents: number
   readonly oldestEventSeconds: number
   readonly waitingEntries: number
+  /** Up to `telemetryLimits.countedMax`, as are the tasks. */
+  readonly deadLetters: number
+  readonly pendingTasks: number
+  /** How long the entry that is being handled for the longest is being handled. */
+  readonly oldestProcessingSeconds: number
   /** Connections of all servers, by whether they are at work. */
   readonly activeConnections: number
   readonly idleConnections: number
@@ -31,8 +39,8 @@ type Row = Readonly<Record<keyof Gauges, number | bigint>>
 export const readGauges = Effect.fn("readGauges")(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<Row>`
-    select gauges.*, connections.active as active_connections, connections.idle as idle_connections
-    from kb.gauges() gauges, (
+    select gauges.*, bounded.*, kb.paused_runs(${telemetryLimits.countedMax}) as paused_runs, connections.active as active_connections, connections.idle as idle_connections
+    from kb.gauges() gauges, kb.bounded_gauges(${telemetryLimits.countedMax}) bounded, (
       select count(*) filter (where state = 'active') as active, count(*) filter (where state is distinct from 'active') as idle
       from pg_stat_activity where datname = current_database() and usename = current_user
     ) connections`
@@ -42,11 +50,15 @@ export const readGauges = Effect.fn("readGauges")(function* () {
     oldestQueuedSeconds: Number(row.oldestQueuedSeconds),
     liveLeases: Number(row.liveLeases),
     lapsedLeases: Number(row.lapsedLeases),
+    pausedRuns: Number(row.pausedRuns),
     questionRuns: Number(row.questionRuns),
     subAgentRuns: Number(row.subAgentRuns),
     undispatchedEvents: Number(row.undispatchedEvents),
     oldestEventSeconds: Number(row.oldestEventSeconds),
     waitingEntries: Number(row.waitingEntries),
+    deadLetters: Number(row.deadLetters),
+    pendingTasks: Number(row.pendingTasks),
+    oldestProcessingSeconds: Number(row.oldestProcessingSeconds),
     activeConnections: Number(row.activeConnections),
     idleConnections: Number(row.idleConnections)
   }

@@ -47,6 +47,9 @@ import { statements as retention } from "./migrations/0044-retention.ts"
 import { statements as sessions } from "./migrations/0045-sessions.ts"
 import { statements as restores } from "./migrations/0047-restores.ts"
 import { statements as chosenObjects } from "./migrations/0049-chosen-objects.ts"
+import { statements as moreGauges } from "./migrations/0050-more-gauges.ts"
+import { statements as cluster } from "./migrations/0051-cluster.ts"
+import { statements as pausedRuns } from "./migrations/0052-paused-runs.ts"
 import { statements as runWords } from "./migrations/0048-run-words.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
@@ -100,7 +103,10 @@ export const migrations = {
   "0045_sessions": run(sessions),
   "0047_restores": run(restores),
   "0048_run_words": run(runWords),
-  "0049_chosen_objects": run(chosenObjects)
+  "0049_chosen_objects": run(chosenObjects),
+  "0050_more_gauges": run(moreGauges),
+  "0051_cluster": run(cluster),
+  "0052_paused_runs": run(pausedRuns)
 }
 
 /** The newest migration that this program knows. */

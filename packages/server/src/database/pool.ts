@@ -16,17 +16,27 @@ import { SqlClient, type SqlConnection, Statement } from "effect/sql"
 import { poolLimits } from "../limits.ts"
 import { checkCommit, ProjectTransaction, StatementsTogether } from "./database.ts"
 
-/** A pool that logs in as the server's own role; column names arrive in camelCase, JSON untouched. */
+/**
+ * A pool that logs in as the server's own role; column names arrive in camelCase, JSON untouched.
+ *
+ * **Details** A transaction in which nothing is asked for a while is broken off by PostgreSQL: a server that stands still
+ * would hold its locks for as long, and others would wait for it.
+ */
 export const poolLayer = (options: {
   readonly url: Redacted.Redacted
   readonly startupParameters: Readonly<Record<string, string>>
+  /** What the connections are called, by which a server counts those that it holds. */
+  readonly name?: string
 }) =>
   Layer.effectContext(
     Effect.gen(function* () {
       const pool = yield* PgPool.make({
         url: options.url,
-        startupParameters: options.startupParameters,
-        applicationName: "tropism",
+        startupParameters: {
+          ...options.startupParameters,
+          idle_in_transaction_session_timeout: String(poolLimits.idleTransactionMs)
+        },
+        applicationName: options.name ?? "tropism",
         maxConnections: poolLimits.connections,
         preparedStatementCacheSize: poolLimits.preparedStatements,
         multiplex: true,

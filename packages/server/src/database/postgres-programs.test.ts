@@ -63,6 +63,22 @@ describe("the programs of PostgreSQL", () => {
       })
     )
   )
+
+  it.live("may be copied from where nothing may be written, and the copy is its maker's", () =>
+    run(
+      Effect.gen(function* () {
+        const folder = yield* newPackage
+        const places = ["native/bin", "native/lib", "native"]
+        for (const place of places) nodeFs.chmodSync(`${folder}/${place}`, 0o555)
+        const copy = yield* copyPrograms(folder, "18.4.0", `${yield* newFolder}/programs`)
+        const modes = places.map((place) => nodeFs.statSync(`${copy}/${place}`).mode & 0o777)
+        for (const place of places) nodeFs.chmodSync(`${folder}/${place}`, 0o755)
+        assert.deepStrictEqual(modes, [0o755, 0o755, 0o755])
+        assert.strictEqual(nodeFs.statSync(`${copy}/native/bin/postgres`).mode & 0o111, 0o111)
+        assert.strictEqual(nodeFs.readlinkSync(`${copy}/native/lib/libpq.so`), "libpq.so.5.18")
+      })
+    )
+  )
 })
 
 describe("an account", () => {

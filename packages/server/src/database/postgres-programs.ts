@@ -8,6 +8,7 @@
  */
 import { createRequire } from "node:module"
 import { Effect, FileSystem, Path, type PlatformError, Schema } from "effect"
+import { databaseLimits } from "../limits.ts"
 import { type DatabaseUnavailable, folderProblem, unavailable } from "./database-unavailable.ts"
 import { canEnter, type PostgresAccount } from "./postgres-account.ts"
 
@@ -71,6 +72,25 @@ const dropLinks = Effect.fnUntraced(function* (folder: string) {
   yield* Effect.forEach(links, ({ target }) => fileSystem.remove(path.join(folder, target), { force: true }))
 })
 
+/** Copies a folder with all that is in it; the copy's folders may be written by whoever makes it, wherever they come from. */
+const copyFolder = Effect.fnUntraced(function* (from: string, to: string) {
+  const fileSystem = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* fileSystem.makeDirectory(to, { mode: 0o755 })
+  // A folder comes before what is in it.
+  const names = (yield* fileSystem.readDirectory(from, { recursive: true })).toSorted()
+  const files: Array<string> = []
+  for (const name of names) {
+    const { type } = yield* fileSystem.stat(path.join(from, name))
+    if (type === "Directory") yield* fileSystem.makeDirectory(path.join(to, name), { mode: 0o755 })
+    else files.push(name)
+  }
+  yield* Effect.forEach(files, (name) => fileSystem.copyFile(path.join(from, name), path.join(to, name)), {
+    concurrency: databaseLimits.copiedFiles,
+    discard: true
+  })
+})
+
 /** Copies the package under `copies`; a copy that was interrupted has another name and is never used. */
 export const copyPrograms = Effect.fnUntraced(function* (folder: string, version: string, copies: string) {
   const fileSystem = yield* FileSystem.FileSystem
@@ -79,10 +99,12 @@ export const copyPrograms = Effect.fnUntraced(function* (folder: string, version
   if (yield* fileSystem.exists(complete)) return complete
   yield* fileSystem.makeDirectory(copies, { recursive: true, mode: 0o755 })
   const scratch = yield* fileSystem.makeTempDirectory({ directory: copies, prefix: "partial-" })
-  yield* fileSystem.chmod(scratch, 0o755)
-  yield* fileSystem.copy(path.join(folder, "native"), path.join(scratch, "native"))
-  yield* dropLinks(scratch)
-  yield* linkLibraries(scratch)
+  yield* Effect.gen(function* () {
+    yield* fileSystem.chmod(scratch, 0o755)
+    yield* copyFolder(path.join(folder, "native"), path.join(scratch, "native"))
+    yield* dropLinks(scratch)
+    yield* linkLibraries(scratch)
+  }).pipe(Effect.onError(() => Effect.ignore(fileSystem.remove(scratch, { recursive: true }))))
   yield* fileSystem.rename(scratch, complete).pipe(
     Effect.catch((error) =>
       fileSystem.remove(scratch, { recursive: true }).pipe(

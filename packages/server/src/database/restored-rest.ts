@@ -10,7 +10,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "./database.ts"
 
-const why = "The project was restored from a dump: enable the agent when it is to act here"
+/** Why an agent of a restored project is disabled, until somebody enables it. */
+export const restReason = "The project was restored from a dump: enable the agent when it is to act here"
 const ended = "The project was restored from a dump: this goes on, if anywhere, where the dump was taken"
 
 export const makeRestoredRest = Effect.gen(function* () {
@@ -21,7 +22,7 @@ export const makeRestoredRest = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     const rows = yield* sql`
       with disabled as (
-        update kb.agents set enabled = false, enabled_at = null, disabled_reason = ${why}, version = version + 1, updated_at = now()
+        update kb.agents set enabled = false, enabled_at = null, disabled_reason = ${restReason}, version = version + 1, updated_at = now()
         where project_id = ${projectId} and enabled and deleted_at is null returning id, project_id, version
       )
       insert into kb.agent_versions (agent_id, version, project_id, definition, created_by)

@@ -25,7 +25,7 @@ import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
 import { Purges } from "../graph/purges.ts"
 import { runLimits } from "../limits.ts"
 import { makeOccurrences } from "../run/occurrences.ts"
-import { type EntryRow, toEntry } from "../run/rows.ts"
+import { type EntryRow, entryTold, toEntry } from "../run/rows.ts"
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 
@@ -94,7 +94,7 @@ export class Explanations extends Context.Service<
       ) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<EntryRow & { readonly runStatus: RunStatus | null }>`
-          select distinct on (entry.agent_id) entry.*, run.status as run_status
+          select distinct on (entry.agent_id) ${entryTold(sql, sql`entry`)}, run.status as run_status
           from kb.agent_processing_log entry left join kb.agent_runs run on run.id = entry.run_id
           where entry.project_id = ${projectId} and (entry.event_id = ${eventId} or entry.occurrence_id = ${eventId}) and entry.agent_id = any(${agentIds}::uuid[])
           order by entry.agent_id, entry.attempt desc`

@@ -14,6 +14,7 @@ import type { VitalSigns } from "@tropism/domain/vital-signs"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import { restReason } from "../database/restored-rest.ts"
 import { Models } from "../model/models.ts"
 import { KillSwitches } from "../run/kill-switches.ts"
 
@@ -91,8 +92,12 @@ const readAgents = Effect.gen(function* () {
   const { projectId } = yield* ProjectTransaction
   const disabled = yield* sql<VitalSigns["disabled"][number]>`
     select id, name, disabled_reason as reason from kb.agents
-    where project_id = ${projectId} and deleted_at is null and not enabled and disabled_reason is not null
+    where project_id = ${projectId} and deleted_at is null and not enabled and disabled_reason <> ${restReason}
     order by updated_at desc limit ${namedMax}`
+  const atRest = yield* sql<VitalSigns["atRest"][number]>`
+    select id, name from kb.agents
+    where project_id = ${projectId} and deleted_at is null and not enabled and disabled_reason = ${restReason}
+    order by name limit ${namedMax}`
   const failing = yield* sql<VitalSigns["failing"][number]>`
     select id, name, consecutive_failures as failures, disable_after_failures as disabled_after from kb.agents
     where project_id = ${projectId} and deleted_at is null and enabled and consecutive_failures >= ${failures}
@@ -107,7 +112,7 @@ const readAgents = Effect.gen(function* () {
     ) dead
     where agent.project_id = ${projectId} and agent.deleted_at is null and dead.count > 0
     order by dead.count desc, agent.id limit ${namedMax}`
-  return { disabled, failing, deadLetters }
+  return { disabled, atRest, failing, deadLetters }
 }).pipe(orDie)
 
 /** Whom a run would fail at once, by the same rule by which it would: nobody is asked anything. */

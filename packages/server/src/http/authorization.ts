@@ -56,9 +56,14 @@ export const layerAuthorization = Layer.effect(
     })
     return Authorization.of({
       bearer: (httpEffect, { credential }) => letIn(httpEffect, credential),
+      // Who sends a token asks as its holder: a session beside one that is not good lets nobody in.
       cookie: (httpEffect) =>
         Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-          letIn(httpEffect, sessionOf(request), judgePage)
+          letIn(
+            httpEffect,
+            Redacted.value(bearerOf(request)) === "" ? sessionOf(request) : Redacted.make(""),
+            judgePage
+          )
         )
     })
   })

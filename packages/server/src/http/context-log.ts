@@ -9,6 +9,7 @@ import { isTerminal } from "@tropism/domain/run"
 import { Effect } from "effect"
 import type { LoggedJson } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
+import { PassingWords } from "../agent/passing-words.ts"
 import { Database } from "../database/database.ts"
 import { Runs } from "../run/runs.ts"
 import type { LiveSource } from "./live-logs.ts"
@@ -44,6 +45,7 @@ export const liveLog = Effect.fnUntraced(function* (
 ) {
   const database = yield* Database
   const contexts = yield* Contexts
+  const words = yield* PassingWords
   const runs = yield* Runs
   const topic = `context:${projectId}/${name}` as const
   const log: LiveSource = {
@@ -59,7 +61,7 @@ export const liveLog = Effect.fnUntraced(function* (
           events.map((event) => ({ number: numberOf(event), id: event.id, name: event.type, json: event }))
       ),
     passing: (show) =>
-      contexts.watchDeltas(projectId, name, (delta) =>
+      words.watch(projectId, name, (delta) =>
         show({ number: undefined, id: delta.id, name: delta.type, json: delta })
       )
   }

@@ -9,7 +9,7 @@
  * the form of the refusal.
  */
 import { TooManyRequests } from "@tropism/api/problems"
-import { Effect } from "effect"
+import { Clock, Context, Effect } from "effect"
 import {
   HttpEffect,
   HttpRouter,
@@ -17,7 +17,7 @@ import {
   HttpServerRespondable,
   HttpServerResponse
 } from "effect/http"
-import { countRateLimited } from "../telemetry/figures.ts"
+import { countRateLimited, countRequest } from "../telemetry/figures.ts"
 import { oneForm } from "./addresses.ts"
 import { judgeForeignPages } from "./foreign-pages.ts"
 import { faultOf, faultResponse } from "./openai-faults.ts"
@@ -25,6 +25,7 @@ import { guarded } from "./guarded.ts"
 import { RateLimits } from "./rate-limits.ts"
 import { Readiness } from "./readiness.ts"
 import { makeRequestId, namedBy } from "./request-ids.ts"
+import { makeRequestSpans } from "./request-spans.ts"
 import { type Quota, quotaHeaders } from "./token-buckets.ts"
 import { CurrentVisit, type Visit } from "./visit.ts"
 
@@ -33,14 +34,30 @@ export const layerEdge = HttpRouter.middleware(
   Effect.gen(function* () {
     const { count } = yield* RateLimits
     const requestId = yield* makeRequestId
+    const beginSpan = yield* makeRequestSpans
     const { isStopping } = yield* Readiness
     const judged = yield* judgeForeignPages
     return Effect.fnUntraced(function* <E, R>(
       httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
     ) {
       const id = yield* requestId
-      const visit: Visit = { id, admitted: undefined }
-      const guard = guarded((yield* HttpServerRequest.HttpServerRequest).url)
+      const visit: Visit = { id, admitted: undefined, route: undefined }
+      const { method, url } = yield* HttpServerRequest.HttpServerRequest
+      const guard = guarded(url)
+      const span = yield* beginSpan(visit)
+      const startMs = yield* Clock.currentTimeMillis
+      yield* HttpEffect.appendPreResponseHandler((_, response) =>
+        Effect.as(
+          Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
+            countRequest(method, visit.route, response.status, nowMs - startMs)
+          ),
+          response
+        )
+      )
+      if (span !== undefined)
+        yield* HttpEffect.appendPreResponseHandler((_, response) =>
+          Effect.as(span.tell(response.status), response)
+        )
       yield* HttpEffect.appendPreResponseHandler((_, response) =>
         Effect.map(isStopping, (isLast) =>
           namedBy(id)(guard(challenged(isLast ? lastOne(response) : response)))
@@ -57,14 +74,22 @@ export const layerEdge = HttpRouter.middleware(
       const answer = yield* judged
       if (answer !== undefined) return answer
       return yield* Effect.annotateLogs(
-        Effect.provideService(httpEffect, CurrentVisit, visit),
-        "requestId",
-        id
+        Effect.provideService(noted(httpEffect, visit), CurrentVisit, visit),
+        span === undefined ? { requestId: id } : { requestId: id, traceId: span.traceId }
       )
     }, atOneAddress)
   }),
   { global: true }
 )
+
+/** Notes which route a request took, however it ended. */
+const noted = <A, E, R>(httpEffect: Effect.Effect<A, E, R>, visit: Visit) =>
+  Effect.onExit(httpEffect, () =>
+    Effect.withFiber(({ context }) => {
+      visit.route = Context.getOrUndefined(context, HttpRouter.RouteContext)?.route.path
+      return Effect.void
+    })
+  )
 
 /** Lets nothing see an address but in its one form. */
 const atOneAddress = <A, E, R>(effect: Effect.Effect<A, E, R>) =>

@@ -100,6 +100,8 @@ export class LiveLogs extends Context.Service<
   {
     /** The text of everything after an event, then of what comes, with heartbeats while it is quiet. */
     readonly watch: (source: LiveSource, after: number, permit: Permit) => Stream.Stream<Uint8Array>
+    /** How many watch at this server. */
+    readonly watching: () => number
   }
 >()("@tropism/server/http/LiveLogs") {
   static readonly layer = Layer.effect(
@@ -174,6 +176,7 @@ export class LiveLogs extends Context.Service<
       )
 
       return LiveLogs.of({
+        watching: () => subscribers().length,
         watch: (source, after, permit) =>
           Stream.unwrap(
             Effect.map(Effect.acquireRelease(enter(source, after, permit), leave), ({ log, subscriber }) =>

@@ -1,5 +1,5 @@
 /**
- * Figures for Prometheus: what this program has done, and what waits in the database.
+ * Figures for whoever watches: what this program has done, and what waits in the database.
  *
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  */
@@ -10,6 +10,9 @@ import { Effect, Metric } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
 import { type Gauges, readGauges } from "../database/gauges.ts"
+import { countTakenOver } from "../telemetry/figures.ts"
+import { tellProcess } from "../telemetry/process-figures.ts"
+import { LiveLogs } from "./live-logs.ts"
 
 export const metricsHandlers = HttpApiBuilder.group(Api, "metrics", (handlers) =>
   handlers.handle(
@@ -18,15 +21,26 @@ export const metricsHandlers = HttpApiBuilder.group(Api, "metrics", (handlers) =
       const { projectIds } = yield* CurrentPrincipal
       if (projectIds !== null)
         return yield* new Forbidden({ detail: "This needs a token that reaches every project of the server" })
-      yield* tell(yield* readGauges())
+      yield* tellFigures
       return yield* PrometheusMetrics.format()
     })
   )
 )
 
+/** Brings up to date what is not counted as it happens. */
+export const tellFigures = Effect.gen(function* () {
+  yield* tell(yield* readGauges())
+  yield* countTakenOver(0)
+  yield* Metric.update(subscribers, (yield* LiveLogs).watching())
+  yield* tellProcess
+})
+
 const gauge = (name: string, description: string, attributes: Record<string, string> = {}) =>
   Metric.withAttributes(Metric.gauge(`tropism_${name}`, { description }), attributes)
 
+const subscribers = gauge("live_subscribers", "Streams of events that clients of this server have open.")
+
+const runs = "Runs that have not ended, by their state."
 const leases = "Runs at work on all servers, by whether their worker is alive."
 const waiting = "Runs that rest until somebody brings them an outcome, by whom they wait for."
 const connections = "Connections of all servers to the database."
@@ -34,6 +48,9 @@ const connections = "Connections of all servers to the database."
 const tell = (seen: Gauges): Effect.Effect<void> =>
   Effect.forEach(
     [
+      [gauge("live_runs", runs, { status: "queued" }), seen.queuedRuns],
+      [gauge("live_runs", runs, { status: "running" }), seen.liveLeases + seen.lapsedLeases],
+      [gauge("live_runs", runs, { status: "paused" }), seen.pausedRuns],
       [gauge("queued_runs", "Runs that wait for a worker."), seen.queuedRuns],
       [gauge("oldest_queued_run_seconds", "How long the oldest of them waits."), seen.oldestQueuedSeconds],
       [gauge("leases", leases, { state: "live" }), seen.liveLeases],
@@ -48,6 +65,12 @@ const tell = (seen: Gauges): Effect.Effect<void> =>
       [
         gauge("waiting_entries", "Events that an agent will handle and that have no run yet."),
         seen.waitingEntries
+      ],
+      [gauge("dead_letters", "Events whose handling failed and that wait for a person."), seen.deadLetters],
+      [gauge("pending_tasks", "Tasks of agents that wait for a person."), seen.pendingTasks],
+      [
+        gauge("oldest_processing_entry_seconds", "How long the event that is handled for the longest is."),
+        seen.oldestProcessingSeconds
       ],
       [gauge("database_connections", connections, { state: "active" }), seen.activeConnections],
       [gauge("database_connections", connections, { state: "idle" }), seen.idleConnections]

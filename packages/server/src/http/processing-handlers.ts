@@ -19,7 +19,7 @@ import { ReactionQueues } from "../dispatch/reaction-queues.ts"
 import { Retries } from "../dispatch/retries.ts"
 import { ProcessingLog } from "../run/processing-log.ts"
 import { inProject, reading } from "./access.ts"
-import { cursorId, pageById } from "./paging.ts"
+import { cursorAt, cursorId, markOf, pageById } from "./paging.ts"
 import { invalid, orNotFound, triggerProblem } from "./refusals.ts"
 
 const known = orNotFound("agent")
@@ -110,11 +110,15 @@ export const processingHandlers = HttpApiBuilder.group(Api, "processing", (handl
       Effect.fn("http.processing.pendingEvents")(function* ({ params, query }) {
         const agents = yield* Agents
         const pending = yield* PendingEvents
-        const before = yield* cursorId(query)
+        const mark = yield* markOf(query)
+        const before = yield* cursorId(query, mark)
         return yield* reading(
           params.projectId,
           Effect.flatMap(known(agents.get(params.agentId)), (agent) =>
-            pending.page(agent, before, clampLimit(query.limit))
+            Effect.map(pending.page(agent, before, clampLimit(query.limit)), (page) => ({
+              ...page,
+              nextCursor: page.nextCursor === null ? null : cursorAt(page.nextCursor, mark)
+            }))
           )
         )
       })

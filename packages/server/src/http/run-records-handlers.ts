@@ -9,6 +9,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { ProjectTransaction } from "../database/database.ts"
 import { ModelCallReading } from "../run/model-call-reading.ts"
+import { OpenRequestReading } from "../run/open-request-reading.ts"
 import { RunObjectReading } from "../run/run-objects.ts"
 import { StepReading } from "../run/step-reading.ts"
 import { reading } from "./access.ts"
@@ -57,6 +58,11 @@ export const runRecordsHandlers = HttpApiBuilder.group(Api, "runRecords", (handl
     modelCalls: Effect.fn("http.runRecords.modelCalls")(function* ({ params, query }) {
       const calls = yield* ModelCallReading
       return yield* pageOf(params, query, calls.list)
+    }),
+    openRequest: Effect.fn("http.runRecords.openRequest")(function* ({ params }) {
+      const requests = yield* OpenRequestReading
+      const request = yield* ofRun(params, requests.of(params.runId))
+      return { request: request ?? null }
     }),
     modelCall: Effect.fn("http.runRecords.modelCall")(function* ({ params }) {
       const calls = yield* ModelCallReading

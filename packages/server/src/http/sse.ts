@@ -23,10 +23,16 @@ export const streamHeaders = {
   connection: "close"
 }
 
-/** Whether the client asks for a stream. */
-export const wantsStream = Effect.map(HttpServerRequest.HttpServerRequest, (request) =>
-  (request.headers["accept"] ?? "").includes("text/event-stream")
+/** Whether the client asks for a stream: it names the type, and not with the weight 0. */
+export const wantsStream = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+  (headers["accept"] ?? "")
+    .toLowerCase()
+    .split(",")
+    .map((range) => range.split(";").map((part) => part.trim()))
+    .some(([type, ...parts]) => type === "text/event-stream" && !parts.some((part) => zeroWeight.test(part)))
 )
+
+const zeroWeight = /^q=0(?:\.0{0,3})?$/
 
 /**
  * Streams a log behind the event that was heard last, else behind the given one.

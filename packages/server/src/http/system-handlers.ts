@@ -23,7 +23,8 @@ import { invalid, orNotFound } from "./refusals.ts"
 export const version = "0.1.0"
 
 const unready = {
-  away: "The database does not answer",
+  away: "The database does not answer in time, or everything that this server may ask it at once is being asked",
+  full: "The database has no connection left for this server: others hold them. Let them hold fewer, or let the database take more",
   readOnly: "The database takes nothing that is written: it is a replica, or was set to read only"
 } as const
 

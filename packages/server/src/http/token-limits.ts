@@ -2,6 +2,8 @@
  * The bounds of what lets somebody in, each with its unit in its name.
  */
 export const tokenLimits = {
+  /** A token that an operator chose and that is shorter can be guessed, and the server says so at its start. */
+  givenMinChars: 16,
   sessionMaxAgeSeconds: 2_592_000,
   /** What a browser calls itself is kept so far, to tell a person's sessions apart. */
   browserNameMaxChars: 200,

@@ -13,6 +13,8 @@ export interface Visit {
   readonly id: string
   /** The SHA-256 of the credential that was found to be good, and who it is that asks by it. */
   admitted: { readonly credential: string; readonly holder: string } | undefined
+  /** The path of the route that it took, as the contract has it; undefined where it took none. */
+  route: string | undefined
 }
 
 /** The request under way; undefined outside any. */

@@ -95,7 +95,7 @@ export const makeAgentTools = Effect.gen(function* () {
 
   return [
     personTool(listAgents, (args) =>
-      pageById(pageOf(args), agents.list).pipe(
+      pageById(pageOf("agents", args), agents.list).pipe(
         Effect.mapError(failed),
         Effect.map(({ items, nextCursor }) => ({
           result: asJson({ items: items.map(shownAgent), nextCursor })
@@ -122,7 +122,9 @@ export const makeAgentTools = Effect.gen(function* () {
           const agent = yield* findAgent(word)
           return { result: asJson(yield* known("agent")(explanations.one(event, agent.id))) }
         }
-        const all = pageById(pageOf(page), (before, limit) => explanations.list(event, before, limit))
+        const all = pageById(pageOf(`explanations of ${eventId}`, page), (before, limit) =>
+          explanations.list(event, before, limit)
+        )
         return { result: asJson(yield* Effect.mapError(all, failed)) }
       })
     )

@@ -61,8 +61,8 @@ export const makeReviewReading = Effect.gen(function* () {
   const tasks = yield* Tasks
 
   /** What waits for a decision or an answer, newest first; nobody's todos. */
-  const waiting = ({ userId }: PersonPrincipal, isMine: boolean, page: Parameters<typeof pageOf>[0]) =>
-    pageById(pageOf(page), (before, limit) =>
+  const waiting = ({ userId }: PersonPrincipal, isMine: boolean, page: Parameters<typeof pageOf>[1]) =>
+    pageById(pageOf(isMine ? "mine" : "waiting", page), (before, limit) =>
       tasks.list({ status: "pending", ...(isMine ? { assignee: userId } : {}) }, userId, before, limit)
     ).pipe(
       Effect.mapError(failed),

@@ -127,7 +127,11 @@ export class RunTasks extends Context.Service<
       const list = Effect.fn("RunTasks.list")((caller: TaskCaller, cursor: string | undefined) => {
         const { role, userId } = caller.principal
         const filter = role === "admin" ? {} : { readableBy: userId }
-        const request = { limit: taskBounds.listedTasks, ...(cursor === undefined ? {} : { cursor }) }
+        const request = {
+          list: "tasks",
+          limit: taskBounds.listedTasks,
+          ...(cursor === undefined ? {} : { cursor })
+        }
         return as(
           caller,
           reading(

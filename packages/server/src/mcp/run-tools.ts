@@ -135,13 +135,15 @@ export const makeRunTools = Effect.gen(function* () {
       Effect.gen(function* () {
         const agent = typeof word === "string" ? yield* findAgent(word) : undefined
         const filter = { agentId: agent?.id, status: status ? [status] : undefined }
-        const found = pageById(pageOf(page), (before, limit) => runs.list(filter, before, limit))
+        const found = pageById(pageOf("runs", page), (before, limit) => runs.list(filter, before, limit))
         const { items, nextCursor } = yield* Effect.mapError(found, failed)
         return { result: asJson({ items: items.map(listedRun), nextCursor }) }
       })
     ),
     personTool(getRunLog, ({ runId, ...page }, { principal }) =>
-      Effect.map(reading.log(runId, principal, pageOf(page)), (events) => ({ result: asJson(events) }))
+      Effect.map(reading.log(runId, principal, pageOf(`log of ${runId}`, page)), (events) => ({
+        result: asJson(events)
+      }))
     ),
     personTool(cancelRun, ({ runId }, { principal }) =>
       Effect.gen(function* () {

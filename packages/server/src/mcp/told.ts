@@ -30,13 +30,17 @@ export const pageArguments = {
 /** How many items a list shows where nobody says. */
 const shownByItself = 20
 
-export const pageOf = ({
-  cursor,
-  limit
-}: {
-  readonly cursor?: string | null | undefined
-  readonly limit?: number | null | undefined
-}): PageRequest => ({ ...(typeof cursor === "string" ? { cursor } : {}), limit: limit ?? shownByItself })
+export const pageOf = (
+  list: string,
+  {
+    cursor,
+    limit
+  }: { readonly cursor?: string | null | undefined; readonly limit?: number | null | undefined }
+): PageRequest => ({
+  ...(typeof cursor === "string" ? { cursor } : {}),
+  limit: limit ?? shownByItself,
+  list
+})
 
 /** A page as MCP shows it. */
 export const pageShape = {

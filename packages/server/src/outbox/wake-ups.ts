@@ -35,13 +35,7 @@ export type Topic =
   | "*"
 
 /** What only the server that said it needs to know: it does the work itself at once. */
-const ownBusiness: ReadonlySet<Topic> = new Set<Topic>([
-  "events",
-  "releases",
-  "schedules",
-  "sources",
-  "deliveries"
-])
+const ownBusiness: ReadonlySet<Topic> = new Set<Topic>(["events", "releases", "deliveries"])
 
 export class WakeUps extends Context.Service<
   WakeUps,

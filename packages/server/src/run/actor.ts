@@ -24,6 +24,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database, findPermanentFault } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import type { ModelFailure, ModelUnavailable, ResolvedModel } from "../model/model-request.ts"
+import { traceIdOf } from "../telemetry/spans.ts"
 import type { AttemptLost, RunPrincipal } from "../tool/principal.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import { makeActs } from "./acts.ts"
@@ -262,14 +263,21 @@ export class Actor extends Context.Service<
             )
           )
         },
-        (work, run) =>
-          Effect.annotateLogs(observing.attempt(run, work), { runId: run.id, attempt: run.attempt })
+        (work, run) => Effect.annotateLogs(observing.attempt(run, work), aboutOf(run))
       )
 
       return Actor.of({ work })
     })
   )
 }
+
+/** What a line of the log is about. */
+const aboutOf = ({ ancestors, attempt, id, projectId }: ClaimedRun) => ({
+  runId: id,
+  attempt,
+  projectId,
+  traceId: traceIdOf(ancestors[0] ?? id)
+})
 
 /** What brings a run down, and with what words. */
 interface Downfall {

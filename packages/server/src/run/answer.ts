@@ -13,7 +13,7 @@ import type { Message, ToolCall } from "@tropism/domain/message"
 import type { Usage } from "@tropism/domain/run"
 import { noUsage } from "@tropism/domain/run"
 import { Clock, Effect, Option, Stream } from "effect"
-import { Contexts } from "../agent/contexts.ts"
+import { PassingWords } from "../agent/passing-words.ts"
 import { requestedCall } from "./requested-call.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import type { Showing } from "./hush.ts"
@@ -54,8 +54,8 @@ export const askModel = Effect.fn("askModel")(function* (
   context: ReducedContext,
   { mayCall, messages, tools }: Offer,
   { heard, showing, tried }: Listener
-): Effect.fn.Return<Answer, ModelFailure, Contexts> {
-  const contexts = yield* Contexts
+): Effect.fn.Return<Answer, ModelFailure, PassingWords> {
+  const words = yield* PassingWords
   const timeoutMs = Option.getOrUndefined(context.config.timeoutMs)
   const after = Option.match(context.lastEventId, { onNone: () => 0, onSome: eventNumber })
   let pieces = 0
@@ -65,7 +65,7 @@ export const askModel = Effect.fn("askModel")(function* (
     text += delta
     heard(text)
     const timestamp = new Date(yield* Clock.currentTimeMillis).toISOString()
-    yield* contexts.showDelta(projectId, {
+    yield* words.show(projectId, {
       type: "TextDeltaEvent",
       id: `${contextEventId(name, after)}.d${pieces}`,
       timestamp,

@@ -14,6 +14,7 @@ import { SqlClient, type Statement } from "effect/sql"
 import { makeFailureStreaks } from "../agent/failure-streaks.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
+import { countReaction, countTakenOver } from "../telemetry/figures.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { makeDropping } from "../task/dropping.ts"
@@ -59,7 +60,7 @@ export const makeClaiming = Effect.gen(function* () {
     const isReal = sql`priority < 2`
     const mayTest = oldest > 0 && backtests >= oldest
     yield* announceClaim(sql)
-    const rows = yield* sql<Omit<ClaimedRun, "events" | "occurrences">>`
+    const rows = yield* sql<Omit<ClaimedRun, "events" | "occurrences"> & { readonly claimedAtMs: number }>`
       with real as materialized (
         select ${firstOf(mayTest ? sql`true` : isReal, "id", sql`${oldest}`)} as oldest,
           ${firstOf(isReal, "priority, id", sql`${limit - oldest}`)} as first
@@ -91,7 +92,7 @@ export const makeClaiming = Effect.gen(function* () {
         update kb.agent_processing_log entry set status = 'processing', started_at = coalesce(started_at, now())
         from claimed where entry.run_id = claimed.id and entry.status in ('pending', 'processing')
       )
-      select claimed.*, project.name as project_name, context.last_event_number as logged_events from claimed
+      select claimed.*, (extract(epoch from clock_timestamp()) * 1000)::float8 as claimed_at_ms, project.name as project_name, context.last_event_number as logged_events from claimed
       join kb.projects project on project.id = claimed.project_id
       join kb.contexts context on context.project_id = claimed.project_id and context.name = claimed.context_name
       order by claimed.id`
@@ -103,12 +104,23 @@ export const makeClaiming = Effect.gen(function* () {
     const told = yield* tellings.getAll(
       rows.flatMap(({ trigger }) => (trigger.mcpEvents ?? []).map(({ id }) => id))
     )
-    return rows.map((row): ClaimedRun => ({
-      ...row,
-      occurrences: (row.trigger.mcpEvents ?? []).flatMap(({ id }) => told.get(id) ?? []),
-      events: (row.trigger.events ?? []).flatMap(({ id }) => events.get(id) ?? [])
-    }))
+    return yield* Effect.forEach(rows, ({ claimedAtMs, ...row }) => {
+      const run: ClaimedRun = {
+        ...row,
+        occurrences: (row.trigger.mcpEvents ?? []).flatMap(({ id }) => told.get(id) ?? []),
+        events: (row.trigger.events ?? []).flatMap(({ id }) => events.get(id) ?? [])
+      }
+      return Effect.as(countFirst(run, claimedAtMs), run)
+    })
   })
+
+  /** How long a write waited, once its run is held; what a backtest repeats, and what was tried before, waited for something else. */
+  const countFirst = ({ attempt, backtestId, events, wasQueued }: ClaimedRun, claimedAtMs: number) => {
+    const newest = events.at(-1)
+    return newest === undefined || attempt !== 1 || !wasQueued || backtestId !== null
+      ? Effect.void
+      : sql.afterCommit(countReaction(claimedAtMs - Date.parse(newest.createdAt)))
+  }
 
   const claim = Effect.fn("Runs.claim")(
     (workerId: string, places: Places) => claimDue(workerId, sql`status = 'queued'`, places),
@@ -117,10 +129,13 @@ export const makeClaiming = Effect.gen(function* () {
 
   const takeOver = Effect.fn("Runs.takeOver")(
     (workerId: string, places: Omit<Places, "oldest">) =>
-      claimDue(workerId, sql`status = 'running' and lease_expires_at < now() and not ${isSpent}`, {
-        ...places,
-        oldest: 0
-      }),
+      Effect.tap(
+        claimDue(workerId, sql`status = 'running' and lease_expires_at < now() and not ${isSpent}`, {
+          ...places,
+          oldest: 0
+        }),
+        ({ length }) => sql.afterCommit(countTakenOver(length))
+      ),
     orDie
   )
 

@@ -13,6 +13,7 @@ import { addUsage } from "@tropism/domain/run"
 import { Clock, Effect, Exit, Option } from "effect"
 import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
+import { PassingWords } from "../agent/passing-words.ts"
 import { CrashPoint } from "../crash-point.ts"
 import type { ModelTry, OfferedTool } from "../model/model-request.ts"
 import { askModel, type Listener, type Offer } from "./answer.ts"
@@ -34,6 +35,7 @@ import { makeWriting } from "./writing.ts"
 export const makeModelStep = Effect.gen(function* () {
   const runs = yield* Runs
   const contexts = yield* Contexts
+  const words = yield* PassingWords
   const modelCalls = yield* ModelCalls
   const observing = yield* makeObserving
   const { append, appendAndEnd } = yield* makeWriting
@@ -70,7 +72,7 @@ export const makeModelStep = Effect.gen(function* () {
         return askModel(model, run, context, offer, listener)
       })
       .pipe(
-        Effect.provideService(Contexts, contexts),
+        Effect.provideService(PassingWords, words),
         Effect.tapErrorTag("ModelFailure", () => keepUnanswered),
         Effect.raceFirst(partial.keep)
       )

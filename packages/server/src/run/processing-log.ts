@@ -13,7 +13,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
-import { type EntryRow, toEntry } from "./rows.ts"
+import { type EntryRow, entryTold, toEntry } from "./rows.ts"
 import { makeSettling } from "./settling.ts"
 
 /** An entry to be opened: with its run, or to wait until the releaser gives it one. */
@@ -90,6 +90,8 @@ export class ProcessingLog extends Context.Service<
       const columns = sql`id uuid, "agentId" uuid, "entityType" text, "graphObjectId" uuid, "objectVersion" int, "eventType" text,
         "eventId" uuid, attempt int, "runId" uuid, exclusive boolean, "dueAt" timestamptz, reason text, "standsInLine" boolean, skips boolean`
 
+      const told = entryTold(sql, sql`agent_processing_log`)
+
       const open = Effect.fn("ProcessingLog.open")(function* (entries: ReadonlyArray<NewEntry>) {
         if (entries.length === 0) return new Set<EntryId>()
         const { projectId } = yield* ProjectTransaction
@@ -139,7 +141,7 @@ export class ProcessingLog extends Context.Service<
       ) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<EntryRow>`
-            select * from kb.agent_processing_log where ${sql.and([
+            select ${told} from kb.agent_processing_log where ${sql.and([
               sql`project_id = ${projectId} and agent_id = ${agentId}`,
               ...(status === undefined ? [] : [sql`status = ${status}`]),
               ...(before === undefined ? [] : [sql`id < ${before}`])
@@ -154,7 +156,7 @@ export class ProcessingLog extends Context.Service<
       ) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<EntryRow>`
-          select * from kb.agent_processing_log
+          select ${told} from kb.agent_processing_log
           where project_id = ${projectId} and agent_id = ${agentId} and dead_lettered_at is not null
             and id < ${before ?? lastId} order by id desc limit ${limit}`
         return rows.map(toEntry)
@@ -167,7 +169,7 @@ export class ProcessingLog extends Context.Service<
       ) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<EntryRow>`
-          select * from kb.agent_processing_log where ${sql.and([
+          select ${told} from kb.agent_processing_log where ${sql.and([
             sql`project_id = ${projectId} and agent_id = ${agentId} and dead_lettered_at is not null`,
             ...(ids === undefined ? [] : [sql`id = any(${ids}::uuid[])`])
           ])} order by id limit ${limit} for no key update`
@@ -183,7 +185,7 @@ export class ProcessingLog extends Context.Service<
       const get = Effect.fn("ProcessingLog.get")(function* (id: EntryId) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<EntryRow>`
-          select * from kb.agent_processing_log where project_id = ${projectId} and id = ${id}`
+          select ${told} from kb.agent_processing_log where project_id = ${projectId} and id = ${id}`
         return row && toEntry(row)
       }, orDie)
 

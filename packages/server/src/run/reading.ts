@@ -9,6 +9,7 @@ import type { PauseReason, RunStatus, Trigger } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import { objectNamed } from "../graph/object-names.ts"
 import { searchQuery } from "../graph/search-words.ts"
 import { isStopped } from "./kill-switches.ts"
 import { type RunRow, toRun } from "./rows.ts"
@@ -111,7 +112,7 @@ export const runsOfChain = (
 
 /** Runs with the names of their agents, what their versions allow them, and what they and all below them have used. */
 const told = (sql: SqlClient.SqlClient) => sql`
-  select run.*, agent.name as agent_name, (version.definition ->> 'maxSteps')::int as max_steps,
+  select run.*, ${objectNamed(sql, sql`run.project_id`, sql`(run.trigger #>> '{events,0,objectId}')::uuid`)} as subject, agent.name as agent_name, (version.definition ->> 'maxSteps')::int as max_steps,
     context.tainted_by, context.owner, (version.definition ->> 'defaultTimeoutMs')::int as default_timeout_ms, nullif(version.definition -> 'budget', 'null') as budget,
     spent.input_tokens as spent_input_tokens, spent.output_tokens as spent_output_tokens, spent.cost_micros as spent_micros
   from kb.agent_runs run

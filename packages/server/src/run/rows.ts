@@ -8,6 +8,8 @@ import type { Budget } from "@tropism/domain/budget"
 import { microsPerDollar } from "@tropism/domain/chain"
 import type { LimitOverrides, Run } from "@tropism/domain/run"
 import { limitsOf } from "@tropism/domain/run-limits"
+import type { SqlClient, Statement } from "effect/sql"
+import { objectNamed } from "../graph/object-names.ts"
 
 export interface RunRow extends Omit<
   Run,
@@ -38,6 +40,7 @@ export const toRun = (row: RunRow): Run => ({
   status: row.status,
   pauseReason: row.pauseReason,
   trigger: row.trigger,
+  subject: row.subject,
   summary: row.summary,
   errorMessage: row.errorMessage,
   stepCount: row.stepCount,
@@ -81,11 +84,16 @@ export interface EntryRow extends Omit<
   readonly createdAt: Date
 }
 
+/** An entry's columns, with the name of what it is about. */
+export const entryTold = (sql: SqlClient.SqlClient, entry: Statement.Fragment): Statement.Fragment =>
+  sql`${entry}.*, case when ${entry}.entity_type = 'graphObject' then ${objectNamed(sql, sql`${entry}.project_id`, sql`${entry}.graph_object_id`)} end as subject`
+
 export const toEntry = (row: EntryRow): ProcessingEntry => ({
   id: row.id,
   agentId: row.agentId,
   entityType: row.entityType,
   graphObjectId: row.graphObjectId,
+  subject: row.subject,
   objectVersion: row.objectVersion,
   eventType: row.eventType,
   // The database keeps exactly one of them.

@@ -3,13 +3,16 @@
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  *
- * All of it stands in the records of its calls and in the events that name it; nothing is kept twice.
+ * All of it stands in its trigger, in the records of its calls and in the events that name it; nothing is kept twice.
+ * What it read is asked of where a suggestion has its evidence from, so the two agree.
  */
-import type { RunId } from "@tropism/domain/ids"
+import type { ObjectId, RunId } from "@tropism/domain/ids"
+import type { Trigger } from "@tropism/domain/run"
 import { type RunObjects, runObjectBounds } from "@tropism/domain/run-objects"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import { makeUndoCauses } from "../task/undo-cause.ts"
 import { makeSuggestedTasks } from "../task/suggested-tasks.ts"
 import { ToolCalls } from "../tool/tool-calls.ts"
 
@@ -26,11 +29,22 @@ export class RunObjectReading extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const toolCalls = yield* ToolCalls
       const suggested = yield* makeSuggestedTasks
+      const { hasChanged } = yield* makeUndoCauses
+
+      /** The objects whose events woke a run, the newest last. */
+      const wokenBy = Effect.fnUntraced(function* (runId: RunId) {
+        const { projectId } = yield* ProjectTransaction
+        const [run] = yield* sql<{ readonly trigger: Trigger }>`
+          select trigger from kb.agent_runs where id = ${runId} and project_id = ${projectId}`
+        return (run?.trigger.events ?? []).flatMap(({ entityType, objectId, objectType, version }) =>
+          entityType === "relationship" ? [] : [{ objectId: objectId as ObjectId, type: objectType, version }]
+        )
+      })
 
       const read = Effect.fnUntraced(function* (runId: RunId) {
         const { projectId } = yield* ProjectTransaction
-        const evidence = yield* toolCalls.evidence(runId)
-        return yield* sql<RunObjects["read"][number]>`
+        const evidence = yield* toolCalls.evidence(runId, yield* wokenBy(runId))
+        return yield* sql<Omit<RunObjects["read"][number], "isOwn">>`
           select read."objectId" as object_id, read.type, object.key, read.version
           from rows from (jsonb_to_recordset(${JSON.stringify(evidence)}::text::jsonb) as ("objectId" uuid, type text, version int))
             with ordinality as read("objectId", type, version, place)
@@ -50,10 +64,13 @@ export class RunObjectReading extends Context.Service<
         const written = yield* wrote(runId)
         const own = new Set(written.map(({ entityId, version }) => `${entityId} ${version}`))
         return {
-          // What it was answered about its own changes is no reading of anything else's.
-          read: (yield* read(runId)).filter(({ objectId, version }) => !own.has(`${objectId} ${version}`)),
+          read: (yield* read(runId)).map((one) => ({
+            ...one,
+            isOwn: own.has(`${one.objectId} ${one.version}`)
+          })),
           wrote: written,
-          suggested: yield* suggested(runId)
+          suggested: yield* suggested(runId),
+          changedGraph: written.length > 0 || (yield* hasChanged({ type: "run", runId }))
         }
       }, orDie)
       return RunObjectReading.of({ of })

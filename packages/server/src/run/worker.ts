@@ -21,6 +21,7 @@ import { Endings } from "./endings.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Runs } from "./runs.ts"
 import { causeSentence } from "./sentences.ts"
+import { WorkerName } from "./worker-name.ts"
 
 /** A project in which something is to be claimed. */
 interface DueProject {
@@ -47,7 +48,7 @@ export class Worker extends Context.Service<
       const actor = yield* Actor
       const endings = yield* Endings
       const wakeUps = yield* WakeUps
-      const workerId = yield* (yield* Ids).next
+      const workerId = (yield* WorkerName) ?? (yield* (yield* Ids).next)
       const hands = yield* FiberSet.make<void>()
       const claiming = yield* Semaphore.make(1)
       // Set before the hands are stopped: what they hand back is for another worker, and not for this one again.

@@ -254,7 +254,7 @@ export const notOpen = (task: Task): DecisionRefused => {
 const toBeAnswered = ({ id, number, runId }: QuestionTask) =>
   new DecisionRefused({
     reason: "isQuestion",
-    detail: `Task ${number} is a question: answer it with POST /runs/${runId}/answer and {"answer": …, "taskId": "${id}"}`
+    detail: `Task ${number} is a question, which is answered and not decided: tropism tasks answer ${number} TEXT, or POST /runs/${runId}/answer with {"answer": …, "taskId": "${id}"}`
   })
 
 /** A todo is its owner's own: nobody decides it, its owner does it. */

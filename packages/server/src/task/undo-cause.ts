@@ -73,6 +73,17 @@ export const makeUndoCauses = Effect.gen(function* () {
     )
   })
 
+  /** Whether anything in the graph was changed by a cause. */
+  const hasChanged = Effect.fnUntraced(function* (cause: UndoCause) {
+    const { changed } = yield* Effect.flatMap(
+      sql<{ readonly changed: boolean }>`
+        with recursive ${yield* causing(cause)}
+        select exists (select 1 from causing join kb.graph_events event on event.run_id = causing.id) as changed`,
+      onlyRow
+    )
+    return changed
+  })
+
   /** How many suggestions of a cause wait. */
   const countSuggestions = Effect.fnUntraced(function* (cause: UndoCause) {
     const { count } = yield* Effect.flatMap(
@@ -102,5 +113,5 @@ export const makeUndoCauses = Effect.gen(function* () {
     return rows.length
   })
 
-  return { causing, find, atWork, countSuggestions, expireSuggestions }
+  return { causing, find, atWork, hasChanged, countSuggestions, expireSuggestions }
 })

@@ -38,8 +38,27 @@ const toolSeconds = Metric.histogram("tropism_tool_call_duration_seconds", {
   boundaries: seconds
 })
 
+const reactionSeconds = Metric.histogram("tropism_reaction_lag_seconds", {
+  description: "From the write that woke an agent to the claim of its run.",
+  boundaries: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+})
+const takenOver = Metric.counter("tropism_leases_taken_over_total", {
+  description: "Runs that this server took over because their worker had gone silent."
+})
+const sweptAt = Metric.gauge("tropism_sweep_last_success_seconds", {
+  description: "When this server last finished a sweep, in seconds since 1970."
+})
+
 const rateLimited = Metric.counter("tropism_rate_limited_requests_total", {
   description: "Requests that were refused because their token, or their address, asked too often."
+})
+
+const requests = Metric.counter("tropism_http_requests_total", {
+  description: "Requests that were answered, by the route of the contract that they took."
+})
+const requestSeconds = Metric.histogram("tropism_http_request_duration_seconds", {
+  description: "From the head of a request to the head of its answer.",
+  boundaries: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 })
 
 /** Keeps the values of a label few. */
@@ -94,6 +113,34 @@ export const countUse = (
       add(tokens, { ...labels, direction: "output" }, use.outputTokens)
     ),
     add(dollars, labels, use.costUsd)
+  )
+}
+
+/** Counts how long a write waited for the run that reacts to it. */
+export const countReaction = (ms: number): Effect.Effect<void> =>
+  observe(reactionSeconds, {}, Math.max(0, ms))
+
+/** Counts runs that were taken over; with none the figure is there, too. */
+export const countTakenOver = (runs: number): Effect.Effect<void> => add(takenOver, {}, runs)
+
+/** Notes that a sweep came to its end. */
+export const noteSweep = (sweep: string, nowMs: number): Effect.Effect<void> =>
+  Metric.update(Metric.withAttributes(sweptAt, { sweep }), nowMs / 1_000)
+
+/** The methods that have a value of their own: a client may invent others. */
+const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+
+/** Counts a request that was answered; one that took no route is told as `none`. */
+export const countRequest = (
+  method: string,
+  route: string | undefined,
+  status: number,
+  ms: number
+): Effect.Effect<void> => {
+  const labels = { route: route ?? "none" }
+  return Effect.andThen(
+    add(requests, { ...labels, method: methods.has(method) ? method : "other", status: String(status) }),
+    observe(requestSeconds, labels, ms)
   )
 }
 

@@ -1,17 +1,18 @@
 /**
  * Finished spans on their way to whoever collects them.
  *
- * A seam: nobody listens unless the environment names a collector, and then an
- * attempt, a model request or a tool call costs one question whether anybody
- * does. Ids follow from what a span is about, so the parent of a span is known
+ * A seam: nobody listens unless the environment names a collector; else a
+ * request, an attempt, a model request or a tool call costs one question whether
+ * anybody does. Ids follow from what a span is about, so the parent of a span is known
  * to another server, and after a crash, without being kept anywhere. Which
  * spans there are is not decided here.
  */
 import { createHash } from "node:crypto"
-import { Config, Context, Duration, Effect, Layer, Option, Schema } from "effect"
+import { Config, Context, Duration, Effect, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { OtlpExporter, OtlpResource, OtlpSerialization } from "effect/observability"
 import { telemetryLimits } from "../limits.ts"
+import { type Collector, findCollector } from "./collectors.ts"
 
 export type SpanAttributes = Readonly<
   Record<string, string | number | boolean | ReadonlyArray<string> | null | undefined>
@@ -25,7 +26,7 @@ export interface Span {
   readonly id: string
   readonly parentId: string | null
   readonly name: string
-  readonly kind: "internal" | "client"
+  readonly kind: "internal" | "server" | "client"
   readonly startMs: number
   readonly endMs: number
   /** Null and undefined are left out. */
@@ -34,38 +35,17 @@ export interface Span {
   readonly error: string | null
 }
 
-/** What the environment says of a collector. */
-interface Collector {
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly serviceName: string
+/** What the environment says of the collector of spans. */
+interface SpanCollector extends Collector {
   readonly exportIntervalMs: number
   readonly showContent: boolean
 }
 
-const namedHeaders = (name: string) => Config.Record(Schema.String, Schema.StringFromUriComponent, name)
-
-const endpoint = Config.URL("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").pipe(
-  Config.map((url) => url.toString()),
-  Config.orElse(() =>
-    Config.URL("OTEL_EXPORTER_OTLP_ENDPOINT").pipe(
-      Config.map((url) => `${url.toString().replace(/\/$/, "")}/v1/traces`)
-    )
-  )
-)
-
 const settings = Effect.gen(function* () {
-  const isDisabled = yield* Config.Boolean("OTEL_SDK_DISABLED").pipe(Config.withDefault(false))
-  const exporter = yield* Config.String("OTEL_TRACES_EXPORTER").pipe(Config.withDefault("otlp"))
-  const url = yield* Config.option(endpoint)
-  if (isDisabled || !exporter.split(",").includes("otlp") || Option.isNone(url)) return undefined
-  const found: Collector = {
-    url: url.value,
-    headers: yield* namedHeaders("OTEL_EXPORTER_OTLP_TRACES_HEADERS").pipe(
-      Config.orElse(() => namedHeaders("OTEL_EXPORTER_OTLP_HEADERS")),
-      Config.withDefault({})
-    ),
-    serviceName: yield* Config.String("OTEL_SERVICE_NAME").pipe(Config.withDefault("tropism")),
+  const collector = yield* findCollector("traces")
+  if (collector === undefined) return undefined
+  const found: SpanCollector = {
+    ...collector,
     exportIntervalMs: yield* Config.Int("OTEL_BSP_SCHEDULE_DELAY").pipe(
       Config.withDefault(telemetryLimits.exportIntervalMs)
     ),
@@ -98,7 +78,11 @@ export const spanIdOf = (...subject: ReadonlyArray<string | number>): string =>
 /** The id of the trace that is about a row: its UUID without dashes. */
 export const traceIdOf = (uuid: string): string => uuid.replaceAll("-", "")
 
-const exporting = ({ exportIntervalMs, headers, serviceName, showContent, url }: Collector) =>
+/** The id of the trace that is about what has a name and no UUID. */
+export const traceIdOfText = (name: string): string =>
+  createHash("sha256").update(name, "utf8").digest("hex").slice(0, 32)
+
+const exporting = ({ exportIntervalMs, headers, serviceName, showContent, url }: SpanCollector) =>
   Layer.effect(
     Spans,
     Effect.gen(function* () {
@@ -127,7 +111,7 @@ const toOtlp = ({ attributes, endMs, error, id, kind, name, parentId, startMs, t
   spanId: id,
   parentSpanId: parentId ?? undefined,
   name,
-  kind: kind === "client" ? 3 : 1,
+  kind: kinds[kind],
   startTimeUnixNano: nanosOf(startMs),
   endTimeUnixNano: nanosOf(endMs),
   attributes: OtlpResource.entriesToAttributes(
@@ -140,5 +124,8 @@ const toOtlp = ({ attributes, endMs, error, id, kind, name, parentId, startMs, t
   links: [],
   droppedLinksCount: 0
 })
+
+/** As OTLP numbers them. */
+const kinds = { internal: 1, server: 2, client: 3 } as const
 
 const nanosOf = (ms: number): string => String(BigInt(Math.round(ms)) * 1_000_000n)

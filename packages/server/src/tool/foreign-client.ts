@@ -8,7 +8,7 @@
  */
 import { Client, SdkError, SdkErrorCode, SdkHttpError, type Tool } from "@modelcontextprotocol/client"
 import type { McpTransport } from "@tropism/domain/mcp-server"
-import { Clock, Config, Deferred, Effect, Option, type Scope } from "effect"
+import { Clock, Config, Context, Deferred, Effect, Option, type Scope } from "effect"
 import { toolLimits } from "../limits.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import { type CallTool, makeCalls } from "./foreign-asking.ts"
@@ -47,6 +47,11 @@ export interface ForeignClient {
   /** Takes every secret of the connection out of a text. */
   readonly scrub: (text: string) => string
 }
+
+/** How a server is connected to. A seam: a simulation has servers of its own. */
+export class ForeignConnecting extends Context.Reference<
+  (name: string, transport: McpTransport) => Effect.Effect<ForeignClient, ForeignFault, Scope.Scope>
+>("@tropism/server/tool/ForeignConnecting", { defaultValue: () => connectForeign }) {}
 
 /** Connects to a server and shakes hands, until the scope ends. */
 export const connectForeign = Effect.fn("connectForeign")(function* (

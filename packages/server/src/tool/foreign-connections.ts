@@ -17,7 +17,7 @@ import { Database } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { McpServers } from "./mcp-servers.ts"
 import { foreignLimits } from "./foreign-limits.ts"
-import { type ForeignClient, connectForeign } from "./foreign-client.ts"
+import { type ForeignClient, ForeignConnecting } from "./foreign-client.ts"
 import { faultLike, type ForeignFault, unmade } from "./foreign-fault.ts"
 
 /** Whom to connect to: another definition is another connection. */
@@ -59,6 +59,7 @@ export class ForeignConnections extends Context.Service<
       const servers = yield* McpServers
       const wakeUps = yield* WakeUps
       const here = yield* Effect.scope
+      const connect = yield* ForeignConnecting
 
       /** Ends something while nobody waits; the end of this program does. */
       const endAside = (ending: Effect.Effect<void>) => Effect.forkIn(Effect.uninterruptible(ending), here)
@@ -88,7 +89,7 @@ export class ForeignConnections extends Context.Service<
               wanted.delete(key)
               if (!whom) return yield* Effect.die(new Error("Nobody said whom to connect to"))
               const changes = yield* wakeUps.listen(`server:${whom.id}`)
-              const client = yield* connectForeign(whom.config.name, whom.config.transport)
+              const client = yield* connect(whom.config.name, whom.config.transport)
               yield* Effect.forkScoped(watch(key, whom, changes))
               // What a program leaves behind when it ends is not kept until somebody calls again.
               yield* Effect.andThen(

@@ -14,7 +14,6 @@ import type { Change } from "@tropism/domain/change"
 import type { GraphObject, Relationship } from "@tropism/domain/graph"
 import type { ObjectId, RelationshipId, ToolCallId } from "@tropism/domain/ids"
 import { canonicalJson, mergePatch } from "@tropism/domain/json"
-import { type Evidence, evidenceBounds } from "@tropism/domain/task"
 import { Context, Effect, Layer, type Schema } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
 import { Gateway } from "../graph/gateway.ts"
@@ -141,10 +140,7 @@ export class GraphEffects extends Context.Service<
           lastRead: about && (yield* lastReadOf(principal, about.id)),
           wokenBy: principal.evidence.map(({ objectId }) => objectId),
           untrusted: authority.taintedBy,
-          evidence: newest([
-            ...(yield* toolCalls.evidence(principal.runId)),
-            ...principal.evidence.toReversed()
-          ]),
+          evidence: yield* toolCalls.evidence(principal.runId, principal.evidence),
           rootEventId: principal.rootEventId,
           depth: principal.depth + 1
         })
@@ -241,10 +237,3 @@ const typeOf = (change: Change, entity: GraphObject | Relationship | null): stri
 
 const changesNothing = (target: GraphObject | Relationship, patch: Schema.Json): boolean =>
   canonicalJson(mergePatch(target.properties, patch)) === canonicalJson(target.properties)
-
-/** Each object version once, and no more than a person could look at; the newest first. */
-const newest = (evidence: ReadonlyArray<Evidence>): ReadonlyArray<Evidence> =>
-  [...new Map(evidence.map((read) => [`${read.objectId}@${read.version}`, read])).values()].slice(
-    0,
-    evidenceBounds.maxReads
-  )

@@ -81,8 +81,8 @@ export class ToolCalls extends Context.Service<
       before: string | undefined,
       limit: number
     ) => Asked<ReadonlyArray<RecordedCall>>
-    /** The object versions that the run's calls have shown so far, the newest 200, newest first. */
-    readonly evidence: (runId: RunId) => Asked<ReadonlyArray<Evidence>>
+    /** The object versions that the run's calls have shown so far, and behind them those that woke it, oldest first as they came: the newest 200, newest first. */
+    readonly evidence: (runId: RunId, wokenBy: ReadonlyArray<Evidence>) => Asked<ReadonlyArray<Evidence>>
     /** The newest version of an object or a relationship that the run's calls have shown; undefined when none did. */
     readonly lastRead: (runId: RunId, id: ObjectId | RelationshipId) => Asked<number | undefined>
   }
@@ -146,7 +146,10 @@ export class ToolCalls extends Context.Service<
         return rows.map(toRecord)
       }, orDie)
 
-      const evidence = Effect.fn("ToolCalls.evidence")(function* (runId: RunId) {
+      const evidence = Effect.fn("ToolCalls.evidence")(function* (
+        runId: RunId,
+        wokenBy: ReadonlyArray<Evidence>
+      ) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<Evidence>`
           select object_id, type, version from (
@@ -159,7 +162,8 @@ export class ToolCalls extends Context.Service<
             where read -> 'objectId' is not null
             order by object_id, version, call.id desc
           ) newest order by call_id desc limit ${evidenceBounds.maxReads}`
-        return rows.map(({ objectId, type, version }) => ({ objectId, type, version }))
+        const shown = rows.map(({ objectId, type, version }) => ({ objectId, type, version }))
+        return eachOnce([...shown, ...wokenBy.toReversed()])
       }, orDie)
 
       const lastRead = Effect.fn("ToolCalls.lastRead")(function* (
@@ -178,6 +182,13 @@ export class ToolCalls extends Context.Service<
     })
   )
 }
+
+/** Each object version once, and no more than a person could look at. */
+const eachOnce = (evidence: ReadonlyArray<Evidence>): ReadonlyArray<Evidence> =>
+  [...new Map(evidence.map((read) => [`${read.objectId}@${read.version}`, read])).values()].slice(
+    0,
+    evidenceBounds.maxReads
+  )
 
 interface StoredRow extends ToolCallRow {
   readonly createdAt: Date

@@ -1,0 +1,211 @@
+/**
+ * `npm run chaos`: three real servers are killed, frozen and cut off while people write, and nothing may be lost or twofold.
+ *
+ * `--kills N --freezes N --database-stops N --cuts N --terminations N` say how often,
+ * `--freeze-seconds S` how long, `--seed S` in which order; with `--cluster` the
+ * servers know each other. `--json` prints a line of JSON for each thing. It ends
+ * with 1 when something does not hold.
+ */
+import { chmodSync, mkdtempSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { parseArgs } from "node:util"
+import { Effect } from "effect"
+import { nameOf } from "@tropism/server/cluster/cluster-address"
+import { freeAddress } from "../packages/server/testing/cluster-servers.ts"
+import { quickFolder } from "../packages/server/testing/quick-folder.ts"
+import { type BreakableDatabase, startDatabase } from "./database.ts"
+import { judge, readAll } from "./judge.ts"
+import { type Planned, planOf } from "./plan.ts"
+import { furnish, startShop } from "./project.ts"
+import { MortalServer } from "./servers.ts"
+import { type People, senderOf, startPeople } from "./writers.ts"
+
+const { values } = parseArgs({
+  options: {
+    kills: { type: "string", default: "3" },
+    freezes: { type: "string", default: "2" },
+    "database-stops": { type: "string", default: "1" },
+    cuts: { type: "string", default: "1" },
+    terminations: { type: "string", default: "1" },
+    "freeze-seconds": { type: "string", default: "10" },
+    seed: { type: "string", default: "1" },
+    cluster: { type: "boolean", default: false },
+    json: { type: "boolean", default: false }
+  }
+})
+const seed = Number(values.seed)
+const finalWithinMs = 90_000
+const failOverWithinMs = 6_000
+/** How long anything may take that a fail-over is measured by. */
+const patienceMs = 60_000
+
+const tell = (kind: string, detail: Readonly<Record<string, unknown>>): void =>
+  console.log(
+    values.json
+      ? JSON.stringify({ kind, ...detail })
+      : `${kind}: ${Object.entries(detail)
+          .map(([name, value]) => `${name} ${String(value)}`)
+          .join(", ")}`
+  )
+
+const folder = mkdtempSync(join(quickFolder, "tropism-chaos-"))
+chmodSync(folder, 0o711)
+const shop = startShop()
+const servers: Array<MortalServer> = []
+let database: BreakableDatabase | undefined
+
+const close = async (): Promise<void> => {
+  for (const server of servers) server.close()
+  shop.close()
+  await database?.close()
+  rmSync(folder, { recursive: true, force: true })
+}
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+  process.once(signal, () => void close().finally(() => process.exit(1)))
+
+/** Looks until something is so, and answers how long that took; null when it took too long. */
+const waited = async (boundMs: number, look: () => Promise<boolean>): Promise<number | null> => {
+  const from = performance.now()
+  while (performance.now() - from < boundMs) {
+    if (await look().catch(() => false)) return Math.round(performance.now() - from)
+    await Bun.sleep(100)
+  }
+  return null
+}
+
+const failOvers: Array<number | null> = []
+const takeOvers: Array<number | null> = []
+
+/** The runs at work; of a server that has an address in a cluster, its own only. */
+const workOf = (server: MortalServer | undefined, there: BreakableDatabase) =>
+  there.ask("select id, attempt from kb.agent_runs where status = 'running' and starts_with(worker_id, $1)", [
+    server?.clusterAddress === undefined ? "" : `${server.clusterAddress}#`
+  ])
+
+/** Kills a server, and measures until a new write is worked on and until what was at work has moved on. */
+const killOne = async (server: MortalServer | undefined, there: BreakableDatabase, people: People) => {
+  const working = await workOf(server, there)
+  server?.kill()
+  const started = async (): Promise<number | null> => {
+    const from = performance.now()
+    const { id } = await people.create("Order")
+    const entry =
+      "select 1 from kb.agent_processing_log where graph_object_id = $1 and started_at is not null"
+    const tookMs = await waited(patienceMs, async () => (await there.ask(entry, [id])).length > 0)
+    return tookMs === null ? null : Math.round(performance.now() - from)
+  }
+  const movedOn = () =>
+    waited(patienceMs, async () => {
+      const still = await workOf(server, there)
+      return !working.some(({ attempt, id }) => still.some((run) => run.id === id && run.attempt === attempt))
+    })
+  const [failOver, takeOver] = await Promise.all([started(), movedOn()])
+  failOvers.push(failOver)
+  takeOvers.push(takeOver)
+}
+
+const commit = async (
+  { fault, server }: Planned,
+  there: BreakableDatabase,
+  people: People
+): Promise<void> => {
+  const one = servers[server]
+  switch (fault) {
+    case "kill":
+      return killOne(one, there, people)
+    case "freeze":
+      one?.freeze()
+      await Bun.sleep(Number(values["freeze-seconds"]) * 1_000)
+      return one?.thaw()
+    case "database stop":
+      return there.stopAndStart()
+    case "cut":
+      return there.cut()
+    case "terminate":
+      await there.ask(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+      )
+  }
+}
+
+const figures = (what: string, measured: ReadonlyArray<number | null>): void => {
+  const sorted = measured.map((each) => each ?? Number.POSITIVE_INFINITY).toSorted((a, b) => a - b)
+  if (sorted.length === 0) return
+  const max = sorted.at(-1) ?? 0
+  tell(what, {
+    "median ms": sorted[Math.floor(sorted.length / 2)],
+    "max ms": max,
+    "at most 6 s": max <= failOverWithinMs ? "holds" : "does not hold"
+  })
+}
+
+const run = async (): Promise<ReadonlyArray<string>> => {
+  const there = (database = await startDatabase(join(folder, "database")))
+  for (const name of ["one", "two", "three"]) {
+    const address = values.cluster ? nameOf(await Effect.runPromise(freeAddress)) : undefined
+    const server = new MortalServer(there, join(folder, name), address)
+    servers.push(server)
+    server.start()
+    if ((await waited(patienceMs, async () => server.url !== "")) === null)
+      throw new Error(`server ${name} does not start`)
+  }
+  const send = senderOf(servers)
+  const project = await furnish(send, shop.url)
+  const people = startPeople(send, project, seed)
+  const plan = planOf(
+    seed,
+    {
+      kill: Number(values.kills),
+      freeze: Number(values.freezes),
+      "database stop": Number(values["database-stops"]),
+      cut: Number(values.cuts),
+      terminate: Number(values.terminations)
+    },
+    servers.length
+  )
+  tell("plan", { seed, faults: plan.map(({ fault, server }) => `${fault} ${server + 1}`).join("; ") })
+  for (const [index, planned] of plan.entries()) {
+    await Bun.sleep(planned.pauseMs)
+    await commit(planned, there, people)
+    tell("fault", { number: index + 1, of: plan.length, what: planned.fault, written: people.written.length })
+  }
+  await people.rest()
+  await send("PATCH", `${project.path}/agents/${project.clerkId}`, { enabled: false })
+  const open = `select id, status, attempt from kb.agent_runs where project_id = $1 and status in ('queued', 'running')
+    union all select id, status, attempt from kb.agent_processing_log where project_id = $1 and status in ('pending', 'processing')
+    union all select id, 'event in no feed', 0 from kb.graph_events where project_id = $1 and position is null`
+  const finalMs = await waited(finalWithinMs, async () => (await there.ask(open, [project.id])).length === 0)
+  tell("final", { ms: finalMs ?? "not within 90 s" })
+  figures("a new write is worked on after a kill", failOvers)
+  figures(`what was at work${values.cluster ? " there" : ""} moves on after a kill`, takeOvers)
+  const unended = finalMs === null ? await there.ask(open, [project.id]) : []
+  const fires = await there.ask(
+    "select due_at::text as due, count(*)::int as count from kb.agent_runs where project_id = $1 and trigger->>'type' = 'schedule' group by due_at",
+    [project.id]
+  )
+  const rows = await readAll(there.directUrl(), project.id)
+  tell("left", {
+    objects: rows.objects.length,
+    runs: rows.runs.length,
+    charges: shop.deeds.length,
+    decisions: people.decided.length,
+    said: people.said.length,
+    "ended by itself": servers.reduce((sum, server) => sum + server.endedByItself, 0)
+  })
+  return [
+    ...unended.map((row) => `not final within 90 s: ${JSON.stringify(row)}`),
+    ...judge(rows, people, shop.deeds, fires)
+  ]
+}
+
+const found = await run()
+  .catch((error: unknown) => [`the run broke off: ${error instanceof Error ? error.stack : String(error)}`])
+  .finally(close)
+for (const what of found) tell("FOUND", { what })
+tell("verdict", {
+  found: found.length,
+  repeat: `npm run chaos -- ${process.argv.slice(2).join(" ")}${process.argv.includes("--seed") ? "" : ` --seed ${seed}`}`
+})
+// What was cut off may still hold a socket: the program does not wait for it.
+// oxlint-disable-next-line unicorn/no-process-exit -- a program of its own
+process.exit(found.length === 0 ? 0 : 1)

@@ -1,0 +1,87 @@
+/**
+ * A foreign server of a simulation whose tools have effects: what it truly did is counted here, outside of the database.
+ *
+ * While things go wrong it cannot be reached, answers late, with an error or not
+ * at all, before it has done something or after it. What it answers with an error
+ * it has not done.
+ */
+import type { Tool } from "@modelcontextprotocol/client"
+import { canonicalJson } from "@tropism/domain/json"
+import { Effect } from "effect"
+import type { ForeignClient } from "../src/tool/foreign-client.ts"
+import { answered, ForeignFault, unmade } from "../src/tool/foreign-fault.ts"
+import type { Chance } from "./chance.ts"
+
+export interface Shop {
+  /** Connects to it. */
+  readonly connect: Effect.Effect<ForeignClient, ForeignFault>
+  /** What it has done, each deed as often as it did it. */
+  readonly deeds: ReadonlyArray<string>
+  /** From now on it behaves. */
+  readonly calmDown: () => void
+}
+
+/** The name under which agents know it. */
+export const shopName = "shop"
+
+const inputSchema: Tool["inputSchema"] = {
+  type: "object",
+  properties: { key: { type: "string" } },
+  required: ["key"]
+}
+
+export const shopTools: ReadonlyArray<Tool> = [
+  { name: "order", description: "Orders.", inputSchema },
+  { name: "put", description: "Puts.", inputSchema, annotations: { idempotentHint: true } }
+]
+
+/** What may be done twice when nobody knows whether it was done. */
+export const repeatable = `${shopName}__put`
+
+/** A deed as an agent asks for it. */
+export const deedOf = (tool: string, args: unknown): string => `${tool} ${canonicalJson(args)}`
+
+export const makeShop = (chance: Chance): Shop => {
+  const deeds: Array<string> = []
+  let isWild = true
+  const wild = (n: number): boolean => isWild && chance.oneIn(n)
+  const pause = Effect.suspend(() => (wild(3) ? Effect.sleep(chance.between(1, 3_000)) : Effect.void))
+
+  const call: ForeignClient["call"] = Effect.fnUntraced(function* ({ name }, args) {
+    yield* pause
+    if (wild(12)) return yield* unmade("The shop is closed")
+    if (wild(12)) return yield* answered("The shop does not want to")
+    deeds.push(deedOf(`${shopName}__${name}`, args))
+    yield* pause
+    if (wild(12))
+      return yield* new ForeignFault({ outcome: "unknown", message: "The shop hung up", isBroken: true })
+    return { content: [{ type: "text", text: "It is done" }] }
+  })
+
+  const connect = Effect.gen(function* () {
+    yield* pause
+    if (wild(8)) return yield* unmade("The shop is not there")
+    const client: ForeignClient = {
+      listTools: Effect.suspend(() =>
+        wild(12) ? unmade("The shop lists nothing") : Effect.succeed(shopTools)
+      ),
+      unfit: () => [],
+      call,
+      pollEvents: () => answered("The shop tells nothing"),
+      isAlive: Effect.sync(() => !wild(4)),
+      isClosed: () => false,
+      closed: Effect.never,
+      hasNews: () => wild(4),
+      scrub: (text) => text
+    }
+    return client
+  })
+
+  return {
+    connect,
+    deeds,
+    calmDown: () => {
+      isWild = false
+    }
+  }
+}

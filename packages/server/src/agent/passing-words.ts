@@ -1,0 +1,112 @@
+/**
+ * Words of answers that are being written: they pass by, are shown to whoever watches, and are kept by nobody.
+ *
+ * Flow: graph → outbox → dispatch → run → **agent**
+ *
+ * Who watches may be at another server than the run. Here stands what is watched
+ * at this server; where servers work together, `cluster/live-contexts.ts` carries
+ * the words between them. A word that is lost on the way is in the log a moment
+ * later, with the answer.
+ */
+import type { ContextName, TextDeltaEvent } from "@tropism/domain/context-event"
+import { Context, Effect, Layer, Queue, type Scope } from "effect"
+import { agentLimits } from "../limits.ts"
+
+/** Where words pass by: a context of a project, as one name for all of a database. */
+export type Place = `${string}/${ContextName}`
+
+/** Some words, as they go to other servers. */
+export interface Passed {
+  readonly place: Place
+  readonly delta: TextDeltaEvent
+}
+
+/** What is watched here, for a carrier. */
+export interface Attention {
+  /** Rings when somebody began to watch a place, or nobody does any more. */
+  readonly changed: Queue.Dequeue<void>
+  /** What is watched now. */
+  readonly places: () => ReadonlySet<Place>
+}
+
+type Tell = (delta: TextDeltaEvent) => void
+
+export class PassingWords extends Context.Service<
+  PassingWords,
+  {
+    /** Shows words to those who watch the context, here and through a carrier elsewhere. */
+    readonly show: (projectId: string, delta: TextDeltaEvent) => Effect.Effect<void>
+    /** Is told all words that pass by in a context, until the scope ends. */
+    readonly watch: (
+      projectId: string,
+      name: ContextName,
+      tell: Tell
+    ) => Effect.Effect<void, never, Scope.Scope>
+    /** Shows here what another server has passed on. */
+    readonly hear: (passed: Passed) => void
+    /** What was shown here since the last look, for other servers; waits until there is any. What nobody takes is forgotten. */
+    readonly outgoing: Effect.Effect<ReadonlyArray<Passed>>
+    /** What is watched here, until the scope ends. */
+    readonly attention: Effect.Effect<Attention, never, Scope.Scope>
+  }
+>()("@tropism/server/agent/PassingWords") {
+  static readonly layer = Layer.effect(
+    PassingWords,
+    Effect.gen(function* () {
+      const watchers = new Map<Place, Set<Tell>>()
+      const leaving = yield* Queue.sliding<Passed>(agentLimits.passingWords)
+      const bells = new Set<Queue.Queue<void>>()
+      let isCarried = false
+
+      const hear = ({ delta, place }: Passed) => watchers.get(place)?.forEach((tell) => tell(delta))
+
+      const ring = () => {
+        for (const bell of bells) Queue.offerUnsafe(bell, undefined)
+      }
+
+      const enter = (place: Place, tell: Tell) => {
+        const there = watchers.get(place)
+        if (there) return void there.add(tell)
+        watchers.set(place, new Set([tell]))
+        ring()
+      }
+
+      const leave = (place: Place, tell: Tell) => {
+        const there = watchers.get(place)
+        there?.delete(tell)
+        if (there?.size !== 0) return
+        watchers.delete(place)
+        ring()
+      }
+
+      return PassingWords.of({
+        show: (projectId, delta) =>
+          Effect.sync(() => {
+            const passed: Passed = { place: `${projectId}/${delta.agentName}`, delta }
+            hear(passed)
+            if (isCarried) Queue.offerUnsafe(leaving, passed)
+          }),
+        watch: (projectId, name, tell) => {
+          const place: Place = `${projectId}/${name}`
+          return Effect.acquireRelease(
+            Effect.sync(() => enter(place, tell)),
+            () => Effect.sync(() => leave(place, tell))
+          )
+        },
+        hear,
+        outgoing: Effect.suspend(() => {
+          isCarried = true
+          return Queue.takeAll(leaving)
+        }),
+        attention: Effect.acquireRelease(
+          Effect.map(Queue.sliding<void>(1), (bell) => {
+            bells.add(bell)
+            Queue.offerUnsafe(bell, undefined)
+            return bell
+          }),
+          (bell) => Effect.sync(() => bells.delete(bell))
+        ).pipe(Effect.map((changed) => ({ changed, places: () => new Set(watchers.keys()) })))
+      })
+    })
+  )
+}

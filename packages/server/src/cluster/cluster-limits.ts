@@ -1,0 +1,38 @@
+/**
+ * The bounds of servers that work together; the unit is in the name.
+ *
+ * Whose server is not heard for `silenceMs`, at two looks, has nobody who works:
+ * after at most `silenceMs` and two looks its runs are free: fail-over is done within 6 s.
+ */
+export const clusterLimits = {
+  /** Places that contexts and singletons are spread over; the same on all servers of a cluster. */
+  shards: 64,
+  /** Between two signs of life of a server. */
+  heartbeatMs: 1_000,
+  /** A server that gave no sign of life for so long holds nothing any more. */
+  silenceMs: 3_000,
+  /** Between two looks at who is there, and at who is not. */
+  lookMs: 500,
+  /** After the database was away nobody is missed for so long: all of them come back first. */
+  graceMs: 4_000,
+  /** How long a server that leaves waits for what is under way between servers. */
+  partingMs: 2_000,
+  /** Connections to the database for signs of life, beside the pool. */
+  connections: 2,
+  /** Words of an answer go to other servers together, so long after one another. */
+  passIntervalMs: 40,
+  /** How long one sending of words may take before they are given up. */
+  passTimeoutMs: 1_000,
+  /** Where nobody watched, no words are sent for so long. */
+  unwatchedMs: 500,
+  /** Contexts to which words go at the same time. */
+  sendingsTogether: 64,
+  /** Requests that one context's place works on at once: one for each server that watches, and those that bring words. */
+  requestsAtContext: 1_000,
+  /** Pieces of an answer that wait for one server's watcher; the oldest are forgotten first. */
+  waitingPieces: 1_000,
+  /** Between two tries to watch at another server. */
+  retryMs: 500,
+  /** Without other settings a server on loopback is reached by others at its port and so much more. */
+  portDistance: 100
+} as const

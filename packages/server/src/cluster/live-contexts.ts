@@ -1,0 +1,136 @@
+/**
+ * Carries the words of answers that are being written between servers.
+ *
+ * Flow: everything on the stairs below **cluster**
+ *
+ * Each context has one place in the cluster where its words come together: the
+ * server that writes sends them there, those where somebody watches fetch them
+ * there. Nothing is kept and nothing decided: while a place moves to another
+ * server words may be lost, and the log has them a moment later.
+ */
+import { TextDeltaEvent } from "@tropism/domain/context-event"
+import { Clock, Effect, Fiber, PubSub, Queue, Schema, Stream } from "effect"
+import { Entity } from "effect/cluster"
+import { Rpc } from "effect/rpc"
+import { type Passed, PassingWords, type Place } from "../agent/passing-words.ts"
+import { clusterLimits } from "./cluster-limits.ts"
+
+/** Words, and the server at which they were written: it has shown them already. */
+const Words = Schema.Struct({ from: Schema.String, deltas: Schema.Array(TextDeltaEvent) })
+
+/** Where the words of one context come together. */
+const LiveContext = Entity.make("LiveContext", [
+  /** Answers whether anybody watches. */
+  Rpc.make("Pass", { payload: Words.fields, success: Schema.Boolean }),
+  Rpc.make("Watch", { success: Words, stream: true })
+])
+
+/** What happens at a context's place. */
+export const liveContexts = LiveContext.toLayer(
+  Effect.gen(function* () {
+    const said = yield* PubSub.sliding<typeof Words.Type>(clusterLimits.waitingPieces)
+    let watching = 0
+    const counted = Effect.acquireRelease(
+      Effect.sync(() => (watching += 1)),
+      () => Effect.sync(() => (watching -= 1))
+    )
+    return LiveContext.of({
+      Pass: ({ payload }) => Effect.as(PubSub.publish(said, payload), watching > 0),
+      Watch: () => Stream.unwrap(Effect.as(counted, Stream.fromPubSub(said)))
+    })
+  }),
+  { concurrency: clusterLimits.requestsAtContext }
+)
+
+/** Sends what is written here and fetches what is watched here, until the scope ends. */
+export const carryWords = (address: string) =>
+  Effect.gen(function* () {
+    const words = yield* PassingWords
+    const contextAt = yield* LiveContext.client
+    yield* Effect.forkScoped(sending(words, contextAt, address))
+    yield* Effect.forkScoped(fetching(words, contextAt, address))
+  })
+
+type ContextAt = Effect.Success<typeof LiveContext.client>
+
+/** Sends words in the order in which they were written; where nobody watched lately none are sent. */
+const sending = (words: PassingWords["Service"], contextAt: ContextAt, from: string) =>
+  Effect.gen(function* () {
+    /** Until when no words go to a place where nobody watched. */
+    const unwatchedUntilMs = new Map<Place, number>()
+
+    const forget = (place: Place) =>
+      Effect.map(Clock.currentTimeMillis, (nowMs) => {
+        unwatchedUntilMs.set(place, nowMs + clusterLimits.unwatchedMs)
+      })
+
+    const remember = (nowMs: number) => {
+      for (const [place, untilMs] of unwatchedUntilMs) if (untilMs <= nowMs) unwatchedUntilMs.delete(place)
+    }
+
+    const send = (place: Place, deltas: ReadonlyArray<TextDeltaEvent>) =>
+      contextAt(place)
+        .Pass({ from, deltas })
+        .pipe(
+          Effect.timeoutOption(clusterLimits.passTimeoutMs),
+          Effect.map((answer) => answer._tag === "Some" && answer.value),
+          // Who is not reached is not waited for: the words are in the log soon.
+          Effect.catchCause(() => Effect.succeed(false)),
+          Effect.flatMap((isWatched) => (isWatched ? Effect.void : forget(place)))
+        )
+
+    return yield* Effect.gen(function* () {
+      const outgoing = yield* words.outgoing
+      remember(yield* Clock.currentTimeMillis)
+      const passed = outgoing.filter(({ place }) => !unwatchedUntilMs.has(place))
+      yield* Effect.forEach(byPlace(passed), ([place, deltas]) => send(place, deltas), {
+        concurrency: clusterLimits.sendingsTogether,
+        discard: true
+      })
+      yield* Effect.sleep(clusterLimits.passIntervalMs)
+    }).pipe(Effect.forever)
+  })
+
+const byPlace = (passed: ReadonlyArray<Passed>): ReadonlyMap<Place, ReadonlyArray<TextDeltaEvent>> => {
+  const found = new Map<Place, Array<TextDeltaEvent>>()
+  for (const { delta, place } of passed) {
+    const there = found.get(place)
+    if (there === undefined) found.set(place, [delta])
+    else there.push(delta)
+  }
+  return found
+}
+
+/** Fetches the words of each context for as long as somebody watches it here. */
+const fetching = (words: PassingWords["Service"], contextAt: ContextAt, from: string) =>
+  Effect.gen(function* () {
+    const watched = new Map<Place, Fiber.Fiber<unknown>>()
+    const attention = yield* words.attention
+
+    const fetch = (place: Place) =>
+      contextAt(place)
+        .Watch()
+        .pipe(
+          Stream.runForEach(({ deltas, from: writer }) =>
+            Effect.sync(() => {
+              if (writer !== from) for (const delta of deltas) words.hear({ place, delta })
+            })
+          ),
+          // The place has moved to another server, or is not reached: it is looked for again.
+          Effect.catchCause((cause) => Effect.logDebug("A context's words are looked for again", cause)),
+          Effect.andThen(Effect.sleep(clusterLimits.retryMs)),
+          Effect.forever
+        )
+
+    return yield* Effect.gen(function* () {
+      yield* Queue.take(attention.changed)
+      const places = attention.places()
+      for (const place of places)
+        if (!watched.has(place)) watched.set(place, yield* Effect.forkScoped(fetch(place)))
+      for (const [place, fiber] of watched)
+        if (!places.has(place)) {
+          watched.delete(place)
+          yield* Fiber.interrupt(fiber)
+        }
+    }).pipe(Effect.forever)
+  })

@@ -1,0 +1,172 @@
+/**
+ * The settings that the environment gives the server, each read and judged in one place.
+ *
+ * `main.ts` starts with them, and `tropism doctor` asks what would keep a server
+ * from starting. A value that may be a secret is never told.
+ */
+import { Config, Effect, type FileSystem, Option, type Path, type Redacted, Schema, type Scope } from "effect"
+import { FetchHttpClient } from "effect/http"
+import {
+  besideDoors,
+  type ClusterAddress,
+  isLoopback,
+  readClusterAddress
+} from "./cluster/cluster-address.ts"
+import { findSealingKeys } from "./database/sealing-keys.ts"
+import { edgeLimits } from "./http/edge-limits.ts"
+import { issuerOfEnvironment } from "./http/jwt-settings.ts"
+import { readOrigins } from "./http/origins.ts"
+import { type RateLimit, readRateLimit } from "./http/rate-limits.ts"
+import { Models } from "./model/models.ts"
+import { findSettingFault } from "./model/setting-faults.ts"
+import type { LocalPermit } from "./tool/foreign-permit.ts"
+
+/** A setting keeps the server from starting; `message` says which, and what to set. */
+export class SettingUnusable extends Schema.TaggedError<SettingUnusable>()("SettingUnusable", {
+  message: Schema.String
+}) {}
+
+/** Where the keys for secrets come from, where the environment names none. */
+export interface SealingOptions {
+  readonly encryptionKeys?: Redacted.Redacted<string> | undefined
+  readonly dataFolder: string
+  /** Whether a key may be made in the data folder. */
+  readonly mayMake: boolean
+}
+
+/** Every setting that would keep a server from starting here, in a sentence each; nothing is made. */
+export const findSettingFaults = (options: { readonly host: string; readonly dataFolder: string }) => {
+  const settings: ReadonlyArray<
+    Effect.Effect<unknown, { readonly message: string }, FileSystem.FileSystem | Path.Path | Scope.Scope>
+  > = [
+    checkAddresses,
+    Effect.provide(checkModel, Models.layer),
+    minScheduleSeconds,
+    localMcpServers(options.host),
+    rateLimit,
+    trustedIssuer,
+    allowedOrigins,
+    // Whether there is one matters only to a server that works with others; what is no address is one to nobody.
+    clusterAddress(anyDoors),
+    sealingKeys({ dataFolder: options.dataFolder, mayMake: false })
+  ]
+  return Effect.forEach(settings, (setting) =>
+    Effect.match(setting, {
+      onFailure: ({ message }): ReadonlyArray<string> => [message],
+      onSuccess: (): ReadonlyArray<string> => []
+    })
+  ).pipe(
+    Effect.map((faults) => [...new Set(faults.flat())]),
+    Effect.scoped
+  )
+}
+
+const anyDoors: ClusterAddress = { host: "127.0.0.1", port: 4400 }
+
+/** Addresses and choices that are read where they are used, and would be found wrong late there. */
+export const checkAddresses = Effect.flatMap(findSettingFault, (message) =>
+  message === null ? Effect.void : Effect.fail(new SettingUnusable({ message }))
+)
+
+/** Fails with a sentence when the default model that the environment names cannot be asked. */
+export const checkModel = Effect.gen(function* () {
+  const preset = yield* Effect.orElseSucceed(Config.option(Config.String("TROPISM_MODEL")), () =>
+    Option.none()
+  )
+  if (Option.isNone(preset) || preset.value.startsWith("scripted")) return
+  const models = yield* Models
+  yield* Effect.mapError(
+    models.resolve({ agentName: "TROPISM_MODEL", model: null }),
+    ({ message }) => new SettingUnusable({ message: `${message}.` })
+  )
+})
+
+/** How often a schedule may fire at most, where the environment says. */
+export const minScheduleSeconds = Effect.mapError(
+  Effect.gen(function* () {
+    const seconds = yield* Config.Int("TROPISM_MIN_SCHEDULE_SECONDS").pipe(Config.withDefault(60))
+    return seconds >= 1 ? seconds : yield* Effect.fail("zero")
+  }),
+  () =>
+    new SettingUnusable({
+      message:
+        "TROPISM_MIN_SCHEDULE_SECONDS must be a whole number of seconds, 1 or more: set it to the shortest time between two fires of a schedule, or leave it out."
+    })
+)
+
+/** Who may let tools come from programs and addresses of this machine; where nobody says, a server on loopback lets whoever has the server anyway. */
+export const localMcpServers = (host: string) =>
+  Effect.mapError(
+    Config.option(Config.Boolean("TROPISM_LOCAL_MCP_SERVERS")).pipe(
+      Config.map(
+        Option.match({
+          onNone: (): LocalPermit => (isLoopback(host) ? "serverTokens" : "nobody"),
+          onSome: (isAllowed): LocalPermit => (isAllowed ? "admins" : "nobody")
+        })
+      )
+    ),
+    () =>
+      new SettingUnusable({
+        message:
+          "TROPISM_LOCAL_MCP_SERVERS must be true or false: whether MCP servers may be programs of this machine or lie in its network."
+      })
+  )
+
+/** Where the other servers of a cluster reach this one; a server on loopback is beside its doors where nobody says. */
+export const clusterAddress = Effect.fn("clusterAddress")(function* (doors: ClusterAddress) {
+  const text = yield* Effect.orElseSucceed(Config.String("TROPISM_CLUSTER_ADDRESS"), () => "")
+  const read = text.trim() === "" ? besideDoors(doors) : readClusterAddress(text.trim())
+  return (
+    read ??
+    (yield* new SettingUnusable({
+      message:
+        "TROPISM_CLUSTER_ADDRESS must be where the other servers reach this one, as host:port, such as server-1.internal:4500: another port than PORT, on a network that only the servers are in."
+    }))
+  )
+})
+
+/** How often one token may ask. */
+export const rateLimit = Effect.gen(function* () {
+  const text = yield* Effect.orElseSucceed(Config.String("TROPISM_RATE_LIMIT"), () => "")
+  const read: RateLimit | undefined =
+    text.trim() === "" ? edgeLimits.tokenRequestsPerSecond : readRateLimit(text.trim())
+  return read === undefined
+    ? yield* new SettingUnusable({
+        message:
+          "TROPISM_RATE_LIMIT must be how many requests one token may make in a second, a whole number from 1 to 9999999, or off."
+      })
+    : read
+})
+
+/** Whose JWTs let somebody in. */
+export const trustedIssuer = issuerOfEnvironment.pipe(
+  Effect.mapError((message) => new SettingUnusable({ message })),
+  Effect.provide(FetchHttpClient.layer)
+)
+
+/** The pages elsewhere that may call the MCP door. */
+export const allowedOrigins = Effect.gen(function* () {
+  const text = yield* Config.String("TROPISM_ALLOWED_ORIGINS").pipe(
+    Config.withDefault(""),
+    Effect.orElseSucceed(() => "")
+  )
+  const read = readOrigins(text)
+  return "origins" in read
+    ? read.origins
+    : yield* new SettingUnusable({
+        message: `TROPISM_ALLOWED_ORIGINS must be origins such as https://tropism.example, separated by commas, not "${read.unfit}".`
+      })
+})
+
+/** The keys for secrets that are kept: those given, else of the environment, else one in the data folder. */
+export const sealingKeys = Effect.fn("sealingKeys")(function* (options: SealingOptions) {
+  const named = yield* Effect.orElseSucceed(Config.option(Config.Redacted("TROPISM_ENCRYPTION_KEY")), () =>
+    Option.none()
+  )
+  const found = yield* findSealingKeys({
+    given: options.encryptionKeys ?? Option.getOrUndefined(named),
+    dataFolder: options.dataFolder,
+    mayMake: options.mayMake
+  })
+  return "keys" in found ? found.keys : yield* new SettingUnusable({ message: found.fault })
+})

@@ -1,0 +1,46 @@
+/**
+ * Figures on their way to whoever collects them by OTLP, beside those who scrape.
+ *
+ * A seam: nothing is read or sent unless the environment names a collector.
+ * What is sent is what a scrape tells, under the same names; a collector that
+ * is gone costs figures and nothing else.
+ */
+import { Config, Duration, Effect, Layer } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { OtlpMetrics, OtlpSerialization } from "effect/observability"
+import { telemetryLimits } from "../limits.ts"
+import { findCollector } from "./collectors.ts"
+
+const settings = Effect.gen(function* () {
+  const collector = yield* findCollector("metrics")
+  if (collector === undefined) return undefined
+  return {
+    ...collector,
+    intervalMs: yield* Config.Int("OTEL_METRIC_EXPORT_INTERVAL").pipe(
+      Config.withDefault(telemetryLimits.figuresIntervalMs)
+    ),
+    temporality: yield* Config.Literals(
+      ["cumulative", "delta"],
+      "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
+    ).pipe(Config.withDefault("cumulative" as const))
+  }
+})
+
+/** Sends figures until the scope ends; `tell` brings up to date what is not counted as it happens. */
+export const exportFigures = Effect.fnUntraced(function* <R>(tell: Effect.Effect<void, never, R>) {
+  const found = yield* settings
+  if (found === undefined) return
+  const { headers, intervalMs, serviceName, temporality, url } = found
+  yield* tell
+  yield* Layer.build(
+    OtlpMetrics.layer({
+      url,
+      headers,
+      resource: { serviceName },
+      exportInterval: Duration.millis(intervalMs),
+      shutdownTimeout: Duration.millis(telemetryLimits.shutdownTimeoutMs),
+      temporality
+    }).pipe(Layer.provide([OtlpSerialization.layerJson, FetchHttpClient.layer]))
+  )
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(intervalMs), tell)))
+})

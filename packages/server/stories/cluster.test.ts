@@ -1,0 +1,232 @@
+/**
+ * Servers that work together: whoever asks any of them is answered as by all, and where one goes the others go on.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { nameOf } from "../src/cluster/cluster-address.ts"
+import type { PostgresAccess } from "../src/database/postgres-access.ts"
+import { runLimits } from "../src/limits.ts"
+import { freeAddress } from "../testing/cluster-servers.ts"
+import { logOf, newContext, say } from "../testing/context-words.ts"
+import { type EventStream, openStream } from "../testing/event-stream.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { startMortal } from "../testing/mortal-servers.ts"
+import { ask } from "../testing/owner-rows.ts"
+import {
+  eventually,
+  type Json,
+  newProject,
+  scripted,
+  startServer,
+  storyIn,
+  storyKeys
+} from "../testing/platform.ts"
+import { clerk, passUntil } from "../testing/schedule-words.ts"
+import { runsOf } from "../testing/story-words.ts"
+
+const shared = Effect.map(freshDatabase, (access) => ({ ...access, embedded: false }))
+
+const sentence = Array.from({ length: 40 }, (_, index) => `word${index}`).join(" ")
+
+/** What a subscriber has heard of the answer that is being written. */
+const words = ({ heard }: EventStream): string =>
+  heard
+    .filter(({ name }) => name === "TextDeltaEvent")
+    .map(({ json }) => json.delta)
+    .join("")
+
+/** Where the run is worked on, in which attempt, and until when nobody else may take it unless its server is missed. */
+const workOn = (access: PostgresAccess, runId: string) =>
+  Effect.map(
+    ask(
+      access,
+      "select split_part(worker_id, '#', 1), attempt, lease_expires_at from kb.agent_runs where id = $1 and status = 'running'",
+      [runId]
+    ),
+    ([row]) =>
+      row === undefined
+        ? undefined
+        : { address: String(row[0]), attempt: Number(row[1]), leaseEndsMs: Date.parse(String(row[2])) }
+  )
+
+/** A server process of a cluster, with its address. */
+const startOne = (access: PostgresAccess) =>
+  Effect.flatMap(freeAddress, (at) =>
+    Effect.map(startMortal(access, at), (server) => ({ at: nameOf(at), server }))
+  )
+
+describe("Servers that work together (S004-F14, S004-F15)", () => {
+  it.live(
+    "the words of an answer come live, each once and in order, at whichever server somebody watches",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const access = yield* shared
+          const start = Effect.flatMap(freeAddress, (at) =>
+            startServer(access, [], undefined, false, storyKeys, at)
+          )
+          const servers = yield* Effect.all([start, start, start])
+          const [first] = servers
+          const story = yield* newProject(first, access)
+          yield* newContext(story, "talk", scripted([{ say: sentence, tokensPerSecond: 20 }]))
+          const path = `/api/projects/${story.projectId}/contexts/talk/events`
+          const streams = yield* Effect.forEach(servers, (doors) => openStream(doors, path))
+          const answers = (count: number) => (heard: EventStream["heard"]) =>
+            heard.filter(({ name }) => name === "AssistantMessageEvent").length === count
+          // The beginning of the first answer may pass by before the servers have found each other.
+          yield* say(story, "talk", "Go on")
+          for (const stream of streams) yield* stream.until(answers(1))
+          const before = streams.map((stream) => words(stream).length)
+          yield* say(story, "talk", "And again")
+          for (const stream of streams) yield* stream.until(answers(2))
+          expect(streams.map((stream, index) => words(stream).slice(before[index]))).toEqual(
+            servers.map(() => sentence)
+          )
+        })
+      ),
+    90_000
+  )
+
+  it.live(
+    "when a server dies its runs go on at another and its schedules fire there, though their leases had not ended",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const access = yield* shared
+          const start = startOne(access)
+          const servers = yield* Effect.all([start, start, start], { concurrency: 3 })
+          const [any] = servers
+          const story = yield* newProject(any.server, access)
+          const agent = yield* story.post(
+            "/agents",
+            clerk("0 0 1 1 *", {
+              name: "slow",
+              triggerType: "manual",
+              cronSchedule: null,
+              model: scripted([{ say: "Done", latencyMs: 12_000 }])
+            })
+          )
+          const timed = yield* story.post(
+            "/agents",
+            clerk("0 0 1 1 *", { model: scripted([{ say: "Fired" }]) })
+          )
+          const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`, {})
+          const begun = yield* eventually(workOn(access, run.id), (work) => work !== undefined)
+          const dead = servers.find(({ at }) => at === begun?.address) ?? any
+          yield* dead.server.kill
+          const rest = servers.filter((one) => one !== dead)
+          const again = yield* eventually(workOn(access, run.id), (work) => work?.attempt === 2, 60_000)
+          expect(rest.map(({ at }) => at)).toContain(again?.address)
+          expect((again?.leaseEndsMs ?? 0) - runLimits.leaseMs).toBeLessThan(begun?.leaseEndsMs ?? 0)
+
+          // One server alone looks after the schedules: whichever dies, another takes that up.
+          const [next = any, last = any] = rest
+          const lastDoors = storyIn(last.server, access, story.projectId)
+          const fires = Effect.map(runsOf(lastDoors, timed), (runs) => runs.length)
+          yield* passUntil(access, timed, new Date("2026-01-01T00:00:00Z"))
+          yield* eventually(fires, (count) => count === 1)
+          yield* next.server.kill
+          yield* passUntil(access, timed, new Date("2026-01-02T00:00:00Z"))
+          yield* eventually(fires, (count) => count === 2)
+          const done = yield* eventually(
+            lastDoors.get(`/runs/${run.id}`),
+            ({ status }) => status === "completed",
+            40_000
+          )
+          expect(done.summary).toBe("Done")
+        })
+      ),
+    150_000
+  )
+
+  it.live(
+    "a server that stood still finds its attempt taken, and what it had in mind is not written",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const access = yield* shared
+          const start = startOne(access)
+          const [one, other] = yield* Effect.all([start, start], { concurrency: 2 })
+          const story = yield* newProject(one.server, access)
+          yield* newContext(story, "talk", scripted([{ say: "Once", latencyMs: 4_000 }]))
+          yield* say(story, "talk", "Speak")
+          const [run] = yield* eventually(
+            story.get("/runs"),
+            ({ items }) => items[0]?.status === "running"
+          ).pipe(Effect.map(({ items }) => items))
+          const begun = yield* workOn(access, run.id)
+          const [frozen, well] = begun?.address === one.at ? [one, other] : [other, one]
+          yield* frozen.server.freeze
+          const doors = storyIn(well.server, access, story.projectId)
+          const done = yield* eventually(
+            doors.get(`/runs/${run.id}`),
+            ({ status }) => status === "completed",
+            60_000
+          )
+          expect(Date.parse(done.completedAt)).toBeLessThan(begun?.leaseEndsMs ?? 0)
+          yield* frozen.server.thaw
+          const thawed = storyIn(frozen.server, access, story.projectId)
+          const log = yield* logOf(thawed, "talk")
+          expect(log.filter(({ type }: Json) => type === "AssistantMessageEvent").length).toBe(1)
+          expect((yield* thawed.get(`/runs/${run.id}`)).status).toBe("completed")
+        })
+      ),
+    120_000
+  )
+})
+
+describe("A server that stands still in the middle of a transaction", () => {
+  it.live(
+    "holds up nobody for long who wants what it has locked, and finds that nothing of it was done",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const access = yield* shared
+          const [frozen, well] = yield* Effect.all([startMortal(access), startMortal(access)], {
+            concurrency: 2
+          })
+          const story = yield* newProject(well, access)
+          const made = yield* story.post("/objects", { type: "Thing", properties: { by: "nobody" } })
+          yield* frozen.freezeAt("graph.beforeCommit", 1)
+          const path = `/objects/${made.id}`
+          const late = yield* Effect.forkScoped(
+            storyIn(frozen, access, story.projectId).ask("PATCH", path, {
+              properties: { by: "frozen" },
+              expectedVersion: 1
+            })
+          )
+          yield* eventually(
+            Effect.sync(() => frozen.passed()),
+            (points) => points.includes("graph.beforeCommit")
+          )
+          expect(
+            (yield* story.ask("PATCH", path, { properties: { by: "well" }, expectedVersion: 1 })).status
+          ).toBe(200)
+          yield* frozen.thaw
+          expect((yield* Fiber.join(late)).body).toMatchObject({ type: "/problems/unavailable" })
+          expect((yield* story.get(path)).properties).toEqual({ by: "well" })
+        })
+      ),
+    60_000
+  )
+})
+
+describe("The port between servers", () => {
+  it.live("answers nobody who does not prove to be a server of the same database", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const access = yield* shared
+        const at = yield* freeAddress
+        yield* startServer(access, [], undefined, false, storyKeys, at)
+        const knock = (headers: Record<string, string>) =>
+          Effect.promise(() =>
+            fetch(`http://${at.host}:${at.port}/`, { method: "POST", headers, body: "{}" }).then(
+              ({ status }) => status
+            )
+          )
+        expect(yield* knock({})).toBe(401)
+        expect(yield* knock({ authorization: "Bearer a-token-for-stories" })).toBe(401)
+      })
+    )
+  )
+})

@@ -1,0 +1,122 @@
+/**
+ * Whoever operates the server sees in one scrape what waits for people, what was asked, and how the program fares.
+ */
+import { expect, it } from "@effect/vitest"
+import { Clock, Effect } from "effect"
+import { calls, says, wiredStory, wireModel } from "../testing/model-words.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { eventually, newStory, type Story } from "../testing/platform.ts"
+import { parsePrometheus, sumOf } from "../testing/prometheus.ts"
+import { feedOf, make, watcher } from "../testing/story-words.ts"
+
+const scrape = (story: Story) =>
+  Effect.map(story.send("GET", "/metrics"), (answer) => {
+    expect(answer.status).toBe(200)
+    return parsePrometheus(answer.body)
+  })
+
+it.live("a scrape counts requests by route and status, and no address that a client invents", () =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const story = yield* newStory
+      yield* story.send("GET", "/metrics")
+      const before = yield* scrape(story)
+      yield* story.ask("GET", "/objects")
+      yield* story.ask("GET", "/objects/01990000-0000-7000-8000-000000000001")
+      yield* story.send("GET", "/api/invented-by-a-client")
+      yield* story.send("GET", "/metrics", undefined, { authorization: "" })
+      const after = yield* scrape(story)
+      const requests = (labels: Readonly<Record<string, string>>) =>
+        sumOf(after, "tropism_http_requests_total", labels) -
+        sumOf(before, "tropism_http_requests_total", labels)
+      const objects = "/api/projects/:projectId/objects"
+      expect(requests({ method: "GET", route: objects, status: "200" })).toBe(1)
+      expect(requests({ method: "GET", route: `${objects}/:objectId`, status: "404" })).toBe(1)
+      expect(requests({ route: "/metrics", status: "401" })).toBe(1)
+      const text = (yield* story.send("GET", "/metrics")).body
+      expect(text).not.toContain("invented-by-a-client")
+      expect(text).not.toContain(story.projectId)
+      const durations = after.get("tropism_http_request_duration_seconds")?.samples
+      expect(durations?.get(`tropism_http_request_duration_seconds_count{route="${objects}"}`)).toBe(1)
+      expect(sumOf(after, "process_resident_memory_bytes")).toBeGreaterThan(10_000_000)
+      expect(sumOf(after, "tropism_event_loop_lag_seconds")).toBeGreaterThan(0)
+      expect(sumOf(after, "tropism_live_subscribers")).toBe(0)
+    })
+  )
+)
+
+it.live(
+  "a scrape tells of dead letters, of tasks that wait, and for how long an event is being handled",
+  () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { story } = yield* wiredStory([
+          calls({ id: "c1", tool: "create_object", arguments: { type: "Note", properties: {} } }),
+          says("I proposed a note.")
+        ])
+        const proposer = { ...watcher(), name: "proposer", triggerType: "manual", executionMode: "suggest" }
+        const agent = yield* story.post("/agents", { ...proposer, tools: ["graph.*"], model: wireModel })
+        yield* story.post(`/agents/${agent.id}/trigger`)
+        yield* story.post("/agents", watcher())
+        yield* story.ask("PUT", "/kill-switch", { stopped: true, reason: "To look" })
+        yield* make(story, "Person")
+        yield* make(story, "Person")
+        yield* feedOf(story, 2)
+        yield* ask(
+          story.access,
+          `with numbered as (select id, row_number() over (order by id) as place from kb.agent_processing_log where project_id = $1)
+         update kb.agent_processing_log entry
+         set status = case place when 1 then 'failed' else 'processing' end, started_at = now() - interval '1 hour',
+           dead_lettered_at = case place when 1 then now() end
+         from numbered where numbered.id = entry.id`,
+          [story.projectId]
+        )
+        const seen = yield* scrape(story)
+        expect(sumOf(seen, "tropism_dead_letters")).toBe(1)
+        expect(sumOf(seen, "tropism_pending_tasks")).toBe(1)
+        expect(sumOf(seen, "tropism_oldest_processing_entry_seconds")).toBeGreaterThanOrEqual(3_600)
+      })
+    )
+)
+
+it.live(
+  "a scrape tells how long writes waited for their runs, what was taken over, and when sweeps came to their end",
+  () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { story } = yield* wiredStory([says("Seen.")])
+        const agent = yield* story.post("/agents", { ...watcher(), model: wireModel })
+        yield* make(story, "Person")
+        const lag = (suffix: string, seen: Effect.Success<ReturnType<typeof scrape>>) =>
+          seen.get("tropism_reaction_lag_seconds")?.samples.get(`tropism_reaction_lag_seconds_${suffix}`) ?? 0
+        const first = yield* eventually(scrape(story), (seen) => lag("count", seen) === 1)
+        expect(lag("sum", first)).toBeGreaterThan(0)
+        expect(lag("sum", first)).toBeLessThan(60)
+        expect(sumOf(first, "tropism_leases_taken_over_total")).toBe(0)
+
+        // Its worker seems to have died before the run ended; another run waits for a person.
+        yield* ask(
+          story.access,
+          `update kb.agent_runs set status = 'running', completed_at = null, attempt_token = gen_random_uuid(),
+             lease_expires_at = now() - interval '1 second' where agent_id = $1`,
+          [agent.id]
+        )
+        yield* ask(
+          story.access,
+          `insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, pause_reason, trigger, context_name, depth)
+           values (gen_random_uuid(), $1, $2, 1, 'paused', 'stepLimit', '{"type": "manual"}', 'run-p', 0)`,
+          [story.projectId, agent.id]
+        )
+        const then = yield* eventually(
+          scrape(story),
+          (seen) => sumOf(seen, "tropism_leases_taken_over_total") === 1
+        )
+        // A run that is taken over waited for a worker, and not for its first one.
+        expect(lag("count", then)).toBe(1)
+        expect(sumOf(then, "tropism_live_runs", { status: "paused" })).toBe(1)
+        const nowSeconds = yield* Effect.map(Clock.currentTimeMillis, (ms) => ms / 1_000)
+        const swept = sumOf(then, "tropism_sweep_last_success_seconds", { sweep: "The log's retention" })
+        expect(Math.abs(nowSeconds - swept)).toBeLessThan(600)
+      })
+    )
+)

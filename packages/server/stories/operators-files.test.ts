@@ -1,0 +1,99 @@
+/**
+ * What operators are given, held against a running server: alarms, the dashboard and the runbooks speak of what is there.
+ */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { parse } from "yaml"
+import { calls, says, wiredAgent, wiredStory, wireModel } from "../testing/model-words.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { eventually, newStory } from "../testing/platform.ts"
+import { parsePrometheus } from "../testing/prometheus.ts"
+import { make, watcher } from "../testing/story-words.ts"
+
+const read = (path: string): string => readFileSync(join(import.meta.dirname, "../../..", path), "utf8")
+
+interface Rule {
+  readonly alert: string
+  readonly expr: string
+  readonly annotations: { readonly runbook_url: string; readonly summary: string }
+}
+
+const rules: ReadonlyArray<Rule> = parse(read("ops/alerts.yml")).groups.flatMap(
+  (group: { readonly rules: ReadonlyArray<Rule> }) => group.rules
+)
+
+const panels: ReadonlyArray<{ readonly targets: ReadonlyArray<{ readonly expr: string }> }> = JSON.parse(
+  read("ops/grafana-dashboard.json")
+).panels
+
+const runbooks = read("docs/runbooks.md")
+
+/** The names of figures in a query. */
+const namesIn = (query: string): ReadonlyArray<string> => query.match(/\b(?:tropism|process)_[a-z_]+/g) ?? []
+
+it("each alarm has a section in the runbooks, and each section an alarm", () => {
+  const sections = [...runbooks.matchAll(/^## (\w+)$/gm)].map(([, name = ""]) => name)
+  expect(rules.length).toBeGreaterThan(0)
+  expect(sections).toEqual(rules.map(({ alert }) => alert))
+  for (const { alert, annotations } of rules)
+    expect(annotations.runbook_url).toBe(`docs/runbooks.md#${alert.toLowerCase()}`)
+  for (const section of runbooks.split(/^## /m).slice(1))
+    for (const word of ["It means", "Users notice", "Look", "Do", "Do not"])
+      expect(section).toContain(`**${word}:**`)
+})
+
+it.live("every figure of an alarm and of the dashboard is told by a server that has worked", () =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { story } = yield* wiredStory([
+        calls({ id: "c1", tool: "create_object", arguments: { type: "Note", properties: {} } }),
+        says("Done.")
+      ])
+      const agent = yield* story.post("/agents", {
+        ...wiredAgent,
+        model: { ...wireModel, price: { inputPerMillion: 1, outputPerMillion: 1 } }
+      })
+      yield* story.post(`/agents/${agent.id}/trigger`)
+      yield* story.post("/agents", { ...watcher(), model: wireModel })
+      yield* make(story, "Person")
+      yield* eventually(story.send("GET", "/metrics"), ({ body }) =>
+        body.includes("tropism_reaction_lag_seconds")
+      )
+      const guess = story.send("GET", "/metrics", undefined, { authorization: "Bearer guessed" })
+      // Whoever guesses is refused for good after a hundred times.
+      const refused = yield* Effect.forEach(Array.from({ length: 120 }), () => guess)
+      expect(refused.at(-1)?.status).toBe(429)
+      const told = new Set<string>()
+      for (const [name, { type }] of parsePrometheus((yield* story.send("GET", "/metrics")).body))
+        for (const suffix of type === "histogram" ? ["_bucket", "_sum", "_count"] : [""])
+          told.add(`${name}${suffix}`)
+      const queries = [
+        ...rules.map(({ expr }) => expr),
+        ...panels.map(({ targets }) => targets[0]?.expr ?? "")
+      ]
+      expect(queries.filter((query) => namesIn(query).length === 0 && !query.startsWith("up{"))).toEqual([])
+      expect(queries.flatMap(namesIn).filter((name) => !told.has(name))).toEqual([])
+      // What the server tells is shown: a figure that nobody sees is none.
+      const shown = new Set(queries.flatMap(namesIn).map((name) => name.replace(/_(bucket|sum|count)$/, "")))
+      expect(
+        [...told].map((name) => name.replace(/_(bucket|sum|count)$/, "")).filter((name) => !shown.has(name))
+      ).toEqual([])
+    })
+  )
+)
+
+it.live("every statement of the runbooks runs", () =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const story = yield* newStory
+      const statements = [...runbooks.matchAll(/```sql\n([^`]+)```/g)].map(([, text = ""]) => text)
+      expect(statements.length).toBeGreaterThan(4)
+      for (const statement of statements) {
+        expect(statement).toMatch(/^select /)
+        yield* ask(story.access, statement)
+      }
+    })
+  )
+)

@@ -1,0 +1,19 @@
+/**
+ * Addresses for servers of a story that work together.
+ */
+import { createServer } from "node:net"
+import { Effect } from "effect"
+import type { ClusterAddress } from "../src/cluster/cluster-address.ts"
+
+/** An address of this machine that nobody listened at a moment ago. */
+export const freeAddress: Effect.Effect<ClusterAddress> = Effect.promise(
+  () =>
+    new Promise((resolve) => {
+      const socket = createServer()
+      socket.listen({ host: "127.0.0.1", port: 0 }, () => {
+        const at = socket.address()
+        const port = at !== null && typeof at === "object" ? at.port : 0
+        socket.close(() => resolve({ host: "127.0.0.1", port }))
+      })
+    })
+)
