@@ -112,7 +112,7 @@ it("S001-R56 shows how each fares, and the next five fires of a schedule as the 
   const { fires } = await run(story.get("/agents/fires?cronSchedule=30+9+*+*+1-5&timezone=Europe/Berlin"))
   const list = form.getByRole("list", { name: "Next fires" })
   await list.getByText(fires[4].localTime).waitFor()
-  expect(await list.getByRole("listitem").allInnerTexts()).toEqual(
+  await inTime(() => list.getByRole("listitem").allInnerTexts()).toEqual(
     fires.map(({ localTime }: { readonly localTime: string }) => localTime)
   )
   await form.getByLabel("Time zone").fill("Mars")

@@ -73,7 +73,13 @@ it("goes on over a cut and a reload without saying anything twice, and stops whe
   await said.getByText("worked").waitFor()
   await page.reload()
   await page.getByText("slow works …").waitFor()
+  // What somebody opened while it was being said stays open when it is kept.
+  await said.getByText("add_task").click()
+  await said.getByText('"Buy bread"').first().waitFor()
   await said.getByText("It is on <b>your</b> list.").waitFor()
+  await page.getByRole("button", { name: "Send" }).waitFor()
+  await inTime(() => said.locator("time").count()).toBe(3)
+  expect(await said.getByText('"Buy bread"').first().isVisible()).toBe(true)
   await inTime(() => said.getByText("Buy bread", { exact: true }).count()).toBe(1)
   const [conversation] = (await run(story.get("/conversations"))).items
   const messages = async () => (await run(story.get(`/conversations/${conversation.id}/messages`))).items

@@ -3,20 +3,39 @@
  */
 import { it } from "vitest"
 import { importLines, jsonl } from "../../server/testing/import-words.ts"
-import { watchLongTasks } from "./page-checks.ts"
+import { screenshot, watchLongTasks } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
 
-it("draws ten thousand objects, and answers while it does", async () => {
-  const story = await real.newStory()
-  const count = 10_000
+const count = 10_000
+
+/** Every tenth is a team. The first 200 teams have nine members, the next 300 have two, and one knows a thousand; the rest is related to nothing. */
+const lines = () => {
   const objects = Array.from({ length: count }, (_, n) => ({
     type: n % 10 === 0 ? "Team" : "Person",
     key: `n${n}`,
     properties: { n }
   }))
-  await run(importLines(story, jsonl(...objects)))
+  const end = (n: number) => ({ type: n % 10 === 0 ? "Team" : "Person", key: `n${n}` })
+  const relate = (from: number, to: number) => ({
+    relationship: { type: "HAS", from: end(from), to: end(to) }
+  })
+  const teams = Array.from({ length: 500 }, (_, team) =>
+    Array.from({ length: team < 200 ? 9 : 2 }, (__, member) => relate(team * 10, team * 10 + member + 1))
+  ).flat()
+  const circle = Array.from({ length: 1_000 }, (_, n) => [
+    ...(n % 100 === 0 ? [] : [relate(6_000 + (n - (n % 100)), 6_000 + n)]),
+    ...(n % 100 === 0 && n > 0 ? [relate(6_000, 6_000 + n)] : [])
+  ]).flat()
+  return [...objects, ...teams, ...circle]
+}
+
+it("draws ten thousand objects, and answers while it does", async () => {
+  const story = await real.newStory()
+  const all = lines()
+  const relationships = (all.length - count).toLocaleString("en")
+  await run(importLines(story, jsonl(...all)))
   const { page } = await real.visit(story, "/graph?tab=picture")
   const longest = await watchLongTasks(page)
   await page.getByText(/[1-9],\d00 objects, .* so far, reading more/).waitFor()
@@ -24,10 +43,11 @@ it("draws ten thousand objects, and answers while it does", async () => {
   await page.keyboard.press("?")
   await page.getByRole("dialog").getByText("Show these keys").waitFor()
   await page.keyboard.press("Escape")
-  await page.getByText("10,000 objects, 0 relationships drawn.").waitFor({ timeout: 90_000 })
+  await page.getByText(`10,000 objects, ${relationships} relationships drawn.`).waitFor({ timeout: 90_000 })
   await page
     .getByRole("list", { name: "Types" })
     .getByRole("button", { name: /Team\s*1,000/ })
     .waitFor()
+  await screenshot(page, "graph-large")
   console.log(`ten thousand objects: the page was busy for at most ${await longest()} ms at a time`)
 })

@@ -49,7 +49,7 @@ it("a suggestion is edited property by property and approved, and taken back by 
   await page.getByRole("button", { name: "Undo" }).click()
   const plan = page.getByRole("article", { name: /^Undo/ })
   await plan.getByText("1 thing goes back to what was before.").waitFor()
-  expect(await plan.locator("del").allTextContents()).toEqual(["now 38", "now 007"])
+  await inTime(() => plan.locator("del").allTextContents()).toEqual(["now 38", "now 007"])
   expect((await now()).properties).toEqual({ name: "007", age: 38, old: true })
   await screenshot(page, "inbox-undo")
   expect(await axeFaultsInBoth(page)).toEqual([])
@@ -140,7 +140,7 @@ it("marks stand before the click: what moved, whose evidence moved, what nobody 
   await stale.getByText("The agent saw ?").waitFor()
   // What is likely to be refused offers to reject first.
   const buttons = stale.getByRole("button", { name: /^(Approve|Edit|Reject)/ })
-  expect(await buttons.allTextContents()).toEqual([
+  await inTime(() => buttons.allTextContents()).toEqual([
     expect.stringMatching(/^Reject/),
     expect.stringMatching(/^Edit/),
     expect.stringMatching(/^Approve/)

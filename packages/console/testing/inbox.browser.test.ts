@@ -18,7 +18,7 @@ it("shows by agent and kind what changes, from what to what, why and how sure, a
   const { tasks } = await run(mixed(story))
   const { page } = await real.visit(story)
   await listed(page, 9)
-  expect(await page.getByRole("heading", { level: 2 }).allInnerTexts()).toEqual([
+  await inTime(() => page.getByRole("heading", { level: 2 }).allInnerTexts()).toEqual([
     expect.stringMatching(/^install-script-watch suggests new objects\s*1$/),
     expect.stringMatching(/^install-script-watch suggests new relationships\s*1$/),
     expect.stringMatching(/^licence-review suggests updates\s*4$/),
@@ -34,8 +34,8 @@ it("shows by agent and kind what changes, from what to what, why and how sure, a
 
   const plain = cardOf(page, tasks.plain)
   await plain.scrollIntoViewIfNeeded()
-  expect(await plain.locator("del").allTextContents()).toEqual(["now 1.0.0"])
-  expect((await plain.locator("ins").allTextContents()).toSorted()).toEqual([
+  await inTime(() => plain.locator("del").allTextContents()).toEqual(["now 1.0.0"])
+  await inTime(async () => (await plain.locator("ins").allTextContents()).toSorted()).toEqual([
     "suggested +review",
     "suggested 1.1.0"
   ])

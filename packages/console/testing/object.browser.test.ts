@@ -5,6 +5,7 @@ import { expect, it } from "vitest"
 import { promptWithObject } from "../../server/testing/platform.ts"
 import { calling, entriesWhen, make, watcher } from "../../server/testing/story-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { inTime } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -41,7 +42,7 @@ it("says of each value why it is there, back to the root, and what it was in eac
   await properties.getByText("Everybody is greeted.").waitFor()
   await properties.getByText("It was 90 % sure.").waitFor()
   const hops = properties.getByRole("list", { name: "Back to the root" }).getByRole("listitem")
-  expect(await hops.allInnerTexts()).toEqual([
+  await inTime(() => hops.allInnerTexts()).toEqual([
     expect.stringMatching(
       /^Person ada updated, version 2, by the agent greeter.*\s+in a run of greeter, version 1/s
     ),

@@ -17,7 +17,7 @@ it("shows who does not keep up, why an agent did not wake, and tries dead letter
     story.post("/agents", watcher({ name: "greeter", model: { provider: "anthropic", name: "none" } }))
   )
   await run(make(story, "Note"))
-  await run(make(story, "Person"))
+  await run(story.post("/objects", { type: "Person", key: "ada", properties: {} }))
   await run(entriesWhen(story, agent, 1))
   const { page, goTo } = await real.visit(story, "/")
   // The inbox tells of what waits for nobody, and leads there.
@@ -32,7 +32,9 @@ it("shows who does not keep up, why an agent did not wake, and tries dead letter
   await page.keyboard.press("j")
   await page.keyboard.press("Enter")
   await page.getByRole("heading", { level: 1, name: "greeter" }).waitFor()
-  await page.getByRole("link", { name: "Object created, version 1" }).waitFor()
+  await page.getByRole("link", { name: "Person ada created, version 1" }).waitFor()
+  await page.getByRole("link", { name: "Person ada", exact: true }).waitFor()
+  await screenshot(page, "reactions-log")
   expect(await axeFaultsInBoth(page)).toEqual([])
 
   await page.getByRole("tab", { name: "Why did it not wake?" }).press("Enter")

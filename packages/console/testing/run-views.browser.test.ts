@@ -4,6 +4,7 @@
 import { expect, it } from "vitest"
 import { scripted } from "../../server/testing/platform.ts"
 import { calling, endedRuns, saying, watcher } from "../../server/testing/story-words.ts"
+import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -19,7 +20,10 @@ it("shows what the model says as it says it, and then what became of it", async 
         name: "talker",
         ...manual,
         model: scripted([
-          { say: "One two three four five six seven eight nine ten. ".repeat(12), tokensPerSecond: 15 }
+          {
+            say: "One two three four five six seven eight nine ten. ".repeat(12),
+            tokensPerSecond: 15
+          }
         ])
       })
     )
@@ -31,9 +35,19 @@ it("shows what the model says as it says it, and then what became of it", async 
   const says = page.getByRole("region", { name: "What it says now" })
   await says.getByText(/eight nine ten/).waitFor()
   expect(await says.innerText()).not.toMatch(/(One two three four five six seven eight nine ten\. ){12}/)
+  // What it has used is a guess while it speaks, and says so.
+  const used = page.getByRole("region", { name: "About this run" }).getByText(/tokens/)
+  await inTime(() => used.innerText()).toMatch(/^0 steps, ~[\d,]+ tokens, ~\$0 while it speaks$/)
+  await page.getByRole("tab", { name: "Model calls" }).press("Enter")
+  await page.getByRole("button", { name: "Inspect the open model call" }).press("Enter")
+  await page.getByText("Messages, as the model reads them").waitFor()
+  await screenshot(page, "run-live")
   await run(endedRuns(story, agent, 1))
   await says.waitFor({ state: "detached" })
   await page.getByRole("heading", { level: 1, name: /completed/ }).waitFor()
+  await inTime(() => used.innerText()).toMatch(/^1 step, [\d,]+ tokens, \$0$/)
+  await page.getByText("Call 1", { exact: true }).waitFor()
+  expect(await page.getByRole("button", { name: /the open model call/ }).count()).toBe(0)
 })
 
 it("tells a run along its time, forks it after an event, and plans to take it back", async () => {

@@ -4,7 +4,7 @@
 import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { scripted } from "../../server/testing/platform.ts"
-import { watcher } from "../../server/testing/story-words.ts"
+import { endedRuns, watcher } from "../../server/testing/story-words.ts"
 import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
@@ -33,7 +33,6 @@ it("tells what a run did, step by step, what its model was asked, and each event
   const done = await run(story.post(`/agents/${agent.id}/trigger`))
   const { page, goTo } = await real.visit(story, "/runs")
   await page.getByRole("link", { name: /looking/ }).waitFor()
-  await screenshot(page, "runs")
   expect(await axeFaultsInBoth(page)).toEqual([])
 
   await page.getByRole("link", { name: /looking/ }).press("Enter")
@@ -47,8 +46,17 @@ it("tells what a run did, step by step, what its model was asked, and each event
   await steps.getByText('"Thing"').first().waitFor()
   await screenshot(page, "run")
   expect(await axeFaultsInBoth(page)).toEqual([])
-  // It has ended: there is nothing to cancel or to resume.
-  expect(await page.getByRole("button", { name: /Cancel|Resume/ }).count()).toBe(0)
+  // It has ended: there is nothing to cancel or to resume, and it wrote nothing that could be undone.
+  await page.getByText("It changed nothing, so there is nothing to undo.").waitFor()
+  expect(await page.getByRole("button", { name: /Cancel|Resume|Undo/ }).count()).toBe(0)
+
+  await page.getByRole("button", { name: "Replay" }).press("Enter")
+  const dialog = page.getByRole("dialog", { name: "Replay of the log" })
+  await dialog.getByText(/It replays to itself: \d+ events, of which the engine wrote \d+\./).waitFor()
+  await screenshot(page, "run-replay")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.keyboard.press("Escape")
+  await dialog.waitFor({ state: "detached" })
 
   await page.getByRole("tab", { name: "Model calls" }).press("Enter")
   await page.getByRole("button", { name: "Inspect model call 1" }).click()
@@ -78,13 +86,30 @@ it("tells what a run read, wrote and suggests, and leads there", async () => {
   const { page } = await real.visit(story, `/runs/${done.id}?tab=objects`)
   await page.getByRole("region", { name: "Wrote" }).getByText("Note <b>n</b>, version 1").waitFor()
   await page.getByRole("region", { name: "Suggested" }).getByText("waits for a decision").waitFor()
+  const read = page.getByRole("region", { name: "Read" })
+  await read.getByText("Note <b>n</b>, version 1 as it wrote it itself").waitFor()
   await screenshot(page, "run-objects")
   expect(await axeFaultsInBoth(page)).toEqual([])
-  await page
-    .getByRole("region", { name: "Read" })
-    .getByRole("link", { name: "Person ada, version 1" })
-    .press("Enter")
+  await read.getByRole("link", { name: "Person ada, version 1" }).press("Enter")
   await page.waitForURL(/tab=history&version=1/)
+})
+
+it("names the object that woke a run, and leads to it and to its event", async () => {
+  const story = await real.newStory()
+  const agent = await run(story.post("/agents", watcher({ name: "greeter" })))
+  const ada = await run(story.post("/objects", { type: "Person", key: "a<d>a", properties: {} }))
+  const [woken] = await run(endedRuns(story, agent, 1))
+  const { page, goTo } = await real.visit(story, "/runs")
+  const row = page.getByRole("list", { name: "Runs" }).getByRole("listitem").filter({ hasText: "greeter" })
+  await row.getByText("Person a<d>a created").waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await screenshot(page, "runs")
+  // A click on the name leads to the object, though the row leads to the run.
+  await row.getByRole("link", { name: "Person a<d>a" }).click()
+  await page.waitForURL(`**/objects/${ada.id}*`)
+  await goTo(`/runs/${woken.id}`)
+  await page.getByRole("link", { name: "created", exact: true }).press("Enter")
+  await page.waitForURL(`**/events/${woken.trigger.events[0].id}*`)
 })
 
 it("finds runs by words, agent and time, and keeps what was asked in the address", async () => {
@@ -149,4 +174,15 @@ it("follows a run as it goes on, and lets an editor cancel it and a viewer not",
   await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click()
   for (const each of [page, reader.page]) await each.getByRole("heading", { name: /cancelled/i }).waitFor()
   expect((await run(story.get(`/runs/${going.id}`))).status).toBe("cancelled")
+  // What its model was being asked is there all the same.
+  await page.getByRole("tab", { name: "Model calls" }).press("Enter")
+  await page.getByRole("button", { name: "Inspect the open model call" }).press("Enter")
+  await page.getByText("Broken off", { exact: true }).waitFor()
+  await page
+    .getByRole("figure")
+    .getByText(/"role": "user"/)
+    .first()
+    .waitFor()
+  await screenshot(page, "run-cancelled")
+  expect(await axeFaultsInBoth(page)).toEqual([])
 })

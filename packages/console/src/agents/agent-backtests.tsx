@@ -7,6 +7,7 @@ import { useQuery } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
+import { Command } from "../parts/command.tsx"
 import { useChosenObject } from "../parts/choose-object.tsx"
 import { DefinitionList } from "../parts/definition-list.tsx"
 import { Failure } from "../parts/failure.tsx"
@@ -37,7 +38,7 @@ export const AgentBacktests = ({ agent }: { readonly agent: Agent }): ReactNode 
       )}
       {error !== null && <Failure error={error} hasOlder={data !== undefined} triesAgain />}
       {data === undefined && error === null && <Skeleton label="Reading the dry runs …" />}
-      {data?.items.length === 0 && <p className="text-sm text-ink-soft">There was none yet.</p>}
+      {data?.items.length === 0 && <NoDryRun agentName={agent.name} />}
       <ul aria-label="Dry runs" className="m-0 list-none p-0">
         {data?.items.map((backtest) => (
           <li key={backtest.id} className="border-b border-line py-2 text-sm">
@@ -164,3 +165,11 @@ const Report = ({ agentId, backtestId }: ReportProps): ReactNode => {
     </div>
   )
 }
+
+/** None was begun yet; it can also be begun in a shell. */
+const NoDryRun = ({ agentName }: { readonly agentName: string }): ReactNode => (
+  <div className="max-w-xl">
+    <p className="mb-2 text-sm text-ink-soft">There was none yet.</p>
+    <Command text={`npx tropism backtest ${agentName} --days 7`} />
+  </div>
+)

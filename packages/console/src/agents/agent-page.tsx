@@ -10,8 +10,8 @@ import { useConsole } from "../frame/console-context.tsx"
 import { Command } from "../parts/command.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { JsonView } from "../parts/json-view.tsx"
+import { NotShown } from "../parts/not-shown.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
-import { Skeleton } from "../parts/skeleton.tsx"
 import { type Tab, Tabs } from "../parts/tabs.tsx"
 import { useToasts } from "../parts/toasts.tsx"
 import { Visible } from "../parts/visible.tsx"
@@ -30,10 +30,7 @@ export const AgentPage = (): ReactNode => {
   const { data: agent, error } = useQuery(agentQuery(project.id, agentId))
   if (agent === undefined)
     return (
-      <>
-        <PageHeader title="Agent" />
-        {error === null ? <Skeleton label="Reading the agent …" /> : <Failure error={error} />}
-      </>
+      <NotShown title="Agent" error={error} reading="Reading the agent …" to="/agents" way="All agents" />
     )
   return (
     <>

@@ -13,6 +13,7 @@ import { Skeleton } from "../parts/skeleton.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
+import { placeIn } from "../words/place-in.ts"
 import { agentDiffQuery, agentPath, agentVersionsQuery } from "../server/agent-queries.ts"
 import { useWrite } from "../server/use-write.ts"
 
@@ -23,8 +24,8 @@ export const AgentVersions = ({ agent }: { readonly agent: Agent }): ReactNode =
   const { run, isBusy, error: refusal } = useWrite()
   if (data === undefined)
     return error === null ? <Skeleton label="Reading the versions …" /> : <Failure error={error} />
-  const shown = Number(address["version"] ?? agent.version)
-  const from = address["from"] === undefined ? undefined : Number(address["from"])
+  const shown = placeIn(address["version"], agent.version) ?? agent.version
+  const from = placeIn(address["from"], agent.version)
   return (
     <div className="grid gap-8 lg:grid-cols-[18rem_minmax(0,1fr)]">
       <ol aria-label="Versions" className="m-0 list-none p-0">

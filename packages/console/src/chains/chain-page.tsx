@@ -10,8 +10,8 @@ import { Button } from "../parts/button.tsx"
 import { Command } from "../parts/command.tsx"
 import { DefinitionList } from "../parts/definition-list.tsx"
 import { Failure } from "../parts/failure.tsx"
+import { NotShown } from "../parts/not-shown.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
-import { Skeleton } from "../parts/skeleton.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { UndoButton } from "../parts/undo-button.tsx"
 import { Visible } from "../parts/visible.tsx"
@@ -28,10 +28,7 @@ export const ChainPage = (): ReactNode => {
   const { data: names = noNames } = useQuery(agentNamesQuery(project.id))
   if (chain === undefined)
     return (
-      <>
-        <PageHeader title="Chain" />
-        {error === null ? <Skeleton label="Reading the chain …" /> : <Failure error={error} />}
-      </>
+      <NotShown title="Chain" error={error} reading="Reading the chain …" to="/chains" way="All chains" />
     )
   return (
     <>

@@ -26,7 +26,14 @@ const outcomeOf = ({ result }: ShownCall): Outcome => {
   return isJsonObject(result) && "error" in result ? "failed" : "worked"
 }
 
-export const ToolCalls = ({ calls }: { readonly calls: ReadonlyArray<ShownCall> }): ReactNode =>
+interface ToolCallsProps {
+  readonly calls: ReadonlyArray<ShownCall>
+  /** The places of the calls that are open. */
+  readonly opened: ReadonlySet<number>
+  readonly onToggle: (place: number, isOpen: boolean) => void
+}
+
+export const ToolCalls = ({ calls, opened, onToggle }: ToolCallsProps): ReactNode =>
   calls.length === 0 ? null : (
     <ul aria-label="Tool calls" className="mb-2 grid gap-1.5">
       {calls.map((call, place) => {
@@ -34,8 +41,18 @@ export const ToolCalls = ({ calls }: { readonly calls: ReadonlyArray<ShownCall> 
         return (
           // Calls are only added, so their place names them.
           <li key={place} className="min-w-0">
-            <details className="rounded-lg border border-line bg-surface px-3 py-1.5 text-xs">
-              <summary className="flex flex-wrap items-center gap-2">
+            <details
+              open={opened.has(place)}
+              className="rounded-lg border border-line bg-surface px-3 py-1.5 text-xs"
+            >
+              <summary
+                // Noted at the click and not when it has opened: by then the answer may stand in another line.
+                onClick={(event) => {
+                  event.preventDefault()
+                  onToggle(place, !opened.has(place))
+                }}
+                className="flex flex-wrap items-center gap-2"
+              >
                 <span className="text-ink-faint">Tool</span>
                 <span className="font-mono">
                   <Visible text={call.tool} />

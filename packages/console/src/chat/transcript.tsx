@@ -2,13 +2,13 @@
  * What was said in a conversation, and what is being said.
  */
 import type { ConversationMessage } from "@tropism/domain/conversation"
-import { type ReactNode, useEffect, useRef } from "react"
+import { type ReactNode, useEffect, useRef, useState } from "react"
 import { Button } from "../parts/button.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { LongText } from "../parts/long-text.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
-import { ToolCalls } from "./tool-calls.tsx"
+import { type ShownCall, ToolCalls } from "./tool-calls.tsx"
 import type { Ending, Turn } from "./use-turn.ts"
 
 interface TranscriptProps {
@@ -22,6 +22,7 @@ interface TranscriptProps {
 export const Transcript = (props: TranscriptProps): ReactNode => {
   const { agentName, messages, turn, ending, onRetry } = props
   const end = useRef<HTMLDivElement>(null)
+  const { opened, toggle } = useOpened()
   const size = messages.length + (turn === undefined ? 0 : turn.words.length + turn.calls.length + 1)
   useEffect(() => {
     if (size > 0) end.current?.scrollIntoView({ block: "nearest" })
@@ -29,23 +30,16 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
   return (
     <>
       <ol aria-label="What was said" className="grid gap-4">
-        {messages.map((message) => (
-          <Said key={message.id} isOwn={message.role === "user"} agentName={agentName} at={message.createdAt}>
-            <ToolCalls calls={message.toolCalls} />
-            <LongText text={message.content} />
+        {linesOf(messages, turn).map(({ isOwn, at, calls, isKept, key, question, text }) => (
+          <Said key={key} isOwn={isOwn} agentName={agentName} at={at}>
+            <ToolCalls
+              calls={calls}
+              opened={opened.get(question) ?? noPlaces}
+              onToggle={(place, isOpen) => toggle(question, place, isOpen)}
+            />
+            {isKept ? <LongText text={text} /> : <Visible text={text} />}
           </Said>
         ))}
-        {turn !== undefined && (
-          <>
-            <Said isOwn agentName={agentName}>
-              <LongText text={turn.saying.message} />
-            </Said>
-            <Said isOwn={false} agentName={agentName}>
-              <ToolCalls calls={turn.calls} />
-              <Visible text={turn.words} />
-            </Said>
-          </>
-        )}
       </ol>
       <p role="status" className="mt-3 min-h-5 text-xs text-ink-soft">
         {turn !== undefined &&
@@ -66,13 +60,67 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
   )
 }
 
+const noPlaces: ReadonlySet<number> = new Set()
+
+/** Which calls are open, by the question that they are for: an answer that is kept has other lines than one that is being said. */
+const useOpened = () => {
+  const [opened, setOpened] = useState<ReadonlyMap<number, ReadonlySet<number>>>(new Map())
+  const toggle = (question: number, place: number, isOpen: boolean) =>
+    setOpened((before) => {
+      const places = new Set(before.get(question))
+      if (isOpen) places.add(place)
+      else places.delete(place)
+      return new Map(before).set(question, places)
+    })
+  return { opened, toggle }
+}
+
+interface Line {
+  readonly key: string
+  /** How many questions were asked so far. */
+  readonly question: number
+  readonly isOwn: boolean
+  /** When it was kept; undefined of what is being said. */
+  readonly at: string | undefined
+  readonly calls: ReadonlyArray<ShownCall>
+  readonly isKept: boolean
+  readonly text: string
+}
+
+/** What was said, and behind it what is being said. */
+const linesOf = (
+  messages: ReadonlyArray<ConversationMessage>,
+  turn: Turn | undefined
+): ReadonlyArray<Line> => {
+  let question = 0
+  const kept = messages.map(({ content, createdAt, id, role, toolCalls }): Line => {
+    if (role === "user") question += 1
+    return {
+      key: id,
+      question,
+      isOwn: role === "user",
+      at: createdAt,
+      calls: toolCalls,
+      isKept: true,
+      text: content
+    }
+  })
+  if (turn === undefined) return kept
+  const now = { question: question + 1, at: undefined }
+  return [
+    ...kept,
+    { ...now, key: "question", isOwn: true, calls: [], isKept: true, text: turn.saying.message },
+    { ...now, key: "answer", isOwn: false, calls: turn.calls, isKept: false, text: turn.words }
+  ]
+}
+
 const isBroken = ({ answer, error }: Ending): boolean =>
   error !== undefined || answer?.status === "failed" || answer?.status === "interrupted"
 
 interface SaidProps {
   readonly isOwn: boolean
   readonly agentName: string
-  readonly at?: string
+  readonly at: string | undefined
   readonly children: ReactNode
 }
 

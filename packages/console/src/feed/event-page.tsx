@@ -12,6 +12,7 @@ import { DefinitionList } from "../parts/definition-list.tsx"
 import { DifferenceList } from "../parts/difference-list.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { JsonView } from "../parts/json-view.tsx"
+import { NotShown } from "../parts/not-shown.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
@@ -33,10 +34,7 @@ export const EventPage = (): ReactNode => {
   useKeys("Event", [{ key: "Escape", shown: ["Esc"], means: "Back to the feed", run: back }])
   if (event === undefined)
     return (
-      <>
-        <PageHeader above={<Link to="/live">Live</Link>} title="Event" />
-        {error === null ? <Skeleton label="Reading the event …" /> : <Failure error={error} />}
-      </>
+      <NotShown title="Event" error={error} reading="Reading the event …" to="/live" way="The live feed" />
     )
   return <KnownEvent key={event.id} event={event} />
 }

@@ -2,9 +2,9 @@
  * What the page and its layout tell one another, and how far a layout goes.
  */
 
-/** Nodes that are new, as their number, and edges between nodes by theirs. */
+/** Nodes that are new, each by the number of its type, and edges between nodes by theirs. */
 export interface ToLayout {
-  readonly nodes: number
+  readonly types: ReadonlyArray<number>
   readonly edges: ReadonlyArray<readonly [from: number, to: number]>
 }
 
@@ -12,7 +12,7 @@ export const layoutLimits = {
   /** After the last node or edge came. */
   iterations: 240,
   /** Between two answers. */
-  sliceIterations: 12,
+  sliceIterations: 24,
   pauseMs: 120,
   /** So much longer for each thousand nodes, which take the page longer to draw. */
   pausePerThousandMs: 60,

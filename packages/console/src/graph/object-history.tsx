@@ -17,6 +17,7 @@ import { Visible } from "../parts/visible.tsx"
 import { agentNamesQuery } from "../server/agent-queries.ts"
 import { versionQuery } from "../server/graph-queries.ts"
 import { versionDifferences } from "../suggestion/property-diff.ts"
+import { placeIn } from "../words/place-in.ts"
 import { makerText } from "./object-words.ts"
 
 const linkClass = "font-medium text-leaf underline-offset-2 hover:underline"
@@ -67,12 +68,6 @@ export const ObjectHistory = ({ objectId, newest }: ObjectHistoryProps): ReactNo
       <Version key={shown} objectId={objectId} shown={shown} against={against} />
     </>
   )
-}
-
-/** A version that the address names, where there is such a one. */
-const placeIn = (text: string | undefined, newest: number): number | undefined => {
-  const version = Number(text)
-  return Number.isInteger(version) && version >= 1 && version <= newest ? version : undefined
 }
 
 interface VersionProps {

@@ -9,8 +9,8 @@ import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Command } from "../parts/command.tsx"
 import { Failure } from "../parts/failure.tsx"
+import { NotShown } from "../parts/not-shown.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
-import { Skeleton } from "../parts/skeleton.tsx"
 import { type Tab, Tabs } from "../parts/tabs.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
@@ -30,14 +30,13 @@ export const ObjectPage = (): ReactNode => {
   const { data: object } = useQuery(objectQuery(project.id, objectId))
   if (provenance.data === undefined)
     return (
-      <>
-        <PageHeader title="Object" />
-        {provenance.error === null ? (
-          <Skeleton label="Reading the object …" />
-        ) : (
-          <Failure error={provenance.error} />
-        )}
-      </>
+      <NotShown
+        title="Object"
+        error={provenance.error}
+        reading="Reading the object …"
+        to="/graph"
+        way="All objects"
+      />
     )
   return (
     <KnownObject

@@ -8,6 +8,7 @@ import type { GraphObject, Relationship } from "@tropism/domain/graph"
 import { UndirectedGraph } from "graphology"
 import { Sigma } from "sigma"
 import { drawDiscNodeLabel } from "sigma/rendering"
+import { cutText } from "../words/cut-text.ts"
 import { visibleText } from "../words/visible-text.ts"
 import { objectName } from "../words/object-name.ts"
 import { placeOf, type ToLayout } from "./layout-words.ts"
@@ -35,6 +36,18 @@ export const canDraw = (): boolean => document.createElement("canvas").getContex
 export const openPicture = (container: HTMLElement, { onSelect, colourOf }: PictureOptions): Picture => {
   const graph = new UndirectedGraph<NodeLook, EdgeLook>()
   const numbers = new Map<string, number>()
+  const typeNumbers = new Map<string, number>()
+  const typeNumberOf = (type: string): number => {
+    const number = typeNumbers.get(type) ?? typeNumbers.size
+    typeNumbers.set(type, number)
+    return number
+  }
+  /** The more there are, the smaller each is drawn: a thousand nodes are no blot. */
+  const shrink = (look: NodeLook): NodeLook => ({
+    ...look,
+    size: look.size * Math.min(1, Math.max(leastShrink, Math.sqrt(fullSizeNodes / graph.order)))
+  })
+  const labels = makeLabels()
   const layout = new Worker(new URL("./layout-worker.ts", import.meta.url), { type: "module" })
   let selected: string | undefined
   const colours = { ...coloursOf(container) }
@@ -44,6 +57,9 @@ export const openPicture = (container: HTMLElement, { onSelect, colourOf }: Pict
     labelFont: "inherit",
     labelSize: 12,
     labelRenderedSizeThreshold: 3,
+    labelGridCellSize: 120,
+    labelDensity: 0.5,
+    defaultDrawNodeLabel: labels.draw,
     defaultEdgeColor: colours.line,
     defaultDrawNodeHover: drawDiscNodeLabel,
     hideEdgesOnMove: true,
@@ -54,13 +70,14 @@ export const openPicture = (container: HTMLElement, { onSelect, colourOf }: Pict
       !graph.hasNode(selected) ||
       node === selected ||
       graph.areNeighbors(node, selected)
-        ? { ...look, ...(node === selected && { highlighted: true, zIndex: 1 }) }
-        : { ...look, color: colours.line, label: null },
+        ? { ...shrink(look), ...(node === selected && { highlighted: true, zIndex: 1 }) }
+        : { ...shrink(look), color: colours.line, label: null },
     edgeReducer: (edge, look) =>
       selected === undefined || !graph.hasNode(selected) || graph.hasExtremity(edge, selected)
         ? { ...look, ...(selected !== undefined && { color: colours.ink }) }
         : { ...look, hidden: true }
   })
+  sigma.on("beforeRender", labels.begin)
   sigma.on("clickNode", ({ node }) => onSelect(node))
   sigma.on("clickStage", () => onSelect(undefined))
   let places: Float32Array | undefined
@@ -84,16 +101,16 @@ export const openPicture = (container: HTMLElement, { onSelect, colourOf }: Pict
       return x === undefined || y === undefined ? look : { ...look, x, y }
     })
   const draw: Picture["add"] = (objects, relationships) => {
-    let nodes = 0
+    const types: Array<number> = []
     for (const object of objects) {
       if (numbers.has(object.id)) continue
       const number = numbers.size
       numbers.set(object.id, number)
-      nodes++
+      types.push(typeNumberOf(object.type))
       graph.addNode(object.id, {
         ...placeOf(number),
         size: 4,
-        label: visibleText(objectName(object)),
+        label: cutText(visibleText(objectName(object)), 1, maxLabelCharacters),
         color: colourOf(object.type)
       })
     }
@@ -106,8 +123,8 @@ export const openPicture = (container: HTMLElement, { onSelect, colourOf }: Pict
       for (const end of [fromId, toId])
         graph.setNodeAttribute(end, "size", Math.min(14, 4 + Math.sqrt(graph.degree(end))))
     }
-    if (nodes === 0 && edges.length === 0) return
-    const message: ToLayout = { nodes, edges }
+    if (types.length === 0 && edges.length === 0) return
+    const message: ToLayout = { types, edges }
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
     layout.postMessage(message)
   }
@@ -140,6 +157,33 @@ export const openPicture = (container: HTMLElement, { onSelect, colourOf }: Pict
   }
 }
 
+/** Labels of one drawing: one that would stand over another is left out. */
+const makeLabels = () => {
+  let taken: Array<readonly [left: number, top: number, right: number, bottom: number]> = []
+  const draw: typeof drawDiscNodeLabel = (context, node, settings) => {
+    if (!node.label) return
+    context.font = `${settings.labelWeight} ${settings.labelSize}px ${settings.labelFont}`
+    const start = node.x + node.size
+    const [left, right] = [start, start + context.measureText(node.label).width + labelGapPx]
+    const [top, bottom] = [node.y - settings.labelSize / 2, node.y + settings.labelSize / 2]
+    if (taken.some((other) => left < other[2] && other[0] < right && top < other[3] && other[1] < bottom))
+      return
+    taken.push([left, top, right, bottom])
+    drawDiscNodeLabel(context, node, settings)
+  }
+  return {
+    begin: () => {
+      taken = []
+    },
+    draw
+  }
+}
+
+const maxLabelCharacters = 40
+const labelGapPx = 8
+/** So many nodes have the size that their relationships give them. */
+const fullSizeNodes = 400
+const leastShrink = 0.3
 const zoomStep = 1.4
 const drawIntervalMs = 350
 

@@ -4,6 +4,7 @@
 import { useMemo } from "react"
 import { useAddress } from "../parts/use-address.ts"
 import type { Parameters } from "../server/request.ts"
+import { instantOf } from "../words/local-time.ts"
 import { parseConditions } from "./conditions.ts"
 
 export interface GraphSearch {
@@ -16,8 +17,9 @@ export interface GraphSearch {
 }
 
 export const useGraphSearch = (): GraphSearch => {
-  const [{ q, type, where = "", asOf }] = useAddress()
+  const [{ q, type, where = "", asOf: wanted }] = useAddress()
   return useMemo(() => {
+    const asOf = instantOf(wanted ?? "")
     const { conditions, faults } = parseConditions(where)
     const parameters = {
       query: q,
@@ -31,5 +33,5 @@ export const useGraphSearch = (): GraphSearch => {
       isFiltered: Object.values(parameters).some((value) => value !== undefined),
       faults
     }
-  }, [q, type, where, asOf])
+  }, [q, type, where, wanted])
 }

@@ -18,6 +18,7 @@ import { UndoCard } from "./undo-card.tsx"
 import { useCardFocus } from "./use-card-focus.ts"
 import { useInboxKeys } from "./use-inbox-keys.ts"
 import { useInbox } from "./use-inbox.ts"
+import { useMoving } from "./use-moving.ts"
 
 interface InboxPageProps {
   /** The suggestion that a link leads to. */
@@ -31,7 +32,8 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
   const { pending, groups, inbox, dispatch, decide, rejection, editing, actions, perform } = all
   const isDialogOpen = rejection.tasks.length > 0 || editing.task !== undefined || keyMap.isOpen
   useCardFocus(inbox, isDialogOpen)
-  useInboxKeys({ order: inbox.order, isListening: keyMap.areKeysOn && !isDialogOpen, onCommand: perform })
+  const { isMoving, list } = useMoving(all.order)
+  useInboxKeys({ isMoving, isListening: keyMap.areKeysOn && !isDialogOpen, onCommand: perform })
   const tasks = pending.data?.tasks
   return (
     <>
@@ -59,6 +61,7 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
         ))}
       </TaskSection>
       <SuggestionGroups
+        list={list}
         projectId={project.id}
         groups={groups}
         inbox={inbox}
@@ -68,12 +71,7 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
         onSelectAll={(ids, isSelected) => dispatch({ type: "selectedAll", ids, isSelected })}
       />
       <TodoList projectId={project.id} tasks={all.todos} canSettle={canAnswer} />
-      {pending.data?.isWhole === false && (
-        <p className="mt-8 text-center text-sm text-ink-faint">
-          These are the newest {pending.data.tasks.length.toLocaleString()}. Older ones come up as these are
-          decided.
-        </p>
-      )}
+      {pending.data?.isWhole === false && <NewestOnly count={pending.data.tasks.length} />}
       <SelectionBar
         selectedCount={inbox.selected.size}
         decidingCount={[...inbox.selected].filter((id) => inbox.deciding.has(id)).length}
@@ -98,3 +96,10 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
     </>
   )
 }
+
+/** What stands below a list that is longer than what is drawn. */
+const NewestOnly = ({ count }: { readonly count: number }): ReactNode => (
+  <p className="mt-8 text-center text-sm text-ink-faint">
+    These are the newest {count.toLocaleString()}. Older ones come up as these are decided.
+  </p>
+)

@@ -1,7 +1,7 @@
 /**
  * The list of suggestions, one section for each agent and kind.
  */
-import type { ReactNode } from "react"
+import type { ReactNode, RefObject } from "react"
 import { Visible } from "../parts/visible.tsx"
 import { kindWords } from "../suggestion/change-words.ts"
 import type { SuggestionGroup } from "../suggestion/group-suggestions.ts"
@@ -9,6 +9,8 @@ import type { InboxState } from "./inbox-state.ts"
 import { type SuggestionActions, SuggestionCard } from "./suggestion-card.tsx"
 
 interface SuggestionGroupsProps {
+  /** The element of the whole list. */
+  readonly list: RefObject<HTMLDivElement | null>
   readonly projectId: string
   readonly groups: ReadonlyArray<SuggestionGroup>
   readonly inbox: InboxState
@@ -22,11 +24,11 @@ interface SuggestionGroupsProps {
 /** So many cards are drawn whole at once; the others when they come near the view. */
 const drawnAtOnce = 8
 
-export const SuggestionGroups = ({ groups, ...rest }: SuggestionGroupsProps): ReactNode => {
+export const SuggestionGroups = ({ groups, list, ...rest }: SuggestionGroupsProps): ReactNode => {
   const ids = groups.flatMap((group) => group.tasks.map((task) => task.id))
   const firstIds = new Set(ids.slice(0, drawnAtOnce))
   return (
-    <div className="grid grid-cols-1 gap-10">
+    <div ref={list} className="grid grid-cols-1 gap-10">
       {groups.map((group) => (
         <Group key={group.id} group={group} firstIds={firstIds} {...rest} />
       ))}
@@ -34,7 +36,7 @@ export const SuggestionGroups = ({ groups, ...rest }: SuggestionGroupsProps): Re
   )
 }
 
-interface GroupProps extends Omit<SuggestionGroupsProps, "groups"> {
+interface GroupProps extends Omit<SuggestionGroupsProps, "groups" | "list"> {
   readonly group: SuggestionGroup
   readonly firstIds: ReadonlySet<string>
 }

@@ -143,17 +143,17 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     }
   }
   const kinds = { questions, todos, undos, promotions }
-  const { askingId } = lookingAgain
   return {
     pending,
     ...kinds,
     groups,
+    order,
     inbox,
     dispatch,
     decide,
     rejection,
     editing,
-    askingId,
+    askingId: lookingAgain.askingId,
     actions,
     perform
   }

@@ -4,13 +4,11 @@
  * The letter is heard before the page hears it: `g a` goes to the agents and
  * never approves what is current.
  */
-import { Clock, Effect } from "effect"
 import { useEffect, useRef } from "react"
 import { limits } from "../limits.ts"
 import { isDialogOpen, isPlain, isTyping } from "./is-typing.ts"
 import { useKeyMap } from "./key-map.ts"
-
-const readClock = (): number => Effect.runSync(Clock.currentTimeMillis)
+import { readClock } from "../parts/read-clock.ts"
 
 /** Calls `onJump` with the letter that followed a `g`; any other letter then means nothing. */
 export const useJumps = (onJump: (letter: string) => void): void => {

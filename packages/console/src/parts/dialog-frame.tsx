@@ -2,7 +2,7 @@
  * A dialog over the page: traps the focus, closes on Escape, has a title.
  */
 import { Dialog } from "radix-ui"
-import { type ReactNode, useRef } from "react"
+import { type ReactNode, useRef, useState } from "react"
 import { CrossIcon } from "./icons.tsx"
 
 interface DialogFrameProps {
@@ -23,19 +23,36 @@ export const DialogFrame = ({
   children
 }: DialogFrameProps): ReactNode => {
   const opener = useRef<Element>(null)
+  const [typing, setTyping] = useState<"nothing" | "typed" | "leaving">("nothing")
+  /** What was typed is not lost by one key or a click beside the dialog. */
+  const keep = (event: Event, isAsked: boolean) => {
+    if (typing === "nothing" || (isAsked && typing === "leaving")) return
+    event.preventDefault()
+    setTyping("leaving")
+  }
+  const close = () => {
+    setTyping("nothing")
+    onClose()
+  }
   return (
     <Dialog.Root
       open={isOpen}
       onOpenChange={(open) => {
-        if (!open) onClose()
+        if (!open) close()
       }}
     >
       <Dialog.Portal>
         <Dialog.Overlay className="fixed inset-0 z-40 bg-veil" />
         <Dialog.Content
           aria-describedby={undefined}
+          onInput={({ target }) => {
+            if (target instanceof HTMLElement && target.matches(typedInto)) setTyping("typed")
+          }}
+          onEscapeKeyDown={(event) => keep(event, true)}
+          onInteractOutside={(event) => keep(event, false)}
           onOpenAutoFocus={(event) => {
             opener.current = document.activeElement
+            setTyping("nothing")
             const first = document.querySelector<HTMLElement>("[role=dialog] [data-first-focus]")
             if (first === null) return
             event.preventDefault()
@@ -57,9 +74,17 @@ export const DialogFrame = ({
               <CrossIcon />
             </Dialog.Close>
           </div>
+          {typing === "leaving" && (
+            <p role="status" className="mt-2 text-sm text-caution-ink">
+              What you typed is not kept yet. Escape once more drops it.
+            </p>
+          )}
           {children}
         </Dialog.Content>
       </Dialog.Portal>
     </Dialog.Root>
   )
 }
+
+/** Fields that hold words, which somebody would have to write again. */
+const typedInto = "textarea, input:not([type=checkbox], [type=radio])"

@@ -2,7 +2,7 @@
  * A failure as its sentence, where it arose.
  */
 import type { ReactNode } from "react"
-import { failureSentence } from "../server/problem.ts"
+import { failureSentence, isRefused } from "../server/problem.ts"
 import { CautionIcon } from "./icons.tsx"
 
 interface FailureProps {
@@ -22,7 +22,7 @@ export const Failure = ({ error, hasOlder = false, triesAgain = false }: Failure
     <p className="min-w-0 [overflow-wrap:anywhere]">
       {failureSentence(error)}
       {hasOlder && " What you see is from before."}
-      {triesAgain && " Trying again."}
+      {triesAgain && !isRefused(error) && " Trying again."}
     </p>
   </div>
 )

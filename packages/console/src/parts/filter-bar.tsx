@@ -4,10 +4,12 @@
 import { type ChangeEvent, type ReactNode, useId, useState } from "react"
 import { limits } from "../limits.ts"
 import { instantOf, localTimeOf } from "../words/local-time.ts"
+import { cutText } from "../words/cut-text.ts"
 import { Button } from "./button.tsx"
 import { SearchIcon } from "./icons.tsx"
 import { useAddress } from "./use-address.ts"
 import { useLater } from "./use-later.ts"
+import { Visible } from "./visible.tsx"
 
 export type Filter =
   | { readonly type: "text"; readonly name: string; readonly label: string; readonly hint?: string }
@@ -47,6 +49,16 @@ export const FilterBar = ({ label, filters }: FilterBarProps): ReactNode => {
           Show all
         </Button>
       )}
+      {filters.flatMap(({ type, name, label: what }) => {
+        const value = address[name]
+        return type !== "time" || value === undefined || instantOf(value) !== undefined
+          ? []
+          : [
+              <p key={name} role="alert" className="basis-full text-sm text-removed-ink">
+                <Visible text={`“${cutText(value, 1, 60)}” is no point in time, so “${what}” is left out.`} />
+              </p>
+            ]
+      })}
     </search>
   )
 }

@@ -1,13 +1,11 @@
 /**
  * How long ago something was, kept right while the page stays open.
  */
-import { Clock, Effect } from "effect"
 import { createContext, type ReactNode, useContext, useEffect, useState } from "react"
 import { ageText } from "../words/durations.ts"
+import { readClock } from "./read-clock.ts"
 
 const tickMs = 10_000
-
-const readClock = (): number => Effect.runSync(Clock.currentTimeMillis)
 
 const Now = createContext(0)
 

@@ -14,15 +14,18 @@ interface UndoButtonProps {
   readonly path: string
   /** What stands on the button. */
   readonly word: string
+  /** Why there is nothing to undo, in a sentence; it stands in the button's place. */
+  readonly nothing?: string | undefined
 }
 
-export const UndoButton = ({ path, word }: UndoButtonProps): ReactNode => {
+export const UndoButton = ({ path, word, nothing }: UndoButtonProps): ReactNode => {
   const { canDecide } = useConsole()
   const navigate = useNavigate()
   const [isAsking, setIsAsking] = useState(false)
   const { run, isBusy, error, forget } = useWrite<UndoTask>(({ id }) =>
     navigate({ to: "/tasks/$taskId", params: { taskId: id } })
   )
+  if (nothing !== undefined) return <span className="text-xs text-ink-faint">{nothing}</span>
   if (!canDecide) return <span className="text-xs text-ink-faint">Reviewers may undo it.</span>
   return (
     <>

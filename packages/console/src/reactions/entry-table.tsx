@@ -5,10 +5,12 @@ import type { ProcessingEntry } from "@tropism/domain/processing"
 import type { LinkProps } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import { DataTable, type Column } from "../parts/data-table.tsx"
+import { NamedObjectLink } from "../parts/named-object-link.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import type { PagedList } from "../server/paged.ts"
 import { cutText } from "../words/cut-text.ts"
+import { namedText } from "../words/object-name.ts"
 import { entryReason, entryStatusWord, subjectText } from "./reaction-words.ts"
 
 interface EntryTableProps {
@@ -37,7 +39,30 @@ const placeOf = ({ runId, eventId, entityType }: ProcessingEntry): LinkProps =>
     : { to: "/runs/$runId", params: { runId: runId ?? eventId } }
 
 const columns: ReadonlyArray<Column<ProcessingEntry>> = [
-  { title: "What happened", width: "minmax(0,1fr)", cell: subjectText },
+  {
+    title: "What happened",
+    width: "minmax(0,1fr)",
+    cell: (entry) => (
+      <>
+        {entry.subject !== null && (
+          <span className="sr-only">
+            <Visible text={cutText(namedText(entry.subject), 1, 120)} />{" "}
+          </span>
+        )}
+        {subjectText(entry)}
+      </>
+    )
+  },
+  {
+    title: "Object",
+    width: "minmax(0,1fr)",
+    cell: ({ subject }) =>
+      subject !== null && (
+        <span className="text-xs">
+          <NamedObjectLink object={subject} />
+        </span>
+      )
+  },
   {
     title: "What became of it",
     width: "minmax(0,2fr)",

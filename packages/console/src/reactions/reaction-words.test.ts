@@ -2,7 +2,7 @@
  * What is said of an agent's queue and of what was meant for it.
  */
 import type { ReactionQueue } from "@tropism/api/processing-api"
-import { AgentId } from "@tropism/domain/ids"
+import { AgentId, ObjectId } from "@tropism/domain/ids"
 import { expect, it } from "vitest"
 import { batchText, listensToText, queueText, subjectText } from "./reaction-words.ts"
 
@@ -36,8 +36,16 @@ it.each<[Partial<ReactionQueue>, string]>([
 it("says what an agent listens to and what was meant for it", () => {
   expect(listensToText({ objectTypes: [] })).toBe("All types")
   expect(listensToText({ objectTypes: ["Person", "Note"] })).toBe("Person, Note")
-  expect(subjectText({ entityType: "relationship", eventType: "deleted", objectVersion: 4 })).toBe(
-    "Relationship deleted, version 4"
+  expect(
+    subjectText({ entityType: "relationship", eventType: "deleted", objectVersion: 4, subject: null })
+  ).toBe("Relationship deleted, version 4")
+  const subject = {
+    objectId: ObjectId.make("0198c0de-0000-7000-8000-000000000007"),
+    type: "Person",
+    name: null
+  }
+  expect(subjectText({ entityType: "graphObject", eventType: "updated", objectVersion: 2, subject })).toBe(
+    "updated, version 2"
   )
 })
 

@@ -46,13 +46,17 @@ const things: Readonly<Record<ProcessingEntry["entityType"], string>> = {
   mcpEvent: "Event of a foreign server"
 }
 
-/** `Object created, version 1`. */
+/** `created, version 1` of an object that is named beside it, else `Relationship deleted, version 4`. */
 export const subjectText = ({
   entityType,
   eventType,
-  objectVersion
-}: Pick<ProcessingEntry, "entityType" | "eventType" | "objectVersion">): string =>
-  entityType === "mcpEvent" ? things.mcpEvent : `${things[entityType]} ${eventType}, version ${objectVersion}`
+  objectVersion,
+  subject
+}: Pick<ProcessingEntry, "entityType" | "eventType" | "objectVersion" | "subject">): string => {
+  if (entityType === "mcpEvent") return things.mcpEvent
+  const happened = `${eventType}, version ${objectVersion}`
+  return subject === null ? `${things[entityType]} ${happened}` : happened
+}
 
 /** Why an entry is as it is; undefined when it was simply handled. */
 export const entryReason = ({

@@ -1,7 +1,7 @@
 /**
- * What the model was asked in a run, try by try: exact messages, tools, parameters and the answer.
+ * What the model was asked in a run, try by try and at this moment: exact messages, tools, parameters and the answer.
  */
-import type { ModelCall } from "@tropism/domain/model-call"
+import type { ModelCall, OpenRequest } from "@tropism/domain/model-call"
 import type { Run } from "@tropism/domain/run"
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
@@ -10,47 +10,146 @@ import { limits } from "../limits.ts"
 import { Button } from "../parts/button.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { JsonView } from "../parts/json-view.tsx"
+import { LongText } from "../parts/long-text.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
-import { modelCallQuery, modelCallsQuery } from "../server/run-queries.ts"
+import { modelCallQuery, modelCallsQuery, openRequestQuery } from "../server/run-queries.ts"
 import { moneyText, tokensText } from "../words/amounts.ts"
 import { durationText } from "../words/durations.ts"
 
 export const ModelCallList = ({ run }: { readonly run: Run }): ReactNode => {
   const { project } = useConsole()
-  const [{ call }, change] = useAddress()
   const { data, error } = useQuery({
     ...modelCallsQuery(project.id, run.id),
     refetchInterval: run.completedAt === null ? limits.refreshIntervalMs : false
   })
   if (data === undefined)
     return error === null ? <Skeleton label="Reading the model calls …" /> : <Failure error={error} />
-  if (data.items.length === 0) return <p className="text-sm text-ink-soft">The model was not asked yet.</p>
   return (
-    <ol aria-label="Model calls" className="grid gap-3">
-      {data.items.map((item) => {
-        const isOpen = call === String(item.number)
-        return (
-          <li key={item.number} className="min-w-0 rounded-xl border border-line p-3">
-            <div className="flex flex-wrap items-center justify-between gap-2">
-              <ModelCallLine call={item} />
-              <Button
-                size="small"
-                aria-expanded={isOpen}
-                aria-label={`${isOpen ? "Fold" : "Inspect"} model call ${item.number}`}
-                onClick={() => change({ call: isOpen ? undefined : String(item.number) })}
-              >
-                {isOpen ? "Fold" : "Inspect"}
-              </Button>
-            </div>
-            {isOpen && <Exchange runId={run.id} number={item.number} />}
-          </li>
-        )
-      })}
-    </ol>
+    <>
+      {data.items.length === 0 && (
+        <p className="mb-3 text-sm text-ink-soft">
+          {run.completedAt === null
+            ? "No request to the model has come to its end yet; each is kept here when it has."
+            : "It ended before a request to the model had come to its end."}
+        </p>
+      )}
+      <ol aria-label="Model calls" className="grid gap-3">
+        {data.items.map((item) => (
+          <Folded
+            key={item.number}
+            place={String(item.number)}
+            name={`model call ${item.number}`}
+            line={<ModelCallLine call={item} />}
+          >
+            {() => <Exchange runId={run.id} number={item.number} />}
+          </Folded>
+        ))}
+        <OpenCall run={run} />
+      </ol>
+    </>
   )
 }
+
+interface FoldedProps {
+  /** What stands in the address when it is open. */
+  readonly place: string
+  readonly name: string
+  readonly line: ReactNode
+  /** Drawn when it is open. */
+  readonly children: () => ReactNode
+}
+
+const Folded = ({ place, name, line, children }: FoldedProps): ReactNode => {
+  const [{ call }, change] = useAddress()
+  const isOpen = call === place
+  return (
+    <li className="min-w-0 rounded-xl border border-line p-3">
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        {line}
+        <Button
+          size="small"
+          aria-expanded={isOpen}
+          aria-label={`${isOpen ? "Fold" : "Inspect"} ${name}`}
+          onClick={() => change({ call: isOpen ? undefined : place })}
+        >
+          {isOpen ? "Fold" : "Inspect"}
+        </Button>
+      </div>
+      {isOpen && children()}
+    </li>
+  )
+}
+
+/** The request that has not come to its end, and with a run that was broken off never will. */
+const OpenCall = ({ run }: { readonly run: Run }): ReactNode => {
+  const { project } = useConsole()
+  const [{ call }] = useAddress()
+  const isAtWork = run.status === "running"
+  const wasBrokenOff = run.status === "cancelled" || run.status === "failed"
+  const isAsked = wasBrokenOff || (isAtWork && call === "open")
+  const { data, error } = useQuery({
+    ...openRequestQuery(project.id, run.id),
+    enabled: isAsked,
+    refetchInterval: isAtWork ? limits.refreshIntervalMs : false
+  })
+  const request = isAsked ? data?.request : undefined
+  if (!isAtWork && !request) return null
+  return (
+    <Folded
+      place="open"
+      name="the open model call"
+      line={
+        <p className="min-w-0 text-sm">
+          <span className="font-medium">{isAtWork ? "The request under way" : "Broken off"}</span>{" "}
+          <span className="text-xs text-ink-soft">
+            {request && `for step ${request.step}, `}
+            {request?.model && <Visible text={`${request.model}, `} />}
+            made again from the log
+          </span>
+        </p>
+      }
+    >
+      {() => {
+        if (error !== null) return <Failure error={error} />
+        if (data === undefined) return <Skeleton label="Folding the log …" />
+        if (!request)
+          return <p className="mt-3 text-sm text-ink-soft">No model is being asked at this moment.</p>
+        return <OpenExchange request={request} />
+      }}
+    </Folded>
+  )
+}
+
+const OpenExchange = ({ request }: { readonly request: OpenRequest }): ReactNode => (
+  <div className="mt-3 grid gap-3">
+    <p className="text-xs text-ink-soft">
+      {request.tools === null ? (
+        "Which tools it is offered is kept with the first request that comes to its end."
+      ) : request.tools.length === 0 ? (
+        "Offered tools: none"
+      ) : (
+        <>
+          Offered tools, as with the request before:{" "}
+          <span className="font-mono">
+            <Visible text={request.tools.map(({ name }) => name).join("  ")} />
+          </span>
+        </>
+      )}
+    </p>
+    <JsonView label="Messages, as the model reads them" value={request.messages} />
+    {request.said === "" ? (
+      <p className="text-sm text-ink-soft">
+        {request.isUnderWay ? "It has said nothing yet." : "It had said nothing."}
+      </p>
+    ) : (
+      <p className="text-sm whitespace-pre-wrap [overflow-wrap:anywhere]">
+        It had said: <LongText text={request.said} />
+      </p>
+    )}
+  </div>
+)
 
 const ModelCallLine = ({ call }: { readonly call: ModelCall }): ReactNode => (
   <p className="min-w-0 text-sm">

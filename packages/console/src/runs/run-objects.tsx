@@ -55,6 +55,7 @@ export const RunObjects = ({ run }: { readonly run: Run }): ReactNode => {
         {read.map((one) => (
           <li key={`${one.objectId} ${one.version}`} className="border-b border-line py-1.5">
             <ObjectLink objectId={one.objectId} type={one.type} name={one.key} version={one.version} />
+            {one.isOwn && <span className="text-xs text-ink-soft"> as it wrote it itself</span>}
           </li>
         ))}
       </Section>

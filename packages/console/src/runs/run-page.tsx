@@ -10,25 +10,28 @@ import { Command } from "../parts/command.tsx"
 import { type Definition, DefinitionList } from "../parts/definition-list.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { LongText } from "../parts/long-text.tsx"
+import { NotShown } from "../parts/not-shown.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
 import { RunStatusBadge } from "../parts/run-status.tsx"
-import { Skeleton } from "../parts/skeleton.tsx"
 import { type Tab, Tabs } from "../parts/tabs.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { UndoButton } from "../parts/undo-button.tsx"
 import { Visible } from "../parts/visible.tsx"
-import { runQuery } from "../server/run-queries.ts"
-import { countText, moneyText, tokensText } from "../words/amounts.ts"
+import { runObjectsQuery, runQuery } from "../server/run-queries.ts"
 import { durationText } from "../words/durations.ts"
 import { LiveWords } from "./live-words.tsx"
 import { ModelCallList } from "./model-call-list.tsx"
+import { ReplayButton } from "./replay-dialog.tsx"
 import { RunActions } from "./run-actions.tsx"
 import { RunLog } from "./run-log.tsx"
 import { RunObjects } from "./run-objects.tsx"
 import { SpawnedRuns, WaitingForPeople } from "./run-relatives.tsx"
 import { RunSteps } from "./run-steps.tsx"
 import { RunTimeline } from "./run-timeline.tsx"
-import { outcomeText, wakerText } from "./run-words.ts"
+import { outcomeText, usedText } from "./run-words.ts"
+import { Waker } from "./waker.tsx"
+import { useFreshRecords } from "./use-fresh-records.ts"
+import { type LiveEstimate, useLiveAnswer } from "./use-live-answer.ts"
 
 const linkClass = "font-medium text-leaf underline-offset-2 hover:underline"
 
@@ -37,16 +40,13 @@ export const RunPage = (): ReactNode => {
   const { project } = useConsole()
   const { data: run, error } = useQuery(runQuery(project.id, runId))
   if (run === undefined)
-    return (
-      <>
-        <PageHeader title="Run" />
-        {error === null ? <Skeleton label="Reading the run …" /> : <Failure error={error} />}
-      </>
-    )
+    return <NotShown title="Run" error={error} reading="Reading the run …" to="/runs" way="All runs" />
   return <KnownRun key={run.id} run={run} error={error} />
 }
 
 const KnownRun = ({ run, error }: { readonly run: Run; readonly error: unknown }): ReactNode => {
+  useFreshRecords(run)
+  const answer = useLiveAnswer(run)
   return (
     <>
       <PageHeader
@@ -61,18 +61,17 @@ const KnownRun = ({ run, error }: { readonly run: Run; readonly error: unknown }
         }
       >
         <RunActions run={run} />
-        {isTerminal(run.status) && (
-          <UndoButton path={`runs/${encodeURIComponent(run.id)}/undo`} word="Undo this run" />
-        )}
+        <ReplayButton run={run} />
+        {isTerminal(run.status) && <UndoRun run={run} />}
       </PageHeader>
       {error !== null && <Failure error={error} hasOlder triesAgain />}
       <p className="mb-6 max-w-prose text-sm text-pretty">
         <LongText text={outcomeText(run)} />
       </p>
-      <LiveWords run={run} />
+      <LiveWords answer={answer} />
       <WaitingForPeople run={run} />
       <section aria-label="About this run" className="mb-8">
-        <DefinitionList items={[...facts(run), ...marks(run)]} />
+        <DefinitionList items={[...facts(run, answer?.estimate), ...marks(run)]} />
       </section>
       <SpawnedRuns run={run} />
       <Tabs label="Views of this run" tabs={viewsOf(run)} />
@@ -80,6 +79,20 @@ const KnownRun = ({ run, error }: { readonly run: Run; readonly error: unknown }
         <Command text={`npx tropism runs show ${run.id}`} />
       </div>
     </>
+  )
+}
+
+/** Offered where there is something to undo; an approval may make it so at any time. */
+const UndoRun = ({ run }: { readonly run: Run }): ReactNode => {
+  const { project } = useConsole()
+  const { data } = useQuery(runObjectsQuery(project.id, run.id))
+  if (data === undefined) return null
+  return (
+    <UndoButton
+      path={`runs/${encodeURIComponent(run.id)}/undo`}
+      word="Undo this run"
+      nothing={data.changedGraph ? undefined : "It changed nothing, so there is nothing to undo."}
+    />
   )
 }
 
@@ -92,8 +105,8 @@ const viewsOf = (run: Run): ReadonlyArray<Tab> => [
   { id: "log", title: "Log", content: () => <RunLog run={run} /> }
 ]
 
-const facts = (run: Run): ReadonlyArray<Definition> => [
-  { name: "Woken by", value: <Waker run={run} /> },
+const facts = (run: Run, now: LiveEstimate | undefined): ReadonlyArray<Definition> => [
+  { name: "Woken by", value: <Waker run={run} leadsToEvent /> },
   {
     name: "Agent",
     value: (
@@ -117,7 +130,7 @@ const facts = (run: Run): ReadonlyArray<Definition> => [
   },
   {
     name: "Used",
-    value: `${countText(run.stepCount, "step")}, ${tokensText(run.usage.inputTokens + run.usage.outputTokens)}, ${moneyText(run.costUsd)}`
+    value: usedText(run, now)
   },
   ...(run.rootEventId === null
     ? []
@@ -154,14 +167,3 @@ const marks = (run: Run): ReadonlyArray<Definition> => [
     ? []
     : [{ name: "Untrusted", value: "It read untrusted sources, so it may only suggest." }])
 ]
-
-const Waker = ({ run }: { readonly run: Run }): ReactNode => {
-  const [first] = run.trigger.events ?? []
-  const words = <Visible text={wakerText(run.trigger)} />
-  if (first === undefined) return words
-  return (
-    <Link to="/events/$eventId" params={{ eventId: first.id }} className={linkClass}>
-      {words}
-    </Link>
-  )
-}

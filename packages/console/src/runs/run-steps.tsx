@@ -26,7 +26,11 @@ export const RunSteps = ({ run }: { readonly run: Run }): ReactNode => {
     return steps.error === null ? <Skeleton label="Reading the steps …" /> : <Failure error={steps.error} />
   if (steps.data.items.length === 0)
     return (
-      <p className="text-sm text-ink-soft">The model was not asked yet. Each request will be a step here.</p>
+      <p className="text-sm text-ink-soft">
+        {run.completedAt === null
+          ? "No answer of the model is complete yet. Each will be a step here, with what it cost."
+          : "It ended before an answer of the model was complete, so it has no step."}
+      </p>
     )
   const records = new Map(calls.data?.items.map((record) => [record.callId, record]))
   return (

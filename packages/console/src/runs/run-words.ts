@@ -4,8 +4,9 @@
  * Pure. What agents and the graph say is foreign text; whoever shows a
  * sentence of here shows it through `Visible`.
  */
+import type { NamedObject } from "@tropism/domain/named-object"
 import { isTerminal, type PauseReason, type Run, type Trigger } from "@tropism/domain/run"
-import { countText } from "../words/amounts.ts"
+import { countText, moneyText, tokensText } from "../words/amounts.ts"
 
 const wakers: Readonly<Record<Trigger["type"], string>> = {
   reaction: "A change of the graph",
@@ -19,11 +20,27 @@ const wakers: Readonly<Record<Trigger["type"], string>> = {
 
 export const triggerChoices = Object.entries(wakers).map(([value, label]) => ({ value, label }))
 
-/** What woke the agent: `person.created`, `3 events, first person.created`, `Its schedule`. */
-export const wakerText = ({ type, events = [] }: Trigger): string => {
+/** What woke an agent, with the object apart, which is a link where there is one. */
+export interface Waker {
+  /** `3 events, first `; nothing before one event. */
+  readonly before: string
+  readonly object: NamedObject | null
+  /** `created`, `relationship KNOWS deleted`, `Its schedule`. */
+  readonly what: string
+}
+
+export const wakerOf = ({
+  trigger: { type, events = [] },
+  subject
+}: Pick<Run, "trigger" | "subject">): Waker => {
   const [first] = events
-  if (first === undefined) return wakers[type]
-  return events.length === 1 ? first.type : `${countText(events.length, "event")}, first ${first.type}`
+  if (first === undefined) return { before: "", object: null, what: wakers[type] }
+  const thing = first.entityType === "relationship" ? "relationship" : "object"
+  return {
+    before: events.length === 1 ? "" : `${countText(events.length, "event")}, first `,
+    object: subject,
+    what: subject === null ? `${thing} ${first.objectType} ${first.type}` : first.type
+  }
 }
 
 const pauses: Readonly<Record<PauseReason, string>> = {
@@ -44,6 +61,25 @@ export const outcomeText = (
   if (run.status === "running") return `It works: ${countText(run.stepCount, "step")} so far.`
   if (run.status === "paused") return pauses[run.pauseReason ?? "question"]
   return own ?? "It said nothing at its end."
+}
+
+/** What an answer that is not whole yet has used, by a guess. */
+interface Guess {
+  readonly tokens: number
+  readonly costUsd: number | null
+}
+
+/** `2 steps, 1,234 tokens, $0.01`; where something is guessed, `~` stands before it. */
+export const usedText = (
+  { stepCount, usage, costUsd }: Pick<Run, "stepCount" | "usage" | "costUsd">,
+  now?: Guess
+): string => {
+  const steps = countText(stepCount, "step")
+  const tokens = usage.inputTokens + usage.outputTokens
+  if (now === undefined) return `${steps}, ${tokensText(tokens)}, ${moneyText(costUsd)}`
+  const money =
+    now.costUsd === null ? `at least ${moneyText(costUsd)}` : `~${moneyText(costUsd + now.costUsd)}`
+  return `${steps}, ~${tokensText(tokens + now.tokens)}, ${money} while it speaks`
 }
 
 export const canCancel = (run: Pick<Run, "status">): boolean => !isTerminal(run.status)

@@ -19,7 +19,9 @@ import { usePagedList } from "../server/paged.ts"
 import { moneyText, tokensText } from "../words/amounts.ts"
 import { cutText } from "../words/cut-text.ts"
 import { durationText } from "../words/durations.ts"
-import { outcomeText, triggerChoices, wakerText } from "./run-words.ts"
+import { instantOf } from "../words/local-time.ts"
+import { outcomeText, triggerChoices } from "./run-words.ts"
+import { Waker } from "./waker.tsx"
 
 const filtersOf = (agents: ReadonlyMap<string, string>): ReadonlyArray<Filter> => [
   { type: "text", name: "query", label: "Search", hint: "Words of a summary or an error" },
@@ -46,7 +48,15 @@ export const RunsPage = (): ReactNode => {
   const { project } = useConsole()
   const { data: agents = noAgents } = useQuery(agentNamesQuery(project.id))
   const [{ query, status, trigger, agentId, parentRunId, from, to }] = useAddress()
-  const parameters = { query, status, trigger, agentId, parentRunId, from, to }
+  const parameters = {
+    query,
+    status,
+    trigger,
+    agentId,
+    parentRunId,
+    from: instantOf(from ?? ""),
+    to: instantOf(to ?? "")
+  }
   const list = usePagedList<Run>({ projectId: project.id, key: ["runs", "list"], path: "runs", parameters })
   const isFiltered = Object.values(parameters).some((value) => value !== undefined)
   return (
@@ -102,7 +112,7 @@ const columns: ReadonlyArray<Column<Run>> = [
     width: "minmax(0,1fr)",
     cell: (run) => (
       <span className="text-xs [overflow-wrap:anywhere]">
-        <Visible text={wakerText(run.trigger)} />
+        <Waker run={run} />
       </span>
     )
   },

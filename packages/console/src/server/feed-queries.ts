@@ -5,6 +5,7 @@ import type { Explanation } from "@tropism/api/explanations-api"
 import type { Page } from "@tropism/api/page"
 import type { GraphEvent } from "@tropism/domain/graph"
 import type { Run } from "@tropism/domain/run"
+import { queryOptions } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { limits } from "../limits.ts"
 import { reading } from "./reading.ts"
@@ -25,8 +26,9 @@ export const readMissed = Effect.fnUntraced(function* (projectId: string, after:
   for (let page = 0; page < limits.maxMissedPages; page++) {
     const { items, nextCursor } = yield* readFeed(projectId, { after: place, limit: limits.rowsPerPage })
     missed.push(...items)
-    if (nextCursor === null) return missed
-    place = Number(nextCursor)
+    const last = items.at(-1)?.position
+    if (nextCursor === null || typeof last !== "number") return missed
+    place = last
   }
   return yield* readNewest(projectId)
 })
@@ -47,12 +49,22 @@ export const liveRunsQuery = (projectId: string) =>
     refreshMs: limits.refreshIntervalMs
   })
 
-export const eventQuery = (projectId: string, eventId: string) =>
-  reading<GraphEvent>({
-    projectId,
-    key: ["event", eventId],
-    path: `events/${encodeURIComponent(eventId)}`
+/** An event by its id or, as the feed counts it, by its place. */
+export const eventQuery = (projectId: string, name: string) =>
+  queryOptions({
+    queryKey: [projectId, "event", name],
+    queryFn: ({ signal }) => Effect.runPromise(readEvent(projectId, name), { signal })
   })
+
+const readEvent = Effect.fnUntraced(function* (projectId: string, name: string) {
+  const place = /^[1-9]\d{0,14}$/.test(name) ? Number(name) : undefined
+  if (place !== undefined) {
+    const { items } = yield* readFeed(projectId, { after: place - 1, limit: 1 })
+    const [event] = items
+    if (event?.position === place) return event
+  }
+  return yield* call<GraphEvent>(inProject(projectId, `events/${encodeURIComponent(name)}`))
+})
 
 /** What an event was to each agent; read again, because an agent that was busy may wake later. */
 export const explanationsQuery = (projectId: string, eventId: string) =>

@@ -40,6 +40,10 @@ export const isUnauthorized = (error: unknown): boolean => error instanceof Prob
 
 export const isMissing = (error: unknown): boolean => error instanceof Problem && error.status === 404
 
+/** Whether what was asked is refused as it is, so that asking again brings the same. */
+export const isRefused = (error: unknown): boolean =>
+  error instanceof Problem && [400, 403, 404, 422].includes(error.status)
+
 /** The sentence of a problem about one field of what was sent, by its JSON pointer, e.g. `/name`; undefined when it has none. */
 export const faultAt = (error: unknown, pointer: string): string | undefined => {
   if (!(error instanceof Problem)) return undefined

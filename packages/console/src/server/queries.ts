@@ -4,7 +4,7 @@
  * Every key begins with its project, so a wake-up of one project leaves the
  * others alone. Lists refresh by themselves as well: the feed is only a bell.
  */
-import type { Task } from "@tropism/domain/task"
+import { isTodo, type Task } from "@tropism/domain/task"
 import { queryOptions } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { limits } from "../limits.ts"
@@ -62,6 +62,16 @@ export const taskQuery = (projectId: string, taskId: string) =>
   queryOptions({
     queryKey: [projectId, "tasks", taskId],
     queryFn: ({ signal }) => Effect.runPromise(server.readTask(projectId, taskId), { signal })
+  })
+
+/** The task of a number, `t` before it for a todo; null where there is none. */
+export const numberedTaskQuery = (projectId: string, name: string) =>
+  queryOptions({
+    queryKey: [projectId, "tasks", "numbered", name],
+    queryFn: ({ signal }) =>
+      Effect.runPromise(server.readTasksNumbered(projectId, Number(name.replace("t", ""))), { signal }).then(
+        ({ items }) => items.find((task) => isTodo(task) === name.startsWith("t")) ?? null
+      )
   })
 
 export const recentRunsQuery = (projectId: string) =>

@@ -96,6 +96,9 @@ export const readTasks = (
 export const readTask = (projectId: string, taskId: string): Effect.Effect<Task, Failure> =>
   call(inProject(projectId, `tasks/${encodeURIComponent(taskId)}`))
 
+export const readTasksNumbered = (projectId: string, number: number): Effect.Effect<Page<Task>, Failure> =>
+  call(inProject(projectId, `tasks${queryText({ number })}`))
+
 export const readRuns = (projectId: string, limit: number): Effect.Effect<Page<Run>, Failure> =>
   call(inProject(projectId, `runs${queryText({ limit })}`))
 

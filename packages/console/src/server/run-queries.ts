@@ -3,7 +3,8 @@
  */
 import type { Page } from "@tropism/api/page"
 import type { ToolCallRecord } from "@tropism/api/runs-api"
-import type { ModelCall, ModelExchange, RunStep } from "@tropism/domain/model-call"
+import type { ModelCall, ModelExchange, OpenRequest, RunStep } from "@tropism/domain/model-call"
+import type { Replay } from "@tropism/domain/replay"
 import type { Run } from "@tropism/domain/run"
 import type { RunObjects } from "@tropism/domain/run-objects"
 import { limits } from "../limits.ts"
@@ -36,6 +37,9 @@ export const runObjectsQuery = (projectId: string, runId: string) =>
     refreshMs: limits.refreshIntervalMs
   })
 
+export const runReplayQuery = (projectId: string, runId: string) =>
+  reading<Replay>({ projectId, key: ["run-replay", runId], path: runPath(runId, "/replay") })
+
 export const runToolCallsQuery = (projectId: string, runId: string) =>
   reading<Page<ToolCallRecord>>({
     projectId,
@@ -50,6 +54,14 @@ export const modelCallsQuery = (projectId: string, runId: string) =>
     key: ["model-calls", runId],
     path: runPath(runId, "/model-calls"),
     parameters: wholePage
+  })
+
+/** The request that nobody has answered, at a place of the log or, without one, wherever the run stands. */
+export const openRequestQuery = (projectId: string, runId: string, afterEvent?: number) =>
+  reading<{ readonly request: OpenRequest | null }>({
+    projectId,
+    key: ["open-request", runId, afterEvent ?? null],
+    path: runPath(runId, "/open-request")
   })
 
 export const modelCallQuery = (projectId: string, runId: string, number: number) =>

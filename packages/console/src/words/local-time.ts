@@ -12,8 +12,9 @@ export const localTimeOf = (instant: string | undefined): string => {
   return `${day}T${digits(date.getHours())}:${digits(date.getMinutes())}`
 }
 
-/** What such a field says, as an instant; undefined while it says nothing whole. */
-export const instantOf = (local: string): string | undefined => {
-  const date = new Date(local)
-  return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
+/** What such a field or an address says, as an instant of the years that the server knows; undefined while it says none. */
+export const instantOf = (text: string): string | undefined => {
+  const date = new Date(text)
+  const year = date.getUTCFullYear()
+  return year >= 1 && year <= 9999 ? date.toISOString() : undefined
 }

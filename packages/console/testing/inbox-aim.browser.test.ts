@@ -1,0 +1,94 @@
+/**
+ * What somebody aims at in the inbox, and what they typed: neither is lost to what others do, or to one key.
+ */
+import { expect, it } from "vitest"
+import type { Page } from "playwright-core"
+import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
+import { cardOf, heard, inTime, listed } from "./inbox-words.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+/** Two suggestions of one agent, in the order in which they are listed. */
+const two = async () => {
+  const story = await real.newStory()
+  const agent = await run(suggesting(story))
+  for (const key of ["ada", "grace"]) {
+    const person = await run(story.post("/objects", { type: "Person", key, properties: { age: 1 } }))
+    await run(suggestingOnce(story, agent, updating(person, { age: 2 })))
+  }
+  const { page, goTo } = await real.visit(story)
+  await listed(page, 2)
+  const shown = await page.locator("main article").evaluateAll((cards) => cards.map(({ id }) => id))
+  const tasks = (await run(pendingOf(story))).toSorted(
+    (one, other) => shown.indexOf(`suggestion-${one.id}`) - shown.indexOf(`suggestion-${other.id}`)
+  )
+  return { story, page, goTo, tasks }
+}
+
+/** Says by which button somebody's pointer would be met at a place, at the moment in which a card has left. */
+const metWhenGone = (page: Page, gone: string, place: { readonly x: number; readonly y: number }) =>
+  page.evaluate(
+    ({ gone, place }) =>
+      new Promise<string | null>((resolve) => {
+        const seen = new MutationObserver(() => {
+          if (document.getElementById(gone) !== null) return
+          seen.disconnect()
+          const button = document.elementFromPoint(place.x, place.y)?.closest("button")
+          resolve(button?.textContent ?? null)
+        })
+        seen.observe(document.body, { childList: true, subtree: true })
+      }),
+    { gone, place }
+  )
+
+it("a pointer that rests on a card approves nothing else when somebody decides that card first", async () => {
+  const { story, page, tasks } = await two()
+  const [first, second] = tasks
+  const approve = cardOf(page, first).getByRole("button", { name: /^Approve/ })
+  const box = await approve.boundingBox()
+  const place = { x: (box?.x ?? 0) + (box?.width ?? 0) / 2, y: (box?.y ?? 0) + (box?.height ?? 0) / 2 }
+  await page.mouse.move(place.x, place.y)
+  const met = metWhenGone(page, `suggestion-${first.id}`, place)
+  await run(story.post(`/tasks/${first.id}/approve`))
+  expect(await met).toBeNull()
+  expect((await run(pendingOf(story))).map(({ id }) => id)).toEqual([second.id])
+  // A moment later the list is there for the pointer again.
+  await cardOf(page, second)
+    .getByRole("button", { name: /^Approve/ })
+    .click()
+  await listed(page, 0)
+  await inTime(async () => (await run(pendingOf(story))).length).toBe(0)
+})
+
+it("what was typed into a dialog goes by a second Escape only, and what was not goes by the first", async () => {
+  const { page, tasks } = await two()
+  const [task] = tasks
+  const dialog = page.getByRole("dialog")
+  await cardOf(page, task).focus()
+  await heard(page, "r", async () => (await dialog.count()) === 1)
+  await page.keyboard.press("Escape")
+  await dialog.waitFor({ state: "hidden" })
+  await cardOf(page, task).focus()
+  await heard(page, "r", async () => (await dialog.count()) === 1)
+  const reason = page.getByRole("textbox", { name: "Reason" })
+  await reason.fill("Not of this project")
+  await page.keyboard.press("Escape")
+  await dialog.getByText("Escape once more drops it").waitFor()
+  expect(await reason.inputValue()).toBe("Not of this project")
+  await page.mouse.click(2, 2)
+  expect(await reason.inputValue()).toBe("Not of this project")
+  await page.keyboard.press("Escape")
+  await dialog.waitFor({ state: "hidden" })
+})
+
+it("a task and an event are found by the numbers by which they are called everywhere", async () => {
+  const { page, goTo, tasks } = await two()
+  const [, second] = tasks
+  await goTo(`/tasks/${second.number}`)
+  await inTime(() => cardOf(page, second).getAttribute("aria-current")).toBe("true")
+  await goTo("/tasks/4711")
+  await page.getByText("There is no such task in this project.").waitFor()
+  await goTo("/events/1")
+  await page.getByRole("heading", { level: 1, name: /Person ada/ }).waitFor()
+})
