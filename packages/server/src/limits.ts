@@ -217,7 +217,7 @@ export const runLimits = {
   /** How long a manual trigger waits for its run. */
   triggerWaitMs: 60_000,
   /** Rows in which an agent's spending of one day is counted, each locked by one commit at a time. */
-  agentDayRows: 4
+  agentDayRows: 32
 } as const
 
 /** Of `tool/`: one tool call. */

@@ -30,7 +30,7 @@ export const makeSpending = Effect.gen(function* () {
 
   /** Which of its agent's rows of a day a run adds to. */
   const dayRowOf = ({ id }: ClaimedRun): string =>
-    `/${Number.parseInt(id.slice(-1), 16) % runLimits.agentDayRows}`
+    `/${Number.parseInt(id.slice(-2), 16) % runLimits.agentDayRows}`
 
   /** Who pays beside a run and those above it: its chain and its agent's day, or the backtest that it belongs to. */
   const payersOf = (run: ClaimedRun) =>
