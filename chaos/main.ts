@@ -3,7 +3,8 @@
  *
  * `--kills N --freezes N --database-stops N --cuts N --terminations N` say how often,
  * `--freeze-seconds S` how long, `--seed S` in which order; with `--cluster` the
- * servers know each other. `--json` prints a line of JSON for each thing. It ends
+ * servers know each other. Up to two stand still at a time while the rest of the
+ * plan goes on; a server is killed only where another one is at work. `--json` prints a line of JSON for each thing. It ends
  * with 1 when something does not hold.
  */
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
@@ -82,13 +83,34 @@ const workOf = (server: MortalServer | undefined, there: BreakableDatabase) =>
     server?.clusterAddress === undefined ? "" : `${server.clusterAddress}#`
   ])
 
+/** Servers that stand still, and when each goes on; what follows in the plan happens to the others meanwhile. */
+const frozen = new Map<MortalServer, Promise<void>>()
+const mostFrozen = 2
+
+const freeze = (server: MortalServer | undefined): void => {
+  if (server === undefined) return
+  server.freeze()
+  const thawed = Bun.sleep(Number(values["freeze-seconds"]) * 1_000).then(() => {
+    frozen.delete(server)
+    server.thaw()
+  })
+  frozen.set(server, thawed)
+}
+
+/** The planned server, or the next one that does not stand still, once so many do not. */
+const upright = async (planned: number, atLeast: number): Promise<MortalServer | undefined> => {
+  while (servers.length - frozen.size < atLeast) await Promise.race(frozen.values())
+  const inTurn = [...servers.slice(planned), ...servers.slice(0, planned)]
+  return inTurn.find((server) => !frozen.has(server))
+}
+
 /** Kills a server, and measures until a new write is worked on and until what was at work has moved on. */
 const killOne = async (server: MortalServer | undefined, there: BreakableDatabase, people: People) => {
   const working = await workOf(server, there)
   server?.kill()
   const started = async (): Promise<number | null> => {
     const from = performance.now()
-    const { id } = await people.create("Order")
+    const { id } = await people.create("Order", senderOf(servers.filter((one) => !frozen.has(one))))
     const entry =
       "select 1 from kb.agent_processing_log where graph_object_id = $1 and started_at is not null"
     const tookMs = await waited(patienceMs, async () => (await there.ask(entry, [id])).length > 0)
@@ -109,14 +131,11 @@ const commit = async (
   there: BreakableDatabase,
   people: People
 ): Promise<void> => {
-  const one = servers[server]
   switch (fault) {
     case "kill":
-      return killOne(one, there, people)
+      return killOne(await upright(server, 2), there, people)
     case "freeze":
-      one?.freeze()
-      await Bun.sleep(Number(values["freeze-seconds"]) * 1_000)
-      return one?.thaw()
+      return freeze(await upright(server, servers.length - mostFrozen + 1))
     case "database stop":
       return there.stopAndStart()
     case "cut":
@@ -169,6 +188,7 @@ const run = async (): Promise<ReadonlyArray<string>> => {
     await commit(planned, there, people)
     tell("fault", { number: index + 1, of: plan.length, what: planned.fault, written: people.written.length })
   }
+  await Promise.all(frozen.values())
   await people.rest()
   await send("PATCH", `${project.path}/agents/${project.clerkId}`, { enabled: false })
   const open = `select id, status, attempt from kb.agent_runs where project_id = $1 and status in ('queued', 'running')

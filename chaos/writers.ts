@@ -74,7 +74,8 @@ export interface People {
   readonly twofold: ReadonlyArray<string>
   readonly decided: ReadonlyArray<{ readonly id: string; readonly verdict: string }>
   readonly said: ReadonlyArray<Said>
-  readonly create: (type: string) => Promise<Written>
+  /** Writes an object; `via` knows which servers are at work, as a load balancer would. */
+  readonly create: (type: string, via?: Send) => Promise<Written>
   /** Lets everybody finish what they are at. */
   readonly rest: () => Promise<void>
 }
@@ -88,11 +89,11 @@ export const startPeople = (send: Send, { hostId, path }: Place, seed: number): 
   const said: Array<Said> = []
   const state = { isOver: false }
   let last = 0
-  const create = async (type: string): Promise<Written> => {
+  const create = async (type: string, via = send): Promise<Written> => {
     const n = ++last
     const key = `${seed}-${n}`
     const body = { type, properties: { n } }
-    const made: Json = await send("POST", `${path}/objects`, body, key)
+    const made: Json = await via("POST", `${path}/objects`, body, key)
     const one = { id: made.id, version: made.version, type, key, n }
     written.push(one)
     if (chance() < 0.3) {
