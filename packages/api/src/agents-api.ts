@@ -4,6 +4,7 @@
 import { Agent, AgentInput, AgentPatch, TriggerType } from "@tropism/domain/agent"
 import { AgentDay } from "@tropism/domain/budget"
 import { AgentId, ProjectId, RunId, Timestamp } from "@tropism/domain/ids"
+import { ModelProvider } from "@tropism/domain/model-config"
 import { Run, RunStatus } from "@tropism/domain/run"
 import { SchedulePreview } from "@tropism/domain/schedule"
 import { Schema } from "effect"
@@ -45,6 +46,8 @@ export const AgentHealth = Schema.Struct({
   /** Why a safeguard disabled it; null when none did. */
   disabledReason: Schema.NullOr(Schema.String),
   triggerType: TriggerType,
+  /** Whose model it asks; null is the server's default. */
+  provider: Schema.NullOr(ModelProvider),
   /** When its schedule fires next. */
   nextFireAt: Schema.NullOr(Timestamp),
   /** Its latest runs, at most ten, the newest first. */

@@ -111,10 +111,11 @@ it("S001-R56 shows how each fares, and the next five fires of a schedule as the 
   await form.getByText("At 09:30, Monday through Friday").waitFor()
   const { fires } = await run(story.get("/agents/fires?cronSchedule=30+9+*+*+1-5&timezone=Europe/Berlin"))
   const list = form.getByRole("list", { name: "Next fires" })
-  await list.getByText(fires[4].localTime).waitFor()
-  await inTime(() => list.getByRole("listitem").allInnerTexts()).toEqual(
-    fires.map(({ localTime }: { readonly localTime: string }) => localTime)
-  )
+  const told = () =>
+    list.getByRole("time").evaluateAll((times) => times.map((time) => time.getAttribute("datetime")))
+  await inTime(told).toEqual(fires.map(({ at }: { readonly at: string }) => at))
+  for (const words of await list.getByRole("listitem").allInnerTexts())
+    expect(words).toMatch(/^(Mon|Tues|Wednes|Thurs|Fri)day,? \d+ \w+ \d{4} at 09:30$/)
   await form.getByLabel("Time zone").fill("Mars")
   await form.getByText(/no IANA time zone/).waitFor()
 })
@@ -171,4 +172,90 @@ it("tries an agent over what happened, and touches nobody", async () => {
   const left = (await run(story.get("/objects"))).items
   expect(left.map(({ type }: { readonly type: string }) => type)).toEqual(["Place", "Person"])
   expect((await run(story.get("/tasks"))).items).toEqual([])
+})
+
+it("S001-R56 conditions, waits, rates, budgets and sub-agents are fields, and a change of one keeps the rest", async () => {
+  const story = await real.newStory()
+  await run(story.post("/agents", watcher({ name: "scribe", triggerType: "manual", reactionConfig: null })))
+  const rich = {
+    reactionConfig: {
+      objectTypes: ["Order"],
+      relationshipTypes: ["knows"],
+      events: ["created", "updated"],
+      where: {
+        properties: [
+          { property: "size", op: "gte", value: 3 },
+          { property: "code", op: "eq", value: "3" },
+          { property: "author", op: "exists", value: false }
+        ],
+        changedProperties: ["size"]
+      },
+      debounceMs: 500,
+      maxWaitMs: 5000,
+      batchSize: 10,
+      rateLimit: { maxRuns: 10, perSeconds: 60 },
+      maxConcurrency: 2
+    },
+    budget: { perRun: { maxTokens: 5000 }, perDay: { maxCostUsd: 0.5 } },
+    subAgents: ["helper-*"],
+    retryPolicy: { maxAttempts: 2, backoffMs: 10 }
+  }
+  const agent = await run(story.post("/agents", watcher({ name: "rich", ...rich })))
+  const { page } = await real.visit(story, `/agents/${agent.id}?tab=definition`)
+  const form = page.getByRole("form", { name: "Agent" })
+  const save = page.getByRole("button", { name: "Save as a new version" })
+  const third = form.getByRole("group", { name: "Condition 3" })
+  await inTime(() => third.getByLabel("Value").inputValue()).toBe("false")
+  await third.getByRole("button", { name: "Remove" }).press("Enter")
+  await form.getByRole("button", { name: "Add another condition" }).press("Enter")
+  await page.keyboard.type("state")
+  await third.getByLabel("Must be so").selectOption({ label: "is one of" })
+  await third.getByLabel("Value").fill("open, 7")
+  await form.getByLabel("Dollars of one day, at most").fill("2")
+  await form.getByLabel("Add an agent").selectOption("scribe")
+  await form.getByLabel("Events for one run, at most").fill("many")
+  await screenshot(page, "agent-rule")
+  await save.press("Enter")
+  // What the server refuses stands at its field.
+  const batch = form.getByLabel("Events for one run, at most")
+  await inTime(() => batch.getAttribute("aria-invalid")).toBe("true")
+  await batch.fill("20")
+  await save.press("Enter")
+  await page.getByRole("heading", { level: 1, name: /rich\s*version 2/ }).waitFor()
+  const { properties, changedProperties } = rich.reactionConfig.where
+  expect(await run(story.get(`/agents/${agent.id}`))).toEqual({
+    ...agent,
+    version: 2,
+    updatedAt: expect.any(String),
+    reactionConfig: {
+      ...agent.reactionConfig,
+      batchSize: 20,
+      where: {
+        changedProperties,
+        properties: [...properties.slice(0, 2), { property: "state", op: "in", value: ["open", 7] }]
+      }
+    },
+    budget: { perRun: { maxTokens: 5000 }, perDay: { maxCostUsd: 2 } },
+    subAgents: ["helper-*", "scribe"]
+  })
+  expect(await axeFaultsInBoth(page)).toEqual([])
+})
+
+it("an agent for which no model can be asked is told where it is seen, and is not enabled unasked", async () => {
+  const story = await real.newStory()
+  const model = { provider: "anthropic", name: "none" }
+  const agent = await run(story.post("/agents", watcher({ name: "mute", enabled: false, model })))
+  const { page } = await real.visit(story, "/agents")
+  await page.getByText(/No model can be asked\. .*ANTHROPIC_API_KEY/).waitFor()
+  await page.getByRole("link", { name: "mute" }).press("Enter")
+  await page.getByText(/No model can be asked for it\. .*ANTHROPIC_API_KEY/).waitFor()
+  await page.getByRole("button", { name: "Enable", exact: true }).press("Enter")
+  const dialog = page.getByRole("dialog", { name: "Enable it although no model can be asked?" })
+  await dialog.getByRole("button", { name: "Keep it" }).press("Enter")
+  await dialog.waitFor({ state: "detached" })
+  expect((await run(story.get(`/agents/${agent.id}`))).enabled).toBe(false)
+  await page.getByRole("button", { name: "Enable", exact: true }).press("Enter")
+  await dialog.getByRole("button", { name: "Enable it" }).press("Enter")
+  await page.getByRole("button", { name: "Disable", exact: true }).waitFor()
+  expect((await run(story.get(`/agents/${agent.id}`))).enabled).toBe(true)
 })

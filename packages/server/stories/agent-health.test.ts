@@ -38,7 +38,13 @@ layer(SharedServer.layer)((it) => {
         )
         expect(told).toMatchObject([
           { id: nightly.id, triggerType: "schedule", nextFireAt: nightly.nextFireAt, latest: [] },
-          { id: failing.id, enabled: true, latest: [{ status: "failed" }], nextFireAt: null },
+          {
+            id: failing.id,
+            enabled: true,
+            provider: "anthropic",
+            latest: [{ status: "failed" }],
+            nextFireAt: null
+          },
           { id: asked.id, disabledReason: null, weekCostUsd: 0 }
         ])
         expect(told[2].latest).toEqual(

@@ -2694,6 +2694,7 @@ export interface AgentHealth {
   readonly enabled: boolean
   readonly disabledReason: string | null
   readonly triggerType: "reaction" | "schedule" | "manual" | "webhook"
+  readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay" | null
   readonly nextFireAt: string | null
   readonly latest: ReadonlyArray<{
     readonly id: string

@@ -15,13 +15,27 @@ import { agentPath } from "../server/agent-queries.ts"
 import { useWrite } from "../server/use-write.ts"
 import { visibleText } from "../words/visible-text.ts"
 
-export const AgentActions = ({ agent }: { readonly agent: Agent }): ReactNode => {
+interface AgentActionsProps {
+  readonly agent: Agent
+  /** Why no model can be asked for it; null where one can. */
+  readonly missing: string | null
+}
+
+export const AgentActions = ({ agent, missing }: AgentActionsProps): ReactNode => {
   const { canAnswer, isAdmin } = useConsole()
   const navigate = useNavigate()
   const [isRunning, setIsRunning] = useState(false)
   const [isDeleting, setIsDeleting] = useState(false)
-  const toggle = useWrite()
+  const [isAsked, setIsAsked] = useState(false)
+  const toggle = useWrite(() => setIsAsked(false))
   const remove = useWrite(() => navigate({ to: "/agents" }))
+  const turn = () =>
+    toggle.run({
+      path: agentPath(agent.id),
+      method: "PATCH",
+      ifMatch: agent.version,
+      body: { enabled: !agent.enabled }
+    })
   return (
     <>
       {canAnswer && (
@@ -32,22 +46,26 @@ export const AgentActions = ({ agent }: { readonly agent: Agent }): ReactNode =>
       {isAdmin && (
         <Button
           disabled={toggle.isBusy}
-          onClick={() =>
-            toggle.run({
-              path: agentPath(agent.id),
-              method: "PATCH",
-              ifMatch: agent.version,
-              body: { enabled: !agent.enabled }
-            })
-          }
+          onClick={() => (missing === null || agent.enabled ? turn() : setIsAsked(true))}
         >
           {agent.enabled ? "Disable" : "Enable"}
         </Button>
       )}
       {isAdmin && <Button onClick={() => setIsDeleting(true)}>Delete</Button>}
       {!canAnswer && <span className="text-xs text-ink-faint">Editors may run it.</span>}
-      {toggle.error !== null && <Failure error={toggle.error} />}
+      {toggle.error !== null && !isAsked && <Failure error={toggle.error} />}
       {isRunning && <RunDialog agent={agent} onClose={() => setIsRunning(false)} />}
+      <ConfirmDialog
+        isOpen={isAsked}
+        title="Enable it although no model can be asked?"
+        verb="Enable it"
+        isBusy={toggle.isBusy}
+        error={toggle.error}
+        onConfirm={turn}
+        onClose={() => setIsAsked(false)}
+      >
+        Each run that wakes would fail. {missing}
+      </ConfirmDialog>
       <ConfirmDialog
         isOpen={isDeleting}
         title={`Delete the agent ${visibleText(agent.name)}?`}

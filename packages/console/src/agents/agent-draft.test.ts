@@ -5,7 +5,8 @@ import { defineAgent, type AgentInput } from "@tropism/domain/agent"
 import { leanAgent } from "@tropism/domain/agent-version"
 import { Result } from "effect"
 import { expect, it } from "vitest"
-import { draftOf, emptyDraft, partsOf, sentOf, wholeOf } from "./agent-draft.ts"
+import { draftOf, emptyDraft, sentOf, wholeOf } from "./agent-draft.ts"
+import { partsOf } from "./draft-texts.ts"
 
 const rich: AgentInput = {
   name: "tidy",
@@ -23,17 +24,34 @@ const rich: AgentInput = {
   reactionConfig: {
     objectTypes: ["Person", "Note"],
     events: ["created", "updated"],
-    where: { changedProperties: ["name"] },
+    where: {
+      changedProperties: ["name", "a, b"],
+      properties: [
+        { property: "license", op: "eq", value: "MIT" },
+        { property: "size", op: "gte", value: 3 },
+        { property: "code", op: "eq", value: "3" },
+        { property: "note", op: "contains", value: "two\nlines" },
+        { property: "/author/name", op: "in", value: ["Ada", "7", 7, null, "x, y"] },
+        { property: "author", op: "exists", value: false },
+        { property: "tags", op: "ne", value: ["a"] },
+        { property: "title", op: "startsWith", value: "" }
+      ]
+    },
     concurrencyStrategy: "latest",
     debounceMs: 500,
-    maxConcurrency: 2
+    maxWaitMs: 5_000,
+    batchSize: 10,
+    rateLimit: { maxRuns: 10, perSeconds: 60 },
+    maxConcurrency: 2,
+    relationshipTypes: ["knows"],
+    ignoreAgentTriggered: true
   },
   executionMode: "hybrid",
   hybridPolicy: { confidenceThreshold: 0.9, alwaysSuggest: ["delete"] },
   capabilities: { canDeleteObjects: false, allowedObjectTypes: ["Person"] },
   maxSteps: 7,
-  subAgents: ["helper-*"],
-  budget: { perDay: { maxCostUsd: 1 } },
+  subAgents: ["helper-*", "scribe"],
+  budget: { perRun: { maxTokens: 5_000 }, perDay: { maxTokens: 100_000, maxCostUsd: 0.5 } },
   enabled: false
 }
 const nightly: AgentInput = {
@@ -44,7 +62,19 @@ const nightly: AgentInput = {
   timezone: "Europe/Berlin"
 }
 
-it.each([rich, nightly])("a definition that is opened and saved is the same: $name", (input) => {
+/** A property whose name has two lines fits in no line of a form. */
+const odd: AgentInput = {
+  name: "odd",
+  prompt: "Look.",
+  triggerType: "reaction",
+  reactionConfig: {
+    objectTypes: [],
+    events: ["updated"],
+    where: { changedProperties: ["a\nb"], properties: [{ property: "a", op: "eq", value: 1 }] }
+  }
+}
+
+it.each([rich, nightly, odd])("a definition that is opened and saved is the same: $name", (input) => {
   const lean = leanAgent(defineAgent(input))
   const sent = Result.getOrThrow(sentOf(draftOf(lean)))
   expect(defineAgent(sent as never)).toEqual(defineAgent(input))
@@ -56,8 +86,11 @@ it("what the form leaves out goes back to its default", () => {
 })
 
 it("says in which field something is no JSON, and sends a wrong number as it was written", () => {
-  expect(sentOf({ ...emptyDraft, where: "[1]" })).toMatchObject({ failure: { field: "where" } })
+  expect(sentOf({ ...emptyDraft, reactionRest: "[1]" })).toMatchObject({ failure: { field: "reactionRest" } })
   expect(sentOf({ ...emptyDraft, rest: "{" })).toMatchObject({ failure: { field: "rest" } })
   expect(Result.getOrThrow(sentOf({ ...emptyDraft, maxSteps: "many" }))).toMatchObject({ maxSteps: "many" })
+  expect(Result.getOrThrow(sentOf({ ...emptyDraft, runTokens: "Infinity" }))).toMatchObject({
+    budget: { perRun: { maxTokens: "Infinity" } }
+  })
   expect(partsOf(" a, b,\n c ,")).toEqual(["a", "b", "c"])
 })

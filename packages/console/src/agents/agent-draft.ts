@@ -7,9 +7,8 @@
 import { AgentInput } from "@tropism/domain/agent"
 import { isJsonObject } from "@tropism/domain/json"
 import { Result } from "effect"
-
-/** A definition as it is sent; the server judges it, not this file. */
-export type Sent = Readonly<Record<string, unknown>>
+import { given, jsonText, numberGiven, numberText, partsOf, type Sent, within } from "./draft-texts.ts"
+import { type ReactionDraft, reactionDraftOf, reactionOf } from "./reaction-draft.ts"
 
 export const capabilityFlags = [
   "canCreateObjects",
@@ -21,7 +20,7 @@ export const capabilityFlags = [
 ] as const
 export type CapabilityFlag = (typeof capabilityFlags)[number]
 
-export interface AgentDraft {
+export interface AgentDraft extends ReactionDraft {
   readonly name: string
   readonly role: string
   readonly prompt: string
@@ -33,13 +32,6 @@ export interface AgentDraft {
   readonly triggerType: string
   readonly cronSchedule: string
   readonly timezone: string
-  /** Parted by commas; empty is all. */
-  readonly objectTypes: string
-  readonly events: ReadonlyArray<string>
-  readonly where: string
-  readonly concurrencyStrategy: string
-  readonly debounceMs: string
-  readonly reactionRest: string
   readonly executionMode: string
   readonly threshold: string
   readonly hybridRest: string
@@ -49,6 +41,12 @@ export interface AgentDraft {
   /** One a line. */
   readonly tools: string
   readonly maxSteps: string
+  readonly runTokens: string
+  readonly runDollars: string
+  readonly dayTokens: string
+  readonly dayDollars: string
+  /** One a line, with * as a wildcard. */
+  readonly subAgents: string
   readonly enabled: boolean
   readonly rest: string
 }
@@ -66,9 +64,15 @@ export const emptyDraft: AgentDraft = {
   timezone: "UTC",
   objectTypes: "",
   events: ["created"],
-  where: "",
+  conditions: [],
+  changedProperties: "",
   concurrencyStrategy: "",
   debounceMs: "",
+  maxWaitMs: "",
+  batchSize: "",
+  maxConcurrency: "",
+  maxRuns: "",
+  perSeconds: "",
   reactionRest: "",
   executionMode: "suggest",
   threshold: "",
@@ -77,21 +81,23 @@ export const emptyDraft: AgentDraft = {
   allowedObjectTypes: "",
   tools: "graph.*",
   maxSteps: "",
+  runTokens: "",
+  runDollars: "",
+  dayTokens: "",
+  dayDollars: "",
+  subAgents: "",
   enabled: true,
   rest: ""
 }
 
 /** The form of a definition that says only what is not the default. */
 export const draftOf = (input: AgentInput): AgentDraft => {
-  const { model, reactionConfig, hybridPolicy, capabilities } = input
+  const { model, budget, hybridPolicy, capabilities } = input
   const { provider = "", name = "", ...modelRest } = model ?? {}
-  const { objectTypes, events, where, concurrencyStrategy, debounceMs, ...reactionRest } = reactionConfig ?? {
-    objectTypes: [],
-    events: emptyDraft.events
-  }
   const { confidenceThreshold, ...hybridRest } = hybridPolicy ?? {}
   const rest = Object.fromEntries(Object.entries(input).filter(([field]) => !formFields.includes(field)))
   return {
+    ...reactionDraftOf(input.reactionConfig ?? { objectTypes: [], events: ["created"] }),
     name: input.name,
     role: input.role ?? "",
     prompt: input.prompt,
@@ -102,20 +108,18 @@ export const draftOf = (input: AgentInput): AgentDraft => {
     triggerType: input.triggerType,
     cronSchedule: input.cronSchedule ?? "",
     timezone: input.timezone ?? "UTC",
-    objectTypes: objectTypes.join(", "),
-    events,
-    where: where ? JSON.stringify(where, null, 2) : "",
-    concurrencyStrategy: concurrencyStrategy ?? "",
-    debounceMs: debounceMs === undefined || debounceMs === null ? "" : String(debounceMs),
-    reactionRest: jsonText(reactionRest),
     executionMode: input.executionMode ?? "suggest",
-    threshold:
-      confidenceThreshold === undefined || confidenceThreshold === null ? "" : String(confidenceThreshold),
+    threshold: numberText(confidenceThreshold),
     hybridRest: jsonText(hybridRest),
     denied: capabilityFlags.filter((flag) => capabilities?.[flag] === false),
     allowedObjectTypes: capabilities?.allowedObjectTypes?.join(", ") ?? "",
     tools: (input.tools ?? []).join("\n"),
-    maxSteps: input.maxSteps === undefined || input.maxSteps === null ? "" : String(input.maxSteps),
+    maxSteps: numberText(input.maxSteps),
+    runTokens: numberText(budget?.perRun?.maxTokens),
+    runDollars: numberText(budget?.perRun?.maxCostUsd),
+    dayTokens: numberText(budget?.perDay?.maxTokens),
+    dayDollars: numberText(budget?.perDay?.maxCostUsd),
+    subAgents: (input.subAgents ?? []).join("\n"),
     enabled: input.enabled ?? true,
     rest: jsonText(rest)
   }
@@ -137,6 +141,8 @@ const formFields: ReadonlyArray<string> = [
   "capabilities",
   "tools",
   "maxSteps",
+  "budget",
+  "subAgents",
   "enabled"
 ]
 
@@ -159,8 +165,8 @@ export const sentOf = (draft: AgentDraft): Result.Result<Sent, DraftFault> =>
     const modelRest = yield* objectIn(draft, "modelRest")
     const reactionRest = yield* objectIn(draft, "reactionRest")
     const hybridRest = yield* objectIn(draft, "hybridRest")
-    const where = draft.where.trim() === "" ? undefined : yield* objectIn(draft, "where")
     const allowed = partsOf(draft.allowedObjectTypes)
+    const subAgents = partsOf(draft.subAgents)
     return {
       ...rest,
       name: draft.name,
@@ -172,6 +178,11 @@ export const sentOf = (draft: AgentDraft): Result.Result<Sent, DraftFault> =>
       ...given("role", draft.role),
       ...given("systemPrompt", draft.systemPrompt),
       ...numberGiven("maxSteps", draft.maxSteps),
+      ...within("budget", {
+        ...within("perRun", limitGiven(draft.runTokens, draft.runDollars)),
+        ...within("perDay", limitGiven(draft.dayTokens, draft.dayDollars))
+      }),
+      ...(subAgents.length > 0 && { subAgents }),
       ...(draft.provider !== "" && {
         model: { provider: draft.provider, name: draft.modelName, ...modelRest }
       }),
@@ -179,16 +190,7 @@ export const sentOf = (draft: AgentDraft): Result.Result<Sent, DraftFault> =>
         cronSchedule: draft.cronSchedule,
         ...given("timezone", draft.timezone)
       }),
-      ...(draft.triggerType === "reaction" && {
-        reactionConfig: {
-          ...reactionRest,
-          objectTypes: partsOf(draft.objectTypes),
-          events: draft.events,
-          ...(where && { where }),
-          ...given("concurrencyStrategy", draft.concurrencyStrategy),
-          ...numberGiven("debounceMs", draft.debounceMs)
-        }
-      }),
+      ...(draft.triggerType === "reaction" && { reactionConfig: reactionOf(draft, reactionRest) }),
       ...(draft.executionMode === "hybrid" && {
         hybridPolicy: { ...hybridRest, ...numberGiven("confidenceThreshold", draft.threshold) }
       }),
@@ -201,36 +203,19 @@ export const sentOf = (draft: AgentDraft): Result.Result<Sent, DraftFault> =>
     }
   })
 
-/** The parts of a list that is written with commas or lines. */
-export const partsOf = (text: string): ReadonlyArray<string> =>
-  text
-    .split(/[,\n]/)
-    .map((part) => part.trim())
-    .filter((part) => part !== "")
+const limitGiven = (tokens: string, dollars: string): Sent => ({
+  ...numberGiven("maxTokens", tokens),
+  ...numberGiven("maxCostUsd", dollars)
+})
 
-const given = (field: string, text: string): Sent => (text.trim() === "" ? {} : { [field]: text })
-
-/** What is no number is sent as it was written, and the server says what is wrong with it. */
-const numberGiven = (field: string, text: string): Sent => {
-  if (text.trim() === "") return {}
-  const number = Number(text)
-  return { [field]: Number.isNaN(number) ? text : number }
-}
-
-const jsonText = (value: object): string =>
-  Object.keys(value).length === 0 ? "" : JSON.stringify(value, null, 2)
-
-const objectIn = (
-  draft: AgentDraft,
-  field: "rest" | "modelRest" | "reactionRest" | "hybridRest" | "where"
-) => {
+const objectIn = (draft: AgentDraft, field: "rest" | "modelRest" | "reactionRest" | "hybridRest") => {
   const text = draft[field]
   if (text.trim() === "") return Result.succeed<Sent>({})
   return Result.try((): unknown => JSON.parse(text)).pipe(
     Result.filterOrFail(isJsonObject, () => undefined),
     Result.mapError((): DraftFault => ({
       field,
-      message: 'This is no JSON object, such as {"maxConcurrency": 2}.'
+      message: 'This is no JSON object, such as {"ignoreAgentTriggered": true}.'
     }))
   )
 }

@@ -10,7 +10,8 @@ import { type ReactNode, type SubmitEvent, useState } from "react"
 import { Button } from "../parts/button.tsx"
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
 import { Failure } from "../parts/failure.tsx"
-import { type AgentDraft, type DraftFault, type Sent, sentOf } from "./agent-draft.ts"
+import { type AgentDraft, type DraftFault, sentOf } from "./agent-draft.ts"
+import type { Sent } from "./draft-texts.ts"
 import type { DraftFields } from "./draft-fields.ts"
 import { FormSection } from "./form-section.tsx"
 import { IdentityFields } from "./identity-fields.tsx"
@@ -92,6 +93,5 @@ const faultNames: Partial<Record<keyof AgentDraft, string>> = {
   rest: "Other fields",
   modelRest: "More of the model",
   reactionRest: "More of the reaction",
-  hybridRest: "More of when it asks",
-  where: "Only where"
+  hybridRest: "More of when it asks"
 }

@@ -16,11 +16,14 @@ import { type Tab, Tabs } from "../parts/tabs.tsx"
 import { useToasts } from "../parts/toasts.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { agentPath, agentQuery } from "../server/agent-queries.ts"
+import { modelsQuery } from "../server/settings-queries.ts"
 import { useWrite } from "../server/use-write.ts"
 import { AgentActions } from "./agent-actions.tsx"
 import { AgentBacktests } from "./agent-backtests.tsx"
-import { draftOf, type Sent, wholeOf } from "./agent-draft.ts"
+import { draftOf, wholeOf } from "./agent-draft.ts"
 import { AgentForm } from "./agent-form.tsx"
+import type { Sent } from "./draft-texts.ts"
+import { missingModel } from "./agent-words.ts"
 import { AgentOverview } from "./agent-overview.tsx"
 import { AgentVersions } from "./agent-versions.tsx"
 
@@ -28,10 +31,12 @@ export const AgentPage = (): ReactNode => {
   const { agentId = "" } = useParams({ strict: false })
   const { project } = useConsole()
   const { data: agent, error } = useQuery(agentQuery(project.id, agentId))
+  const { data: models } = useQuery(modelsQuery(project.id))
   if (agent === undefined)
     return (
       <NotShown title="Agent" error={error} reading="Reading the agent …" to="/agents" way="All agents" />
     )
+  const missing = missingModel(models, agent.model?.provider ?? null)
   return (
     <>
       <PageHeader
@@ -46,7 +51,7 @@ export const AgentPage = (): ReactNode => {
         }
         lead={agent.role !== null && <Visible text={agent.role} />}
       >
-        <AgentActions agent={agent} />
+        <AgentActions agent={agent} missing={missing} />
       </PageHeader>
       {error !== null && <Failure error={error} hasOlder triesAgain />}
       {!agent.enabled && (
@@ -55,6 +60,14 @@ export const AgentPage = (): ReactNode => {
           className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
         >
           It is disabled and wakes for nothing. <Visible text={agent.disabledReason ?? ""} />
+        </p>
+      )}
+      {missing !== null && (
+        <p
+          role="status"
+          className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+        >
+          No model can be asked for it. {missing}
         </p>
       )}
       <Tabs key={agent.id} label="About this agent" tabs={tabsOf(agent)} />

@@ -2,6 +2,7 @@
  * The agents of the project and how each fares.
  */
 import type { AgentHealth } from "@tropism/api/agents-api"
+import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
@@ -13,9 +14,10 @@ import { RunSign, runStatusWord } from "../parts/run-status.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { usePagedList } from "../server/paged.ts"
+import { modelsQuery } from "../server/settings-queries.ts"
 import { moneyText } from "../words/amounts.ts"
 import { cutText } from "../words/cut-text.ts"
-import { healthText, triggerWord } from "./agent-words.ts"
+import { healthText, missingModel, triggerWord } from "./agent-words.ts"
 
 export const AgentsPage = (): ReactNode => {
   const { project, isAdmin } = useConsole()
@@ -56,20 +58,26 @@ export const AgentsPage = (): ReactNode => {
   )
 }
 
+/** How an agent fares, and whether anybody can think for it. */
+const Now = ({ health }: { readonly health: AgentHealth }): ReactNode => {
+  const { project } = useConsole()
+  const { data: models } = useQuery(modelsQuery(project.id))
+  const isWell = health.enabled && health.latest[0]?.status !== "failed"
+  const missing = missingModel(models, health.provider)
+  return (
+    <span className={isWell ? "text-ink-soft" : "text-caution-ink"}>
+      <Visible text={cutText(healthText(health), 2, 200)} />
+      {missing !== null && <span className="block text-caution-ink">No model can be asked. {missing}</span>}
+    </span>
+  )
+}
+
 const columns: ReadonlyArray<Column<AgentHealth>> = [
   { title: "Agent", width: "minmax(0,1fr)", cell: ({ agentName }) => <Visible text={agentName} /> },
   {
     title: "Now",
     width: "minmax(0,1.6fr)",
-    cell: (health) => (
-      <span
-        className={
-          health.enabled && health.latest[0]?.status !== "failed" ? "text-ink-soft" : "text-caution-ink"
-        }
-      >
-        <Visible text={cutText(healthText(health), 2, 200)} />
-      </span>
-    )
+    cell: (health) => <Now health={health} />
   },
   {
     title: "Latest runs",

@@ -7,12 +7,13 @@ import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { modelsQuery } from "../server/settings-queries.ts"
+import { missingModel } from "./agent-words.ts"
 import type { DraftFields } from "./draft-fields.ts"
 
 export const ModelFields = ({ draft, change, error }: DraftFields): ReactNode => {
   const { project } = useConsole()
   const { data: models } = useQuery(modelsQuery(project.id))
-  const missing = models?.providers.find(({ provider }) => provider === draft.provider)?.missing
+  const missing = missingModel(models, draft.provider === "" ? null : draft.provider)
   const byDefault = models?.default
   return (
     <>
@@ -47,10 +48,7 @@ export const ModelFields = ({ draft, change, error }: DraftFields): ReactNode =>
           />
         )}
       </div>
-      {draft.provider === "" && models !== undefined && models.defaultMissing !== null && (
-        <p className="text-sm text-caution-ink">{models.defaultMissing}</p>
-      )}
-      {missing !== undefined && missing !== null && <p className="text-sm text-caution-ink">{missing}</p>}
+      {missing !== null && <p className="text-sm text-caution-ink">{missing}</p>}
       {draft.provider !== "" && (
         <TextField
           label="More of the model"

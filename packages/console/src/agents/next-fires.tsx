@@ -7,6 +7,7 @@ import { useConsole } from "../frame/console-context.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { firesQuery } from "../server/agent-queries.ts"
 import { failureSentence } from "../server/problem.ts"
+import { wallClockText } from "../words/local-time.ts"
 import { cronText } from "./agent-words.ts"
 
 interface NextFiresProps {
@@ -25,15 +26,15 @@ export const NextFires = ({ cron, zone }: NextFiresProps): ReactNode => {
         {zone !== "" && (
           <span className="text-ink-soft">
             {" "}
-            (<Visible text={zone} />)
+            by the clock of <Visible text={zone} />
           </span>
         )}
       </p>
-      <ol aria-label="Next fires" className="m-0 mt-1 list-none p-0 font-mono text-xs text-ink-soft">
+      <ol aria-label="Next fires" className="m-0 mt-1 list-none p-0 text-xs text-ink-soft tabular-nums">
         {data?.fires.map(({ at, localTime }) => (
           <li key={at}>
             <time dateTime={at} title={at}>
-              {localTime}
+              {wallClockText(localTime)}
             </time>
           </li>
         ))}

@@ -6,6 +6,7 @@ import { ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { capabilityFlags, type CapabilityFlag } from "./agent-draft.ts"
 import type { DraftFields } from "./draft-fields.ts"
 import { outcomeWord } from "./agent-words.ts"
+import { SubAgentFields } from "./sub-agent-fields.tsx"
 
 const kinds: Readonly<Record<CapabilityFlag, string>> = {
   canCreateObjects: "Creates an object",
@@ -114,6 +115,7 @@ export const PowerFields = ({ draft, change, error }: DraftFields): ReactNode =>
       lines={3}
       isMono
     />
+    <SubAgentFields draft={draft} change={change} error={error} />
     <TextField
       label="Steps of one run at most"
       hint="Empty is unbounded"
@@ -122,5 +124,46 @@ export const PowerFields = ({ draft, change, error }: DraftFields): ReactNode =>
       value={draft.maxSteps}
       onChange={(maxSteps) => change({ maxSteps })}
     />
+    <div className="grid gap-4 sm:grid-cols-2">
+      {spendingFields.map(({ field, label, hint, pointer }) => (
+        <TextField
+          key={field}
+          label={label}
+          hint={hint}
+          pointer={pointer}
+          error={error}
+          value={draft[field]}
+          onChange={(value) => change({ [field]: value })}
+        />
+      ))}
+    </div>
   </>
 )
+
+/** What it may spend on models; empty is unbounded. */
+const spendingFields = [
+  {
+    field: "runTokens",
+    label: "Tokens of one run, at most",
+    hint: "With all the runs that it spawns",
+    pointer: "/budget/perRun/maxTokens"
+  },
+  {
+    field: "runDollars",
+    label: "Dollars of one run, at most",
+    hint: "Where the model's price is known",
+    pointer: "/budget/perRun/maxCostUsd"
+  },
+  {
+    field: "dayTokens",
+    label: "Tokens of one day, at most",
+    hint: "Of its own requests, in UTC",
+    pointer: "/budget/perDay/maxTokens"
+  },
+  {
+    field: "dayDollars",
+    label: "Dollars of one day, at most",
+    hint: "Of its own requests, in UTC",
+    pointer: "/budget/perDay/maxCostUsd"
+  }
+] as const

@@ -9,7 +9,7 @@ export const RestFields = ({ draft, change }: DraftFields): ReactNode => (
   <>
     <TextField
       label="Other fields"
-      hint="A JSON object: budget, defaultTimeoutMs, subAgents, reviewPolicy, retryPolicy, flowType, steps, …"
+      hint="A JSON object: defaultTimeoutMs, reviewPolicy, retryPolicy, flowType, steps, …"
       value={draft.rest}
       onChange={(rest) => change({ rest })}
       lines={5}

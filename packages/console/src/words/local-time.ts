@@ -12,6 +12,22 @@ export const localTimeOf = (instant: string | undefined): string => {
   return `${day}T${digits(date.getHours())}:${digits(date.getMinutes())}`
 }
 
+/** An instant as a wall clock shows it that stands in another zone, of `2026-11-24T09:30:00.000+01:00`. */
+export const wallClockText = (localTime: string): string => {
+  const shown = new Date(`${localTime.slice(0, 19)}Z`)
+  return Number.isNaN(shown.getTime()) ? localTime : wallClock.format(shown)
+}
+
+const wallClock = new Intl.DateTimeFormat("en-GB", {
+  timeZone: "UTC",
+  weekday: "long",
+  day: "numeric",
+  month: "long",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit"
+})
+
 /** What such a field or an address says, as an instant of the years that the server knows; undefined while it says none. */
 export const instantOf = (text: string): string | undefined => {
   const date = new Date(text)

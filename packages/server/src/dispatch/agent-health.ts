@@ -30,7 +30,7 @@ export class AgentHealths extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<HealthRow>`
           select agent.id, agent.name as agent_name, agent.enabled, agent.disabled_reason, agent.trigger_type,
-            schedule.next_fire_at, ran.latest, spent.micros
+            agent.model ->> 'provider' as provider, schedule.next_fire_at, ran.latest, spent.micros
           from (
             select * from kb.agents where project_id = ${projectId} and deleted_at is null and id < ${before ?? lastId}::uuid
             order by id desc limit ${limit}
