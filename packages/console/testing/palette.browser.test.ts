@@ -13,6 +13,14 @@ describe("the palette", () => {
     const ada = await run(
       story.post("/objects", { type: "Person", key: "ada", properties: { field: "analytical engines" } })
     )
+    // By their words all of them fit better than the one that has the name.
+    const namesakes = Array.from({ length: 12 }, (_, n) => ({
+      type: "Note",
+      key: `note ${n} ada`,
+      properties: { text: "ada ada ada", also: "ada" }
+    }))
+    for (const namesake of namesakes) await run(story.post("/objects", namesake))
+    await run(story.post("/objects", { type: "Note", key: "adamant", properties: {} }))
     const { page } = await real.visit(story)
     await page.getByRole("heading", { level: 1, name: "Inbox" }).waitFor({ state: "attached" })
     const asked: Array<string> = []
@@ -36,6 +44,9 @@ describe("the palette", () => {
     await page.waitForURL(`**/objects/${ada.id}?*`)
 
     await page.keyboard.press("Control+k")
+    await page.keyboard.type("ada")
+    await chosen.getByText("ada", { exact: true }).waitFor()
+    await page.getByRole("option").nth(1).getByText("adamant").waitFor()
     await field.fill(ada.id)
     await chosen.getByText("ada").waitFor()
     await field.fill("no such thing anywhere")

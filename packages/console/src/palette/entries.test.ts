@@ -2,7 +2,7 @@
  * The palette finds by words in any order, and puts first what begins with them.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { type Entry, fits, fitting, isId } from "./entries.ts"
+import { type Entry, fits, fitting, inOrder, isId } from "./entries.ts"
 
 const entry = (group: string, title: string, hint = ""): Entry => ({
   id: `${group} ${title}`,
@@ -31,6 +31,13 @@ describe("the palette", () => {
       entry("Pages", "Graph")
     ]
     expect(fitting(entries, "tidy", 2).map(({ title }) => title)).toEqual(["tidy", "tidy again", "Runs"])
+  })
+
+  it("puts what is named so first, then what it knows, then keys that begin so, then words", () => {
+    const known = [entry("Pages", "Runs"), entry("Agents", "ada-watcher")]
+    const objects = [entry("Objects", "of ada"), entry("Objects", "adamant"), entry("Objects", "Ada")]
+    const titles = inOrder(known, [...objects, ...objects], " ada ", 3).map(({ title }) => title)
+    expect(titles).toEqual(["Ada", "Runs", "ada-watcher", "adamant", "of ada"])
   })
 
   it("knows an id from a word", () => {

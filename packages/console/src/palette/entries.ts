@@ -31,6 +31,23 @@ export const fitting = (entries: ReadonlyArray<Entry>, words: string, most: numb
   )
 }
 
+/** What is named exactly so comes first, then what the console knows, then objects: those whose key begins so before others. */
+export const inOrder = (
+  known: ReadonlyArray<Entry>,
+  objects: ReadonlyArray<Entry>,
+  words: string,
+  mostObjects: number
+): ReadonlyArray<Entry> => {
+  const said = words.trim().toLowerCase()
+  const rank = (entry: Entry): number => (isNamed(entry, said) ? 0 : begins(entry, said) ? 1 : 2)
+  const unique = [...new Map(objects.map((entry) => [entry.id, entry])).values()]
+  const best = unique.toSorted((a, b) => rank(a) - rank(b)).slice(0, mostObjects)
+  const all = [...known, ...best]
+  return [...all.filter((entry) => isNamed(entry, said)), ...all.filter((entry) => !isNamed(entry, said))]
+}
+
+const isNamed = ({ title }: Entry, said: string): boolean => title.toLowerCase() === said
+
 const begins = ({ title }: Entry, beginning: string): boolean => title.toLowerCase().startsWith(beginning)
 
 const wordsOf = (text: string): ReadonlyArray<string> =>

@@ -13,11 +13,11 @@ import { useSignOut } from "../frame/use-sign-out.ts"
 import { limits } from "../limits.ts"
 import { agentsQuery } from "../server/agent-queries.ts"
 import { conversationsQuery } from "../server/chat-queries.ts"
-import { objectSearchQuery } from "../server/graph-queries.ts"
+import { objectKeyQuery, objectSearchQuery } from "../server/graph-queries.ts"
 import { isMissing } from "../server/problem.ts"
 import { objectQuery, pendingTasksQuery } from "../server/queries.ts"
 import { readRun } from "../server/request.ts"
-import { type Entry, fitting, isId } from "./entries.ts"
+import { type Entry, fitting, inOrder, isId } from "./entries.ts"
 
 export interface Found {
   readonly entries: ReadonlyArray<Entry>
@@ -35,7 +35,12 @@ export const useEntries = (typed: string, settled: string): Found => {
   const tasks = useQuery(pendingTasksQuery(project.id))
   const conversations = useQuery(conversationsQuery(project.id))
   const objects = useQuery({
-    ...objectSearchQuery(project.id, wordsOfObjects, limits.paletteRows),
+    ...objectSearchQuery(project.id, wordsOfObjects, limits.rowsPerPage),
+    enabled: words !== "" && !isId(words)
+  })
+  // Among many that have the words, the one that is named so may be on a later page.
+  const keyed = useQuery({
+    ...objectKeyQuery(project.id, wordsOfObjects, limits.paletteRows),
     enabled: words !== "" && !isId(words)
   })
   const byId = useById(project.id, words)
@@ -64,36 +69,44 @@ export const useEntries = (typed: string, settled: string): Found => {
       open: () => open.conversation(id)
     }))
   ]
-  const found = (words === "" ? [] : (objects.data?.items ?? [])).map(({ id, key, type }) => ({
+  const items = [...(keyed.data?.items ?? []), ...(objects.data?.items ?? [])]
+  const found = (words === "" ? [] : items).map(({ id, key, type }) => ({
     id,
     group: "Objects",
     title: key ?? id,
     hint: type,
     open: () => open.object(id)
   }))
-  const { run, object } = byId
-  const exact: ReadonlyArray<Entry> = [
-    ...(run
-      ? [{ id: run.id, group: "Runs", title: run.agentName, hint: run.id, open: () => open.run(run.id) }]
-      : []),
-    ...(object
-      ? [
-          {
-            id: object.id,
-            group: "Objects",
-            title: object.key ?? object.id,
-            hint: object.type,
-            open: () => open.object(object.id)
-          }
-        ]
-      : [])
-  ]
   return {
-    entries: [...exact, ...fitting(known, typed, limits.paletteRows), ...found],
-    isSearching: objects.isFetching || byId.isSearching || typed.trim() !== words,
-    error: objects.error
+    entries: [
+      ...exactEntries(byId, open),
+      ...inOrder(fitting(known, typed, limits.paletteRows), found, words, limits.paletteRows)
+    ],
+    isSearching: objects.isFetching || keyed.isFetching || byId.isSearching || typed.trim() !== words,
+    error: objects.error ?? keyed.error
   }
 }
+
+/** What has the id that was typed. */
+const exactEntries = (
+  { run, object }: Pick<ReturnType<typeof useById>, "run" | "object">,
+  open: ReturnType<typeof useOpeners>
+): ReadonlyArray<Entry> => [
+  ...(run
+    ? [{ id: run.id, group: "Runs", title: run.agentName, hint: run.id, open: () => open.run(run.id) }]
+    : []),
+  ...(object
+    ? [
+        {
+          id: object.id,
+          group: "Objects",
+          title: object.key ?? object.id,
+          hint: object.type,
+          open: () => open.object(object.id)
+        }
+      ]
+    : [])
+]
 
 /** What the console itself has: its pages, and what can be done anywhere. */
 const ownEntries = (open: ReturnType<typeof useOpeners>): ReadonlyArray<Entry> => [

@@ -19,6 +19,15 @@ export const objectSearchQuery = (projectId: string, words: string, limit: numbe
     parameters: { query: words, limit }
   })
 
+/** The objects with exactly this key; each type may have one. */
+export const objectKeyQuery = (projectId: string, objectKey: string, limit: number) =>
+  reading<Page<GraphObject>>({
+    projectId,
+    key: ["objects", "keyed"],
+    path: "objects",
+    parameters: { key: objectKey, limit }
+  })
+
 /** What is directly related to an object, as much as one page has. */
 export const neighborsQuery = (projectId: string, objectId: string) =>
   reading<Neighborhood>({
