@@ -259,3 +259,40 @@ it("an agent for which no model can be asked is told where it is seen, and is no
   await page.getByRole("button", { name: "Disable", exact: true }).waitFor()
   expect((await run(story.get(`/agents/${agent.id}`))).enabled).toBe(true)
 })
+
+it("S001-R56 an edit of one field leaves what the form hides, and what an agent may touch, as they were", async () => {
+  const story = await real.newStory()
+  const kept = {
+    triggerType: "manual",
+    reactionConfig: { objectTypes: ["Order"], events: ["deleted"], debounceMs: 700 },
+    cronSchedule: "0 9 * * 1",
+    timezone: "Europe/Berlin",
+    executionMode: "suggest",
+    hybridPolicy: { confidenceThreshold: 0.95, alwaysSuggest: ["delete"] },
+    capabilities: { canCreateObjects: true, allowedObjectTypes: [] }
+  }
+  const agent = await run(story.post("/agents", watcher({ name: "quiet", ...kept })))
+  const { page } = await real.visit(story, `/agents/${agent.id}?tab=definition`)
+  const form = page.getByRole("form", { name: "Agent" })
+  const save = page.getByRole("button", { name: "Save as a new version" })
+  const read = () => run(story.get(`/agents/${agent.id}`))
+  await form.getByLabel("Prompt", { exact: true }).fill("Look again.")
+  await save.press("Enter")
+  await page.getByRole("heading", { level: 1, name: /quiet\s*version 2/ }).waitFor()
+  const second = { ...agent, version: 2, updatedAt: expect.any(String), prompt: "Look again." }
+  expect(await read()).toEqual(second)
+
+  // What may touch no type at all still may not when another right is taken from it.
+  await form.getByLabel("Deletes an object: allowed").press("Space")
+  await save.press("Enter")
+  await page.getByRole("heading", { level: 1, name: /quiet\s*version 3/ }).waitFor()
+  const denied = { ...kept.capabilities, canDeleteObjects: false }
+  expect(await read()).toEqual({ ...second, version: 3, capabilities: denied })
+
+  // All types are allowed only where a person says so.
+  await form.getByLabel("Types that it may touch").selectOption({ label: "All types" })
+  await save.press("Enter")
+  await page.getByRole("heading", { level: 1, name: /quiet\s*version 4/ }).waitFor()
+  const all = { canCreateObjects: true, canDeleteObjects: false }
+  expect(await read()).toEqual({ ...second, version: 4, capabilities: all })
+})

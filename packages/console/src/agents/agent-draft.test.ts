@@ -5,7 +5,7 @@ import { defineAgent, type AgentInput } from "@tropism/domain/agent"
 import { leanAgent } from "@tropism/domain/agent-version"
 import { Result } from "effect"
 import { expect, it } from "vitest"
-import { draftOf, emptyDraft, sentOf, wholeOf } from "./agent-draft.ts"
+import { changesOf, draftOf, emptyDraft, sentOf } from "./agent-draft.ts"
 import { partsOf } from "./draft-texts.ts"
 
 const rich: AgentInput = {
@@ -80,9 +80,20 @@ it.each([rich, nightly, odd])("a definition that is opened and saved is the same
   expect(defineAgent(sent as never)).toEqual(defineAgent(input))
 })
 
-it("what the form leaves out goes back to its default", () => {
-  const sent = wholeOf(Result.getOrThrow(sentOf({ ...emptyDraft, name: "a", prompt: "b" })))
-  expect(sent).toMatchObject({ name: "a", role: null, budget: null, subAgents: null, capabilities: null })
+it("sends what was changed, null for what was emptied, and nothing of what is not shown", () => {
+  const before = draftOf(leanAgent(defineAgent(rich)))
+  const changed = (changes: object) =>
+    changesOf(Result.getOrThrow(sentOf(before)), Result.getOrThrow(sentOf({ ...before, ...changes })))
+  expect(changed({})).toEqual({})
+  expect(changed({ role: "", subAgents: "scribe", name: "tidier" })).toEqual({
+    role: null,
+    subAgents: ["scribe"],
+    name: "tidier"
+  })
+  expect(changed({ triggerType: "manual", executionMode: "suggest" })).toEqual({
+    triggerType: "manual",
+    executionMode: "suggest"
+  })
 })
 
 it("says in which field something is no JSON, and sends a wrong number as it was written", () => {

@@ -4,8 +4,8 @@
  * Pure. What the form has no field for is kept as JSON beside it, so that
  * nothing of a definition is lost by being opened and saved.
  */
-import { AgentInput } from "@tropism/domain/agent"
-import { isJsonObject } from "@tropism/domain/json"
+import type { AgentInput } from "@tropism/domain/agent"
+import { canonicalJson, isJsonObject } from "@tropism/domain/json"
 import { Result } from "effect"
 import { given, jsonText, numberGiven, numberText, partsOf, type Sent, within } from "./draft-texts.ts"
 import { type ReactionDraft, reactionDraftOf, reactionOf } from "./reaction-draft.ts"
@@ -36,7 +36,11 @@ export interface AgentDraft extends ReactionDraft {
   readonly threshold: string
   readonly hybridRest: string
   readonly denied: ReadonlyArray<CapabilityFlag>
-  /** Parted by commas; empty is all. */
+  /** What the definition allows in so many words; what it is silent about is allowed as well. */
+  readonly granted: ReadonlyArray<CapabilityFlag>
+  /** `all` types of objects, or `these`, which may be none. */
+  readonly touches: string
+  /** Parted by commas. */
   readonly allowedObjectTypes: string
   /** One a line. */
   readonly tools: string
@@ -78,6 +82,8 @@ export const emptyDraft: AgentDraft = {
   threshold: "",
   hybridRest: "",
   denied: [],
+  granted: [],
+  touches: "all",
   allowedObjectTypes: "",
   tools: "graph.*",
   maxSteps: "",
@@ -112,6 +118,8 @@ export const draftOf = (input: AgentInput): AgentDraft => {
     threshold: numberText(confidenceThreshold),
     hybridRest: jsonText(hybridRest),
     denied: capabilityFlags.filter((flag) => capabilities?.[flag] === false),
+    granted: capabilityFlags.filter((flag) => capabilities?.[flag] === true),
+    touches: capabilities?.allowedObjectTypes ? "these" : "all",
     allowedObjectTypes: capabilities?.allowedObjectTypes?.join(", ") ?? "",
     tools: (input.tools ?? []).join("\n"),
     maxSteps: numberText(input.maxSteps),
@@ -146,11 +154,25 @@ const formFields: ReadonlyArray<string> = [
   "enabled"
 ]
 
-/** A definition whole: what a form leaves out is set to null, which is the default. */
-export const wholeOf = (sent: Sent): Sent => ({
-  ...Object.fromEntries(Object.keys(AgentInput.fields).map((field) => [field, null])),
-  ...sent
-})
+/**
+ * What an edit changes of a definition; null is a field that was emptied, which goes back to its default.
+ *
+ * **Details** What the form does not show, and what nobody touched, is not sent, so it stays as it was.
+ */
+export const changesOf = (before: Sent, after: Sent): Sent =>
+  Object.fromEntries(
+    [...new Set([...Object.keys(before), ...Object.keys(after)])]
+      .filter(
+        (field) => isShown(field, after) && canonicalJson(before[field]) !== canonicalJson(after[field])
+      )
+      .map((field) => [field, after[field] ?? null])
+  )
+
+const isShown = (field: string, { triggerType, executionMode }: Sent): boolean => {
+  if (field === "reactionConfig") return triggerType === "reaction"
+  if (field === "cronSchedule" || field === "timezone") return triggerType === "schedule"
+  return field !== "hybridPolicy" || executionMode === "hybrid"
+}
 
 /** What cannot be sent, with the field. */
 export interface DraftFault {
@@ -165,7 +187,6 @@ export const sentOf = (draft: AgentDraft): Result.Result<Sent, DraftFault> =>
     const modelRest = yield* objectIn(draft, "modelRest")
     const reactionRest = yield* objectIn(draft, "reactionRest")
     const hybridRest = yield* objectIn(draft, "hybridRest")
-    const allowed = partsOf(draft.allowedObjectTypes)
     const subAgents = partsOf(draft.subAgents)
     return {
       ...rest,
@@ -194,14 +215,15 @@ export const sentOf = (draft: AgentDraft): Result.Result<Sent, DraftFault> =>
       ...(draft.executionMode === "hybrid" && {
         hybridPolicy: { ...hybridRest, ...numberGiven("confidenceThreshold", draft.threshold) }
       }),
-      ...((draft.denied.length > 0 || allowed.length > 0) && {
-        capabilities: {
-          ...Object.fromEntries(draft.denied.map((flag) => [flag, false])),
-          ...(allowed.length > 0 && { allowedObjectTypes: allowed })
-        }
-      })
+      ...within("capabilities", capabilitiesOf(draft))
     }
   })
+
+const capabilitiesOf = ({ denied, granted, touches, allowedObjectTypes }: AgentDraft): Sent => ({
+  ...Object.fromEntries(granted.map((flag) => [flag, true])),
+  ...Object.fromEntries(denied.map((flag) => [flag, false])),
+  ...(touches === "these" && { allowedObjectTypes: partsOf(allowedObjectTypes) })
+})
 
 const limitGiven = (tokens: string, dollars: string): Sent => ({
   ...numberGiven("maxTokens", tokens),

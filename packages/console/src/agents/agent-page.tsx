@@ -4,6 +4,7 @@
 import type { Agent } from "@tropism/domain/agent"
 import { definitionOf, leanAgent } from "@tropism/domain/agent-version"
 import { useQuery } from "@tanstack/react-query"
+import { Result } from "effect"
 import { Link, useParams } from "@tanstack/react-router"
 import { type ReactNode, useMemo } from "react"
 import { useConsole } from "../frame/console-context.tsx"
@@ -20,7 +21,7 @@ import { modelsQuery } from "../server/settings-queries.ts"
 import { useWrite } from "../server/use-write.ts"
 import { AgentActions } from "./agent-actions.tsx"
 import { AgentBacktests } from "./agent-backtests.tsx"
-import { draftOf, wholeOf } from "./agent-draft.ts"
+import { changesOf, draftOf, sentOf } from "./agent-draft.ts"
 import { AgentForm } from "./agent-form.tsx"
 import type { Sent } from "./draft-texts.ts"
 import { missingModel } from "./agent-words.ts"
@@ -92,8 +93,15 @@ const Definition = ({ agent }: { readonly agent: Agent }): ReactNode => {
   const { run, isBusy, error } = useWrite<Agent>((after) =>
     show({ tone: "done", title: "Saved", sentence: `The agent is at version ${after.version}.` })
   )
+  // Of a definition that was kept, every part reads as JSON.
+  const before = Result.getOrElse(sentOf(initial), (): Sent => ({}))
   const save = (sent: Sent) =>
-    run({ path: agentPath(agent.id), method: "PATCH", ifMatch: agent.version, body: wholeOf(sent) })
+    run({
+      path: agentPath(agent.id),
+      method: "PATCH",
+      ifMatch: agent.version,
+      body: changesOf(before, sent)
+    })
   if (!isAdmin)
     return (
       <>

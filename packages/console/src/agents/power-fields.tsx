@@ -97,14 +97,27 @@ export const PowerFields = ({ draft, change, error }: DraftFields): ReactNode =>
         })}
       </tbody>
     </table>
-    <TextField
-      label="Only these types of objects"
-      hint="Parted by commas; empty is all"
-      pointer="/capabilities/allowedObjectTypes"
-      error={error}
-      value={draft.allowedObjectTypes}
-      onChange={(allowedObjectTypes) => change({ allowedObjectTypes })}
-    />
+    <div className="grid gap-4 sm:grid-cols-2">
+      <ChoiceField
+        label="Types that it may touch"
+        value={draft.touches}
+        choices={[
+          { value: "all", label: "All types" },
+          { value: "these", label: "Only those named" }
+        ]}
+        onChange={(touches) => change({ touches })}
+      />
+      {draft.touches === "these" && (
+        <TextField
+          label="Only these types of objects"
+          hint="Parted by commas; empty is none"
+          pointer="/capabilities/allowedObjectTypes"
+          error={error}
+          value={draft.allowedObjectTypes}
+          onChange={(allowedObjectTypes) => change({ allowedObjectTypes })}
+        />
+      )}
+    </div>
     <TextField
       label="Tools"
       hint="One a line, with * as a wildcard: graph.*, tasks.add_task, github.search_*"
