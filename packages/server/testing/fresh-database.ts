@@ -5,6 +5,7 @@
  * order. The copy is dropped with the scope, together with whoever is still
  * connected to it.
  */
+import type { PgConnection } from "@effect/sql-pg"
 import { randomBytes } from "node:crypto"
 import { Effect, Redacted, type Scope } from "effect"
 import { inject } from "vitest"
@@ -12,26 +13,27 @@ import { connect, ownerRole, type PostgresAccess, withDatabase } from "../src/da
 import { closeToOthers, databaseName } from "../src/database/provision.ts"
 import type { RunningPostgres } from "./global-setup.ts"
 
-const asAdmin = (postgres: RunningPostgres, statement: string) =>
-  Effect.scoped(
-    Effect.flatMap(connect(Redacted.make(postgres.adminUrl)), (connection) => connection.query(statement))
-  ).pipe(Effect.orDie)
+const asAdmin = <A, E>(
+  postgres: RunningPostgres,
+  act: (admin: PgConnection.PgConnection) => Effect.Effect<A, E, Scope.Scope>
+) => Effect.scoped(Effect.flatMap(connect(Redacted.make(postgres.adminUrl)), act)).pipe(Effect.orDie)
 
-const copy = Effect.fnUntraced(function* (postgres: RunningPostgres, template: string) {
+/** A copy has the template's tables and rights inside, but not the rights on the database itself. */
+const copy = (postgres: RunningPostgres, template: string) => {
   const name = `test_${randomBytes(6).toString("hex")}`
-  yield* asAdmin(postgres, `create database ${name} template ${template} owner ${ownerRole}`)
-  return name
-})
+  return asAdmin(postgres, (admin) =>
+    Effect.andThen(
+      admin.query(`create database ${name} template ${template} owner ${ownerRole}`),
+      closeToOthers(admin, name)
+    )
+  ).pipe(Effect.as(name))
+}
 
 const databaseFrom = Effect.fn("databaseFrom")(function* (template: string) {
   const postgres = inject("postgres")
   const name = yield* Effect.acquireRelease(copy(postgres, template), (made) =>
-    asAdmin(postgres, `drop database if exists ${made} with (force)`)
+    asAdmin(postgres, (admin) => admin.query(`drop database if exists ${made} with (force)`))
   )
-  // A copy has the template's tables and rights inside, but not the rights on the database itself.
-  yield* Effect.scoped(
-    Effect.flatMap(connect(Redacted.make(postgres.adminUrl)), (admin) => closeToOthers(admin, name))
-  ).pipe(Effect.orDie)
   const access: PostgresAccess = {
     ownerUrl: withDatabase(Redacted.make(postgres.ownerUrl), name),
     serverUrl: withDatabase(Redacted.make(postgres.serverUrl), name),
