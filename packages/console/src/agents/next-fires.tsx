@@ -4,6 +4,7 @@
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
+import { useNow } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { firesQuery } from "../server/agent-queries.ts"
 import { failureSentence } from "../server/problem.ts"
@@ -17,25 +18,19 @@ interface NextFiresProps {
 
 export const NextFires = ({ cron, zone }: NextFiresProps): ReactNode => {
   const { project } = useConsole()
+  const now = useNow()
   const { data, error } = useQuery({ ...firesQuery(project.id, cron, zone), enabled: cron.trim() !== "" })
   if (error !== null) return <p className="text-sm text-removed-ink">{failureSentence(error)}</p>
   return (
     <div className="text-sm">
-      <p>
-        {cronText(cron)}
-        {zone !== "" && (
-          <span className="text-ink-soft">
-            {" "}
-            by the clock of <Visible text={zone} />
-          </span>
-        )}
-      </p>
+      <p>{cronText(cron)}</p>
       <ol aria-label="Next fires" className="m-0 mt-1 list-none p-0 text-xs text-ink-soft tabular-nums">
         {data?.fires.map(({ at, localTime }) => (
           <li key={at}>
             <time dateTime={at} title={at}>
-              {wallClockText(localTime)}
-            </time>
+              {wallClockText(localTime, now)}
+            </time>{" "}
+            in <Visible text={zone.trim() === "" ? "UTC" : zone} />
           </li>
         ))}
       </ol>

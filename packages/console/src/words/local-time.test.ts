@@ -2,7 +2,7 @@
  * A time that is chosen in a field and read back is the same time.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { instantOf, localTimeOf } from "./local-time.ts"
+import { instantOf, localTimeOf, wallClockText } from "./local-time.ts"
 
 describe("the time of a field", () => {
   it("is the same there and back, to the minute", () => {
@@ -14,4 +14,12 @@ describe("the time of a field", () => {
     expect(["", "x", undefined].map(localTimeOf)).toEqual(["", "", ""])
     expect(["", "banana", "999999-01-01"].map(instantOf)).toEqual([undefined, undefined, undefined])
   })
+})
+
+it("a clock in another zone is told in words, with the year where it is another", () => {
+  const nowMs = Date.UTC(2026, 10, 23)
+  expect(wallClockText("2026-11-24T09:30:00.000+01:00", nowMs)).toBe("Tue 24 Nov, 09:30")
+  expect(wallClockText("2026-12-31T23:05:00.000-10:00", nowMs)).toBe("Thu 31 Dec, 23:05")
+  expect(wallClockText("2028-02-29T00:00:00.000+00:00", nowMs)).toBe("Tue 29 Feb 2028, 00:00")
+  expect(wallClockText("soon", nowMs)).toBe("soon")
 })

@@ -1,5 +1,5 @@
 /**
- * Instants as the fields of a browser take them: the reader's own wall clock, without a zone.
+ * Instants as clocks show them: the reader's own, as the fields of a browser take them, and one in another zone.
  */
 
 const digits = (value: number, length = 2): string => String(value).padStart(length, "0")
@@ -12,21 +12,18 @@ export const localTimeOf = (instant: string | undefined): string => {
   return `${day}T${digits(date.getHours())}:${digits(date.getMinutes())}`
 }
 
-/** An instant as a wall clock shows it that stands in another zone, of `2026-11-24T09:30:00.000+01:00`. */
-export const wallClockText = (localTime: string): string => {
+/** What a clock in another zone shows, of `2026-11-24T09:30:00.000+01:00`: `Tue 24 Nov, 09:30`; the year where it is not this one. */
+export const wallClockText = (localTime: string, nowMs: number): string => {
   const shown = new Date(`${localTime.slice(0, 19)}Z`)
-  return Number.isNaN(shown.getTime()) ? localTime : wallClock.format(shown)
+  if (Number.isNaN(shown.getTime())) return localTime
+  const year = shown.getUTCFullYear()
+  const yearWord = year === new Date(nowMs).getUTCFullYear() ? "" : ` ${year}`
+  const [weekday, day, month] = [weekdays.format(shown), shown.getUTCDate(), months.format(shown)]
+  return `${weekday} ${day} ${month}${yearWord}, ${localTime.slice(11, 16)}`
 }
 
-const wallClock = new Intl.DateTimeFormat("en-GB", {
-  timeZone: "UTC",
-  weekday: "long",
-  day: "numeric",
-  month: "long",
-  year: "numeric",
-  hour: "2-digit",
-  minute: "2-digit"
-})
+const weekdays = new Intl.DateTimeFormat("en", { timeZone: "UTC", weekday: "short" })
+const months = new Intl.DateTimeFormat("en", { timeZone: "UTC", month: "short" })
 
 /** What such a field or an address says, as an instant of the years that the server knows; undefined while it says none. */
 export const instantOf = (text: string): string | undefined => {
