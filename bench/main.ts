@@ -13,11 +13,11 @@ import { doorsOf } from "./doors.ts"
 import { measureEngine } from "./engine.ts"
 import { type Figure, jsonLine, tableOf } from "./figures.ts"
 import { measureFloor } from "./floor.ts"
+import { measureIdle } from "./idle.ts"
 import { measureLimits } from "./limits.ts"
 import {
   type Bench,
   measureCrowds,
-  measureIdle,
   measurePast,
   measureReactions,
   measureWrites,

@@ -5,7 +5,7 @@
  * must have completed before its figures are told.
  */
 import { registerAgent, registerCrowd, type Work, wakingType } from "./agents.ts"
-import { countRuns, countTransactions, reactionsOf, type Rows } from "./database.ts"
+import { countRuns, reactionsOf, type Rows } from "./database.ts"
 import { atRate, newProject, nowMs, patienceMs, type Send, until, withHands } from "./doors.ts"
 import { quantile, type Report } from "./figures.ts"
 import { makePast } from "./past.ts"
@@ -200,28 +200,4 @@ export const measurePast = async (bench: Bench): Promise<void> => {
   await provoke(bench, world, (act) => withHands(4, { ms: patienceMs, times: 20 }, act))
   await measureSteady(bench, world)
   await measureSaturated(bench, world)
-}
-
-/** What a server does when nobody asks anything of it. */
-export const measureIdle = async ({ rows, report, size, server }: Bench): Promise<void> => {
-  // Nothing tells that a server has come to rest, nor that each backend has counted what it did.
-  await Bun.sleep(size.restMs)
-  const before = await countTransactions(rows)
-  const cpuBefore = await server.cpuMs()
-  await Bun.sleep(size.idleMs)
-  const cpu = await server.cpuMs()
-  // The bench's own looks are one transaction each, which may be counted only later.
-  const count = Math.max(0, (await countTransactions(rows)) - before - 1)
-  report({
-    name: "idle: transactions",
-    load: "nothing to do",
-    value: (count * 1_000) / size.idleMs,
-    unit: "/s"
-  })
-  report({
-    name: "idle: processor time of a second",
-    load: "nothing to do",
-    value: ((cpu.server - cpuBefore.server + cpu.postgres - cpuBefore.postgres) * 1_000) / size.idleMs,
-    unit: "ms"
-  })
 }

@@ -45,6 +45,73 @@ export const newDataFolder = async (inside: string): Promise<string> => {
   return dataFolder
 }
 
+/** What is told to stop it: by its end, by whoever asks, or by a signal to the bench. */
+interface Launched {
+  readonly pid: number
+  readonly url: string
+  readonly nextLine: () => Promise<string>
+  /** Asks its heap to be told. */
+  readonly ask: () => void
+  readonly stop: () => Promise<void>
+}
+
+/** Starts a program that serves, which `remove` cleans up behind. */
+const launch = async (
+  environment: Readonly<Record<string, string>>,
+  hear: ((line: string) => void) | undefined,
+  remove: () => void
+): Promise<Launched> => {
+  const flags = (process.env["BENCH_BUN_FLAGS"] ?? "").split(" ").filter((flag) => flag !== "")
+  const child = Bun.spawn([process.execPath, ...flags, join(import.meta.dirname, "serve.ts")], {
+    // Requests are counted as everywhere, and none is refused.
+    env: {
+      ...process.env,
+      HOST: "127.0.0.1",
+      PORT: "0",
+      TROPISM_TOKEN: token,
+      TROPISM_RATE_LIMIT: "1000000",
+      ...environment
+    },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: hear === undefined ? "inherit" : "pipe"
+  })
+  if (hear !== undefined && child.stderr !== undefined) void hearAll(child.stderr, hear)
+  // What was at work when somebody stopped the bench may end it before the folder is gone.
+  process.on("exit", remove)
+  const stop = async () => {
+    for (const signal of stops) process.off(signal, leave)
+    child.kill("SIGTERM")
+    await child.exited
+    remove()
+    process.off("exit", remove)
+  }
+  // Whoever is stopped leaves neither a server nor its folder behind.
+  const leave = (signal: NodeJS.Signals): void => void stop().finally(() => process.kill(process.pid, signal))
+  for (const signal of stops) process.on(signal, leave)
+  const nextLine = linesOf(child.stdout)
+  const line = await nextLine().catch(async (error: unknown) => {
+    await stop()
+    throw error
+  })
+  return { pid: child.pid, url: JSON.parse(line).url, nextLine, ask: () => child.kill("SIGUSR2"), stop }
+}
+
+/** Starts a server of a cluster on a database that is there, with a key that all of them have. */
+export const startClusterProcess = (
+  databaseUrl: Redacted.Redacted<string>,
+  clusterAddress: string
+): Promise<Pick<Launched, "url" | "stop">> =>
+  launch(
+    {
+      DATABASE_URL: Redacted.value(databaseUrl),
+      TROPISM_CLUSTER_ADDRESS: clusterAddress,
+      TROPISM_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString("base64")
+    },
+    undefined,
+    () => undefined
+  )
+
 /**
  * Starts a server on an empty database; `BENCH_BUN_FLAGS` reach its Bun, for profiles.
  *
@@ -57,60 +124,33 @@ export const startServerProcess = async (
   folder?: string
 ): Promise<ServerProcess> => {
   const dataFolder = folder ?? (await newDataFolder(tmpdir()))
-  const flags = (process.env["BENCH_BUN_FLAGS"] ?? "").split(" ").filter((flag) => flag !== "")
-  const child = Bun.spawn([process.execPath, ...flags, join(import.meta.dirname, "serve.ts")], {
-    // Requests are counted as everywhere, and none is refused.
-    env: {
-      ...process.env,
-      HOST: "127.0.0.1",
-      PORT: "0",
-      TROPISM_DATA: dataFolder,
-      TROPISM_TOKEN: token,
-      TROPISM_RATE_LIMIT: "1000000",
-      ...environment
-    },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: hear === undefined ? "inherit" : "pipe"
-  })
-  if (hear !== undefined && child.stderr !== undefined) void hearAll(child.stderr, hear)
-  // What was at work when somebody stopped the bench may end it before the folder is gone.
-  const remove = (): void => rmSync(dataFolder, { recursive: true, force: true })
-  if (folder === undefined) process.on("exit", remove)
-  const stop = async () => {
-    for (const signal of stops) process.off(signal, leave)
-    child.kill("SIGTERM")
-    await child.exited
-    if (folder === undefined) remove()
-    process.off("exit", remove)
+  const remove = (): void => {
+    if (folder === undefined) rmSync(dataFolder, { recursive: true, force: true })
   }
-  // Whoever is stopped leaves neither a server nor its folder behind.
-  const leave = (signal: NodeJS.Signals): void => void stop().finally(() => process.kill(process.pid, signal))
-  for (const signal of stops) process.on(signal, leave)
-  const nextLine = linesOf(child.stdout)
-  const url = await nextLine().catch(async (error: unknown) => {
-    await stop()
-    throw error
-  })
+  const { ask, nextLine, pid, stop, url } = await launch(
+    { TROPISM_DATA: dataFolder, ...environment },
+    hear,
+    remove
+  )
   const record = JSON.parse(await readFile(join(dataFolder, "database.json"), "utf8"))
   const login = (role: string, password: string) =>
     localUrl({ role, password, port: record.port, database: databaseName })
   const cluster = record.cluster.startsWith("/") ? record.cluster : join(dataFolder, record.cluster)
   const postmaster = Number((await readFile(join(cluster, "postmaster.pid"), "utf8")).split("\n", 1)[0])
   return {
-    url: JSON.parse(url).url,
+    url,
     dataFolder,
     token,
     ownerUrl: login(ownerRole, record.passwords.owner),
     serverUrl: login(serverRole, record.passwords.server),
     adminUrl: login(adminRole, record.passwords.admin),
-    cpuMs: async () => ({ server: (await cpuOf(child.pid)).ms, postgres: await cpuOfFamily(postmaster) }),
+    cpuMs: async () => ({ server: (await cpuOf(pid)).ms, postgres: await cpuOfFamily(postmaster) }),
     heapBytes: async () => {
-      child.kill("SIGUSR2")
+      ask()
       return JSON.parse(await nextLine()).heapBytes
     },
     residentBytes: async () => {
-      const status = await readFile(`/proc/${child.pid}/status`, "utf8")
+      const status = await readFile(`/proc/${pid}/status`, "utf8")
       return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1_024
     },
     stop

@@ -8,7 +8,7 @@
 import type { ProjectId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { dispatchLimits, runLimits } from "../src/limits.ts"
+import { outboxLimits, runLimits } from "../src/limits.ts"
 import type { WorldClock } from "./world-clock.ts"
 
 /** Long enough for a lease to run out. */
@@ -48,7 +48,7 @@ export const drained = Effect.fnUntraced(function* (
         or exists (select from kb.backtests where project_id = ${projectId} and status in ('queued', 'running'))
         or exists (select from kb.agent_processing_log where project_id = ${projectId} and status in ('pending', 'processing')) as is_open`
     if (row?.isOpen === false) return true
-    yield* Effect.sleep(dispatchLimits.sweepIntervalMs)
+    yield* Effect.sleep(outboxLimits.lookIntervalMs)
     if (look % patientLooks === 0) yield* pass(clock, leaseLapseMs)
   }
   return false

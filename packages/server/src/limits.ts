@@ -94,8 +94,10 @@ export const poolLimits = {
   clashPauseMs: 20
 } as const
 
-/** Of `outbox/`: wake-ups between servers. */
+/** Of `outbox/` and `cluster/`: wake-ups, between servers and of what no wake-up told of. */
 export const outboxLimits = {
+  /** Between two looks of the lookout for work that is due: so long, at most, what a lost wake-up told of has to wait. */
+  lookIntervalMs: 1_000,
   /** Between two letters: what is said meanwhile goes out together. */
   tellIntervalMs: 10,
   /** Topics kept for the next letter; when they are more, it says that anything may be due. */
@@ -109,8 +111,6 @@ export const outboxLimits = {
 export const dispatchLimits = {
   /** Events dispatched in one transaction. */
   batchEvents: 100,
-  /** A sweep finds what no wake-up told of. */
-  sweepIntervalMs: 1_000,
   /** Refusals by caps that a chain tells; all of them stand with their events. */
   chainStopsShown: 20,
   /** Runs that one agent begins in one transaction, of what waited. */
@@ -129,8 +129,6 @@ export const dispatchLimits = {
   entryMaxAttempts: 20,
   /** Objects that one page of pending events looks at. */
   pendingLookObjects: 1_000,
-  /** Between two looks at the schedules. */
-  scheduleIntervalMs: 1_000,
   /** Schedules fired in one transaction. */
   batchSchedules: 50,
   /** An instant that is found later than this was missed. Under a minute: then no two instants are on time at once. */
@@ -171,7 +169,8 @@ export const runLimits = {
   maxAttempts: 3,
   /** Claims of one run in all, however many steps were kept. */
   maxAttemptsInAll: 20,
-  sweepIntervalMs: 1_000,
+  /** Between two looks at a run by a caller who waits for its end. */
+  callerLookMs: 1_000,
   /** The last request of a run whose time is up may take this long (S002-R27). */
   graceMs: 30_000,
   /** From the first piece of an answer to when it is kept, if more is still to come: most short answers are complete by then. */

@@ -18,6 +18,7 @@ import { PassingWords } from "./agent/passing-words.ts"
 import { TodoAssistants } from "./agent/todo-assistants.ts"
 import { Versions } from "./agent/versions.ts"
 import type { Alone } from "./cluster/cluster.ts"
+import { Lookout } from "./cluster/lookout.ts"
 import { Sweeps } from "./cluster/sweeps.ts"
 import { Database } from "./database/database.ts"
 import { Dumper } from "./database/dumper.ts"
@@ -258,6 +259,7 @@ const dispatch = Layer.mergeAll(
   Explanations.layer,
   Webhooks.layer,
   Deliveries.layer,
+  Lookout.layer,
   Sweeps.layer
 )
 
@@ -298,7 +300,9 @@ export const loops = Effect.fnUntraced(function* (alone: Alone | undefined) {
   const { run: asking } = yield* SourcePoller
   const { run: testing } = yield* Backtester
   const { run: working } = yield* Worker
+  const { run: following } = yield* Descendants
   const { run: sweeping } = yield* Sweeps
+  const { run: looking } = yield* Lookout
   const { run: delivering } = yield* EventDeliverer
   const { depend } = yield* Readiness
   const here = {
@@ -306,9 +310,10 @@ export const loops = Effect.fnUntraced(function* (alone: Alone | undefined) {
     releaser: releasing,
     backtester: testing,
     worker: working,
-    deliverer: delivering
+    deliverer: delivering,
+    lookout: looking
   }
-  const once = { scheduler: scheduling, "source poller": asking, sweeps: sweeping }
+  const once = { scheduler: scheduling, "source poller": asking, waits: following, sweeps: sweeping }
   const fork = (name: string, loop: Effect.Effect<never>) => Effect.forkScoped(depend(name, loop))
   yield* Effect.forEach(Object.entries(here), ([name, loop]) => fork(name, loop), { discard: true })
   yield* Effect.forEach(Object.entries(once), ([name, loop]) => (alone ?? fork)(name, loop), {

@@ -307,7 +307,7 @@ layer(SharedServer.layer)((it) => {
         expect(yield* feedOf(broken, 0)).toEqual([])
         expect(JSON.stringify(log.filter(({ level }) => level === "Error"))).toContain(broken.projectId)
 
-        // Nothing is lost: once it can be dispatched, the next sweep does it.
+        // Nothing is lost: once it can be dispatched, the next look has it done.
         yield* setConfig(config?.[0])
         yield* asTimePasses(1_000, runsOf(broken, agents[0]), (runs) => runs.length === 1)
         yield* endedRuns(broken, agents[0], 1)

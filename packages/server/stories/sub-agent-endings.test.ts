@@ -3,7 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { runLimits } from "../src/limits.ts"
+import { outboxLimits, runLimits } from "../src/limits.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
 import { logOfRun } from "../testing/run-words.ts"
@@ -102,19 +102,21 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
-    it.effect("whose program died before it came to the runs below is finished by a sweep", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const { below, top } = yield* newTree(story)
-        yield* ask(
-          story.access,
-          "update kb.agent_runs set status = 'cancelled', pause_reason = null, completed_at = now() where id = $1",
-          [top.id]
-        )
-        yield* asTimePasses(runLimits.sweepIntervalMs, statusesOf(story, below), (statuses) =>
-          statuses.every((status) => status === "cancelled")
-        )
-      })
+    it.effect(
+      "whose program died before it came to the runs below is finished after the lookout's next look",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const { below, top } = yield* newTree(story)
+          yield* ask(
+            story.access,
+            "update kb.agent_runs set status = 'cancelled', pause_reason = null, completed_at = now() where id = $1",
+            [top.id]
+          )
+          yield* asTimePasses(outboxLimits.lookIntervalMs, statusesOf(story, below), (statuses) =>
+            statuses.every((status) => status === "cancelled")
+          )
+        })
     )
   })
 
@@ -174,7 +176,7 @@ layer(SharedServer.layer)((it) => {
           [run.id]
         )
         const stopped = yield* asTimePasses(
-          runLimits.sweepIntervalMs,
+          outboxLimits.lookIntervalMs,
           runNow(story, run),
           ({ pauseReason, status }) => status === "paused" && pauseReason === "timeout"
         )

@@ -18,7 +18,6 @@ import { Tokens } from "../http/tokens.ts"
 import { tokenLimits } from "../http/token-limits.ts"
 import { runLimits } from "../limits.ts"
 import { share } from "../outbox/wake-ups.ts"
-import { Descendants } from "../run/descendants.ts"
 import { Endings } from "../run/endings.ts"
 import { KillSwitches } from "../run/kill-switches.ts"
 import { ProcessingLog } from "../run/processing-log.ts"
@@ -44,8 +43,6 @@ export class Sweeps extends Context.Service<
     readonly forgetTokens: Effect.Effect<number>
     /** Lets runs follow the kill switches, should the program that turned one have died before they did. */
     readonly followSwitches: Effect.Effect<number>
-    /** Ends runs that nobody above them wants, and lets those go on whose time is up while they wait for others; answers how many. */
-    readonly followParents: Effect.Effect<number>
     /** Ends the wait of suggestions that nobody decided in time; answers how many. */
     readonly expireTasks: Effect.Effect<number>
     /** Lets waiting entries go that are parked behind nothing; answers how many. */
@@ -58,7 +55,6 @@ export class Sweeps extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const database = yield* Database
       const endings = yield* Endings
-      const descendants = yield* Descendants
       const log = yield* ProcessingLog
       const switches = yield* KillSwitches
       const waiting = yield* WaitingEntries
@@ -88,16 +84,6 @@ export class Sweeps extends Context.Service<
         )
         const counts = yield* Effect.forEach(projects, ({ projectId }) =>
           share("Stuck detector", projectId, database.inProject(projectId, endings.abandonStuck))
-        )
-        return counts.reduce((sum, count) => sum + count, 0)
-      })
-
-      const followParents = Effect.gen(function* () {
-        const projects = yield* orDie(
-          sql<{ projectId: ProjectId }>`select project_id from kb.projects_with_due_waits() as project_id`
-        )
-        const counts = yield* Effect.forEach(projects, ({ projectId }) =>
-          share("Waits' sweep", projectId, descendants.sweep(projectId))
         )
         return counts.reduce((sum, count) => sum + count, 0)
       })
@@ -141,7 +127,6 @@ export class Sweeps extends Context.Service<
         forgetKeys,
         forgetTokens,
         followSwitches,
-        followParents,
         expireTasks,
         letGoParked
       }
@@ -172,11 +157,6 @@ const atIntervals = (sweeps: Omit<Context.Service.Shape<typeof Sweeps>, "run">):
       every("The kill switches' sweep", runLimits.switchIntervalMs, sweeps.followSwitches, (count) =>
         Effect.logWarning(`${count} runs had not followed a kill switch and do now`)
       ),
-      every("The waits' sweep", runLimits.sweepIntervalMs, sweeps.followParents, (count) =>
-        Effect.logInfo(
-          `${count} runs had used their time while they waited, or were wanted by no run above them`
-        )
-      ),
       every("The expiry of suggestions", reviewLimits.expiryIntervalMs, sweeps.expireTasks, (count) =>
         Effect.logInfo(`${count} suggestions were decided by nobody in time and are expired now`)
       ),
@@ -184,7 +164,7 @@ const atIntervals = (sweeps: Omit<Context.Service.Shape<typeof Sweeps>, "run">):
         Effect.logWarning(`${count} waiting entries were parked behind nothing and go on now`)
       )
     ],
-    { concurrency: 9 }
+    { concurrency: 8 }
   ).pipe(Effect.andThen(Effect.never))
 
 /** One batch is one transaction, so that a long sweep holds no lock for long. */

@@ -4,8 +4,6 @@
  * Flow: graph → outbox → **dispatch** → run → tool → task
  */
 export const backtestLimits = {
-  /** Between two looks at the backtests of which no wake-up told. */
-  sweepIntervalMs: 1_000,
   /** Backtests of one project that are looked at in one transaction. */
   batchBacktests: 20,
   /** Runs of one backtest that are in the queue or at work at once: what was not begun is easily not run. */

@@ -18,7 +18,7 @@ import { Agents } from "../agent/agents.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
-import { drive, share, WakeUps } from "../outbox/wake-ups.ts"
+import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import { Runs } from "../run/runs.ts"
 import { makeBacktestEvents } from "./backtest-events.ts"
 import { backtestLimits } from "./backtest-limits.ts"
@@ -173,7 +173,7 @@ export class Backtester extends Context.Service<
       }).pipe(Effect.withSpan("Backtester.round"))
 
       return Backtester.of({
-        run: drive("Backtester", "backtests", backtestLimits.sweepIntervalMs, round).pipe(
+        run: drive("Backtester", "backtests", untilWoken, round).pipe(
           Effect.provideService(WakeUps, wakeUps)
         ),
         round

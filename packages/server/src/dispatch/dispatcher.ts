@@ -21,7 +21,7 @@ import { Projects } from "../database/projects.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
 import { type ClaimedEvent, type Dispatched, Outbox } from "../outbox/outbox.ts"
-import { drive, share, WakeUps } from "../outbox/wake-ups.ts"
+import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import { type NewEntry, ProcessingLog } from "../run/processing-log.ts"
 import type { NewRun } from "../run/claimed-run.ts"
 import { Runs } from "../run/runs.ts"
@@ -184,9 +184,7 @@ export class Dispatcher extends Context.Service<
       }).pipe(Effect.withSpan("Dispatcher.round"))
 
       return Dispatcher.of({
-        run: drive("Dispatcher", "events", dispatchLimits.sweepIntervalMs, round).pipe(
-          Effect.provideService(WakeUps, wakeUps)
-        ),
+        run: drive("Dispatcher", "events", untilWoken, round).pipe(Effect.provideService(WakeUps, wakeUps)),
         round
       })
     })

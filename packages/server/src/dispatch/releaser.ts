@@ -4,9 +4,9 @@
  * Flow: graph → outbox → **dispatch** → run → tool → task
  *
  * Entries wait in rows, not here: a releaser that dies loses nothing, and two of
- * them are separated by the agents' locks. It is woken when a run ends and when
- * work begins to wait, comes back when the next instant is due, and sweeps
- * besides. Each project has one bounded turn in a round.
+ * them are separated by the agents' locks. It is woken when a run ends, when
+ * work begins to wait and when some is overdue, and comes back when the next
+ * instant is due. Each project has one bounded turn in a round.
  */
 import type { AgentId, ProjectId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
@@ -44,7 +44,8 @@ export class Releaser extends Context.Service<
       const { releaseDue } = yield* makeReleases
       /** The agent at which a project's next turn goes on, when one turn was too short for all. */
       const nextAgents = new Map<ProjectId, AgentId>()
-      let pauseMs: number = dispatchLimits.sweepIntervalMs
+      /** Until the next instant at which something is due; undefined where nothing waits for one. */
+      let pauseMs: number | undefined
 
       const projects = orDie(sql<Waiting>`
         select project_id, (extract(epoch from due_at - clock_timestamp()) * 1000)::float8 as in_ms
@@ -63,7 +64,10 @@ export class Releaser extends Context.Service<
       })
 
       const comeBackIn = (ms: number): void => {
-        pauseMs = Math.min(pauseMs, Math.max(dispatchLimits.releasePauseMinMs, Math.ceil(ms)))
+        pauseMs = Math.min(
+          pauseMs ?? Number.POSITIVE_INFINITY,
+          Math.max(dispatchLimits.releasePauseMinMs, Math.ceil(ms))
+        )
       }
 
       const turn = Effect.fnUntraced(function* (projectId: ProjectId) {
@@ -77,7 +81,7 @@ export class Releaser extends Context.Service<
       })
 
       const round = Effect.gen(function* () {
-        pauseMs = dispatchLimits.sweepIntervalMs
+        pauseMs = undefined
         let moved = 0
         for (const { projectId, inMs } of yield* projects) {
           if (inMs > 0) comeBackIn(inMs)

@@ -19,7 +19,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
-import { drive, share, WakeUps } from "../outbox/wake-ups.ts"
+import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import type { NewRun, SkippedRun } from "../run/claimed-run.ts"
 import { isStopped } from "../run/kill-switches.ts"
 import { Runs } from "../run/runs.ts"
@@ -147,24 +147,17 @@ export class Scheduler extends Context.Service<
 
       const round = Effect.gen(function* () {
         const due = yield* orDie(
-          sql<{ readonly kind: "schedule" | "source"; readonly projectId: ProjectId }>`
-            select 'schedule' as kind, project_id from kb.projects_with_due_schedules() as project_id
-            union all select 'source', project_id from kb.projects_with_due_sources() as project_id`
+          sql<{ projectId: ProjectId }>`select project_id from kb.projects_with_due_schedules() as project_id`
         )
-        // One look finds both, so that sources cost nothing where there are none.
-        if (due.some(({ kind }) => kind === "source")) yield* wakeUps.signal("sources")
         let fired = 0
-        for (const { kind, projectId } of due)
-          if (kind === "schedule")
-            fired += yield* share("Scheduler", projectId, database.inProject(projectId, batch))
+        for (const { projectId } of due)
+          fired += yield* share("Scheduler", projectId, database.inProject(projectId, batch))
         if (fired > 0) yield* CrashPoint.hit("schedule.afterCommit")
         return fired > 0
       }).pipe(Effect.withSpan("Scheduler.round"))
 
       return Scheduler.of({
-        run: drive("Scheduler", "schedules", dispatchLimits.scheduleIntervalMs, round).pipe(
-          Effect.provideService(WakeUps, wakeUps)
-        ),
+        run: drive("Scheduler", "schedules", untilWoken, round).pipe(Effect.provideService(WakeUps, wakeUps)),
         round
       })
     })

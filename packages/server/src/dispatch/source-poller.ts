@@ -14,7 +14,7 @@ import { Context, Effect, FiberSet, Layer } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import { Database } from "../database/database.ts"
 import { sourceLimits } from "../tool/source-limits.ts"
-import { drive, share, WakeUps } from "../outbox/wake-ups.ts"
+import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import { answered } from "../tool/foreign-fault.ts"
 import { ForeignEvents } from "../tool/foreign-events.ts"
 import { type KeptServer, McpServers } from "../tool/mcp-servers.ts"
@@ -101,7 +101,7 @@ export class SourcePoller extends Context.Service<
           }
           return false
         })
-        return yield* drive("Source poller", "sources", sourceLimits.sweepIntervalMs, round)
+        return yield* drive("Source poller", "sources", untilWoken, round)
       }).pipe(Effect.scoped, Effect.provideService(WakeUps, wakeUps))
 
       return SourcePoller.of({ run })

@@ -161,7 +161,7 @@ export class Triggers extends Context.Service<
           while (true) {
             const run = yield* look(projectId, id)
             if (!run || isAtRest(run)) return run
-            yield* nextWakeUp(mailbox, runLimits.sweepIntervalMs)
+            yield* nextWakeUp(mailbox, runLimits.callerLookMs)
           }
         })
         const seen = yield* Effect.timeoutOption(atRest, runLimits.triggerWaitMs)

@@ -14,7 +14,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database } from "../database/database.ts"
 import { sees } from "../http/access.ts"
 import { Tokens } from "../http/tokens.ts"
-import { drive, share, WakeUps } from "../outbox/wake-ups.ts"
+import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import { type CallbackFailed, Callbacks } from "./callbacks.ts"
 import { cursorAt } from "./event-cursors.ts"
 import { eventLimits } from "./event-limits.ts"
@@ -114,7 +114,7 @@ export class EventDeliverer extends Context.Service<
       })
 
       return EventDeliverer.of({
-        run: drive("Deliveries", "deliveries", eventLimits.deliveryIntervalMs, round).pipe(
+        run: drive("Deliveries", "deliveries", untilWoken, round).pipe(
           Effect.provideService(WakeUps, wakeUps)
         )
       })

@@ -41,8 +41,6 @@ export const eventLimits = {
   challengesPerHostAndMinute: 30,
   /** Hosts that are remembered for it. */
   challengedHosts: 1_000,
-  /** Between two looks for deliveries of which no wake-up told. */
-  deliveryIntervalMs: 1_000,
   /** Subscriptions that one program delivers to at once, and events of one before the next have their turn. */
   deliverers: 8,
   turnEvents: 100,

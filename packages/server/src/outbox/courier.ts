@@ -7,7 +7,7 @@
  * file's own: NOTIFY inside a write would take a lock that all writers share.
  * What is said within a moment goes out together. A courier that lost its
  * connection does not know what it missed, so once it is back it wakes everybody
- * here, and they read. Without a courier a sweep finds everything a little later.
+ * here, and they read. Without a courier the lookout finds everything a little later.
  */
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Queue, type Redacted, Schema } from "effect"

@@ -4,8 +4,8 @@
  * Flow: graph → **outbox** → dispatch → run → tool → task
  *
  * A wake-up carries no work and may be lost or doubled without harm: whoever is
- * woken reads the rows, and a sweep finds what no wake-up told of. Wake-ups that
- * come while nobody looks are one.
+ * woken reads the rows, and the lookout (`cluster/lookout.ts`) finds what no
+ * wake-up told of. Wake-ups that come while nobody looks are one.
  */
 import { Cause, Context, Effect, Layer, Queue, type Scope } from "effect"
 import { outboxLimits } from "../limits.ts"
@@ -24,6 +24,7 @@ export type Topic =
   | "sources"
   | "backtests"
   | "deliveries"
+  | "waits"
   | `feed:${string}`
   | `context:${string}`
   | `run:${string}`
@@ -44,7 +45,7 @@ export class WakeUps extends Context.Service<
     readonly signal: (topic: Topic) => Effect.Effect<void>
     /** A mailbox that holds at most one wake-up of the topic, until the scope ends. */
     readonly listen: (topic: Topic) => Effect.Effect<Queue.Dequeue<void>, never, Scope.Scope>
-    /** Wakes whoever listens here to what another server has said. */
+    /** Wakes whoever listens here and nowhere else: to what another server has said, or the lookout has found. */
     readonly hear: (topics: ReadonlyArray<string>) => Effect.Effect<void>
     /** What was signalled here and no other server was told, each topic once; waits until there is any. */
     readonly untold: Effect.Effect<ReadonlyArray<Topic>>
@@ -110,22 +111,25 @@ export class WakeUps extends Context.Service<
   )
 }
 
-/** Waits for a wake-up, but no longer than the sweep's interval. */
-export const nextWakeUp = (mailbox: Queue.Dequeue<void>, sweepIntervalMs: number): Effect.Effect<void> =>
-  Effect.raceFirst(Queue.take(mailbox), Effect.sleep(sweepIntervalMs))
+/** Waits for a wake-up, but no longer than so many milliseconds where there is a number. */
+export const nextWakeUp = (mailbox: Queue.Dequeue<void>, atMostMs: number | undefined): Effect.Effect<void> =>
+  atMostMs === undefined ? Queue.take(mailbox) : Effect.raceFirst(Queue.take(mailbox), Effect.sleep(atMostMs))
+
+/** How long a loop waits whose rows the lookout looks at: it has no sweep of its own. */
+export const untilWoken = (): undefined => undefined
 
 /**
- * Does what is due whenever the topic is signalled, and at each sweep, for ever.
+ * Does what is due at once, and then whenever the topic is signalled, for ever.
  *
  * **Details** `work` answers whether there may be more. A defect in it (the
- * database is away, say) is logged and ends only that round: the next sweep
- * tries again.
+ * database is away, say) is logged and ends only that round: whoever looks at
+ * the rows next, the lookout or a sweep, has it done again.
  */
 export const drive = <R>(
   name: string,
   topic: Topic,
-  /** A function answers how long to wait after the round that was. */
-  sweepIntervalMs: number | (() => number),
+  /** A sweep's interval, or what answers how long to wait at most after the round that was. */
+  pauseMs: number | (() => number | undefined),
   work: Effect.Effect<boolean, never, R>
 ) =>
   Effect.gen(function* () {
@@ -133,8 +137,7 @@ export const drive = <R>(
     const round = survive(name, work, false)
     while (true) {
       const hasMore = yield* round
-      if (!hasMore)
-        yield* nextWakeUp(mailbox, typeof sweepIntervalMs === "number" ? sweepIntervalMs : sweepIntervalMs())
+      if (!hasMore) yield* nextWakeUp(mailbox, typeof pauseMs === "number" ? pauseMs : pauseMs())
     }
   }).pipe(Effect.scoped, Effect.withSpan(name))
 
@@ -145,7 +148,8 @@ export const share = <R>(
   work: Effect.Effect<number, never, R>
 ): Effect.Effect<number, never, R> => survive(`${name} of project ${projectId}`, work, 0)
 
-const survive = <A, R>(name: string, work: Effect.Effect<A, never, R>, otherwise: A) =>
+/** Does it; a defect in it is logged, and answered for by another value. */
+export const survive = <A, R>(name: string, work: Effect.Effect<A, never, R>, otherwise: A) =>
   Effect.catchCause(work, (cause) =>
     Cause.hasInterrupts(cause)
       ? Effect.failCause(cause)

@@ -7,14 +7,14 @@
  * that spawned it was abandoned. Each is cancelled in a transaction of its own,
  * after the one that made it unwanted, so no child is locked while a parent is
  * held. Who is cancelled spawns no more: it is looked again until none is left.
- * A crash in between loses nothing, because a sweep looks for the same.
+ * A crash in between loses nothing, because a loop of its own looks for the same.
  */
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
-import { WakeUps } from "../outbox/wake-ups.ts"
+import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import { Endings } from "./endings.ts"
 
 interface Unwanted {
@@ -28,8 +28,8 @@ export class Descendants extends Context.Service<
   {
     /** Cancels whatever is alive below a run and unwanted, and answers how many runs there were; afterwards nothing there writes. */
     readonly cancelBelow: (projectId: ProjectId, runId: RunId) => Effect.Effect<number>
-    /** Cancels the unwanted runs of a project, and lets those go on that wait for others and have used their time; answers how many. */
-    readonly sweep: (projectId: ProjectId) => Effect.Effect<number>
+    /** Cancels unwanted runs, and lets those go on that wait for others and have used their time, for ever. */
+    readonly run: Effect.Effect<never>
   }
 >()("@tropism/server/run/Descendants") {
   static readonly layer = Layer.effect(
@@ -96,12 +96,28 @@ export class Descendants extends Context.Service<
         return rows.length
       }).pipe(orDie)
 
-      const sweep = Effect.fn("Descendants.sweep")(function* (projectId: ProjectId) {
+      const follow = Effect.fnUntraced(function* (projectId: ProjectId) {
         const overdue = yield* database.inProject(projectId, queueOverdue)
         return overdue + (yield* cancelWhile(projectId, () => sql`true`))
       })
 
-      return Descendants.of({ cancelBelow, sweep })
+      const round = Effect.gen(function* () {
+        const due = yield* orDie(
+          sql<{ projectId: ProjectId }>`select project_id from kb.projects_with_due_waits() as project_id`
+        )
+        let followed = 0
+        for (const { projectId } of due) followed += yield* share("Waits", projectId, follow(projectId))
+        if (followed > 0)
+          yield* Effect.logInfo(
+            `${followed} runs had used their time while they waited, or were wanted by no run above them`
+          )
+        return false
+      })
+
+      return Descendants.of({
+        cancelBelow,
+        run: drive("Waits", "waits", untilWoken, round).pipe(Effect.provideService(WakeUps, wakeUps))
+      })
     })
   )
 }

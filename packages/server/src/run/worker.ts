@@ -15,7 +15,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database, orDie, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { runLimits } from "../limits.ts"
-import { drive, nextWakeUp, share, WakeUps } from "../outbox/wake-ups.ts"
+import { drive, nextWakeUp, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import { Actor } from "./actor.ts"
 import { Endings } from "./endings.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
@@ -169,9 +169,7 @@ export class Worker extends Context.Service<
         Math.max(handsOf.has(projectId) ? 0 : 1, free - runLimits.spareHands)
 
       return Worker.of({
-        run: drive("Worker", "runs", runLimits.sweepIntervalMs, round).pipe(
-          Effect.provideService(WakeUps, wakeUps)
-        ),
+        run: drive("Worker", "runs", untilWoken, round).pipe(Effect.provideService(WakeUps, wakeUps)),
         round
       })
     })

@@ -19,8 +19,6 @@ export const sourceLimits = {
   /** Questions that one program has under way, and of one project in one round. */
   concurrentPolls: 16,
   pollsPerProject: 4,
-  /** Sources are found by the scheduler's look; this is only for the case that its word was lost. */
-  sweepIntervalMs: 600_000,
   cursorMaxChars: 4_000,
   eventIdMaxChars: 500,
   /** Of one payload, in JSON text; a larger one is left out. */

@@ -1,0 +1,63 @@
+/**
+ * Requirement: a server for which there is nothing to do asks its database for next to nothing (issue 10).
+ *
+ * PostgreSQL counts the transactions, for all servers of a database together. The time is the database's, so that a
+ * machine on which everything takes long changes no rate.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { PostgresAccess } from "../src/database/postgres-access.ts"
+import { freeAddress } from "../testing/cluster-servers.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { eventually, startServer, storyKeys } from "../testing/platform.ts"
+
+/** Transactions that have ended so far, and when. */
+const countNow = (access: PostgresAccess) =>
+  Effect.map(
+    ask(
+      access,
+      `select xact_commit + xact_rollback, extract(epoch from clock_timestamp()) from pg_stat_database
+       where datname = current_database()`
+    ),
+    ([row]) => ({ count: Number(row?.[0]), seconds: Number(row?.[1]) })
+  )
+
+const windowSeconds = 10
+
+/** Transactions in a second of the database's time, over a while; these looks are a few of them. */
+const rate = Effect.fnUntraced(function* (access: PostgresAccess) {
+  const from = yield* countNow(access)
+  const until = yield* eventually(
+    countNow(access),
+    ({ seconds }) => seconds - from.seconds >= windowSeconds,
+    60_000,
+    [2_500, 2_500]
+  )
+  return (until.count - from.count) / (until.seconds - from.seconds)
+})
+
+/** The rate once a server has come to rest: what starting it took is told by PostgreSQL some seconds later. */
+const restingRate = (access: PostgresAccess, most: number) =>
+  eventually(rate(access), (perSecond) => perSecond <= most, 60)
+
+describe("Requirement: an idle server leaves its database alone", () => {
+  it.live("one server by itself has at most 5 transactions a second", () =>
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      yield* startServer(access)
+      const perSecond = yield* restingRate(access, 5)
+      expect([perSecond > 0, perSecond <= 5]).toEqual([true, true])
+    })
+  )
+
+  it.live("three servers of a cluster have at most 15 each", () =>
+    Effect.gen(function* () {
+      const access = { ...(yield* freshDatabase), embedded: false }
+      for (const address of [yield* freeAddress, yield* freeAddress, yield* freeAddress])
+        yield* startServer(access, [], undefined, false, storyKeys, address)
+      const perSecond = yield* restingRate(access, 45)
+      expect([perSecond > 0, perSecond <= 45]).toEqual([true, true])
+    })
+  )
+})
