@@ -12,6 +12,7 @@ import { HttpRouter, HttpServer } from "effect/http"
 import { MinScheduleSeconds } from "./agent/schedule.ts"
 import { joinCluster } from "./cluster/cluster.ts"
 import { type ClusterAddress, listensAt, nameOf } from "./cluster/cluster-address.ts"
+import { orAway } from "./database/database-away.ts"
 import { embedded } from "./database/embedded-postgres.ts"
 import { PassingFolder } from "./database/dump-file.ts"
 import { examineDatabase } from "./database/examining.ts"
@@ -217,6 +218,12 @@ export const serveOn = Effect.fn("serveOn")(
       Effect.catchTag("PricesUnusable", ({ message }) => Effect.fail(new StartFailure({ message })))
     )
   },
+  orAway(
+    (sentence) =>
+      new StartFailure({
+        message: `The database went away while the server started (${sentence}): see that it runs, and start the server again.`
+      })
+  ),
   // The spans that are told are made by hand (`run/observing.ts`): one for each statement would cost as much as some of them.
   Effect.withTracerEnabled(false),
   // Figures are this server's own, also where a program starts several.

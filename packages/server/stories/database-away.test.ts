@@ -2,7 +2,8 @@
  * A database that works for nobody at the moment: requests are told to come again, and none is told that the server failed.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Redacted, Scope } from "effect"
+import { Cause, Effect, Exit, Redacted, Scope } from "effect"
+import { type AddressInfo, createServer, type Server } from "node:net"
 import { inject } from "vitest"
 import { connect, withDatabase } from "../src/database/postgres-access.ts"
 import { poolLimits } from "../src/limits.ts"
@@ -73,3 +74,26 @@ describe("A request while the database works for nobody", () => {
     }).pipe(Effect.scoped)
   )
 })
+
+it.live(
+  "a server whose database breaks off while it starts says so in a sentence, and not that it has a fault",
+  () =>
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      const broken = yield* acquireClosing
+      const serverUrl = Redacted.make(Redacted.value(access.serverUrl).replace(/:\d+\//, `:${broken}/`))
+      const started = yield* Effect.exit(startServer({ ...access, serverUrl }))
+      const words = Exit.isFailure(started) ? Cause.pretty(started.cause) : "It started"
+      expect(words).toContain("The database went away while the server started")
+      expect(words).toContain("start the server again")
+    }).pipe(Effect.scoped)
+)
+
+/** A port that takes connections and breaks them off at once, as a proxy does whose database is gone. */
+const acquireClosing = Effect.acquireRelease(
+  Effect.callback<Server>((resume) => {
+    const server = createServer((socket) => socket.destroy())
+    server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+  }),
+  (server) => Effect.callback<void>((resume) => void server.close(() => resume(Effect.void)))
+).pipe(Effect.map((server) => (server.address() as AddressInfo).port))

@@ -11,7 +11,7 @@ import { CurrentCredential, CurrentHolder } from "./authorization.ts"
 import { preflight, readableBy } from "./cross-origin.ts"
 import { faultOf, faultResponse, openAiFault, serverFault } from "./openai-faults.ts"
 import { findStranger, Standing } from "./origins.ts"
-import { isDatabaseAway } from "./request-problems.ts"
+import { isDatabaseAway } from "../database/database-away.ts"
 import { principalAt } from "./principal-at.ts"
 import { Tokens } from "./tokens.ts"
 

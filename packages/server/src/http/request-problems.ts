@@ -16,12 +16,10 @@ import {
   ServerFault,
   Unavailable
 } from "@tropism/api/problems"
-import { PgProtocol } from "@effect/sql-pg"
 import { Cause, Effect, Layer } from "effect"
 import { HttpEffect, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
-import { SqlError } from "effect/sql"
-import { errorCode } from "../database/postgres-access.ts"
+import { isDatabaseAway } from "../database/database-away.ts"
 import { unfitBody, unfitParameters } from "./input-faults.ts"
 import { sendJson } from "./request-judgement.ts"
 
@@ -48,15 +46,6 @@ export const layerRequestProblems = Layer.succeed(RequestProblems, (httpEffect) 
 const tellWhen = HttpEffect.appendPreResponseHandler((_, response) =>
   Effect.succeed(HttpServerResponse.setHeader(response, "retry-after", "1"))
 )
-
-/** What PostgreSQL says that starts or stops, is full, has no connection left, or takes no writes: classes 08, 53 and 57P, and 25006. */
-const awayStates = /^(?:08|53|57P|25006)/
-
-/** A database that cannot be reached, or works for nobody at the moment, is no fault of this request and may be back for the next one; one whose answer cannot be read is there. */
-export const isDatabaseAway = (defect: unknown): boolean =>
-  defect instanceof SqlError.SqlError &&
-  (awayStates.test(errorCode(defect) ?? "") ||
-    (defect.reason._tag === "ConnectionError" && !(defect.reason.cause instanceof PgProtocol.ParseError)))
 
 const serverFault = Effect.fail(new ServerFault({ detail: "The server failed; its log says why" }))
 

@@ -1,0 +1,34 @@
+/**
+ * Whether what broke is a database that works for nobody at the moment.
+ *
+ * Flow: graph → outbox → dispatch → run → tool → task, all on **database**
+ */
+import { PgProtocol } from "@effect/sql-pg"
+import { type Cause, Effect } from "effect"
+import { SqlError } from "effect/sql"
+import { errorCode } from "./postgres-access.ts"
+
+/** What PostgreSQL says that starts or stops, is full, has no connection left, or takes no writes: classes 08, 53 and 57P, and 25006. */
+const awayStates = /^(?:08|53|57P|25006)/
+
+/** A database that cannot be reached, or works for nobody at the moment, is no fault of this request and may be back for the next one; one whose answer cannot be read is there. */
+export const isDatabaseAway = (defect: unknown): boolean =>
+  defect instanceof SqlError.SqlError &&
+  (awayStates.test(errorCode(defect) ?? "") ||
+    (defect.reason._tag === "ConnectionError" && !(defect.reason.cause instanceof PgProtocol.ParseError)))
+
+/** Fails with what `failure` makes of a database that went away, whether it is told as a failure or as a defect. */
+export const orAway =
+  <E2>(failure: (sentence: string) => E2) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | E2, R> =>
+    Effect.catchCause(effect, (cause): Effect.Effect<never, E | E2> => {
+      const broken = cause.reasons.map(brokenBy).find(isDatabaseAway)
+      return broken instanceof SqlError.SqlError
+        ? Effect.fail(failure(broken.message))
+        : Effect.failCause(cause)
+    })
+
+const brokenBy = <E>(reason: Cause.Reason<E>): unknown => {
+  if (reason._tag === "Die") return reason.defect
+  return reason._tag === "Fail" ? reason.error : undefined
+}
