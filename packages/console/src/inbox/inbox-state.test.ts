@@ -94,7 +94,18 @@ describe("a decision", () => {
     const state = after(next, started, refused)
     expect(state).toMatchObject({ order: ["a", "b", "c"], currentId: "a" })
     expect(state.deciding.has("a")).toBe(false)
-    expect(state.refusals.get("a")).toBe("It moved.")
+    expect(state.refusals.get("a")).toEqual({ sentence: "It moved.", read: undefined })
     expect(reduceInbox(state, started).refusals.has("a")).toBe(false)
+  })
+
+  it("a refusal holds for what was read behind it, and is gone when it has passed", () => {
+    const state = after(
+      { type: "decisionRefused", id: "a", sentence: "It moved." },
+      { type: "refusalRead", id: "a", read: "as it is" }
+    )
+    expect(state.refusals.get("a")).toEqual({ sentence: "It moved.", read: "as it is" })
+    expect(reduceInbox(state, { type: "refusalPassed", id: "a" }).refusals.size).toBe(0)
+    // A decision that was begun again has no refusal yet.
+    expect(after({ type: "refusalRead", id: "a", read: "late" }).refusals.size).toBe(0)
   })
 })

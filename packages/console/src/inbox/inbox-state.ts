@@ -8,13 +8,19 @@
 
 export type Decision = "approve" | "reject"
 
+/** Why the last decision on a suggestion was refused: it holds while the suggestion is as it was then. */
+export interface Refusal {
+  readonly sentence: string
+  /** The suggestion as it was read behind the refusal; undefined before it is. */
+  readonly read: string | undefined
+}
+
 export interface InboxState {
   readonly order: ReadonlyArray<string>
   readonly currentId: string | undefined
   readonly selected: ReadonlySet<string>
   readonly deciding: ReadonlyMap<string, Decision>
-  /** Why the last decision on a suggestion was refused, as a sentence. */
-  readonly refusals: ReadonlyMap<string, string>
+  readonly refusals: ReadonlyMap<string, Refusal>
   /** Grows whenever the page must bring the current suggestion into view and focus it. */
   readonly focusRequests: number
 }
@@ -29,6 +35,8 @@ export type InboxEvent =
   | { readonly type: "cleared" }
   | { readonly type: "decisionStarted"; readonly ids: ReadonlyArray<string>; readonly decision: Decision }
   | { readonly type: "decisionRefused"; readonly id: string; readonly sentence: string }
+  | { readonly type: "refusalRead"; readonly id: string; readonly read: string }
+  | { readonly type: "refusalPassed"; readonly id: string }
   | { readonly type: "decided"; readonly id: string }
 
 export const emptyInbox: InboxState = {
@@ -66,14 +74,25 @@ export const reduceInbox = (state: InboxState, event: InboxEvent): InboxState =>
       return {
         ...state,
         deciding: without(state.deciding, [event.id]),
-        refusals: new Map([...state.refusals, [event.id, event.sentence]])
+        refusals: new Map([...state.refusals, [event.id, { sentence: event.sentence, read: undefined }]])
       }
+    case "refusalRead":
+      return readBehind(state, event.id, event.read)
+    case "refusalPassed":
+      return { ...state, refusals: without(state.refusals, [event.id]) }
     case "decided":
       return relist(
         { ...state, deciding: without(state.deciding, [event.id]) },
         state.order.filter((id) => id !== event.id)
       )
   }
+}
+
+const readBehind = (state: InboxState, id: string, read: string): InboxState => {
+  const refusal = state.refusals.get(id)
+  return refusal === undefined
+    ? state
+    : { ...state, refusals: new Map([...state.refusals, [id, { ...refusal, read }]]) }
 }
 
 /** Takes a new list; what is no longer on it is forgotten, and the current place moves on when it was its own. */

@@ -89,7 +89,7 @@ const Group = ({
               canDecide={canDecide}
               deciding={inbox.deciding.get(task.id)}
               isAsking={askingId === task.id}
-              refusal={inbox.refusals.get(task.id)}
+              refusal={inbox.refusals.get(task.id)?.sentence}
               actions={actions}
             />
           </li>

@@ -23,6 +23,7 @@ import {
   whoDecided
 } from "./inbox-requests.ts"
 import type { Decision, InboxEvent } from "./inbox-state.ts"
+import { asRead } from "./use-standing-refusals.ts"
 import { usePlanningUndo } from "./use-planning-undo.ts"
 
 export interface DecisionWords {
@@ -120,12 +121,16 @@ export const useDecisions = (projectId: string, dispatch: Dispatch<InboxEvent>):
                 : undefined
             for (const message of messages(decision, outcomes, reason))
               show(message.tone === "done" && undo !== undefined ? { ...message, action: undo } : message)
-            queryClient.invalidateQueries({ queryKey: [projectId] })
-            return new Map(
+            const refusals = new Map(
               outcomes.flatMap(({ refusal, task }) =>
                 refusal === undefined ? [] : [[task.id as string, refusal] as const]
               )
             )
+            queryClient.invalidateQueries({ queryKey: [projectId] }).then(() => {
+              for (const task of queryClient.getQueryData<PendingTasks>(key)?.tasks ?? [])
+                if (refusals.has(task.id)) dispatch({ type: "refusalRead", id: task.id, read: asRead(task) })
+            })
+            return refusals
           })
         )
       )

@@ -29,6 +29,7 @@ import type { SuggestionActions } from "./suggestion-card.tsx"
 import { useDecidedElsewhere } from "./use-decided-elsewhere.ts"
 import { useDecisions } from "./use-decisions.ts"
 import { useLookingAgain } from "./use-looking-again.ts"
+import { useStandingRefusals } from "./use-standing-refusals.ts"
 
 const noTasks: ReadonlyArray<Task> = []
 const noSuggestions: ReadonlyArray<SuggestionTask> = []
@@ -56,7 +57,7 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
   const [inbox, dispatch] = useReducer(reduceInbox, emptyInbox)
   const rejection = useRejection(inbox, dispatch)
   const decide = useDecisions(project.id, dispatch)
-  const lookingAgain = useLookingAgain(project.id)
+  const { ask: askAgain, askingId } = useLookingAgain(project.id)
   const [editedId, setEditedId] = useState<string>()
   const show = useToasts()
   const tasks = pending.data?.tasks ?? noTasks
@@ -70,6 +71,7 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
   useEffect(() => dispatch({ type: "listed", order }), [order])
   useLinkedSuggestion(linkedTaskId, inbox, dispatch)
   useDecidedElsewhere(project.id, inbox)
+  useStandingRefusals(shown, inbox, dispatch)
 
   /** In the order in which they stand on the page; what is being decided is left alone. */
   const open = (ids: Iterable<string>): ReadonlyArray<SuggestionTask> => {
@@ -83,7 +85,6 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     open(inbox.currentId === undefined ? [] : [inbox.currentId])
 
   const { ask } = rejection
-  const { ask: askAgain } = lookingAgain
   const actions: SuggestionActions = useMemo(
     () => ({
       onEnter: (id) => dispatch({ type: "entered", id }),
@@ -153,7 +154,7 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     decide,
     rejection,
     editing,
-    askingId: lookingAgain.askingId,
+    askingId,
     actions,
     perform
   }
