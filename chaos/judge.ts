@@ -6,6 +6,7 @@ import { Effect, Redacted } from "effect"
 import { checkActs } from "../packages/server/simulation/check-acts.ts"
 import { checkChats } from "../packages/server/simulation/check-chats.ts"
 import { checkGraph } from "../packages/server/simulation/check-graph.ts"
+import { checkLogs } from "../packages/server/simulation/check-logs.ts"
 import { checkReactions } from "../packages/server/simulation/check-reactions.ts"
 import { checkShop } from "../packages/server/simulation/check-shop.ts"
 import { nothingAcknowledged } from "../packages/server/simulation/people.ts"
@@ -107,6 +108,7 @@ const byCheckers = (rows: Rows, deeds: ReadonlyArray<string>): ReadonlyArray<str
     ...checkReactions,
     ...checkActs,
     ...checkShop,
-    ...checkChats
+    ...checkChats,
+    ...checkLogs
   }).flatMap(([checker, find]) => find(remains).map((detail) => `${checker}: ${detail}`))
 }

@@ -17,7 +17,7 @@ import { quickFolder } from "../packages/server/testing/quick-folder.ts"
 import { type BreakableDatabase, startDatabase } from "./database.ts"
 import { judge, readAll } from "./judge.ts"
 import { type Planned, planOf } from "./plan.ts"
-import { furnish, startShop } from "./project.ts"
+import { furnish, startShop, voyageMsOf } from "./project.ts"
 import { MortalServer } from "./servers.ts"
 import { type People, senderOf, startPeople } from "./writers.ts"
 
@@ -35,6 +35,9 @@ const { values } = parseArgs({
   }
 })
 const seed = Number(values.seed)
+const freezeMs = Number(values["freeze-seconds"]) * 1_000
+const voyageMs = voyageMsOf(freezeMs)
+/** Behind the last voyage. */
 const finalWithinMs = 90_000
 const failOverWithinMs = 6_000
 /** How long anything may take that a fail-over is measured by. */
@@ -90,7 +93,7 @@ const mostFrozen = 2
 const freeze = (server: MortalServer | undefined): void => {
   if (server === undefined) return
   server.freeze()
-  const thawed = Bun.sleep(Number(values["freeze-seconds"]) * 1_000).then(() => {
+  const thawed = Bun.sleep(freezeMs).then(() => {
     frozen.delete(server)
     server.thaw()
   })
@@ -169,8 +172,8 @@ const run = async (): Promise<ReadonlyArray<string>> => {
       throw new Error(`server ${name} does not start`)
   }
   const send = senderOf(servers)
-  const project = await furnish(send, shop.url)
-  const people = startPeople(send, project, seed)
+  const project = await furnish(send, shop.url, freezeMs)
+  const people = startPeople(send, { ...project, voyageMs }, seed)
   const plan = planOf(
     seed,
     {
@@ -194,8 +197,11 @@ const run = async (): Promise<ReadonlyArray<string>> => {
   const open = `select id, status, attempt from kb.agent_runs where project_id = $1 and status in ('queued', 'running')
     union all select id, status, attempt from kb.agent_processing_log where project_id = $1 and status in ('pending', 'processing')
     union all select id, 'event in no feed', 0 from kb.graph_events where project_id = $1 and position is null`
-  const finalMs = await waited(finalWithinMs, async () => (await there.ask(open, [project.id])).length === 0)
-  tell("final", { ms: finalMs ?? "not within 90 s" })
+  const finalMs = await waited(
+    finalWithinMs + voyageMs,
+    async () => (await there.ask(open, [project.id])).length === 0
+  )
+  tell("final", { ms: finalMs ?? `not within ${finalWithinMs / 1_000} s behind the last voyage` })
   figures("a new write is worked on after a kill", failOvers)
   figures(`what was at work${values.cluster ? " there" : ""} moves on after a kill`, takeOvers)
   const unended = finalMs === null ? await there.ask(open, [project.id]) : []
@@ -213,7 +219,7 @@ const run = async (): Promise<ReadonlyArray<string>> => {
     "ended by itself": servers.reduce((sum, server) => sum + server.endedByItself, 0)
   })
   return [
-    ...unended.map((row) => `not final within 90 s: ${JSON.stringify(row)}`),
+    ...unended.map((row) => `not final: ${JSON.stringify(row)}`),
     ...judge(rows, people, shop.deeds, fires)
   ]
 }

@@ -68,11 +68,33 @@ const done: Json = { say: "Done.", latencyMs: 300 }
 /** The types that writers create: one for each way in which an agent answers. */
 export const types = ["Order", "Wish", "Bill"] as const
 
+/** The type whose agent works longer than a server stands still: who goes on finds another attempt at its work. */
+export const voyage = "Voyage"
+
+const legMs = 2_000
+
+/** The legs of a voyage that is not over when a frozen server goes on and its runs have been taken over. */
+const legsOf = (freezeMs: number): number => Math.ceil((freezeMs + 10_000) / legMs)
+
+/** How long a voyage takes that nobody disturbs. */
+export const voyageMsOf = (freezeMs: number): number => legsOf(freezeMs) * legMs
+
+/** A step for each leg, each with a mark of its own. */
+const legs = (count: number): Json => ({
+  ...call("update_object", {
+    objectId: "{{ input.objectId }}",
+    properties: { leg: "{{ step }}" },
+    reasoning: "One leg further."
+  }),
+  when: `step < ${count}`,
+  latencyMs: legMs
+})
+
 /** What the agent that people chat with answers. */
 export const answer = "I heard you."
 
 /** Makes the project and its agents; answers its id, the agent that a schedule wakes and the one that people chat with. */
-export const furnish = async (send: Send, shopUrl: string) => {
+export const furnish = async (send: Send, shopUrl: string, freezeMs: number) => {
   const { id } = await send("POST", "/api/projects", { name: "Chaos" })
   const path = `/api/projects/${id}`
   await send("POST", `${path}/mcp-servers`, {
@@ -98,6 +120,7 @@ export const furnish = async (send: Send, shopUrl: string) => {
     `${path}/agents`,
     agent("charges", "Bill", [call("shop__charge", { amount: "{{ input.n }}" }), done], { tools: ["shop.*"] })
   )
+  await send("POST", `${path}/agents`, agent("sails", voyage, [legs(legsOf(freezeMs)), done]))
   const clerk = await send("POST", `${path}/agents`, {
     name: "clerk",
     prompt: "It is time.",

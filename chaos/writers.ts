@@ -3,7 +3,7 @@
  */
 import type { Json } from "../bench/doors.ts"
 import { chanceOf } from "./plan.ts"
-import { answer, type Send, types } from "./project.ts"
+import { answer, type Send, types, voyage } from "./project.ts"
 import { type MortalServer, token } from "./servers.ts"
 
 export interface Written {
@@ -24,7 +24,12 @@ export interface Said {
 export interface Place {
   readonly path: string
   readonly hostId: string
+  /** How long what takes long takes. */
+  readonly voyageMs: number
 }
+
+/** So many voyages are under way at a time: each server works on some of them when it stands still. */
+const voyagesAtOnce = 9
 
 /** How long one request waits before it is sent anew, to another server. */
 const answerTimeoutMs = 5_000
@@ -81,7 +86,7 @@ export interface People {
 }
 
 /** Lets people write and decide until they are told to rest. */
-export const startPeople = (send: Send, { hostId, path }: Place, seed: number): People => {
+export const startPeople = (send: Send, { hostId, path, voyageMs }: Place, seed: number): People => {
   const chance = chanceOf(seed)
   const written: Array<Written> = []
   const twofold: Array<string> = []
@@ -107,6 +112,12 @@ export const startPeople = (send: Send, { hostId, path }: Place, seed: number): 
     while (!state.isOver) {
       await create(types[Math.floor(chance() * types.length)] ?? "Order")
       await Bun.sleep(pauseMs)
+    }
+  }
+  const sail = async (): Promise<void> => {
+    while (!state.isOver) {
+      await create(voyage)
+      await Bun.sleep(voyageMs / voyagesAtOnce)
     }
   }
   const decide = async (): Promise<void> => {
@@ -138,7 +149,7 @@ export const startPeople = (send: Send, { hostId, path }: Place, seed: number): 
       await Bun.sleep(pauseMs)
     }
   }
-  const all = Promise.all([write(), write(), decide(), talk()])
+  const all = Promise.all([write(), write(), sail(), decide(), talk()])
   all.catch(() => undefined)
   return {
     written,
