@@ -7,7 +7,7 @@ import { answering, chainAtRest, chainOf, limitChains, linksOf, rootOf } from ".
 import { eventually, scripted } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { approve } from "../testing/suggestion-words.ts"
-import { calling, entriesOf, make, runsOf, suggestionsOf, watcher } from "../testing/story-words.ts"
+import { calling, entriesOf, isOver, make, runsOf, suggestionsOf, watcher } from "../testing/story-words.ts"
 
 const unlimited = { maxDepth: 16, maxRuns: 100, maxTokens: null, maxCostUsd: null }
 
@@ -180,6 +180,41 @@ layer(SharedServer.layer)((it) => {
         expect(yield* chainOf(story, root)).toMatchObject({ use: { runs: 0 }, counts: { runs: 0 } })
         expect(yield* chainOf(story, runId)).toMatchObject({ use: { runs: 1 }, counts: { runs: 1 } })
       })
+    )
+
+    it.effect(
+      "S001-K01 what a person asked for is tried again in its own chain, however deep its event lies",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* limitChains(story, { maxDepth: 1 })
+          yield* answering(story, "Person", ["Note"])
+          const agent = yield* answering(story, "Note", [], {
+            model: { provider: "anthropic", name: "none" },
+            retryPolicy: { maxAttempts: 2, backoffMs: 0 }
+          })
+          const root = yield* rootOf(story, yield* make(story, "Person"))
+          const { items } = yield* eventually(story.get("/events"), (page) =>
+            page.items.some((event: { refusals: ReadonlyArray<unknown> }) => event.refusals.length === 1)
+          )
+          const { id } = items.find(({ objectType }: { objectType: string }) => objectType === "Note")
+          const { queued } = yield* story.post(`/agents/${agent.id}/batch-trigger`, { eventIds: [id] })
+          const [{ runId }] = queued
+          const entries = yield* asTimePasses(
+            1_000,
+            entriesOf(story, agent),
+            (found) => found.length === 2 && found.every(isOver)
+          )
+          expect(yield* chainOf(story, root)).toMatchObject({ use: { runs: 1 }, counts: { runs: 1 } })
+          const asked = yield* chainOf(story, runId)
+          expect(asked).toMatchObject({ use: { runs: 2 }, counts: { runs: 2 } })
+          expect(linksOf(asked, "run")).toMatchObject([
+            { id: runId, depth: 0 },
+            { id: entries[1].runId, depth: 0 }
+          ])
+          yield* story.post(`/agents/${agent.id}/processing-log/${entries[1].id}/retry`)
+          expect(yield* chainOf(story, runId)).toMatchObject({ use: { runs: 3 }, counts: { runs: 3 } })
+        })
     )
   })
 

@@ -34,6 +34,14 @@ export const plants: ReadonlyArray<Plant> = [
   ...shopPlants,
   ...guardPlants,
   {
+    checker: "chainsKept",
+    fault: "a run stands in a chain of which none of its events is",
+    sql: [
+      `update kb.agent_runs set root_event_id = gen_random_uuid() where id =
+        (select run_id from kb.agent_processing_log where project_id = $1 and run_id is not null order by id limit 1)`
+    ]
+  },
+  {
     checker: "eventPerChange",
     fault: "an event says another state than its version",
     sql: [

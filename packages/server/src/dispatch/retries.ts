@@ -4,24 +4,26 @@
  * Flow: graph → outbox → **dispatch** → run → tool → task
  *
  * A retry is a new entry with the next attempt and a new run; the old entry stays
- * as it is, but is no dead letter any more. The unique key over agent, object,
+ * as it is, but is no dead letter any more; what a person asked for goes on in the
+ * chain that it began. The unique key over agent, object,
  * version, event type and attempt decides between two people who ask at once.
  * What an agent's own policy tries again is opened where the attempt ends.
  */
 import type { Agent } from "@tropism/domain/agent"
-import type { EntryId, RunId, UserId } from "@tropism/domain/ids"
+import type { EntryId, GraphEventId, RunId, UserId } from "@tropism/domain/ids"
 import { batchMaxItems, type ProcessingEntry } from "@tropism/domain/processing"
 import { isExclusive } from "@tropism/domain/waiting"
 import { triggeringOf } from "@tropism/domain/mcp-event"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { ProjectTransaction } from "../database/database.ts"
+import { orDie, type ProjectTransaction } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { type NewEntry, ProcessingLog } from "../run/processing-log.ts"
+import { askedRun } from "../run/asked-chains.ts"
 import { makeOccurrences } from "../run/occurrences.ts"
 import { Runs } from "../run/runs.ts"
 import { Admission, type TriggerRefused } from "../run/admission.ts"
@@ -93,7 +95,9 @@ export class Retries extends Context.Service<
         const event = yield* outbox.get(entry.eventId)
         if (!event) return undefined
         const { depth, objectType, rootEventId } = event
-        const handled: HandledEvent = { ...about, ...thing, objectType, rootEventId, depth }
+        const [asked] = yield* orDie(sql<{ id: GraphEventId }>`${askedRun(sql, sql`${entry.id}`)}`)
+        const chain = asked ? { rootEventId: asked.id, depth: 0 } : { rootEventId, depth }
+        const handled: HandledEvent = { ...about, ...thing, objectType, ...chain }
         return handled
       })
 

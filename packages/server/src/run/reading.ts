@@ -11,6 +11,7 @@ import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { objectNamed } from "../graph/object-names.ts"
 import { searchQuery } from "../graph/search-words.ts"
+import { askedRun } from "./asked-chains.ts"
 import { isStopped } from "./kill-switches.ts"
 import { type RunRow, toRun } from "./rows.ts"
 
@@ -96,7 +97,7 @@ const anyOf = <A>(values: ReadonlyArray<A> | undefined): ReadonlyArray<A | undef
  *
  * **Details** A run for events of several roots stands in the chain of each, as
  * each has counted it; it is found by the log entries of the chain's events. One
- * that a person asked for begins a chain of its own.
+ * that a person asked for begins a chain of its own, to which its later attempts belong.
  */
 export const runsOfChain = (
   sql: SqlClient.SqlClient,
@@ -108,7 +109,14 @@ export const runsOfChain = (
   select run.id from kb.graph_events event
   join kb.agent_processing_log entry on entry.event_id = event.id
   join kb.agent_runs run on run.id = entry.run_id and run.root_event_id <> run.id
-  where event.project_id = ${projectId} and event.root_event_id = ${root}`
+  where event.project_id = ${projectId} and event.root_event_id = ${root}
+    and (entry.attempt = 1 or not exists (${askedRun(sql, sql`entry.id`)}))
+  union
+  select run.id from kb.agent_processing_log entry
+  join kb.agent_processing_log later on later.agent_id = entry.agent_id and later.graph_object_id = entry.graph_object_id
+    and later.object_version = entry.object_version and later.event_type = entry.event_type and later.attempt > entry.attempt
+  join kb.agent_runs run on run.id = later.run_id and run.root_event_id <> run.id and run.project_id = ${projectId}
+  where entry.run_id = ${root} and (${askedRun(sql, sql`later.id`)}) = entry.run_id`
 
 /** Runs with the names of their agents, what their versions allow them, and what they and all below them have used. */
 const told = (sql: SqlClient.SqlClient) => sql`

@@ -15,6 +15,7 @@ import type { HandledChange, HandledType } from "@tropism/domain/processing"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import { askedRun } from "./asked-chains.ts"
 import { occurrenceJson } from "./occurrences.ts"
 import { makeSettling } from "./settling.ts"
 
@@ -211,7 +212,7 @@ const makeLook = Effect.gen(function* () {
     return yield* sql<WaitingEntry>`
       select look.id as agent_id, head.id as head_id, head.is_due, member.id, member.graph_object_id, member.created_at, newest.created_at as newest_at,
         coalesce(member.event_id, member.occurrence_id) as event_id, member.entity_type, event.object_type, event.occurrence, member.event_type, member.object_version, member.attempt,
-        event.root_event_id, event.depth, event.seq::float8 as seq
+        coalesce(asked.id, event.root_event_id) as root_event_id, case when asked.id is null then event.depth else 0 end as depth, event.seq::float8 as seq
       from jsonb_to_recordset(${JSON.stringify(looks)}::text::jsonb)
         as look(id uuid, heads int, batch int, "ofLine" int, "needsNewest" boolean)
       cross join lateral (
@@ -261,6 +262,7 @@ const makeLook = Effect.gen(function* () {
         from kb.mcp_occurrences told join kb.mcp_event_sources source on source.id = told.source_id
         where told.id = member.occurrence_id
       ) event
+      left join lateral (select run.id from (${askedRun(sql, sql`member.id`)}) run where member.attempt > 1) asked on true
       order by coalesce(head.due_at, head.created_at), head.id, member.object_version, member.attempt`
   }, orDie)
 })
