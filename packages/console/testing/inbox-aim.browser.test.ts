@@ -21,7 +21,7 @@ const two = async () => {
   await listed(page, 2)
   const shown = await page.locator("main article").evaluateAll((cards) => cards.map(({ id }) => id))
   const tasks = (await run(pendingOf(story))).toSorted(
-    (one, other) => shown.indexOf(`suggestion-${one.id}`) - shown.indexOf(`suggestion-${other.id}`)
+    (one, other) => shown.indexOf(`task-${one.id}`) - shown.indexOf(`task-${other.id}`)
   )
   return { story, page, goTo, tasks }
 }
@@ -49,7 +49,7 @@ it("a pointer that rests on a card approves nothing else when somebody decides t
   const box = await approve.boundingBox()
   const place = { x: (box?.x ?? 0) + (box?.width ?? 0) / 2, y: (box?.y ?? 0) + (box?.height ?? 0) / 2 }
   await page.mouse.move(place.x, place.y)
-  const met = metWhenGone(page, `suggestion-${first.id}`, place)
+  const met = metWhenGone(page, `task-${first.id}`, place)
   await run(story.post(`/tasks/${first.id}/approve`))
   expect(await met).toBeNull()
   expect((await run(pendingOf(story))).map(({ id }) => id)).toEqual([second.id])

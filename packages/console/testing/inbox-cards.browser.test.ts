@@ -1,13 +1,20 @@
 /**
- * A card of the inbox: how long it says that a decision was refused.
+ * A card of the inbox: how long it says that a decision was refused, and that a link to it leads there.
  */
+import { Effect } from "effect"
 import { expect, it } from "vitest"
+import type { Page } from "playwright-core"
+import type { Json, Story } from "../../server/testing/platform.ts"
+import { asked, asking } from "../../server/testing/question-words.ts"
 import { change, make } from "../../server/testing/story-words.ts"
 import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
+import { suggestedAll } from "./inbox-plants.ts"
 import { card, cardOf, inTime, listed } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
+
+const onPhone = { viewport: { width: 375, height: 700 }, hasTouch: true, isMobile: true }
 
 it("why an approval was refused stands on its card until the card changes, and no longer", async () => {
   const story = await real.newStory()
@@ -51,4 +58,49 @@ it("why an approval was refused stands on its card until the card changes, and n
   await run(change(story, person, { name: "Countess" }))
   await shown.getByText(/version 1 to 4/).waitFor()
   await inTime(() => refusal.count()).toBe(0)
+})
+
+/** Where the top of a card lies in the window, and what is left of the window for it. */
+const placeOf = (page: Page, title: string) =>
+  card(page, title).evaluate((element) => {
+    const bar = document.querySelector("header")?.getBoundingClientRect().bottom ?? 0
+    const { top, bottom } = element.getBoundingClientRect()
+    return { isBelowBar: top >= bar, isSeen: Math.min(bottom, top + 120) <= window.innerHeight }
+  })
+
+/** Thirty suggestions, two questions and three todos: the list is many windows long. */
+const manyTasks = async (story: Story): Promise<ReadonlyArray<Json>> => {
+  const people = []
+  for (let place = 0; place < 30; place++)
+    people.push(await run(make(story, "Person", { place, note: "A long note.\n".repeat(8) })))
+  const calls = people.map((person) => updating(person, { note: `Another note of ${person.id}` }))
+  await run(suggestedAll(story, "noter", calls))
+  await run(Effect.asVoid(asked(story, asking("Which of them?"), asking("And why?"))))
+  for (const title of ["First todo", "Second todo", "Last todo"]) await run(story.post("/tasks", { title }))
+  return run(pendingOf(story))
+}
+
+it("a link to a task brings its card into view, on a phone as well", async () => {
+  const story = await real.newStory()
+  const tasks = await manyTasks(story)
+  const suggestions = tasks.filter(({ type }) => type !== "todo" && type !== "question")
+  const linked = [
+    suggestions.at(-1),
+    suggestions.at(15),
+    tasks.find(({ title }) => title === "Last todo"),
+    tasks.findLast(({ type }) => type === "question")
+  ]
+  for (const options of [onPhone, {}]) {
+    for (const task of linked) {
+      const { page } = await real.visit(story, `/tasks/${task.id}`, options)
+      await listed(page, tasks.length)
+      const title = task.payload?.question ?? task.title
+      await inTime(() => placeOf(page, title)).toEqual({ isBelowBar: true, isSeen: true })
+      await inTime(() => card(page, title).getAttribute("aria-current")).toBe("true")
+      // What is drawn later, above it, does not push it away.
+      await page.getByRole("complementary", { name: "Recent runs" }).getByRole("link").first().waitFor()
+      expect(await placeOf(page, title)).toEqual({ isBelowBar: true, isSeen: true })
+      await page.close()
+    }
+  }
 })

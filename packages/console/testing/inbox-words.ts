@@ -12,7 +12,7 @@ export const card = (page: Page, title: string) =>
   page.getByRole("article", { name: new RegExp(`^${title.replaceAll(/[^\w ]/g, "\\$&")}`) })
 
 /** The card of a suggestion, whatever else is called like it. */
-export const cardOf = (page: Page, task: Json) => page.locator(`#suggestion-${task.id}`)
+export const cardOf = (page: Page, task: Json) => page.locator(`#task-${task.id}`)
 
 /** The number of the suggestion that the keys act on. */
 export const currentNumber = (page: Page): Promise<number | undefined> =>

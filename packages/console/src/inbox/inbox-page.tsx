@@ -6,6 +6,7 @@ import { useConsole } from "../frame/console-context.tsx"
 import { EditDialog } from "./edit-dialog.tsx"
 import { EmptyInbox, InboxFailure, InboxSkeleton } from "./inbox-without-list.tsx"
 import { LeftAside } from "./left-aside.tsx"
+import { LinkedTask } from "./linked-card.ts"
 import { LinkedSuggestion } from "./linked-suggestion.tsx"
 import { PromotionCard } from "./promotion-card.tsx"
 import { QuestionList } from "./question-list.tsx"
@@ -18,6 +19,7 @@ import { UndoCard } from "./undo-card.tsx"
 import { useCardFocus } from "./use-card-focus.ts"
 import { useInboxKeys } from "./use-inbox-keys.ts"
 import { useInbox } from "./use-inbox.ts"
+import { useLinkedInView } from "./use-linked-in-view.ts"
 import { useMoving } from "./use-moving.ts"
 
 interface InboxPageProps {
@@ -35,10 +37,12 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
   const { isMoving, list } = useMoving(all.order)
   useInboxKeys({ isMoving, isListening: keyMap.areKeysOn && !isDialogOpen, onCommand: perform })
   const tasks = pending.data?.tasks
+  const isListed = tasks?.some(({ id }) => id === linkedTaskId) ?? false
+  useLinkedInView(linkedTaskId, isListed)
   return (
-    <>
+    <LinkedTask value={linkedTaskId}>
       <h1 className="sr-only">Inbox</h1>
-      {linkedTaskId !== undefined && tasks && !tasks.some(({ id }) => id === linkedTaskId) && (
+      {linkedTaskId !== undefined && tasks && !isListed && (
         <LinkedSuggestion projectId={project.id} taskId={linkedTaskId} />
       )}
       {pending.error && <InboxFailure error={pending.error} hasList={tasks !== undefined} />}
@@ -93,7 +97,7 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
         onDone={editing.done}
         onCancel={editing.cancel}
       />
-    </>
+    </LinkedTask>
   )
 }
 

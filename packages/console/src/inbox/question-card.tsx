@@ -13,6 +13,7 @@ import { LongText } from "../parts/long-text.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { visibleText } from "../words/visible-text.ts"
+import { useLinkedCard } from "./linked-card.ts"
 import { useAnswer } from "./use-answer.ts"
 
 interface QuestionCardProps {
@@ -24,12 +25,14 @@ interface QuestionCardProps {
 export const QuestionCard = ({ projectId, task, canAnswer }: QuestionCardProps): ReactNode => {
   const { give, given, isSending, refusal } = useAnswer(projectId, task)
   const titleId = useId()
+  const { attributes, frame } = useLinkedCard(task.id)
   const { options, question } = task.payload
   return (
     <article
+      {...attributes}
       aria-labelledby={titleId}
       aria-busy={isSending}
-      className={`rounded-2xl border border-line bg-surface p-4 shadow-card transition-opacity duration-150 sm:p-5 ${
+      className={`rounded-2xl border bg-surface p-4 shadow-card transition-opacity duration-150 sm:p-5 ${frame} ${
         isSending ? "opacity-60" : ""
       }`}
     >

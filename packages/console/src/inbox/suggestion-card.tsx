@@ -22,6 +22,7 @@ import { visibleText } from "../words/visible-text.ts"
 import { Confidence } from "./confidence.tsx"
 import { EvidenceList } from "./evidence-list.tsx"
 import type { Decision } from "./inbox-state.ts"
+import { cardElementId } from "./linked-card.ts"
 import { LookAgain } from "./look-again.tsx"
 import { PropertyRows } from "./property-rows.tsx"
 import { StaleNotice } from "./stale-notice.tsx"
@@ -51,9 +52,6 @@ interface SuggestionCardProps {
   readonly refusal: string | undefined
   readonly actions: SuggestionActions
 }
-
-/** The element of a suggestion, for whoever brings it into view. */
-export const cardElementId = (taskId: string): string => `suggestion-${taskId}`
 
 export const SuggestionCard = memo((props: SuggestionCardProps): ReactNode => {
   const { projectId, task, isCurrent, isSelected, canDecide, deciding, actions } = props

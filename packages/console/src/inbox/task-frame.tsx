@@ -7,6 +7,7 @@ import { type ReactNode, useId } from "react"
 import { CautionIcon } from "../parts/icons.tsx"
 import { LongText } from "../parts/long-text.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
+import { useLinkedCard } from "./linked-card.ts"
 
 interface TaskFrameProps {
   readonly task: Task
@@ -20,11 +21,13 @@ interface TaskFrameProps {
 
 export const TaskFrame = ({ task, mark, isBusy, kind, refusal, children }: TaskFrameProps): ReactNode => {
   const titleId = useId()
+  const { attributes, frame } = useLinkedCard(task.id)
   return (
     <article
+      {...attributes}
       aria-labelledby={titleId}
       aria-busy={isBusy}
-      className={`rounded-2xl border border-line bg-surface p-4 shadow-card transition-opacity duration-150 sm:p-5 ${
+      className={`rounded-2xl border bg-surface p-4 shadow-card transition-opacity duration-150 sm:p-5 ${frame} ${
         isBusy ? "opacity-60" : ""
       }`}
     >

@@ -7,6 +7,7 @@ import { type ReactNode, useId } from "react"
 import { Button } from "../parts/button.tsx"
 import { LongText } from "../parts/long-text.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
+import { useLinkedCard } from "./linked-card.ts"
 import { TaskSection } from "./task-frame.tsx"
 import { useSettling } from "./use-settling.ts"
 
@@ -34,11 +35,13 @@ type TodoProps = Pick<TodoListProps, "projectId" | "canSettle"> & { readonly tas
 const Todo = ({ projectId, task, canSettle }: TodoProps): ReactNode => {
   const { settle, isSending } = useSettling(projectId, task)
   const titleId = useId()
+  const { attributes, frame } = useLinkedCard(task.id)
   return (
     <article
+      {...attributes}
       aria-labelledby={titleId}
       aria-busy={isSending}
-      className="flex flex-wrap items-start gap-3.5 rounded-2xl border border-line bg-surface p-4 shadow-card sm:p-5"
+      className={`flex flex-wrap items-start gap-3.5 rounded-2xl border bg-surface p-4 shadow-card sm:p-5 ${frame}`}
     >
       <div className="min-w-0 grow basis-60">
         <h3 id={titleId} className="font-semibold text-pretty">

@@ -5,7 +5,7 @@
  */
 import { useEffect, useRef } from "react"
 import type { InboxState } from "./inbox-state.ts"
-import { cardElementId } from "./suggestion-card.tsx"
+import { cardElementId } from "./linked-card.ts"
 
 export const useCardFocus = ({ currentId, focusRequests }: InboxState, isDialogOpen: boolean): void => {
   const answered = useRef(0)
@@ -21,7 +21,7 @@ export const useCardFocus = ({ currentId, focusRequests }: InboxState, isDialogO
 }
 
 /** Whether the person's focus is in a field that has nothing to do with the list. */
-const isBusyElsewhere = (card: HTMLElement): boolean => {
+export const isBusyElsewhere = (card: HTMLElement): boolean => {
   const active = document.activeElement
   return (
     active instanceof HTMLElement &&
