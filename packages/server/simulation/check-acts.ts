@@ -5,6 +5,7 @@
 import { DenialReason } from "@tropism/domain/denial"
 import { canonicalJson } from "@tropism/domain/json"
 import type { CallRow, ContextEventRow } from "./rows.ts"
+import { wholeLogs } from "./check-forks.ts"
 import { isForeign } from "./check-shop.ts"
 import { type Checker, unless } from "./remains.ts"
 
@@ -24,8 +25,8 @@ const outcomeOf = ({ event }: ContextEventRow): Outcome | undefined => {
 }
 
 /** Each call that a model asked for has one outcome in its log, after the message that asked. */
-const callsAnswered: Checker = ({ contextEvents }) =>
-  [...Map.groupBy(contextEvents, (row) => row.contextName)].flatMap(([name, log]) => {
+const callsAnswered: Checker = (remains) =>
+  [...wholeLogs(remains)].flatMap(([name, log]) => {
     const asked = log.flatMap((row) =>
       row.event.type === "AssistantMessageEvent" && "toolCalls" in row.event
         ? row.event.toolCalls.map((call) => ({ id: call.id, at: row.number }))
@@ -52,12 +53,27 @@ const callsAnswered: Checker = ({ contextEvents }) =>
     ]
   })
 
-/** Each outcome in a log has its record, once, also of a call that was not made, and each record its outcome: they say the same. */
-const callsRecorded: Checker = ({ contextEvents, calls }) => {
+/** The calls that each log asks for by itself. */
+const askedIn = (contextEvents: ReadonlyArray<ContextEventRow>): ReadonlySet<string> =>
+  new Set(
+    contextEvents.flatMap(({ contextName, event }) =>
+      event.type === "AssistantMessageEvent" && "toolCalls" in event
+        ? event.toolCalls.map(({ id }) => `${contextName} ${id}`)
+        : []
+    )
+  )
+
+/** Each outcome in a log has its record, once, also of a call that was not made, and each record its outcome: they say the same. A fork makes no call of what it shares: it says so, and that is on no record. */
+const callsRecorded: Checker = ({ calls, contextEvents, contexts }) => {
   const outcomes = new Map<string, Outcome>()
+  const forks = new Set(contexts.flatMap(({ forkedFrom, name }) => (forkedFrom === null ? [] : [name])))
+  const asked = askedIn(contextEvents)
+  const isShared = (name: string, { callId, isFailure }: Outcome): boolean =>
+    isFailure && forks.has(name) && !asked.has(`${name} ${callId}`)
   for (const row of contextEvents) {
     const outcome = outcomeOf(row)
-    if (outcome !== undefined) outcomes.set(`${row.contextName} ${outcome.callId}`, outcome)
+    if (outcome !== undefined && !isShared(row.contextName, outcome))
+      outcomes.set(`${row.contextName} ${outcome.callId}`, outcome)
   }
   const records = Map.groupBy(calls, (call) => `${call.contextName} ${call.callId}`)
   const agrees = (record: CallRow, outcome: Outcome | undefined): boolean =>

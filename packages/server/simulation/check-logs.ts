@@ -8,11 +8,11 @@ import { beginReplay, replay } from "@tropism/domain/replay"
 import { addUsage, noUsage } from "@tropism/domain/run"
 import { Option } from "effect"
 import { runLimits } from "../src/limits.ts"
+import { wholeLogs } from "./check-forks.ts"
 import type { ContextEventRow } from "./rows.ts"
-import { type Checker, countsUp, type Remains, unless } from "./remains.ts"
+import { type Checker, countsUp, unless } from "./remains.ts"
 
-const logsOf = (remains: Remains): ReadonlyMap<string, ReadonlyArray<ContextEventRow>> =>
-  Map.groupBy(remains.contextEvents, (row) => row.contextName)
+const logsOf = wholeLogs
 
 /** Numbers are 1 to n, the head says n, and a parent is an event before its child. */
 const logsContiguous: Checker = (remains) => {
@@ -91,7 +91,7 @@ const lastWords = (log: ReadonlyArray<ContextEventRow>, runId: string): string =
 
 /** The answers in the log are the run's steps, their usage and that of guards its usage, and the last of them its summary. */
 const logsFold: Checker = (remains) => {
-  const logs = logsOf(remains)
+  const logs = Map.groupBy(remains.contextEvents, ({ contextName }) => contextName)
   return remains.runs.flatMap((run) => {
     const answers = (logs.get(run.contextName) ?? []).flatMap(({ event }) =>
       event.type === "AssistantMessageEvent" && "usage" in event && event.runId === run.id ? [event] : []

@@ -57,6 +57,7 @@ export interface Acknowledged {
   readonly rejected: Array<TaskId>
   readonly todos: Array<{ readonly owner: string; readonly number: number }>
   readonly said: Array<{ readonly context: string; readonly content: string }>
+  readonly forked: Array<{ readonly context: string; readonly from: string; readonly at: number }>
   /** Messages of chats, each as often as somebody was told of it. */
   readonly chatted: Array<{
     readonly key: string
@@ -85,6 +86,7 @@ export const nothingAcknowledged = (): Acknowledged => ({
   rejected: [],
   todos: [],
   said: [],
+  forked: [],
   chatted: [],
   keyed: [],
   answered: [],

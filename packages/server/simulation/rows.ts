@@ -135,6 +135,9 @@ export interface EntryRow {
 
 export interface ContextRow {
   readonly name: string
+  readonly agentId: string
+  readonly forkedFrom: string | null
+  readonly forkedAt: number | null
   readonly lastEventNumber: number
 }
 
@@ -225,7 +228,7 @@ const queries = {
   sources: `select id, cursor from kb.mcp_event_sources where project_id = $1`,
   listeners: `select agent_id, source_id from kb.agent_mcp_events where project_id = $1`,
   occurrences: `select id, source_id, event_id from kb.mcp_occurrences where project_id = $1 order by number`,
-  contexts: `select name, last_event_number from kb.contexts where project_id = $1`,
+  contexts: `select name, agent_id, last_event_number, forked_from, forked_at from kb.contexts where project_id = $1`,
   contextEvents: `select * from kb.context_events where project_id = $1 order by context_name, number`,
   calls: `select * from kb.tool_calls where project_id = $1 order by id`,
   budgets: `select scope, scope_id, sum(runs)::int as runs, sum(input_tokens)::float8 as input_tokens, sum(output_tokens)::float8 as output_tokens

@@ -34,6 +34,7 @@ import type { Radio } from "./radio.ts"
 import type { Ground } from "./server-life.ts"
 import { keepServers, type Servers } from "./servers.ts"
 import { takeBack } from "./undoers.ts"
+import { wander } from "./wanderers.ts"
 
 /** What became of a world. */
 export interface Played {
@@ -120,7 +121,11 @@ const doings = (person: (name: string) => Person, projectId: ProjectId, cast: Ca
       ? []
       : [
           chatWith(cast.talker, projectId, person("sam")),
-          chatWith(cast.talker, projectId, person("sam elsewhere"))
+          chatWith(cast.talker, projectId, person("sam elsewhere")),
+          wander(cast.talker, "walk", person("wanda")),
+          ...(chance.fork("strolls").oneIn(2)
+            ? [wander(cast.talker, "stroll", person("wanda elsewhere"))]
+            : [])
         ]),
     sendAgain(person("ida")),
     sendAgain(person("ida elsewhere"))
