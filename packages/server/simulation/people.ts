@@ -58,6 +58,8 @@ export interface Acknowledged {
   readonly todos: Array<{ readonly owner: string; readonly number: number }>
   readonly said: Array<{ readonly context: string; readonly content: string }>
   readonly forked: Array<{ readonly context: string; readonly from: string; readonly at: number }>
+  /** Ids of comparisons. */
+  readonly compared: Array<string>
   /** Messages of chats, each as often as somebody was told of it. */
   readonly chatted: Array<{
     readonly key: string
@@ -87,6 +89,7 @@ export const nothingAcknowledged = (): Acknowledged => ({
   todos: [],
   said: [],
   forked: [],
+  compared: [],
   chatted: [],
   keyed: [],
   answered: [],
