@@ -8,7 +8,7 @@
  * the lock saves work and guards nothing.
  */
 import type { ProjectId } from "@tropism/domain/ids"
-import { Cause, Clock, Context, Effect, Layer } from "effect"
+import { Cause, Clock, Context, Effect, Layer, Record, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { BroughtContexts } from "../chat/brought-contexts.ts"
 import { chatLimits } from "../chat/chat-limits.ts"
@@ -135,9 +135,11 @@ export class Sweeps extends Context.Service<
   )
 }
 
-/** Every sweep at its interval, for ever. */
-const atIntervals = (sweeps: Omit<Context.Service.Shape<typeof Sweeps>, "run">): Effect.Effect<never> =>
-  Effect.all(
+/** Every sweep at its interval, for ever; so many at a time that at its start a server needs no connection for each. */
+const atIntervals = (all: Omit<Context.Service.Shape<typeof Sweeps>, "run">): Effect.Effect<never> => {
+  const places = Semaphore.makeUnsafe(sweepsAtOnce)
+  const sweeps = Record.map(all, (sweep) => places.withPermit(sweep))
+  return Effect.all(
     [
       every("The stuck detector", runLimits.stuckIntervalMs, sweeps.abandonStuck, (count) =>
         Effect.logWarning(`${count} processing entries were stuck and are abandoned now`)
@@ -166,6 +168,9 @@ const atIntervals = (sweeps: Omit<Context.Service.Shape<typeof Sweeps>, "run">):
     ],
     { concurrency: 8 }
   ).pipe(Effect.andThen(Effect.never))
+}
+
+const sweepsAtOnce = 2
 
 /** One batch is one transaction, so that a long sweep holds no lock for long. */
 const inBatches = (
