@@ -80,3 +80,52 @@ it("finds objects by words, makes one, and draws what they are related to", asyn
   await page.getByRole("heading", { level: 1, name: /Ada/ }).waitFor()
   expect((await run(story.get("/objects?type=Person"))).items).toHaveLength(1)
 })
+
+it("each fault of a new object stands at its field, and nowhere else", async () => {
+  const story = await real.newStory()
+  await run(story.post("/objects", { type: "Person", key: "ada", properties: {} }))
+  const { page } = await real.visit(story, "/graph")
+  await page.getByRole("button", { name: "New object" }).press("Enter")
+  const dialog = page.getByRole("dialog")
+  const fields = {
+    Type: dialog.getByLabel("Type"),
+    Key: dialog.getByLabel("Key"),
+    Properties: dialog.getByLabel("Properties")
+  }
+  /** What is said at each field that is marked as wrong. */
+  const faults = async () => {
+    const said: Record<string, string> = {}
+    for (const [name, field] of Object.entries(fields))
+      if ((await field.getAttribute("aria-invalid")) === "true")
+        said[name] = await field.evaluate((element) => {
+          const [, id = ""] = element.getAttribute("aria-describedby")?.split(" ") ?? []
+          return document.getElementById(id)?.innerText.trim() ?? ""
+        })
+    return said
+  }
+  const wrong = [
+    { Type: "1 Person", said: { Type: /A type begins with a letter/ } },
+    { Key: "k".repeat(501), said: { Key: /500/ } },
+    { Key: "ada", said: { Key: /There is already a Person with the key ada/ } },
+    { Properties: "{", said: { Properties: /^This is no JSON\.$/ } },
+    { Properties: "[1]", said: { Properties: /write a JSON object/ } },
+    { Properties: '{"a": 1, "a": 2}', said: { Properties: /^a: The key stands twice/ } },
+    { Properties: '{"a": {"b": 9007199254740993}}', said: { Properties: /^a › b: / } },
+    { Properties: '{"a": 1e999}', said: { Properties: /^a: / } },
+    { Properties: '{"__proto__": 1}', said: { Properties: /^__proto__: .*not allowed/ } },
+    { Properties: `{"a": "${"x".repeat(270_000)}"}`, said: { Properties: /must not exceed/ } },
+    { Type: "2", Key: "k".repeat(501), said: { Type: /begins with a letter/, Key: /500/ } }
+  ]
+  for (const { said, ...written } of wrong) {
+    const whole = { Type: "Person", Key: "", Properties: "{}", ...written }
+    for (const [name, field] of Object.entries(fields)) await field.fill(whole[name as keyof typeof whole])
+    await dialog.getByRole("button", { name: "Make it" }).press("Enter")
+    const expected = Object.fromEntries(
+      Object.entries(said).map(([name, words]) => [name, expect.stringMatching(words)])
+    )
+    await inTime(faults).toEqual(expected)
+    expect(await dialog.getByRole("alert").count()).toBe(0)
+  }
+  expect((await run(story.get("/objects?type=Person"))).items).toHaveLength(1)
+  expect(await axeFaultsInBoth(page)).toEqual([])
+})

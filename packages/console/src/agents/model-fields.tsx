@@ -54,6 +54,7 @@ export const ModelFields = ({ draft, change, error }: DraftFields): ReactNode =>
           label="More of the model"
           hint="A JSON object: temperature, maxOutputTokens, fallback, guard, price, script, …"
           pointer="/model"
+          apart={["/model/provider", "/model/name"]}
           error={error}
           value={draft.modelRest}
           onChange={(modelRest) => change({ modelRest })}

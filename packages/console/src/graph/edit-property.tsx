@@ -4,13 +4,14 @@
 import type { GraphObject } from "@tropism/domain/graph"
 import type { PropertyProvenance, Provenance } from "@tropism/domain/provenance"
 import type { Schema } from "effect"
+import { Option, Result } from "effect"
 import { type ReactNode, useState } from "react"
 import { Button } from "../parts/button.tsx"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { objectPath } from "../server/graph-queries.ts"
 import { useWrite } from "../server/use-write.ts"
-import { editableText, hasMoved, kindOf, type ValueKind, writtenValue } from "./object-words.ts"
+import { editableText, hasMoved, kindOf, noJson, type ValueKind, writtenValue } from "./object-words.ts"
 
 interface EditPropertyProps {
   /** The object as it is now. */
@@ -30,7 +31,7 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
   const [name, setName] = useState(property?.property ?? "")
   const [kind, setKind] = useState<ValueKind>(kindOf(property?.value))
   const [text, setText] = useState(editableText(property?.value, kind))
-  const [isRefused, setIsRefused] = useState(false)
+  const [fault, setFault] = useState<string>()
   const { run, isBusy, error } = useWrite<GraphObject>(onClose)
   // Against the version that was shown, or a later one in which this property is the same.
   const { version } = hasMoved(opened, provenance, name) ? opened : provenance
@@ -43,8 +44,8 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
     })
   const save = () => {
     const written = writtenValue(text, kind)
-    setIsRefused(written === undefined)
-    if (written !== undefined) write(written.value)
+    setFault(Option.getOrUndefined(Result.getFailure(written)))
+    if (Result.isSuccess(written)) write(written.success)
   }
   const pointer = `/properties/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`
   return (
@@ -71,17 +72,13 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
         label="Value"
         pointer={pointer}
         error={error}
+        fault={fault === noJson ? `${noJson} Write a text in quotes, or choose Text.` : fault}
         value={text}
         onChange={setText}
         lines={5}
         isMono={kind === "json"}
         hasFirstFocus={property !== undefined}
       />
-      {isRefused && (
-        <p role="alert" className="text-sm text-removed-ink">
-          This is no JSON. Write a text in quotes, or choose Text.
-        </p>
-      )}
       {property !== undefined && (
         <p>
           <Button size="small" disabled={isBusy} onClick={() => write(null)}>

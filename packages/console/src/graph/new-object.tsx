@@ -3,29 +3,31 @@
  */
 import type { GraphObject } from "@tropism/domain/graph"
 import { useNavigate } from "@tanstack/react-router"
+import { Option, Result } from "effect"
 import { type ReactNode, useState } from "react"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { TextField } from "../parts/form-fields.tsx"
 import { useWrite } from "../server/use-write.ts"
-import { writtenValue } from "./object-words.ts"
+import { writtenProperties } from "./object-words.ts"
 
 export const NewObject = ({ onClose }: { readonly onClose: () => void }): ReactNode => {
   const navigate = useNavigate()
   const [type, setType] = useState("")
   const [key, setKey] = useState("")
   const [text, setText] = useState("{}")
-  const [isRefused, setIsRefused] = useState(false)
-  const { run, isBusy, error } = useWrite<GraphObject>(({ id }) =>
+  const [fault, setFault] = useState<string>()
+  const { run, isBusy, error, forget } = useWrite<GraphObject>(({ id }) =>
     navigate({ to: "/objects/$objectId", params: { objectId: id } })
   )
   const make = () => {
-    const written = writtenValue(text, "json")
-    setIsRefused(written === undefined)
-    if (written === undefined) return
+    forget()
+    const written = writtenProperties(text)
+    setFault(Option.getOrUndefined(Result.getFailure(written)))
+    if (Result.isFailure(written)) return
     run({
       path: "objects",
       method: "POST",
-      body: { type, ...(key !== "" && { key }), properties: written.value }
+      body: { type, ...(key !== "" && { key }), properties: written.success }
     })
   }
   return (
@@ -62,16 +64,12 @@ export const NewObject = ({ onClose }: { readonly onClose: () => void }): ReactN
         hint="A JSON object"
         pointer="/properties"
         error={error}
+        fault={fault}
         value={text}
         onChange={setText}
         lines={6}
         isMono
       />
-      {isRefused && (
-        <p role="alert" className="text-sm text-removed-ink">
-          This is no JSON.
-        </p>
-      )}
     </FormDialog>
   )
 }

@@ -2,9 +2,10 @@
  * What an object is called, who made what of it, and where two versions differ.
  */
 import { ObjectId } from "@tropism/domain/ids"
+import { Result } from "effect"
 import { expect, it } from "vitest"
 import { objectName } from "../words/object-name.ts"
-import { editableText, makerText, writtenValue } from "./object-words.ts"
+import { editableText, makerText, writtenProperties, writtenValue } from "./object-words.ts"
 
 const id = ObjectId.make("0198c0de-0000-7000-8000-00000000beef")
 
@@ -22,9 +23,24 @@ it("says who made something and who approved it", () => {
 })
 
 it("reads what was written as text or as JSON, and gives back what it was given", () => {
-  expect(writtenValue("7", "text")).toEqual({ value: "7" })
-  expect(writtenValue("7", "json")).toEqual({ value: 7 })
-  expect(writtenValue("{", "json")).toBeUndefined()
-  expect(writtenValue(editableText([1, { a: null }], "json"), "json")).toEqual({ value: [1, { a: null }] })
+  expect(writtenValue("7", "text")).toEqual(Result.succeed("7"))
+  expect(writtenValue("7", "json")).toEqual(Result.succeed(7))
+  expect(writtenValue("{", "json")).toEqual(Result.fail("This is no JSON."))
+  const value = [1, { a: null }]
+  expect(writtenValue(editableText(value, "json"), "json")).toEqual(Result.succeed(value))
   expect(editableText("a\nb", "text")).toBe("a\nb")
+})
+
+it.each([
+  ["[1]", "These are no properties"],
+  ['{"a": 1, "a": 2}', "a: The key stands twice"],
+  ['{"a": {"b": [7, 9007199254740993]}}', "a › b › 1: "],
+  ['{"a": 1e999}', "a: "],
+  ['{"a": "\\u0000"}', "a: Text must not contain the character U+0000"],
+  ['{"a/b": {"__proto__": 1}}', "a/b › __proto__: "],
+  [`{"a": "${"x".repeat(300_000)}"}`, "Properties must not exceed"]
+])("says why an object cannot have the properties %.40s", (text, sentence) => {
+  expect(Result.getFailure(writtenProperties(text))).toMatchObject({
+    value: expect.stringContaining(sentence)
+  })
 })

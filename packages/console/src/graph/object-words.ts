@@ -4,9 +4,11 @@
  * Pure. What agents, people and the graph say is foreign text; whoever shows a
  * sentence of here shows it through `Visible`.
  */
-import { canonicalJson } from "@tropism/domain/json"
+import { canonicalJson, findPropertiesFault, isJsonObject, type Properties } from "@tropism/domain/json"
+import { scanJson } from "@tropism/domain/json-text"
 import type { PropertyProvenance, Provenance } from "@tropism/domain/provenance"
 import { Result, type Schema } from "effect"
+import { faultWithin } from "../words/place-name.ts"
 
 interface Maker {
   readonly actorType: "user" | "agent" | "system"
@@ -56,9 +58,26 @@ export const editableText = (value: Schema.Json | undefined, kind: ValueKind): s
   return kind === "text" && typeof value === "string" ? value : JSON.stringify(value, null, 2)
 }
 
-/** What a person wrote, as a value; undefined where it is no JSON. */
-export const writtenValue = (text: string, kind: ValueKind): { readonly value: Schema.Json } | undefined => {
-  if (kind === "text") return { value: text }
-  const parsed = Result.try((): Schema.Json => JSON.parse(text))
-  return Result.isSuccess(parsed) ? { value: parsed.success } : undefined
+/** What is said of a text that should be JSON. */
+export const noJson = "This is no JSON."
+
+/** What a person wrote, as a value, or why it would not be kept as it was written. */
+export const writtenValue = (text: string, kind: ValueKind): Result.Result<Schema.Json, string> => {
+  if (kind === "text") return Result.succeed(text)
+  return Result.try((): Schema.Json => JSON.parse(text)).pipe(
+    Result.mapError(() => noJson),
+    Result.filterOrFail(
+      () => scanJson(text) === undefined,
+      () => faultWithin(scanJson(text) ?? { pointer: "", message: noJson })
+    )
+  )
 }
+
+/** The properties that a person wrote, or why no object can have them. */
+export const writtenProperties = (text: string): Result.Result<Properties, string> =>
+  Result.flatMap(writtenValue(text, "json"), (value) => {
+    if (!isJsonObject(value))
+      return Result.fail('These are no properties: write a JSON object, {"name": "Ada"}.')
+    const fault = findPropertiesFault(value)
+    return fault === undefined ? Result.succeed(value) : Result.fail(faultWithin(fault, "/properties"))
+  })

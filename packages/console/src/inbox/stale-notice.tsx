@@ -5,7 +5,7 @@ import type { SuggestionTask } from "@tropism/domain/task"
 import type { ReactNode } from "react"
 import { CautionIcon, ClockIcon } from "../parts/icons.tsx"
 import { Visible } from "../parts/visible.tsx"
-import { placeName } from "../suggestion/staleness.ts"
+import { placeName } from "../words/place-name.ts"
 
 export const StaleNotice = ({ task }: { readonly task: SuggestionTask }): ReactNode => {
   const { baseVersion, staleness } = task

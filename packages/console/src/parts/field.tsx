@@ -3,6 +3,7 @@
  */
 import { type ReactNode, useId } from "react"
 import { faultAt } from "../server/problem.ts"
+import { visibleText } from "../words/visible-text.ts"
 
 export interface FieldWords {
   readonly label: string
@@ -10,8 +11,12 @@ export interface FieldWords {
   readonly hint?: ReactNode
   /** Where the value stands in what is sent: `/name`. */
   readonly pointer?: string
+  /** What lies within `pointer` and has a field of its own. */
+  readonly apart?: ReadonlyArray<string>
   /** What sending failed with; its sentence about `pointer` is shown here. */
   readonly error?: unknown
+  /** What is wrong with it before it is sent. */
+  readonly fault?: string | undefined
 }
 
 interface FieldProps extends FieldWords {
@@ -23,9 +28,18 @@ interface FieldProps extends FieldWords {
 }
 
 /** **Details** `children` draws the control with the attributes given. */
-export const Field = ({ label, hint, pointer, error, children }: FieldProps): ReactNode => {
+export const Field = ({
+  label,
+  hint,
+  pointer,
+  apart,
+  error,
+  fault: own,
+  children
+}: FieldProps): ReactNode => {
   const id = useId()
-  const fault = pointer === undefined ? undefined : faultAt(error, pointer)
+  const refused = pointer === undefined ? undefined : faultAt(error, pointer, apart)
+  const fault = own === undefined ? refused : visibleText(own)
   return (
     <div className="min-w-0">
       <label htmlFor={id} className="text-sm font-medium">

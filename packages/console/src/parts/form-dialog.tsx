@@ -5,7 +5,7 @@ import type { ReactNode } from "react"
 import { Button } from "./button.tsx"
 import { DialogFrame } from "./dialog-frame.tsx"
 import { Failure } from "./failure.tsx"
-import { Problem } from "../server/problem.ts"
+import { isBeside } from "../server/problem.ts"
 
 interface FormDialogProps {
   readonly title: string
@@ -48,10 +48,4 @@ export const FormDialog = (props: FormDialogProps): ReactNode => {
       </form>
     </DialogFrame>
   )
-}
-
-/** Whether every fault stands beside its field. */
-const isBeside = (error: unknown, pointers: ReadonlyArray<string>): boolean => {
-  const faults = error instanceof Problem ? (error.document.errors ?? []) : []
-  return faults.length > 0 && faults.every(({ pointer }) => pointers.includes(pointer))
 }

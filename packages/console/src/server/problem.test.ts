@@ -4,6 +4,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Conflict } from "@tropism/api/problems"
 import {
+  faultAt,
+  isBeside,
   failureSentence,
   isMissing,
   isUnauthorized,
@@ -46,6 +48,23 @@ describe("a refusal", () => {
         new Problem({ status: 422, document: { ...document, detail: "The reason is too long" } })
       )
     ).toBe("The reason is too long.")
+  })
+
+  it("stands at the field that it is about, or that holds it, and a name that is taken at its own", () => {
+    const errors = [
+      { pointer: "/tools/2", message: "no tool" },
+      { pointer: "/model/name", message: "too long" }
+    ]
+    const unfit = new Problem({ status: 422, document: { errors } })
+    expect(faultAt(unfit, "/tools")).toBe("2: no tool.")
+    expect(faultAt(unfit, "/model/name")).toBe("too long.")
+    expect(faultAt(unfit, "/model", ["/model/name"])).toBeUndefined()
+    expect(faultAt(unfit, "/tool")).toBeUndefined()
+    expect([isBeside(unfit, ["/tools", "/model"]), isBeside(unfit, ["/tools"])]).toEqual([true, false])
+    const taken = new Problem({ status: 409, document: { reason: "keyTaken", detail: "There is an ada" } })
+    expect(faultAt(taken, "/key")).toBe("There is an ada.")
+    expect(isBeside(taken, ["/key"])).toBe(true)
+    expect(isBeside(new Problem({ status: 503, document: {} }), ["/key"])).toBe(false)
   })
 
   it("is understood without a problem document, as a proxy sends it", () => {

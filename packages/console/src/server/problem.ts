@@ -5,7 +5,9 @@
  * contract's. This file says, it does not decide what happens next.
  */
 import type { Conflict } from "@tropism/api/problems"
+import type { JsonFault } from "@tropism/domain/json"
 import { Data } from "effect"
+import { faultWithin } from "../words/place-name.ts"
 import { visibleText } from "../words/visible-text.ts"
 
 export type ConflictReason = Conflict["reason"]
@@ -16,7 +18,7 @@ export interface ProblemDocument {
   readonly title?: string
   readonly detail?: string
   readonly reason?: ConflictReason
-  readonly errors?: ReadonlyArray<{ readonly pointer: string; readonly message: string }>
+  readonly errors?: ReadonlyArray<JsonFault>
 }
 
 /** The server answered and said no. */
@@ -44,13 +46,37 @@ export const isMissing = (error: unknown): boolean => error instanceof Problem &
 export const isRefused = (error: unknown): boolean =>
   error instanceof Problem && [400, 403, 404, 422].includes(error.status)
 
-/** The sentence of a problem about one field of what was sent, by its JSON pointer, e.g. `/name`; undefined when it has none. */
-export const faultAt = (error: unknown, pointer: string): string | undefined => {
-  if (!(error instanceof Problem)) return undefined
-  const faults = error.document.errors?.filter((fault) => fault.pointer === pointer) ?? []
+/** What was wrong with what was sent, each with its JSON pointer; a name that is taken is the fault of its field. */
+const faultsOf = (error: unknown): ReadonlyArray<JsonFault> => {
+  if (!(error instanceof Problem)) return []
+  const { errors = [], reason } = error.document
+  const field = reason && takenFields[reason]
+  return field === undefined ? errors : [{ pointer: field, message: error.message }]
+}
+
+const takenFields: Partial<Record<ConflictReason, string>> = { keyTaken: "/key", nameTaken: "/name" }
+
+const isWithin = ({ pointer }: JsonFault, field: string): boolean =>
+  pointer === field || pointer.startsWith(`${field}/`)
+
+/** The sentence of a problem about one field of what was sent, by its JSON pointer, e.g. `/name`, and about what is in it but for what stands `apart`; undefined when it has none. */
+export const faultAt = (
+  error: unknown,
+  field: string,
+  apart: ReadonlyArray<string> = []
+): string | undefined => {
+  const faults = faultsOf(error).filter(
+    (fault) => isWithin(fault, field) && !apart.some((other) => isWithin(fault, other))
+  )
   return faults.length === 0
     ? undefined
-    : visibleText(faults.map(({ message }) => withStop(message)).join(" "))
+    : visibleText(faults.map((fault) => withStop(faultWithin(fault, field))).join(" "))
+}
+
+/** Whether a problem is all about these fields, so that each of its sentences stands at one of them. */
+export const isBeside = (error: unknown, fields: ReadonlyArray<string>): boolean => {
+  const faults = faultsOf(error)
+  return faults.length > 0 && faults.every((fault) => fields.some((field) => isWithin(fault, field)))
 }
 
 /** Any failure as a sentence; only the two kinds above are expected. */

@@ -4,7 +4,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Change } from "@tropism/domain/change"
 import { addObject, addSuggestion, agentIds, emptyWorld, read } from "../../testing/fixture-world.ts"
-import { isGone, isInConflict, isLikelyRefused, judgeEvidence, placeName } from "./staleness.ts"
+import { isGone, isInConflict, isLikelyRefused, judgeEvidence } from "./staleness.ts"
+import { placeName } from "../words/place-name.ts"
 
 const states = [
   { licence: "MIT", note: "a", address: { city: "A", street: "B" } },

@@ -37,14 +37,6 @@ export const judgeEvidence = (
     : { type: "moved", currentVersion: changed.currentVersion }
 }
 
-/** A JSON pointer as the way to a property. */
-export const placeName = (pointer: string): string =>
-  pointer
-    .split("/")
-    .slice(1)
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"))
-    .join(" › ")
-
 /** The version that the agent saw, when the history at hand has it. */
 export const baseOf = (
   history: ReadonlyArray<ObjectVersion> | undefined,
