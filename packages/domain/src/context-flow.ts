@@ -70,12 +70,20 @@ export const nextStepOf = (state: Configured): FlowPlace | undefined => {
 export const askedText = ({ asked }: Pick<FlowState, "asked">): string =>
   asked.map(({ content }) => content).join("\n\n")
 
-/** Remembers what somebody said until it is worked through; of very much the newest. */
-export const hear = <S extends FlowState>(state: S, said: Asked): S => {
-  const asked = [...state.asked, said].slice(-flowBounds.maxInputMessages)
+/** Remembers what somebody said until it is worked through, in the list of a fold; what is too old may stay until the fold is done. */
+export const hear = (asked: Array<Asked>, said: Asked): void => {
+  const most = flowBounds.maxInputMessages
+  asked.push(said)
+  // Each message of a long log comes by here: the list is made anew once in a while.
+  if (asked.length >= 2 * most) asked.splice(0, asked.length - most)
+}
+
+/** Of what was said the newest, as much as a workflow is told of. */
+export const newestOf = (asked: ReadonlyArray<Asked>): ReadonlyArray<Asked> => {
+  const newest = asked.slice(-flowBounds.maxInputMessages)
   let chars = 0
-  const first = asked.findLastIndex(({ content }) => (chars += content.length) > flowBounds.maxInputChars)
-  return { ...state, asked: asked.slice(first + 1) }
+  const first = newest.findLastIndex(({ content }) => (chars += content.length) > flowBounds.maxInputChars)
+  return newest.slice(first + 1)
 }
 
 /** A step begins: its prompt is the next thing said. */

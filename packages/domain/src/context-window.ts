@@ -92,14 +92,14 @@ export const reducerOf = ({ reducer }: ContextConfig): ReducerConfig =>
   Option.getOrElse(reducer, () => defaultReducer)
 
 /** The estimated tokens of a prompt: everything but the tools. */
-export const promptTokens = ({ summary, systemPrompt, windowTokens }: WindowState): number =>
-  windowTokens + instructionTokens({ summary, systemPrompt })
+export const promptTokens = (state: WindowState): number => state.windowTokens + instructionTokens(state)
 
-const instructionTokens = (state: Pick<WindowState, "summary" | "systemPrompt">): number =>
-  [state.systemPrompt, state.summary].reduce(
-    (sum, text) => sum + Option.match(text, { onNone: () => 0, onSome: textTokens }),
-    0
-  )
+const instructionTokens = ({
+  summary,
+  systemPrompt
+}: Pick<WindowState, "summary" | "systemPrompt">): number =>
+  (Option.isSome(systemPrompt) ? textTokens(systemPrompt.value) : 0) +
+  (Option.isSome(summary) ? textTokens(summary.value) : 0)
 
 /** Where a window that is too large is cut, if its reducer cuts by itself. */
 export const findOverflow = (reducer: ReducerConfig, state: WindowState, window: Window): Cut | undefined => {

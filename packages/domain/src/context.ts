@@ -25,10 +25,11 @@ import {
 import { reduceConfig } from "./context-config.ts"
 import { startCall } from "./context-calls.ts"
 import { count, cutBefore, findOverflow, openWindow, reducerOf, type Window } from "./context-window.ts"
-import { beginStep, beginTurn, completeTurn, endFlow, endLoop, hear } from "./context-flow.ts"
+import { beginStep, beginTurn, completeTurn, endFlow, endLoop, hear, newestOf } from "./context-flow.ts"
 import { withMeaning } from "./defined-tool.ts"
 import { filePartOf } from "./attachment.ts"
 import { type HistoryGivenEvent, messagesGiven, withInstructions } from "./given-history.ts"
+import { hold, type OwnState, release, say, sayNow, silently, type State, type Step } from "./context-step.ts"
 import { behindTexts } from "./grown.ts"
 import { withVerdict } from "./guard.ts"
 import { type Message, quoted, type ToolCall } from "./message.ts"
@@ -61,22 +62,21 @@ export const reduce = (context: ReducedContext, event: LoggedEvent): ReducedCont
 export const fold = (events: Iterable<LoggedEvent>, from: ReducedContext = emptyContext): ReducedContext => {
   const { messages, ...rest } = from
   const window = openWindow(messages)
-  let state: State = rest
+  // What a step is made from is this fold's own: it is changed in place, and copied only where a step is another state.
+  let state: OwnState = { ...rest, asked: [...rest.asked] }
   for (const event of events) state = settle(window, release(stepOf(state, event)), event)
-  return { ...state, messages: window.close() }
+  return { ...state, asked: newestOf(state.asked), messages: window.close() }
 }
 
 /** What was said joins the window, and what lies too far back leaves it. */
-const settle = (window: Window, { said, state }: Step, event: LoggedEvent): State => {
-  window.add(said)
-  const grown =
-    said.length === 0
-      ? state
-      : {
-          ...state,
-          windowTokens: state.windowTokens + listTokens(said),
-          spoken: count(state.spoken, said)
-        }
+const settle = (window: Window, step: Step, event: LoggedEvent): OwnState => {
+  const { said } = step
+  const grown = step.state as OwnState
+  if (said.length > 0) {
+    window.add(said)
+    grown.windowTokens += listTokens(said)
+    grown.spoken = count(grown.spoken, said)
+  }
   const reducer = reducerOf(grown.config)
   // Results that are still to come belong to the newest unit: it is cut when it is whole.
   const cut =
@@ -87,43 +87,28 @@ const settle = (window: Window, { said, state }: Step, event: LoggedEvent): Stat
         : findOverflow(reducer, grown, window)
   if (!cut) return grown
   window.cut(cut)
-  const droppedMessages = grown.droppedMessages + cut.index - cut.carried.length
-  return { ...grown, droppedMessages, windowTokens: cut.tokens }
+  grown.droppedMessages += cut.index - cut.carried.length
+  grown.windowTokens = cut.tokens
+  return grown
 }
 
-/** All but the messages: no step reads them, so one window serves a whole fold. */
-type State = Omit<ReducedContext, "messages">
-
-/** A state and what joins the messages on the way to it. */
-interface Step {
-  readonly state: State
-  readonly said: ReadonlyArray<Message>
-}
-
-const silently = (state: State): Step => ({ state, said: [] })
-
-const stepOf = (before: State, event: LoggedEvent): Step => {
-  const state: State = {
-    ...before,
-    nextEventNumber: eventNumber(event.id) + 1,
-    lastEventId: Option.some(event.id),
-    isTriggered: before.isTriggered || event.triggersAgentTurn,
-    isAsked: before.isAsked || (event.triggersAgentTurn && !goesOn(event)),
-    isTurnDue: before.isTurnDue || event.triggersAgentTurn,
-    triggeredAt: event.triggersAgentTurn ? triggered(before, event.timestamp) : before.triggeredAt
+const stepOf = (state: OwnState, event: LoggedEvent): Step => {
+  state.nextEventNumber = eventNumber(event.id) + 1
+  state.lastEventId = Option.some(event.id)
+  if (event.triggersAgentTurn) {
+    state.isTriggered = true
+    state.isAsked ||= !goesOn(event)
+    state.isTurnDue = true
+    state.triggeredAt = triggered(state, event.timestamp)
   }
-  return event instanceof UnknownEvent ? silently(state) : stepOfKnown(state, event)
+  if (event instanceof UnknownEvent) return silently(state)
+  return event.type === "UserMessageEvent" ? hearMessage(state, event) : stepOfKnown(state, event)
 }
 
-const hold = (state: State, messages: ReadonlyArray<Message>): State => ({
-  ...state,
-  heldMessages: [...state.heldMessages, ...messages]
-})
-
-const say = (state: State, content: string): State => hold(state, [{ role: "user", content }])
-
-const hearMessage = (state: State, { content, id, userId }: UserMessageEvent): State =>
-  say(hear(withSpeaker(state, userId ?? null), { at: eventNumber(id), content }), content)
+const hearMessage = (state: OwnState, { content, userId }: UserMessageEvent): Step => {
+  hear(state.asked, { at: state.nextEventNumber - 1, content })
+  return say(withSpeaker(state, userId ?? null), content)
+}
 
 const showFile = (state: State, event: FileAttachmentEvent): State =>
   hold(withSpeaker(state, event.userId ?? null), [{ role: "user", content: [filePartOf(event)] }])
@@ -137,7 +122,7 @@ const goOnFrom = (state: State, event: HistoryGivenEvent): State => ({
 const goesOn = ({ type }: LoggedEvent): boolean =>
   type === "FlowStepStartedEvent" || type === "RunResumedEvent"
 
-const stepOfKnown = (state: State, event: ContextEvent): Step => {
+const stepOfKnown = (state: State, event: Exclude<ContextEvent, UserMessageEvent>): Step => {
   switch (event.type) {
     case "SessionStartedEvent":
       return silently({ ...state, isSessionOpen: true })
@@ -158,10 +143,8 @@ const stepOfKnown = (state: State, event: ContextEvent): Step => {
       return silently(goOnFrom(state, event))
     case "MemoryRecalledEvent":
       return remind(state, event)
-    case "UserMessageEvent":
-      return silently(hearMessage(state, event))
     case "RunResumedEvent":
-      return silently(say(event.userId ? withSpeaker(state, event.userId) : state, event.content))
+      return say(event.userId ? withSpeaker(state, event.userId) : state, event.content)
     case "FlowStepStartedEvent":
       return silently(beginStep(state, event))
     case "FileAttachmentEvent":
@@ -227,20 +210,6 @@ const triggered = ({ triggeredAt }: State, at: string): State["triggeredAt"] =>
     last: at
   })
 
-/**
- * Lets held messages join once nothing speaks against it.
- *
- * Providers want a call's result right after the call. A message that triggers
- * a turn while another is open belongs to the next one: an answer that is
- * written at that moment has not seen it.
- */
-const release = ({ state, said }: Step): Step => {
-  const isForNextTurn = state.isTriggered && Option.isSome(state.agentTurnStartedAtEventId)
-  if (state.heldMessages.length === 0 || state.pendingCalls.length > 0 || isForNextTurn)
-    return { state, said }
-  return { state: { ...state, heldMessages: [] }, said: [...said, ...state.heldMessages] }
-}
-
 const instruct = (state: State, content: string): Step => sayNow(state, { role: "system", content })
 
 /** Other people's words have no say here: the system never speaks them. */
@@ -249,12 +218,6 @@ const remind = (state: State, event: MemoryRecalledEvent): Step =>
     { ...state, recalled: withRecalled(state.recalled, event) },
     { role: "user", content: event.content, options: quoted }
   )
-
-/** What is for the turn that is open waits for pending calls only. */
-const sayNow = (state: State, message: Message): Step =>
-  state.pendingCalls.length === 0
-    ? { state, said: [message] }
-    : silently({ ...state, heldMessages: [...state.heldMessages, message] })
 
 /** Where the open turn began; everything was before it where none is open. */
 const turnStart = ({ agentTurnStartedAtEventId, nextEventNumber }: State): number =>

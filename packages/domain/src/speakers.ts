@@ -35,10 +35,9 @@ interface Hearing {
 export const withSpeaker = <S extends Hearing>(state: S, by: UserId | null): S => {
   const { now, next } = state.speakers
   const isTurnBegun = state.isStepDue || Option.isSome(state.agentTurnStartedAtEventId)
-  const speakers =
-    isTurnBegun && state.isTriggered
-      ? { now, next: together(next, [by]) }
-      : { now: together(now, [by]), next }
+  const isForNext = isTurnBegun && state.isTriggered
+  if ((isForNext ? next : now).includes(by)) return state
+  const speakers = isForNext ? { now, next: together(next, [by]) } : { now: together(now, [by]), next }
   return { ...state, speakers }
 }
 

@@ -7,10 +7,11 @@
  * attempt or wakes anybody: stories run on PostgreSQL.
  */
 import { type ContextName, decodeEvent, type LoggedEvent, type NewEvent } from "@tropism/domain/context-event"
+import type { LoggedJson } from "@tropism/domain/logged-event"
 import { emptyContext, fold } from "@tropism/domain/context"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Clock, Context, Effect, Layer } from "effect"
-import { endOf, type LogEnd, type LoggedJson, numberEvents } from "../src/agent/appending.ts"
+import { endOf, type LogEnd, numberEvents } from "../src/agent/appending.ts"
 import { type ContextHead, ContextExists, Contexts } from "../src/agent/contexts.ts"
 import { Database, ProjectTransaction } from "../src/database/database.ts"
 

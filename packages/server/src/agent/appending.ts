@@ -11,14 +11,13 @@
  */
 import {
   contextEventId,
-  type ContextEventId,
   type ContextName,
-  decodeEvent,
   eventNumber,
   type LoggedEvent,
   type NewEvent
 } from "@tropism/domain/context-event"
 import type { ReducedContext } from "@tropism/domain/context"
+import { type LoggedJson, readLogged } from "@tropism/domain/logged-event"
 import { type ProjectId, RunId } from "@tropism/domain/ids"
 import type { TaintSource } from "@tropism/domain/taint"
 import { Clock, Effect, Option, Schema } from "effect"
@@ -36,17 +35,6 @@ export const endOf = (context: ReducedContext): LogEnd => ({
   lastNumber: context.nextEventNumber - 1,
   openTurnNumber: Option.match(context.agentTurnStartedAtEventId, { onNone: () => null, onSome: eventNumber })
 })
-
-/** An event as it stands in the log and on the wire. */
-export interface LoggedJson {
-  readonly type: string
-  readonly id: ContextEventId
-  readonly timestamp: string
-  readonly agentName: ContextName
-  readonly parentEventId: ContextEventId | null
-  readonly triggersAgentTurn: boolean
-  readonly [field: string]: unknown
-}
 
 /** What must hold for an append, and what is written with it. */
 export interface Terms {
@@ -100,7 +88,7 @@ export const makeAppend = Effect.fnUntraced(function* (
       returning number, type, payload, created_at
     )${parts.length === 0 ? sql.literal("") : sql`, ${sql.csv(parts)}`}
     select name from appended`
-  const append: Append = { statement, events: logged.map(decodeEvent) }
+  const append: Append = { statement, events: logged.map(readLogged) }
   return append
 })
 

@@ -15,6 +15,7 @@ import {
   type NewEvent
 } from "@tropism/domain/context-event"
 import type { ReducedContext } from "@tropism/domain/context"
+import { type LogBase, type LoggedJson, makeLogged } from "@tropism/domain/logged-event"
 import type { AgentId, ProjectId, UserId } from "@tropism/domain/ids"
 import type { Taint } from "@tropism/domain/taint"
 import { Context, Effect, Layer, Schema } from "effect"
@@ -23,7 +24,7 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { makeFolding } from "./folding.ts"
 import { makeSnapshots } from "./snapshots.ts"
-import { type Append, type LogEnd, type LoggedJson, makeAppend, type Terms } from "./appending.ts"
+import { type Append, type LogEnd, makeAppend, type Terms } from "./appending.ts"
 
 export class ContextExists extends Schema.TaggedError<ContextExists>()("ContextExists", {
   name: Schema.String
@@ -222,9 +223,10 @@ export class Contexts extends Context.Service<
           : yield* Effect.die(new Error(`The log of ${name} grew although it was locked`))
       })
 
-      const read = Effect.fn("Contexts.read")(function* (name: ContextName, after: number, limit: number) {
+      const rowsOf = Effect.fnUntraced(function* (name: ContextName, after: number, limit: number) {
         const { projectId } = yield* ProjectTransaction
-        const rows = yield* sql<EventRow>`
+        // Names and objects of columns would cost more than the events, of which a long log has many.
+        const rows = yield* sql`
           with recursive line as (
             select name, forked_from, coalesce(forked_at, 0) as forked_at, last_event_number as until from kb.contexts
             where project_id = ${projectId} and name = ${name}
@@ -233,22 +235,29 @@ export class Contexts extends Context.Service<
             from line join kb.contexts origin on origin.project_id = ${projectId} and origin.name = line.forked_from
             where line.forked_at > ${after}
           )
-          select event.context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at
-          from line join kb.context_events event on event.project_id = ${projectId} and event.context_name = line.name
-            and event.number > greatest(line.forked_at, ${after}::int) and event.number <= line.until
-          order by number limit ${limit}`
-        return rows.map((row): LoggedJson => ({
-          ...row.payload,
-          type: row.type,
-          id: contextEventId(row.contextName, row.number),
-          timestamp: row.createdAt.toISOString(),
-          agentName: row.contextName,
-          parentEventId: row.parentEventId,
-          triggersAgentTurn: row.triggersAgentTurn
-        }))
+          select nullif(line.name, ${name}), number, type, payload, parent_event_id, triggers_agent_turn, created_at
+          from line cross join lateral (
+            select * from kb.context_events event
+            where event.project_id = ${projectId} and event.context_name = line.name
+              and event.number > greatest(line.forked_at, ${after}::int) and event.number <= line.until
+            order by event.number limit ${limit}
+          ) event
+          order by number limit ${limit}`.values
+        return rows as ReadonlyArray<EventRow>
       }, orDie)
 
-      const { load, loadUpTo, open } = makeFolding(read, beginningOf)
+      const read = Effect.fn("Contexts.read")((name: ContextName, after: number, limit: number) =>
+        Effect.map(rowsOf(name, after, limit), (rows) =>
+          rows.map((row): LoggedJson => ({ ...saidIn(row), ...givenIn(name, row) }))
+        )
+      )
+
+      const readEvents = (name: ContextName, after: number, limit: number) =>
+        Effect.map(rowsOf(name, after, limit), (rows) =>
+          rows.map((row) => makeLogged(givenIn(name, row), saidIn(row)))
+        )
+
+      const { load, loadUpTo, open } = makeFolding(readEvents, beginningOf)
 
       return Contexts.of({
         create,
@@ -283,15 +292,31 @@ interface HeadRow {
   readonly createdAt: Date
 }
 
-interface EventRow {
-  readonly contextName: ContextName
-  readonly number: number
-  readonly type: string
-  readonly payload: Record<string, unknown>
-  readonly parentEventId: ContextEventId | null
-  readonly triggersAgentTurn: boolean
-  readonly createdAt: Date
-}
+/** The values of an event's columns, in the order in which they are asked for. */
+type EventRow = readonly [
+  /** The context whose log it is in, where that is another one. */
+  origin: ContextName | null,
+  number: number,
+  type: string,
+  payload: Record<string, unknown>,
+  parentEventId: ContextEventId | null,
+  triggersAgentTurn: boolean,
+  createdAt: Date
+]
+
+const saidIn = ([, , , payload]: EventRow) => payload
+
+const givenIn = (
+  name: ContextName,
+  [origin, number, type, , parentEventId, triggersAgentTurn, createdAt]: EventRow
+): LogBase => ({
+  type,
+  id: contextEventId(origin ?? name, number),
+  timestamp: createdAt.toISOString(),
+  agentName: origin ?? name,
+  parentEventId,
+  triggersAgentTurn
+})
 
 const toHead = (row: HeadRow): ContextHead => ({
   name: row.name,
