@@ -51,7 +51,7 @@ export const QuestionCard = ({ projectId, task, canAnswer }: QuestionCardProps):
             to="/tasks/$taskId"
             params={{ taskId: task.id }}
             search={(search) => search}
-            className="rounded hover:text-ink hover:underline"
+            className="rounded text-center hover:text-ink hover:underline pointer-coarse:min-w-6"
             aria-label={`Link to question ${task.number}`}
           >
             #{task.number}

@@ -159,7 +159,7 @@ const CardHead = ({ task, titleId, isSelected, canDecide, actions, children }: C
         to="/tasks/$taskId"
         params={{ taskId: task.id }}
         search={(search) => search}
-        className="rounded hover:text-ink hover:underline"
+        className="rounded text-center hover:text-ink hover:underline pointer-coarse:min-w-6"
         aria-label={`Link to suggestion ${task.number}`}
       >
         #{task.number}

@@ -41,7 +41,7 @@ export const TaskFrame = ({ task, mark, isBusy, kind, refusal, children }: TaskF
             to="/tasks/$taskId"
             params={{ taskId: task.id }}
             search={(search) => search}
-            className="rounded hover:text-ink hover:underline"
+            className="rounded text-center hover:text-ink hover:underline pointer-coarse:min-w-6"
             aria-label={`Link to ${kind} #${task.number}`}
           >
             #{task.number}

@@ -57,7 +57,7 @@ const Todo = ({ projectId, task, canSettle }: TodoProps): ReactNode => {
             to="/tasks/$taskId"
             params={{ taskId: task.id }}
             search={(search) => search}
-            className="rounded hover:text-ink hover:underline"
+            className="rounded text-center hover:text-ink hover:underline pointer-coarse:min-w-6"
             aria-label={`Link to todo t${task.number}`}
           >
             t{task.number}
