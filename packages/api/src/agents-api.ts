@@ -4,7 +4,6 @@
 import { Agent, AgentInput, AgentPatch, TriggerType } from "@tropism/domain/agent"
 import { AgentDay } from "@tropism/domain/budget"
 import { AgentId, ProjectId, RunId, Timestamp } from "@tropism/domain/ids"
-import { ModelProvider } from "@tropism/domain/model-config"
 import { Run, RunStatus } from "@tropism/domain/run"
 import { SchedulePreview } from "@tropism/domain/schedule"
 import { Schema } from "effect"
@@ -46,8 +45,8 @@ export const AgentHealth = Schema.Struct({
   /** Why a safeguard disabled it; null when none did. */
   disabledReason: Schema.NullOr(Schema.String),
   triggerType: TriggerType,
-  /** Whose model it asks; null is the server's default. */
-  provider: Schema.NullOr(ModelProvider),
+  /** Why no model can be asked for it, and what to set; null where one can. */
+  modelMissing: Schema.NullOr(Schema.String),
   /** When its schedule fires next. */
   nextFireAt: Schema.NullOr(Timestamp),
   /** Its latest runs, at most ten, the newest first. */
@@ -82,7 +81,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
     /** How each agent fares, the newest agent first. */
     HttpApiEndpoint.get("health", "/agents/health", {
       params: project,
-      query: PageQuery,
+      query: { ...PageQuery, agentId: told(AgentId, "Only this agent") },
       success: Page(AgentHealth),
       error: [NotFound, InvalidInput]
     }),

@@ -247,9 +247,12 @@ it("an agent for which no model can be asked is told where it is seen, and is no
   const model = { provider: "anthropic", name: "none" }
   const agent = await run(story.post("/agents", watcher({ name: "mute", enabled: false, model })))
   const { page } = await real.visit(story, "/agents")
-  await page.getByText(/No model can be asked\. .*ANTHROPIC_API_KEY/).waitFor()
+  await page.getByText(/cannot be used here: .*ANTHROPIC_API_KEY/).waitFor()
+  // Who has a script has somebody to ask, whatever keys there are.
+  await page.getByText("TodoAssistant").waitFor()
+  expect(await page.getByText(/cannot be used here|No model is configured/).count()).toBe(1)
   await page.getByRole("link", { name: "mute" }).press("Enter")
-  await page.getByText(/No model can be asked for it\. .*ANTHROPIC_API_KEY/).waitFor()
+  await page.getByText(/Nobody can think for it\. .*ANTHROPIC_API_KEY/).waitFor()
   await page.getByRole("button", { name: "Enable", exact: true }).press("Enter")
   const dialog = page.getByRole("dialog", { name: "Enable it although no model can be asked?" })
   await dialog.getByRole("button", { name: "Keep it" }).press("Enter")

@@ -18,7 +18,11 @@ layer(SharedServer.layer)((it) => {
         )
         const failing = yield* story.post(
           "/agents",
-          watcher({ name: "failing", ...manual, model: { provider: "anthropic", name: "none" } })
+          watcher({
+            name: "failing",
+            ...manual,
+            model: { provider: "anthropic", name: "none" }
+          })
         )
         const nightly = yield* story.post(
           "/agents",
@@ -41,11 +45,11 @@ layer(SharedServer.layer)((it) => {
           {
             id: failing.id,
             enabled: true,
-            provider: "anthropic",
+            modelMissing: expect.stringContaining("ANTHROPIC_API_KEY"),
             latest: [{ status: "failed" }],
             nextFireAt: null
           },
-          { id: asked.id, disabledReason: null, weekCostUsd: 0 }
+          { id: asked.id, disabledReason: null, modelMissing: null, weekCostUsd: 0 }
         ])
         expect(told[2].latest).toEqual(
           runs

@@ -2694,7 +2694,7 @@ export interface AgentHealth {
   readonly enabled: boolean
   readonly disabledReason: string | null
   readonly triggerType: "reaction" | "schedule" | "manual" | "webhook"
-  readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay" | null
+  readonly modelMissing: string | null
   readonly nextFireAt: string | null
   readonly latest: ReadonlyArray<{
     readonly id: string
@@ -3452,7 +3452,7 @@ export interface Calls {
     /** Defines an agent. */
     readonly create: (body: AgentInput, options?: CallOptions) => Promise<Agent>
     /** Lists agents with how they fare. */
-    readonly health: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Listing<AgentHealth>
+    readonly health: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly agentId?: string | undefined }, options?: CallOptions) => Listing<AgentHealth>
     /** Tells when a schedule would fire. */
     readonly fires: (query: { readonly cronSchedule: string; readonly timezone?: string | undefined }, options?: CallOptions) => Promise<ScheduleFires>
     /** Reads an agent. */

@@ -11,6 +11,7 @@ import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { TextField } from "../parts/form-fields.tsx"
+import { Visible } from "../parts/visible.tsx"
 import { agentPath } from "../server/agent-queries.ts"
 import { useWrite } from "../server/use-write.ts"
 import { visibleText } from "../words/visible-text.ts"
@@ -64,7 +65,7 @@ export const AgentActions = ({ agent, missing }: AgentActionsProps): ReactNode =
         onConfirm={turn}
         onClose={() => setIsAsked(false)}
       >
-        Each run that wakes would fail. {missing}
+        Each run that wakes would fail. <Visible text={missing ?? ""} />
       </ConfirmDialog>
       <ConfirmDialog
         isOpen={isDeleting}

@@ -16,15 +16,13 @@ import { PageHeader } from "../parts/page-header.tsx"
 import { type Tab, Tabs } from "../parts/tabs.tsx"
 import { useToasts } from "../parts/toasts.tsx"
 import { Visible } from "../parts/visible.tsx"
-import { agentPath, agentQuery } from "../server/agent-queries.ts"
-import { modelsQuery } from "../server/settings-queries.ts"
+import { agentHealthQuery, agentPath, agentQuery } from "../server/agent-queries.ts"
 import { useWrite } from "../server/use-write.ts"
 import { AgentActions } from "./agent-actions.tsx"
 import { AgentBacktests } from "./agent-backtests.tsx"
 import { changesOf, draftOf, sentOf } from "./agent-draft.ts"
 import { AgentForm } from "./agent-form.tsx"
 import type { Sent } from "./draft-texts.ts"
-import { missingModel } from "./agent-words.ts"
 import { AgentOverview } from "./agent-overview.tsx"
 import { AgentVersions } from "./agent-versions.tsx"
 
@@ -32,12 +30,12 @@ export const AgentPage = (): ReactNode => {
   const { agentId = "" } = useParams({ strict: false })
   const { project } = useConsole()
   const { data: agent, error } = useQuery(agentQuery(project.id, agentId))
-  const { data: models } = useQuery(modelsQuery(project.id))
+  const { data: health } = useQuery(agentHealthQuery(project.id, agentId))
   if (agent === undefined)
     return (
       <NotShown title="Agent" error={error} reading="Reading the agent …" to="/agents" way="All agents" />
     )
-  const missing = missingModel(models, agent.model?.provider ?? null)
+  const missing = health?.items[0]?.modelMissing ?? null
   return (
     <>
       <PageHeader
@@ -68,7 +66,7 @@ export const AgentPage = (): ReactNode => {
           role="status"
           className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
         >
-          No model can be asked for it. {missing}
+          Nobody can think for it. <Visible text={missing} />
         </p>
       )}
       <Tabs key={agent.id} label="About this agent" tabs={tabsOf(agent)} />

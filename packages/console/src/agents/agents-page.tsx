@@ -2,7 +2,6 @@
  * The agents of the project and how each fares.
  */
 import type { AgentHealth } from "@tropism/api/agents-api"
-import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
@@ -14,10 +13,9 @@ import { RunSign, runStatusWord } from "../parts/run-status.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { usePagedList } from "../server/paged.ts"
-import { modelsQuery } from "../server/settings-queries.ts"
 import { moneyText } from "../words/amounts.ts"
 import { cutText } from "../words/cut-text.ts"
-import { healthText, missingModel, triggerWord } from "./agent-words.ts"
+import { healthText, triggerWord } from "./agent-words.ts"
 
 export const AgentsPage = (): ReactNode => {
   const { project, isAdmin } = useConsole()
@@ -60,14 +58,16 @@ export const AgentsPage = (): ReactNode => {
 
 /** How an agent fares, and whether anybody can think for it. */
 const Now = ({ health }: { readonly health: AgentHealth }): ReactNode => {
-  const { project } = useConsole()
-  const { data: models } = useQuery(modelsQuery(project.id))
   const isWell = health.enabled && health.latest[0]?.status !== "failed"
-  const missing = missingModel(models, health.provider)
+  const { modelMissing } = health
   return (
     <span className={isWell ? "text-ink-soft" : "text-caution-ink"}>
       <Visible text={cutText(healthText(health), 2, 200)} />
-      {missing !== null && <span className="block text-caution-ink">No model can be asked. {missing}</span>}
+      {modelMissing !== null && (
+        <span className="block text-caution-ink">
+          <Visible text={cutText(modelMissing, 2, 200)} />
+        </span>
+      )}
     </span>
   )
 }

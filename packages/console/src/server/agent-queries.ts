@@ -2,7 +2,7 @@
  * Reads of agents: the definitions, how they fare, and what they did with what woke them.
  */
 import type { Page } from "@tropism/api/page"
-import type { ScheduleFires } from "@tropism/api/agents-api"
+import type { AgentHealth, ScheduleFires } from "@tropism/api/agents-api"
 import type { Agent } from "@tropism/domain/agent"
 import type { AgentVersionDiff, AgentVersionSummary } from "@tropism/domain/agent-version"
 import type { Autonomy } from "@tropism/domain/autonomy"
@@ -20,6 +20,15 @@ export const agentsQuery = (projectId: string) =>
     path: "agents",
     parameters: { limit: limits.rowsPerPage },
     refreshMs: limits.refreshIntervalMs
+  })
+
+/** How one agent fares. */
+export const agentHealthQuery = (projectId: string, agentId: string) =>
+  reading<Page<AgentHealth>>({
+    projectId,
+    key: ["agents", "health-of", agentId],
+    path: "agents/health",
+    parameters: { agentId }
   })
 
 /** The names of the project's agents, by their ids; of the newest as many as one page has. */

@@ -8,17 +8,21 @@
  */
 import { type AgentHealth, agentHealthRuns } from "@tropism/api/agents-api"
 import { microsPerDollar } from "@tropism/domain/chain"
+import type { AgentId } from "@tropism/domain/ids"
+import type { ModelConfig } from "@tropism/domain/model-config"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
+import { Models } from "../model/models.ts"
 
 export class AgentHealths extends Context.Service<
   AgentHealths,
   {
-    /** The agents, the newest first, before an id. */
+    /** The agents, or one of them, the newest first, before an id. */
     readonly list: (
       before: string | undefined,
-      limit: number
+      limit: number,
+      agentId?: AgentId
     ) => Effect.Effect<ReadonlyArray<AgentHealth>, never, ProjectTransaction>
   }
 >()("@tropism/server/dispatch/AgentHealths") {
@@ -26,13 +30,29 @@ export class AgentHealths extends Context.Service<
     AgentHealths,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const list = Effect.fn("AgentHealths.list")(function* (before: string | undefined, limit: number) {
+      const models = yield* Models
+
+      /** A recorded run is looked for when it is asked: nobody knows before whether it is there. */
+      const missingOf = ({ agentName, model }: HealthRow) =>
+        model?.provider === "replay"
+          ? Effect.succeed(null)
+          : Effect.match(models.resolve({ agentName, model }), {
+              onFailure: ({ message }) => message,
+              onSuccess: () => null
+            })
+
+      const list = Effect.fn("AgentHealths.list")(function* (
+        before: string | undefined,
+        limit: number,
+        agentId?: AgentId
+      ) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<HealthRow>`
           select agent.id, agent.name as agent_name, agent.enabled, agent.disabled_reason, agent.trigger_type,
-            agent.model ->> 'provider' as provider, schedule.next_fire_at, ran.latest, spent.micros
+            agent.model, schedule.next_fire_at, ran.latest, spent.micros
           from (
             select * from kb.agents where project_id = ${projectId} and deleted_at is null and id < ${before ?? lastId}::uuid
+              and (${agentId ?? null}::uuid is null or id = ${agentId ?? null}::uuid)
             order by id desc limit ${limit}
           ) agent
           left join kb.agent_schedules schedule on schedule.agent_id = agent.id
@@ -49,7 +69,9 @@ export class AgentHealths extends Context.Service<
               and period > to_char((now() at time zone 'UTC')::date - ${costDays}::int, 'YYYY-MM-DD') || '~'
           ) spent
           order by agent.id desc`
-        return rows.map(toHealth)
+        return yield* Effect.forEach(rows, (row) =>
+          Effect.map(missingOf(row), (missing) => toHealth(row, missing))
+        )
       }, orDie)
       return AgentHealths.of({ list })
     })
@@ -58,13 +80,18 @@ export class AgentHealths extends Context.Service<
 
 const costDays = 7
 
-interface HealthRow extends Omit<AgentHealth, "nextFireAt" | "weekCostUsd"> {
+interface HealthRow extends Omit<AgentHealth, "nextFireAt" | "weekCostUsd" | "modelMissing"> {
+  readonly model: ModelConfig | null
   readonly nextFireAt: Date | null
   readonly micros: bigint
 }
 
-const toHealth = ({ latest, micros, nextFireAt, ...row }: HealthRow): AgentHealth => ({
+const toHealth = (
+  { latest, micros, model: _, nextFireAt, ...row }: HealthRow,
+  modelMissing: string | null
+): AgentHealth => ({
   ...row,
+  modelMissing,
   nextFireAt: nextFireAt?.toISOString() ?? null,
   latest: latest.map((run) => ({ ...run, createdAt: new Date(run.createdAt).toISOString() })),
   weekCostUsd: Number(micros) / microsPerDollar

@@ -82,7 +82,7 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         const healths = yield* AgentHealths
         return yield* reading(
           params.projectId,
-          pageById(query, (before, limit) => healths.list(before, limit))
+          pageById(query, (before, limit) => healths.list(before, limit, query.agentId))
         )
       })
     )
