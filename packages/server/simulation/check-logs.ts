@@ -138,11 +138,13 @@ const logsClosed: Checker = (remains) =>
   [...logsOf(remains)].flatMap(([name, log]) => {
     const context = fold(log.map((row) => row.event))
     const runs = remains.runs.filter((run) => run.contextName === name)
+    // A fork shares what was said before it, and answers only what is said in it.
+    const isSpokenIn = log.some(({ contextName, json }) => contextName === name && json.triggersAgentTurn)
     const isBrokenOff = runs.some((run) => ["failed", "cancelled"].includes(run.status))
     return [
       ...unless(!context.isSessionOpen, `the session of ${name} is still open`),
       ...unless(
-        isBrokenOff || (!context.isTriggered && !context.isTurnDue),
+        isBrokenOff || !isSpokenIn || (!context.isTriggered && !context.isTurnDue),
         `${name} has a message without an answer`
       ),
       ...unless(context.pendingCalls.length === 0, `${name} has calls without an outcome`)

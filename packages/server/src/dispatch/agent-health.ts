@@ -86,13 +86,14 @@ interface HealthRow extends Omit<AgentHealth, "nextFireAt" | "weekCostUsd" | "mo
   readonly micros: bigint
 }
 
-const toHealth = (
-  { latest, micros, model: _, nextFireAt, ...row }: HealthRow,
-  modelMissing: string | null
-): AgentHealth => ({
-  ...row,
+const toHealth = (row: HealthRow, modelMissing: string | null): AgentHealth => ({
+  id: row.id,
+  agentName: row.agentName,
+  enabled: row.enabled,
+  disabledReason: row.disabledReason,
+  triggerType: row.triggerType,
   modelMissing,
-  nextFireAt: nextFireAt?.toISOString() ?? null,
-  latest: latest.map((run) => ({ ...run, createdAt: new Date(run.createdAt).toISOString() })),
-  weekCostUsd: Number(micros) / microsPerDollar
+  nextFireAt: row.nextFireAt?.toISOString() ?? null,
+  latest: row.latest.map((run) => ({ ...run, createdAt: new Date(run.createdAt).toISOString() })),
+  weekCostUsd: Number(row.micros) / microsPerDollar
 })
