@@ -5,27 +5,21 @@
  * used as the server does it. What it asks is counted, and the rows that
  * PostgreSQL looks at for it.
  */
-import { NodeServices } from "@effect/platform-node"
 import { describe, expect, layer } from "@effect/vitest"
 import type { ServerContext } from "@modelcontextprotocol/server"
 import { ProjectId, UserId } from "@tropism/domain/ids"
-import { Effect, Fiber, Layer, Tracer } from "effect"
+import { Effect, Fiber, Tracer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Database } from "../src/database/database.ts"
-import { poolLayer } from "../src/database/pool.ts"
 import { makeEventSources } from "../src/dispatch/event-sources.ts"
 import { streamLimits } from "../src/http/stream-limits.ts"
-import { Ids } from "../src/ids.ts"
 import { eventLimits } from "../src/mcp/event-limits.ts"
 import { EventReading, type Listening } from "../src/mcp/event-reading.ts"
 import { EventStreams } from "../src/mcp/event-streams.ts"
 import { eventTypes } from "../src/mcp/event-types.ts"
-import { Models } from "../src/model/models.ts"
-import { platformLayer } from "../src/platform.ts"
 import { ProcessingLog } from "../src/run/processing-log.ts"
-import { freshDatabase } from "../testing/fresh-database.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { filledBy } from "../testing/filled-database.ts"
 import { rowsReadIn } from "../testing/rows-read.ts"
 import { asTimePasses } from "../testing/shared-server.ts"
 
@@ -64,19 +58,6 @@ const filling: ReadonlyArray<string> = [
   `analyze`
 ]
 
-/** Every service on a filled database, and no loop. */
-const filled = Layer.unwrap(
-  Effect.gen(function* () {
-    const access = yield* freshDatabase
-    for (const statement of filling) yield* ask(access, statement)
-    const pool = poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
-    return platformLayer.pipe(
-      Layer.provideMerge(Layer.mergeAll(pool, Ids.layer, Models.layer)),
-      Layer.provide(NodeServices.layer)
-    )
-  })
-)
-
 const rowsOf = rowsReadIn(project)
 
 const listeningTo = (name: string): Listening => {
@@ -97,7 +78,7 @@ const counting = () => {
   return { tracer, count: () => count }
 }
 
-layer(filled, { excludeTestServices: true })((it) => {
+layer(filledBy(filling), { excludeTestServices: true })((it) => {
   describe("Cost of listening to the graph", () => {
     it.effect("a poll behind which nothing happened looks at no event, however many there are", () =>
       Effect.gen(function* () {

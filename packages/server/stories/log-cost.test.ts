@@ -4,20 +4,14 @@
  * The logs are filled by the owner of the database; what is counted is the rows
  * that PostgreSQL looks at, under the server's role.
  */
-import { NodeServices } from "@effect/platform-node"
 import { describe, expect, layer } from "@effect/vitest"
 import { ContextName } from "@tropism/domain/context-event"
 import { ProjectId } from "@tropism/domain/ids"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { Contexts } from "../src/agent/contexts.ts"
 import { Database } from "../src/database/database.ts"
-import { poolLayer } from "../src/database/pool.ts"
-import { Ids } from "../src/ids.ts"
 import { agentLimits } from "../src/limits.ts"
-import { Models } from "../src/model/models.ts"
-import { platformLayer } from "../src/platform.ts"
-import { freshDatabase } from "../testing/fresh-database.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { filledBy } from "../testing/filled-database.ts"
 import { rowsReadIn, times } from "../testing/rows-read.ts"
 
 const project = ProjectId.make("01990000-0000-7000-8000-000000000001")
@@ -44,25 +38,12 @@ const filling: ReadonlyArray<string> = [
   `analyze`
 ]
 
-/** Every service on a filled database, and no loop. */
-const filled = Layer.unwrap(
-  Effect.gen(function* () {
-    const access = yield* freshDatabase
-    for (const statement of filling) yield* ask(access, statement)
-    const pool = poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
-    return platformLayer.pipe(
-      Layer.provideMerge(Layer.mergeAll(pool, Ids.layer, Models.layer)),
-      Layer.provide(NodeServices.layer)
-    )
-  })
-)
-
 const rowsOf = rowsReadIn(project)
 
 /** Contexts, feeds and the like. */
 const beside = 20
 
-layer(filled, { excludeTestServices: true })((it) => {
+layer(filledBy(filling), { excludeTestServices: true })((it) => {
   describe("Cost of reading a log", () => {
     it.effect("a page looks at its own events, wherever in a long log it lies", () =>
       Effect.gen(function* () {

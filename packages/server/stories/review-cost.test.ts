@@ -5,19 +5,14 @@
  * the server does it, under its own role and row-level security. PostgreSQL
  * counts the rows of tables that a transaction has looked at.
  */
-import { NodeServices } from "@effect/platform-node"
 import { describe, expect, layer } from "@effect/vitest"
 import { AgentId, GraphEventId, ProjectId, RunId, TaskId, UserId } from "@tropism/domain/ids"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { Database } from "../src/database/database.ts"
-import { poolLayer } from "../src/database/pool.ts"
 import { Backtests } from "../src/dispatch/backtests.ts"
 import { Chains } from "../src/dispatch/chain-reading.ts"
-import { Ids } from "../src/ids.ts"
 import { RunTasks } from "../src/mcp/run-tasks.ts"
 import { taskBounds } from "../src/mcp/task-bounds.ts"
-import { Models } from "../src/model/models.ts"
-import { platformLayer } from "../src/platform.ts"
 import { Runs } from "../src/run/runs.ts"
 import { Autonomy } from "../src/task/autonomy.ts"
 import type { TaskFilter } from "../src/task/reading.ts"
@@ -25,8 +20,7 @@ import { makeRejections } from "../src/task/rejections.ts"
 import { Tasks } from "../src/task/tasks.ts"
 import { Undos } from "../src/task/undos.ts"
 import { Denials } from "../src/tool/denials.ts"
-import { freshDatabase } from "../testing/fresh-database.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { filledBy } from "../testing/filled-database.ts"
 import { rowsReadIn, times } from "../testing/rows-read.ts"
 
 const project = ProjectId.make("01990000-0000-7000-8000-000000000001")
@@ -94,22 +88,9 @@ const filling: ReadonlyArray<string> = [
   `analyze`
 ]
 
-/** Every service on a filled database, and no loop. */
-const filled = Layer.unwrap(
-  Effect.gen(function* () {
-    const access = yield* freshDatabase
-    for (const statement of filling) yield* ask(access, statement)
-    const pool = poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
-    return platformLayer.pipe(
-      Layer.provideMerge(Layer.mergeAll(pool, Ids.layer, Models.layer)),
-      Layer.provide(NodeServices.layer)
-    )
-  })
-)
-
 const rowsOf = rowsReadIn(project)
 
-layer(filled, { excludeTestServices: true })((it) => {
+layer(filledBy(filling), { excludeTestServices: true })((it) => {
   describe("Cost of review", () => {
     it.effect("a page of tasks, by each filter", () =>
       Effect.gen(function* () {
