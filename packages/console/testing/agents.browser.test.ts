@@ -264,6 +264,34 @@ it("an agent for which no model can be asked is told where it is seen, and is no
   expect((await run(story.get(`/agents/${agent.id}`))).enabled).toBe(true)
 })
 
+it("the form asks before it saves an agent enabled for which no model can be asked", async () => {
+  const story = await real.newStory()
+  const model = { provider: "anthropic", name: "none" }
+  const agent = await run(story.post("/agents", watcher({ name: "mute", enabled: false, model })))
+  const { page } = await real.visit(story, `/agents/${agent.id}?tab=definition`)
+  const form = page.getByRole("form", { name: "Agent" })
+  const read = () => run(story.get(`/agents/${agent.id}`))
+  await form.getByText(/cannot be used here: .*ANTHROPIC_API_KEY\./).waitFor()
+  await form.getByLabel("Enabled").press("Space")
+  await page.getByRole("button", { name: "Save as a new version" }).press("Enter")
+  const dialog = page.getByRole("dialog", { name: "Save it enabled although no model can be asked?" })
+  await dialog.getByRole("button", { name: "Keep it" }).press("Enter")
+  await dialog.waitFor({ state: "detached" })
+  expect(await read()).toEqual(agent)
+  // Of another provider only the provider is known, and one that needs nothing asks nothing.
+  await form.getByLabel("Provider").selectOption("openai")
+  await form.getByText("Set OPENAI_API_KEY.").waitFor()
+  await form.getByLabel("Provider").selectOption("anthropic")
+  await page.getByRole("button", { name: "Save as a new version" }).press("Enter")
+  await dialog.getByRole("button", { name: "Save it enabled" }).press("Enter")
+  await page.getByRole("heading", { level: 1, name: /mute\s*version 2/ }).waitFor()
+  expect((await read()).enabled).toBe(true)
+  // What was so before is not asked of again.
+  await form.getByLabel("Prompt", { exact: true }).fill("Look again.")
+  await page.getByRole("button", { name: "Save as a new version" }).press("Enter")
+  await page.getByRole("heading", { level: 1, name: /mute\s*version 3/ }).waitFor()
+})
+
 it("S001-R56 an edit of one field leaves what the form hides, and what an agent may touch, as they were", async () => {
   const story = await real.newStory()
   const kept = {

@@ -2,17 +2,23 @@
  * The form of an agent, for a new one and for one that is changed.
  *
  * What the server refuses is said at its field. Who leaves with changes that
- * are not saved is asked.
+ * are not saved is asked, and so is who enables an agent for which nobody can
+ * think.
  */
+import { useQuery } from "@tanstack/react-query"
 import { useBlocker } from "@tanstack/react-router"
 import { Result } from "effect"
 import { type ReactNode, type SubmitEvent, useState } from "react"
+import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
 import { Failure } from "../parts/failure.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { modelsQuery } from "../server/settings-queries.ts"
 import { type AgentDraft, type DraftFault, sentOf } from "./agent-draft.ts"
 import type { Sent } from "./draft-texts.ts"
 import type { DraftFields } from "./draft-fields.ts"
+import { missingOf, wouldWakeInVain } from "./draft-model.ts"
 import { FormSection } from "./form-section.tsx"
 import { IdentityFields } from "./identity-fields.tsx"
 import { ModelFields } from "./model-fields.tsx"
@@ -22,15 +28,21 @@ import { TriggerFields } from "./trigger-fields.tsx"
 
 interface AgentFormProps {
   readonly initial: AgentDraft
+  /** What is known of the model of the agent as it is saved; none of a new one. */
+  readonly missing?: string | null
   readonly verb: string
   readonly isBusy: boolean
   readonly error: unknown
   readonly onSave: (sent: Sent) => void
 }
 
-export const AgentForm = ({ initial, verb, isBusy, error, onSave }: AgentFormProps): ReactNode => {
+export const AgentForm = (props: AgentFormProps): ReactNode => {
+  const { initial, verb, isBusy, error, onSave } = props
+  const { project } = useConsole()
+  const { data: models } = useQuery(modelsQuery(project.id))
   const [draft, setDraft] = useState(initial)
   const [fault, setFault] = useState<DraftFault>()
+  const [asked, setAsked] = useState<Sent>()
   const isChanged = draft !== initial
   const blocker = useBlocker({
     shouldBlockFn: () => isChanged && !isBusy,
@@ -38,13 +50,16 @@ export const AgentForm = ({ initial, verb, isBusy, error, onSave }: AgentFormPro
     withResolver: true
   })
   const fields: DraftFields = { draft, error, change: (changes) => setDraft({ ...draft, ...changes }) }
+  const saved = props.missing === undefined ? undefined : { draft: initial, missing: props.missing }
+  const missing = missingOf(draft, saved, models)
   const save = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     Result.match(sentOf(draft), {
       onFailure: setFault,
       onSuccess: (sent) => {
         setFault(undefined)
-        onSave(sent)
+        if (wouldWakeInVain(draft, saved, missing)) setAsked(sent)
+        else onSave(sent)
       }
     })
   }
@@ -60,7 +75,7 @@ export const AgentForm = ({ initial, verb, isBusy, error, onSave }: AgentFormPro
         <PowerFields {...fields} />
       </FormSection>
       <FormSection title="Who thinks for it">
-        <ModelFields {...fields} />
+        <ModelFields {...fields} missing={missing} />
       </FormSection>
       <FormSection title="Everything else">
         <RestFields {...fields} />
@@ -76,6 +91,18 @@ export const AgentForm = ({ initial, verb, isBusy, error, onSave }: AgentFormPro
           {verb}
         </Button>
       </p>
+      <ConfirmDialog
+        isOpen={asked !== undefined}
+        title="Save it enabled although no model can be asked?"
+        verb="Save it enabled"
+        onConfirm={() => {
+          setAsked(undefined)
+          if (asked !== undefined) onSave(asked)
+        }}
+        onClose={() => setAsked(undefined)}
+      >
+        Each run that wakes would fail. <Visible text={missing ?? ""} />
+      </ConfirmDialog>
       <ConfirmDialog
         isOpen={blocker.status === "blocked"}
         title="Leave without saving?"

@@ -69,7 +69,7 @@ export const AgentPage = (): ReactNode => {
           Nobody can think for it. <Visible text={missing} />
         </p>
       )}
-      <Tabs key={agent.id} label="About this agent" tabs={tabsOf(agent)} />
+      <Tabs key={agent.id} label="About this agent" tabs={tabsOf(agent, missing)} />
       <div className="mt-8 max-w-xl">
         <Command text={`npx tropism run ${agent.name}`} />
       </div>
@@ -77,14 +77,24 @@ export const AgentPage = (): ReactNode => {
   )
 }
 
-const tabsOf = (agent: Agent): ReadonlyArray<Tab> => [
+const tabsOf = (agent: Agent, missing: string | null): ReadonlyArray<Tab> => [
   { id: "overview", title: "Overview", content: () => <AgentOverview agent={agent} /> },
-  { id: "definition", title: "Definition", content: () => <Definition key={agent.version} agent={agent} /> },
+  {
+    id: "definition",
+    title: "Definition",
+    content: () => <Definition key={agent.version} agent={agent} missing={missing} />
+  },
   { id: "versions", title: "Versions", count: agent.version, content: () => <AgentVersions agent={agent} /> },
   { id: "backtests", title: "Dry runs", content: () => <AgentBacktests agent={agent} /> }
 ]
 
-const Definition = ({ agent }: { readonly agent: Agent }): ReactNode => {
+interface DefinitionProps {
+  readonly agent: Agent
+  /** Why no model can be asked for it; null where one can. */
+  readonly missing: string | null
+}
+
+const Definition = ({ agent, missing }: DefinitionProps): ReactNode => {
   const { isAdmin } = useConsole()
   const show = useToasts()
   const initial = useMemo(() => draftOf(leanAgent(definitionOf(agent))), [agent])
@@ -108,6 +118,13 @@ const Definition = ({ agent }: { readonly agent: Agent }): ReactNode => {
       </>
     )
   return (
-    <AgentForm initial={initial} verb="Save as a new version" isBusy={isBusy} error={error} onSave={save} />
+    <AgentForm
+      initial={initial}
+      missing={missing}
+      verb="Save as a new version"
+      isBusy={isBusy}
+      error={error}
+      onSave={save}
+    />
   )
 }

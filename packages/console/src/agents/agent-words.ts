@@ -5,7 +5,6 @@
  * shows it through `Visible`.
  */
 import type { AgentHealth } from "@tropism/api/agents-api"
-import type { ModelsState } from "@tropism/api/models-api"
 import type { Agent } from "@tropism/domain/agent"
 import { toString as cronWords } from "cronstrue"
 import { Option } from "effect"
@@ -37,12 +36,6 @@ export const healthText = ({ enabled, disabledReason, latest }: AgentHealth): st
   if (latest.some(({ status }) => status === "paused")) return "A run of it waits."
   return latest.length === 0 ? "It has not run yet." : "It is well."
 }
-
-/** Why no model can be asked, of a provider or by default, and what to do; null where one can, or nobody knows yet. */
-export const missingModel = (models: ModelsState | undefined, provider: string | null): string | null =>
-  (provider === null
-    ? models?.defaultMissing
-    : models?.providers.find((each) => each.provider === provider)?.missing) ?? null
 
 /** What becomes of a change that an agent wants to make. */
 export const outcomeWord = (isAllowed: boolean, mode: string, threshold: string): string => {

@@ -6,14 +6,18 @@ import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { ChoiceField, TextField } from "../parts/form-fields.tsx"
+import { Visible } from "../parts/visible.tsx"
 import { modelsQuery } from "../server/settings-queries.ts"
-import { missingModel } from "./agent-words.ts"
 import type { DraftFields } from "./draft-fields.ts"
 
-export const ModelFields = ({ draft, change, error }: DraftFields): ReactNode => {
+interface ModelFieldsProps extends DraftFields {
+  /** Why no model can be asked as the draft stands; null where one can. */
+  readonly missing: string | null
+}
+
+export const ModelFields = ({ draft, change, error, missing }: ModelFieldsProps): ReactNode => {
   const { project } = useConsole()
   const { data: models } = useQuery(modelsQuery(project.id))
-  const missing = missingModel(models, draft.provider === "" ? null : draft.provider)
   const byDefault = models?.default
   return (
     <>
@@ -48,7 +52,11 @@ export const ModelFields = ({ draft, change, error }: DraftFields): ReactNode =>
           />
         )}
       </div>
-      {missing !== null && <p className="text-sm text-caution-ink">{missing}</p>}
+      {missing !== null && (
+        <p className="text-sm text-caution-ink">
+          <Visible text={missing} />
+        </p>
+      )}
       {draft.provider !== "" && (
         <TextField
           label="More of the model"
