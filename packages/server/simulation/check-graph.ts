@@ -103,7 +103,10 @@ const feedGapless: Checker = ({ events, lastPosition }) => {
       countsUp(places) && lastPosition === events.length,
       `the feed's places are ${places.join(", ")}, its last ${lastPosition}`
     ),
-    ...disordered.map((told) => `the events of ${told[0]?.entityId} stand in the feed in another order`)
+    ...disordered.map(
+      (told) =>
+        `versions ${told.map(({ version }) => version).join(", ")} of ${told[0]?.entityId} stand at the feed's places ${told.map(({ place }) => place).join(", ")}`
+    )
   ]
 }
 

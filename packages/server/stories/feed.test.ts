@@ -4,6 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { connect } from "../src/database/postgres-access.ts"
 import { type Heard, openStream } from "../testing/event-stream.ts"
 import type { Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -12,6 +13,15 @@ import { feedOf } from "../testing/story-words.ts"
 const eventsOf = (story: Story): string => `/api/projects/${story.projectId}/events`
 
 const makeThing = (story: Story, key: string) => story.post("/objects", { type: "Thing", key })
+
+/** Asks about this project in a transaction that stays open until the scope ends. */
+const held = Effect.fnUntraced(function* (story: Story, question: string) {
+  const connection = yield* connect(story.access.ownerUrl)
+  yield* connection.query("begin")
+  yield* connection.query("select set_config('tropism.project', $1, true)", [story.projectId])
+  expect((yield* connection.queryValues(question, [story.projectId])).length).toBe(1)
+  return connection
+}, Effect.orDie)
 
 const keysOf = (heard: ReadonlyArray<Heard>): ReadonlyArray<string> =>
   heard.map((one) => one.json.snapshot.key)
@@ -44,6 +54,29 @@ layer(SharedServer.layer)((it) => {
           ["2", "created"],
           ["3", "updated"],
           ["4", "deleted"]
+        ])
+      })
+    )
+
+    it.effect("tells an object's changes in their order, also while somebody refers to one of them", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        // Nobody gives places until this is let go.
+        const places = yield* held(story, "select 1 from kb.feeds where project_id = $1 for update")
+        const object = yield* makeThing(story, "1")
+        yield* story.patch(`/objects/${object.id}`, { properties: { changed: true } })
+        // What a row that refers to an event takes of it until it is committed, as a dry run's does.
+        yield* held(
+          story,
+          "select 1 from kb.graph_events where project_id = $1 and version = 1 for key share"
+        )
+        yield* places.query("commit")
+        yield* makeThing(story, "2")
+        const feed = yield* feedOf(story, 3)
+        expect(feed.map(({ entityId, version }) => [entityId === object.id, version])).toEqual([
+          [true, 1],
+          [true, 2],
+          [false, 1]
         ])
       })
     )

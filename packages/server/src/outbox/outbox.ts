@@ -4,11 +4,13 @@
  *
  * Flow: graph → **outbox** → dispatch → run → tool → task
  *
- * An event is claimed by row, never by a cursor over `seq`: sequence numbers
- * are taken before commit, so such a cursor loses what commits late. When an
- * event is dispatched it gets its place in the project's feed, 1, 2, 3 …, under
- * the lock of the feed's row, so readers may go by place. Nobody else marks
- * events, and nobody changes what an event says.
+ * An event is claimed by its mark, never by a cursor over `seq`: sequence
+ * numbers are taken before commit, so such a cursor loses what commits late.
+ * Whoever holds the lock of the feed's row marks events, alone, and gives each
+ * its place in the project's feed, 1, 2, 3 …, so readers may go by place. The
+ * events' own rows are not locked for it: one that somebody refers to in an
+ * open transaction would be passed over, and an object's later change told
+ * before it. Nobody else marks events, and nobody changes what an event says.
  */
 import type { ChangeType, GraphEvent, NotedRefusal } from "@tropism/domain/graph"
 import type { GraphEventId } from "@tropism/domain/ids"
@@ -78,7 +80,7 @@ export class Outbox extends Context.Service<
           select id, entity_type, object_type, entity_id, version, type, changed_properties, snapshot, actor_type, actor_id,
             approved_by, run_id, tool_call_id, task_id, root_event_id, depth, undoes, created_at
           from kb.graph_events where project_id = ${projectId} and dispatched_at is null
-          order by seq limit ${limit} for update skip locked`
+          order by seq limit ${limit}`
       }, orDie)
 
       const settle = Effect.fn("Outbox.settle")(function* (dispatched: ReadonlyArray<Dispatched>) {
