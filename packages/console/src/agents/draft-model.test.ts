@@ -8,6 +8,7 @@ import { missingOf, wouldWakeInVain } from "./draft-model.ts"
 const models = {
   default: null,
   defaultMissing: "No model is configured: set OPENAI_API_KEY",
+  prices: [],
   providers: [
     { provider: "openai", defaultModel: "gpt-4o", missing: "set OPENAI_API_KEY" },
     { provider: "scripted", defaultModel: "", missing: null }
