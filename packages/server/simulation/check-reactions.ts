@@ -96,11 +96,18 @@ const runsAtRest: Checker = ({ runs, entries }) => {
         `run ${run.id} failed without a reason`
       ),
       ...(entriesOfRun.get(run.id) ?? []).flatMap((entry) =>
-        unless(allowed.includes(entry.status), `run ${run.id} is ${run.status} and its entry ${entry.status}`)
+        unless(
+          allowed.includes(entry.status) || hadPaused(run, entry),
+          `run ${run.id} is ${run.status} and its entry ${entry.status}`
+        )
       )
     ]
   })
 }
+
+/** A limit ended the entry when the run paused, and says so; a person had the run go on, and it failed. */
+const hadPaused = (run: RunRow, entry: EntryRow): boolean =>
+  run.status === "failed" && entry.status === "completed" && entry.reason !== null
 
 /** A schedule fires once for each instant. */
 const firedOnce: Checker = ({ runs }) => {

@@ -123,6 +123,10 @@ const workedInOrder = ofEach((bound) =>
     : []
 )
 
+/** When a run was made: its row says when the transaction began, its id what the clock said within, which may be a night later. */
+const madeMs = ({ createdAt, id }: RunRow): number =>
+  Math.max(createdAt.getTime(), Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16))
+
 /** A run for events that wait for quiet, or for each other, does not begin before its time. */
 const waitedLongEnough = ofEach(({ hasLetGo, rule, work }) =>
   rule.debounceMs === 0 && rule.batchSize === 1
@@ -131,8 +135,8 @@ const waitedLongEnough = ofEach(({ hasLetGo, rule, work }) =>
         const came = entries.map((entry) => entry.createdAt.getTime())
         const isFull = rule.batchSize > 1 && (hasLetGo || entries.length >= rule.batchSize)
         return unless(
-          isFull || run.createdAt.getTime() >= dueMs(rule, Math.min(...came), Math.max(...came)),
-          `run ${run.id} began ${run.createdAt.getTime() - Math.max(...came)} ms after the last of its ${entries.length} events: ${canonicalJson(rule)}`
+          isFull || madeMs(run) >= dueMs(rule, Math.min(...came), Math.max(...came)),
+          `run ${run.id} began ${madeMs(run) - Math.max(...came)} ms after the last of its ${entries.length} events: ${canonicalJson(rule)}`
         )
       })
 )
