@@ -123,9 +123,16 @@ const workedInOrder = ofEach((bound) =>
     : []
 )
 
-/** When a run was made: its row says when the transaction began, its id what the clock said within, which may be a night later. */
-const madeMs = ({ createdAt, id }: RunRow): number =>
-  Math.max(createdAt.getTime(), Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16))
+/**
+ * When a run was made.
+ *
+ * **Details** Rows are dated by the beginning of their transaction. Of a run that was made together with its entries only
+ * its id tells what the clock said: within a transaction a night may have passed.
+ */
+const madeMs = ({ createdAt, id }: RunRow, cameMs: number): number =>
+  createdAt.getTime() === cameMs
+    ? Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16)
+    : createdAt.getTime()
 
 /** A run for events that wait for quiet, or for each other, does not begin before its time. */
 const waitedLongEnough = ofEach(({ hasLetGo, rule, work }) =>
@@ -135,8 +142,8 @@ const waitedLongEnough = ofEach(({ hasLetGo, rule, work }) =>
         const came = entries.map((entry) => entry.createdAt.getTime())
         const isFull = rule.batchSize > 1 && (hasLetGo || entries.length >= rule.batchSize)
         return unless(
-          isFull || madeMs(run) >= dueMs(rule, Math.min(...came), Math.max(...came)),
-          `run ${run.id} began ${madeMs(run) - Math.max(...came)} ms after the last of its ${entries.length} events: ${canonicalJson(rule)}`
+          isFull || madeMs(run, Math.max(...came)) >= dueMs(rule, Math.min(...came), Math.max(...came)),
+          `run ${run.id} began ${madeMs(run, Math.max(...came)) - Math.max(...came)} ms after the last of its ${entries.length} events: ${canonicalJson(rule)}`
         )
       })
 )
