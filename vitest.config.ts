@@ -35,6 +35,7 @@ export default defineConfig({
       "packages/**/*.test.{ts,tsx}",
       "scripts/**/*.test.ts",
       "bench/**/*.test.ts",
+      "endurance/**/*.test.ts",
       "hostile/**/*.test.ts"
     ],
     exclude: ["**/node_modules/**", "**/dist/**"],

@@ -39,9 +39,16 @@ const definition = (name: string, objectType: string, rules: ReadonlyArray<Json>
   model: { provider: "scripted", name: "bench", script: { rules } }
 })
 
-/** Registers the agent that reacts and answers its id. */
-export const registerAgent = async (send: Send, path: string, work: Work): Promise<string> =>
-  (await send("POST", `${path}/agents`, definition("reacts", wakingType, rulesOf[work]))).id
+/** Registers an agent that reacts, to the waking type unless another is given, and answers its id. */
+export const registerAgent = async (
+  send: Send,
+  path: string,
+  work: Work,
+  { name, objectType }: { readonly name: string; readonly objectType: string } = {
+    name: "reacts",
+    objectType: wakingType
+  }
+): Promise<string> => (await send("POST", `${path}/agents`, definition(name, objectType, rulesOf[work]))).id
 
 /** Registers agents that listen, each to a type of its own that nobody writes. */
 export const registerCrowd = async (send: Send, path: string, from: number, count: number): Promise<void> => {

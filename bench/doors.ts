@@ -72,18 +72,19 @@ export const withHands = async (
   return { durations, elapsedMs: nowMs() - start }
 }
 
-/** Begins something at a steady rate and does not wait for one before it begins the next. */
+/** Begins something at a steady rate, tells it when it was due, and does not wait for one before it begins the next. */
 export const atRate = async (
   perSecond: number,
   times: number,
-  act: (index: number) => Promise<void>
+  act: (index: number, dueMs: number) => Promise<void>
 ): Promise<void> => {
   const start = nowMs()
-  const begun: Array<Promise<void>> = []
+  const open = new Set<Promise<void>>()
   for (let index = 0; index < times; index++) {
     const due = start + (index * 1_000) / perSecond
     if (due > nowMs()) await Bun.sleep(due - nowMs())
-    begun.push(act(index))
+    const one: Promise<void> = act(index, due).then(() => void open.delete(one))
+    open.add(one)
   }
-  await Promise.all(begun)
+  await Promise.all(open)
 }

@@ -30,6 +30,8 @@ export interface ServerProcess {
   readonly heapBytes: () => Promise<number>
   /** Bytes of the machine's memory that the server takes. */
   readonly residentBytes: () => Promise<number>
+  /** Files, sockets and pipes that the server has open. */
+  readonly handles: () => Promise<number>
   readonly stop: () => Promise<void>
 }
 
@@ -153,6 +155,7 @@ export const startServerProcess = async (
       const status = await readFile(`/proc/${pid}/status`, "utf8")
       return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1_024
     },
+    handles: async () => (await readdir(`/proc/${pid}/fd`)).length,
     stop
   }
 }
