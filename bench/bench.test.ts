@@ -7,6 +7,7 @@
 import { spawn } from "node:child_process"
 import { join } from "node:path"
 import { expect, it } from "vitest"
+import { atRate } from "./doors.ts"
 import { quickFolder } from "../packages/server/testing/quick-folder.ts"
 
 const runBench = (...flags: ReadonlyArray<string>) =>
@@ -38,3 +39,14 @@ it("a part that does not exist is refused with the names of those that do", () =
   runBench("--only", "dreams").then(({ code, output }) => {
     expect([code, output]).toEqual([1, expect.stringContaining("--only knows idle, writes")])
   }))
+
+it("a load of which one request fails begins no more and fails with its reason", () => {
+  const begun: Array<number> = []
+  const load = atRate(50, 20, (index) => {
+    begun.push(index)
+    return index === 1 ? Promise.reject(new Error("refused")) : Promise.resolve()
+  })
+  return expect(load)
+    .rejects.toThrow("refused")
+    .then(() => expect(begun).not.toContain(19))
+})

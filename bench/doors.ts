@@ -72,7 +72,11 @@ export const withHands = async (
   return { durations, elapsedMs: nowMs() - start }
 }
 
-/** Begins something at a steady rate, tells it when it was due, and does not wait for one before it begins the next. */
+/**
+ * Begins something at a steady rate, tells it when it was due, and does not wait for one before it begins the next.
+ *
+ * **Details** After one that failed it begins no other, lets those that are under way end, and fails with that one's reason.
+ */
 export const atRate = async (
   perSecond: number,
   times: number,
@@ -80,11 +84,15 @@ export const atRate = async (
 ): Promise<void> => {
   const start = nowMs()
   const open = new Set<Promise<void>>()
-  for (let index = 0; index < times; index++) {
+  const failures: Array<unknown> = []
+  for (let index = 0; index < times && failures.length === 0; index++) {
     const due = start + (index * 1_000) / perSecond
     if (due > nowMs()) await Bun.sleep(due - nowMs())
-    const one: Promise<void> = act(index, due).then(() => void open.delete(one))
+    const one: Promise<void> = act(index, due)
+      .catch((failure: unknown) => void failures.push(failure))
+      .then(() => void open.delete(one))
     open.add(one)
   }
   await Promise.all(open)
+  if (failures.length > 0) throw failures[0]
 }

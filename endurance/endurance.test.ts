@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { quickFolder } from "../packages/server/testing/quick-folder.ts"
-import { recordedIn, sectionOf } from "./record.ts"
+import { recordedIn } from "./record.ts"
 import { exactly, flatness } from "./trial.ts"
 import { coursesOf, fewestLooks, type Look } from "./watch.ts"
 
@@ -29,6 +29,10 @@ const looks = (at: (share: number) => Partial<Look>): ReadonlyArray<Look> =>
     connections: 20,
     ...at(index / 39)
   }))
+
+/** A trial's place on the page, with what stands there. */
+const between = (page: string, name: string): string =>
+  page.slice(page.indexOf(`<!-- ${name} -->`), page.indexOf(`<!-- end of ${name} -->`))
 
 const notFlat = (all: ReadonlyArray<Look>) =>
   coursesOf(all)
@@ -89,22 +93,20 @@ describe("endurance", () => {
     ])
   })
 
-  it("a result is written between the marks of its page, in place of the one before", () => {
+  it("a small trial is not recorded", () =>
+    runTrials("--small", "--record").then(({ code, output }) => {
+      expect([code, output]).toEqual([1, expect.stringContaining("--record keeps whole trials only")])
+    }))
+
+  it("a trial's result is written in place of the one before, and those of others stay", () => {
     const page = readFileSync(join(import.meta.dirname, "../docs/endurance.md"), "utf8")
-    const outcome = { name: "writes", minutes: 1, findings: [exactly("versions", 5, 5)] }
-    const size = { writtenMs: 60_000, writtenPerSecond: 5 }
-    const section = sectionOf(outcome, {
-      ...size,
-      lookEveryMs: 1,
-      events: 1,
-      ahead: 1,
-      subscribers: 1,
-      subscribedMs: 1,
-      toldPerSecond: 1
-    })
-    const first = recordedIn(page, section)
-    expect(first).toContain("### 1 minutes of 5 writes/s")
-    expect(recordedIn(first, "Nothing.")).toBe(recordedIn(page, "Nothing."))
-    expect(() => recordedIn("# Another page", section)).toThrow("last result")
+    const first = recordedIn(page, "writes", "It held.")
+    const second = recordedIn(recordedIn(first, "events", "They came."), "writes", "It held again.")
+    expect(first).toContain("It held.")
+    expect(second).toContain("They came.")
+    expect(second).toContain("It held again.")
+    expect(second).not.toContain("It held.")
+    for (const name of ["events", "subscribers"]) expect(first).toContain(between(page, name))
+    expect(() => recordedIn("# Another page", "writes", "It held.")).toThrow("<!-- writes -->")
   })
 })

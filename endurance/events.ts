@@ -7,7 +7,7 @@
  */
 import { registerAgent, wakingType } from "../bench/agents.ts"
 import type { Rows } from "../bench/database.ts"
-import { newProject, nowMs, patienceMs, type Send, withHands } from "../bench/doors.ts"
+import { newProject, nowMs, type Send, until, withHands } from "../bench/doors.ts"
 import { atMost, exactly, type Finding, flatness, told, type Trial } from "./trial.ts"
 import { watch } from "./watch.ts"
 
@@ -17,7 +17,9 @@ const writers = 16
 const warmUpShare = 0.02
 /** Of the pace in the second quarter. */
 const slowestTimes = 1.25
-const askEveryMs = 500
+/** How often writers ask whether they may go on, and how often again while they may not. */
+const askEveryWrites = 100
+const askEveryMs = 200
 
 /** What no agent has come to rest about: events that nobody gave a place, entries and runs that are not over. */
 const waiting = async (rows: Rows, projectId: string): Promise<number> => {
@@ -31,51 +33,30 @@ const waiting = async (rows: Rows, projectId: string): Promise<number> => {
   return row?.count ?? Number.NaN
 }
 
-/** Holds writers back while too much waits; tells when so many were reacted to. */
-const gate = (rows: Rows, projectId: string, ahead: number) => {
-  const over = new AbortController()
-  let opened = Promise.withResolvers<void>()
-  opened.resolve()
-  let isOpen = true
-  const asking = (async () => {
-    while (!over.signal.aborted) {
-      const open = (await waiting(rows, projectId)) < ahead
-      if (open && !isOpen) opened.resolve()
-      if (!open && isOpen) opened = Promise.withResolvers<void>()
-      isOpen = open
-      await Bun.sleep(askEveryMs)
-    }
-  })()
-  return {
-    pass: () => opened.promise,
-    close: async () => {
-      over.abort()
-      opened.resolve()
-      await asking
-    }
-  }
-}
-
 export const passEvents = async ({ rows, send, server, size }: Trial): Promise<ReadonlyArray<Finding>> => {
   const { id, path } = await newProject(send)
   const agentIds = await registerAll(send, path)
   const written: Array<number> = Array.from({ length: agents }, () => 0)
   const writtenAtMs: Array<number> = []
-  const through = async (times: number, looked: (done: number) => void): Promise<void> => {
-    const there = gate(rows, id, size.ahead)
+  /** Waits until fewer than so many wait. */
+  const room = async (ahead: number): Promise<void> =>
+    void (await until(
+      () => waiting(rows, id),
+      (count) => count < ahead,
+      "Nothing is reacted to any more",
+      askEveryMs
+    ))
+  const through = async (times: number, wrote: () => void): Promise<void> => {
+    let allowed = Promise.resolve()
     await withHands(writers, { ms: Number.MAX_SAFE_INTEGER, times }, async (index) => {
-      await there.pass()
+      if (index % askEveryWrites === 0) allowed = room(size.ahead)
+      await allowed
       const number = index % agents
       await send("POST", `${path}/objects`, { type: wakingType + number, properties: { index } })
       written[number] = (written[number] ?? 0) + 1
-      looked(index + 1)
+      wrote()
     })
-    await there.close()
-    const begun = nowMs()
-    while ((await waiting(rows, id)) > 0) {
-      if (nowMs() - begun > patienceMs) throw new Error("Not everything was reacted to")
-      await Bun.sleep(askEveryMs)
-    }
+    await room(1)
   }
   const warmUp = Math.ceil((size.events * warmUpShare) / agents) * agents
   await through(warmUp, () => undefined)

@@ -53,12 +53,21 @@ const { values } = parseArgs({
     record: { type: "boolean", default: false }
   }
 })
+if (values.small && values.record) throw new Error("--record keeps whole trials only: leave --small out")
 const size = values.small ? small : whole
 const wanted = values.only.split(",").map((name) => {
   const trial = trials[name]
   if (trial === undefined) throw new Error(`--only knows ${Object.keys(trials).join(", ")}, not ${name}`)
   return { name, trial }
 })
+
+const page = join(import.meta.dirname, "../docs/endurance.md")
+const record = (outcome: Outcome): void => {
+  const load = `load average of the last minutes ${(loadavg()[1] ?? 0).toFixed(1)}`
+  const when = `${new Date().toISOString().slice(0, 10)}, on ${cpus().length} cores (${cpus()[0]?.model ?? "unknown"}), ${load}.`
+  const result = `${sectionOf(outcome, size)}\n\n${when}`
+  writeFileSync(page, recordedIn(readFileSync(page, "utf8"), outcome.name, result))
+}
 
 const outcomes: Array<Outcome> = []
 for (const { name, trial } of wanted) {
@@ -70,21 +79,13 @@ for (const { name, trial } of wanted) {
     const outcome = { name, minutes: (nowMs() - begun) / 60_000, findings }
     outcomes.push(outcome)
     console.log(`${sectionOf(outcome, size)}\n`)
+    if (values.record) record(outcome)
   } finally {
     await rows.close()
     await server.stop()
   }
 }
 
-if (values.record) {
-  const page = join(import.meta.dirname, "../docs/endurance.md")
-  const machine = `${cpus().length} cores (${cpus()[0]?.model ?? "unknown"}), load average at the end ${(loadavg()[1] ?? 0).toFixed(1)}`
-  const results = [
-    `${new Date().toISOString().slice(0, 10)}, \`npm run endurance -- ${process.argv.slice(2).join(" ")}\`, ${machine}.`,
-    ...outcomes.map((outcome) => sectionOf(outcome, size))
-  ].join("\n\n")
-  writeFileSync(page, recordedIn(readFileSync(page, "utf8"), results))
-}
 // Some seconds say nothing about time and growth.
 const broken = outcomes.flatMap(({ findings }) =>
   findings.filter(({ bound }) => bound?.holds === false && !(values.small && bound.isOfTime))

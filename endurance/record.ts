@@ -1,5 +1,5 @@
 /**
- * The last result, as a page: `docs/endurance.md` has it between two marks.
+ * The last result, as a page: `docs/endurance.md` has that of each trial between two marks.
  */
 import { markdownTable } from "../bench/figures.ts"
 import { count, type Finding, type Size } from "./trial.ts"
@@ -41,13 +41,11 @@ export const sectionOf = ({ findings, minutes, name }: Outcome, size: Size): str
     `It took ${minutes.toFixed(1)} minutes.`
   ].join("\n")
 
-const begin = "<!-- last result -->"
-const end = "<!-- end of the last result -->"
-
-/** The page with other results between its marks. */
-export const recordedIn = (page: string, results: string): string => {
+/** The page with another last result of one trial; those of the others stay. */
+export const recordedIn = (page: string, name: string, result: string): string => {
+  const [begin, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`]
   const from = page.indexOf(begin)
   const to = page.indexOf(end)
   if (from < 0 || to < from) throw new Error(`The page has no "${begin}" … "${end}" to write between`)
-  return `${page.slice(0, from + begin.length)}\n\n${results}\n\n${page.slice(to)}`
+  return `${page.slice(0, from + begin.length)}\n\n${result}\n\n${page.slice(to)}`
 }

@@ -17,7 +17,7 @@ export interface Look {
 }
 
 /** What is looked at, its unit, and by how much more than in the second quarter it may be in the last. */
-export const watched: Readonly<
+const watched: Readonly<
   Record<
     keyof Look,
     { readonly what: string; readonly unit: string; readonly mostTimes: number; readonly mostMore: number }
@@ -30,7 +30,7 @@ export const watched: Readonly<
 }
 
 /** How one of them went, by the medians of two quarters. */
-export interface Course {
+interface Course {
   readonly what: string
   readonly unit: string
   readonly second: number
@@ -75,6 +75,8 @@ export const watch = (
       await Promise.race([Bun.sleep(everyMs), ended])
     }
   })()
+  // Whoever stops it hears of a look that failed; until then it is nobody's.
+  looking.catch(() => undefined)
   return async () => {
     over.abort()
     await looking
