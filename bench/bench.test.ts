@@ -4,22 +4,13 @@
  * How large they are is nobody's business here: a machine that is busy with
  * tests tells nothing about speed.
  */
-import { spawn } from "node:child_process"
 import { join } from "node:path"
 import { expect, it } from "vitest"
 import { atRate } from "./doors.ts"
-import { quickFolder } from "../packages/server/testing/quick-folder.ts"
+import { runProgram } from "../packages/server/testing/run-program.ts"
 
 const runBench = (...flags: ReadonlyArray<string>) =>
-  new Promise<{ readonly code: number | null; readonly output: string }>((resolve) => {
-    const bench = spawn(process.execPath, [join(import.meta.dirname, "main.ts"), ...flags], {
-      env: { ...process.env, TMPDIR: quickFolder }
-    })
-    let output = ""
-    bench.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()))
-    bench.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()))
-    bench.once("close", (code) => resolve({ code, output }))
-  })
+  runProgram(join(import.meta.dirname, "main.ts"), ...flags)
 
 it(
   "a small bench runs through and prints a line of JSON and a row for each figure",

@@ -24,6 +24,7 @@ import {
   type Size
 } from "./measures.ts"
 import { measureOpening } from "./opening.ts"
+import { namedIn } from "./parts.ts"
 import { startServerProcess } from "./server-process.ts"
 import { measureWall } from "./wall.ts"
 
@@ -93,11 +94,7 @@ const { values } = parseArgs({
   }
 })
 const size = values.small ? small : whole
-const wanted = values.only.split(",").map((name) => {
-  const part = parts[name]
-  if (part === undefined) throw new Error(`--only knows ${Object.keys(parts).join(", ")}, not ${name}`)
-  return part
-})
+const wanted = namedIn(parts, values.only)
 
 const figures: Array<Figure> = []
 const lines: Array<string> = []
@@ -112,7 +109,7 @@ const rows = openRows(server.ownerUrl)
 try {
   const floor = await measureFloor(server.ownerUrl, size.writesMs, report)
   const bench: Bench = { server, send: doorsOf(server), rows, report, floor, size }
-  for (const part of wanted) await part(bench)
+  for (const [, part] of wanted) await part(bench)
 } finally {
   await rows.close()
   await server.stop()

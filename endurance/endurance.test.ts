@@ -1,25 +1,16 @@
 /**
  * The endurance trials work: a small one of each runs through, and what grows or is missing is told.
  */
-import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { quickFolder } from "../packages/server/testing/quick-folder.ts"
+import { runProgram } from "../packages/server/testing/run-program.ts"
 import { recordedIn } from "./record.ts"
 import { exactly, flatness } from "./trial.ts"
 import { coursesOf, fewestLooks, type Look } from "./watch.ts"
 
 const runTrials = (...flags: ReadonlyArray<string>) =>
-  new Promise<{ readonly code: number | null; readonly output: string }>((resolve) => {
-    const trials = spawn(process.execPath, [join(import.meta.dirname, "main.ts"), ...flags], {
-      env: { ...process.env, TMPDIR: quickFolder }
-    })
-    let output = ""
-    trials.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()))
-    trials.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()))
-    trials.once("close", (code) => resolve({ code, output }))
-  })
+  runProgram(join(import.meta.dirname, "main.ts"), ...flags)
 
 /** Forty looks, whose memory, handles and connections are made from how far the time is. */
 const looks = (at: (share: number) => Partial<Look>): ReadonlyArray<Look> =>

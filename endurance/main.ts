@@ -12,6 +12,7 @@ import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { openRows } from "../bench/database.ts"
 import { doorsOf, nowMs } from "../bench/doors.ts"
+import { namedIn } from "../bench/parts.ts"
 import { startServerProcess } from "../bench/server-process.ts"
 import { passEvents } from "./events.ts"
 import { type Outcome, recordedIn, sectionOf } from "./record.ts"
@@ -55,11 +56,7 @@ const { values } = parseArgs({
 })
 if (values.small && values.record) throw new Error("--record keeps whole trials only: leave --small out")
 const size = values.small ? small : whole
-const wanted = values.only.split(",").map((name) => {
-  const trial = trials[name]
-  if (trial === undefined) throw new Error(`--only knows ${Object.keys(trials).join(", ")}, not ${name}`)
-  return { name, trial }
-})
+const wanted = namedIn(trials, values.only)
 
 const page = join(import.meta.dirname, "../docs/endurance.md")
 const record = (outcome: Outcome): void => {
@@ -70,7 +67,7 @@ const record = (outcome: Outcome): void => {
 }
 
 const outcomes: Array<Outcome> = []
-for (const { name, trial } of wanted) {
+for (const [name, trial] of wanted) {
   const begun = nowMs()
   const server = await startServerProcess()
   const rows = openRows(server.ownerUrl)

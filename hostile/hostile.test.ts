@@ -6,17 +6,10 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs
 import { join } from "node:path"
 import { expect, it } from "vitest"
 import { quickFolder } from "../packages/server/testing/quick-folder.ts"
+import { runProgram } from "../packages/server/testing/run-program.ts"
 
 const runHostile = (...flags: ReadonlyArray<string>) =>
-  new Promise<{ readonly code: number | null; readonly output: string }>((resolve) => {
-    const run = spawn(process.execPath, [join(import.meta.dirname, "main.ts"), ...flags], {
-      env: { ...process.env, TMPDIR: quickFolder }
-    })
-    let output = ""
-    run.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()))
-    run.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()))
-    run.once("close", (code) => resolve({ code, output }))
-  })
+  runProgram(join(import.meta.dirname, "main.ts"), ...flags)
 
 it(
   "nothing is found, and what was sent is told",

@@ -3,9 +3,9 @@
  *
  * Nothing here needs a peer: those are installed by whoever compares.
  */
-import { spawn } from "node:child_process"
 import { join } from "node:path"
 import { expect, it } from "vitest"
+import { runProgram } from "../../packages/server/testing/run-program.ts"
 import { judge, outcomesOf, sentenceOf, type Subject, takeTurns } from "./comparison.ts"
 
 const ours = { subject: "ours", figure: "a step" }
@@ -74,13 +74,7 @@ it("subjects take turns, who begins moves on, and the first round only warms up"
 })
 
 it("a comparison that does not exist is refused with the names of those that do, before anything is installed", () =>
-  new Promise<{ readonly code: number | null; readonly output: string }>((resolve) => {
-    const bench = spawn(process.execPath, [join(import.meta.dirname, "main.ts"), "--only", "dreams"])
-    let output = ""
-    bench.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()))
-    bench.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()))
-    bench.once("close", (code) => resolve({ code, output }))
-  }).then(({ code, output }) => {
+  runProgram(join(import.meta.dirname, "main.ts"), "--only", "dreams").then(({ code, output }) => {
     expect([code, output]).toEqual([1, expect.stringContaining("--only knows steps, ")])
     expect(output).not.toContain("Installing")
   }))

@@ -12,6 +12,7 @@ import { loadavg } from "node:os"
 import { parseArgs } from "node:util"
 import { openRows } from "../database.ts"
 import { doorsOf } from "../doors.ts"
+import { namedIn } from "../parts.ts"
 import { startServerProcess } from "../server-process.ts"
 import {
   judge,
@@ -102,12 +103,7 @@ const { values } = parseArgs({
     json: { type: "string" }
   }
 })
-const wanted = values.only.split(",").map((name) => {
-  const comparison = comparisons[name]
-  if (comparison === undefined)
-    throw new Error(`--only knows ${Object.keys(comparisons).join(", ")}, not ${name}`)
-  return comparison
-})
+const wanted = namedIn(comparisons, values.only)
 const rounds = Number(values.rounds ?? (values.small ? 1 : 5))
 if (!Number.isInteger(rounds) || rounds < 1)
   throw new Error(`--rounds takes a whole number from 1 on, not ${values.rounds}`)
@@ -125,7 +121,7 @@ const server = await startServerProcess()
 const rows = openRows(server.ownerUrl)
 const stage = openStage(server, doorsOf(server), rows, values.small ? small : whole)
 try {
-  for (const { prepare, units } of wanted) {
+  for (const [, { prepare, units }] of wanted) {
     const { bounds, close, subjects } = await prepare(stage)
     const taken = await takeTurns(subjects, rounds, (line) => console.log(line))
     await close()
