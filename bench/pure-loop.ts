@@ -6,7 +6,8 @@
  */
 import { decide } from "@tropism/domain/decide"
 import { emptyContext, fold, type ReducedContext } from "@tropism/domain/context"
-import { decodeEvent, type NewEvent } from "@tropism/domain/context-event"
+import { contextEventId, ContextName, type NewEvent } from "@tropism/domain/context-event"
+import { readLogged } from "@tropism/domain/logged-event"
 import { noUsage } from "@tropism/domain/run"
 import type { Script } from "@tropism/domain/script"
 import { attempt } from "@tropism/server/model/attempt"
@@ -28,11 +29,15 @@ export const knowing =
 export const following = async (given: Script): Promise<Ask> => {
   const script = compileScript(given)
   if (Result.isFailure(script)) throw new Error(script.failure)
-  const languageModel = await Effect.runPromise(fromScript(script.success))
-  const languageModelAt = () => Effect.succeed(languageModel)
-  const model = { provider: "scripted", name: "bench", price: null, languageModelAt } as const
+  const model = {
+    provider: "scripted",
+    name: "bench",
+    price: null,
+    port: fromScript(script.success)
+  } as const
+  const tools = [{ name: "search_objects", inputSchema: { type: "object" } }]
   return ({ messages }) =>
-    attempt(model, { messages, tools: [{ name: "search_objects", inputSchema: { type: "object" } }] }).pipe(
+    attempt(model, { messages, tools }).pipe(
       Stream.runFold(
         () => ({ text: "", calls: 0 }),
         (answer, part) =>
@@ -46,6 +51,7 @@ export const following = async (given: Script): Promise<Ask> => {
     )
 }
 
+const contextName = ContextName.make("bench")
 const runId = "00000000-0000-7000-8000-000000000000"
 
 /** Works on a run until it ends and answers how long each step took, in milliseconds. */
@@ -56,11 +62,11 @@ export const workInMemory = async (ask: Ask) => {
   const append = (...events: ReadonlyArray<NewEvent>) => {
     const first = context.nextEventNumber
     const logged = events.map((event, index) =>
-      decodeEvent({
+      readLogged({
         ...event,
-        id: `bench:${first + index}`,
+        id: contextEventId(contextName, first + index),
         timestamp: new Date(0).toISOString(),
-        agentName: "bench",
+        agentName: contextName,
         parentEventId: null,
         triggersAgentTurn: event.triggersAgentTurn ?? false
       })

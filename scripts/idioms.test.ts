@@ -135,11 +135,11 @@ describe("Constraints", () => {
       bad("server/src/run/runs.ts", 'import { createOpenAI } from "@ai-sdk/openai"')
     )
     const asked = files.filter(({ path }) =>
-      /^packages\/server\/src\/model\/(?:prompt|attempt)\.ts$/.test(path)
+      /^packages\/server\/src\/model\/(?:prompt|model-port)\.ts$/.test(path)
     )
     expect(
       asked.map(({ text }) =>
-        /import \{[^}]*\b(?:Prompt|LanguageModel)\b[^}]*\} from "effect\/ai"/.test(text)
+        /import (?:type )?\{[^}]*\b(?:Prompt|LanguageModel)\b[^}]*\} from "effect\/ai"/.test(text)
       )
     ).toEqual([true, true])
   })

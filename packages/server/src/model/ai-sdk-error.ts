@@ -37,10 +37,7 @@ export const toAiError = Effect.fnUntraced(function* (
   if (LoadAPIKeyError.isInstance(error))
     return fail(new AiError.AuthenticationError({ kind: "MissingKey", description: message }))
   if (isKind(error, endedEarly)) return cutShort(endedTooEarly(where))
-  if (isKind(error, badAnswer))
-    return fail(
-      new AiError.InvalidResponseError({ description: `${where} sent an answer that its API does not allow` })
-    )
+  if (isKind(error, badAnswer)) return unallowed(where)
   if (isKind(error, badRequest)) return fail(new AiError.InvalidRequestError({ description: message }))
   // An error that a server streamed without a status: overloads come so, and go.
   if (!(error instanceof Error)) return fail(new AiError.InternalProviderError({ description: message }))
@@ -50,6 +47,12 @@ export const toAiError = Effect.fnUntraced(function* (
 /** The connection failed, or the answer ended too early; worth another attempt. */
 export const cutShort = (description: string): AiError.AiError =>
   fail(new AiError.NetworkError({ reason: "TransportError", method: "POST", url: "", description }))
+
+/** Somebody answered, and not as a model does. */
+export const unallowed = (where: string): AiError.AiError =>
+  fail(
+    new AiError.InvalidResponseError({ description: `${where} sent an answer that its API does not allow` })
+  )
 
 /** So it looks too where something else than a model's server listens at the address. */
 export const endedTooEarly = (where: string): string =>

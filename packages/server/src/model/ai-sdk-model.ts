@@ -1,18 +1,17 @@
 /**
- * Makes effect's `LanguageModel` of one AI SDK model.
+ * Makes a model of one AI SDK model.
  *
  * One adapter for every provider: the packages speak the wire formats, this
- * file joins them to effect. Interruption aborts the HTTP request. There is no
+ * file joins them to effect's words. Interruption aborts the HTTP request. There is no
  * retry here and no timeout: `attempt.ts` and `retry.ts` hold those for every
  * model alike.
  */
 import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider"
 import { Effect, Stream } from "effect"
-import { type AiError, LanguageModel, type Response } from "effect/ai"
 import { type Teller, toAiError } from "./ai-sdk-error.ts"
 import { toResponsePart } from "./ai-sdk-parts.ts"
 import { toAiSdkPrompt, toAiSdkTools } from "./ai-sdk-prompt.ts"
-import { collectParts } from "./collect-parts.ts"
+import type { ModelPort, PortRequest } from "./model-port.ts"
 
 export interface AiSdkModelOptions extends Teller {
   readonly model: LanguageModelV4
@@ -24,11 +23,10 @@ export interface AiSdkModelOptions extends Teller {
   readonly requestOptions?: SharedV4ProviderOptions | undefined
 }
 
-/** Makes a `LanguageModel` that asks the given AI SDK model. */
-export const fromAiSdk = (options: AiSdkModelOptions): Effect.Effect<LanguageModel.LanguageModel> => {
-  const streamText = (
-    request: LanguageModel.ProviderOptions
-  ): Stream.Stream<Response.StreamPartEncoded, AiError.AiError> =>
+/** Makes a model that asks the given AI SDK model. */
+export const fromAiSdk =
+  (options: AiSdkModelOptions): ModelPort =>
+  (request) =>
     Stream.unwrap(
       Effect.gen(function* () {
         const controller = yield* Effect.acquireRelease(
@@ -52,12 +50,10 @@ export const fromAiSdk = (options: AiSdkModelOptions): Effect.Effect<LanguageMod
         )
       })
     )
-  return LanguageModel.make({ streamText, generateText: (request) => collectParts(streamText(request)) })
-}
 
 const callOptions = (
   options: AiSdkModelOptions,
-  request: LanguageModel.ProviderOptions,
+  request: PortRequest,
   abortSignal: AbortSignal
 ): LanguageModelV4CallOptions => ({
   prompt: toAiSdkPrompt(request.prompt, { lateSystemMessages: options.lateSystemMessages }),

@@ -1,7 +1,8 @@
 /**
- * Turns the parts an AI SDK model streams into the parts effect's `LanguageModel` takes.
+ * Turns the parts an AI SDK model streams into effect's.
  *
- * One part in, at most one part out, or a failure. An answer that stops without
+ * One part in, at most one part out, or a failure. What a package hands on without a
+ * look is looked at here, because nobody behind this does. An answer that stops without
  * saying that it is finished is a failure here, whatever the provider package
  * made of it. Arguments are judged as text, because a decoder would already
  * have rounded a large integer.
@@ -10,7 +11,7 @@ import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from "@ai-sdk/pr
 import { scanJson } from "@tropism/domain/json-text"
 import { Effect, Option, Schema } from "effect"
 import type { AiError, Response } from "effect/ai"
-import { cutShort, endedTooEarly, type Teller, toAiError } from "./ai-sdk-error.ts"
+import { cutShort, endedTooEarly, type Teller, toAiError, unallowed } from "./ai-sdk-error.ts"
 
 /** Where a tool call's metadata keeps why its arguments cannot be used. */
 export const argumentsFault = "argumentsFault"
@@ -20,6 +21,7 @@ export const toResponsePart = (
   part: LanguageModelV4StreamPart,
   teller: Teller
 ): Effect.Effect<ReadonlyArray<Response.StreamPartEncoded>, AiError.AiError> => {
+  if (!isSound(part)) return Effect.fail(unallowed(teller.where))
   switch (part.type) {
     case "text-start":
     case "text-end":
@@ -48,6 +50,20 @@ export const toResponsePart = (
       return Effect.flatMap(toAiError(part.error, teller), Effect.fail)
     default:
       return Effect.succeed([])
+  }
+}
+
+/** Whether a part has the text that its type promises. */
+const isSound = (part: LanguageModelV4StreamPart): boolean => {
+  switch (part.type) {
+    case "text-delta":
+    case "reasoning-delta":
+    case "tool-input-delta":
+      return typeof part.delta === "string"
+    case "tool-call":
+      return [part.toolCallId, part.toolName, part.input].every((text) => typeof text === "string")
+    default:
+      return true
   }
 }
 

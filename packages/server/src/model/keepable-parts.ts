@@ -46,7 +46,7 @@ export const makeMeasure = () => {
   let argumentsOnTheirWay = 0
   let callArguments = 0
   let calls = 0
-  return (part: Response.AnyPart): string | undefined => {
+  return (part: Response.StreamPartEncoded): string | undefined => {
     if (part.type === "text-delta") text += part.delta.length
     if (part.type === "tool-params-delta") argumentsOnTheirWay += part.delta.length
     if (part.type === "tool-call") {

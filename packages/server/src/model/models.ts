@@ -14,10 +14,10 @@ import { free } from "@tropism/domain/model-price"
 import type { Script } from "@tropism/domain/script"
 import { todoAssistant, todoAssistantName } from "@tropism/domain/todo-assistant"
 import { Config, Context, Effect, Layer, Option, Result, Schema } from "effect"
-import type { LanguageModel } from "effect/ai"
 import { fromAiSdk } from "./ai-sdk-model.ts"
-import type { AskedModel } from "./attempt.ts"
+import type { AskedModel } from "./delivery.ts"
 import { loadBuiltInScripts } from "./built-in-scripts.ts"
+import type { ModelPort } from "./model-port.ts"
 import { ModelUnavailable, type ReadRecord, type ResolvedModel } from "./model-request.ts"
 import { type KnownPrice, loadPrices } from "./prices.ts"
 import { isRemote, loadProviders, remoteProviders } from "./providers.ts"
@@ -113,13 +113,7 @@ export class Models extends Context.Service<
           )
         if (Result.isFailure(script))
           return yield* unavailable(choice, `The agent's script cannot be followed: ${script.failure}`)
-        const languageModel = yield* openedOnce(script.success)
-        return {
-          provider: "scripted",
-          name,
-          price: ref.price ?? free,
-          languageModelAt: () => Effect.succeed(languageModel)
-        }
+        return { provider: "scripted", name, price: ref.price ?? free, port: openedOnce(script.success) }
       })
 
       const openRecord = Effect.fnUntraced(function* (
@@ -133,12 +127,7 @@ export class Models extends Context.Service<
             choice,
             `There is nothing to replay: this project has no run ${name} with an answer of a model`
           )
-        return {
-          provider: "replay",
-          name,
-          price: free,
-          languageModelAt: (step) => fromRecord(name, read, step)
-        }
+        return { provider: "replay", name, price: free, port: fromRecord(name, read) }
       })
 
       const open = Effect.fnUntraced(function* (
@@ -164,7 +153,7 @@ export class Models extends Context.Service<
         })
         const { maxOutputTokens = null, temperature = null } = ref
         const where = `${ref.provider}${addressOf(provider.address)}`
-        const languageModel = yield* fromAiSdk({
+        const port = fromAiSdk({
           model,
           lateSystemMessages: ref.provider === "openai",
           temperature: temperature ?? undefined,
@@ -175,8 +164,7 @@ export class Models extends Context.Service<
         })
         const price = ref.price ?? priceOf(ref.provider, ref.name)
         const parameters = { temperature, maxOutputTokens }
-        const languageModelAt = () => Effect.succeed(languageModel)
-        return { provider: ref.provider, name: ref.name, price, languageModelAt, where, parameters }
+        return { provider: ref.provider, name: ref.name, price, port, where, parameters }
       })
 
       const openFallback = (choice: ModelChoice, ref: WantedModel | null): Effect.Effect<Fallback | null> =>
@@ -244,13 +232,12 @@ const compiledOnce = (script: Script): Compiled => {
 }
 
 /** A script that is followed is the same model for whoever asks it. */
-const opened = new WeakMap<CompiledScript, LanguageModel.LanguageModel>()
+const opened = new WeakMap<CompiledScript, ModelPort>()
 
-const openedOnce = (script: CompiledScript): Effect.Effect<LanguageModel.LanguageModel> => {
-  const known = opened.get(script)
-  return known
-    ? Effect.succeed(known)
-    : Effect.tap(fromScript(script), (model) => Effect.sync(() => void opened.set(script, model)))
+const openedOnce = (script: CompiledScript): ModelPort => {
+  const model = opened.get(script) ?? fromScript(script)
+  opened.set(script, model)
+  return model
 }
 
 const howToConfigure =

@@ -8,7 +8,8 @@
  * written here, and the parts pass through as they come.
  */
 import { Cause, Clock, Effect, Exit, Option, Stream } from "effect"
-import { type AskedModel, attempt } from "./attempt.ts"
+import { attempt } from "./attempt.ts"
+import type { AskedModel } from "./delivery.ts"
 import type { ModelFailure, ModelFinish, ModelPart, ModelRequest, ModelTry } from "./model-request.ts"
 
 /** Asks a model once, and says afterwards how that went. */

@@ -9,24 +9,19 @@
  * Where records lie is the asker's knowledge: it hands in a reader.
  */
 import { Effect, Stream } from "effect"
-import { AiError, LanguageModel, type Response } from "effect/ai"
-import { collectParts } from "./collect-parts.ts"
+import { AiError, type Response } from "effect/ai"
+import type { ModelPort } from "./model-port.ts"
 import type { ReadRecord, RecordedAnswer } from "./model-request.ts"
 
-/** Makes the model that answers one request, by its number from 0. */
-export const fromRecord = (
-  runId: string,
-  read: ReadRecord,
-  step: number
-): Effect.Effect<LanguageModel.LanguageModel> => {
-  const streamText = (): Stream.Stream<Response.StreamPartEncoded, AiError.AiError> =>
+/** Makes the model that answers each request by its number from 0. */
+export const fromRecord =
+  (runId: string, read: ReadRecord): ModelPort =>
+  ({ step = 0 }) =>
     Stream.unwrap(
       Effect.map(read(runId, step), (answer) =>
         answer === null ? Stream.fail(usedUp(runId, step)) : Stream.fromIterable(partsOf(answer))
       )
     )
-  return LanguageModel.make({ streamText, generateText: () => collectParts(streamText()) })
-}
 
 const usedUp = (runId: string, step: number): AiError.AiError =>
   AiError.make({

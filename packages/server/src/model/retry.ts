@@ -9,7 +9,7 @@
 import type { RetryConfig } from "@tropism/domain/context-config"
 import { Duration, Effect, Schedule, Stream } from "effect"
 import { modelLimits } from "../limits.ts"
-import type { AskedModel } from "./attempt.ts"
+import type { AskedModel } from "./delivery.ts"
 import { ModelFailure, type ModelPart, type ModelRequest } from "./model-request.ts"
 import { observed } from "./observed.ts"
 import { race } from "./race.ts"

@@ -9,13 +9,8 @@
 import { foldGrown } from "@tropism/domain/grown"
 import { quoted } from "@tropism/domain/message"
 import type { Spoken } from "@tropism/domain/context-window"
-import { Context, Option, Schema } from "effect"
+import { Option, Schema } from "effect"
 import type { Prompt } from "effect/ai"
-
-/** How much was said so far, where the prompt at hand may hold only the newest of it. */
-export class SpokenSoFar extends Context.Reference<Spoken | undefined>("@tropism/server/model/SpokenSoFar", {
-  defaultValue: () => undefined
-}) {}
 
 export interface ScriptScope {
   /** Answers of the assistant since the last message of the user: 0 at the first. */

@@ -7,33 +7,28 @@
  * and charts have something to show.
  */
 import { Effect, Result, Stream } from "effect"
-import { AiError, LanguageModel, type Response } from "effect/ai"
-import { collectParts } from "./collect-parts.ts"
+import { AiError, type Response } from "effect/ai"
 import { cutShort } from "./ai-sdk-error.ts"
 import type { CompiledScript, ScriptAnswer } from "./script.ts"
 import { charsOfList, tokensOf } from "./estimated-usage.ts"
-import { scopeOf, SpokenSoFar } from "./script-scope.ts"
+import type { ModelPort, PartStream } from "./model-port.ts"
+import { scopeOf } from "./script-scope.ts"
 
-type Parts = Stream.Stream<Response.StreamPartEncoded, AiError.AiError>
+/** Makes a model that follows a script. */
+export const fromScript =
+  (script: CompiledScript): ModelPort =>
+  ({ prompt, spoken, toolChoice, tools }) =>
+    Stream.suspend(() => {
+      const names = toolChoice === "none" ? [] : tools.map(({ name }) => name)
+      const answer = script.answer(scopeOf(prompt, names, script.values, spoken), prompt)
+      if (Result.isFailure(answer))
+        return fail(new AiError.InvalidRequestError({ description: answer.failure }))
+      const { latencyMs } = answer.success
+      const speech = speak(answer.success, tokensOf(charsOfList(prompt.content)))
+      return latencyMs === 0 ? speech : Stream.unwrap(Effect.as(Effect.sleep(latencyMs), speech))
+    })
 
-/** Makes a `LanguageModel` that follows a script. */
-export const fromScript = (script: CompiledScript): Effect.Effect<LanguageModel.LanguageModel> => {
-  const streamText = (request: LanguageModel.ProviderOptions): Parts =>
-    Stream.unwrap(
-      Effect.gen(function* () {
-        const tools = request.toolChoice === "none" ? [] : request.tools.map((tool) => tool.name)
-        const scope = scopeOf(request.prompt, tools, script.values, yield* SpokenSoFar)
-        const answer = script.answer(scope, request.prompt)
-        if (Result.isFailure(answer))
-          return fail(new AiError.InvalidRequestError({ description: answer.failure }))
-        yield* pause(answer.success.latencyMs)
-        return speak(answer.success, tokensOf(charsOfList(request.prompt.content)))
-      })
-    )
-  return LanguageModel.make({ streamText, generateText: (request) => collectParts(streamText(request)) })
-}
-
-const speak = (answer: ScriptAnswer, inputTokens: number): Parts => {
+const speak = (answer: ScriptAnswer, inputTokens: number): PartStream => {
   switch (answer.fault?.kind) {
     case "error":
       return fail(new AiError.InternalProviderError({ description: answer.fault.message }))
@@ -47,26 +42,31 @@ const speak = (answer: ScriptAnswer, inputTokens: number): Parts => {
         Stream.fail(cutShort(answer.fault.message))
       )
     case undefined:
-      return Stream.concat(say(answer), Stream.fromIterable(closing(answer, inputTokens)))
+      return answer.text === "" || answer.tokensPerSecond === null
+        ? Stream.fromArray([...atOnce(answer.text), ...closing(answer, inputTokens)])
+        : Stream.concat(say(answer), Stream.fromArray(closing(answer, inputTokens)))
   }
 }
 
 const textId = "0"
 
-const say = (answer: ScriptAnswer): Parts => {
-  if (answer.text === "") return Stream.empty
-  const pace = answer.tokensPerSecond
-  const deltas =
-    pace === null
-      ? Stream.succeed(answer.text)
-      : Stream.mapEffect(Stream.fromIterable(wordsOf(answer.text)), (word) =>
-          Effect.as(pause((tokensOf(word.length) * 1000) / pace), word)
-        )
-  return Stream.make<[Response.StreamPartEncoded]>({ type: "text-start", id: textId }).pipe(
+const begun: Response.StreamPartEncoded = { type: "text-start", id: textId }
+const ended: Response.StreamPartEncoded = { type: "text-end", id: textId }
+const toDelta = (delta: string): Response.StreamPartEncoded => ({ type: "text-delta", id: textId, delta })
+
+/** A text without a pace. */
+const atOnce = (text: string): ReadonlyArray<Response.StreamPartEncoded> =>
+  text === "" ? [] : [begun, toDelta(text), ended]
+
+const say = ({ text, tokensPerSecond: pace }: ScriptAnswer): PartStream => {
+  if (text === "" || pace === null) return Stream.fromIterable(atOnce(text))
+  return Stream.make(begun).pipe(
     Stream.concat(
-      Stream.map(deltas, (delta): Response.StreamPartEncoded => ({ type: "text-delta", id: textId, delta }))
+      Stream.mapEffect(Stream.fromIterable(wordsOf(text)), (word) =>
+        Effect.as(pause((tokensOf(word.length) * 1000) / pace), toDelta(word))
+      )
     ),
-    Stream.concat(Stream.make<[Response.StreamPartEncoded]>({ type: "text-end", id: textId }))
+    Stream.concat(Stream.make(ended))
   )
 }
 
@@ -91,7 +91,7 @@ const closing = (answer: ScriptAnswer, inputTokens: number): ReadonlyArray<Respo
   }
 ]
 
-const fail = (reason: AiError.AiErrorReason): Parts =>
+const fail = (reason: AiError.AiErrorReason): PartStream =>
   Stream.fail(AiError.make({ module: "model", method: "scripted", reason }))
 
 const pause = (ms: number): Effect.Effect<void> => (ms === 0 ? Effect.void : Effect.sleep(ms))

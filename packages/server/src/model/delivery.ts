@@ -1,0 +1,219 @@
+/**
+ * What one attempt delivers of what its model says.
+ *
+ * Flow: graph → outbox → dispatch → run → **model** → tool → task
+ *
+ * Text goes on as it comes. Tool calls wait for the finish, so a broken answer
+ * delivers none. Words that came before a fault are delivered before it. Nobody
+ * is asked here and no time passes.
+ */
+import type { ModelProvider } from "@tropism/domain/model-config"
+import { costMicrosOf, type ModelPrice } from "@tropism/domain/model-price"
+import type { Usage } from "@tropism/domain/run"
+import { Duration, Effect, Schema } from "effect"
+import { AiError, type Response } from "effect/ai"
+import { modelLimits } from "../limits.ts"
+import { argumentsFault } from "./ai-sdk-parts.ts"
+import { charsOf, tokensOf } from "./estimated-usage.ts"
+import { keepable, keepableCount, keepableUsage, makeKeepableText, makeMeasure } from "./keepable-parts.ts"
+import type { ModelPort } from "./model-port.ts"
+import {
+  ModelFailure,
+  type ModelFailureReason,
+  type ModelParameters,
+  type ModelPart,
+  type ModelRequest,
+  type ModelToolCall
+} from "./model-request.ts"
+
+/** A model that can be asked, and what it calls itself. */
+export interface AskedModel {
+  readonly provider: ModelProvider
+  readonly name: string
+  readonly price: ModelPrice | null
+  readonly port: ModelPort
+  /** Whose server answers, and where it lies; absent where there is none. */
+  readonly where?: string
+  /** What it is asked with each time. */
+  readonly parameters?: Partial<Omit<ModelParameters, "toolChoice">>
+}
+
+export type Delivery = ReturnType<typeof makeDelivery>
+
+/** Keeps what one attempt has delivered, and what of it is to come. */
+export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
+  let saidChars = 0
+  const held: Array<ModelToolCall> = []
+  const spoken = makeKeepableText()
+  const measure = makeMeasure()
+  let outputBegan = false
+  let isFinished = false
+  let broken: ModelFailure | undefined
+  let odd: Response.FinishPartEncoded | undefined
+  const failure = (
+    reason: ModelFailureReason,
+    message: string,
+    retryAfterMs: number | null = null
+  ): ModelFailure =>
+    new ModelFailure({
+      provider: model.provider,
+      model: model.name,
+      reason,
+      message: keepable(message),
+      outputBegan,
+      isRetryable: !outputBegan && retryable.has(reason),
+      retryAfterMs
+    })
+  const failureOf = (error: AiError.AiError | ModelFailure): ModelFailure => {
+    if (!AiError.isAiError(error)) return error
+    const pauseMs = error.retryAfter === undefined ? null : Duration.toMillis(error.retryAfter)
+    const tooLong =
+      pauseMs !== null && pauseMs > modelLimits.retryAfterMaxMs
+        ? ` (it asks to wait for ${seconds(pauseMs)}, and this server waits at most ${seconds(modelLimits.retryAfterMaxMs)})`
+        : ""
+    return failure(reasonOf(error.reason), `${messageOf(error.reason)}${tooLong}`, pauseMs)
+  }
+  /** Why an answer cannot go on with a part. */
+  const faultOf = (part: Response.StreamPartEncoded): ModelFailure | undefined => {
+    if (part.type === "error") return failure("cut", "The answer broke off")
+    // An empty answer would look like one of a model that has nothing to say.
+    if (part.type === "finish" && part.reason === "content-filter" && !outputBegan && held.length === 0)
+      return failure("refused", "The provider's content filter withheld the answer")
+    const excess = measure(part)
+    return excess === undefined ? undefined : failure("invalidResponse", excess)
+  }
+  const finish = (part: Response.FinishPartEncoded): ReadonlyArray<ModelPart> => {
+    outputBegan = true
+    isFinished = true
+    if (isOdd(part)) odd = part
+    if (part.reason === "tool-calls" && held.length === 0) held.push(nameless)
+    const { inputTokens, outputTokens } = part.usage
+    const usage = keepableUsage({
+      inputTokens: inputTokens.total ?? tokensOf(charsOf(request)),
+      outputTokens: outputTokens.total ?? tokensOf(saidChars)
+    })
+    const cachedInputTokens = keepableCount(inputTokens.cacheRead ?? 0)
+    return [
+      ...textOf(spoken.rest()),
+      ...held.splice(0),
+      {
+        type: "finish",
+        reason: part.reason,
+        usage,
+        isUsageEstimated: inputTokens.total === undefined || outputTokens.total === undefined,
+        costMicros: costMicrosOf(model.price, { ...usage, cachedInputTokens }),
+        provider: model.provider,
+        name: model.name
+      }
+    ]
+  }
+  return {
+    failure,
+    failureOf,
+    isFinished: () => isFinished,
+    /** Why nothing more is to come of the answer, once what came before is delivered. */
+    broken: () => broken,
+    /** What somebody should know of the answer, once. */
+    warning: () => {
+      const part = odd
+      odd = undefined
+      return part && tellOddUsage(model, part)
+    },
+    /** What of these parts is delivered now. */
+    take: (parts: ReadonlyArray<Response.StreamPartEncoded>): ReadonlyArray<ModelPart> => {
+      const told: Array<ModelPart> = []
+      for (const part of parts) {
+        broken = faultOf(part)
+        if (broken !== undefined) break
+        saidChars += charsIn(part)
+        if (part.type === "text-delta" && part.delta !== "") {
+          outputBegan = true
+          told.push(...textOf(spoken.take(part.delta)))
+        }
+        if (part.type === "tool-call") held.push(toToolCall(part))
+        if (part.type === "finish") told.push(...finish(part))
+      }
+      return told
+    }
+  }
+}
+
+/** The characters of a part that a model has spoken or thought. */
+const charsIn = (part: Response.StreamPartEncoded): number => {
+  if (part.type === "text-delta" || part.type === "reasoning-delta") return part.delta.length
+  return part.type === "tool-call" ? part.name.length + (JSON.stringify(part.params)?.length ?? 0) : 0
+}
+
+/** What a model called that says it called a tool and named none: provider packages drop such a call, and it is answered like one of an unknown tool. */
+const nameless: ModelToolCall = { type: "toolCall", id: "", name: "unnamed", arguments: {}, fault: null }
+
+const textOf = (delta: string): ReadonlyArray<ModelPart> => (delta === "" ? [] : [{ type: "text", delta }])
+
+const reportedUsage = ({ usage }: Response.FinishPartEncoded): Usage => ({
+  inputTokens: usage.inputTokens.total ?? 0,
+  outputTokens: usage.outputTokens.total ?? 0
+})
+
+/** Whether a provider counts what no count of tokens can be. */
+const isOdd = (part: Response.FinishPartEncoded): boolean => {
+  const reported = reportedUsage(part)
+  const kept = keepableUsage(reported)
+  return kept.inputTokens !== reported.inputTokens || kept.outputTokens !== reported.outputTokens
+}
+
+const tellOddUsage = ({ name, provider }: AskedModel, part: Response.FinishPartEncoded) => {
+  const reported = reportedUsage(part)
+  return Effect.logWarning("A provider reported a usage that cannot be kept", {
+    provider,
+    name,
+    reported,
+    kept: keepableUsage(reported)
+  })
+}
+
+const isJson = Schema.is(Schema.Json)
+
+const toToolCall = (part: Response.ToolCallPartEncoded): ModelToolCall => {
+  const fault = part.metadata?.[argumentsFault]
+  return {
+    type: "toolCall",
+    id: keepable(part.id),
+    name: keepable(part.name),
+    arguments: isJson(part.params) ? part.params : null,
+    fault: typeof fault === "string" ? fault : null
+  }
+}
+
+const retryable: ReadonlySet<ModelFailureReason> = new Set(["rateLimited", "unavailable", "silent", "cut"])
+
+const reasonOf = (reason: AiError.AiErrorReason): ModelFailureReason => {
+  switch (reason._tag) {
+    case "RateLimitError":
+      return "rateLimited"
+    case "QuotaExhaustedError":
+      return "quota"
+    case "AuthenticationError":
+      return "authentication"
+    case "InternalProviderError":
+      return "unavailable"
+    case "NetworkError":
+      return "cut"
+    case "InvalidRequestError":
+    case "ContentPolicyError":
+    case "UnsupportedSchemaError":
+    case "InvalidUserInputError":
+      return "refused"
+    default:
+      return "invalidResponse"
+  }
+}
+
+/** The provider's own words where it gave some; effect's otherwise. */
+const messageOf = (reason: AiError.AiErrorReason): string => {
+  const told = "metadata" in reason ? reason.metadata["description"] : undefined
+  if (typeof told === "string") return told
+  return "description" in reason && reason.description !== undefined ? reason.description : reason.message
+}
+
+/** A length of time in words. */
+export const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`
