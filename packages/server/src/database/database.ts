@@ -11,7 +11,7 @@
  */
 import type { PgConnection } from "@effect/sql-pg"
 import type { ProjectId } from "@tropism/domain/ids"
-import { type Cause, Context, Effect, Layer, Option, Predicate } from "effect"
+import { type Cause, Context, Effect, Fiber, Layer, Option, Predicate } from "effect"
 import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { poolLimits } from "../limits.ts"
 import { errorCode } from "./postgres-access.ts"
@@ -99,7 +99,7 @@ export class Database extends Context.Service<
         ask: <A>(projectId: ProjectId, statement: Statement.Statement<A>) =>
           againAfterClash(
             Effect.provideService(
-              orDie(together === 1 ? sql.withTransaction(statement) : inOneGo(sql, statement, together)),
+              orDie(together === 1 ? sql.withTransaction(statement) : inOneGo(sql, statement)),
               ProjectTransaction,
               { projectId }
             ),
@@ -163,27 +163,21 @@ const maySlumber = (sql: SqlClient.SqlClient) =>
   sql`select set_config('idle_in_transaction_session_timeout', ${String(poolLimits.idleSnapshotMs)}, true)`
 
 /** Sends a whole transaction before the first answer comes; one that PostgreSQL refuses commits nothing. */
-const inOneGo = <A>(sql: SqlClient.SqlClient, statement: Statement.Statement<A>, together: number) =>
+const inOneGo = <A>(sql: SqlClient.SqlClient, statement: Statement.Statement<A>) =>
   Effect.scoped(
     Effect.flatMap(sql.reserve, (connection) =>
-      Effect.flatMap(
-        Effect.uninterruptible(
-          Effect.all(
-            [
-              Effect.result(connection.execute("BEGIN", [], undefined)),
-              Effect.result(Effect.provideService(statement, sql.transactionService, [connection, 0])),
-              Effect.result(connection.executeRaw("COMMIT", []))
-            ],
-            { concurrency: together }
+      Effect.uninterruptible(
+        Effect.gen(function* () {
+          yield* connection.execute("BEGIN", [], undefined)
+          const asked = yield* Effect.forkChild(
+            Effect.exit(Effect.provideService(statement, sql.transactionService, [connection, 0])),
+            { startImmediately: true }
           )
-        ),
-        ([begun, answered, committed]) =>
-          Effect.gen(function* () {
-            yield* Effect.fromResult(begun)
-            const rows = yield* Effect.fromResult(answered)
-            yield* Effect.flatMap(Effect.fromResult(committed), checkCommit)
-            return rows
-          })
+          const committed = yield* Effect.exit(connection.executeRaw("COMMIT", []))
+          const rows = yield* Effect.flatten(Fiber.join(asked))
+          yield* Effect.flatMap(committed, checkCommit)
+          return rows
+        })
       )
     )
   )

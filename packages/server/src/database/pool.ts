@@ -6,13 +6,13 @@
  * PostgreSQL answers statements in the order in which they were sent and breaks
  * a transaction off at the first that fails, so what follows without a question
  * in between need not wait for an answer. A transaction begins with its project
- * in this way. The price: a statement under way is not called back when whoever
- * asked goes away; its answer is awaited and dropped.
+ * and its first statement in this way. The price: a statement under way is not
+ * called back when whoever asked goes away; its answer is awaited and dropped.
  */
 import { PgClient, type PgConnection, PgPool } from "@effect/sql-pg"
-import { Context, Effect, Layer, Option, type Redacted, Stream, String as Text } from "effect"
+import { Context, Effect, Fiber, Layer, Option, type Redacted, Stream, String as Text } from "effect"
 import { Reactivity } from "effect/reactivity"
-import { SqlClient, type SqlConnection, Statement } from "effect/sql"
+import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/sql"
 import { poolLimits } from "../limits.ts"
 import { checkCommit, ProjectTransaction, StatementsTogether } from "./database.ts"
 
@@ -63,28 +63,31 @@ export const poolLayer = (options: {
 
 type Execute = SqlConnection.Connection["execute"]
 
+type Beginning = Effect.Effect<unknown, SqlError.SqlError>
+
 /**
  * Lets a connection's transactions begin with the project of whoever begins them.
  *
- * **Details** `together` is how many statements the connection takes in one write.
+ * **Details** `together` is how many statements the connection takes in one write, and `start` whether what follows waits until
+ * the transaction has begun.
  */
 export const beginningWithProject =
-  (execute: Execute, together: number): Execute =>
+  (
+    execute: Execute,
+    together: number,
+    start: (beginning: Beginning) => Beginning = (beginning) => beginning
+  ): Execute =>
   (text, params, transform) =>
     /^begin\b/i.test(text)
-      ? Effect.flatMap(
-          Effect.serviceOption(ProjectTransaction),
-          Option.match({
-            onNone: () => execute(text, params, transform),
-            onSome: ({ projectId }) =>
-              Effect.as(
-                Effect.all([execute(text, params, undefined), execute(setProject, [projectId], undefined)], {
-                  concurrency: together
-                }),
-                []
-              )
-          })
-        )
+      ? Effect.flatMap(Effect.serviceOption(ProjectTransaction), (transaction) => {
+          const begin = execute(text, params, undefined)
+          const beginning = Option.isNone(transaction)
+            ? begin
+            : Effect.all([begin, execute(setProject, [transaction.value.projectId], undefined)], {
+                concurrency: together
+              })
+          return Effect.as(start(beginning), [])
+        })
       : execute(text, params, transform)
 
 const setProject = "select set_config('tropism.project', $1, true)"
@@ -105,12 +108,38 @@ const wrap = (connection: PgConnection.PgConnection): SqlConnection.Connection =
       Effect.map(connection.query(text, params, prepare), (result) =>
         transform === undefined ? result.rows : transform(result.rows)
       )
+  const { beginAfresh, begun, beginAtOnce } = makeBeginnings()
   return {
-    execute: beginningWithProject(rows(true), poolLimits.statementsTogether),
-    executeUnprepared: beginningWithProject(rows(false), poolLimits.statementsTogether),
-    executeRaw: (text, params) => connection.query(text, params),
+    execute: beginningWithProject(rows(true), poolLimits.statementsTogether, beginAtOnce),
+    executeUnprepared: beginningWithProject(rows(false), poolLimits.statementsTogether, beginAfresh),
+    executeRaw: (text, params) =>
+      text === "COMMIT"
+        ? Effect.flatMap(connection.query(text, params), (result) => Effect.as(begun, result))
+        : connection.query(text, params),
     executeValues: (text, params) => connection.queryValues(text, params),
     executeValuesUnprepared: (text, params) => connection.queryValues(text, params, false),
     executeStream: () => Stream.die(new Error("No stage of the server streams rows"))
+  }
+}
+
+/**
+ * The beginnings of one connection's transactions.
+ *
+ * **Details** The first statement goes with the beginning, which PostgreSQL answers first: nobody waits for that answer. Where a
+ * transaction has not begun, no row of a project is seen or written, and its commit fails.
+ */
+const makeBeginnings = () => {
+  let last: Beginning = Effect.void
+  return {
+    beginAtOnce: (beginning: Beginning): Beginning =>
+      Effect.map(Effect.forkDetach(Effect.exit(beginning), { startImmediately: true }), (fiber) => {
+        last = Effect.flatten(Fiber.join(fiber))
+      }),
+    beginAfresh: (beginning: Beginning): Beginning => {
+      last = Effect.void
+      return beginning
+    },
+    /** Fails where the last one did. */
+    begun: Effect.suspend(() => last)
   }
 }

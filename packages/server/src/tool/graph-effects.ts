@@ -71,7 +71,8 @@ export class GraphEffects extends Context.Service<
         const count = Math.min(limit ?? 20, toolLimits.searchMaxItems)
         const found = yield* objects.list(filter, text ? "relevance" : "createdAt", undefined, count)
         const items = found.map(({ object }) => object)
-        const total = yield* objects.count(filter)
+        // Where not all that were wanted were found, these are all that there are.
+        const total = items.length < count ? items.length : yield* objects.count(filter)
         return answer({ items: items.map(shownObject), total }, items)
       })
 

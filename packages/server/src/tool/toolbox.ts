@@ -130,9 +130,10 @@ export class Toolbox extends Context.Service<
           )
           if (earlier) return { status: earlier.status, result: earlier.result, appended: [] }
           const id = (yield* ids.next) as ToolCallId
-          const { status, decision, denied, promotionId, reads, taint, waitsFor, ...made } = yield* database
-            .attempt(effect(id))
-            .pipe(
+          // What only reads leaves nothing to be undone where it is refused.
+          const making = readsOnly(call.name) ? effect(id) : database.attempt(effect(id))
+          const { status, decision, denied, promotionId, reads, taint, waitsFor, ...made } =
+            yield* making.pipe(
               Effect.map((done) => ({
                 ...done,
                 status: done.waitsFor === undefined ? ("completed" as const) : ("started" as const),
@@ -205,6 +206,10 @@ const findRefusal = ({ backtest }: RunPrincipal, call: MadeCall): ChangeRefused 
 
 /** The tools that a backtest's run may use: what they do is read as of then, or only kept beside the backtest. */
 const isTriedOut = (tool: string): boolean => Object.hasOwn(graphTools, tool) || tool === exitLoopTool
+
+/** The tools that only look at the graph. */
+const readsOnly = (tool: string): boolean =>
+  tool === "search_objects" || tool === "get_object" || tool === "neighbors"
 
 /** What a refusal says to the model. */
 const refusalEffect = (refusal: ChangeRefused) => {
