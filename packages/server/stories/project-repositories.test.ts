@@ -84,7 +84,8 @@ interface Exceptions {
   readonly relationships: never
   readonly tasks: never
   readonly todos: never
-  readonly toolCalls: never
+  /** A part of an append, with the project in its arguments. */
+  readonly toolCalls: "keeping"
   readonly undos: never
   readonly versions: never
   /** A delivery names its webhook and no project. */

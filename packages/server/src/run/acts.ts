@@ -19,6 +19,7 @@ import { Clock, Effect, Option, type Schema } from "effect"
 import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
+import type { Foresight } from "./asking.ts"
 import { type Bench, equipmentNow, flowOf, isLastTurn } from "./bench.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Descendants } from "./descendants.ts"
@@ -144,6 +145,29 @@ export const makeActs = Effect.gen(function* () {
     return isSame ? [] : [set]
   })
 
+  /** What the transaction of the last call knew before the request that follows, by the state behind it: any other act makes another state. */
+  const foreseen = new WeakMap<ReducedContext, Foresight>()
+
+  const callTool = Effect.fnUntraced(function* (bench: Bench, context: ReducedContext, call: ToolCall) {
+    const { run } = bench
+    const { tools } = yield* equipmentNow(bench, context)
+    let foresight: Foresight | undefined
+    const foreseeing = Effect.map(runs.foresee(run), (known) => {
+      foresight = known
+    })
+    const isLast = context.pendingCalls.length === 1
+    const making = tools.call(
+      call,
+      endOf(context),
+      askedBy(context, run.userId),
+      isLast ? foreseeing : undefined
+    )
+    const { appended } = yield* toolCall(run, tools, call, making)
+    const after = yield* advance(run, context, appended)
+    if (foresight !== undefined) foreseen.set(after, foresight)
+    return after
+  })
+
   /** Does the one thing decided; answers the state after it, or nothing when the run is over. */
   const act = (bench: Bench, context: ReducedContext, decision: Decision) => {
     const { run } = bench
@@ -159,23 +183,13 @@ export const makeActs = Effect.gen(function* () {
       case "debounce":
         return gather(run, context, decision.untilMs)
       case "requestModel":
-        return requestModel(bench, context, decision.withTools)
+        return requestModel(bench, context, decision.withTools, foreseen.get(context))
       case "summarize":
         return summarize(bench, context)
       case "takeNotes":
         return takeNotes(bench, context)
       case "callTool":
-        return Effect.flatMap(equipmentNow(bench, context), ({ tools }) =>
-          Effect.flatMap(
-            toolCall(
-              run,
-              tools,
-              decision.call,
-              tools.call(decision.call, endOf(context), askedBy(context, run.userId))
-            ),
-            ({ appended }) => advance(run, context, appended)
-          )
-        )
+        return callTool(bench, context, decision.call)
       case "refuseTool":
         return refuseTool(run, context, decision)
       case "softStop":

@@ -6,8 +6,9 @@
  * Each request costs money and leads to more, so before each it is asked whether
  * the attempt still holds the run, whether its agent may still act, and whether
  * anything is left to spend: in its chain, in its run, in each run that it works
- * for, and in its agent's day. Nothing is locked: whoever takes the run away a
- * moment later is found out when the answer is written.
+ * for, and in its agent's day. Where the last thing that a run did was a
+ * transaction, it was asked there already. Nothing is locked: whoever takes the
+ * run away a moment later is found out when the answer is written.
  */
 import { type Budget, findSpent, type Spent, type SpendingLimit } from "@tropism/domain/budget"
 import { findSpentBudget, microsPerDollar, type ReachedCap } from "@tropism/domain/chain"
@@ -93,8 +94,10 @@ export const makeAsking = Effect.gen(function* () {
       sql`run.id = ${id} and run.attempt_token = ${attemptToken} and run.status = 'running' and not ${isStopped(sql)}`
     )
 
-  const mayAsk = Effect.fn("Runs.mayAsk")(function* (run: ClaimedRun) {
-    const [outlook] = yield* database.ask(run.projectId, ask(run))
+  const foresee = (run: ClaimedRun) => orDie(Effect.map(ask(run), ([outlook]): Foresight => ({ outlook })))
+
+  const mayAsk = Effect.fn("Runs.mayAsk")(function* (run: ClaimedRun, foreseen?: Foresight) {
+    const { outlook } = foreseen ?? { outlook: (yield* database.ask(run.projectId, ask(run)))[0] }
     if (!outlook) return yield* new RunNotInState({ runId: run.id })
     if (!outlook.isEnabled || outlook.isDeleted) {
       const fate = outlook.isDeleted ? "deleted" : "disabled"
@@ -109,8 +112,13 @@ export const makeAsking = Effect.gen(function* () {
     return outlook && spentIn({ id }, outlook)
   }, orDie)
 
-  return { mayAsk, findSpentOf }
+  return { foresee, mayAsk, findSpentOf }
 })
+
+/** What is to be known before a model is asked; no outlook where the attempt has lost its run. */
+export interface Foresight {
+  readonly outlook: Outlook | undefined
+}
 
 const spentIn = (run: Pick<ClaimedRun, "id">, outlook: Outlook): ReachedCap | undefined =>
   findSpentBudget(toUse(outlook), defineSettings(outlook.settings).chainLimits) ??

@@ -16,6 +16,7 @@ import { Contexts } from "../agent/contexts.ts"
 import { PassingWords } from "../agent/passing-words.ts"
 import { CrashPoint } from "../crash-point.ts"
 import type { ModelTry, OfferedTool } from "../model/model-request.ts"
+import type { Foresight } from "./asking.ts"
 import { askModel, type Listener, type Offer } from "./answer.ts"
 import { type Bench, decideNow, equipmentNow, graceEndOf, isLastTurn } from "./bench.ts"
 import { makeBreakingIn } from "./breaking-in.ts"
@@ -47,11 +48,12 @@ export const makeModelStep = Effect.gen(function* () {
   const requestModel = Effect.fn("Actor.requestModel")(function* (
     bench: Bench,
     context: ReducedContext,
-    withTools: boolean
+    withTools: boolean,
+    foreseen?: Foresight
   ) {
     const { deadlineMs, run } = bench
     const { guard, model, tools } = yield* equipmentNow(bench, context)
-    const spent = yield* runs.mayAsk(run)
+    const spent = yield* runs.mayAsk(run, foreseen)
     if (spent) return yield* restSpent(run, context, spent)
     yield* CrashPoint.hit("run.beforeModel")
     const partial = yield* makePartialText((text) => runs.keepPartial(run, text))

@@ -17,7 +17,7 @@ import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
-import { makeAsking } from "./asking.ts"
+import { type Foresight, makeAsking } from "./asking.ts"
 import type { ClaimedRun, FailedRun, NewRun, SkippedRun } from "./claimed-run.ts"
 import { makeClaiming, type Places } from "./claiming.ts"
 import { makeHolding, type RunHalted, type RunNotInState } from "./holding.ts"
@@ -83,7 +83,12 @@ export class Runs extends Context.Service<
       costMicros: number
     ) => ReadonlyArray<Statement.Fragment>
     /** Asked before each model request: fails when the run must not go on, and answers the budget that is spent, if one is. */
-    readonly mayAsk: (run: ClaimedRun) => Effect.Effect<ReachedCap | undefined, RunHalted | RunNotInState>
+    readonly mayAsk: (
+      run: ClaimedRun,
+      foreseen?: Foresight
+    ) => Effect.Effect<ReachedCap | undefined, RunHalted | RunNotInState>
+    /** Asks in the caller's transaction what is to be known before the request that follows it at once. */
+    readonly foresee: (run: ClaimedRun) => Read<Foresight>
     /** Keeps what the model has said of an answer that is not complete. */
     readonly keepPartial: (run: ClaimedRun, text: string) => Effect.Effect<void, RunNotInState>
     /** The part of an append that asks a run to stop because its time is up: its deadline is now, and its grace counts from there. */
@@ -131,7 +136,7 @@ export class Runs extends Context.Service<
       const { complete, fail, pause, wait, cancel } = yield* makeOutcomes
       const { among, chain, get, list, newestOn } = yield* makeReading
       const { counting, countingAside } = yield* makeSpending
-      const { mayAsk } = yield* makeAsking
+      const { foresee, mayAsk } = yield* makeAsking
       const resuming = yield* makeResuming
       const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
@@ -177,6 +182,7 @@ export class Runs extends Context.Service<
         counting,
         countingAside,
         mayAsk,
+        foresee,
         keepPartial,
         timingOut,
         complete,

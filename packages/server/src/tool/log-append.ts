@@ -6,6 +6,7 @@
 import type { LoggedEvent, NewEvent } from "@tropism/domain/context-event"
 import type { TaintSource } from "@tropism/domain/taint"
 import { Effect } from "effect"
+import type { Statement } from "effect/sql"
 import type { LogEnd } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import type { ProjectTransaction } from "../database/database.ts"
@@ -17,12 +18,13 @@ export const makeLogAppend = Effect.map(Contexts, (contexts) =>
     { projectId, contextName }: RunPrincipal,
     end: LogEnd | undefined,
     events: ReadonlyArray<NewEvent>,
-    taint: ReadonlyArray<TaintSource> = []
+    taint: ReadonlyArray<TaintSource> = [],
+    alongside: ReadonlyArray<Statement.Fragment> = []
   ): Effect.fn.Return<ReadonlyArray<LoggedEvent>, never, ProjectTransaction> {
     if (end) {
-      const planned = yield* contexts.plan(projectId, contextName, end, events, { taint })
+      const planned = yield* contexts.plan(projectId, contextName, end, events, { taint, alongside })
       if (yield* contexts.write(contextName, planned)) return planned.events
     }
-    return yield* contexts.append(contextName, events, { taint })
+    return yield* contexts.append(contextName, events, { taint, alongside })
   })
 )

@@ -10,6 +10,7 @@ import type { ContextName } from "@tropism/domain/context-event"
 import type {
   AgentId,
   ObjectId,
+  ProjectId,
   PromotionId,
   RelationshipId,
   RunId,
@@ -18,7 +19,7 @@ import type {
 } from "@tropism/domain/ids"
 import { type Evidence, evidenceBounds } from "@tropism/domain/task"
 import { Context, Effect, Layer, type Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
 import type { GateDecision, Read } from "./tool-effect.ts"
 
@@ -61,6 +62,8 @@ export class ToolCalls extends Context.Service<
   ToolCalls,
   {
     readonly keep: (call: ToolCallRow) => Asked<void>
+    /** The same as a part of the append that tells of the call. */
+    readonly keeping: (projectId: ProjectId, call: ToolCallRow) => Statement.Fragment
     /** Records the outcome of a call that was started; false when it has one already. */
     readonly end: (
       runId: RunId,
@@ -92,15 +95,21 @@ export class ToolCalls extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
+      const insertion = (projectId: ProjectId, call: ToolCallRow) => sql`
+        insert into kb.tool_calls (id, project_id, run_id, agent_id, user_id, context_name, call_id, tool, arguments, status, decision, promotion_id, result, reads,
+          completed_at)
+        select ${call.id}::uuid, ${projectId}::uuid, ${call.runId}::uuid, ${call.agentId}::uuid, ${call.userId}::text, ${call.contextName}::text, ${call.callId}::text,
+          ${call.tool}::text, ${JSON.stringify(call.arguments)}::text::jsonb, ${call.status}::text, ${call.decision}::text, ${call.promotionId}::uuid,
+          ${JSON.stringify(call.result)}::text::jsonb, ${JSON.stringify(call.reads)}::text::jsonb,
+          case when ${call.status === "started"}::boolean then null else clock_timestamp() end`
+
       const keep = Effect.fn("ToolCalls.keep")(function* (call: ToolCallRow) {
         const { projectId } = yield* ProjectTransaction
-        yield* sql`
-          insert into kb.tool_calls (id, project_id, run_id, agent_id, user_id, context_name, call_id, tool, arguments, status, decision, promotion_id, result, reads,
-            completed_at)
-          values (${call.id}, ${projectId}, ${call.runId}, ${call.agentId}, ${call.userId}, ${call.contextName}, ${call.callId}, ${call.tool},
-            ${JSON.stringify(call.arguments)}::text::jsonb, ${call.status}, ${call.decision}, ${call.promotionId}, ${JSON.stringify(call.result)}::text::jsonb,
-            ${JSON.stringify(call.reads)}::text::jsonb, case when ${call.status === "started"} then null else clock_timestamp() end)`
+        yield* insertion(projectId, call)
       }, orDie)
+
+      const keeping = (projectId: ProjectId, call: ToolCallRow) =>
+        sql`recorded as (${insertion(projectId, call)} from appended)`
 
       const end = Effect.fn("ToolCalls.end")(function* (
         runId: RunId,
@@ -178,7 +187,7 @@ export class ToolCalls extends Context.Service<
         return row?.version ?? undefined
       }, orDie)
 
-      return ToolCalls.of({ keep, end, find, list, ofUser, evidence, lastRead })
+      return ToolCalls.of({ keep, keeping, end, find, list, ofUser, evidence, lastRead })
     })
   )
 }

@@ -33,7 +33,7 @@ import { toolLimits } from "../limits.ts"
 import { ForeignCalls } from "./foreign-calls.ts"
 import { ForeignOffers, isForeignName } from "./foreign-offers.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
-import { type Outcome, Toolbox } from "./toolbox.ts"
+import { type Beside, type Outcome, Toolbox } from "./toolbox.ts"
 import { inBacktest } from "./would-be.ts"
 import { noTool, unreadable } from "./wrong-calls.ts"
 
@@ -42,16 +42,18 @@ interface UnderWay {
   readonly call: MadeCall
   readonly caller: RunPrincipal
   readonly end: LogEnd
+  readonly beside: Beside | undefined
 }
 
 /** An open connection to the tools that an agent may use. */
 export interface ConnectedTools {
   readonly offered: ReadonlyArray<OfferedTool>
-  /** Makes a call for the person whose words the turn reads, or answers one of a tool that is not offered with what is. */
+  /** Makes a call for the person whose words the turn reads, or answers one of a tool that is not offered with what is. What is asked beside it is asked where the call is made in one transaction. */
   readonly call: (
     call: ToolCall,
     end: LogEnd,
-    askedBy: RunPrincipal["askedBy"]
+    askedBy: RunPrincipal["askedBy"],
+    beside?: Beside
   ) => Effect.Effect<Outcome, AttemptLost>
   /** The same tools with those that a context defines. */
   readonly defining: (defined: ReadonlyArray<DefinedTool>) => ConnectedTools
@@ -152,9 +154,9 @@ export class ToolServers extends Context.Service<
         const scope = yield* Effect.scope
         const { foreign, offered } = yield* lookUp(principal.projectId, patterns, terms)
         const handle: Handler = (name, args, callId) => {
-          const { call, caller = principal, end } = underWay.get(callId) ?? {}
+          const { beside, call, caller = principal, end } = underWay.get(callId) ?? {}
           const made = { ...call, id: callId, name, arguments: args }
-          return run(toolbox.call(caller, made, end)).then((exit) => {
+          return run(toolbox.call(caller, made, end, beside)).then((exit) => {
             outcomes.set(callId, exit)
             return exit
           })
@@ -170,9 +172,10 @@ export class ToolServers extends Context.Service<
           return connection ?? Effect.die(new Error(`No server has the tool ${tool}`))
         }
 
-        const throughClient = ({ call, caller, end }: UnderWay): Effect.Effect<Outcome, AttemptLost> =>
+        const throughClient = (wanted: UnderWay): Effect.Effect<Outcome, AttemptLost> =>
           Effect.suspend(() => {
-            underWay.set(call.id, { call, caller, end })
+            const { call } = wanted
+            underWay.set(call.id, wanted)
             const request = {
               name: call.name,
               arguments: call.arguments as Record<string, unknown>,
@@ -198,7 +201,8 @@ export class ToolServers extends Context.Service<
           wanted: ToolCall,
           end: LogEnd,
           caller: RunPrincipal,
-          shown: ReadonlyArray<OfferedTool>
+          shown: ReadonlyArray<OfferedTool>,
+          beside: Beside | undefined
         ) => {
           const made = madeCall(wanted)
           const tool = offered.find(({ name }) => name === made.name)
@@ -214,15 +218,17 @@ export class ToolServers extends Context.Service<
             )
           }
           const refusal = tool ? fault : notOffered(wanted, shown)
-          return refusal ? toolbox.refuse(caller, made, refusal) : throughClient({ call: made, caller, end })
+          return refusal
+            ? toolbox.refuse(caller, made, refusal)
+            : throughClient({ call: made, caller, end, beside })
         }
         const defining = (defined: ReadonlyArray<DefinedTool>): ConnectedTools => {
           const shown = withDefined(offered, defined)
           return {
             offered: shown,
-            call: (wanted, end, askedBy) => {
+            call: (wanted, end, askedBy, beside) => {
               const caller = { ...principal, userId: workedFor(askedBy, principal.userId), askedBy }
-              return Effect.uninterruptible(call(wanted, end, caller, shown))
+              return Effect.uninterruptible(call(wanted, end, caller, shown, beside))
             },
             defining
           }

@@ -41,6 +41,9 @@ import { wantedChange } from "./wanted-change.ts"
 import { inBacktest } from "./would-be.ts"
 import { bounded } from "./wrong-calls.ts"
 
+/** What else is asked in the transaction of a call, when its outcome is kept. */
+export type Beside = Effect.Effect<void, never, ProjectTransaction>
+
 /** What a call came to, as the model reads it. */
 export interface Outcome {
   readonly status: CallStatus
@@ -52,11 +55,12 @@ export interface Outcome {
 export class Toolbox extends Context.Service<
   Toolbox,
   {
-    /** Makes a call of a built-in tool, once; `end` is where the caller last saw its log end. */
+    /** Makes a call of a built-in tool, once; `end` is where the caller last saw its log end. What is asked beside it is asked only of a call that is made now. */
     readonly call: (
       principal: RunPrincipal,
       call: MadeCall,
-      end?: LogEnd
+      end?: LogEnd,
+      beside?: Beside
     ) => Effect.Effect<Outcome, AttemptLost>
     /** Answers a call of a tool that is not offered, or whose arguments cannot be used, on record, without making it. */
     readonly refuse: (
@@ -121,31 +125,20 @@ export class Toolbox extends Context.Service<
         principal: RunPrincipal,
         call: MadeCall,
         effect: (id: ToolCallId) => Effect.Effect<ToolEffect, ChangeRefused | ToolFailed, ProjectTransaction>,
-        end?: LogEnd
+        { beside = Effect.void, end, isReading = false }: Circumstances = {}
       ) =>
         Effect.gen(function* () {
-          const [, earlier] = yield* database.together(
-            guard.hold(principal),
-            toolCalls.find(principal.runId, call.id)
-          )
-          if (earlier) return { status: earlier.status, result: earlier.result, appended: [] }
           const id = (yield* ids.next) as ToolCallId
-          // What only reads leaves nothing to be undone where it is refused.
-          const making = readsOnly(call.name) ? effect(id) : database.attempt(effect(id))
+          const asked = database.together(guard.hold(principal), toolCalls.find(principal.runId, call.id))
+          // What only reads waits for no answer, and leaves nothing to be undone where it is refused.
+          const [[, earlier], seen] = isReading
+            ? yield* database.together(asked, outcomeOf(effect(id)))
+            : [yield* asked, undefined]
+          if (earlier) return { status: earlier.status, result: earlier.result, appended: [] }
           const { status, decision, denied, promotionId, reads, taint, waitsFor, ...made } =
-            yield* making.pipe(
-              Effect.map((done) => ({
-                ...done,
-                status: done.waitsFor === undefined ? ("completed" as const) : ("started" as const),
-                denied: undefined
-              })),
-              Effect.catchTags({
-                ChangeRefused: (refusal) => Effect.succeed(refusalEffect(refusal)),
-                ToolFailed: ({ result }) => Effect.succeed(failureEffect(result))
-              })
-            )
+            seen ?? (yield* outcomeOf(database.attempt(effect(id))))
           const result = bounded(made.result)
-          const record = toolCalls.keep({
+          const record = toolCalls.keeping(principal.projectId, {
             id,
             runId: principal.runId,
             agentId: principal.agentId,
@@ -160,10 +153,8 @@ export class Toolbox extends Context.Service<
             result: waitsFor === undefined ? result : heldResult(result, call),
             reads
           })
-          const [, appended] = yield* database.together(
-            record,
-            append(principal, end, eventsOf(call, status, result, waitsFor), taint)
-          )
+          const events = eventsOf(call, status, result, waitsFor)
+          const [appended] = yield* database.together(append(principal, end, events, taint, [record]), beside)
           if (denied && principal.backtest === null) yield* denials.ofCall(principal, id, call, denied)
           yield* CrashPoint.hit("tool.beforeCommit")
           return { status, result, appended }
@@ -173,7 +164,7 @@ export class Toolbox extends Context.Service<
         )
 
       return Toolbox.of({
-        call: (principal, call, end) =>
+        call: (principal, call, end, beside) =>
           recorded(
             principal,
             call,
@@ -183,7 +174,7 @@ export class Toolbox extends Context.Service<
                   ? logRefusal(principal, call, "An agent's change was refused", refusal.detail)
                   : Effect.void
               ),
-            end
+            { end, beside, isReading: readsOnly(call.name) }
           ),
         refuse: (principal, call, refusal) =>
           recorded(principal, call, () =>
@@ -206,6 +197,28 @@ const findRefusal = ({ backtest }: RunPrincipal, call: MadeCall): ChangeRefused 
 
 /** The tools that a backtest's run may use: what they do is read as of then, or only kept beside the backtest. */
 const isTriedOut = (tool: string): boolean => Object.hasOwn(graphTools, tool) || tool === exitLoopTool
+
+/** How a call is made. */
+interface Circumstances {
+  readonly end?: LogEnd | undefined
+  readonly beside?: Beside | undefined
+  /** It only looks at the graph. */
+  readonly isReading?: boolean
+}
+
+/** What is kept of a call, whatever came of it. */
+const outcomeOf = <R>(effect: Effect.Effect<ToolEffect, ChangeRefused | ToolFailed, R>) =>
+  effect.pipe(
+    Effect.map((done) => ({
+      ...done,
+      status: done.waitsFor === undefined ? ("completed" as const) : ("started" as const),
+      denied: undefined
+    })),
+    Effect.catchTags({
+      ChangeRefused: (refusal) => Effect.succeed(refusalEffect(refusal)),
+      ToolFailed: ({ result }) => Effect.succeed(failureEffect(result))
+    })
+  )
 
 /** The tools that only look at the graph. */
 const readsOnly = (tool: string): boolean =>
