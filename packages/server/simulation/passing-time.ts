@@ -46,6 +46,7 @@ export const drained = Effect.fnUntraced(function* (
         or exists (select from kb.mcp_event_sources where project_id = ${projectId} and due_at is not null
           and coalesce(cursor, '') not like '%' || ${toldAll ?? ""})
         or exists (select from kb.backtests where project_id = ${projectId} and status in ('queued', 'running'))
+        or exists (select from kb.projects_with_due_waits() due where due = ${projectId})
         or exists (select from kb.agent_processing_log where project_id = ${projectId} and status in ('pending', 'processing')) as is_open`
     if (row?.isOpen === false) return true
     yield* Effect.sleep(outboxLimits.lookIntervalMs)

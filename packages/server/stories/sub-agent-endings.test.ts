@@ -44,6 +44,32 @@ const newTree = Effect.fnUntraced(function* (story: Story) {
   return { agent, top, middles, leaves, below: [...middles, ...leaves] }
 })
 
+/** A boss that waits for one helper, and a leaf that rests at its limit below the other, a middle that has completed. */
+const newOrphan = Effect.fnUntraced(function* (story: Story) {
+  yield* story.post("/agents", worker("slow", saysAfter(longMs)))
+  const endless = scripted([
+    { when: "tools.size == 0", say: "I was stopped." },
+    { calls: [{ tool: "search_objects", arguments: { query: "{{ step }}" } }] }
+  ])
+  yield* story.post("/agents", worker("leaf", endless, { maxSteps: 1 }))
+  yield* story.post("/agents", worker("middle", handingOver(spawning("leaf")), { subAgents: ["leaf"] }))
+  const top = yield* begin(story, yield* boss(story, [spawning("middle"), spawning("slow")]))
+  const [middle] = yield* childrenWhen(story, top, 2)
+  expect(yield* runWhen(story, middle, isEnded)).toMatchObject({ status: "completed" })
+  const [leaf] = yield* childrenOf(story, middle)
+  expect(leaf).toMatchObject({ status: "paused", pauseReason: "stepLimit" })
+  yield* runWhen(story, top, isWaiting)
+  return { top, leaf }
+})
+
+/** What a program leaves that cancels a run and dies before it comes to those below. */
+const endByHand = (story: Story, run: Json) =>
+  ask(
+    story.access,
+    "update kb.agent_runs set status = 'cancelled', pause_reason = null, completed_at = now() where id = $1",
+    [run.id]
+  )
+
 const statusesOf = (story: Story, runs: ReadonlyArray<Json>) =>
   Effect.map(
     Effect.forEach(runs, (run) => runNow(story, run)),
@@ -102,17 +128,39 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
+    it.effect("ends what rests at a limit below a run that has completed, and nobody resumes it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { leaf, top } = yield* newOrphan(story)
+        yield* story.post(`/runs/${top.id}/cancel`)
+        expect(yield* runNow(story, leaf)).toMatchObject({
+          status: "cancelled",
+          errorMessage: "A run above the one that spawned it was cancelled or failed"
+        })
+        expect((yield* story.ask("POST", `/runs/${leaf.id}/resume`, { maxSteps: 9 })).status).toBe(409)
+      })
+    )
+
+    it.effect("also where the program died before it came to it: the lookout finds it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { leaf, top } = yield* newOrphan(story)
+        yield* endByHand(story, top)
+        yield* asTimePasses(
+          outboxLimits.lookIntervalMs,
+          runNow(story, leaf),
+          ({ status }) => status === "cancelled"
+        )
+      })
+    )
+
     it.effect(
       "whose program died before it came to the runs below is finished after the lookout's next look",
       () =>
         Effect.gen(function* () {
           const story = yield* newStoryHere
           const { below, top } = yield* newTree(story)
-          yield* ask(
-            story.access,
-            "update kb.agent_runs set status = 'cancelled', pause_reason = null, completed_at = now() where id = $1",
-            [top.id]
-          )
+          yield* endByHand(story, top)
           yield* asTimePasses(outboxLimits.lookIntervalMs, statusesOf(story, below), (statuses) =>
             statuses.every((status) => status === "cancelled")
           )

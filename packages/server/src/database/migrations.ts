@@ -50,6 +50,7 @@ import { statements as chosenObjects } from "./migrations/0049-chosen-objects.ts
 import { statements as moreGauges } from "./migrations/0050-more-gauges.ts"
 import { statements as cluster } from "./migrations/0051-cluster.ts"
 import { statements as pausedRuns } from "./migrations/0052-paused-runs.ts"
+import { statements as unwantedRuns } from "./migrations/0053-unwanted-runs.ts"
 import { statements as runWords } from "./migrations/0048-run-words.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
@@ -106,7 +107,8 @@ export const migrations = {
   "0049_chosen_objects": run(chosenObjects),
   "0050_more_gauges": run(moreGauges),
   "0051_cluster": run(cluster),
-  "0052_paused_runs": run(pausedRuns)
+  "0052_paused_runs": run(pausedRuns),
+  "0053_unwanted_runs": run(unwantedRuns)
 }
 
 /** The newest migration that this program knows. */

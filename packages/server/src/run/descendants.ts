@@ -3,8 +3,10 @@
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  *
- * A run is unwanted when its parent was cancelled or has failed, or when the call
- * that spawned it was abandoned. Each is cancelled in a transaction of its own,
+ * A run is unwanted when its parent was cancelled or has failed, when a run above a
+ * parent that completed was or has, or when the call that spawned it was abandoned: a
+ * run that rests at a limit outlives the parent that took what there was of its work.
+ * Each is cancelled in a transaction of its own,
  * after the one that made it unwanted, so no child is locked while a parent is
  * held. Who is cancelled spawns no more: it is looked again until none is left.
  * A crash in between loses nothing, because a loop of its own looks for the same.
@@ -46,13 +48,16 @@ export class Descendants extends Context.Service<
           select child.id, child.context_name, case
             when parent.status = 'cancelled' then 'The run that spawned it was cancelled'
             when parent.status = 'failed' then 'The run that spawned it failed'
-            else 'The run that spawned it does not wait for it any more' end as because
+            when call.status = 'abandoned' then 'The run that spawned it does not wait for it any more'
+            else 'A run above the one that spawned it was cancelled or failed' end as because
           from kb.agent_runs child
           join kb.agent_runs parent on parent.id = child.parent_run_id
           left join kb.tool_calls call on call.id = child.spawned_by
           where child.project_id = ${projectId} and child.parent_run_id is not null and ${where}
             and child.status in ('queued', 'running', 'paused')
-            and (parent.status in ('cancelled', 'failed') or call.status = 'abandoned')
+            and (parent.status in ('cancelled', 'failed') or call.status = 'abandoned'
+              or parent.status = 'completed' and exists (
+                select from kb.agent_runs above where above.id = any(child.ancestors) and above.status in ('cancelled', 'failed')))
           order by child.id limit ${runLimits.cancelBatchRuns}`
       }, orDie)
 
@@ -63,14 +68,11 @@ export class Descendants extends Context.Service<
           Effect.catchTag(endings.cancel(run, run.because), "RunNotInState", () => Effect.void)
         )
 
-      /** Looks and cancels until nothing is found; each round looks below those that the last one cancelled, too. */
-      const cancelWhile = Effect.fnUntraced(function* (
-        projectId: ProjectId,
-        where: (cancelled: ReadonlyArray<RunId>) => Statement.Fragment
-      ) {
+      /** Looks and cancels until nothing is found: whom the last round cancelled makes those below unwanted. */
+      const cancelWhile = Effect.fnUntraced(function* (projectId: ProjectId, where: Statement.Fragment) {
         const cancelled = new Set<RunId>()
         while (true) {
-          const found = yield* database.inProject(projectId, unwanted(where([...cancelled])))
+          const found = yield* database.inProject(projectId, unwanted(where))
           if (found.length === 0) return cancelled.size
           for (const run of found) {
             yield* cancel(projectId, run)
@@ -82,7 +84,11 @@ export class Descendants extends Context.Service<
       const cancelBelow = Effect.fn("Descendants.cancelBelow")((projectId: ProjectId, runId: RunId) =>
         cancelWhile(
           projectId,
-          (cancelled) => sql`child.parent_run_id = any(${[runId, ...cancelled]}::uuid[])`
+          sql`child.id in (
+            with recursive below(id) as (
+              select id from kb.agent_runs where parent_run_id = ${runId}
+              union all select lower.id from below join kb.agent_runs lower on lower.parent_run_id = below.id
+            ) select id from below)`
         )
       )
 
@@ -98,7 +104,7 @@ export class Descendants extends Context.Service<
 
       const follow = Effect.fnUntraced(function* (projectId: ProjectId) {
         const overdue = yield* database.inProject(projectId, queueOverdue)
-        return overdue + (yield* cancelWhile(projectId, () => sql`true`))
+        return overdue + (yield* cancelWhile(projectId, sql`true`))
       })
 
       const round = Effect.gen(function* () {
