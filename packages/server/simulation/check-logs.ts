@@ -81,8 +81,10 @@ const lastWords = (log: ReadonlyArray<ContextEventRow>, runId: string): string =
       isOwn = event.runId === runId
       if (isOwn && event.content !== "") text = event.content
     }
-    if (event.type === "SoftStopEvent" && "partialText" in event && event.partialText)
-      text = event.partialText
+    if (event.type === "SoftStopEvent") {
+      if ("runId" in event) isOwn = event.runId === runId
+      if (isOwn && "partialText" in event && event.partialText) text = event.partialText
+    }
     if (event.type === "AgentTurnInterruptedEvent" && "partialText" in event && isOwn && event.partialText)
       text = event.partialText
   }

@@ -165,6 +165,35 @@ layer(SharedServer.layer)((it) => {
     )
   })
 
+  describe("A run that rests before it asks its model again", () => {
+    it.effect("has no summary but what its log tells, though an answer had been broken off", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const quick = scripted([{ say: "Hello." }])
+        const agent = yield* story.post("/agents", reader({}, { ...unhurried, model: quick }))
+        yield* story.post(`/agents/${agent.id}/trigger`, {})
+        yield* story.patch(`/agents/${agent.id}`, {
+          model: scripted([{ say: longText, tokensPerSecond: 1 }])
+        })
+        const run = yield* beginAsking(story, agent)
+        yield* asTimePasses(500, partialOf(story, run), (text) => (text ?? "") !== "")
+        // The answer is broken off and kept in the row; before it is asked for again, the agent's day is spent.
+        yield* story.ask("PUT", "/kill-switch", { stopped: true, reason: "A rehearsal" })
+        yield* story.patch(`/agents/${agent.id}`, { budget: { perDay: { maxTokens: 1 } } })
+        yield* story.ask("PUT", "/kill-switch", { stopped: false })
+        const rested = yield* eventually(
+          story.get(`/runs/${run.id}`),
+          ({ pauseReason }) => pauseReason === "budget"
+        )
+        expect(rested).toMatchObject({ status: "paused", summary: null })
+        expect(firstOf(yield* runLog(story, run), "AgentTurnInterruptedEvent")).not.toHaveProperty(
+          "partialText"
+        )
+        expect(yield* partialOf(story, run)).toBeNull()
+      })
+    )
+  })
+
   describe("The text of an answer that still comes", () => {
     it.effect("is kept with its first piece, then at most twice a second, and not once it is complete", () =>
       Effect.gen(function* () {

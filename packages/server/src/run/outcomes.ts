@@ -89,7 +89,7 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* Effect.flatMap(
       Effect.tap(
         sql<RestedRun>`
-        update kb.agent_runs set status = 'paused', pause_reason = ${reason}, summary = coalesce(nullif(partial_text, ''), nullif(${summary}, '')),
+        update kb.agent_runs set status = 'paused', pause_reason = ${reason}, summary = nullif(${summary}, ''),
           error_message = ${detail}, attempt_token = null, partial_text = null, deadline_at = null
         where ${held(run)} returning id, ${rested}`,
         countRested("paused")

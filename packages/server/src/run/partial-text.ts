@@ -3,10 +3,11 @@
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  *
- * Whoever ends the run from outside, on this server or another, and whoever
- * takes it over, finds the text in the run's row. The first piece is kept almost
- * at once and the rest at intervals; an answer that is complete by then is never
- * written here, because the step is that keeps it.
+ * Whoever ends the run from outside, on this server or another, finds the text in
+ * the run's row. An attempt that lets its run rest knows what it heard itself: what
+ * one before it had heard is asked for again, and is no summary. The first piece is
+ * kept almost at once and the rest at intervals; an answer that is complete by then
+ * is never written here, because the step is that keeps it.
  */
 import { Effect, Queue } from "effect"
 import { runLimits } from "../limits.ts"

@@ -77,8 +77,8 @@ export const makeRests = Effect.gen(function* () {
     reason: "stepLimit" | "timeout" | "budget",
     partialText = ""
   ) {
-    if (partialText !== "") yield* runs.keepPartial(run, summaryOf(partialText))
-    const end = runs.pause(run, reason, summaryOf(lastWordsOf(run, context)))
+    const said = partialText === "" ? lastWordsOf(run, context) : partialText
+    const end = runs.pause(run, reason, summaryOf(said))
     return yield* finish(run, context, { type: "interrupted", reason, partialText }, end)
   })
 

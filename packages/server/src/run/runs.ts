@@ -96,7 +96,7 @@ export class Runs extends Context.Service<
     readonly complete: (run: ClaimedRun, summary: string) => Verb
     /** Ends a run as failed; `summary` is what it had said, unless an answer was broken off: then that is. */
     readonly fail: (run: ClaimedRun, errorMessage: string, summary: string) => Verb
-    /** Lets a run rest; `summary` gives way to what was said of an answer that is not complete, and `detail` says in a sentence what the reason means here. */
+    /** Lets a run rest; `summary` is what its log tells that it has said, and `detail` says in a sentence what the reason means here. */
     readonly pause: (run: ClaimedRun, reason: PauseReason, summary: string, detail?: string) => Verb
     /** Lets a run rest until a person answers or the runs that it spawned end; its entries stay in processing. */
     readonly wait: (run: ClaimedRun, reason: "question" | "subAgents") => Verb
