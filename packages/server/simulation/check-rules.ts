@@ -19,8 +19,8 @@ interface Work {
 interface Bound {
   readonly agentId: string
   readonly rule: ReactionConfig
-  /** Whether some of its events were let go while they waited: then a batch may have been larger than its run. */
-  readonly hasLetGo: boolean
+  /** Those of its events that were let go while they waited. */
+  readonly letGo: ReadonlyArray<EntryRow>
   /** Its runs in the order in which they began to be. */
   readonly work: ReadonlyArray<Work>
 }
@@ -48,7 +48,7 @@ const boundOf = ({ agents, entries, runs }: Remains): ReadonlyArray<Bound> => {
           {
             agentId: agent.id,
             rule,
-            hasLetGo: entries.some(({ agentId, status }) => agentId === agent.id && status === "skipped"),
+            letGo: entries.filter(({ agentId, status }) => agentId === agent.id && status === "skipped"),
             work: work.filter(({ run }) => run.agentId === agent.id)
           }
         ]
@@ -134,16 +134,36 @@ const madeMs = ({ createdAt, id }: RunRow, cameMs: number): number =>
     ? Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16)
     : createdAt.getTime()
 
-/** A run for events that wait for quiet, or for each other, does not begin before its time. */
-const waitedLongEnough = ofEach(({ hasLetGo, rule, work }) =>
+/** When events may begin a run, as the rule says. */
+const dueOf = (rule: ReactionConfig, entries: ReadonlyArray<EntryRow>): number => {
+  const came = entries.map((entry) => entry.createdAt.getTime())
+  return dueMs(rule, Math.min(...came), Math.max(...came))
+}
+
+/**
+ * A run for events that wait for quiet, or for each other, does not begin before its time.
+ *
+ * **Details** What waited with them counts, too, though its chain had no place for it: it was let go in the transaction that
+ * made the run, after it was decided that the time of all of them had come.
+ */
+const waitedLongEnough = ofEach(({ letGo, rule, work }) =>
   rule.debounceMs === 0 && rule.batchSize === 1
     ? []
     : work.flatMap(({ entries, run }) => {
-        const came = entries.map((entry) => entry.createdAt.getTime())
-        const isFull = rule.batchSize > 1 && (hasLetGo || entries.length >= rule.batchSize)
+        const last = Math.max(...entries.map((entry) => entry.createdAt.getTime()))
+        const together = [
+          ...entries,
+          ...letGo.filter(
+            ({ completedAt, graphObjectId }) =>
+              timeOf(completedAt) === run.createdAt.getTime() &&
+              (rule.batchSize > 1 || entries.some((entry) => entry.graphObjectId === graphObjectId))
+          )
+        ]
+        const isFull = rule.batchSize > 1 && together.length >= rule.batchSize
+        const due = Math.min(dueOf(rule, entries), dueOf(rule, together))
         return unless(
-          isFull || madeMs(run, Math.max(...came)) >= dueMs(rule, Math.min(...came), Math.max(...came)),
-          `run ${run.id} began ${madeMs(run, Math.max(...came)) - Math.max(...came)} ms after the last of its ${entries.length} events: ${canonicalJson(rule)}`
+          isFull || madeMs(run, last) >= due,
+          `run ${run.id} began ${madeMs(run, last) - last} ms after the last of its ${entries.length} events: ${canonicalJson(rule)}`
         )
       })
 )

@@ -131,6 +131,7 @@ export interface EntryRow {
   readonly reason: string | null
   readonly deadLetteredAt: Date | null
   readonly createdAt: Date
+  readonly completedAt: Date | null
 }
 
 export interface ContextRow {
