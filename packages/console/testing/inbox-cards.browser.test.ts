@@ -104,3 +104,18 @@ it("a link to a task brings its card into view, on a phone as well", async () =>
     }
   }
 })
+
+it("answers to choose from stand whole on a phone, however long, and the run says that it asks", async () => {
+  const story = await real.newStory()
+  const answers = ["Merge both customers into the older one and keep all of their orders", "word".repeat(40)]
+  await run(Effect.asVoid(asked(story, asking("Which of them?", answers))))
+  const { page } = await real.visit(story, "/", onPhone)
+  await listed(page, 1)
+  for (const name of answers) {
+    const box = await page.getByRole("button", { name }).boundingBox()
+    expect(box).not.toBeNull()
+    expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(375)
+  }
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(375)
+  await page.getByText("paused: it asks a person").waitFor()
+})

@@ -64,9 +64,7 @@ const RunItem = ({ run }: { readonly run: Run }): ReactNode => {
           </p>
         )}
         <p className="mt-0.5 truncate text-2xs text-ink-faint">
-          {runStatusWord(run.status)}
-          {run.pauseReason === "stepLimit" && " at its step limit"}
-          {run.pauseReason === "budget" && " at its chain's budget"} · <TimeAgo instant={run.createdAt} />
+          {runStatusWord(run.status, run.pauseReason)} · <TimeAgo instant={run.createdAt} />
           {run.model !== null && (
             <>
               {" · "}

@@ -108,13 +108,8 @@ const Options = ({
 }): ReactNode => (
   <div role="group" aria-label="Answers to choose from" className="flex flex-wrap gap-2">
     {options.map((option) => (
-      <Button
-        key={option}
-        disabled={isSending}
-        className="h-auto min-h-9 max-w-full py-1.5 text-left whitespace-normal"
-        onClick={() => onAnswer(option)}
-      >
-        <span className="min-w-0 break-words">
+      <Button key={option} disabled={isSending} wraps onClick={() => onAnswer(option)}>
+        <span className="min-w-0">
           {isSending && given === option ? "Answering…" : <Visible text={option} />}
         </span>
       </Button>

@@ -4,7 +4,7 @@
 import type { ButtonHTMLAttributes, ReactNode, Ref } from "react"
 
 const base =
-  "inline-flex items-center justify-center gap-2 rounded-lg font-medium whitespace-nowrap transition-colors duration-100 disabled:cursor-not-allowed disabled:opacity-50"
+  "inline-flex items-center justify-center gap-2 rounded-lg font-medium transition-colors duration-100 disabled:cursor-not-allowed disabled:opacity-50"
 
 const weights = {
   primary: "bg-leaf text-on-leaf enabled:hover:bg-leaf-strong",
@@ -13,13 +13,22 @@ const weights = {
 } as const
 
 const sizes = {
-  normal: "h-9 px-3.5 text-sm pointer-coarse:h-11 pointer-coarse:px-5",
-  small: "h-8 px-2.5 text-xs"
+  normal: "px-3.5 text-sm pointer-coarse:px-5",
+  small: "px-2.5 text-xs"
 } as const
+
+const heights = {
+  normal: "h-9 whitespace-nowrap pointer-coarse:h-11",
+  small: "h-8 whitespace-nowrap"
+} as const
+
+const wrapping = "min-h-9 max-w-full py-1.5 text-left wrap-anywhere pointer-coarse:min-h-11"
 
 interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly weight?: keyof typeof weights
   readonly size?: keyof typeof sizes
+  /** Lets its words go over several lines, for words that others have chosen. */
+  readonly wraps?: boolean
   /** The key that does the same; shown where there is a keyboard. */
   readonly shortcut?: string
   readonly ref?: Ref<HTMLButtonElement>
@@ -28,12 +37,17 @@ interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
 export const Button = ({
   weight = "plain",
   size = "normal",
+  wraps = false,
   shortcut,
   className = "",
   children,
   ...rest
 }: ButtonProps): ReactNode => (
-  <button type="button" className={`${base} ${weights[weight]} ${sizes[size]} ${className}`} {...rest}>
+  <button
+    type="button"
+    className={`${base} ${weights[weight]} ${sizes[size]} ${wraps ? wrapping : heights[size]} ${className}`}
+    {...rest}
+  >
     {children}
     {shortcut !== undefined && (
       <kbd

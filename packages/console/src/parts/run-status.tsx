@@ -44,7 +44,9 @@ export const RunSign = ({ status }: { readonly status: RunStatus }): ReactNode =
   </span>
 )
 
-export const runStatusWord = (status: RunStatus): string => looks[status].word
+/** The word, or why a run rests. */
+export const runStatusWord = (status: RunStatus, pauseReason: PauseReason | null = null): string =>
+  pauseReason === null ? looks[status].word : pauseWords[pauseReason]
 
 interface RunStatusBadgeProps {
   readonly status: RunStatus
@@ -58,6 +60,6 @@ export const RunStatusBadge = ({ status, pauseReason = null }: RunStatusBadgePro
     <span aria-hidden="true" className="grid size-3 place-items-center">
       {looks[status].icon}
     </span>
-    {pauseReason === null ? looks[status].word : pauseWords[pauseReason]}
+    {runStatusWord(status, pauseReason)}
   </span>
 )

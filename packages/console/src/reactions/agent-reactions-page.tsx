@@ -33,7 +33,7 @@ export const AgentReactionsPage = (): ReactNode => {
       {agent === undefined && error === null && <Skeleton label="Reading the agent …" />}
       {agent !== undefined && <Tabs key={agent.id} label="What it made of events" tabs={tabsOf(agent)} />}
       <div className="mt-8 max-w-xl">
-        <Command text={`npx tropism explain EVENT --agent ${agent?.name ?? "AGENT"}`} />
+        <Command text={`npx tropism explain EVENT ${agent?.name ?? "AGENT"}`} />
       </div>
     </>
   )

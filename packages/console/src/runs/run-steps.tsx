@@ -97,7 +97,10 @@ const ToolCall = ({ call, record }: ToolCallProps): ReactNode => (
         </code>{" "}
         <span className={call.status === "failed" ? "text-xs text-removed-ink" : "text-xs text-ink-soft"}>
           {call.status}
-          {record !== undefined && record.decision !== null && `, ${decisions[record.decision]}`}
+          {record !== undefined &&
+            record.decision !== null &&
+            decisions[record.decision] !== call.status &&
+            `, ${decisions[record.decision]}`}
           {call.durationMs !== null && `, ${durationText(call.durationMs)}`}
         </span>
       </summary>
