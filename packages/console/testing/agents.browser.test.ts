@@ -20,10 +20,13 @@ it("S001-R56 a reaction agent is made in a form, wakes, is changed, and tells wh
   await form.getByLabel("Types of objects", { exact: true }).fill("Person")
   await form.getByLabel("Provider").selectOption("scripted")
   await form.getByLabel("Model", { exact: true }).fill("story")
-  await form.getByLabel("More of the model").fill('{"script": {"rules": [')
+  const script = form.getByLabel("Script")
+  await script.fill('{"rules": [')
   await page.getByRole("button", { name: "Make the agent" }).press("Enter")
-  await form.getByText(/More of the model: This is no JSON object/).waitFor()
-  await form.getByLabel("More of the model").fill('{"script": {"rules": [{"say": "Hello."}]}}')
+  await form.getByText(/Script: This is no JSON object/).waitFor()
+  // What cannot be sent stands at its field as well.
+  expect(await script.getAttribute("aria-invalid")).toBe("true")
+  await script.fill('{"rules": [{"say": "Hello."}]}')
   await page.getByRole("button", { name: "Make the agent" }).press("Enter")
   // What the server refuses stands at its field.
   await form

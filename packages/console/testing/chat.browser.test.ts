@@ -10,6 +10,9 @@ import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
 
+/** Longer than a busy machine takes to reload a page and to press a few keys. */
+const silentMs = 15_000
+
 /** Adds what it is told, then is silent for so long, and says it. */
 const adding = (latencyMs: number) =>
   scripted([
@@ -53,7 +56,7 @@ it("speaks with TodoAssistant by itself, says that a script answers, and renames
 
 it("goes on over a cut and a reload without saying anything twice, and stops when it is told to", async () => {
   const story = await real.newStory()
-  const agent = await run(newAssistant(story, adding(4_000), { name: "slow" }))
+  const agent = await run(newAssistant(story, adding(silentMs), { name: "slow" }))
   const { page } = await real.visit(story, `/chat?agentId=${agent.id}`)
   const field = page.getByLabel("Message to slow")
   // What is said first reaches the server, and the connection breaks before anything is answered.
@@ -100,4 +103,51 @@ it("goes on over a cut and a reload without saying anything twice, and stops whe
   expect(await axeFaultsInBoth(page)).toEqual([])
   await page.setViewportSize({ width: 375, height: 700 })
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(375)
+})
+
+it("a call that somebody opened stays open, and it alone, when an answer of several parts is kept", async () => {
+  const story = await real.newStory()
+  const add = (title: string) => [{ tool: "add_task", arguments: { title } }]
+  const model = scripted([
+    { when: "step == 0", say: "First the milk.", calls: add("Milk") },
+    { when: "step == 1", say: "Then the bread.", calls: add("Bread") },
+    { say: "Both are on your list.", latencyMs: silentMs }
+  ])
+  const agent = await run(newAssistant(story, model, { name: "shopper" }))
+  const { page } = await real.visit(story, `/chat?agentId=${agent.id}`)
+  await page.getByLabel("Message to shopper").fill("Milk and bread")
+  await page.keyboard.press("Enter")
+  const said = page.getByRole("list", { name: "What was said" })
+  const calls = said.locator("details")
+  await inTime(() => said.getByText("worked").count()).toBe(2)
+  await said.getByText("add_task").nth(1).click()
+  await said.getByText('"Bread"').first().waitFor()
+  expect(await said.getByText('"Milk"').first().isVisible()).toBe(false)
+  // It is being said in one line, and is kept in three, of which two have a call each.
+  await page.getByText("shopper works …").waitFor()
+  await inTime(() => said.locator("time").count()).toBe(4)
+  const opened = () => calls.evaluateAll((all) => all.map((each) => each.hasAttribute("open")))
+  await inTime(opened).toEqual([false, true])
+  await said.getByText("add_task").first().click()
+  expect(await opened()).toEqual([true, true])
+  await said.getByText("add_task").nth(1).click()
+  expect(await opened()).toEqual([true, false])
+})
+
+it("the call that the keyboard is on keeps it when the answer is kept", async () => {
+  const story = await real.newStory()
+  const agent = await run(newAssistant(story, adding(silentMs), { name: "slow" }))
+  const { page } = await real.visit(story, `/chat?agentId=${agent.id}`)
+  await page.getByLabel("Message to slow").fill("Buy tea")
+  await page.keyboard.press("Enter")
+  const said = page.getByRole("list", { name: "What was said" })
+  await said.getByText("worked").waitFor()
+  await said.locator("summary").focus()
+  await page.keyboard.press("Enter")
+  await said.getByText('"Buy tea"').first().waitFor()
+  await page.getByText("slow works …").waitFor()
+  await inTime(() => said.locator("time").count()).toBe(3)
+  expect(await said.locator("summary").evaluate((summary) => summary === document.activeElement)).toBe(true)
+  await page.keyboard.press("Enter")
+  await inTime(() => said.locator("details").evaluate((each) => each.hasAttribute("open"))).toBe(false)
 })

@@ -2,6 +2,7 @@
  * The list of runs and the page of one, against the whole program: what an agent did, why, and what its model was asked.
  */
 import { Effect } from "effect"
+import type { Page } from "playwright-core"
 import { expect, it } from "vitest"
 import { scripted } from "../../server/testing/platform.ts"
 import { endedRuns, watcher } from "../../server/testing/story-words.ts"
@@ -185,4 +186,57 @@ it("follows a run as it goes on, and lets an editor cancel it and a viewer not",
     .waitFor()
   await screenshot(page, "run-cancelled")
   expect(await axeFaultsInBoth(page)).toEqual([])
+})
+
+/** Lets the answers to such requests wait until they may go; answers whether one waits, and how they go. */
+const holding = async (page: Page, asks: (url: URL) => boolean) => {
+  const waiting: Array<() => void> = []
+  let isOpen = false
+  await page.route(asks, async (route) => {
+    if (!isOpen) await new Promise<void>((go) => waiting.push(go))
+    await route.continue()
+  })
+  const release = () => {
+    isOpen = true
+    waiting.splice(0).forEach((go) => go())
+  }
+  return { count: () => waiting.length, release }
+}
+
+it("a row stays where it is while a filtered list is on its way, and a press that began on it ends on it", async () => {
+  const story = await real.newStory()
+  const agent = await run(story.post("/agents", looking))
+  const done = await run(story.post(`/agents/${agent.id}/trigger`))
+  const { page, goTo } = await real.visit(story, "/runs")
+  const link = page.getByRole("list", { name: "Runs" }).getByRole("link", { name: /looking/ })
+  await link.waitFor()
+  const asksFor = (words: string) => (url: URL) =>
+    url.pathname.endsWith("/runs") && url.searchParams.get("query") === words
+  const found = await holding(page, asksFor("new"))
+  await page.getByLabel("Search").fill("new")
+  await inTime(found.count).toBe(2)
+  expect(await link.isVisible()).toBe(true)
+  await inTime(() => page.getByRole("list", { name: "Runs" }).getAttribute("aria-busy")).toBe("true")
+  await page.getByText("Reading the runs …").waitFor({ state: "attached" })
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await link.click()
+  await page.waitForURL(`**/runs/${done.id}**`)
+
+  // A press that begins while somebody still types, and ends when nothing is found.
+  await goTo("/runs")
+  await link.waitFor()
+  const missed = await holding(page, asksFor("nowhere"))
+  await page.getByLabel("Search").fill("nowhere")
+  await link.hover()
+  await page.mouse.down()
+  await inTime(missed.count).toBe(2)
+  missed.release()
+  await page.getByText("Reading the runs …").waitFor({ state: "detached" })
+  await page.mouse.up()
+  await page.waitForURL(`**/runs/${done.id}**`)
+  await page.goBack()
+  await page.getByText("No run is like that").waitFor()
+  // What is found again is there at once, and no older rows with it.
+  await page.getByRole("button", { name: "Show all" }).press("Enter")
+  await link.waitFor()
 })

@@ -25,13 +25,27 @@ const fullProject = async () => {
   // What was approved can be taken back: a plan, thing by thing.
   await run(story.post(`/tasks/${tasks.tied.id}/approve`))
   await run(story.post(`/runs/${tasks.tied.runId}/undo`))
+  await run(
+    story.post("/mcp-servers", {
+      name: "orders",
+      transport: { type: "http", url: "http://127.0.0.1:1/mcp" },
+      allowedEvents: ["*"]
+    })
+  )
   const ruled = await run(
     story.post(
       "/agents",
       watcher({
         name: "ruled",
+        executionMode: "hybrid",
+        hybridPolicy: { promotion: { minReviews: 20, minRate: 1 } },
+        flowType: "sequential",
+        steps: [{ name: "look", prompt: "Look.", tools: [], model: { provider: "openai", name: "s" } }],
+        retryPolicy: { maxAttempts: 2, backoffMs: 0 },
         reactionConfig: {
           objectTypes: [],
+          relationshipTypes: ["KNOWS"],
+          mcpEvents: [{ server: "orders", name: "order.placed" }],
           events: ["created"],
           where: { properties: [{ property: "a", op: "exists", value: true }] }
         }

@@ -1,12 +1,25 @@
 /**
  * What a form makes of a definition, and a definition of a form: nothing is lost on the way.
  */
-import { defineAgent, type AgentInput } from "@tropism/domain/agent"
+import { AgentInput, defineAgent, RetryPolicy, ReviewPolicy } from "@tropism/domain/agent"
 import { leanAgent } from "@tropism/domain/agent-version"
+import { Budget, SpendingLimit } from "@tropism/domain/budget"
+import { Capabilities, HybridPolicy, PromotionPolicy } from "@tropism/domain/capability"
+import type { EventSource } from "@tropism/domain/event-source"
+import { FlowStepInput } from "@tropism/domain/flow"
+import { UserId } from "@tropism/domain/ids"
+import { McpEventListener } from "@tropism/domain/mcp-event"
+import { GuardRef, ModelConfig, ModelRef } from "@tropism/domain/model-config"
+import { ModelPrice } from "@tropism/domain/model-price"
+import { RateLimit, ReactionFilter, ReactionInput } from "@tropism/domain/reaction"
 import { Result } from "effect"
 import { expect, it } from "vitest"
 import { changesOf, draftOf, emptyDraft, sentOf } from "./agent-draft.ts"
 import { partsOf } from "./draft-texts.ts"
+import { emptyStep } from "./flow-draft.ts"
+import { allowedWords, knownEvents } from "./listener-rows.ts"
+import { emptyModel } from "./model-draft.ts"
+import { toggled } from "./policy-draft.ts"
 
 const rich: AgentInput = {
   name: "tidy",
@@ -16,8 +29,24 @@ const rich: AgentInput = {
   model: {
     provider: "openai",
     name: "gpt-4o",
-    temperature: 0.2,
-    fallback: { provider: "anthropic", name: "c" }
+    price: {
+      inputPerMillion: 2.5,
+      outputPerMillion: 10,
+      cachedInputPerMillion: 0,
+      longPrompts: {
+        overTokens: 200_000,
+        inputPerMillion: 5,
+        outputPerMillion: 15,
+        cachedInputPerMillion: 1
+      }
+    },
+    temperature: 0,
+    maxOutputTokens: 900,
+    // Of a provider that reads none, it is kept all the same.
+    script: { values: { names: ["Ada"] }, rules: [{ say: "Hello." }] },
+    fallback: { provider: "anthropic", name: "c", price: { inputPerMillion: 1, outputPerMillion: 2 } },
+    race: true,
+    guard: { provider: "google", name: "g", instructions: "Look for\nspam." }
   },
   triggerType: "reaction",
   tools: ["graph.*", "tasks.add_task"],
@@ -25,7 +54,7 @@ const rich: AgentInput = {
     objectTypes: ["Person", "Note"],
     events: ["created", "updated"],
     where: {
-      changedProperties: ["name", "a, b"],
+      changedProperties: ["name", "a, b", "a\nb", '"quoted', " spaced "],
       properties: [
         { property: "license", op: "eq", value: "MIT" },
         { property: "size", op: "gte", value: 3 },
@@ -44,12 +73,36 @@ const rich: AgentInput = {
     rateLimit: { maxRuns: 10, perSeconds: 60 },
     maxConcurrency: 2,
     relationshipTypes: ["knows"],
+    mcpEvents: [
+      { server: "orders", name: "order.placed", arguments: { big: true, of: ["a"] } },
+      { server: "orders", name: "order.placed" },
+      { server: "gone", name: "order.placed", arguments: {} }
+    ],
+    ignoreSelfTriggered: false,
     ignoreAgentTriggered: true
   },
   executionMode: "hybrid",
-  hybridPolicy: { confidenceThreshold: 0.9, alwaysSuggest: ["delete"] },
-  capabilities: { canDeleteObjects: false, allowedObjectTypes: ["Person"] },
+  hybridPolicy: {
+    confidenceThreshold: 0.9,
+    alwaysSuggest: ["delete"],
+    promotion: { minReviews: 20, minRate: 0.95 }
+  },
+  capabilities: {
+    canCreateObjects: true,
+    canUpdateObjects: true,
+    canDeleteObjects: false,
+    canCreateRelationships: false,
+    canUpdateRelationships: false,
+    canDeleteRelationships: true,
+    allowedObjectTypes: ["Person"]
+  },
   maxSteps: 7,
+  defaultTimeoutMs: 60_000,
+  repeatableTools: ["mail.poll"],
+  retryPolicy: { maxAttempts: 3, backoffMs: 0 },
+  reviewPolicy: { maxPending: 5, expiresAfterMs: 86_400_000, assignee: UserId.make("ada") },
+  maxPendingRuns: 50,
+  disableAfterFailures: 3,
   subAgents: ["helper-*", "scribe"],
   budget: { perRun: { maxTokens: 5_000 }, perDay: { maxTokens: 100_000, maxCostUsd: 0.5 } },
   enabled: false
@@ -59,25 +112,80 @@ const nightly: AgentInput = {
   prompt: "Sum up.",
   triggerType: "schedule",
   cronSchedule: "0 3 * * *",
-  timezone: "Europe/Berlin"
+  timezone: "Europe/Berlin",
+  catchUp: "all",
+  overlapPolicy: "allow",
+  executionMode: "hybrid",
+  hybridPolicy: { alwaysSuggest: [] },
+  flowType: "loop",
+  maxIterations: 3,
+  steps: [
+    { name: "find", prompt: "Find one.", tools: [], model: { provider: "scripted", name: "s" } },
+    { name: "judge", prompt: "Judge {{ steps.find.output }}." }
+  ]
 }
 
-/** A property whose name has two lines fits in no line of a form. */
-const odd: AgentInput = {
-  name: "odd",
+/** It hears foreign servers alone. */
+const listening: AgentInput = {
+  name: "listening",
   prompt: "Look.",
   triggerType: "reaction",
+  flowType: "sequential",
+  steps: [{ name: "a", prompt: "b", tools: ["graph.*"] }],
   reactionConfig: {
     objectTypes: [],
-    events: ["updated"],
-    where: { changedProperties: ["a\nb"], properties: [{ property: "a", op: "eq", value: 1 }] }
+    events: [],
+    relationshipTypes: [],
+    mcpEvents: [{ server: "s", name: "e" }]
   }
 }
 
-it.each([rich, nightly, odd])("a definition that is opened and saved is the same: $name", (input) => {
+const examples = [rich, nightly, listening]
+
+it.each(examples)("a definition that is opened and saved is the same: $name", (input) => {
   const lean = leanAgent(defineAgent(input))
   const sent = Result.getOrThrow(sentOf(draftOf(lean)))
   expect(defineAgent(sent as never)).toEqual(defineAgent(input))
+})
+
+/** The names of all fields that are said anywhere in some values. */
+const said = (values: ReadonlyArray<unknown>): ReadonlySet<string> => {
+  const objects = values.filter((value) => typeof value === "object" && value !== null)
+  return new Set(objects.flatMap((value) => Object.keys(value)))
+}
+
+it("the examples above say each field that a definition may have, so the form has one for each", () => {
+  const reactions = examples.map(({ reactionConfig }) => reactionConfig)
+  const steps = examples.flatMap((example) => example.steps ?? [])
+  const models = examples.map(({ model }) => model)
+  const prices = models.map((model) => model?.price)
+  const parts: ReadonlyArray<readonly [fields: object, values: ReadonlyArray<unknown>]> = [
+    [AgentInput.fields, examples],
+    [ReactionInput.fields, reactions],
+    [ReactionFilter.fields, reactions.map((reaction) => reaction?.where)],
+    [RateLimit.fields, reactions.map((reaction) => reaction?.rateLimit)],
+    [McpEventListener.fields, reactions.flatMap((reaction) => reaction?.mcpEvents ?? [])],
+    [FlowStepInput.fields, steps],
+    [ModelConfig.fields, models],
+    [ModelRef.fields, models.map((model) => model?.fallback)],
+    [GuardRef.fields, models.map((model) => model?.guard)],
+    [ModelPrice.fields, prices],
+    [
+      { ...ModelPrice.fields, longPrompts: 0 },
+      [{ longPrompts: 0 }, ...prices.map((price) => price?.longPrompts)]
+    ],
+    [Capabilities.fields, examples.map(({ capabilities }) => capabilities)],
+    [HybridPolicy.fields, examples.map(({ hybridPolicy }) => hybridPolicy)],
+    [PromotionPolicy.fields, examples.map(({ hybridPolicy }) => hybridPolicy?.promotion)],
+    [RetryPolicy.fields, examples.map(({ retryPolicy }) => retryPolicy)],
+    [ReviewPolicy.fields, examples.map(({ reviewPolicy }) => reviewPolicy)],
+    [Budget.fields, examples.map(({ budget }) => budget)],
+    [SpendingLimit.fields, examples.flatMap(({ budget }) => [budget?.perRun, budget?.perDay])]
+  ]
+  for (const [fields, values] of parts) {
+    const names = said(values)
+    expect(Object.keys(fields).filter((name) => !names.has(name))).toEqual([])
+  }
 })
 
 it("sends what was changed, null for what was emptied, and nothing of what is not shown", () => {
@@ -96,12 +204,45 @@ it("sends what was changed, null for what was emptied, and nothing of what is no
   })
 })
 
-it("says in which field something is no JSON, and sends a wrong number as it was written", () => {
-  expect(sentOf({ ...emptyDraft, reactionRest: "[1]" })).toMatchObject({ failure: { field: "reactionRest" } })
-  expect(sentOf({ ...emptyDraft, rest: "{" })).toMatchObject({ failure: { field: "rest" } })
+it("a flow that becomes single leaves its steps and iterations, and what is always asked is said only where it differs", () => {
+  const before = draftOf(leanAgent(defineAgent(nightly)))
+  const changed = (changes: object) =>
+    changesOf(Result.getOrThrow(sentOf(before)), Result.getOrThrow(sentOf({ ...before, ...changes })))
+  expect(changed({ flowType: "single" })).toEqual({ flowType: null, steps: null, maxIterations: null })
+  expect(changed({ triggerType: "manual" })).toEqual({ triggerType: "manual" })
+  expect(Result.getOrThrow(sentOf({ ...emptyDraft, executionMode: "hybrid" }))).toMatchObject({
+    hybridPolicy: {}
+  })
+  expect(toggled(["delete"], "create", true)).toEqual(["create", "delete"])
+})
+
+it("says where something cannot be sent, and sends a wrong number as it was written", () => {
+  const model = { ...emptyModel, provider: "scripted", name: "s" }
+  const row = { server: "orders", name: "order.placed", args: "" }
+  const faults: ReadonlyArray<readonly [changes: object, pointer: string]> = [
+    [{ model: { ...model, script: "{" } }, "/model/script"],
+    [{ listeners: [row, { ...row, args: "[1]" }] }, "/reactionConfig/mcpEvents/1/arguments"],
+    // An empty list would be all of them.
+    [{ relationships: "these", relationshipTypes: " , " }, "/reactionConfig/relationshipTypes"],
+    [
+      { flowType: "loop", steps: [emptyStep, { ...emptyStep, model: { ...model, script: "7" } }] },
+      "/steps/1/model/script"
+    ]
+  ]
+  for (const [changes, pointer] of faults)
+    expect(sentOf({ ...emptyDraft, ...changes })).toMatchObject({ failure: { pointer } })
   expect(Result.getOrThrow(sentOf({ ...emptyDraft, maxSteps: "many" }))).toMatchObject({ maxSteps: "many" })
   expect(Result.getOrThrow(sentOf({ ...emptyDraft, runTokens: "Infinity" }))).toMatchObject({
     budget: { perRun: { maxTokens: "Infinity" } }
   })
   expect(partsOf(" a, b,\n c ,")).toEqual(["a", "b", "c"])
+})
+
+it("offers the events of a server that the project knows by name, as far as agents may hear them", () => {
+  const source = { name: "order.placed" } as EventSource
+  const gone = { name: "stock.low" } as EventSource
+  const orders = { name: "orders", allowedEvents: ["order.*", "bag.packed"], eventSources: [source, gone] }
+  expect(knownEvents(orders)).toEqual(["bag.packed", "order.placed"])
+  expect(allowedWords(orders)).toBe("Agents may hear order.*, bag.packed")
+  expect(allowedWords({})).toMatch(/may hear none/)
 })

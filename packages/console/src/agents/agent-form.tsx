@@ -13,17 +13,20 @@ import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
 import { Failure } from "../parts/failure.tsx"
+import { CheckField } from "../parts/form-fields.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { modelsQuery } from "../server/settings-queries.ts"
-import { type AgentDraft, type DraftFault, sentOf } from "./agent-draft.ts"
-import type { Sent } from "./draft-texts.ts"
-import type { DraftFields } from "./draft-fields.ts"
-import { missingOf, wouldWakeInVain } from "./draft-model.ts"
+import { type AgentDraft, sentOf } from "./agent-draft.ts"
+import { atPlaces, type DraftFields } from "./draft-fields.ts"
+import type { DraftFault, Sent } from "./draft-texts.ts"
+import { FlowFields } from "./flow-fields.tsx"
 import { FormSection } from "./form-section.tsx"
 import { IdentityFields } from "./identity-fields.tsx"
+import { LimitFields } from "./limit-fields.tsx"
+import { missingOf, wouldWakeInVain } from "./missing-model.ts"
 import { ModelFields } from "./model-fields.tsx"
 import { PowerFields } from "./power-fields.tsx"
-import { RestFields } from "./rest-fields.tsx"
+import { ReviewFields } from "./review-fields.tsx"
 import { TriggerFields } from "./trigger-fields.tsx"
 
 interface AgentFormProps {
@@ -49,7 +52,11 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
     enableBeforeUnload: () => isChanged && !isBusy,
     withResolver: true
   })
-  const fields: DraftFields = { draft, error, change: (changes) => setDraft({ ...draft, ...changes }) }
+  const fields: DraftFields = {
+    draft,
+    at: atPlaces(error, fault),
+    change: (changes) => setDraft({ ...draft, ...changes })
+  }
   const saved = props.missing === undefined ? undefined : { draft: initial, missing: props.missing }
   const missing = missingOf(draft, saved, models)
   const save = (event: SubmitEvent<HTMLFormElement>) => {
@@ -65,24 +72,10 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
   }
   return (
     <form onSubmit={save} className="grid max-w-3xl gap-8" aria-label="Agent">
-      <FormSection title="Who it is">
-        <IdentityFields {...fields} />
-      </FormSection>
-      <FormSection title="What wakes it">
-        <TriggerFields {...fields} />
-      </FormSection>
-      <FormSection title="What it may do">
-        <PowerFields {...fields} />
-      </FormSection>
-      <FormSection title="Who thinks for it">
-        <ModelFields {...fields} missing={missing} />
-      </FormSection>
-      <FormSection title="Everything else">
-        <RestFields {...fields} />
-      </FormSection>
+      <Sections {...fields} missing={missing} />
       {fault !== undefined && (
         <p role="alert" className="text-sm text-removed-ink">
-          {faultNames[fault.field] ?? fault.field}: {fault.message}
+          {fault.name}: {fault.message}
         </p>
       )}
       {error !== null && <Failure error={error} />}
@@ -116,9 +109,38 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
   )
 }
 
-const faultNames: Partial<Record<keyof AgentDraft, string>> = {
-  rest: "Other fields",
-  modelRest: "More of the model",
-  reactionRest: "More of the reaction",
-  hybridRest: "More of when it asks"
+interface SectionsProps extends DraftFields {
+  /** Why no model can be asked as the draft stands; null where one can. */
+  readonly missing: string | null
 }
+
+const Sections = ({ missing, ...fields }: SectionsProps): ReactNode => (
+  <>
+    <FormSection title="Who it is">
+      <IdentityFields {...fields} />
+    </FormSection>
+    <FormSection title="What wakes it">
+      <TriggerFields {...fields} />
+    </FormSection>
+    <FormSection title="How it goes about it">
+      <FlowFields {...fields} />
+    </FormSection>
+    <FormSection title="What it may do">
+      <PowerFields {...fields} />
+    </FormSection>
+    <FormSection title="How its suggestions wait">
+      <ReviewFields {...fields} />
+    </FormSection>
+    <FormSection title="Who thinks for it">
+      <ModelFields {...fields} missing={missing} />
+    </FormSection>
+    <FormSection title="What holds it back">
+      <LimitFields {...fields} />
+      <CheckField
+        label="Enabled: it wakes for what it listens to"
+        isChecked={fields.draft.enabled}
+        onChange={(enabled) => fields.change({ enabled })}
+      />
+    </FormSection>
+  </>
+)

@@ -27,7 +27,8 @@ it.each([
 })
 
 it("says what becomes of a change", () => {
-  expect(outcomeWord(false, "execute", "")).toBe("is refused")
-  expect(outcomeWord(true, "hybrid", "")).toBe("is done when it is 80 % sure")
-  expect(outcomeWord(true, "hybrid", "0.955")).toBe("is done when it is 96 % sure")
+  expect(outcomeWord(false, "execute", "", false)).toBe("is refused")
+  expect(outcomeWord(true, "hybrid", "", false)).toBe("is done when it is 80 % sure")
+  expect(outcomeWord(true, "hybrid", "0.955", false)).toBe("is done when it is 96 % sure")
+  expect(outcomeWord(true, "hybrid", "", true)).toBe("waits for a person")
 })

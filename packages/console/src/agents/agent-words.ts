@@ -16,7 +16,7 @@ export const cronText = (expression: string): string | undefined =>
   )
 
 const triggerWords: Readonly<Record<Agent["triggerType"], string>> = {
-  reaction: "A change of the graph",
+  reaction: "A change of the graph, or a foreign event",
   schedule: "Its schedule",
   manual: "A person",
   webhook: "A webhook"
@@ -38,10 +38,15 @@ export const healthText = ({ enabled, disabledReason, latest }: AgentHealth): st
 }
 
 /** What becomes of a change that an agent wants to make. */
-export const outcomeWord = (isAllowed: boolean, mode: string, threshold: string): string => {
+export const outcomeWord = (
+  isAllowed: boolean,
+  mode: string,
+  threshold: string,
+  alwaysAsks: boolean
+): string => {
   if (!isAllowed) return "is refused"
   if (mode === "execute") return "is done at once"
-  if (mode === "suggest") return "waits for a person"
+  if (mode === "suggest" || alwaysAsks) return "waits for a person"
   const least = Number(threshold === "" ? "0.8" : threshold)
   return Number.isNaN(least)
     ? "is done when it is sure"

@@ -1,37 +1,32 @@
 /**
  * Which of the changes wake an agent: conditions on the object's properties, a row each.
  *
- * Rows are kept by their place, since two may say the same; a new one gets the focus.
+ * Rows are kept by their place, since two may say the same.
  */
-import { type ReactNode, useEffect, useRef } from "react"
+import type { ReactNode } from "react"
 import { Button } from "../parts/button.tsx"
 import { ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { type ConditionRow, emptyRow, operatorNames } from "./condition-rows.ts"
-import type { DraftFields } from "./draft-fields.ts"
+import type { At, DraftFields } from "./draft-fields.ts"
+import { useRowFocus } from "./use-row-focus.ts"
 
-export const ConditionFields = ({ draft, change, error }: DraftFields): ReactNode => {
+export const ConditionFields = ({ draft, change, at }: DraftFields): ReactNode => {
   const { conditions } = draft
-  const list = useRef<HTMLDivElement>(null)
-  const known = useRef(conditions.length)
-  useEffect(() => {
-    if (conditions.length > known.current)
-      list.current?.querySelector<HTMLInputElement>("fieldset:last-of-type input")?.focus()
-    known.current = conditions.length
-  }, [conditions.length])
-  const put = (at: number, changes: Partial<ConditionRow>) =>
-    change({ conditions: conditions.map((row, index) => (index === at ? { ...row, ...changes } : row)) })
+  const list = useRowFocus(conditions.length)
+  const put = (index: number, changes: Partial<ConditionRow>) =>
+    change({ conditions: conditions.map((row, each) => (each === index ? { ...row, ...changes } : row)) })
   return (
     <div ref={list} role="group" aria-label="Only where" className="grid gap-3">
       <p className="text-sm font-medium">Only where</p>
-      {conditions.map((row, at) => (
+      {conditions.map((row, index) => (
         <ConditionFieldset
           // oxlint-disable-next-line react/no-array-index-key -- a row is its place: nothing else tells two alike apart
-          key={at}
-          at={at}
+          key={index}
+          index={index}
           row={row}
-          error={error}
-          onChange={(changes) => put(at, changes)}
-          onRemove={() => change({ conditions: conditions.filter((_, index) => index !== at) })}
+          at={at}
+          onChange={(changes) => put(index, changes)}
+          onRemove={() => change({ conditions: conditions.filter((_, each) => each !== index) })}
         />
       ))}
       <p>
@@ -42,8 +37,7 @@ export const ConditionFields = ({ draft, change, error }: DraftFields): ReactNod
       <TextField
         label="Only if one of these properties changed"
         hint="One a line; empty is any"
-        pointer="/reactionConfig/where/changedProperties"
-        error={error}
+        {...at("/reactionConfig/where/changedProperties")}
         value={draft.changedProperties}
         onChange={(changedProperties) => change({ changedProperties })}
         lines={2}
@@ -54,31 +48,29 @@ export const ConditionFields = ({ draft, change, error }: DraftFields): ReactNod
 }
 
 interface ConditionFieldsetProps {
-  readonly at: number
+  readonly index: number
   readonly row: ConditionRow
-  readonly error: unknown
+  readonly at: At
   readonly onChange: (changes: Partial<ConditionRow>) => void
   readonly onRemove: () => void
 }
 
-const ConditionFieldset = ({ at, row, error, onChange, onRemove }: ConditionFieldsetProps): ReactNode => {
-  const pointer = `/reactionConfig/where/properties/${at}`
+const ConditionFieldset = ({ index, row, at, onChange, onRemove }: ConditionFieldsetProps): ReactNode => {
+  const pointer = `/reactionConfig/where/properties/${index}`
   const isThere = row.op === "exists"
   return (
     <fieldset className="m-0 grid gap-3 border-0 p-0 sm:grid-cols-[minmax(0,1fr)_10rem_minmax(0,1fr)_auto] sm:items-start">
-      <legend className="sr-only">Condition {at + 1}</legend>
+      <legend className="sr-only">Condition {index + 1}</legend>
       <TextField
         label="Property"
-        pointer={`${pointer}/property`}
-        error={error}
+        {...at(`${pointer}/property`)}
         value={row.property}
         onChange={(property) => onChange({ property })}
         isMono
       />
       <ChoiceField
         label="Must be so"
-        pointer={`${pointer}/op`}
-        error={error}
+        {...at(`${pointer}/op`)}
         value={row.op}
         choices={operatorNames}
         onChange={(op) => onChange(changedOperator(row, op))}
@@ -86,8 +78,7 @@ const ConditionFieldset = ({ at, row, error, onChange, onRemove }: ConditionFiel
       {isThere ? (
         <ChoiceField
           label="Value"
-          pointer={`${pointer}/value`}
-          error={error}
+          {...at(`${pointer}/value`)}
           value={row.value}
           choices={[
             { value: "true", label: "yes" },
@@ -98,8 +89,7 @@ const ConditionFieldset = ({ at, row, error, onChange, onRemove }: ConditionFiel
       ) : (
         <TextField
           label="Value"
-          pointer={`${pointer}/value`}
-          error={error}
+          {...at(`${pointer}/value`)}
           value={row.value}
           onChange={(value) => onChange({ value })}
           isMono

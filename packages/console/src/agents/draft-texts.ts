@@ -3,9 +3,19 @@
  *
  * Pure. What is empty is not sent, so that it goes back to its default.
  */
+import { isJsonObject } from "@tropism/domain/json"
+import { Result } from "effect"
 
 /** A definition, or a part of one, as it is sent; the server judges it, not the form. */
 export type Sent = Readonly<Record<string, unknown>>
+
+/** What cannot be sent, with its place in what would be. */
+export interface DraftFault {
+  readonly pointer: string
+  /** What the field is called. */
+  readonly name: string
+  readonly message: string
+}
 
 /** The parts of a list that is written with commas or lines. */
 export const partsOf = (text: string, ends = /[,\n]/): ReadonlyArray<string> =>
@@ -23,6 +33,12 @@ export const numberGiven = (field: string, text: string): Sent => {
   return { [field]: Number.isFinite(number) ? number : text }
 }
 
+/** The parts of a list, where it has any. */
+export const listGiven = (field: string, text: string): Sent => {
+  const parts = partsOf(text)
+  return parts.length === 0 ? {} : { [field]: parts }
+}
+
 /** A group of fields, where any of them is given. */
 export const within = (field: string, fields: Sent): Sent =>
   Object.keys(fields).length === 0 ? {} : { [field]: fields }
@@ -30,5 +46,22 @@ export const within = (field: string, fields: Sent): Sent =>
 export const numberText = (value: number | null | undefined): string =>
   value === null || value === undefined ? "" : String(value)
 
-export const jsonText = (value: object): string =>
-  Object.keys(value).length === 0 ? "" : JSON.stringify(value, null, 2)
+export const jsonText = (value: object | null | undefined): string =>
+  value === null || value === undefined ? "" : JSON.stringify(value, null, 2)
+
+/** An object that is written as JSON, where anything is written. */
+export const objectGiven = (
+  field: string,
+  text: string,
+  place: Pick<DraftFault, "pointer" | "name">,
+  example: string
+): Result.Result<Sent, DraftFault> => {
+  if (text.trim() === "") return Result.succeed({})
+  return Result.try((): unknown => JSON.parse(text)).pipe(
+    Result.filterOrFail(isJsonObject, () => undefined),
+    Result.mapBoth({
+      onSuccess: (value): Sent => ({ [field]: value }),
+      onFailure: (): DraftFault => ({ ...place, message: `This is no JSON object, such as ${example}.` })
+    })
+  )
+}

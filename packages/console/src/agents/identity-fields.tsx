@@ -5,29 +5,21 @@ import type { ReactNode } from "react"
 import { TextField } from "../parts/form-fields.tsx"
 import type { DraftFields } from "./draft-fields.ts"
 
-export const IdentityFields = ({ draft, change, error }: DraftFields): ReactNode => (
+export const IdentityFields = ({ draft, change, at }: DraftFields): ReactNode => (
   <>
     <TextField
       label="Name"
       hint="Letters, digits, dots, dashes and underscores"
-      pointer="/name"
-      error={error}
+      {...at("/name")}
       value={draft.name}
       onChange={(name) => change({ name })}
       isRequired
     />
-    <TextField
-      label="Role"
-      pointer="/role"
-      error={error}
-      value={draft.role}
-      onChange={(role) => change({ role })}
-    />
+    <TextField label="Role" {...at("/role")} value={draft.role} onChange={(role) => change({ role })} />
     <TextField
       label="Prompt"
       hint="A Liquid template over event, object, input, agent and project: Greet {{ object.key }}."
-      pointer="/prompt"
-      error={error}
+      {...at("/prompt")}
       value={draft.prompt}
       onChange={(prompt) => change({ prompt })}
       lines={6}
@@ -36,8 +28,7 @@ export const IdentityFields = ({ draft, change, error }: DraftFields): ReactNode
     />
     <TextField
       label="System prompt"
-      pointer="/systemPrompt"
-      error={error}
+      {...at("/systemPrompt")}
       value={draft.systemPrompt}
       onChange={(systemPrompt) => change({ systemPrompt })}
       lines={3}

@@ -1,28 +1,31 @@
 /**
  * What an agent may do: its tools, and for each kind of change whether it is done, suggested or refused.
  */
+import type { ChangeKind } from "@tropism/domain/capability"
 import type { ReactNode } from "react"
 import { ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { capabilityFlags, type CapabilityFlag } from "./agent-draft.ts"
 import type { DraftFields } from "./draft-fields.ts"
 import { outcomeWord } from "./agent-words.ts"
+import { HybridFields } from "./hybrid-fields.tsx"
+import { toggled } from "./policy-draft.ts"
 import { SubAgentFields } from "./sub-agent-fields.tsx"
 
-const kinds: Readonly<Record<CapabilityFlag, string>> = {
-  canCreateObjects: "Creates an object",
-  canUpdateObjects: "Updates an object",
-  canDeleteObjects: "Deletes an object",
-  canCreateRelationships: "Creates a relationship",
-  canUpdateRelationships: "Updates a relationship",
-  canDeleteRelationships: "Deletes a relationship"
+/** What a capability is about, and the change that it is the capability for. */
+const kinds: Readonly<Record<CapabilityFlag, { readonly title: string; readonly kind: ChangeKind }>> = {
+  canCreateObjects: { title: "Creates an object", kind: "create" },
+  canUpdateObjects: { title: "Updates an object", kind: "update" },
+  canDeleteObjects: { title: "Deletes an object", kind: "delete" },
+  canCreateRelationships: { title: "Creates a relationship", kind: "createRelationship" },
+  canUpdateRelationships: { title: "Updates a relationship", kind: "updateRelationship" },
+  canDeleteRelationships: { title: "Deletes a relationship", kind: "deleteRelationship" }
 }
 
-export const PowerFields = ({ draft, change, error }: DraftFields): ReactNode => (
+export const PowerFields = ({ draft, change, at }: DraftFields): ReactNode => (
   <>
     <ChoiceField
       label="Mode"
-      pointer="/executionMode"
-      error={error}
+      {...at("/executionMode")}
       value={draft.executionMode}
       choices={[
         { value: "suggest", label: "Suggest: a person decides each change" },
@@ -31,72 +34,8 @@ export const PowerFields = ({ draft, change, error }: DraftFields): ReactNode =>
       ]}
       onChange={(executionMode) => change({ executionMode })}
     />
-    {draft.executionMode === "hybrid" && (
-      <div className="grid gap-4 sm:grid-cols-2">
-        <TextField
-          label="Sure from"
-          hint="From 0 to 1; 0.8 by itself. Deleting is always suggested, unless you say otherwise"
-          pointer="/hybridPolicy/confidenceThreshold"
-          error={error}
-          value={draft.threshold}
-          onChange={(threshold) => change({ threshold })}
-        />
-        <TextField
-          label="More of when it asks"
-          hint='A JSON object: {"alwaysSuggest": ["delete"], "promotion": {…}}'
-          value={draft.hybridRest}
-          onChange={(hybridRest) => change({ hybridRest })}
-          lines={2}
-          isMono
-        />
-      </div>
-    )}
-    <table className="w-full text-left text-sm">
-      <caption className="sr-only">What becomes of each kind of change</caption>
-      <thead className="text-2xs text-ink-faint">
-        <tr className="border-b border-line">
-          <th scope="col" className="py-1.5 font-normal">
-            Change
-          </th>
-          <th scope="col" className="py-1.5 font-normal">
-            Allowed
-          </th>
-          <th scope="col" className="py-1.5 font-normal">
-            What becomes of it
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {capabilityFlags.map((flag) => {
-          const isAllowed = !draft.denied.includes(flag)
-          return (
-            <tr key={flag} className="border-b border-line">
-              <th scope="row" className="py-1.5 font-normal">
-                {kinds[flag]}
-              </th>
-              <td className="py-1.5">
-                <input
-                  type="checkbox"
-                  aria-label={`${kinds[flag]}: allowed`}
-                  checked={isAllowed}
-                  onChange={({ target }) =>
-                    change({
-                      denied: capabilityFlags.filter((each) =>
-                        each === flag ? !target.checked : draft.denied.includes(each)
-                      )
-                    })
-                  }
-                  className="size-4 accent-leaf"
-                />
-              </td>
-              <td className={`py-1.5 ${isAllowed ? "text-ink-soft" : "text-caution-ink"}`}>
-                {outcomeWord(isAllowed, draft.executionMode, draft.threshold)}
-              </td>
-            </tr>
-          )
-        })}
-      </tbody>
-    </table>
+    {draft.executionMode === "hybrid" && <HybridFields draft={draft} change={change} at={at} />}
+    <ChangeTable draft={draft} change={change} />
     <div className="grid gap-4 sm:grid-cols-2">
       <ChoiceField
         label="Types that it may touch"
@@ -111,8 +50,7 @@ export const PowerFields = ({ draft, change, error }: DraftFields): ReactNode =>
         <TextField
           label="Only these types of objects"
           hint="Parted by commas; empty is none"
-          pointer="/capabilities/allowedObjectTypes"
-          error={error}
+          {...at("/capabilities/allowedObjectTypes")}
           value={draft.allowedObjectTypes}
           onChange={(allowedObjectTypes) => change({ allowedObjectTypes })}
         />
@@ -121,62 +59,98 @@ export const PowerFields = ({ draft, change, error }: DraftFields): ReactNode =>
     <TextField
       label="Tools"
       hint="One a line, with * as a wildcard: graph.*, tasks.add_task, github.search_*"
-      pointer="/tools"
-      error={error}
+      {...at("/tools")}
       value={draft.tools}
       onChange={(tools) => change({ tools })}
       lines={3}
       isMono
     />
-    <SubAgentFields draft={draft} change={change} error={error} />
+    <SubAgentFields draft={draft} change={change} at={at} />
     <TextField
-      label="Steps of one run at most"
-      hint="Empty is unbounded"
-      pointer="/maxSteps"
-      error={error}
-      value={draft.maxSteps}
-      onChange={(maxSteps) => change({ maxSteps })}
+      label="Tools that it may call again and again"
+      hint="With the same arguments, such as one that polls; one a line, with * as a wildcard"
+      {...at("/repeatableTools")}
+      value={draft.repeatableTools}
+      onChange={(repeatableTools) => change({ repeatableTools })}
+      lines={2}
+      isMono
     />
-    <div className="grid gap-4 sm:grid-cols-2">
-      {spendingFields.map(({ field, label, hint, pointer }) => (
-        <TextField
-          key={field}
-          label={label}
-          hint={hint}
-          pointer={pointer}
-          error={error}
-          value={draft[field]}
-          onChange={(value) => change({ [field]: value })}
-        />
-      ))}
-    </div>
   </>
 )
 
-/** What it may spend on models; empty is unbounded. */
-const spendingFields = [
-  {
-    field: "runTokens",
-    label: "Tokens of one run, at most",
-    hint: "With all the runs that it spawns",
-    pointer: "/budget/perRun/maxTokens"
-  },
-  {
-    field: "runDollars",
-    label: "Dollars of one run, at most",
-    hint: "Where the model's price is known",
-    pointer: "/budget/perRun/maxCostUsd"
-  },
-  {
-    field: "dayTokens",
-    label: "Tokens of one day, at most",
-    hint: "Of its own requests, in UTC",
-    pointer: "/budget/perDay/maxTokens"
-  },
-  {
-    field: "dayDollars",
-    label: "Dollars of one day, at most",
-    hint: "Of its own requests, in UTC",
-    pointer: "/budget/perDay/maxCostUsd"
-  }
-] as const
+/** What becomes of each kind of change. */
+const ChangeTable = ({ draft, change }: Pick<DraftFields, "draft" | "change">): ReactNode => {
+  const isHybrid = draft.executionMode === "hybrid"
+  const titles = ["Change", "Allowed", ...(isHybrid ? ["Always asks"] : []), "What becomes of it"]
+  return (
+    <table className="w-full text-left text-sm">
+      <caption className="sr-only">What becomes of each kind of change</caption>
+      <thead className="text-2xs text-ink-faint">
+        <tr className="border-b border-line">
+          {titles.map((title) => (
+            <th key={title} scope="col" className="py-1.5 pr-3 font-normal">
+              {title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {capabilityFlags.map((flag) => {
+          const { title, kind } = kinds[flag]
+          const isAllowed = !draft.denied.includes(flag)
+          const alwaysAsks = draft.alwaysSuggest.includes(kind)
+          return (
+            <tr key={flag} className="border-b border-line">
+              <th scope="row" className="py-1.5 pr-3 font-normal">
+                {title}
+              </th>
+              <td className="py-1.5 pr-3">
+                <TableCheck
+                  label={`${title}: allowed`}
+                  isChecked={isAllowed}
+                  onChange={(isChecked) =>
+                    change({
+                      denied: capabilityFlags.filter((each) =>
+                        each === flag ? !isChecked : draft.denied.includes(each)
+                      )
+                    })
+                  }
+                />
+              </td>
+              {isHybrid && (
+                <td className="py-1.5 pr-3">
+                  <TableCheck
+                    label={`${title}: always asks`}
+                    isChecked={alwaysAsks}
+                    onChange={(isChecked) =>
+                      change({ alwaysSuggest: toggled(draft.alwaysSuggest, kind, isChecked) })
+                    }
+                  />
+                </td>
+              )}
+              <td className={`py-1.5 ${isAllowed ? "text-ink-soft" : "text-caution-ink"}`}>
+                {outcomeWord(isAllowed, draft.executionMode, draft.threshold, alwaysAsks)}
+              </td>
+            </tr>
+          )
+        })}
+      </tbody>
+    </table>
+  )
+}
+
+interface TableCheckProps {
+  readonly label: string
+  readonly isChecked: boolean
+  readonly onChange: (isChecked: boolean) => void
+}
+
+const TableCheck = ({ label, isChecked, onChange }: TableCheckProps): ReactNode => (
+  <input
+    type="checkbox"
+    aria-label={label}
+    checked={isChecked}
+    onChange={({ target }) => onChange(target.checked)}
+    className="size-4 align-middle accent-leaf"
+  />
+)

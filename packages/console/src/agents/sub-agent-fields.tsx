@@ -9,7 +9,7 @@ import { agentNamesQuery } from "../server/agent-queries.ts"
 import type { DraftFields } from "./draft-fields.ts"
 import { partsOf } from "./draft-texts.ts"
 
-export const SubAgentFields = ({ draft, change, error }: DraftFields): ReactNode => {
+export const SubAgentFields = ({ draft, change, at }: DraftFields): ReactNode => {
   const { project } = useConsole()
   const { data: names } = useQuery(agentNamesQuery(project.id))
   const named = partsOf(draft.subAgents)
@@ -19,8 +19,7 @@ export const SubAgentFields = ({ draft, change, error }: DraftFields): ReactNode
       <TextField
         label="Agents that it may spawn"
         hint="One a line, with * as a wildcard: researcher, research-*; empty is none"
-        pointer="/subAgents"
-        error={error}
+        {...at("/subAgents")}
         value={draft.subAgents}
         onChange={(subAgents) => change({ subAgents })}
         lines={3}

@@ -1,5 +1,5 @@
 /**
- * What wakes an agent: changes of the graph, a schedule with its next fires, a webhook, or people.
+ * What wakes an agent: changes of the graph or foreign events, a schedule with its next fires, a webhook, or people.
  */
 import { type ReactNode, useState } from "react"
 import { limits } from "../limits.ts"
@@ -11,13 +11,12 @@ import { NextFires } from "./next-fires.tsx"
 import { ReactionFields } from "./reaction-fields.tsx"
 
 export const TriggerFields = (fields: DraftFields): ReactNode => {
-  const { draft, change, error } = fields
+  const { draft, change, at } = fields
   return (
     <>
       <ChoiceField
         label="Woken by"
-        pointer="/triggerType"
-        error={error}
+        {...at("/triggerType")}
         value={draft.triggerType}
         choices={triggerTypes}
         onChange={(triggerType) => change({ triggerType })}
@@ -34,7 +33,7 @@ export const TriggerFields = (fields: DraftFields): ReactNode => {
   )
 }
 
-const ScheduleFields = ({ draft, change, error }: DraftFields): ReactNode => {
+const ScheduleFields = ({ draft, change, at }: DraftFields): ReactNode => {
   const [asked, setAsked] = useState({ cron: draft.cronSchedule, zone: draft.timezone })
   const later = useLater(limits.searchPauseMs)
   const ask = (changes: Partial<Pick<typeof draft, "cronSchedule" | "timezone">>) => {
@@ -48,8 +47,7 @@ const ScheduleFields = ({ draft, change, error }: DraftFields): ReactNode => {
         <TextField
           label="Schedule"
           hint="Minute, hour, day, month, weekday"
-          pointer="/cronSchedule"
-          error={error}
+          {...at("/cronSchedule")}
           value={draft.cronSchedule}
           onChange={(cronSchedule) => ask({ cronSchedule })}
           isMono
@@ -57,13 +55,39 @@ const ScheduleFields = ({ draft, change, error }: DraftFields): ReactNode => {
         <TextField
           label="Time zone"
           hint="An IANA name, e.g. Europe/Berlin"
-          pointer="/timezone"
-          error={error}
+          {...at("/timezone")}
           value={draft.timezone}
           onChange={(timezone) => ask({ timezone })}
         />
       </div>
       <NextFires cron={asked.cron} zone={asked.zone} />
+      <div className="grid gap-4 sm:grid-cols-2">
+        <ChoiceField
+          label="Fires that were missed"
+          hint="While no server was there"
+          {...at("/catchUp")}
+          value={draft.catchUp}
+          choices={[
+            { value: "", label: "The server's default" },
+            { value: "one", label: "One run for all of them" },
+            { value: "all", label: "A run for each" },
+            { value: "none", label: "None" }
+          ]}
+          onChange={(catchUp) => change({ catchUp })}
+        />
+        <ChoiceField
+          label="While its earlier run is at work"
+          hint="When it fires again"
+          {...at("/overlapPolicy")}
+          value={draft.overlapPolicy}
+          choices={[
+            { value: "", label: "The server's default" },
+            { value: "skip", label: "Skip the fire" },
+            { value: "allow", label: "Run beside it" }
+          ]}
+          onChange={(overlapPolicy) => change({ overlapPolicy })}
+        />
+      </div>
     </>
   )
 }

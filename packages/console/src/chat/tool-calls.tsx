@@ -28,15 +28,18 @@ const outcomeOf = ({ result }: ShownCall): Outcome => {
 
 interface ToolCallsProps {
   readonly calls: ReadonlyArray<ShownCall>
+  /** The place of the first of them in the answer, of which these may be a part. */
+  readonly firstPlace: number
   /** The places of the calls that are open. */
   readonly opened: ReadonlySet<number>
   readonly onToggle: (place: number, isOpen: boolean) => void
 }
 
-export const ToolCalls = ({ calls, opened, onToggle }: ToolCallsProps): ReactNode =>
+export const ToolCalls = ({ calls, firstPlace, opened, onToggle }: ToolCallsProps): ReactNode =>
   calls.length === 0 ? null : (
     <ul aria-label="Tool calls" className="mb-2 grid gap-1.5">
-      {calls.map((call, place) => {
+      {calls.map((call, index) => {
+        const place = firstPlace + index
         const look = looks[outcomeOf(call)]
         return (
           // Calls are only added, so their place names them.

@@ -30,10 +30,11 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
   return (
     <>
       <ol aria-label="What was said" className="grid gap-4">
-        {linesOf(messages, turn).map(({ isOwn, at, calls, isKept, key, question, text }) => (
+        {linesOf(messages, turn).map(({ isOwn, at, calls, firstCall, isKept, key, question, text }) => (
           <Said key={key} isOwn={isOwn} agentName={agentName} at={at}>
             <ToolCalls
               calls={calls}
+              firstPlace={firstCall}
               opened={opened.get(question) ?? noPlaces}
               onToggle={(place, isOpen) => toggle(question, place, isOpen)}
             />
@@ -62,7 +63,7 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
 
 const noPlaces: ReadonlySet<number> = new Set()
 
-/** Which calls are open, by the question that they are for: an answer that is kept has other lines than one that is being said. */
+/** Which calls are open, by the question that they are for and their place in all of its answer: kept, it has more lines than while it is said. */
 const useOpened = () => {
   const [opened, setOpened] = useState<ReadonlyMap<number, ReadonlySet<number>>>(new Map())
   const toggle = (question: number, place: number, isOpen: boolean) =>
@@ -76,6 +77,7 @@ const useOpened = () => {
 }
 
 interface Line {
+  /** Of a line with calls the question and its first call, so that it stays the same line when it is kept. */
   readonly key: string
   /** How many questions were asked so far. */
   readonly question: number
@@ -83,6 +85,8 @@ interface Line {
   /** When it was kept; undefined of what is being said. */
   readonly at: string | undefined
   readonly calls: ReadonlyArray<ShownCall>
+  /** The place of the first of them among the calls of the whole answer. */
+  readonly firstCall: number
   readonly isKept: boolean
   readonly text: string
 }
@@ -93,26 +97,43 @@ const linesOf = (
   turn: Turn | undefined
 ): ReadonlyArray<Line> => {
   let question = 0
+  let firstCall = 0
   const kept = messages.map(({ content, createdAt, id, role, toolCalls }): Line => {
-    if (role === "user") question += 1
+    const isOwn = role === "user"
+    if (isOwn) {
+      question += 1
+      firstCall = 0
+    }
+    const place = firstCall
+    firstCall += toolCalls.length
     return {
-      key: id,
+      key: toolCalls.length === 0 ? id : callsKey(question, place),
       question,
-      isOwn: role === "user",
+      isOwn,
       at: createdAt,
       calls: toolCalls,
+      firstCall: place,
       isKept: true,
       text: content
     }
   })
   if (turn === undefined) return kept
-  const now = { question: question + 1, at: undefined }
+  const now = { question: question + 1, at: undefined, firstCall: 0 }
   return [
     ...kept,
     { ...now, key: "question", isOwn: true, calls: [], isKept: true, text: turn.saying.message },
-    { ...now, key: "answer", isOwn: false, calls: turn.calls, isKept: false, text: turn.words }
+    {
+      ...now,
+      key: turn.calls.length === 0 ? "answer" : callsKey(now.question, 0),
+      isOwn: false,
+      calls: turn.calls,
+      isKept: false,
+      text: turn.words
+    }
   ]
 }
+
+const callsKey = (question: number, firstCall: number): string => `calls ${question} ${firstCall}`
 
 const isBroken = ({ answer, error }: Ending): boolean =>
   error !== undefined || answer?.status === "failed" || answer?.status === "interrupted"

@@ -1,18 +1,21 @@
 /**
  * A long list of which only what is seen is drawn; more is read as the end comes near.
  *
- * `j` and `k` go from row to row, Enter follows the row's link. The place is
+ * Rows stay where they are while one is pressed. `j` and `k` go from row to row, Enter follows the row's link. The place is
  * the focus itself, so a list that refreshes does not move it.
  */
 import { useWindowVirtualizer } from "@tanstack/react-virtual"
 import { type ReactNode, type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react"
 import { limits } from "../limits.ts"
 import { useKeys } from "../keys/use-keys.ts"
+import { useHeld } from "./use-held.ts"
 
 export interface DataListProps<A> {
   /** What is listed, in the plural: `Runs`. */
   readonly label: string
   readonly rows: ReadonlyArray<A>
+  /** Other rows are on their way. */
+  readonly isOlder?: boolean
   readonly keyOf: (row: A) => string
   /** Draws a row; its first link or button is what the keys go to. */
   readonly children: (row: A) => ReactNode
@@ -22,7 +25,8 @@ export interface DataListProps<A> {
 }
 
 export const DataList = <A,>(props: DataListProps<A>): ReactNode => {
-  const { label, rows, keyOf, children, estimatedHeightPx = 64, hasMore = false, onMore } = props
+  const { label, keyOf, children, estimatedHeightPx = 64, hasMore = false, isOlder = false, onMore } = props
+  const { held: rows, press } = useHeld(props.rows)
   const list = useRef<HTMLDivElement>(null)
   const [top, setTop] = useState(0)
   useLayoutEffect(() => {
@@ -56,8 +60,10 @@ export const DataList = <A,>(props: DataListProps<A>): ReactNode => {
       ref={list}
       role="list"
       aria-label={label}
+      aria-busy={isOlder}
+      {...press}
       style={{ height: virtual.getTotalSize() }}
-      className="relative"
+      className={`relative ${isOlder ? "before:absolute before:inset-x-0 before:-top-px before:h-0.5 before:animate-pulse before:bg-leaf" : ""}`}
     >
       {shown.map((item) => {
         const row = rows[item.index]

@@ -13,11 +13,13 @@ interface TextFieldProps extends FieldWords {
   readonly lines?: number
   readonly type?: "text" | "number" | "url" | "password"
   readonly hasFirstFocus?: boolean
+  /** What is known that may be meant; of one line only. */
+  readonly offered?: ReadonlyArray<string>
 }
 
 export const TextField = (props: TextFieldProps): ReactNode => {
   const { value, onChange, isRequired = false, isMono = false, lines = 1, type = "text", ...rest } = props
-  const { hasFirstFocus = false, ...words } = rest
+  const { hasFirstFocus = false, offered = [], ...words } = rest
   const shared = {
     value,
     required: isRequired,
@@ -37,13 +39,25 @@ export const TextField = (props: TextFieldProps): ReactNode => {
             className={`${controlClass} py-2 ${isMono ? "font-mono" : ""}`}
           />
         ) : (
-          <input
-            {...control}
-            {...shared}
-            type={type}
-            onChange={(event) => onChange(event.target.value)}
-            className={`${controlClass} h-9 ${isMono ? "font-mono" : ""}`}
-          />
+          <>
+            <input
+              {...control}
+              {...shared}
+              type={type}
+              {...(offered.length > 0 && { list: `${control.id}-offered` })}
+              onChange={(event) => onChange(event.target.value)}
+              className={`${controlClass} h-9 ${isMono ? "font-mono" : ""}`}
+            />
+            {offered.length > 0 && (
+              <datalist id={`${control.id}-offered`}>
+                {offered.map((value) => (
+                  <option key={value} value={value}>
+                    {value}
+                  </option>
+                ))}
+              </datalist>
+            )}
+          </>
         )
       }
     </Field>

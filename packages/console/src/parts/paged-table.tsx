@@ -6,6 +6,7 @@ import type { PagedList } from "../server/paged.ts"
 import { DataTable, type DataTableProps } from "./data-table.tsx"
 import { Failure } from "./failure.tsx"
 import { Skeleton } from "./skeleton.tsx"
+import { useHeld } from "./use-held.ts"
 
 interface PagedTableProps<A extends { readonly id: string }> extends Pick<
   DataTableProps<A>,
@@ -19,21 +20,27 @@ interface PagedTableProps<A extends { readonly id: string }> extends Pick<
 }
 
 export const PagedTable = <A extends { readonly id: string }>(props: PagedTableProps<A>): ReactNode => {
-  const { list, reading, empty, ...table } = props
+  const { list: given, reading, empty, ...table } = props
+  // A list that is empty now takes even the table away.
+  const { held: list, press } = useHeld(given)
   return (
-    <>
+    <div {...press}>
       {list.error !== null && <Failure error={list.error} hasOlder={list.rows.length > 0} triesAgain />}
+      <p role="status" className="sr-only">
+        {given.isOlder && reading}
+      </p>
       {list.isPending && <Skeleton label={reading} />}
       {!list.isPending && list.error === null && list.rows.length === 0 && empty}
       {list.rows.length > 0 && (
         <DataTable
           {...table}
           rows={list.rows}
+          isOlder={given.isOlder}
           keyOf={({ id }) => id}
           hasMore={list.hasMore}
           onMore={list.readMore}
         />
       )}
-    </>
+    </div>
   )
 }

@@ -2,10 +2,17 @@
  * Long lists, page by page: the pages that were asked for, under a head that stays fresh.
  *
  * Reading all pages again at every wake-up would cost what the list is long.
- * So only the newest page is read again, and laid over the others.
+ * So only the newest page is read again, and laid over the others. While a list
+ * under other filters is on its way, the rows of the one before stay and say so.
  */
 import type { Page } from "@tropism/api/page"
-import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query"
+import {
+  hashKey,
+  infiniteQueryOptions,
+  queryOptions,
+  useInfiniteQuery,
+  useQuery
+} from "@tanstack/react-query"
 import { Effect } from "effect"
 import { useEffect, useMemo } from "react"
 import { limits } from "../limits.ts"
@@ -13,6 +20,8 @@ import { call, inProject, queryText, type Parameters } from "./request.ts"
 
 export interface PagedList<A> {
   readonly rows: ReadonlyArray<A>
+  /** The rows are those of the filters before; the new ones are on their way. */
+  readonly isOlder: boolean
   readonly isPending: boolean
   readonly error: unknown
   readonly hasMore: boolean
@@ -36,12 +45,16 @@ interface PagedSource {
 export const usePagedList = <A extends { readonly id: string }>(source: PagedSource): PagedList<A> => {
   const { isEnabled = true } = source
   const head = useQuery({ ...headQuery<A>(source), enabled: isEnabled })
-  const cursor = head.data?.nextCursor ?? null
   const tail = useInfiniteQuery({ ...tailQuery<A>(source), enabled: isEnabled })
-  const older = useMemo(() => tail.data?.pages.flatMap(({ items }) => items) ?? [], [tail.data])
+  const isOlder = head.isPlaceholderData && tail.isPlaceholderData
+  const newest = head.isPlaceholderData && !isOlder ? tail.data?.pages[0] : head.data
+  // Where only one of the two has come, what the other one still shows is of another list.
+  const further = tail.isPlaceholderData && !isOlder ? undefined : tail.data
+  const cursor = newest?.nextCursor ?? null
+  const older = useMemo(() => further?.pages.flatMap(({ items }) => items) ?? [], [further])
   const { rows, hasGap } = useMemo(
-    () => withHead(head.data ?? { items: [], nextCursor: null }, older),
-    [head.data, older]
+    () => withHead(newest ?? { items: [], nextCursor: null }, older),
+    [newest, older]
   )
   const { refetch } = tail
   useEffect(() => {
@@ -49,9 +62,11 @@ export const usePagedList = <A extends { readonly id: string }>(source: PagedSou
   }, [hasGap, refetch])
   return {
     rows,
-    isPending: head.isPending,
+    isOlder: isOlder && rows.length > 0,
+    // That there is nothing is known only of what was asked for.
+    isPending: head.isPending || (isOlder && rows.length === 0),
     error: head.error ?? tail.error,
-    hasMore: cursor !== null && tail.hasNextPage,
+    hasMore: !isOlder && cursor !== null && tail.hasNextPage,
     isReadingMore: tail.isFetchingNextPage,
     readMore: () => {
       if (!tail.isFetching) tail.fetchNextPage()
@@ -59,21 +74,35 @@ export const usePagedList = <A extends { readonly id: string }>(source: PagedSou
   }
 }
 
-const headQuery = <A>({ projectId, key, path, parameters, refreshMs }: PagedSource) =>
-  queryOptions({
+const headQuery = <A>(source: PagedSource) => {
+  const { projectId, key, path, parameters, refreshMs } = source
+  return queryOptions({
     queryKey: [projectId, ...key, "head", parameters],
     queryFn: ({ signal }) => readPage<A>(projectId, path, parameters, undefined, signal),
-    refetchInterval: refreshMs ?? limits.refreshIntervalMs
+    refetchInterval: refreshMs ?? limits.refreshIntervalMs,
+    placeholderData: keepSame(source, "head")
   })
+}
 
-const tailQuery = <A>({ projectId, key, path, parameters }: PagedSource) =>
-  infiniteQueryOptions({
+const tailQuery = <A>(source: PagedSource) => {
+  const { projectId, key, path, parameters } = source
+  return infiniteQueryOptions({
     queryKey: [projectId, ...key, "pages", parameters],
     queryFn: ({ pageParam, signal }) => readPage<A>(projectId, path, parameters, pageParam, signal),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page: Page<A>) => page.nextCursor ?? undefined,
-    staleTime: Infinity
+    staleTime: Infinity,
+    placeholderData: keepSame(source, "pages")
   })
+}
+
+/** What was read of the same list under other filters, which are the last part of the key; of another list nothing. */
+const keepSame =
+  ({ projectId, key }: PagedSource, part: string) =>
+  <D>(data: D | undefined, query: { readonly queryKey: ReadonlyArray<unknown> } | undefined): D | undefined =>
+    query !== undefined && hashKey(query.queryKey.slice(0, -1)) === hashKey([projectId, ...key, part])
+      ? data
+      : undefined
 
 const readPage = <A>(
   projectId: string,

@@ -17,7 +17,8 @@ const untouched: ReadonlyArray<string> = [
   "mcp-servers",
   "agent-versions",
   "conversations",
-  "settings"
+  "settings",
+  "types-in-use"
 ]
 
 /** Of these the third part of the key may be one object's id. */

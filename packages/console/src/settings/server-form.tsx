@@ -43,7 +43,7 @@ export const ServerForm = ({ server, onDone, onClose }: ServerFormProps): ReactN
       verb={server === undefined ? "Add" : "Save"}
       isBusy={isBusy}
       error={error}
-      pointers={["/name", "/transport/url", "/transport/command", "/allowedTools"]}
+      pointers={["/name", "/transport/url", "/transport/command", "/allowedTools", "/allowedEvents"]}
       onSubmit={() => run(draft)}
       onClose={onClose}
     >
@@ -69,6 +69,14 @@ export const ServerForm = ({ server, onDone, onClose }: ServerFormProps): ReactN
         label="Tools that agents may be given"
         hint="Names, with * for any rest; none are given where nothing stands here"
         pointer="/allowedTools"
+        lines={2}
+        isMono
+      />
+      <TextField
+        {...text("allowedEvents")}
+        label="Events that agents may hear"
+        hint="Names, with * for any rest; none are heard where nothing stands here"
+        pointer="/allowedEvents"
         lines={2}
         isMono
       />

@@ -4,7 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { draftOf, inputOf } from "./server-words.ts"
 
-const shared = { allowedTools: ["search_*", "get"], untrusted: true }
+const shared = { allowedTools: ["search_*", "get"], allowedEvents: ["order.*"], untrusted: true }
 
 describe("a server's form", () => {
   it.each([
@@ -42,12 +42,14 @@ describe("a server's form", () => {
         name: " shop ",
         url: " https://x ",
         headers: "Oops\n\nA:b",
-        allowedTools: " a\n b* "
+        allowedTools: " a\n b* ",
+        allowedEvents: "c\n"
       })
     ).toEqual({
       name: "shop",
       transport: { type: "http", url: "https://x", headers: { Oops: "", A: "b" } },
       allowedTools: ["a", "b*"],
+      allowedEvents: ["c"],
       untrusted: false
     })
   })

@@ -19,6 +19,8 @@ export interface ServerDraft {
   readonly env: string
   /** Names and patterns, parted by spaces or lines. */
   readonly allowedTools: string
+  /** The same of events. */
+  readonly allowedEvents: string
   readonly isUntrusted: boolean
 }
 
@@ -31,13 +33,20 @@ const emptyDraft: ServerDraft = {
   args: "",
   env: "",
   allowedTools: "",
+  allowedEvents: "",
   isUntrusted: false
 }
 
 export const draftOf = (server: McpServer | undefined): ServerDraft => {
   if (server === undefined) return emptyDraft
-  const { name, transport, allowedTools, untrusted = false } = server
-  const known = { ...emptyDraft, name, allowedTools: allowedTools.join("\n"), isUntrusted: untrusted }
+  const { name, transport, allowedTools, allowedEvents = [], untrusted = false } = server
+  const known = {
+    ...emptyDraft,
+    name,
+    allowedTools: allowedTools.join("\n"),
+    allowedEvents: allowedEvents.join("\n"),
+    isUntrusted: untrusted
+  }
   return transport.type === "http"
     ? { ...known, type: "http", url: transport.url, headers: linesOf(transport.headers ?? {}, ": ") }
     : {
@@ -60,9 +69,12 @@ export const inputOf = (draft: ServerDraft): McpServerInput => ({
           args: draft.args.split("\n").filter((line) => line !== ""),
           env: entriesOf(draft.env, "=")
         },
-  allowedTools: draft.allowedTools.split(/\s+/).filter((name) => name !== ""),
+  allowedTools: namesIn(draft.allowedTools),
+  allowedEvents: namesIn(draft.allowedEvents),
   untrusted: draft.isUntrusted
 })
+
+const namesIn = (text: string): ReadonlyArray<string> => text.split(/\s+/).filter((name) => name !== "")
 
 const linesOf = (entries: Readonly<Record<string, SecretOrText>>, sign: string): string =>
   Object.entries(entries)

@@ -3,7 +3,8 @@
  */
 import { describe, expect, it } from "vitest"
 import { emptyDraft } from "./agent-draft.ts"
-import { missingOf, wouldWakeInVain } from "./draft-model.ts"
+import { emptyModel } from "./model-draft.ts"
+import { missingOf, wouldWakeInVain } from "./missing-model.ts"
 
 const models = {
   default: null,
@@ -15,8 +16,8 @@ const models = {
   ]
 } as const
 
-const byOpenai = { ...emptyDraft, provider: "openai", modelName: "gpt-4o" }
-const byScript = { ...emptyDraft, provider: "scripted", modelName: "story" }
+const byOpenai = { ...emptyDraft, model: { ...emptyModel, provider: "openai", name: "gpt-4o" } }
+const byScript = { ...emptyDraft, model: { ...emptyModel, provider: "scripted", name: "story" } }
 
 describe("what is missing, as a sentence", () => {
   it.each([

@@ -5,6 +5,7 @@
  * it would ask; of a model that was chosen since, only its provider is known.
  */
 import type { ModelsState } from "@tropism/api/models-api"
+import { canonicalJson } from "@tropism/domain/json"
 import type { AgentDraft } from "./agent-draft.ts"
 
 /** An agent as it is saved, before what the form changes. */
@@ -22,9 +23,9 @@ export const missingOf = (
 ): string | null => {
   if (saved !== undefined && isSameModel(draft, saved.draft)) return saved.missing && sentence(saved.missing)
   const missing =
-    draft.provider === ""
+    draft.model.provider === ""
       ? models?.defaultMissing
-      : models?.providers.find(({ provider }) => provider === draft.provider)?.missing
+      : models?.providers.find(({ provider }) => provider === draft.model.provider)?.missing
   return missing ? sentence(missing) : null
 }
 
@@ -39,7 +40,7 @@ export const wouldWakeInVain = (
   !(saved !== undefined && saved.draft.enabled && isSameModel(draft, saved.draft))
 
 const isSameModel = (one: AgentDraft, other: AgentDraft): boolean =>
-  one.provider === other.provider && one.modelName === other.modelName && one.modelRest === other.modelRest
+  canonicalJson(one.model) === canonicalJson(other.model)
 
 const sentence = (text: string): string =>
   `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`

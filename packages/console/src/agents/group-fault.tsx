@@ -1,0 +1,18 @@
+/**
+ * What is wrong with a group of fields as a whole, which stands at none of them.
+ */
+import type { ReactNode } from "react"
+import { faultAt } from "../server/problem.ts"
+import type { At } from "./draft-fields.ts"
+
+interface GroupFaultProps {
+  readonly place: ReturnType<At>
+  /** What lies within and has fields of its own. */
+  readonly apart?: ReadonlyArray<string>
+}
+
+export const GroupFault = ({ place: { pointer, error }, apart }: GroupFaultProps): ReactNode => (
+  <p role="status" className="text-xs text-removed-ink">
+    {faultAt(error, pointer, apart)}
+  </p>
+)

@@ -1,0 +1,204 @@
+/**
+ * A model as it is chosen, for an agent or for a step: its provider, how it is asked, and who stands by.
+ */
+import { ModelProvider } from "@tropism/domain/model-config"
+import { useQuery } from "@tanstack/react-query"
+import type { ReactNode } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { CheckField, ChoiceField, TextField } from "../parts/form-fields.tsx"
+import { modelsQuery } from "../server/settings-queries.ts"
+import type { At } from "./draft-fields.ts"
+import type { ModelDraft } from "./model-draft.ts"
+import { PriceFields } from "./price-fields.tsx"
+
+interface ModelPartsProps {
+  readonly model: ModelDraft
+  /** What it is where no provider is chosen. */
+  readonly unsaid: string
+  /** Its place in the definition: `/model`. */
+  readonly pointer: string
+  readonly at: At
+  readonly onChange: (changes: Partial<ModelDraft>) => void
+  /** Stands below the name. */
+  readonly notice?: ReactNode
+}
+
+export const ModelParts = (props: ModelPartsProps): ReactNode => {
+  const { model, unsaid, pointer, at, onChange, notice } = props
+  const offeredBy = useOfferedModel()
+  return (
+    <>
+      <div className="grid gap-4 sm:grid-cols-2">
+        <ChoiceField
+          label="Provider"
+          {...at(`${pointer}/provider`)}
+          value={model.provider}
+          choices={[{ value: "", label: unsaid }, ...providers]}
+          onChange={(provider) =>
+            onChange({ provider, name: model.name === "" ? offeredBy(provider) : model.name })
+          }
+        />
+        {model.provider !== "" && (
+          <TextField
+            label="Model"
+            {...at(`${pointer}/name`)}
+            value={model.name}
+            onChange={(name) => onChange({ name })}
+            isMono
+          />
+        )}
+      </div>
+      {notice}
+      {model.provider !== "" && <AskedFields {...props} />}
+    </>
+  )
+}
+
+const providers = ModelProvider.literals.map((value) => ({ value, label: value }))
+
+const useOfferedModel = () => {
+  const { project } = useConsole()
+  const { data: models } = useQuery(modelsQuery(project.id))
+  return (provider: string): string =>
+    models?.providers.find((each) => each.provider === provider)?.defaultModel ?? ""
+}
+
+/** How it is asked, and who is asked beside it. */
+const AskedFields = (props: ModelPartsProps): ReactNode => {
+  const { model, pointer, at, onChange } = props
+  return (
+    <>
+      {(model.provider === "scripted" || model.script !== "") && (
+        <TextField
+          label="Script"
+          hint="A JSON object of rules; empty is the built-in script of the model's or the agent's name"
+          {...at(`${pointer}/script`)}
+          value={model.script}
+          onChange={(script) => onChange({ script })}
+          lines={4}
+          isMono
+        />
+      )}
+      <div className="grid gap-4 sm:grid-cols-2">
+        <TextField
+          label="Temperature"
+          hint="From 0 to 2; empty is the provider's"
+          {...at(`${pointer}/temperature`)}
+          value={model.temperature}
+          onChange={(temperature) => onChange({ temperature })}
+        />
+        <TextField
+          label="Tokens of one answer, at most"
+          hint="Empty is the provider's"
+          {...at(`${pointer}/maxOutputTokens`)}
+          value={model.maxOutputTokens}
+          onChange={(maxOutputTokens) => onChange({ maxOutputTokens })}
+        />
+        <PriceFields
+          label="Price of the model"
+          price={model.price}
+          pointer={`${pointer}/price`}
+          at={at}
+          onChange={(price) => onChange({ price })}
+        />
+        <FallbackFields {...props} />
+        <GuardFields {...props} />
+      </div>
+    </>
+  )
+}
+
+const FallbackFields = ({ model, pointer, at, onChange }: ModelPartsProps): ReactNode => {
+  const offeredBy = useOfferedModel()
+  const { fallback } = model
+  const place = `${pointer}/fallback`
+  return (
+    <>
+      <ChoiceField
+        label="Asked where it cannot answer"
+        {...at(`${place}/provider`)}
+        value={fallback?.provider ?? ""}
+        choices={[{ value: "", label: "Nobody" }, ...providers]}
+        onChange={(provider) =>
+          onChange(
+            provider === ""
+              ? { fallback: null, race: false }
+              : { fallback: { price: null, ...fallback, provider, name: offeredBy(provider) } }
+          )
+        }
+      />
+      {fallback === null ? (
+        <span className="hidden sm:block" />
+      ) : (
+        <>
+          <TextField
+            label="Its model"
+            {...at(`${place}/name`)}
+            value={fallback.name}
+            onChange={(name) => onChange({ fallback: { ...fallback, name } })}
+            isMono
+          />
+          <div className="sm:col-span-2">
+            <CheckField
+              label="Both are asked at the same time"
+              hint="Whoever speaks first is heard"
+              isChecked={model.race}
+              onChange={(race) => onChange({ race })}
+            />
+          </div>
+          <PriceFields
+            label="Its price"
+            price={fallback.price}
+            pointer={`${place}/price`}
+            at={at}
+            onChange={(price) => onChange({ fallback: { ...fallback, price } })}
+          />
+        </>
+      )}
+    </>
+  )
+}
+
+const GuardFields = ({ model: { guard }, pointer, at, onChange }: ModelPartsProps): ReactNode => {
+  const offeredBy = useOfferedModel()
+  const place = `${pointer}/guard`
+  return (
+    <>
+      <ChoiceField
+        label="Guarded by"
+        hint="A second model that judges what this one is about to read"
+        {...at(`${place}/provider`)}
+        value={guard?.provider ?? ""}
+        choices={[{ value: "", label: "Nobody" }, ...providers]}
+        onChange={(provider) =>
+          onChange({
+            guard:
+              provider === "" ? null : { instructions: "", ...guard, provider, name: offeredBy(provider) }
+          })
+        }
+      />
+      {guard !== null && (
+        <>
+          <TextField
+            label="The guard's model"
+            hint="As its provider calls it"
+            {...at(`${place}/name`)}
+            value={guard.name}
+            onChange={(name) => onChange({ guard: { ...guard, name } })}
+            isMono
+          />
+          <div className="sm:col-span-2">
+            <TextField
+              label="What the guard looks for besides"
+              hint="Empty is what every guard looks for"
+              {...at(`${place}/instructions`)}
+              value={guard.instructions}
+              onChange={(instructions) => onChange({ guard: { ...guard, instructions } })}
+              lines={2}
+            />
+          </div>
+        </>
+      )}
+    </>
+  )
+}
