@@ -86,6 +86,8 @@ export interface ClaimedRun {
   readonly projectName: string
   /** How many events its log had when it was claimed. */
   readonly loggedEvents: number
+  /** Whether people had rejected anything of its agent about what woke it. */
+  readonly hasRejections: boolean
   /** The events that woke it, as the trigger names them. */
   readonly events: ReadonlyArray<GraphEvent>
   /** What foreign servers told, as the trigger names it. */

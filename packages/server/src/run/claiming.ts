@@ -12,7 +12,7 @@ import type { BacktestId, RunId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { makeFailureStreaks } from "../agent/failure-streaks.ts"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { countReaction, countTakenOver } from "../telemetry/figures.ts"
 import { Outbox } from "../outbox/outbox.ts"
@@ -37,6 +37,7 @@ export interface Places {
 /** The verbs of `Runs` by which a worker comes to hold a run. */
 export const makeClaiming = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const database = yield* Database
   const wakeUps = yield* WakeUps
   const { countFailures } = yield* makeFailureStreaks
   const { settleRuns } = yield* makeSettling
@@ -59,8 +60,7 @@ export const makeClaiming = Effect.gen(function* () {
         order by ${sql.literal(order)} limit ${count} for update skip locked)`
     const isReal = sql`priority < 2`
     const mayTest = oldest > 0 && backtests >= oldest
-    yield* announceClaim(sql)
-    const rows = yield* sql<Omit<ClaimedRun, "events" | "occurrences"> & { readonly claimedAtMs: number }>`
+    const claiming = sql<Omit<ClaimedRun, "events" | "occurrences"> & { readonly claimedAtMs: number }>`
       with real as materialized (
         select ${firstOf(mayTest ? sql`true` : isReal, "id", sql`${oldest}`)} as oldest,
           ${firstOf(isReal, "priority, id", sql`${limit - oldest}`)} as first
@@ -92,10 +92,16 @@ export const makeClaiming = Effect.gen(function* () {
         update kb.agent_processing_log entry set status = 'processing', started_at = coalesce(started_at, now())
         from claimed where entry.run_id = claimed.id and entry.status in ('pending', 'processing')
       )
-      select claimed.*, (extract(epoch from clock_timestamp()) * 1000)::float8 as claimed_at_ms, project.name as project_name, context.last_event_number as logged_events from claimed
+      select claimed.*, (extract(epoch from clock_timestamp()) * 1000)::float8 as claimed_at_ms, project.name as project_name, context.last_event_number as logged_events,
+        exists (
+          select from jsonb_array_elements(claimed.trigger -> 'events') event
+          join kb.rejections rejection on rejection.agent_id = claimed.agent_id and rejection.object_id = (event ->> 'objectId')::uuid
+        ) as has_rejections
+      from claimed
       join kb.projects project on project.id = claimed.project_id
       join kb.contexts context on context.project_id = claimed.project_id and context.name = claimed.context_name
       order by claimed.id`
+    const [, rows] = yield* database.together(announceClaim(sql), claiming)
     const events = new Map(
       (yield* outbox.getAll(rows.flatMap(({ trigger }) => (trigger.events ?? []).map(({ id }) => id)))).map(
         (event) => [event.id, event]

@@ -23,7 +23,7 @@ export const makeHearing = Effect.gen(function* () {
   /** The message that tells a run what was rejected about the objects that woke it, and what of it is untrusted; undefined when nothing was. */
   return Effect.fn("hearing")(function* (run: ClaimedRun, occasion: Occasion) {
     const objectIds = [...new Set(evidenceOf(occasion).map(({ objectId }) => objectId))]
-    if (objectIds.length === 0 || run.backtestId !== null) return undefined
+    if (!run.hasRejections || objectIds.length === 0 || run.backtestId !== null) return undefined
     const rejected = yield* database.ask(
       run.projectId,
       rejections.about(run.projectId, run.agentId, objectIds)

@@ -14,7 +14,7 @@ import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { isResumable, type PauseReason, type RunStatus } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { brokenUniqueKey, orDie, ProjectTransaction } from "../database/database.ts"
+import { brokenUniqueKey, Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import type { NewRun, SkippedRun } from "./claimed-run.ts"
 
@@ -24,13 +24,14 @@ const [awaited, reacting, testing] = [0, 1, 2]
 /** The verbs of `Runs` by which a run begins, or goes on after a rest. */
 export const makeQueueing = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const database = yield* Database
   const wakeUps = yield* WakeUps
 
   const queue = Effect.fn("Runs.queue")(function* (runs: ReadonlyArray<NewRun>) {
     if (runs.length === 0) return
     const { projectId } = yield* ProjectTransaction
     const rows = JSON.stringify(runs)
-    yield* sql`
+    const contexts = sql`
       insert into kb.contexts (project_id, name, agent_id, is_remembered, owner, tainted_by)
       select ${projectId}::uuid, row."contextName", row."agentId", row."backtestId" is null, above.owner, coalesce(row."taintedBy",
         case when above.tainted_by is not null then jsonb_build_array(jsonb_build_object('kind', 'context', 'id', above.name, 'at', 0)) end)
@@ -41,7 +42,7 @@ export const makeQueueing = Effect.gen(function* () {
         where parent.project_id = ${projectId} and parent.id = (row.spawn ->> 'parentRunId')::uuid limit 1
       ) above on true
       on conflict do nothing`
-    yield* insert(projectId, rows)
+    yield* database.together(contexts, insert(projectId, rows))
     yield* sql.afterCommit(wakeUps.signal("runs"))
   }, orDie)
 
