@@ -149,6 +149,31 @@ layer(SharedServer.layer)((it) => {
         })
     )
 
+    it.effect("S001-F02 the end of a run lets the next event of its object go, in one transaction", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", slow({ concurrencyStrategy: "queue" }))
+        const person = yield* atWorkOn(story, agent)
+        yield* rename(story, person, "Ada")
+        const waits = ask(
+          story.access,
+          `select entry.parked from kb.agent_processing_log entry where entry.agent_id = $1 and entry.object_version = 2
+             and exists (select from kb.agent_runs run where run.agent_id = entry.agent_id and run.status = 'completed')`,
+          [agent.id]
+        )
+        yield* eventually(
+          ask(
+            story.access,
+            "select 1 from kb.agent_processing_log where agent_id = $1 and object_version = 2 and parked",
+            [agent.id]
+          ),
+          (parked) => parked.length === 1
+        )
+        const [seen] = yield* asTimePasses(thinkingMs, waits, (ended) => ended.length === 1)
+        expect(seen).toEqual([false])
+      })
+    )
+
     it.effect("S001-F02 goes on by itself, should an entry ever be parked behind nothing", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

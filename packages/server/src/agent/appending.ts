@@ -44,6 +44,8 @@ export interface Terms {
   readonly taint?: ReadonlyArray<TaintSource> | undefined
   /** Further parts of the `with` list, each reading from `appended`, which has a row, with the `last_event_number`, exactly when the events are written. */
   readonly alongside?: ReadonlyArray<Statement.Fragment> | undefined
+  /** What the statement answers besides: further columns, each behind a comma. */
+  readonly telling?: Statement.Fragment | undefined
 }
 
 export interface Append {
@@ -59,7 +61,7 @@ export const makeAppend = Effect.fnUntraced(function* (
   log: { readonly projectId: ProjectId; readonly name: ContextName },
   end: LogEnd,
   events: ReadonlyArray<NewEvent>,
-  { guard, taint = [], alongside = [] }: Terms = {}
+  { guard, taint = [], alongside = [], telling = sql.literal("") }: Terms = {}
 ) {
   const timestamp = new Date(yield* Clock.currentTimeMillis).toISOString()
   const logged = numberEvents(log.name, events, timestamp, end)
@@ -87,7 +89,7 @@ export const makeAppend = Effect.fnUntraced(function* (
       from appended, jsonb_to_recordset(${rows}::text::jsonb) as row(number int, type text, payload jsonb, parent text, triggers boolean)
       returning number, type, payload, created_at
     )${parts.length === 0 ? sql.literal("") : sql`, ${sql.csv(parts)}`}
-    select name from appended`
+    select name${telling} from appended`
   const append: Append = { statement, events: logged.map(readLogged) }
   return append
 })

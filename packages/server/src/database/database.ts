@@ -30,6 +30,20 @@ export class StatementsTogether extends Context.Reference<number>(
   }
 ) {}
 
+/**
+ * Whether the statements of a transaction keep the one plan that their connection has made of each.
+ *
+ * **Details** PostgreSQL plans a statement anew, for what it is asked with, five times on each connection, and goes on so where
+ * plans for nothing in particular look dearer: for what is asked all day by its keys, planning costs more than doing. Where
+ * what is asked for decides how it is found, as in lists with filters, plans of one's own are better.
+ */
+export class KeptPlans extends Context.Reference<boolean>("@tropism/server/database/KeptPlans", {
+  defaultValue: () => false
+}) {}
+
+/** Lets the transactions of an effect keep their plans. */
+export const keepingPlans = Effect.provideService(KeptPlans, true)
+
 export class Database extends Context.Service<
   Database,
   {
@@ -45,11 +59,18 @@ export class Database extends Context.Service<
       effect: Effect.Effect<A, E, R>
     ) => Effect.Effect<A, E, Exclude<R, ProjectTransaction>>
 
-    /** Runs one statement in a transaction of its own that sees one project's rows, at the price of one question. */
+    /** Runs one statement, which keeps its plan, in a transaction of its own that sees one project's rows, at the price of one question. */
     readonly ask: <A>(
       projectId: ProjectId,
       statement: Statement.Statement<A>
     ) => Effect.Effect<ReadonlyArray<A>>
+
+    /** The same with a second statement, which sees what the first has done and what others have committed by then. */
+    readonly askBoth: <A, B>(
+      projectId: ProjectId,
+      first: Statement.Statement<A>,
+      second: Statement.Statement<B>
+    ) => Effect.Effect<readonly [ReadonlyArray<A>, ReadonlyArray<B>]>
 
     /** Runs two effects of a transaction of which neither waits for the other's answer; the first statement of the first reaches PostgreSQL first. */
     readonly together: <A, E, R, B, E2, R2>(
@@ -87,6 +108,16 @@ export class Database extends Context.Service<
             { projectId }
           )
         )
+      /** A whole transaction in one write, as far as connections take that. */
+      const atOnce = <A>(projectId: ProjectId, statements: ReadonlyArray<Statement.Statement<A>>) =>
+        againAfterClash(
+          Effect.provideService(
+            orDie(together === 1 ? sql.withTransaction(Effect.all(statements)) : inOneGo(sql, statements)),
+            ProjectTransaction,
+            { projectId }
+          ).pipe(keepingPlans),
+          poolLimits.clashRetries
+        )
       return Database.of({
         inProject: <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, E, R>) =>
           againAfterClash(transaction(projectId, effect), poolLimits.clashRetries),
@@ -97,13 +128,16 @@ export class Database extends Context.Service<
             "begin isolation level repeatable read, read only"
           ),
         ask: <A>(projectId: ProjectId, statement: Statement.Statement<A>) =>
-          againAfterClash(
-            Effect.provideService(
-              orDie(together === 1 ? sql.withTransaction(statement) : inOneGo(sql, statement)),
-              ProjectTransaction,
-              { projectId }
-            ),
-            poolLimits.clashRetries
+          Effect.map(atOnce(projectId, [statement]), ([rows = []]) => rows),
+        askBoth: <A, B>(
+          projectId: ProjectId,
+          first: Statement.Statement<A>,
+          second: Statement.Statement<B>
+        ) =>
+          Effect.map(
+            atOnce<unknown>(projectId, [first, second]),
+            ([firstRows = [], secondRows = []]) =>
+              [firstRows as ReadonlyArray<A>, secondRows as ReadonlyArray<B>] as const
           ),
         together: (first, second) =>
           Effect.andThen(ProjectTransaction, Effect.all([first, second], { concurrency: together })),
@@ -163,20 +197,25 @@ const maySlumber = (sql: SqlClient.SqlClient) =>
   sql`select set_config('idle_in_transaction_session_timeout', ${String(poolLimits.idleSnapshotMs)}, true)`
 
 /** Sends a whole transaction before the first answer comes; one that PostgreSQL refuses commits nothing. */
-const inOneGo = <A>(sql: SqlClient.SqlClient, statement: Statement.Statement<A>) =>
+const inOneGo = <A>(
+  sql: SqlClient.SqlClient,
+  statements: ReadonlyArray<Effect.Effect<A, SqlError.SqlError>>
+) =>
   Effect.scoped(
     Effect.flatMap(sql.reserve, (connection) =>
       Effect.uninterruptible(
         Effect.gen(function* () {
           yield* connection.execute("BEGIN", [], undefined)
-          const asked = yield* Effect.forkChild(
-            Effect.exit(Effect.provideService(statement, sql.transactionService, [connection, 0])),
-            { startImmediately: true }
+          const asked = yield* Effect.forEach(statements, (statement) =>
+            Effect.forkChild(
+              Effect.exit(Effect.provideService(statement, sql.transactionService, [connection, 0])),
+              { startImmediately: true }
+            )
           )
           const committed = yield* Effect.exit(connection.executeRaw("COMMIT", []))
-          const rows = yield* Effect.flatten(Fiber.join(asked))
+          const answers = yield* Effect.forEach(asked, (fiber) => Effect.flatten(Fiber.join(fiber)))
           yield* Effect.flatMap(committed, checkCommit)
-          return rows
+          return answers
         })
       )
     )

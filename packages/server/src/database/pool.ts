@@ -14,7 +14,7 @@ import { Context, Effect, Fiber, Layer, Option, type Redacted, Stream, String as
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/sql"
 import { poolLimits } from "../limits.ts"
-import { checkCommit, ProjectTransaction, StatementsTogether } from "./database.ts"
+import { checkCommit, KeptPlans, ProjectTransaction, StatementsTogether } from "./database.ts"
 
 /**
  * A pool that logs in as the server's own role; column names arrive in camelCase, JSON untouched.
@@ -66,7 +66,7 @@ type Execute = SqlConnection.Connection["execute"]
 type Beginning = Effect.Effect<unknown, SqlError.SqlError>
 
 /**
- * Lets a connection's transactions begin with the project of whoever begins them.
+ * Lets a connection's transactions begin with the project of whoever begins them, and with how their statements are planned.
  *
  * **Details** `together` is how many statements the connection takes in one write, and `start` whether what follows waits until
  * the transaction has begun.
@@ -79,18 +79,22 @@ export const beginningWithProject =
   ): Execute =>
   (text, params, transform) =>
     /^begin\b/i.test(text)
-      ? Effect.flatMap(Effect.serviceOption(ProjectTransaction), (transaction) => {
+      ? Effect.gen(function* () {
+          const transaction = yield* Effect.serviceOption(ProjectTransaction)
+          const setting = (yield* KeptPlans) ? setBoth : setProject
           const begin = execute(text, params, undefined)
           const beginning = Option.isNone(transaction)
             ? begin
-            : Effect.all([begin, execute(setProject, [transaction.value.projectId], undefined)], {
+            : Effect.all([begin, execute(setting, [transaction.value.projectId], undefined)], {
                 concurrency: together
               })
-          return Effect.as(start(beginning), [])
+          yield* start(beginning)
+          return []
         })
       : execute(text, params, transform)
 
 const setProject = "select set_config('tropism.project', $1, true)"
+const setBoth = `${setProject}, set_config('plan_cache_mode', 'force_generic_plan', true)`
 
 const connections = new WeakMap<PgConnection.PgConnection, SqlConnection.Connection>()
 

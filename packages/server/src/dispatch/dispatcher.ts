@@ -16,7 +16,7 @@ import { isExclusive, isImmediate } from "@tropism/domain/waiting"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
-import { Database, orDie } from "../database/database.ts"
+import { Database, keepingPlans, orDie } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
@@ -173,7 +173,11 @@ export class Dispatcher extends Context.Service<
         )
         let dispatched = 0
         for (const { projectId } of due) {
-          const count = yield* share("Dispatcher", projectId, database.inProject(projectId, batch))
+          const count = yield* share(
+            "Dispatcher",
+            projectId,
+            keepingPlans(database.inProject(projectId, batch))
+          )
           if (count === 0) continue
           dispatched += count
           yield* CrashPoint.hit("dispatch.afterCommit")

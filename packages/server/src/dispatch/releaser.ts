@@ -12,7 +12,7 @@ import type { AgentId, ProjectId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
-import { Database, orDie } from "../database/database.ts"
+import { Database, keepingPlans, orDie } from "../database/database.ts"
 import { dispatchLimits } from "../limits.ts"
 import { drive, share, WakeUps } from "../outbox/wake-ups.ts"
 import { WaitingEntries } from "../run/waiting-entries.ts"
@@ -85,7 +85,12 @@ export class Releaser extends Context.Service<
         let moved = 0
         for (const { projectId, inMs } of yield* projects) {
           if (inMs > 0) comeBackIn(inMs)
-          else moved += yield* share("Releaser", projectId, database.inProject(projectId, turn(projectId)))
+          else
+            moved += yield* share(
+              "Releaser",
+              projectId,
+              keepingPlans(database.inProject(projectId, turn(projectId)))
+            )
         }
         if (moved > 0) yield* CrashPoint.hit("release.afterCommit")
         return moved > 0 || nextAgents.size > 0

@@ -45,7 +45,7 @@ export const makeActs = Effect.gen(function* () {
   const toolCalls = yield* ToolCalls
   const descendants = yield* Descendants
   const { advance, append, appendUnlessGrown, catchUp, guarded } = yield* makeWriting
-  const { fail, finish, interrupt, pause, softStop, wait } = yield* makeRests
+  const { complete, fail, interrupt, pause, softStop, wait } = yield* makeRests
   const { requestModel } = yield* makeModelStep
   const { summarize } = yield* makeSummarizing
   const { recalled } = yield* makeRecalling
@@ -211,10 +211,7 @@ export const makeActs = Effect.gen(function* () {
       case "finish": {
         if (context.isTurnDue || (decision.type === "completeTurn" && !isLastTurn(bench, context)))
           return completeTurn(run, context)
-        const end = runs.complete(run, summaryOf(decision.text))
-        return Effect.flatMap(durationMs(context), (spent) =>
-          finish(run, context, { type: "completed", durationMs: spent }, end)
-        )
+        return complete(run, context, summaryOf(decision.text))
       }
     }
   }

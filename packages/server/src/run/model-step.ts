@@ -30,6 +30,7 @@ import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
 import { summaryOf } from "./sentences.ts"
 import { makeShownFiles } from "./shown-files.ts"
+import type { StepUse } from "./spending.ts"
 import { stepsOf } from "./step-count.ts"
 import { makeWriting } from "./writing.ts"
 
@@ -39,7 +40,7 @@ export const makeModelStep = Effect.gen(function* () {
   const words = yield* PassingWords
   const modelCalls = yield* ModelCalls
   const observing = yield* makeObserving
-  const { append, appendAndEnd } = yield* makeWriting
+  const { append, appendAndComplete } = yield* makeWriting
   const { withFiles } = yield* makeShownFiles
   const { interrupt, pause, restSpent, softStop } = yield* makeRests
   const { broken } = yield* makeBreakingIn
@@ -121,12 +122,11 @@ export const makeModelStep = Effect.gen(function* () {
       usage: answer.usage
     }
     const told = verdict ? [verdict.event, said] : [said]
-    const counting = runs.counting(
-      run,
-      verdict ? addUsage(verdict.event.usage, answer.usage) : answer.usage,
-      answer.model,
-      (verdict?.costMicros ?? 0) + (answer.costMicros ?? 0)
-    )
+    const spent: StepUse = {
+      usage: verdict ? addUsage(verdict.event.usage, answer.usage) : answer.usage,
+      model: answer.model,
+      costMicros: (verdict?.costMicros ?? 0) + (answer.costMicros ?? 0)
+    }
     const recording = (eventsBehind: number) =>
       modelCalls.recording(
         step,
@@ -141,19 +141,19 @@ export const makeModelStep = Effect.gen(function* () {
     if (next.type === "completeTurn" && !after.isTurnDue && isLastTurn(bench, after)) {
       yield* CrashPoint.hit("run.beforeComplete")
       const closing: Closing = { type: "completed", durationMs: yield* durationMs(after) }
-      const end = runs.complete(run, summaryOf(next.text))
       const last = closingEvents(after, closing)
-      const isOver = yield* appendAndEnd(run, context, [...told, ...last], end, [
-        ...counting,
-        ...recording(last.length)
-      ])
+      const isOver = yield* appendAndComplete(run, context, [...told, ...last], {
+        summary: summaryOf(next.text),
+        spent,
+        alongside: recording(last.length)
+      })
       yield* CrashPoint.hit("run.afterComplete")
       if (isOver) {
         modelCalls.recorded(step)
         return undefined
       }
     }
-    const kept = yield* append(run, context, told, [...counting, ...recording(0)])
+    const kept = yield* append(run, context, told, [...runs.counting(run, spent), ...recording(0)])
     modelCalls.recorded(step)
     yield* CrashPoint.hit("run.afterStep")
     return kept

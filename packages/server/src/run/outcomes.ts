@@ -9,23 +9,38 @@
 import type { RunId } from "@tropism/domain/ids"
 import type { PauseReason } from "@tropism/domain/run"
 import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { makeFailureStreaks } from "../agent/failure-streaks.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { makeDropping } from "../task/dropping.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
+import { countRun } from "../telemetry/figures.ts"
 import { makeCountingRuns, type RestedRun } from "./counting-runs.ts"
 import { makeHolding } from "./holding.ts"
 import { makeSettling, type RestingRun } from "./settling.ts"
+import { makeSpending, type StepUse } from "./spending.ts"
+
+/** How a run that reports to no other completes with its last append. */
+export interface LastAppend {
+  /** Parts of the append. */
+  readonly alongside: ReadonlyArray<Statement.Fragment>
+  /** What the append answers besides, for `over`. */
+  readonly telling: Statement.Fragment
+  /** Sent behind the append, for what waits for the end of the run; nothing where nothing can. */
+  readonly behind: Statement.Statement<{ readonly hasWaiting: boolean }> | undefined
+  /** Tells of it, once both are committed. */
+  readonly over: (ranMs: number | null, hasWaiting: boolean) => Effect.Effect<void>
+}
 
 export const makeOutcomes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
   const { found, held, holdParents } = yield* makeHolding
   const { countFailures } = yield* makeFailureStreaks
-  const { settleRuns } = yield* makeSettling
+  const { freeingBehind, settledByEnd, settleRuns } = yield* makeSettling
+  const { countingLast } = yield* makeSpending
   const { countRested, rested } = yield* makeCountingRuns
   const { dropQuestions } = yield* makeDropping
 
@@ -33,25 +48,45 @@ export const makeOutcomes = Effect.gen(function* () {
     id,
     parentRunId: ancestors.at(-1) ?? null
   })
-  const ended = (run: Pick<ClaimedRun, "id" | "backtestId">) =>
-    sql.afterCommit(
-      Effect.andThen(
-        wakeUps.signal(`run:${run.id}`),
-        run.backtestId === null ? Effect.void : wakeUps.signal("backtests")
-      )
+  const tellEnd = (run: Pick<ClaimedRun, "id" | "backtestId">) =>
+    Effect.andThen(
+      wakeUps.signal(`run:${run.id}`),
+      run.backtestId === null ? Effect.void : wakeUps.signal("backtests")
     )
+  const ended = (run: Pick<ClaimedRun, "id" | "backtestId">) => sql.afterCommit(tellEnd(run))
+
+  const completed = (summary: string) =>
+    sql`status = 'completed', summary = nullif(${summary}, ''), completed_at = now(), attempt_token = null`
+  /** What a real run does well makes good what its agent did badly before. */
+  const forgiven = ({ backtestId }: ClaimedRun) => sql`forgiven as (
+      update kb.agents agent set consecutive_failures = 0 from ended
+      where agent.id = ended.agent_id and consecutive_failures > 0 and ${backtestId === null}::boolean)`
+
+  const completing = (run: ClaimedRun, summary: string, spent: StepUse | undefined): LastAppend => {
+    const isReaction = run.trigger.type === "reaction" || run.trigger.type === "mcpEvent"
+    return {
+      alongside: [
+        ...countingLast(run, completed(summary), spent),
+        forgiven(run),
+        ...(isReaction ? [settledByEnd] : [])
+      ],
+      telling: sql`, (select ran_ms from ended) as ran_ms`,
+      behind: isReaction ? freeingBehind(run.projectId, run.id) : undefined,
+      over: (ranMs, hasWaiting) =>
+        countRun("completed", run.trigger.type, ranMs).pipe(
+          Effect.andThen(hasWaiting ? wakeUps.signal("releases") : Effect.void),
+          Effect.andThen(tellEnd(run))
+        )
+    }
+  }
 
   const complete = Effect.fn("Runs.complete")(function* (run: ClaimedRun, summary: string) {
     yield* Effect.flatMap(
       Effect.tap(
         sql<RestedRun>`
         with ended as (
-          update kb.agent_runs set status = 'completed', summary = nullif(${summary}, ''), completed_at = now(), attempt_token = null
-          where ${held(run)} returning id, agent_id, ${rested}
-        ), forgiven as (
-          update kb.agents agent set consecutive_failures = 0 from ended
-          where agent.id = ended.agent_id and consecutive_failures > 0 and ${run.backtestId === null}::boolean
-        )
+          update kb.agent_runs set ${completed(summary)} where ${held(run)} returning id, agent_id, ${rested}
+        ), ${forgiven(run)}
         select id, trigger_type, ran_ms from ended`,
         countRested("completed")
       ),
@@ -135,5 +170,5 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))
   }, orDie)
 
-  return { complete, fail, pause, wait, cancel }
+  return { complete, completing, fail, pause, wait, cancel }
 })

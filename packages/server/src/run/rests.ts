@@ -20,22 +20,47 @@ import { Runs } from "./runs.ts"
 import { softStopSentences, summaryOf } from "./sentences.ts"
 import { makeWriting } from "./writing.ts"
 
-export const makeRests = Effect.gen(function* () {
-  const runs = yield* Runs
-  const { append, appendAndEnd, catchUp } = yield* makeWriting
+/** The acts by which a run ends with its last append. */
+const makeLastActs = Effect.gen(function* () {
+  const { appendAndComplete, appendAndEnd, catchUp } = yield* makeWriting
 
-  /** Ends the run, unless somebody spoke since the log was read: then the answer is how it goes on. */
-  const finish = Effect.fn("Actor.finish")(function* (
+  /** Ends the run by its last append, unless somebody spoke since the log was read: then the answer is how it goes on. */
+  const over = Effect.fnUntraced(function* <E, R>(
     run: ClaimedRun,
     context: ReducedContext,
-    closing: Closing,
-    end: Effect.Effect<void, RunNotInState, ProjectTransaction>
+    ending: Effect.Effect<boolean, E, R>
   ) {
     yield* CrashPoint.hit("run.beforeComplete")
-    const isOver = yield* appendAndEnd(run, context, closingEvents(context, closing), end)
+    const isOver = yield* ending
     yield* CrashPoint.hit("run.afterComplete")
     return isOver ? undefined : yield* catchUp(run, context)
   })
+
+  const complete = Effect.fn("Actor.complete")(function* (
+    run: ClaimedRun,
+    context: ReducedContext,
+    summary: string
+  ) {
+    const last = closingEvents(context, { type: "completed", durationMs: yield* durationMs(context) })
+    return yield* over(run, context, appendAndComplete(run, context, last, { summary }))
+  })
+
+  const finish = Effect.fn("Actor.finish")(
+    (
+      run: ClaimedRun,
+      context: ReducedContext,
+      closing: Closing,
+      end: Effect.Effect<void, RunNotInState, ProjectTransaction>
+    ) => over(run, context, appendAndEnd(run, context, closingEvents(context, closing), end))
+  )
+
+  return { complete, finish }
+})
+
+export const makeRests = Effect.gen(function* () {
+  const runs = yield* Runs
+  const { append, appendAndEnd, catchUp } = yield* makeWriting
+  const { complete, finish } = yield* makeLastActs
 
   const softStop = (run: ClaimedRun, context: ReducedContext, reason: SoftStopReason, partialText: string) =>
     append(
@@ -111,7 +136,7 @@ export const makeRests = Effect.gen(function* () {
       runs.fail(run, error, summaryOf(lastWordsOf(run, context)))
     )
 
-  return { finish, interrupt, softStop, pause, restSpent, wait, fail }
+  return { complete, finish, interrupt, softStop, pause, restSpent, wait, fail }
 })
 
 /** How long the open turn has taken. */

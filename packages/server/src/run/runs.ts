@@ -21,11 +21,11 @@ import { type Foresight, makeAsking } from "./asking.ts"
 import type { ClaimedRun, FailedRun, NewRun, SkippedRun } from "./claimed-run.ts"
 import { makeClaiming, type Places } from "./claiming.ts"
 import { makeHolding, type RunHalted, type RunNotInState } from "./holding.ts"
-import { makeOutcomes } from "./outcomes.ts"
+import { type LastAppend, makeOutcomes } from "./outcomes.ts"
 import { makeQueueing } from "./queueing.ts"
 import { makeReading, type RunFilter, type StandingRun } from "./reading.ts"
 import { type BudgetSpent, makeResuming } from "./resuming.ts"
-import { makeSpending } from "./spending.ts"
+import { makeSpending, type StepUse } from "./spending.ts"
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 type Verb = Effect.Effect<void, RunNotInState, ProjectTransaction>
@@ -70,12 +70,7 @@ export class Runs extends Context.Service<
     /** Lets every run be taken over at once: for a program that knows it is alone on its database. */
     readonly lapseAll: Effect.Effect<void>
     /** The parts of an append that count one model request: in the run, and in every budget that it spends. */
-    readonly counting: (
-      run: ClaimedRun,
-      usage: Usage,
-      model: string,
-      costMicros: number
-    ) => ReadonlyArray<Statement.Fragment>
+    readonly counting: (run: ClaimedRun, spent: StepUse) => ReadonlyArray<Statement.Fragment>
     /** The same for a request that is no step, such as one for a summary. */
     readonly countingAside: (
       run: ClaimedRun,
@@ -94,6 +89,8 @@ export class Runs extends Context.Service<
     /** The part of an append that asks a run to stop because its time is up: its deadline is now, and its grace counts from there. */
     readonly timingOut: (run: ClaimedRun) => Statement.Fragment
     readonly complete: (run: ClaimedRun, summary: string) => Verb
+    /** How a run that reports to no other completes with its last append, which counts its last step if that comes with it. */
+    readonly completing: (run: ClaimedRun, summary: string, spent: StepUse | undefined) => LastAppend
     /** Ends a run as failed; `summary` is what it had said, unless an answer was broken off: then that is. */
     readonly fail: (run: ClaimedRun, errorMessage: string, summary: string) => Verb
     /** Lets a run rest; `summary` is what its log tells that it has said, and `detail` says in a sentence what the reason means here. */
@@ -133,7 +130,7 @@ export class Runs extends Context.Service<
       const queueing = yield* makeQueueing
       const claiming = yield* makeClaiming
       const { found, guard, held, holdOpen, holdParents, keepPartial, timingOut } = yield* makeHolding
-      const { complete, fail, pause, wait, cancel } = yield* makeOutcomes
+      const { complete, completing, fail, pause, wait, cancel } = yield* makeOutcomes
       const { among, chain, get, list, newestOn } = yield* makeReading
       const { counting, countingAside } = yield* makeSpending
       const { foresee, mayAsk } = yield* makeAsking
@@ -186,6 +183,7 @@ export class Runs extends Context.Service<
         keepPartial,
         timingOut,
         complete,
+        completing,
         fail,
         pause,
         wait,

@@ -10,7 +10,7 @@
  * other sees that the run has ended. A run that another spawned reports to it here,
  * in the same transaction, however it came to rest.
  */
-import type { AgentId, EntryId, RunId } from "@tropism/domain/ids"
+import type { AgentId, EntryId, ProjectId, RunId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { ProjectTransaction } from "../database/database.ts"
@@ -54,14 +54,35 @@ export const makeSettling = Effect.gen(function* () {
     return ended.length
   })
 
+  /** Part of an append that ends a run: ends its entries, too. */
+  const settledByEnd = sql`settled as (
+    update kb.agent_processing_log set status = 'completed', completed_at = now(), error_message = null, dead_lettered_at = null
+    where id = any(array(
+      select entry.id from ended join kb.agent_processing_log entry on entry.run_id = ended.id
+      where entry.status in ('pending', 'processing') order by entry.id for no key update of entry)))`
+
   /** Lets the first parked entry of each line go on; true when an agent of them has anything waiting. */
   const letGo = Effect.fnUntraced(function* (lines: ReadonlyArray<Line>) {
     const { projectId } = yield* ProjectTransaction
-    const [row] = yield* sql<{ hasWaiting: boolean }>`
-      with line as (
-        select distinct line."agentId" as agent_id, line."graphObjectId" as graph_object_id
-        from jsonb_to_recordset(${JSON.stringify(lines)}::text::jsonb) as line("agentId" uuid, "graphObjectId" uuid)
-      ), freed as (
+    const [row] = yield* freeing(
+      projectId,
+      sql`select distinct line."agentId" as agent_id, line."graphObjectId" as graph_object_id
+        from jsonb_to_recordset(${JSON.stringify(lines)}::text::jsonb) as line("agentId" uuid, "graphObjectId" uuid)`
+    )
+    return row?.hasWaiting === true
+  })
+
+  /** The same for the lines of a run whose entries have ended in the statement before. */
+  const freeingBehind = (projectId: ProjectId, id: RunId) =>
+    freeing(
+      projectId,
+      sql`select distinct agent_id, graph_object_id from kb.agent_processing_log
+        where run_id = ${id} and status not in ('pending', 'processing')`
+    )
+
+  const freeing = (projectId: ProjectId, lines: Statement.Fragment) =>
+    sql<{ hasWaiting: boolean }>`
+      with line as (${lines}), freed as (
         update kb.agent_processing_log entry set parked = false
         where entry.id = any(array(
           select first.id from line cross join lateral (
@@ -77,8 +98,6 @@ export const makeSettling = Effect.gen(function* () {
         where entry.project_id = ${projectId} and entry.agent_id in (select agent_id from line)
           and entry.status = 'pending' and entry.run_id is null
       ) as has_waiting`
-    return row?.hasWaiting === true
-  })
 
   /** Ends what hangs on runs that have come to rest: their entries, and the calls that wait for them. */
   const settleRuns = Effect.fnUntraced(function* (runs: ReadonlyArray<RestingRun>, ending: Ending) {
@@ -90,7 +109,7 @@ export const makeSettling = Effect.gen(function* () {
     yield* report(runs.flatMap(({ id, parentRunId }) => (parentRunId === null ? [] : [id])))
   })
 
-  return { settle, settleRuns, letGo }
+  return { settle, settleRuns, settledByEnd, letGo, freeingBehind }
 })
 
 /** All entries of one agent and object. */

@@ -15,7 +15,15 @@ import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { runLimits } from "../limits.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
+import { makeCountingRuns } from "./counting-runs.ts"
 import { makeHolding } from "./holding.ts"
+
+/** What a model request used. */
+export interface StepUse {
+  readonly usage: Usage
+  readonly model: string
+  readonly costMicros: number
+}
 
 /** The day that it is for a budget, on the database's clock: UTC, whatever the session speaks. */
 export const today = (sql: SqlClient.SqlClient) => sql`to_char(now() at time zone 'UTC', 'YYYY-MM-DD')`
@@ -27,6 +35,7 @@ export const rowsOfDay = (sql: SqlClient.SqlClient, day: Statement.Fragment) =>
 export const makeSpending = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { held } = yield* makeHolding
+  const { rested } = yield* makeCountingRuns
 
   /** Which of its agent's rows of a day a run adds to. */
   const dayRowOf = ({ id }: ClaimedRun): string =>
@@ -70,13 +79,22 @@ export const makeSpending = Effect.gen(function* () {
         'inputTokens', (usage->>'inputTokens')::bigint + ${usage.inputTokens}::bigint,
         'outputTokens', (usage->>'outputTokens')::bigint + ${usage.outputTokens}::bigint)`
 
+  /** What a step adds to its run. */
+  const stepped = ({ costMicros, model, usage }: StepUse) =>
+    sql`step_count = step_count + 1, attempts_before_step = attempt - 1, model = ${model}, partial_text = null, ${used(usage, costMicros)}`
+
   /** Parts of an append: what one step, or one other request, adds to its run and to every budget that it spends. */
-  const counting = (run: ClaimedRun, usage: Usage, model: string, costMicros: number) => [
-    sql`counted as (
-      update kb.agent_runs set step_count = step_count + 1, attempts_before_step = attempt - 1, model = ${model},
-        partial_text = null, ${used(usage, costMicros)}
-      from appended where ${held(run)})`,
-    spending(run, usage, costMicros, true)
+  const counting = (run: ClaimedRun, spent: StepUse) => [
+    sql`counted as (update kb.agent_runs set ${stepped(spent)} from appended where ${held(run)})`,
+    spending(run, spent.usage, spent.costMicros, true)
+  ]
+
+  /** Parts of an append that is a run's last: its end, in the same change of its row as its last step, if that comes with it. */
+  const countingLast = (run: ClaimedRun, end: Statement.Fragment, spent: StepUse | undefined) => [
+    sql`ended as (
+      update kb.agent_runs run set ${spent === undefined ? end : sql`${stepped(spent)}, ${end}`}
+      from appended where ${held(run)} returning run.id, run.agent_id, ${rested})`,
+    ...(spent === undefined ? [] : [spending(run, spent.usage, spent.costMicros, true)])
   ]
 
   const countingAside = (run: ClaimedRun, usage: Usage, costMicros: number) => [
@@ -84,7 +102,7 @@ export const makeSpending = Effect.gen(function* () {
     spending(run, usage, costMicros, false)
   ]
 
-  return { counting, countingAside }
+  return { counting, countingAside, countingLast }
 })
 
 /** The counting columns of a budget's row. */

@@ -12,7 +12,7 @@ import type { ProjectId } from "@tropism/domain/ids"
 import { Cause, Context, Effect, FiberSet, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
-import { Database, orDie, type ProjectTransaction } from "../database/database.ts"
+import { Database, keepingPlans, orDie, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { runLimits } from "../limits.ts"
 import { drive, nextWakeUp, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
@@ -112,23 +112,27 @@ export class Worker extends Context.Service<
         )
 
       const claimIn = Effect.fnUntraced(function* ({ projectId, hasLapsed }: DueProject, free: number) {
-        const claimed = yield* database.inProject(
-          projectId,
-          Effect.gen(function* () {
-            if (hasLapsed) yield* endings.giveUp
-            const tests = runLimits.concurrentBacktestRuns - testing
-            const lapsed = hasLapsed ? yield* runs.takeOver(workerId, { limit: free, backtests: tests }) : []
-            const taken = takenFrom.get(projectId) ?? 0
-            const limit = free - lapsed.length
-            const queued = yield* runs.claim(workerId, {
-              limit,
-              oldest: oldestOf(taken, limit),
-              backtests: tests - lapsed.filter(isTest).length
+        const claimed = yield* database
+          .inProject(
+            projectId,
+            Effect.gen(function* () {
+              if (hasLapsed) yield* endings.giveUp
+              const tests = runLimits.concurrentBacktestRuns - testing
+              const lapsed = hasLapsed
+                ? yield* runs.takeOver(workerId, { limit: free, backtests: tests })
+                : []
+              const taken = takenFrom.get(projectId) ?? 0
+              const limit = free - lapsed.length
+              const queued = yield* runs.claim(workerId, {
+                limit,
+                oldest: oldestOf(taken, limit),
+                backtests: tests - lapsed.filter(isTest).length
+              })
+              takenFrom.set(projectId, taken + queued.length)
+              return [...lapsed, ...queued]
             })
-            takenFrom.set(projectId, taken + queued.length)
-            return [...lapsed, ...queued]
-          })
-        )
+          )
+          .pipe(keepingPlans)
         for (const run of claimed) {
           if (isLeaving) {
             yield* inProject(run, runs.handBack(run))

@@ -14,16 +14,31 @@ import { fold, type ReducedContext } from "@tropism/domain/context"
 import type { TaintSource } from "@tropism/domain/taint"
 import { Effect } from "effect"
 import type { Statement } from "effect/sql"
-import { endOf } from "../agent/appending.ts"
+import { endOf, type Terms } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import type { RunNotInState } from "./holding.ts"
 import { Runs } from "./runs.ts"
+import type { StepUse } from "./spending.ts"
 
 type Alongside = ReadonlyArray<Statement.Fragment>
 type Taint = ReadonlyArray<TaintSource>
+
+/** How a run completes. */
+interface Completion {
+  readonly summary: string
+  /** What its last step used, where that is kept with its end. */
+  readonly spent?: StepUse
+  readonly alongside?: Alongside
+}
+
+/** What an append answers that has ended its run. */
+interface Ended {
+  readonly name: string
+  readonly ranMs: number | null
+}
 
 export const makeWriting = Effect.gen(function* () {
   const database = yield* Database
@@ -52,12 +67,12 @@ export const makeWriting = Effect.gen(function* () {
     context: ReducedContext,
     events: ReadonlyArray<NewEvent>,
     alongside: Alongside,
-    taint: Taint = []
+    more: Pick<Terms, "taint" | "telling"> = {}
   ) =>
     contexts.plan(run.projectId, run.contextName, endOf(context), events, {
       guard: runs.guard(run),
       alongside,
-      taint
+      ...more
     })
 
   /** Appends events and answers the state after them; `taint` is what of them is untrusted. */
@@ -69,7 +84,7 @@ export const makeWriting = Effect.gen(function* () {
     taint: Taint = []
   ) {
     const alongside = [...more, ...(yield* recording(run.id, context.pendingCalls, events))]
-    const planned = yield* plan(run, context, events, alongside, taint)
+    const planned = yield* plan(run, context, events, alongside, { taint })
     const [written] = yield* database.ask(run.projectId, planned.statement)
     if (written) {
       yield* contexts.grown(run.projectId, run.contextName)
@@ -113,5 +128,32 @@ export const makeWriting = Effect.gen(function* () {
     )
   })
 
-  return { guarded, catchUp, advance, append, appendUnlessGrown, appendAndEnd }
+  /** Appends the last events and completes the run, in one question where no other waits for it; false as above. */
+  const appendAndComplete = Effect.fnUntraced(function* (
+    run: ClaimedRun,
+    context: ReducedContext,
+    events: ReadonlyArray<NewEvent>,
+    { alongside = [], spent, summary }: Completion
+  ) {
+    if (run.ancestors.length > 0)
+      return yield* appendAndEnd(run, context, events, runs.complete(run, summary), [
+        ...(spent === undefined ? [] : runs.counting(run, spent)),
+        ...alongside
+      ])
+    const last = runs.completing(run, summary, spent)
+    const calls = yield* recording(run.id, context.pendingCalls, events)
+    const parts = [...last.alongside, ...alongside, ...calls]
+    const planned = yield* plan(run, context, events, parts, { telling: last.telling })
+    const statement = planned.statement as Statement.Statement<Ended>
+    const [[ended], [line]] =
+      last.behind === undefined
+        ? [yield* database.ask(run.projectId, statement), []]
+        : yield* database.askBoth(run.projectId, statement, last.behind)
+    if (!ended) return false
+    yield* contexts.grown(run.projectId, run.contextName)
+    yield* last.over(ended.ranMs, line?.hasWaiting === true)
+    return true
+  })
+
+  return { guarded, catchUp, advance, append, appendUnlessGrown, appendAndEnd, appendAndComplete }
 })

@@ -1,0 +1,113 @@
+/**
+ * Plans that a connection makes once cost no more where much lies behind, and whole transactions go to PostgreSQL in one write.
+ *
+ * The tables are filled by the owner of the database; then each verb is used as
+ * the loops use it. PostgreSQL counts the rows of tables that a transaction has
+ * looked at.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { AgentId, ProjectId } from "@tropism/domain/ids"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { Database, keepingPlans } from "../src/database/database.ts"
+import { standingsOf } from "../src/dispatch/standing.ts"
+import { Outbox } from "../src/outbox/outbox.ts"
+import { Runs } from "../src/run/runs.ts"
+import { WaitingEntries } from "../src/run/waiting-entries.ts"
+import { filledBy } from "../testing/filled-database.ts"
+import { rowsReadIn } from "../testing/rows-read.ts"
+
+/** Ten projects, of which each has as much behind it and all its rows between those of the others. */
+const idOf = (kind: string, number: string): string =>
+  `('01990000-0000-7${kind}00-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`
+const projects = 10
+const project = ProjectId.make("01990000-0000-7000-8000-000000000001")
+const agent = AgentId.make("01990000-0000-7a00-8000-000000000001")
+
+/** Rows of all projects. */
+const many = 40_000
+/** As many as the live runs that are counted of an agent, and some; a look at all of a project would be more. */
+const few = 1_500
+
+const each = `generate_series(1, ${projects}) n`
+const past = `(select n, ${idOf("0", `1 + n % ${projects}`)} as project_id, ${idOf("a", `1 + n % ${projects}`)} as agent_id, ${idOf("e", "n")} as event_id,
+  ${idOf("f", "n")} as run_id from generate_series(1, ${many}) n) past`
+
+const filling: ReadonlyArray<string> = [
+  `insert into kb.projects (id, name, created_by) select ${idOf("0", "n")}, 'x', 'ada' from ${each}`,
+  `insert into kb.agents (id, project_id, name, version, prompt, flow_type, tools, trigger_type, timezone, execution_mode, enabled, reaction_config)
+    select ${idOf("a", "n")}, ${idOf("0", "n")}, 'reacts', 1, '', 'single', '{}', 'reaction', 'UTC', 'execute', true, '{}' from ${each}`,
+  `insert into kb.agent_versions (agent_id, version, project_id, definition, created_by)
+    select ${idOf("a", "n")}, 1, ${idOf("0", "n")}, '{"defaultTimeoutMs": 1000}', 'ada' from ${each}`,
+  `insert into kb.graph_events (id, project_id, position, entity_type, object_type, entity_id, version, type, changed_properties, snapshot,
+      actor_type, actor_id, root_event_id, depth, dispatched_at)
+    select event_id, project_id, n, 'graphObject', 'Order', event_id, 1, 'created', '{}', '{}', 'user', 'ada', event_id, 0, now() from ${past}`,
+  `insert into kb.contexts (project_id, name, agent_id) select project_id, 'run-' || run_id, agent_id from ${past}`,
+  `insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, trigger, context_name, root_event_id, depth)
+    select run_id, project_id, agent_id, 1, case when n % 20 < 10 then 'completed' else 'queued' end, '{"type": "reaction"}',
+      'run-' || run_id, event_id, 0 from ${past}`,
+  "analyze"
+]
+
+layer(filledBy(filling), { excludeTestServices: true, timeout: "2 minutes" })((it) => {
+  describe("Plans that a connection keeps", () => {
+    const rowsOf: ReturnType<typeof rowsReadIn> = (use) => keepingPlans(rowsReadIn(project)(use))
+
+    it.effect("claims out of a long queue look at what they claim", () =>
+      Effect.gen(function* () {
+        const { claim, takeOver } = yield* Runs
+        const places = (time: number) => ({ limit: 8, oldest: time % 2, backtests: 4 })
+        expect(yield* rowsOf((time) => claim("worker", places(time)))).toBeLessThan(few)
+        expect(yield* rowsOf((time) => takeOver("worker", places(time)))).toBeLessThan(few)
+      })
+    )
+
+    it.effect("so do the rounds of those who dispatch and release", () =>
+      Effect.gen(function* () {
+        const outbox = yield* Outbox
+        const { dueAgents } = yield* WaitingEntries
+        expect(yield* rowsOf(() => outbox.claim(100))).toBeLessThan(few)
+        expect(yield* rowsOf(() => dueAgents(undefined, 100))).toBeLessThan(few)
+        expect(yield* rowsOf(() => standingsOf([agent]))).toBeLessThan(few)
+      })
+    )
+
+    it.effect("a transaction keeps its plans where it is told so, and no other does", () =>
+      Effect.gen(function* () {
+        const database = yield* Database
+        const sql = yield* SqlClient.SqlClient
+        const mode = sql<{ mode: string }>`select current_setting('plan_cache_mode') as mode`
+        const seen = []
+        for (let time = 0; time < 3; time++) {
+          seen.push(yield* database.ask(project, mode))
+          seen.push(yield* database.inProject(project, mode))
+          seen.push(yield* keepingPlans(database.inProject(project, mode)))
+        }
+        const modes = seen.flat().map((row) => row.mode)
+        expect(modes.filter((_, index) => index % 3 !== 1)).toEqual(
+          Array.from({ length: 6 }, () => "force_generic_plan")
+        )
+        expect(modes.filter((_, index) => index % 3 === 1)).toEqual(["auto", "auto", "auto"])
+      })
+    )
+  })
+
+  describe("Two statements that are a whole transaction", () => {
+    it.effect("the second sees what the first has done, and when it is refused nothing is kept", () =>
+      Effect.gen(function* () {
+        const database = yield* Database
+        const sql = yield* SqlClient.SqlClient
+        const look = sql<{
+          name: string
+        }>`select name from kb.contexts where project_id = ${project} and name like 'said-%'`
+        const begin = (name: string) =>
+          sql`insert into kb.contexts (project_id, name, agent_id) values (${project}, ${name}, ${agent})`
+        const [, seen] = yield* database.askBoth(project, begin("said-1"), look)
+        expect(seen).toEqual([{ name: "said-1" }])
+        const refused = yield* Effect.exit(database.askBoth(project, begin("said-2"), begin("said-1")))
+        expect(refused._tag).toBe("Failure")
+        expect(yield* database.ask(project, look)).toEqual([{ name: "said-1" }])
+      })
+    )
+  })
+})
