@@ -9,7 +9,7 @@
 import type { AgentId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { KillSwitches } from "./kill-switches.ts"
 
 /** Why an agent is not triggered; nothing was queued. */
@@ -29,6 +29,7 @@ export class Admission extends Context.Service<
     Admission,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const database = yield* Database
       const switches = yield* KillSwitches
 
       const places = Effect.fn("Admission.places")(function* (agentId: AgentId) {
@@ -39,17 +40,21 @@ export class Admission extends Context.Service<
             "stopped",
             `All agents of this ${stop.scope} are stopped by ${stop.stoppedBy}: ${stop.reason}`
           )
-        const [agent] = yield* sql<{ name: string; enabled: boolean; maxPendingRuns: number }>`
-          select name, enabled, max_pending_runs from kb.agents
-          where id = ${agentId} and project_id = ${projectId} and deleted_at is null for no key update`
+        // Both in one write: the row is held for as long as others wait for it.
+        const [[agent], [live]] = yield* database.together(
+          sql<{ name: string; enabled: boolean; maxPendingRuns: number }>`
+            select name, enabled, max_pending_runs from kb.agents
+            where id = ${agentId} and project_id = ${projectId} and deleted_at is null for no key update`,
+          sql<{ count: number }>`
+            select count(*)::int as count from (
+              select 1 from kb.agent_runs where agent_id = ${agentId} and status in ('queued', 'running') and backtest_id is null
+              limit coalesce((select max_pending_runs from kb.agents where id = ${agentId}), 0)) run`
+        )
         if (agent?.enabled !== true)
           return yield* refuse(
             "agentDisabled",
             agent ? `The agent ${agent.name} is disabled: enable it first` : "The agent is deleted"
           )
-        const [live] = yield* sql<{ count: number }>`
-          select count(*)::int as count from (
-            select 1 from kb.agent_runs where agent_id = ${agentId} and status in ('queued', 'running') and backtest_id is null limit ${agent.maxPendingRuns}) run`
         const free = agent.maxPendingRuns - (live?.count ?? 0)
         if (free > 0) return free
         return yield* refuse(

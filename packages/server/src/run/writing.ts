@@ -144,15 +144,20 @@ export const makeWriting = Effect.gen(function* () {
     const calls = yield* recording(run.id, context.pendingCalls, events)
     const parts = [...last.alongside, ...alongside, ...calls]
     const planned = yield* plan(run, context, events, parts, { telling: last.telling })
-    const statement = planned.statement as Statement.Statement<Ended>
-    const [[ended], [line]] =
-      last.behind === undefined
-        ? [yield* database.ask(run.projectId, statement), []]
-        : yield* database.askBoth(run.projectId, statement, last.behind)
-    if (!ended) return false
-    yield* contexts.grown(run.projectId, run.contextName)
-    yield* last.over(ended.ranMs, line?.hasWaiting === true)
-    return true
+    // Whoever finds that the run has ended stops its actor, which tells of the end all the same.
+    return yield* Effect.uninterruptible(
+      Effect.gen(function* () {
+        const statement = planned.statement as Statement.Statement<Ended>
+        const [[ended], [line]] =
+          last.behind === undefined
+            ? [yield* database.ask(run.projectId, statement), []]
+            : yield* database.askBoth(run.projectId, statement, last.behind)
+        if (!ended) return false
+        yield* contexts.grown(run.projectId, run.contextName)
+        yield* last.over(ended.ranMs, line?.hasWaiting === true)
+        return true
+      })
+    )
   })
 
   return { guarded, catchUp, advance, append, appendUnlessGrown, appendAndEnd, appendAndComplete }
