@@ -60,15 +60,16 @@ export const makeOutcomes = Effect.gen(function* () {
   /** What a real run does well makes good what its agent did badly before. */
   const forgiven = ({ backtestId }: ClaimedRun) => sql`forgiven as (
       update kb.agents agent set consecutive_failures = 0 from ended
-      where agent.id = ended.agent_id and consecutive_failures > 0 and ${backtestId === null}::boolean)`
+      where agent.id = ended.agent_id and consecutive_failures > 0 and ${backtestId === null}::boolean returning agent.id)`
+  /** Whoever triggers or retries takes the agent's row first, then entries and budgets: so does the end of a run, or both would wait. */
+  const behindAgent = sql`cross join (select count(*) from forgiven) behind_agent`
 
   const completing = (run: ClaimedRun, summary: string, spent: StepUse | undefined): LastAppend => {
     const isReaction = run.trigger.type === "reaction" || run.trigger.type === "mcpEvent"
     return {
       alongside: [
-        ...countingLast(run, completed(summary), spent),
-        forgiven(run),
-        ...(isReaction ? [settledByEnd] : [])
+        ...countingLast(run, completed(summary), spent, { first: forgiven(run), behind: behindAgent }),
+        ...(isReaction ? [settledByEnd(behindAgent)] : [])
       ],
       telling: sql`, (select ran_ms from ended) as ran_ms`,
       behind: isReaction ? freeingBehind(run.projectId, run.id) : undefined,

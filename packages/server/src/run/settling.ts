@@ -54,11 +54,11 @@ export const makeSettling = Effect.gen(function* () {
     return ended.length
   })
 
-  /** Part of an append that ends a run: ends its entries, too. */
-  const settledByEnd = sql`settled as (
+  /** Part of an append that ends a run: ends its entries, too; `behind` joins what must have been locked before them. */
+  const settledByEnd = (behind: Statement.Fragment) => sql`settled as (
     update kb.agent_processing_log set status = 'completed', completed_at = now(), error_message = null, dead_lettered_at = null
     where id = any(array(
-      select entry.id from ended join kb.agent_processing_log entry on entry.run_id = ended.id
+      select entry.id from ended join kb.agent_processing_log entry on entry.run_id = ended.id ${behind}
       where entry.status in ('pending', 'processing') order by entry.id for no key update of entry)))`
 
   /** Lets the first parked entry of each line go on; true when an agent of them has anything waiting. */

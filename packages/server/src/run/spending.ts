@@ -55,7 +55,13 @@ export const makeSpending = Effect.gen(function* () {
    * run counts itself with its first step, in its agent's day and in every run above it; the runs of a chain are counted
    * where they get their place.
    */
-  const spending = (run: ClaimedRun, usage: Usage, costMicros: number, isStep: boolean) =>
+  const spending = (
+    run: ClaimedRun,
+    usage: Usage,
+    costMicros: number,
+    isStep: boolean,
+    behind: Statement.Fragment = sql.literal("")
+  ) =>
     sql`spent as (
       insert into kb.budgets as budget (project_id, scope, scope_id, period, runs, input_tokens, output_tokens, cost_micros)
       select ${run.projectId}::uuid, share.scope, share.id, share.period,
@@ -63,6 +69,7 @@ export const makeSpending = Effect.gen(function* () {
         ${usage.inputTokens}::bigint, ${usage.outputTokens}::bigint, ${costMicros}::bigint
       from appended
       cross join (select step_count from kb.agent_runs where id = ${run.id}) asker
+      ${behind}
       cross join (
         ${payersOf(run)}
         union all select 'run', id, '' from unnest(${[...run.ancestors, run.id]}::uuid[]) id
@@ -89,12 +96,22 @@ export const makeSpending = Effect.gen(function* () {
     spending(run, spent.usage, spent.costMicros, true)
   ]
 
-  /** Parts of an append that is a run's last: its end, in the same change of its row as its last step, if that comes with it. */
-  const countingLast = (run: ClaimedRun, end: Statement.Fragment, spent: StepUse | undefined) => [
+  /**
+   * Parts of an append that is a run's last: its end, in the same change of its row as its last step, if that comes with it.
+   *
+   * **Details** `first` is the part that must be written before any budget, and `behind` what joins it.
+   */
+  const countingLast = (
+    run: ClaimedRun,
+    end: Statement.Fragment,
+    spent: StepUse | undefined,
+    { behind, first }: { readonly behind: Statement.Fragment; readonly first: Statement.Fragment }
+  ) => [
     sql`ended as (
       update kb.agent_runs run set ${spent === undefined ? end : sql`${stepped(spent)}, ${end}`}
       from appended where ${held(run)} returning run.id, run.agent_id, ${rested})`,
-    ...(spent === undefined ? [] : [spending(run, spent.usage, spent.costMicros, true)])
+    first,
+    ...(spent === undefined ? [] : [spending(run, spent.usage, spent.costMicros, true, behind)])
   ]
 
   const countingAside = (run: ClaimedRun, usage: Usage, costMicros: number) => [
