@@ -20,11 +20,14 @@ import { openSurroundings } from "./surroundings.ts"
 /** A simulation that goes round in circles ends by its turns; this is for a machine that is busy. */
 const withinMs = 1_200_000
 
-/** Plants a fault and asks the checkers. */
+/** Plants a fault and asks the checkers; where there is no row that it could change there is nothing to find. */
 const complaintsAfter = ({ sql, testimony }: Plant, { id, owner, remains }: Project) =>
   Effect.gen(function* () {
     yield* owner.query("begin")
-    for (const statement of sql) yield* owner.query(statement, statement.includes("$1") ? [id] : [])
+    let changed = 0
+    for (const statement of sql)
+      changed += (yield* owner.query(statement, statement.includes("$1") ? [id] : [])).rowCount ?? 0
+    if (changed === 0 && testimony === undefined) return []
     const acknowledged = { ...remains.acknowledged, ...testimony?.(remains) }
     return check({ ...remains, ...(yield* readRowsWith(owner, id)), acknowledged })
   }).pipe(Effect.ensuring(Effect.ignore(owner.query("rollback"))))

@@ -310,8 +310,7 @@ export const loops = Effect.fnUntraced(function* (alone: Alone | undefined) {
     releaser: releasing,
     backtester: testing,
     worker: working,
-    deliverer: delivering,
-    lookout: looking
+    deliverer: delivering
   }
   const once = { scheduler: scheduling, "source poller": asking, waits: following, sweeps: sweeping }
   const fork = (name: string, loop: Effect.Effect<never>) => Effect.forkScoped(depend(name, loop))
@@ -319,4 +318,6 @@ export const loops = Effect.fnUntraced(function* (alone: Alone | undefined) {
   yield* Effect.forEach(Object.entries(once), ([name, loop]) => (alone ?? fork)(name, loop), {
     discard: true
   })
+  // The others listen by then to what it finds first.
+  yield* fork("lookout", looking)
 })

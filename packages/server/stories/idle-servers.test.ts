@@ -10,7 +10,7 @@ import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, startServer, storyKeys } from "../testing/platform.ts"
+import { eventually, newProject, startServer, storyKeys } from "../testing/platform.ts"
 
 /** Transactions that have ended so far, and when. */
 const countNow = (access: PostgresAccess) =>
@@ -58,6 +58,18 @@ describe("Requirement: an idle server leaves its database alone", () => {
         yield* startServer(access, [], undefined, false, storyKeys, address)
       const perSecond = yield* restingRate(access, 45)
       expect([perSecond > 0, perSecond <= 45]).toEqual([true, true])
+    })
+  )
+
+  it.live("one that starts asks once for all its loops, and needs no connection for each", () =>
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      yield* newProject(yield* startServer(access), access)
+      const [row] = yield* ask(
+        access,
+        `select count(*)::int from pg_stat_activity where datname = current_database() and usename = 'tropism_server'`
+      )
+      expect(row?.[0]).toBeLessThanOrEqual(6)
     })
   )
 })

@@ -121,7 +121,8 @@ export const untilWoken = (): undefined => undefined
 /**
  * Does what is due at once, and then whenever the topic is signalled, for ever.
  *
- * **Details** `work` answers whether there may be more. A defect in it (the
+ * **Details** A loop whose rows the lookout looks at begins when that has found some, so that a server that starts asks once
+ * for all of them, and needs no connection for each. `work` answers whether there may be more. A defect in it (the
  * database is away, say) is logged and ends only that round: whoever looks at
  * the rows next, the lookout or a sweep, has it done again.
  */
@@ -135,6 +136,7 @@ export const drive = <R>(
   Effect.gen(function* () {
     const mailbox = yield* (yield* WakeUps).listen(topic)
     const round = survive(name, work, false)
+    if (pauseMs === untilWoken) yield* nextWakeUp(mailbox, undefined)
     while (true) {
       const hasMore = yield* round
       if (!hasMore) yield* nextWakeUp(mailbox, typeof pauseMs === "number" ? pauseMs : pauseMs())
