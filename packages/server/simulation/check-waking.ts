@@ -32,23 +32,32 @@ interface Become {
   /** But for what a person asked for. */
   readonly tries: ReadonlyArray<EntryRow>
   readonly refusals: EventRow["refusals"]
-  /** Whether a person asked for it all the same: what then waited for its run may have come too late for its chain. */
-  readonly wasAsked: boolean
+  /** What a person asked for all the same: what then waited for its run may have come too late for its chain, and is refused once more. */
+  readonly asked: ReadonlyArray<EntryRow>
 }
 
-const isDone = (due: Due, { refusals, tries, wasAsked }: Become): boolean => {
+/** A try that waited for its run when the chain came to its end was skipped for that reason. */
+const skippedFor = (tries: ReadonlyArray<EntryRow>, refusals: EventRow["refusals"]) =>
+  tries.filter(
+    (entry) => entry.status === "skipped" && refusals.some(({ reason }) => reason === entry.reason)
+  )
+
+const isDone = (due: Due, { asked, refusals, tries }: Become): boolean => {
   if (due === "nothing") return tries.length === 0 && refusals.length === 0
   if (due !== "entry") {
     const others = refusals.filter(({ reason }) => reason !== due.refusal)
-    const isAlone = others.length === 0 || (wasAsked && others.every(({ rule }) => capRules.includes(rule)))
+    const isAlone =
+      others.length === 0 || (asked.length > 0 && others.every(({ rule }) => capRules.includes(rule)))
     return tries.length === 0 && refusals.length - others.length === 1 && isAlone
   }
   const hasEntry = tries.filter((entry) => entry.attempt === 1).length === 1
   if (refusals.length === 0) return hasEntry
   if (!refusals.every(({ rule }) => capRules.includes(rule))) return false
-  // A try that waited for its run when the chain came to its end was skipped for that reason.
-  const ended = tries.filter((entry) => refusals.some(({ reason }) => reason === entry.reason))
-  return tries.length === 0 ? refusals.length === 1 : hasEntry && ended.length === refusals.length
+  const ended = skippedFor(tries, refusals).length
+  const endedOfAsked = skippedFor(asked, refusals).length
+  if (tries.length > 0) return hasEntry && refusals.length === ended + endedOfAsked
+  // A person may have named the object of the very try that was refused first.
+  return refusals.length === endedOfAsked || refusals.length === endedOfAsked + 1
 }
 
 /** Every event that an agent listens to has its entry, or a reason why not. */
@@ -56,13 +65,13 @@ const everyEventAnswered: Checker = (remains) => {
   const { agents, chainLimits, entries, events } = remains
   const isAsked = askedFor(remains)
   const own = entries.filter((entry) => !isAsked(entry))
-  const asked = new Set(entries.filter(isAsked).map(({ agentId, eventId }) => keyOf(agentId, eventId)))
+  const askedOf = Map.groupBy(entries.filter(isAsked), (entry) => keyOf(entry.agentId, entry.eventId))
   const triesOf = Map.groupBy(own, (entry) => keyOf(entry.agentId, entry.eventId))
   return agents.flatMap((agent) =>
     events.flatMap((event) => {
       const tries = triesOf.get(keyOf(agent.id, event.id)) ?? []
       const refusals = event.refusals.filter((refusal) => refusal.agentId === agent.id)
-      const become = { tries, refusals, wasAsked: asked.has(keyOf(agent.id, event.id)) }
+      const become = { tries, refusals, asked: askedOf.get(keyOf(agent.id, event.id)) ?? [] }
       const dues = agent.definitions.map((definition) =>
         dueUnder(agent.id as AgentId, definition, event, chainLimits)
       )
