@@ -41,13 +41,31 @@ describe("a refusal", () => {
     const errors = [{ pointer: "/reason", message: "too long" }]
     const document = { title: "Something in the request is wrong", errors }
     expect(failureSentence(new Problem({ status: 422, document }))).toBe(
-      "Something in the request is wrong. /reason: too long."
+      "Something in the request is wrong. Reason: too long."
     )
+    expect(
+      failureSentence(new Problem({ status: 422, document: { ...document, detail: "/reason: too long" } }))
+    ).toBe("Reason: too long.")
     expect(
       failureSentence(
         new Problem({ status: 422, document: { ...document, detail: "The reason is too long" } })
       )
     ).toBe("The reason is too long.")
+  })
+
+  it("says where a fault is in words, and names that people gave as they are", () => {
+    const sentence = (pointer: string) =>
+      failureSentence(
+        new Problem({
+          status: 400,
+          document: { detail: `${pointer}: too long`, errors: [{ pointer, message: "too long" }] }
+        })
+      )
+    expect(sentence("/reactionConfig/objectTypes/0")).toBe(
+      "Reaction config › object types › no. 1: too long."
+    )
+    expect(sentence("/properties/licenceKey/0")).toBe("Properties › licenceKey › 0: too long.")
+    expect(sentence("maxTokens")).toBe("Max tokens: too long.")
   })
 
   it("stands at the field that it is about, or that holds it, and a name that is taken at its own", () => {

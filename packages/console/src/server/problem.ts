@@ -7,7 +7,7 @@
 import type { Conflict } from "@tropism/api/problems"
 import type { JsonFault } from "@tropism/domain/json"
 import { Data } from "effect"
-import { faultWithin } from "../words/place-name.ts"
+import { faultWithin, fieldName } from "../words/place-name.ts"
 import { visibleText } from "../words/visible-text.ts"
 
 export type ConflictReason = Conflict["reason"]
@@ -128,11 +128,20 @@ const problemSentence = ({ status, document }: Problem): string => {
     document.title ??
     `The server answered ${status}.`
   const { detail = "", errors = [] } = document
-  const told = detail === "" ? [known] : status >= 500 ? [known, detail] : [detail]
-  const faults = errors
-    .filter(({ message }) => !detail.includes(message))
-    .map(({ pointer, message }) => `${pointer}: ${message}`)
-  return visibleText([...told, ...faults].map(withStop).join(" "))
+  const own = errors.some((fault) => detail === `${fault.pointer}: ${fault.message}`) ? "" : detail
+  const told = status >= 500 || detail === "" ? [known, own] : [own]
+  const faults = errors.filter(({ message }) => !own.includes(message)).map(inWords)
+  return visibleText(
+    [...told, ...faults]
+      .filter((text) => text !== "")
+      .map(withStop)
+      .join(" ")
+  )
+}
+
+const inWords = ({ message, pointer }: JsonFault): string => {
+  const place = fieldName(pointer)
+  return place === "" ? message : `${place.charAt(0).toUpperCase()}${place.slice(1)}: ${message}`
 }
 
 const withStop = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`)
