@@ -44,6 +44,19 @@ describe("the palette", () => {
     await page.waitForURL(`**/objects/${ada.id}?*`)
 
     await page.keyboard.press("Control+k")
+    await page.keyboard.type("mcp serv")
+    await chosen.getByText("MCP servers").waitFor()
+    await page.keyboard.press("Enter")
+    await page.getByRole("tab", { name: "MCP servers", selected: true }).waitFor()
+
+    const [event] = (await run(story.get("/events?limit=1"))).items
+    await page.keyboard.press("Control+k")
+    await field.fill(event.id)
+    await chosen.getByText("Person ada").waitFor()
+    await page.keyboard.press("Enter")
+    await page.waitForURL(`**/events/${event.id}?*`)
+
+    await page.keyboard.press("Control+k")
     await page.keyboard.type("ada")
     await chosen.getByText("ada", { exact: true }).waitFor()
     await page.getByRole("option").nth(1).getByText("adamant").waitFor()

@@ -7,16 +7,19 @@
 import { useQuery } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { Effect } from "effect"
+import { subjectOf } from "../feed/feed-items.ts"
 import { useConsole } from "../frame/console-context.tsx"
 import { pages } from "../frame/pages.ts"
 import { useSignOut } from "../frame/use-sign-out.ts"
 import { limits } from "../limits.ts"
 import { agentsQuery } from "../server/agent-queries.ts"
 import { conversationsQuery } from "../server/chat-queries.ts"
+import { readEvent } from "../server/feed-queries.ts"
 import { objectKeyQuery, objectSearchQuery } from "../server/graph-queries.ts"
 import { isMissing } from "../server/problem.ts"
 import { objectQuery, pendingTasksQuery } from "../server/queries.ts"
 import { readRun } from "../server/request.ts"
+import { sections } from "../settings/sections.ts"
 import { type Entry, fitting, inOrder, isId } from "./entries.ts"
 
 export interface Found {
@@ -89,7 +92,7 @@ export const useEntries = (typed: string, settled: string): Found => {
 
 /** What has the id that was typed. */
 const exactEntries = (
-  { run, object }: Pick<ReturnType<typeof useById>, "run" | "object">,
+  { event, object, run }: Pick<ReturnType<typeof useById>, "event" | "object" | "run">,
   open: ReturnType<typeof useOpeners>
 ): ReadonlyArray<Entry> => [
   ...(run
@@ -105,10 +108,21 @@ const exactEntries = (
           open: () => open.object(object.id)
         }
       ]
+    : []),
+  ...(event
+    ? [
+        {
+          id: event.id,
+          group: "Events",
+          title: `${event.objectType} ${subjectOf(event)}`,
+          hint: event.type,
+          open: () => open.event(event.id)
+        }
+      ]
     : [])
 ]
 
-/** What the console itself has: its pages, and what can be done anywhere. */
+/** What the console itself has: its pages, their sections, and what can be done anywhere. */
 const ownEntries = (open: ReturnType<typeof useOpeners>): ReadonlyArray<Entry> => [
   ...pages.map(({ to, title }) => ({
     id: to,
@@ -116,6 +130,13 @@ const ownEntries = (open: ReturnType<typeof useOpeners>): ReadonlyArray<Entry> =
     title,
     hint: "",
     open: () => open.page(to)
+  })),
+  ...sections.map(({ id, title }) => ({
+    id: `settings ${id}`,
+    group: "Settings",
+    title,
+    hint: "",
+    open: () => open.section(id)
   })),
   {
     id: "new agent",
@@ -133,19 +154,25 @@ const useById = (projectId: string, words: string) => {
   const id = words.trim().toLowerCase()
   const run = useQuery({
     queryKey: [projectId, "run-or-none", id],
-    queryFn: ({ signal }) =>
-      Effect.runPromise(readRun(projectId, id).pipe(Effect.catchIf(isMissing, () => Effect.succeed(null))), {
-        signal
-      }),
+    queryFn: ({ signal }) => Effect.runPromise(orNone(readRun(projectId, id)), { signal }),
     enabled: isAsked
   })
   const object = useQuery({ ...objectQuery(projectId, id), enabled: isAsked })
+  const event = useQuery({
+    queryKey: [projectId, "event-or-none", id],
+    queryFn: ({ signal }) => Effect.runPromise(orNone(readEvent(projectId, id)), { signal }),
+    enabled: isAsked
+  })
   return {
     run: isAsked ? run.data : null,
     object: isAsked ? object.data : null,
-    isSearching: run.isFetching || object.isFetching
+    event: isAsked ? event.data : null,
+    isSearching: run.isFetching || object.isFetching || event.isFetching
   }
 }
+
+const orNone = <A, E>(read: Effect.Effect<A, E>): Effect.Effect<A | null, E> =>
+  Effect.catchIf(read, isMissing, () => Effect.succeed(null))
 
 const useOpeners = () => {
   const navigate = useNavigate()
@@ -157,6 +184,8 @@ const useOpeners = () => {
     conversation: (conversationId: string) =>
       navigate({ to: "/chat/$conversationId", params: { conversationId } }),
     object: (objectId: string) => navigate({ to: "/objects/$objectId", params: { objectId } }),
+    event: (eventId: string) => navigate({ to: "/events/$eventId", params: { eventId } }),
+    section: (tab: string) => navigate({ to: "/settings", search: { tab } }),
     run: (runId: string) => navigate({ to: "/runs/$runId", params: { runId } }),
     signOut
   }

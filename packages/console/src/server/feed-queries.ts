@@ -56,7 +56,7 @@ export const eventQuery = (projectId: string, name: string) =>
     queryFn: ({ signal }) => Effect.runPromise(readEvent(projectId, name), { signal })
   })
 
-const readEvent = Effect.fnUntraced(function* (projectId: string, name: string) {
+export const readEvent = Effect.fnUntraced(function* (projectId: string, name: string) {
   const place = /^[1-9]\d{0,14}$/.test(name) ? Number(name) : undefined
   if (place !== undefined) {
     const { items } = yield* readFeed(projectId, { after: place - 1, limit: 1 })

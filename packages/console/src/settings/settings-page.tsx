@@ -7,18 +7,21 @@ import { type Tab, Tabs } from "../parts/tabs.tsx"
 import { MembersTab } from "./members-tab.tsx"
 import { ModelsTab } from "./models-tab.tsx"
 import { ProjectTab } from "./project-tab.tsx"
+import { type SectionId, sections } from "./sections.ts"
 import { ServersTab } from "./servers-tab.tsx"
 import { SessionsTab } from "./sessions-tab.tsx"
 import { TokensTab } from "./tokens-tab.tsx"
 
-const tabs: ReadonlyArray<Tab> = [
-  { id: "members", title: "Members", content: () => <MembersTab /> },
-  { id: "tokens", title: "Tokens", content: () => <TokensTab /> },
-  { id: "sessions", title: "Sessions", content: () => <SessionsTab /> },
-  { id: "servers", title: "MCP servers", content: () => <ServersTab /> },
-  { id: "models", title: "Models", content: () => <ModelsTab /> },
-  { id: "project", title: "Project", content: () => <ProjectTab /> }
-]
+const contents: Readonly<Record<SectionId, Tab["content"]>> = {
+  members: () => <MembersTab />,
+  tokens: () => <TokensTab />,
+  sessions: () => <SessionsTab />,
+  servers: () => <ServersTab />,
+  models: () => <ModelsTab />,
+  project: () => <ProjectTab />
+}
+
+const tabs: ReadonlyArray<Tab> = sections.map(({ id, title }) => ({ id, title, content: contents[id] }))
 
 export const SettingsPage = (): ReactNode => (
   <>
