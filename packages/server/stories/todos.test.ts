@@ -298,7 +298,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
-    it.effect("the list of one among a hundred thousand tasks of others is read through its index", () =>
+    it.effect("the list of one among twenty thousand tasks of others is read through its index", () =>
       Effect.gen(function* () {
         const { access } = yield* SharedServer
         const story = yield* newStoryHere
@@ -309,14 +309,14 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           access,
           `insert into kb.tasks (id, project_id, owner, number, type, status, title, payload, digest, evidence, depth)
            select gen_random_uuid(), $1, 'user ' || n % 10, n, 'todo', case when n % 2 = 0 then 'pending' else 'completed' end, 'x', '{}', '', '[]', 0
-           from generate_series(1, 80000) n`,
+           from generate_series(1, 16000) n`,
           [story.projectId]
         )
         yield* ask(
           access,
           `insert into kb.tasks (id, project_id, number, type, status, title, payload, digest, agent_id, agent_version, run_id, tool_call_id, evidence, depth)
            select gen_random_uuid(), $1, 100 + n, type, 'rejected', 'x', payload, '', agent_id, 1, run_id, tool_call_id, '[]', 0
-           from kb.tasks, generate_series(1, 20000) n where id = $2`,
+           from kb.tasks, generate_series(1, 4000) n where id = $2`,
           [story.projectId, task.id]
         )
         yield* ask(access, "vacuum analyze kb.tasks")
@@ -354,7 +354,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const ids = (tasks: ReadonlyArray<Json>) => tasks.map(({ id }) => id)
         expect(ids(yield* listed(story, "?number=1"))).toEqual([todo.id, task.id])
         expect(ids(yield* listed(story, "?number=1&type=todo"))).toEqual([todo.id])
-        expect(yield* listed(story, "?number=20101")).toEqual([])
+        expect(yield* listed(story, "?number=4101")).toEqual([])
         expect(ids(yield* listed(story, "?status=pending"))).toEqual([todo.id, task.id])
         expect(ids(yield* listed(story, "?type=todo"))).toEqual([todo.id])
         expect(yield* listed(story, "?limit=200")).toHaveLength(200)
