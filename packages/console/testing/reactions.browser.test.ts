@@ -1,10 +1,12 @@
 /**
  * How agents keep up and what followed from what, against the whole program: queues, dead letters, chains and their undo.
  */
+import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { answering, chainAtRest, limitChains, rootOf } from "../../server/testing/chain-words.ts"
 import { eventually } from "../../server/testing/platform.ts"
 import { entriesWhen, make, saying, watcher } from "../../server/testing/story-words.ts"
+import { handingOver, runThrough, worker } from "../../server/testing/sub-agent-words.ts"
 import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
@@ -54,6 +56,21 @@ it("shows who does not keep up, why an agent did not wake, and tries dead letter
   await page.getByText("Nothing failed for good").waitFor()
   await page.getByRole("tab", { name: "Processing log" }).press("Enter")
   await page.getByText("handled, attempt 2").waitFor()
+})
+
+it("says what agents were denied, by whom it was tried and why", async () => {
+  const story = await real.newStory()
+  const creating = { tool: "create_object", arguments: { type: "Company", properties: { name: "Acme" } } }
+  const clerk = worker("clerk", handingOver(creating), { capabilities: { allowedObjectTypes: ["Person"] } })
+  const denied = await run(Effect.flatMap(story.post("/agents", clerk), (agent) => runThrough(story, agent)))
+  const { page } = await real.visit(story, "/reactions")
+  await page.getByRole("tab", { name: "Denied" }).press("Enter")
+  await page.getByText("The agent's rights do not reach so far.").waitFor()
+  await page.getByText(/allowedObjectTypes does not include Company/).waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await screenshot(page, "reactions-denied")
+  await page.getByRole("link", { name: /clerk/ }).first().press("Enter")
+  await page.waitForURL(`**/runs/${denied.id}?*`)
 })
 
 it("runs an agent for what was there before it, and lets a viewer only look", async () => {

@@ -1,5 +1,5 @@
 /**
- * What agents react to and how they keep up: a line for each agent that reacts.
+ * What agents react to and how they keep up, a line for each agent that reacts; and what was denied.
  */
 import type { ReactionQueue } from "@tropism/api/processing-api"
 import type { ReactNode } from "react"
@@ -8,37 +8,48 @@ import type { Column } from "../parts/data-table.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
 import { PagedTable } from "../parts/paged-table.tsx"
+import { type Tab, Tabs } from "../parts/tabs.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { usePagedList } from "../server/paged.ts"
+import { DeniedTab } from "./denied-tab.tsx"
 import { countedText, entryStatusWord, listensToText, queueText } from "./reaction-words.ts"
 
-export const ReactionsPage = (): ReactNode => {
+export const ReactionsPage = (): ReactNode => (
+  <>
+    <PageHeader
+      title="Reactions"
+      lead="What each agent listens to, what waits for it, what failed for good, and what was denied."
+    />
+    <Tabs label="Reactions" tabs={tabs} />
+  </>
+)
+
+const tabs: ReadonlyArray<Tab> = [
+  { id: "queues", title: "Queues", content: () => <Queues /> },
+  { id: "denied", title: "Denied", content: () => <DeniedTab /> }
+]
+
+const Queues = (): ReactNode => {
   const { project } = useConsole()
   const list = usePagedList<ReactionQueue>({ projectId: project.id, key: ["reactions"], path: "reactions" })
   return (
-    <>
-      <PageHeader
-        title="Reactions"
-        lead="What each agent listens to, what waits for it, and what failed for good."
-      />
-      <PagedTable
-        label="Agents that react"
-        list={list}
-        reading="Reading the queues …"
-        columns={columns}
-        linkTo={({ id }) => ({ to: "/reactions/$agentId", params: { agentId: id } })}
-        empty={
-          <EmptyState
-            title="No agent reacts yet"
-            command="npx tropism agents apply -f agents.yaml"
-            does="makes agents of a file"
-          >
-            An agent with a reaction wakes when the graph changes, and is listed here with its queue.
-          </EmptyState>
-        }
-      />
-    </>
+    <PagedTable
+      label="Agents that react"
+      list={list}
+      reading="Reading the queues …"
+      columns={columns}
+      linkTo={({ id }) => ({ to: "/reactions/$agentId", params: { agentId: id } })}
+      empty={
+        <EmptyState
+          title="No agent reacts yet"
+          command="npx tropism agents apply -f agents.yaml"
+          does="makes agents of a file"
+        >
+          An agent with a reaction wakes when the graph changes, and is listed here with its queue.
+        </EmptyState>
+      }
+    />
   )
 }
 
