@@ -28,6 +28,7 @@ import { ModelFields } from "./model-fields.tsx"
 import { PowerFields } from "./power-fields.tsx"
 import { ReviewFields } from "./review-fields.tsx"
 import { TriggerFields } from "./trigger-fields.tsx"
+import { useFaultFocus } from "./use-fault-focus.ts"
 
 interface AgentFormProps {
   readonly initial: AgentDraft
@@ -71,7 +72,7 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
     })
   }
   return (
-    <form onSubmit={save} className="grid max-w-3xl gap-8" aria-label="Agent">
+    <form ref={useFaultFocus(error, fault)} onSubmit={save} className="grid max-w-3xl gap-8" aria-label="Agent">
       <Sections {...fields} missing={missing} />
       {fault !== undefined && (
         <p role="alert" className="text-sm text-removed-ink">
