@@ -54,6 +54,7 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
         isOpen={isAsking}
         title={`Delete ${visibleText(name)}?`}
         verb="Delete it"
+        staying="Keep it"
         isBusy={isBusy}
         error={error}
         onConfirm={() => run({ path: objectPath(objectId), method: "DELETE", ifMatch: version })}
