@@ -47,6 +47,18 @@ const nothingToEdit: Message = {
   sentence: "It has no properties. Approve it or reject it as it is."
 }
 
+const deletionToEdit: Message = {
+  tone: "refused",
+  title: "Nothing to edit",
+  sentence: "A deletion has nothing to edit. Approve it or reject it as it is."
+}
+
+const goneFromView: Message = {
+  tone: "refused",
+  title: "Nothing to look at again",
+  sentence: "What it is about was deleted. Rejecting clears it away."
+}
+
 const nothingMoved: Message = {
   tone: "refused",
   title: "Nothing to look at again",
@@ -124,13 +136,16 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
   }
   const edit = (task: SuggestionTask | undefined) => {
     if (task === undefined) return
+    const { type } = task.payload.suggestedChanges
     if (isGone(task)) show(goneMessage)
+    else if (type === "delete" || type === "deleteRelationship") show(deletionToEdit)
     else if ((editFields(task.payload.suggestedChanges)?.length ?? 0) === 0) show(nothingToEdit)
     else setEditedId(task.id)
   }
   const lookAgain = (task: SuggestionTask | undefined) => {
     if (task === undefined) return
-    if (hasMovedSince(task) && !isLookedAtAgain(task)) askAgain(task)
+    if (isGone(task)) show(goneFromView)
+    else if (hasMovedSince(task) && !isLookedAtAgain(task)) askAgain(task)
     else show(nothingMoved)
   }
   const selectGroup = () => {
