@@ -28,7 +28,10 @@ export const Tabs = ({ label, tabs, parameter = "tab" }: TabsProps): ReactNode =
   const [first] = tabs
   const open = tabs.find(({ id }) => id === address[parameter]) ?? first
   const list = useRef<HTMLDivElement>(null)
-  useLayoutEffect(() => showChosen(list.current), [open?.id])
+  const openId = open?.id
+  useLayoutEffect(() => {
+    if (openId !== undefined) showChosen(list.current)
+  }, [openId])
   if (open === undefined) return null
   return (
     <RadixTabs.Root
