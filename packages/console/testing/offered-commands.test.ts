@@ -22,9 +22,9 @@ const pages = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8"
   name.endsWith(".tsx")
 )
 
-const offered = new Set([
-  ...pages.flatMap((name) => written(join(root, "src", name), /npx (tropism (?:\$?\{[^}\n]*\}|[^"`<{\n])+)/g))
-])
+const offered = new Set(
+  pages.flatMap((name) => written(join(root, "src", name), /npx (tropism (?:\$?\{[^}\n]*\}|[^"`<{\n])+)/g))
+)
 
 const nowhere = "http://127.0.0.1:1"
 
