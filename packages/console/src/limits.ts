@@ -64,6 +64,8 @@ export const limits = {
   /** Types in the legend of the picture, and related objects beside it. */
   maxLegendTypes: 24,
   maxNeighborsShown: 50,
+  /** Agents that are read to be searched and sorted by trouble. */
+  agentsToSort: 1_000,
   /** Objects that a search offers to choose from. */
   objectsToChoose: 20,
   /** Newest events that a person may choose from. */
