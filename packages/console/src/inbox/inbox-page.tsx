@@ -12,6 +12,7 @@ import { PromotionCard } from "./promotion-card.tsx"
 import { QuestionList } from "./question-list.tsx"
 import { RejectDialog } from "./reject-dialog.tsx"
 import { SelectionBar } from "./selection-bar.tsx"
+import { StoppedList } from "./stopped-list.tsx"
 import { SuggestionGroups } from "./suggestion-groups.tsx"
 import { TaskSection } from "./task-frame.tsx"
 import { TodoList } from "./todo-list.tsx"
@@ -49,9 +50,10 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
       )}
       {pending.error && <InboxFailure error={pending.error} hasList={tasks !== undefined} />}
       {pending.isPending && <InboxSkeleton />}
-      {tasks?.length === 0 && <EmptyInbox projectId={project.id} />}
+      {tasks?.length === 0 && all.stopped.length === 0 && <EmptyInbox projectId={project.id} />}
       <LeftAside projectId={project.id} />
       <QuestionList projectId={project.id} questions={all.questions} canAnswer={canAnswer} />
+      <StoppedList stopped={all.stopped} />
       <TaskSection title="To take back" words="what agents did" count={all.undos.length}>
         {all.undos.map((task) => (
           <li key={`${task.id} ${task.digest}`} className="enter min-w-0">

@@ -31,6 +31,7 @@ import { useDecidedElsewhere } from "./use-decided-elsewhere.ts"
 import { useDecisions } from "./use-decisions.ts"
 import { useLookingAgain } from "./use-looking-again.ts"
 import { useStandingRefusals } from "./use-standing-refusals.ts"
+import { useStopped } from "./use-stopped.ts"
 
 const noTasks: ReadonlyArray<Task> = []
 const noSuggestions: ReadonlyArray<SuggestionTask> = []
@@ -79,11 +80,12 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
   const todos = useMemo(() => byNumber(tasks.filter(isTodo)), [tasks])
   const undos = useMemo(() => tasks.filter(isUndo), [tasks])
   const promotions = useMemo(() => tasks.filter(isPromotion), [tasks])
+  const stopped = useStopped(project.id)
   const shown = useMemo(() => groups.flatMap((group) => group.tasks), [groups])
   /** As they stand on the page. */
   const order = useMemo(
-    () => [...questions, ...undos, ...promotions, ...shown, ...todos].map(({ id }): string => id),
-    [questions, undos, promotions, shown, todos]
+    () => [...questions, ...stopped, ...undos, ...promotions, ...shown, ...todos].map(({ id }): string => id),
+    [questions, stopped, undos, promotions, shown, todos]
   )
   useEffect(() => dispatch({ type: "listed", order }), [order])
   useLinkedTask(linkedTaskId, inbox, dispatch)
@@ -174,7 +176,7 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     }),
     [inbox.currentId]
   )
-  const kinds = { questions, todos, undos, promotions }
+  const kinds = { questions, stopped, todos, undos, promotions }
   return {
     pending,
     ...kinds,
