@@ -25,6 +25,8 @@ export const limits = {
   /** Lines and characters of one value that are shown before somebody asks for all. */
   maxValueLines: 6,
   maxValueCharacters: 400,
+  /** Characters of a long text that are shown on each side of what differs. */
+  differenceContextCharacters: 120,
   /** Characters of one value that are ever put on the page: the server takes objects of 256 KiB. */
   maxShownCharacters: 20_000,
   /** A feed that is silent for this long is dead: the server's heartbeat is 5 s. */
@@ -62,6 +64,8 @@ export const limits = {
   /** Types in the legend of the picture, and related objects beside it. */
   maxLegendTypes: 24,
   maxNeighborsShown: 50,
+  /** Agents that are read to be searched and sorted by trouble. */
+  agentsToSort: 1_000,
   /** Objects that a search offers to choose from. */
   objectsToChoose: 20,
   /** Newest events that a person may choose from. */

@@ -47,7 +47,7 @@ it("S001-R56 a reaction agent is made in a form, wakes, is changed, and tells wh
   expect(await axeFaultsInBoth(page)).toEqual([])
   // Who leaves is asked.
   await page.getByRole("link", { name: "Agents", exact: true }).first().press("Enter")
-  await page.getByRole("dialog").getByRole("button", { name: "Keep it" }).press("Enter")
+  await page.getByRole("dialog").getByRole("button", { name: "Stay here" }).press("Enter")
   await form.getByLabel("Name").fill("greeter")
   await page.getByRole("button", { name: "Make the agent" }).press("Enter")
   await page.getByRole("heading", { level: 1, name: /greeter\s*version 1/ }).waitFor()
@@ -258,7 +258,7 @@ it("an agent for which no model can be asked is told where it is seen, and is no
   await page.getByText(/Nobody can think for it\. .*ANTHROPIC_API_KEY/).waitFor()
   await page.getByRole("button", { name: "Enable", exact: true }).press("Enter")
   const dialog = page.getByRole("dialog", { name: "Enable it although no model can be asked?" })
-  await dialog.getByRole("button", { name: "Keep it" }).press("Enter")
+  await dialog.getByRole("button", { name: "Leave it disabled" }).press("Enter")
   await dialog.waitFor({ state: "detached" })
   expect((await run(story.get(`/agents/${agent.id}`))).enabled).toBe(false)
   await page.getByRole("button", { name: "Enable", exact: true }).press("Enter")
@@ -278,7 +278,7 @@ it("the form asks before it saves an agent enabled for which no model can be ask
   await form.getByLabel("Enabled").press("Space")
   await page.getByRole("button", { name: "Save as a new version" }).press("Enter")
   const dialog = page.getByRole("dialog", { name: "Save it enabled although no model can be asked?" })
-  await dialog.getByRole("button", { name: "Keep it" }).press("Enter")
+  await dialog.getByRole("button", { name: "Go on editing" }).press("Enter")
   await dialog.waitFor({ state: "detached" })
   expect(await read()).toEqual(agent)
   // Of another provider only the provider is known, and one that needs nothing asks nothing.

@@ -60,6 +60,7 @@ export const AgentActions = ({ agent, missing }: AgentActionsProps): ReactNode =
         isOpen={isAsked}
         title="Enable it although no model can be asked?"
         verb="Enable it"
+        staying="Leave it disabled"
         isBusy={toggle.isBusy}
         error={toggle.error}
         onConfirm={turn}
@@ -71,6 +72,7 @@ export const AgentActions = ({ agent, missing }: AgentActionsProps): ReactNode =
         isOpen={isDeleting}
         title={`Delete the agent ${visibleText(agent.name)}?`}
         verb="Delete it"
+        staying="Keep it"
         isBusy={remove.isBusy}
         error={remove.error}
         onConfirm={() => remove.run({ path: agentPath(agent.id), method: "DELETE", ifMatch: agent.version })}

@@ -28,6 +28,7 @@ import { ModelFields } from "./model-fields.tsx"
 import { PowerFields } from "./power-fields.tsx"
 import { ReviewFields } from "./review-fields.tsx"
 import { TriggerFields } from "./trigger-fields.tsx"
+import { useFaultFocus } from "./use-fault-focus.ts"
 
 interface AgentFormProps {
   readonly initial: AgentDraft
@@ -71,7 +72,12 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
     })
   }
   return (
-    <form onSubmit={save} className="grid max-w-3xl gap-8" aria-label="Agent">
+    <form
+      ref={useFaultFocus(error, fault)}
+      onSubmit={save}
+      className="grid max-w-3xl gap-8"
+      aria-label="Agent"
+    >
       <Sections {...fields} missing={missing} />
       {fault !== undefined && (
         <p role="alert" className="text-sm text-removed-ink">
@@ -88,6 +94,7 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
         isOpen={asked !== undefined}
         title="Save it enabled although no model can be asked?"
         verb="Save it enabled"
+        staying="Go on editing"
         onConfirm={() => {
           setAsked(undefined)
           if (asked !== undefined) onSave(asked)
@@ -100,6 +107,7 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
         isOpen={blocker.status === "blocked"}
         title="Leave without saving?"
         verb="Leave"
+        staying="Stay here"
         onConfirm={() => blocker.proceed?.()}
         onClose={() => blocker.reset?.()}
       >

@@ -24,7 +24,9 @@ export const AgentVersions = ({ agent }: { readonly agent: Agent }): ReactNode =
   const { run, isBusy, error: refusal } = useWrite()
   if (data === undefined)
     return error === null ? <Skeleton label="Reading the versions …" /> : <Failure error={error} />
-  const shown = placeIn(address["version"], agent.version) ?? agent.version
+  const wanted = address["version"]
+  const isNone = wanted !== undefined && placeIn(wanted, agent.version) === undefined
+  const shown = placeIn(wanted, agent.version) ?? agent.version
   const from = placeIn(address["from"], agent.version)
   return (
     <div className="grid gap-8 lg:grid-cols-[18rem_minmax(0,1fr)]">
@@ -33,7 +35,7 @@ export const AgentVersions = ({ agent }: { readonly agent: Agent }): ReactNode =
           <li key={version.version} className="border-b border-line py-2 text-sm">
             <VersionLine
               version={version}
-              isShown={version.version === shown}
+              isShown={!isNone && version.version === shown}
               onShow={() => change({ version: String(version.version), from: undefined })}
               {...(isAdmin &&
                 version.version !== agent.version && {
@@ -54,17 +56,43 @@ export const AgentVersions = ({ agent }: { readonly agent: Agent }): ReactNode =
       </ol>
       <div className="min-w-0">
         {refusal !== null && <Failure error={refusal} />}
-        <Difference
-          agentId={agent.id}
-          version={shown}
-          from={from}
-          newest={agent.version}
-          onFrom={(chosen) => change({ from: chosen })}
-        />
+        {isNone ? (
+          <NoVersion
+            wanted={wanted}
+            newest={agent.version}
+            onNewest={() => change({ version: undefined, from: undefined })}
+          />
+        ) : (
+          <Difference
+            agentId={agent.id}
+            version={shown}
+            from={from}
+            newest={agent.version}
+            onFrom={(chosen) => change({ from: chosen })}
+          />
+        )}
       </div>
     </div>
   )
 }
+
+interface NoVersionProps {
+  readonly wanted: string
+  readonly newest: number
+  readonly onNewest: () => void
+}
+
+/** The address asks for a version that was never made. */
+const NoVersion = ({ wanted, newest, onNewest }: NoVersionProps): ReactNode => (
+  <div role="status" className="grid justify-items-start gap-3 text-sm">
+    <p>
+      There is no version <Visible text={wanted} />.
+    </p>
+    <Button size="small" onClick={onNewest}>
+      Show version {newest}, the newest
+    </Button>
+  </div>
+)
 
 interface VersionLineProps {
   readonly version: AgentVersionSummary

@@ -37,6 +37,26 @@ export const healthText = ({ enabled, disabledReason, latest }: AgentHealth): st
   return latest.length === 0 ? "It has not run yet." : "It is well."
 }
 
+/** How much an agent needs a look, the least number first: it disabled itself, it fails, nobody can think for it. */
+export const troubleRank = ({ enabled, disabledReason, latest, modelMissing }: AgentHealth): number => {
+  if (!enabled) return disabledReason === null ? 3 : 0
+  if (latest[0]?.status === "failed") return 1
+  return modelMissing === null ? 3 : 2
+}
+
+/** Those whose name has these words, and that are enabled or not as asked; who is in trouble comes first. */
+export const chosenAgents = <A extends AgentHealth>(
+  agents: ReadonlyArray<A>,
+  { words = "", enabled }: { readonly words?: string | undefined; readonly enabled?: string | undefined }
+): ReadonlyArray<A> =>
+  agents
+    .filter(
+      (agent) =>
+        agent.agentName.toLowerCase().includes(words.trim().toLowerCase()) &&
+        (enabled === undefined || String(agent.enabled) === enabled)
+    )
+    .toSorted((one, other) => troubleRank(one) - troubleRank(other))
+
 /** What becomes of a change that an agent wants to make. */
 export const outcomeWord = (
   isAllowed: boolean,

@@ -3,19 +3,22 @@
  */
 import type { AgentHealth } from "@tropism/api/agents-api"
 import { Link } from "@tanstack/react-router"
-import type { ReactNode } from "react"
+import { type ReactNode, useEffect, useMemo } from "react"
 import { useConsole } from "../frame/console-context.tsx"
+import { limits } from "../limits.ts"
 import type { Column } from "../parts/data-table.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
+import { type Filter, FilterBar } from "../parts/filter-bar.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
 import { PagedTable } from "../parts/paged-table.tsx"
 import { RunSign, runStatusWord } from "../parts/run-status.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
+import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
-import { usePagedList } from "../server/paged.ts"
+import { type PagedList, usePagedList } from "../server/paged.ts"
 import { moneyText } from "../words/amounts.ts"
 import { cutText } from "../words/cut-text.ts"
-import { healthText, triggerWord } from "./agent-words.ts"
+import { chosenAgents, healthText, triggerWord } from "./agent-words.ts"
 
 export const AgentsPage = (): ReactNode => {
   const { project, isAdmin } = useConsole()
@@ -24,9 +27,15 @@ export const AgentsPage = (): ReactNode => {
     key: ["agents", "health"],
     path: "agents/health"
   })
+  useAllToSort(list)
+  const [{ words, enabled }] = useAddress()
+  const rows = useMemo(() => chosenAgents(list.rows, { words, enabled }), [list.rows, words, enabled])
   return (
     <>
-      <PageHeader title="Agents" lead="Who works here, what wakes them, and how they fare.">
+      <PageHeader
+        title="Agents"
+        lead="Who works here, what wakes them, and how they fare. Who needs a look comes first."
+      >
         {isAdmin && (
           <Link
             to="/agents/new"
@@ -36,24 +45,54 @@ export const AgentsPage = (): ReactNode => {
           </Link>
         )}
       </PageHeader>
+      <FilterBar label="Search agents" filters={filters} />
+      {list.hasMore && list.rows.length >= limits.agentsToSort && (
+        <p className="mb-3 text-sm text-ink-soft">
+          Of the newest {list.rows.length.toLocaleString()} agents only; older ones follow as you scroll.
+        </p>
+      )}
       <PagedTable
         label="Agents"
-        list={list}
+        list={{ ...list, rows }}
         reading="Reading the agents …"
         columns={columns}
         linkTo={({ id }) => ({ to: "/agents/$agentId", params: { agentId: id } })}
         empty={
-          <EmptyState
-            title="There is no agent yet"
-            command="npx tropism agents apply -f agents.yaml"
-            does="makes agents of a file"
-          >
-            Each agent is listed here with its latest runs.
-          </EmptyState>
+          list.rows.length > 0 ? (
+            <EmptyState title="No such agent">Of all agents none is as you look for.</EmptyState>
+          ) : (
+            <EmptyState
+              title="There is no agent yet"
+              command="npx tropism agents apply -f agents.yaml"
+              does="makes agents of a file"
+            >
+              Each agent is listed here with its latest runs.
+            </EmptyState>
+          )
         }
       />
     </>
   )
+}
+
+const filters: ReadonlyArray<Filter> = [
+  { type: "text", name: "words", label: "Name" },
+  {
+    type: "choice",
+    name: "enabled",
+    label: "Enabled",
+    choices: [
+      { value: "true", label: "Enabled" },
+      { value: "false", label: "Disabled" }
+    ]
+  }
+]
+
+/** The API lists the newest first, so all are read before they are sorted. */
+const useAllToSort = ({ hasMore, isReadingMore, readMore, rows }: PagedList<AgentHealth>): void => {
+  useEffect(() => {
+    if (hasMore && !isReadingMore && rows.length < limits.agentsToSort) readMore()
+  })
 }
 
 /** How an agent fares, and whether anybody can think for it. */
@@ -78,6 +117,11 @@ const columns: ReadonlyArray<Column<AgentHealth>> = [
     title: "Now",
     width: "minmax(0,1.6fr)",
     cell: (health) => <Now health={health} />
+  },
+  {
+    title: "Enabled",
+    width: "5rem",
+    cell: ({ enabled }) => <span className="text-xs text-ink-soft">{enabled ? "yes" : "no"}</span>
   },
   {
     title: "Latest runs",

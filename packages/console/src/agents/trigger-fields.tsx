@@ -26,7 +26,7 @@ export const TriggerFields = (fields: DraftFields): ReactNode => {
       {draft.triggerType === "webhook" && (
         <p className="text-sm text-ink-soft">
           Once it is saved, its webhooks are made with their secrets by{" "}
-          <code>npx tropism webhooks create</code>.
+          <code>npx tropism webhooks create {draft.name === "" ? "AGENT" : draft.name}</code>.
         </p>
       )}
     </>

@@ -121,6 +121,7 @@ const DeleteDialog = ({ path, isOpen, onClose }: DeleteDialogProps): ReactNode =
       isOpen={isOpen}
       title="Delete this conversation?"
       verb="Delete it"
+      staying="Keep it"
       isBusy={isPending}
       error={error}
       onConfirm={() => mutate()}

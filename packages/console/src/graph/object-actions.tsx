@@ -2,11 +2,12 @@
  * What a person may do with an object as a whole: try an agent on it, delete it, or bring it back.
  */
 import type { Provenance } from "@tropism/domain/provenance"
-import { type ReactNode, useState } from "react"
+import { type ReactNode, useEffect, useRef, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
 import { Failure } from "../parts/failure.tsx"
+import { focusHeading } from "../parts/page-header.tsx"
 import { objectPath } from "../server/graph-queries.ts"
 import { useWrite } from "../server/use-write.ts"
 import { visibleText } from "../words/visible-text.ts"
@@ -23,6 +24,7 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
   const [isTrying, setIsTrying] = useState(false)
   const { run, isBusy, error, forget } = useWrite(() => setIsAsking(false))
   const { objectId, version, deleted } = provenance
+  useHeadingAfter(deleted !== null, isBusy)
   if (!canAnswer) return <span className="text-xs text-ink-faint">Editors may change it.</span>
   if (deleted !== null)
     return (
@@ -52,6 +54,7 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
         isOpen={isAsking}
         title={`Delete ${visibleText(name)}?`}
         verb="Delete it"
+        staying="Keep it"
         isBusy={isBusy}
         error={error}
         onConfirm={() => run({ path: objectPath(objectId), method: "DELETE", ifMatch: version })}
@@ -61,4 +64,15 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
       </ConfirmDialog>
     </>
   )
+}
+
+/** What was pressed to delete or restore is gone afterwards: the keyboard goes on at the heading. */
+const useHeadingAfter = (isDeleted: boolean, isBusy: boolean): void => {
+  const asked = useRef<boolean>(undefined)
+  useEffect(() => {
+    if (isBusy) asked.current ??= isDeleted
+    if (asked.current === undefined || asked.current === isDeleted) return
+    asked.current = undefined
+    focusHeading()
+  }, [isDeleted, isBusy])
 }

@@ -25,19 +25,23 @@ interface EditDialogProps {
   /** It is approved. */
   readonly onDone: (taskId: string) => void
   readonly onCancel: () => void
+  /** The dialog is gone. */
+  readonly onClosed: () => void
 }
 
-export const EditDialog = ({ task, onApprove, onDone, onCancel }: EditDialogProps): ReactNode => (
+export const EditDialog = ({ task, onApprove, onDone, onCancel, onClosed }: EditDialogProps): ReactNode => (
   <DialogFrame
     isOpen={task !== undefined}
     title={task === undefined ? "" : `Edit #${task.number}, then approve`}
     onClose={onCancel}
+    onClosed={onClosed}
+    returnsFocus
   >
     {task !== undefined && <EditForm key={task.id} task={task} onApprove={onApprove} onDone={onDone} />}
   </DialogFrame>
 )
 
-type EditFormProps = Omit<EditDialogProps, "onCancel"> & { readonly task: SuggestionTask }
+type EditFormProps = Omit<EditDialogProps, "onCancel" | "onClosed"> & { readonly task: SuggestionTask }
 
 const EditForm = ({ task, onApprove, onDone }: EditFormProps): ReactNode => {
   // What is shown when it is opened is what is decided: the digest tells when it is refined meanwhile.

@@ -28,7 +28,7 @@ interface Binding {
 }
 
 export const bindings: ReadonlyArray<Binding> = [
-  { command: "next", key: "j", shown: ["J"], means: "Go to the next suggestion" },
+  { command: "next", key: "j", shown: ["J"], means: "Go to the next card" },
   { command: "previous", key: "k", shown: ["K"], means: "Go to the one before" },
   { command: "approve", key: "a", shown: ["A"], means: "Approve it" },
   { command: "reject", key: "r", shown: ["R"], means: "Reject it, with a reason" },

@@ -6,17 +6,18 @@ import { useConsole } from "../frame/console-context.tsx"
 import { EditDialog } from "./edit-dialog.tsx"
 import { EmptyInbox, InboxFailure, InboxSkeleton } from "./inbox-without-list.tsx"
 import { LeftAside } from "./left-aside.tsx"
-import { LinkedTask } from "./linked-card.ts"
+import { InboxPlace, LinkedTask, type Place } from "./linked-card.ts"
 import { LinkedSuggestion } from "./linked-suggestion.tsx"
 import { PromotionCard } from "./promotion-card.tsx"
 import { QuestionList } from "./question-list.tsx"
 import { RejectDialog } from "./reject-dialog.tsx"
 import { SelectionBar } from "./selection-bar.tsx"
+import { StoppedList } from "./stopped-list.tsx"
 import { SuggestionGroups } from "./suggestion-groups.tsx"
 import { TaskSection } from "./task-frame.tsx"
 import { TodoList } from "./todo-list.tsx"
 import { UndoCard } from "./undo-card.tsx"
-import { useCardFocus } from "./use-card-focus.ts"
+import { headingId, useCardFocus } from "./use-card-focus.ts"
 import { useInboxKeys } from "./use-inbox-keys.ts"
 import { useInbox } from "./use-inbox.ts"
 import { useLinkedInView } from "./use-linked-in-view.ts"
@@ -40,16 +41,19 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
   const isListed = tasks?.some(({ id }) => id === linkedTaskId) ?? false
   useLinkedInView(linkedTaskId, isListed)
   return (
-    <LinkedTask value={linkedTaskId}>
-      <h1 className="sr-only">Inbox</h1>
+    <Around linkedTaskId={linkedTaskId} place={all.place}>
+      <h1 id={headingId} tabIndex={-1} className="sr-only">
+        Inbox
+      </h1>
       {linkedTaskId !== undefined && tasks && !isListed && (
         <LinkedSuggestion projectId={project.id} taskId={linkedTaskId} />
       )}
       {pending.error && <InboxFailure error={pending.error} hasList={tasks !== undefined} />}
       {pending.isPending && <InboxSkeleton />}
-      {tasks?.length === 0 && <EmptyInbox projectId={project.id} />}
+      {tasks?.length === 0 && all.stopped.length === 0 && <EmptyInbox projectId={project.id} />}
       <LeftAside projectId={project.id} />
       <QuestionList projectId={project.id} questions={all.questions} canAnswer={canAnswer} />
+      <StoppedList stopped={all.stopped} />
       <TaskSection title="To take back" words="what agents did" count={all.undos.length}>
         {all.undos.map((task) => (
           <li key={`${task.id} ${task.digest}`} className="enter min-w-0">
@@ -90,14 +94,16 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
           rejection.close()
         }}
         onClose={rejection.close}
+        onClosed={all.goOn}
       />
       <EditDialog
         task={editing.task}
         onApprove={editing.approve}
         onDone={editing.done}
         onCancel={editing.cancel}
+        onClosed={all.goOn}
       />
-    </LinkedTask>
+    </Around>
   )
 }
 
@@ -106,4 +112,17 @@ const NewestOnly = ({ count }: { readonly count: number }): ReactNode => (
   <p className="mt-8 text-center text-sm text-ink-faint">
     These are the newest {count.toLocaleString()}. Older ones come up as these are decided.
   </p>
+)
+
+interface AroundProps {
+  readonly linkedTaskId: string | undefined
+  readonly place: Place
+  readonly children: ReactNode
+}
+
+/** Where a link led, and where a person is, for every card below. */
+const Around = ({ linkedTaskId, place, children }: AroundProps): ReactNode => (
+  <LinkedTask value={linkedTaskId}>
+    <InboxPlace value={place}>{children}</InboxPlace>
+  </LinkedTask>
 )

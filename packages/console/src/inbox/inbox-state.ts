@@ -1,8 +1,8 @@
 /**
- * What the reviewer is doing: the current suggestion, the selected ones, and those being decided.
+ * What the reviewer is doing: the current card, the selected suggestions, and those being decided.
  *
- * A pure reducer. `order` is the list as it stands on the page; when a
- * suggestion leaves it, the next one becomes current, so a reviewer works down
+ * A pure reducer. `order` is all that waits as it stands on the page; when a
+ * task leaves it, the next one becomes current, so a reviewer works down
  * the list without looking for their place. It decides nothing itself.
  */
 
@@ -21,7 +21,7 @@ export interface InboxState {
   readonly selected: ReadonlySet<string>
   readonly deciding: ReadonlyMap<string, Decision>
   readonly refusals: ReadonlyMap<string, Refusal>
-  /** Grows whenever the page must bring the current suggestion into view and focus it. */
+  /** Grows whenever the page must bring the current card into view and focus it. */
   readonly focusRequests: number
 }
 
@@ -30,6 +30,7 @@ export type InboxEvent =
   | { readonly type: "stepped"; readonly by: 1 | -1 }
   | { readonly type: "entered"; readonly id: string }
   | { readonly type: "opened"; readonly id: string }
+  | { readonly type: "stayed"; readonly id: string }
   | { readonly type: "toggled"; readonly id: string }
   | { readonly type: "selectedAll"; readonly ids: ReadonlyArray<string>; readonly isSelected: boolean }
   | { readonly type: "cleared" }
@@ -58,6 +59,8 @@ export const reduceInbox = (state: InboxState, event: InboxEvent): InboxState =>
       return state.currentId === event.id ? state : { ...state, currentId: event.id }
     case "opened":
       return { ...state, currentId: event.id, focusRequests: state.focusRequests + 1 }
+    case "stayed":
+      return stay(state, event.id)
     case "toggled":
       return { ...state, selected: withMembers(state.selected, [event.id], !state.selected.has(event.id)) }
     case "selectedAll":
@@ -71,11 +74,14 @@ export const reduceInbox = (state: InboxState, event: InboxEvent): InboxState =>
         refusals: without(state.refusals, event.ids)
       }
     case "decisionRefused":
-      return {
-        ...state,
-        deciding: without(state.deciding, [event.id]),
-        refusals: new Map([...state.refusals, [event.id, { sentence: event.sentence, read: undefined }]])
-      }
+      return stay(
+        {
+          ...state,
+          deciding: without(state.deciding, [event.id]),
+          refusals: new Map([...state.refusals, [event.id, { sentence: event.sentence, read: undefined }]])
+        },
+        event.id
+      )
     case "refusalRead":
       return readBehind(state, event.id, event.read)
     case "refusalPassed":
@@ -87,6 +93,10 @@ export const reduceInbox = (state: InboxState, event: InboxEvent): InboxState =>
       )
   }
 }
+
+/** A button that is dead while something is sent loses the focus: it goes back to the card, where it is still the current one. */
+const stay = (state: InboxState, id: string): InboxState =>
+  state.currentId === id ? { ...state, focusRequests: state.focusRequests + 1 } : state
 
 const readBehind = (state: InboxState, id: string, read: string): InboxState => {
   const refusal = state.refusals.get(id)

@@ -6,7 +6,7 @@ import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import { Button } from "../parts/button.tsx"
 import { runStatusWord } from "../parts/run-status.tsx"
-import { hasMovedSince, isLookedAtAgain } from "../suggestion/staleness.ts"
+import { hasMovedSince, isGone, isLookedAtAgain } from "../suggestion/staleness.ts"
 import { visibleText } from "../words/visible-text.ts"
 
 interface LookAgainProps {
@@ -18,10 +18,12 @@ interface LookAgainProps {
 
 export const LookAgain = ({ task, canDecide, isAsking, onLookAgain }: LookAgainProps): ReactNode => {
   const { rerun } = task
-  if (rerun === null && !hasMovedSince(task)) return null
+  // Of what is gone nothing can come of another look.
+  const canLook = hasMovedSince(task) && !isGone(task)
+  if (rerun === null && !canLook) return null
   return (
     <p className="flex flex-wrap items-center gap-x-3 gap-y-2 text-xs text-ink-soft">
-      {canDecide && hasMovedSince(task) && !isLookedAtAgain(task) && (
+      {canDecide && canLook && !isLookedAtAgain(task) && (
         <Button size="small" shortcut="L" disabled={isAsking} onClick={() => onLookAgain(task)}>
           Look again
           <span className="sr-only"> at {visibleText(task.title)}</span>

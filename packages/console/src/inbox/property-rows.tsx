@@ -7,12 +7,13 @@ import type { Schema } from "effect"
 import { type ReactNode, useState } from "react"
 import { limits } from "../limits.ts"
 import { ArrowIcon, CautionIcon } from "../parts/icons.tsx"
-import { LongText } from "../parts/long-text.tsx"
+import { isLongText, LongText } from "../parts/long-text.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { type PropertyRow, valueAt, valueText } from "../suggestion/property-diff.ts"
 import { isInConflict } from "../suggestion/staleness.ts"
 import { textDifference } from "../suggestion/text-difference.ts"
 import { visiblePieces } from "../words/visible-text.ts"
+import { LongDifference, type Parts } from "./long-difference.tsx"
 
 interface PropertyRowsProps {
   readonly rows: ReadonlyArray<PropertyRow>
@@ -116,9 +117,15 @@ const Difference = ({ row }: { readonly row: PropertyRow }): ReactNode => {
     return <span className="font-sans text-ink-faint">removed</span>
   if (after === undefined) return <Old value={before ?? null} sign />
   if (before === undefined) return <New value={after} sign />
-  const parted =
-    typeof before === "string" && typeof after === "string" ? textDifference(before, after) : undefined
-  const isLong = valueText(before).length > 44 || valueText(after).length > 44
+  const [old, young] = [valueText(before), valueText(after)]
+  const isCut = isLongText(old) || isLongText(young)
+  // What is cut off is cut around the difference, however little the two share.
+  const parted = isCut
+    ? textDifference(old, young, 0)
+    : typeof before === "string" && typeof after === "string"
+      ? textDifference(old, young)
+      : undefined
+  const isLong = old.length > 44 || young.length > 44
   return (
     <div className={isLong ? "grid gap-1" : "flex flex-wrap items-center gap-x-2 gap-y-1"}>
       <Old value={before} sign={isLong} parts={parted && [parted.start, parted.before, parted.end]} />
@@ -127,8 +134,6 @@ const Difference = ({ row }: { readonly row: PropertyRow }): ReactNode => {
     </div>
   )
 }
-
-type Parts = readonly [start: string, middle: string, end: string]
 
 interface SideProps {
   readonly value: Schema.Json
@@ -165,15 +170,15 @@ interface SideTextProps {
   readonly mark: string
 }
 
-/** A long text or one with hidden characters is shown in one piece: its ends matter, and what is cut off may differ too. */
+/** A short text with hidden characters is shown in one piece, because its ends matter. */
 const Side = ({ value, parts, mark }: SideTextProps): ReactNode => {
   const text = valueText(value)
   const isPlain = visiblePieces(text, { exact: true }).every(({ name }) => name === undefined)
-  const isMarked =
-    parts !== undefined && text === value && isPlain && text.length <= limits.maxValueCharacters
   return (
     <span className="min-w-0 whitespace-pre-wrap">
-      {isMarked ? (
+      {parts !== undefined && isLongText(text) ? (
+        <LongDifference text={text} parts={parts} mark={mark} />
+      ) : parts !== undefined && isPlain ? (
         <>
           <Visible text={parts[0]} />
           {parts[1] !== "" && (

@@ -27,13 +27,11 @@ export const QuestionList = ({ projectId, questions, canAnswer }: QuestionListPr
         </h2>
       </header>
       <ol className="grid grid-cols-1 gap-3">
-        {questions
-          .toSorted((a, b) => a.number - b.number)
-          .map((task) => (
-            <li key={task.id} className="enter min-w-0">
-              <QuestionCard projectId={projectId} task={task} canAnswer={canAnswer} />
-            </li>
-          ))}
+        {questions.map((task) => (
+          <li key={task.id} className="enter min-w-0">
+            <QuestionCard projectId={projectId} task={task} canAnswer={canAnswer} />
+          </li>
+        ))}
       </ol>
     </section>
   )

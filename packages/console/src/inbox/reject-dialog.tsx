@@ -14,13 +14,15 @@ interface RejectDialogProps {
   readonly tasks: ReadonlyArray<SuggestionTask>
   readonly onReject: (tasks: ReadonlyArray<SuggestionTask>, reason: string) => void
   readonly onClose: () => void
+  /** The dialog is gone. */
+  readonly onClosed: () => void
 }
 
-export const RejectDialog = ({ tasks, onReject, onClose }: RejectDialogProps): ReactNode => {
+export const RejectDialog = ({ tasks, onReject, onClose, onClosed }: RejectDialogProps): ReactNode => {
   const [only] = tasks
   const title = tasks.length === 1 && only ? `Reject #${only.number}?` : `Reject ${tasks.length} suggestions?`
   return (
-    <DialogFrame isOpen={tasks.length > 0} title={title} onClose={onClose}>
+    <DialogFrame isOpen={tasks.length > 0} title={title} onClose={onClose} onClosed={onClosed} returnsFocus>
       {only && (
         <p className="mt-1 text-sm text-ink-soft">
           {tasks.length === 1 ? <Visible text={only.title} /> : "The same reason is kept with each of them."}

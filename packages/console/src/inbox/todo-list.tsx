@@ -20,13 +20,11 @@ interface TodoListProps {
 
 export const TodoList = ({ projectId, tasks, canSettle }: TodoListProps): ReactNode => (
   <TaskSection title="Todos" words="of your own" count={tasks.length}>
-    {tasks
-      .toSorted((a, b) => a.number - b.number)
-      .map((task) => (
-        <li key={task.id} className="enter min-w-0">
-          <Todo projectId={projectId} task={task} canSettle={canSettle} />
-        </li>
-      ))}
+    {tasks.map((task) => (
+      <li key={task.id} className="enter min-w-0">
+        <Todo projectId={projectId} task={task} canSettle={canSettle} />
+      </li>
+    ))}
   </TaskSection>
 )
 

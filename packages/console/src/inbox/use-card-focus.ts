@@ -1,9 +1,11 @@
 /**
- * Brings the current suggestion into view and gives it the focus, when the state asks for it.
+ * Brings the current card into view and gives it the focus, when the state asks for it; where none is left, the heading.
  *
- * The focus is never taken from a dialog or from a field outside the list.
+ * The focus is never taken from a dialog, from a field outside the list or from
+ * what is being written into the card itself.
  */
 import { useEffect, useRef } from "react"
+import { isTyping } from "../keys/is-typing.ts"
 import type { InboxState } from "./inbox-state.ts"
 import { cardElementId } from "./linked-card.ts"
 
@@ -11,14 +13,21 @@ export const useCardFocus = ({ currentId, focusRequests }: InboxState, isDialogO
   const answered = useRef(0)
   useEffect(() => {
     // A click makes a card current too, and must not find the page moved under it.
-    if (focusRequests === answered.current || currentId === undefined || isDialogOpen) return
+    if (focusRequests === answered.current || isDialogOpen) return
     answered.current = focusRequests
+    if (currentId === undefined) return document.getElementById(headingId)?.focus()
     const card = document.getElementById(cardElementId(currentId))
-    if (card === null || isBusyElsewhere(card)) return
+    if (card === null || isBusyElsewhere(card) || isWritingIn(card)) return
     card.focus({ preventScroll: true })
     card.scrollIntoView({ block: card.offsetHeight > window.innerHeight ? "start" : "nearest" })
   }, [focusRequests, currentId, isDialogOpen])
 }
+
+/** The element of the page's heading. */
+export const headingId = "inbox-heading"
+
+const isWritingIn = (card: HTMLElement): boolean =>
+  card.contains(document.activeElement) && isTyping(document.activeElement)
 
 /** Whether the person's focus is in a field that has nothing to do with the list. */
 export const isBusyElsewhere = (card: HTMLElement): boolean => {

@@ -3,17 +3,20 @@
  *
  * Without it the card under a reviewer's eyes would just be gone.
  */
+import type { SuggestionTask } from "@tropism/domain/task"
 import { Effect } from "effect"
-import { useEffect, useRef } from "react"
+import { useEffect, useMemo, useRef } from "react"
 import { useToasts } from "../parts/toasts.tsx"
 import { whoDecided } from "./inbox-requests.ts"
 import type { InboxState } from "./inbox-state.ts"
 
 export const useDecidedElsewhere = (
   projectId: string,
-  { currentId, deciding, order, refusals }: InboxState
+  { currentId, deciding, refusals }: InboxState,
+  suggestions: ReadonlyArray<SuggestionTask>
 ): void => {
   const show = useToasts()
+  const order = useMemo(() => suggestions.map(({ id }): string => id), [suggestions])
   const last = useRef({ currentId, isOurs: false, order })
   useEffect(() => {
     const before = last.current

@@ -25,11 +25,13 @@ import { hasMovedSince, isGone, isLookedAtAgain } from "../suggestion/staleness.
 import { type Message, useToasts } from "../parts/toasts.tsx"
 import type { Command } from "./inbox-keys.ts"
 import { emptyInbox, type InboxEvent, type InboxState, reduceInbox } from "./inbox-state.ts"
+import type { Place } from "./linked-card.ts"
 import type { SuggestionActions } from "./suggestion-card.tsx"
 import { useDecidedElsewhere } from "./use-decided-elsewhere.ts"
 import { useDecisions } from "./use-decisions.ts"
 import { useLookingAgain } from "./use-looking-again.ts"
 import { useStandingRefusals } from "./use-standing-refusals.ts"
+import { useStopped } from "./use-stopped.ts"
 
 const noTasks: ReadonlyArray<Task> = []
 const noSuggestions: ReadonlyArray<SuggestionTask> = []
@@ -46,6 +48,18 @@ const nothingToEdit: Message = {
   sentence: "It has no properties. Approve it or reject it as it is."
 }
 
+const deletionToEdit: Message = {
+  tone: "refused",
+  title: "Nothing to edit",
+  sentence: "A deletion has nothing to edit. Approve it or reject it as it is."
+}
+
+const goneFromView: Message = {
+  tone: "refused",
+  title: "Nothing to look at again",
+  sentence: "What it is about was deleted. Rejecting clears it away."
+}
+
 const nothingMoved: Message = {
   tone: "refused",
   title: "Nothing to look at again",
@@ -55,22 +69,27 @@ const nothingMoved: Message = {
 export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: string | undefined) => {
   const pending = useQuery(pendingTasksQuery(project.id))
   const [inbox, dispatch] = useReducer(reduceInbox, emptyInbox)
-  const rejection = useRejection(inbox, dispatch)
+  const rejection = useRejection()
   const decide = useDecisions(project.id, dispatch)
   const { ask: askAgain, askingId } = useLookingAgain(project.id)
   const [editedId, setEditedId] = useState<string>()
   const show = useToasts()
   const tasks = pending.data?.tasks ?? noTasks
   const groups = useMemo(() => groupSuggestions(tasks.filter(isSuggestion)), [tasks])
-  const questions = useMemo(() => tasks.filter(isQuestion), [tasks])
-  const todos = useMemo(() => tasks.filter(isTodo), [tasks])
+  const questions = useMemo(() => byNumber(tasks.filter(isQuestion)), [tasks])
+  const todos = useMemo(() => byNumber(tasks.filter(isTodo)), [tasks])
   const undos = useMemo(() => tasks.filter(isUndo), [tasks])
   const promotions = useMemo(() => tasks.filter(isPromotion), [tasks])
+  const stopped = useStopped(project.id)
   const shown = useMemo(() => groups.flatMap((group) => group.tasks), [groups])
-  const order = useMemo(() => shown.map((task) => task.id), [shown])
+  /** As they stand on the page. */
+  const order = useMemo(
+    () => [...questions, ...stopped, ...undos, ...promotions, ...shown, ...todos].map(({ id }): string => id),
+    [questions, stopped, undos, promotions, shown, todos]
+  )
   useEffect(() => dispatch({ type: "listed", order }), [order])
-  useLinkedSuggestion(linkedTaskId, inbox, dispatch)
-  useDecidedElsewhere(project.id, inbox)
+  useLinkedTask(linkedTaskId, inbox, dispatch)
+  useDecidedElsewhere(project.id, inbox, shown)
   useStandingRefusals(shown, inbox, dispatch)
 
   /** In the order in which they stand on the page; what is being decided is left alone. */
@@ -103,8 +122,7 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     else if (canDecide) performDecision(command)
   }
   const performDecision = (command: Command): void => {
-    if (command === "select" && inbox.currentId !== undefined)
-      dispatch({ type: "toggled", id: inbox.currentId })
+    if (command === "select") select()
     else if (command === "approve" && current().some(isGone)) show(goneMessage)
     else if (command === "approve") approveAll(current())
     else if (command === "reject") ask(current())
@@ -114,15 +132,22 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     else if (command === "approveSelected") approveAll(open(inbox.selected))
     else if (command === "rejectSelected") ask(open(inbox.selected))
   }
+  const select = () => {
+    const task = shown.find(({ id }) => id === inbox.currentId)
+    if (task !== undefined) dispatch({ type: "toggled", id: task.id })
+  }
   const edit = (task: SuggestionTask | undefined) => {
     if (task === undefined) return
+    const { type } = task.payload.suggestedChanges
     if (isGone(task)) show(goneMessage)
+    else if (type === "delete" || type === "deleteRelationship") show(deletionToEdit)
     else if ((editFields(task.payload.suggestedChanges)?.length ?? 0) === 0) show(nothingToEdit)
     else setEditedId(task.id)
   }
   const lookAgain = (task: SuggestionTask | undefined) => {
     if (task === undefined) return
-    if (hasMovedSince(task) && !isLookedAtAgain(task)) askAgain(task)
+    if (isGone(task)) show(goneFromView)
+    else if (hasMovedSince(task) && !isLookedAtAgain(task)) askAgain(task)
     else show(nothingMoved)
   }
   const selectGroup = () => {
@@ -137,13 +162,21 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
       decide("approve", [task], { edit: data }).then((refusals) => refusals.get(task.id)),
     /** The answer of an approval comes late: another one may be edited by then. */
     done: (taskId: string) => setEditedId((before) => (before === taskId ? undefined : before)),
-    /** Nothing is decided, so the place is given back. */
-    cancel: () => {
-      setEditedId(undefined)
-      if (inbox.currentId !== undefined) dispatch({ type: "opened", id: inbox.currentId })
-    }
+    cancel: () => setEditedId(undefined)
   }
-  const kinds = { questions, todos, undos, promotions }
+  /** A dialog holds the focus until it is gone; only then can it be given back. */
+  const goOn = () => {
+    if (inbox.currentId !== undefined) dispatch({ type: "opened", id: inbox.currentId })
+  }
+  const place: Place = useMemo(
+    () => ({
+      currentId: inbox.currentId,
+      enter: (id) => dispatch({ type: "entered", id }),
+      stay: (id) => dispatch({ type: "stayed", id })
+    }),
+    [inbox.currentId]
+  )
+  const kinds = { questions, stopped, todos, undos, promotions }
   return {
     pending,
     ...kinds,
@@ -154,6 +187,8 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     decide,
     rejection,
     editing,
+    goOn,
+    place,
     askingId,
     actions,
     perform
@@ -161,17 +196,16 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
 }
 
 /** What is about to be rejected, between the first key and the reason. */
-const useRejection = (inbox: InboxState, dispatch: Dispatch<InboxEvent>) => {
+const useRejection = () => {
   const [tasks, ask] = useState<ReadonlyArray<SuggestionTask>>(noSuggestions)
-  const close = () => {
-    ask(noSuggestions)
-    if (inbox.currentId !== undefined) dispatch({ type: "opened", id: inbox.currentId })
-  }
-  return { tasks, ask, close }
+  return { tasks, ask, close: () => ask(noSuggestions) }
 }
 
-/** Opens the suggestion that a link leads to, once, and leaves the link when it is decided here. */
-const useLinkedSuggestion = (
+const byNumber = <A extends Task>(tasks: ReadonlyArray<A>): ReadonlyArray<A> =>
+  tasks.toSorted((one, other) => one.number - other.number)
+
+/** Opens the task that a link leads to, once, and leaves the link when it is decided here. */
+const useLinkedTask = (
   taskId: string | undefined,
   { order, deciding }: InboxState,
   dispatch: Dispatch<InboxEvent>

@@ -6,11 +6,13 @@
 import { isTodo, isUndo, type Task } from "@tropism/domain/task"
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
+import { useContext } from "react"
 import { useToasts } from "../parts/toasts.tsx"
 import { failureSentence, isUnauthorized } from "../server/problem.ts"
 import { type PendingTasks, pendingTasksKey, principalQuery } from "../server/queries.ts"
 import { type Settlement, settle } from "../server/request.ts"
 import { approveUndo } from "./inbox-requests.ts"
+import { InboxPlace } from "./linked-card.ts"
 import { visibleText } from "../words/visible-text.ts"
 
 interface Settling {
@@ -24,6 +26,7 @@ const pastWords = { complete: "Done", approve: "Approved", reject: "Rejected" } 
 export const useSettling = (projectId: string, task: Task) => {
   const queryClient = useQueryClient()
   const show = useToasts()
+  const { stay } = useContext(InboxPlace)
   const name = isTodo(task) ? `t${task.number}` : `#${task.number}`
   const { error, isPending, mutate } = useMutation({
     mutationFn: ({ how, leaveOut = [] }: Settling): Promise<Task> =>
@@ -45,6 +48,7 @@ export const useSettling = (projectId: string, task: Task) => {
       })
     },
     onError: (failure) => {
+      stay(task.id)
       show({ tone: "refused", title: `${name} stays as it was`, sentence: failureSentence(failure) })
       if (isUnauthorized(failure)) return queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
       return queryClient.invalidateQueries({ queryKey: pendingTasksKey(projectId) })

@@ -1,10 +1,15 @@
 /**
- * A command to try, with a button that copies it.
+ * A command to try, with a button that copies it; it goes to the project and the server that the page shows.
  */
-import { type ReactNode, useState } from "react"
+import { useQuery } from "@tanstack/react-query"
+import { type ReactNode, useContext, useState } from "react"
+import { ConsoleContext } from "../frame/console-context.tsx"
+import { projectsQuery } from "../server/queries.ts"
+import { offeredCommand } from "../words/offered-command.ts"
 import { CheckIcon } from "./icons.tsx"
 
-export const Command = ({ text }: { readonly text: string }): ReactNode => {
+export const Command = ({ text: command }: { readonly text: string }): ReactNode => {
+  const text = useOffered(command)
   const [isCopied, setIsCopied] = useState(false)
   const copy = () => {
     // Only a page served from this machine or over TLS may write to the clipboard; elsewhere people select the text.
@@ -31,4 +36,15 @@ export const Command = ({ text }: { readonly text: string }): ReactNode => {
       </button>
     </div>
   )
+}
+
+const useOffered = (command: string): string => {
+  // Before somebody is signed in there is no project yet.
+  const project = useContext(ConsoleContext)?.project
+  const { data } = useQuery({ ...projectsQuery, enabled: project !== undefined })
+  const hasSeveral = (data?.items.length ?? 0) > 1
+  return offeredCommand(command, {
+    projectId: hasSeveral ? project?.id : undefined,
+    origin: window.location.origin
+  })
 }

@@ -14,6 +14,8 @@ interface ConfirmDialogProps {
   readonly children: ReactNode
   /** The word on the button, a verb. */
   readonly verb: string
+  /** What staying means, where it is more than to cancel: `Keep it`. */
+  readonly staying?: string
   readonly isBusy?: boolean
   /** What the attempt failed with, if it did. */
   readonly error?: unknown
@@ -23,7 +25,17 @@ interface ConfirmDialogProps {
 
 /** **Gotchas** While it is busy the button is dead, so a double click does one thing. */
 export const ConfirmDialog = (props: ConfirmDialogProps): ReactNode => {
-  const { isOpen, title, children, verb, isBusy = false, error, onConfirm, onClose } = props
+  const {
+    isOpen,
+    title,
+    children,
+    verb,
+    staying = "Cancel",
+    isBusy = false,
+    error,
+    onConfirm,
+    onClose
+  } = props
   return (
     <DialogFrame isOpen={isOpen} title={title} onClose={onClose} returnsFocus>
       <div className="mt-3 text-sm text-ink-soft">{children}</div>
@@ -34,7 +46,7 @@ export const ConfirmDialog = (props: ConfirmDialogProps): ReactNode => {
       )}
       <div className="mt-6 flex justify-end gap-2">
         <Button onClick={onClose} data-first-focus>
-          Keep it
+          {staying}
         </Button>
         <Button weight="primary" disabled={isBusy} onClick={onConfirm}>
           {verb}

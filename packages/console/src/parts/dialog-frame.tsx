@@ -11,15 +11,18 @@ interface DialogFrameProps {
   readonly onClose: () => void
   /** Gives the focus back to what had it before. */
   readonly returnsFocus?: boolean
+  /** It is gone, and the focus is free. */
+  readonly onClosed?: () => void
   readonly children: ReactNode
 }
 
-/** **Details** What bears `data-first-focus` gets the focus first. **Gotchas** Unless it is given back, the focus then goes where `onClose` sends it: what opened the dialog may be gone by then. */
+/** **Details** What bears `data-first-focus` gets the focus first. **Gotchas** Unless it is given back, the focus then goes where `onClosed` sends it: what opened the dialog may be gone by then. */
 export const DialogFrame = ({
   isOpen,
   title,
   onClose,
   returnsFocus = false,
+  onClosed,
   children
 }: DialogFrameProps): ReactNode => {
   const opener = useRef<Element>(null)
@@ -62,6 +65,7 @@ export const DialogFrame = ({
             // By itself it would go to a trigger, and there is none.
             event.preventDefault()
             if (returnsFocus && opener.current instanceof HTMLElement) opener.current.focus()
+            onClosed?.()
           }}
           className="enter fixed inset-x-4 top-[max(1rem,12vh)] z-40 mx-auto max-h-[80vh] max-w-lg overflow-y-auto rounded-2xl border border-line bg-surface p-5 shadow-raised outline-none sm:p-6"
         >

@@ -12,11 +12,15 @@ import { Visible } from "./visible.tsx"
 interface LongTextProps {
   readonly text: string
   readonly exact?: boolean
+  /** Whether it is whole at first. */
+  readonly startsOpen?: boolean
+  /** Somebody wants to see less, and whoever drew it shows that. */
+  readonly onClose?: () => void
 }
 
-export const LongText = ({ text, exact = false }: LongTextProps): ReactNode => {
-  const [isOpen, setIsOpen] = useState(false)
-  const short = cutText(text, limits.maxValueLines, limits.maxValueCharacters)
+export const LongText = ({ text, exact = false, startsOpen = false, onClose }: LongTextProps): ReactNode => {
+  const [isOpen, setIsOpen] = useState(startsOpen)
+  const short = shortOf(text)
   if (short === text) return <Visible text={text} exact={exact} />
   const whole = cutText(text, Infinity, limits.maxShownCharacters)
   return (
@@ -31,7 +35,7 @@ export const LongText = ({ text, exact = false }: LongTextProps): ReactNode => {
       <button
         type="button"
         aria-expanded={isOpen}
-        onClick={() => setIsOpen(!isOpen)}
+        onClick={() => (isOpen && onClose !== undefined ? onClose() : setIsOpen(!isOpen))}
         className="ml-1 rounded font-sans text-xs font-medium text-leaf underline-offset-2 hover:underline"
       >
         {isOpen ? "Show less" : "Show all"}
@@ -39,3 +43,8 @@ export const LongText = ({ text, exact = false }: LongTextProps): ReactNode => {
     </>
   )
 }
+
+/** Whether a text is cut until somebody asks for all of it. */
+export const isLongText = (text: string): boolean => shortOf(text) !== text
+
+const shortOf = (text: string): string => cutText(text, limits.maxValueLines, limits.maxValueCharacters)

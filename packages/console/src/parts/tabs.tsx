@@ -2,7 +2,7 @@
  * Tabs whose choice is kept in the address, so that a link opens the same one.
  */
 import { Tabs as RadixTabs } from "radix-ui"
-import type { ReactNode } from "react"
+import { type ReactNode, useLayoutEffect, useRef } from "react"
 import { useAddress } from "./use-address.ts"
 
 export interface Tab {
@@ -27,6 +27,11 @@ export const Tabs = ({ label, tabs, parameter = "tab" }: TabsProps): ReactNode =
   const [address, change] = useAddress()
   const [first] = tabs
   const open = tabs.find(({ id }) => id === address[parameter]) ?? first
+  const list = useRef<HTMLDivElement>(null)
+  const openId = open?.id
+  useLayoutEffect(() => {
+    if (openId !== undefined) showChosen(list.current)
+  }, [openId])
   if (open === undefined) return null
   return (
     <RadixTabs.Root
@@ -34,6 +39,7 @@ export const Tabs = ({ label, tabs, parameter = "tab" }: TabsProps): ReactNode =
       onValueChange={(id) => change({ [parameter]: id === first?.id ? undefined : id })}
     >
       <RadixTabs.List
+        ref={list}
         aria-label={label}
         className="mb-5 flex gap-1 overflow-x-auto border-b border-line [scrollbar-width:none]"
       >
@@ -53,4 +59,13 @@ export const Tabs = ({ label, tabs, parameter = "tab" }: TabsProps): ReactNode =
       </RadixTabs.Content>
     </RadixTabs.Root>
   )
+}
+
+/** On a narrow screen the chosen tab may lie beside what is seen; only the row of tabs is moved. */
+const showChosen = (list: HTMLElement | null): void => {
+  const chosen = list?.querySelector("[role=tab][aria-selected=true]")?.getBoundingClientRect()
+  if (list === null || chosen === undefined) return
+  const { left, right } = list.getBoundingClientRect()
+  if (chosen.right > right) list.scrollLeft += chosen.right - right
+  else if (chosen.left < left) list.scrollLeft -= left - chosen.left
 }

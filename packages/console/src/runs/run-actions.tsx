@@ -55,6 +55,7 @@ export const RunActions = ({ run }: { readonly run: Run }): ReactNode => {
         isOpen={isAsking}
         title="Cancel this run?"
         verb="Cancel the run"
+        staying="Let it run"
         isBusy={isPending}
         error={variables === "cancel" ? error : null}
         onConfirm={() => mutate("cancel")}

@@ -122,7 +122,8 @@ const facts = (run: Run, now: LiveEstimate | undefined): ReadonlyArray<Definitio
     name: "Time",
     value: (
       <>
-        made <TimeAgo instant={run.createdAt} />
+        {run.completedAt === null ? "made " : "ended "}
+        <TimeAgo instant={run.completedAt ?? run.createdAt} />
         {run.durationMs !== null && `, took ${durationText(run.durationMs)}`}
         {run.attempt > 1 && `, attempt ${run.attempt}`}
       </>

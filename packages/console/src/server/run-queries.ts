@@ -21,6 +21,16 @@ export const runQuery = (projectId: string, runId: string) =>
     refreshMs: limits.refreshIntervalMs
   })
 
+/** The newest runs that rest, whatever for. */
+export const pausedRunsQuery = (projectId: string) =>
+  reading<Page<Run>>({
+    projectId,
+    key: ["runs", "paused"],
+    path: "runs",
+    parameters: { status: "paused", ...wholePage },
+    refreshMs: limits.longListRefreshIntervalMs
+  })
+
 export const runStepsQuery = (projectId: string, runId: string) =>
   reading<Page<RunStep>>({
     projectId,

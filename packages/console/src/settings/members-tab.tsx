@@ -201,6 +201,7 @@ const RemoveMember = ({ member, isMe, touches, onClose }: RemoveMemberProps): Re
       isOpen
       title={isMe ? "Leave this project?" : `Remove ${member.userId}?`}
       verb={isMe ? "Leave" : "Remove"}
+      staying={isMe ? "Stay" : "Keep the member"}
       isBusy={remove.isBusy}
       error={remove.error}
       onConfirm={() => remove.run(member.userId)}

@@ -152,6 +152,7 @@ const RemoveServer = ({ server, touches }: RemoveServerProps): ReactNode => {
         isOpen={isAsking}
         title={`Remove ${server.name}?`}
         verb="Remove"
+        staying="Keep it"
         isBusy={remove.isBusy}
         error={remove.error}
         onConfirm={() => remove.run(server.id)}

@@ -99,6 +99,7 @@ const TokenRow = ({ token }: { readonly token: Token }): ReactNode => {
         isOpen={isAsking}
         title={`Revoke ${visibleText(name)}?`}
         verb="Revoke"
+        staying="Keep it"
         isBusy={revoke.isBusy}
         error={revoke.error}
         onConfirm={() => revoke.run(token.id)}

@@ -10,12 +10,16 @@ export interface TextDifference {
 }
 
 /**
- * Cuts two texts at what they share; undefined when they share too little for it to help the eye.
+ * Cuts two texts at what they share; undefined when they share less than `leastShare` of the longer one, too little for it to help the eye.
  *
  * **Details** Cuts fall between characters, never inside one, and never inside
  * a word or number: `4.17.20` and `4.17.21` differ in `20` and `21`.
  */
-export const textDifference = (before: string, after: string): TextDifference | undefined => {
+export const textDifference = (
+  before: string,
+  after: string,
+  leastShare = 1 / 3
+): TextDifference | undefined => {
   const old = [...before.matchAll(words)].map(([word]) => word)
   const young = [...after.matchAll(words)].map(([word]) => word)
   const shortest = Math.min(old.length, young.length)
@@ -30,7 +34,7 @@ export const textDifference = (before: string, after: string): TextDifference | 
     end: old.slice(old.length - end).join("")
   }
   const shared = difference.start.length + difference.end.length
-  return shared * 3 >= Math.max(before.length, after.length) ? difference : undefined
+  return shared >= leastShare * Math.max(before.length, after.length) ? difference : undefined
 }
 
 const words = /[\p{L}\p{N}\p{M}]+|[\s\S]/gu

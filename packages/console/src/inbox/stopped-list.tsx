@@ -1,0 +1,62 @@
+/**
+ * Agents and runs that stopped and wait for a person, each with its one next step.
+ */
+import { Link } from "@tanstack/react-router"
+import { type ReactNode, useId } from "react"
+import { LongText } from "../parts/long-text.tsx"
+import { TimeAgo } from "../parts/time-ago.tsx"
+import { Visible } from "../parts/visible.tsx"
+import { useLinkedCard } from "./linked-card.ts"
+import { TaskSection } from "./task-frame.tsx"
+import type { Stopped } from "./use-stopped.ts"
+
+export const StoppedList = ({ stopped }: { readonly stopped: ReadonlyArray<Stopped> }): ReactNode => (
+  <TaskSection title="Stopped" words="until somebody looks" count={stopped.length}>
+    {stopped.map((each) => (
+      <li key={each.id} className="enter min-w-0">
+        <StoppedCard stopped={each} />
+      </li>
+    ))}
+  </TaskSection>
+)
+
+const StoppedCard = ({ stopped }: { readonly stopped: Stopped }): ReactNode => {
+  const titleId = useId()
+  const { attributes, frame } = useLinkedCard(stopped.id)
+  return (
+    <article
+      {...attributes}
+      aria-labelledby={titleId}
+      className={`grid gap-1.5 rounded-2xl border bg-surface p-4 shadow-card sm:p-5 ${frame}`}
+    >
+      <h3 id={titleId} className="font-semibold text-pretty">
+        <Visible text={stopped.title} />
+      </h3>
+      {stopped.why !== null && stopped.why !== "" && (
+        <p className="text-sm text-ink-soft">
+          <LongText text={stopped.why} />
+        </p>
+      )}
+      <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
+        <StepLink stopped={stopped} />
+        {stopped.createdAt !== null && (
+          <span className="text-xs text-ink-faint">
+            <TimeAgo instant={stopped.createdAt} />
+          </span>
+        )}
+      </p>
+    </article>
+  )
+}
+
+const StepLink = ({ stopped: { id, step, type } }: { readonly stopped: Stopped }): ReactNode => {
+  const to =
+    type === "agent"
+      ? ({ to: "/agents/$agentId", params: { agentId: id } } as const)
+      : ({ to: "/runs/$runId", params: { runId: id } } as const)
+  return (
+    <Link {...to} className="rounded font-medium text-leaf underline-offset-2 hover:underline">
+      {step}
+    </Link>
+  )
+}

@@ -1,0 +1,65 @@
+/**
+ * What stopped and goes on only when a person does something: agents that disabled themselves, runs that rest at a limit.
+ *
+ * One read for all runs; the agents are told by the health of the project, which the inbox reads anyway.
+ */
+import type { HealthFinding } from "@tropism/domain/health"
+import { isResumable, type Run } from "@tropism/domain/run"
+import { useQuery } from "@tanstack/react-query"
+import { useMemo } from "react"
+import { limits } from "../limits.ts"
+import { runStatusWord } from "../parts/run-status.tsx"
+import { healthQuery } from "../server/health-queries.ts"
+import { pausedRunsQuery } from "../server/run-queries.ts"
+
+export interface Stopped {
+  readonly type: "agent" | "run"
+  /** The agent's id, or the run's. */
+  readonly id: string
+  readonly title: string
+  /** Why, in the words of whoever stopped it. */
+  readonly why: string | null
+  readonly createdAt: string | null
+  /** What is to be done, on the link that leads there. */
+  readonly step: string
+}
+
+export const useStopped = (projectId: string): ReadonlyArray<Stopped> => {
+  const { data: health } = useQuery({
+    ...healthQuery(projectId),
+    refetchInterval: limits.longListRefreshIntervalMs
+  })
+  const { data: paused } = useQuery(pausedRunsQuery(projectId))
+  return useMemo(
+    () => [...(health?.findings ?? []).flatMap(ofAgent), ...(paused?.items ?? []).flatMap(ofRun)],
+    [health, paused]
+  )
+}
+
+const ofAgent = ({ check, detail, said, state, subject }: HealthFinding): ReadonlyArray<Stopped> =>
+  state !== "fault" || check !== "agent" || subject?.type !== "agent" || subject.id === null
+    ? []
+    : [
+        {
+          type: "agent",
+          id: subject.id,
+          title: detail,
+          why: said,
+          createdAt: null,
+          step: "See why, and enable it again"
+        }
+      ]
+
+const ofRun = ({ agentName, createdAt, id, pauseReason, summary }: Run): ReadonlyArray<Stopped> =>
+  pauseReason === null || !isResumable(pauseReason)
+    ? []
+    : [
+        {
+          type: "run",
+          id,
+          title: `A run of ${agentName} is ${runStatusWord("paused", pauseReason)}.`,
+          why: summary,
+          createdAt,
+          step: "See what it did, and let it go on"
+        }
+      ]

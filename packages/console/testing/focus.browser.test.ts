@@ -1,0 +1,118 @@
+/**
+ * Where the keyboard goes on after something was done, against the whole program: never from the top of the page.
+ */
+import { Effect } from "effect"
+import { expect, it } from "vitest"
+import type { Page } from "playwright-core"
+import { asked, asking } from "../../server/testing/question-words.ts"
+import { make } from "../../server/testing/story-words.ts"
+import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
+import { card, cardOf, heard, inTime, listed, press } from "./inbox-words.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+/** What has the keyboard: the id of the card, or the words of what else it is. */
+const focusOf = (page: Page): Promise<string> =>
+  page.evaluate(() => {
+    const active = document.activeElement
+    if (active === null || active === document.body) return "nothing"
+    return active.id.startsWith("task-") ? active.id : (active.textContent ?? "")
+  })
+
+it("the keyboard stays at the card after Escape and after a refusal, and goes to the next after an answer", async () => {
+  const story = await real.newStory()
+  const agent = await run(suggesting(story))
+  const person = await run(make(story, "Person", { name: "Ada" }))
+  await run(suggestingOnce(story, agent, updating(person, { name: "Ada L." })))
+  const [suggestion] = await run(pendingOf(story))
+  const options = ["MIT", "ISC"]
+  await run(Effect.asVoid(asked(story, asking("Which of them?", options), asking("And why?", options))))
+  await run(story.post("/tasks", { title: "Look at Ada" }))
+  const tasks = await run(pendingOf(story))
+  const byTitle = (title: string) => tasks.find((task) => task.title.startsWith(title))
+  const questions = tasks.filter(({ type }) => type === "question")
+  const { page } = await real.visit(story)
+  await listed(page, 4)
+
+  // j and k reach whatever waits, in the order in which it stands there.
+  const places: Array<string> = []
+  for (const key of ["j", "j", "j", "j", "k"]) {
+    await press(page, key)
+    places.push(await focusOf(page))
+  }
+  const [first, second] = questions.toSorted((one, other) => one.number - other.number)
+  const todo = byTitle("Look at Ada")
+  expect(places).toEqual([first, second, suggestion, todo, suggestion].map(({ id }) => `task-${id}`))
+
+  await heard(page, "r", async () => (await page.getByRole("dialog").count()) === 1)
+  await page.keyboard.press("Escape")
+  await page.getByRole("dialog").waitFor({ state: "detached" })
+  await inTime(() => focusOf(page)).toBe(`task-${suggestion.id}`)
+
+  await run(story.patch(`/agents/${agent.id}`, { enabled: false }))
+  await cardOf(page, suggestion)
+    .getByRole("button", { name: /^Approve/ })
+    .press("Enter")
+  await cardOf(page, suggestion).getByRole("status").getByText("The agent is disabled").waitFor()
+  await inTime(() => focusOf(page)).toBe(`task-${suggestion.id}`)
+
+  await cardOf(page, first).getByRole("button", { name: "MIT" }).press("Enter")
+  await listed(page, 3)
+  await inTime(() => focusOf(page)).toBe(`task-${second.id}`)
+  await page.route("**/answer", (route) => route.abort())
+  await cardOf(page, second).getByRole("button", { name: "MIT" }).press("Enter")
+  await cardOf(page, second).getByRole("status").waitFor()
+  await inTime(() => focusOf(page)).toBe(`task-${second.id}`)
+  await card(page, "Look at Ada").getByRole("button", { name: "Complete" }).press("Enter")
+  await listed(page, 2)
+  await inTime(() => focusOf(page)).toBe(`task-${suggestion.id}`)
+  await heard(page, "r", async () => (await page.getByRole("dialog").count()) === 1)
+  await page.keyboard.press("Control+Enter")
+  await listed(page, 1)
+  await inTime(() => focusOf(page)).toBe(`task-${second.id}`)
+  await page.unroute("**/answer")
+  await cardOf(page, second).getByRole("button", { name: "ISC" }).press("Enter")
+  await listed(page, 0)
+  await inTime(() => focusOf(page)).toBe("Inbox")
+})
+
+it("the keyboard goes to the heading of an object that was deleted or brought back", async () => {
+  const story = await real.newStory()
+  const ada = await run(story.post("/objects", { type: "Person", key: "ada", properties: {} }))
+  const { page } = await real.visit(story, `/objects/${ada.id}`)
+  await page.getByRole("button", { name: "Delete", exact: true }).press("Enter")
+  await page.getByRole("dialog").getByRole("button", { name: "Delete it" }).press("Enter")
+  await page.getByText(/It was deleted .* by admin/).waitFor()
+  await inTime(() => focusOf(page)).toMatch(/ada/)
+  await page.getByRole("button", { name: "Bring it back" }).press("Enter")
+  await page.getByRole("button", { name: "Delete", exact: true }).waitFor()
+  await inTime(() => focusOf(page)).toMatch(/ada/)
+})
+
+it("the keyboard goes to the first field that is at fault when an agent is not saved", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/agents/new")
+  const form = page.getByRole("form", { name: "Agent" })
+  const make = page.getByRole("button", { name: "Make the agent" })
+  await form.getByLabel("Name").fill("not a name")
+  await form.getByLabel("Prompt", { exact: true }).fill("Greet.")
+  await form.getByLabel("Types of objects", { exact: true }).fill("Person")
+  await form.getByLabel("Provider").selectOption("scripted")
+  await form.getByLabel("Model", { exact: true }).fill("story")
+  const script = form.getByLabel("Script")
+  const hasFocus = (field: typeof script) =>
+    inTime(() => field.evaluate((it) => it === document.activeElement))
+  await script.fill("{")
+  await make.press("Enter")
+  await form.getByText(/Script: This is no JSON object/).waitFor()
+  await hasFocus(script).toBe(true)
+  // What the server refuses as well.
+  await script.fill('{"rules": [{"say": "Hello."}]}')
+  await make.press("Enter")
+  await form
+    .getByText(/A name has 1 to 100 letters/)
+    .first()
+    .waitFor()
+  await hasFocus(form.getByLabel("Name")).toBe(true)
+})

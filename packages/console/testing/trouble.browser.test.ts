@@ -1,0 +1,66 @@
+/**
+ * What is in trouble comes to a person's eyes by itself, against the whole program: agents that stopped, and runs that rest.
+ */
+import { expect, it } from "vitest"
+import { calling, endedRuns, make, saying, watcher } from "../../server/testing/story-words.ts"
+import { inTime, listed, press } from "./inbox-words.ts"
+import { axeFaultsInBoth } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+const unreachable = { provider: "anthropic", name: "none" }
+
+it("an agent that disabled itself and a run that rests at a limit wait in the inbox, each with its next step", async () => {
+  const story = await real.newStory()
+  const weak = await run(
+    story.post("/agents", watcher({ name: "weak", model: unreachable, disableAfterFailures: 1 }))
+  )
+  await run(make(story, "Person"))
+  await run(endedRuns(story, weak, 1))
+  const manual = { triggerType: "manual", reactionConfig: null }
+  const note = { tool: "create_object", arguments: { type: "Note", properties: {} } }
+  const tired = await run(
+    story.post(
+      "/agents",
+      watcher({ name: "tired", ...manual, maxSteps: 1, executionMode: "execute", model: calling(note) })
+    )
+  )
+  await run(story.post(`/agents/${tired.id}/trigger`))
+  const [rested] = (await run(story.get("/runs?status=paused"))).items
+  expect(rested).toMatchObject({ agentId: tired.id, pauseReason: "stepLimit" })
+  const { page } = await real.visit(story)
+  await listed(page, 2)
+  const stopped = page.getByRole("region", { name: /^Stopped/ })
+  await stopped.getByRole("article", { name: /weak failed too often and disabled itself/ }).waitFor()
+  await press(page, "j", "j")
+  const card = stopped.getByRole("article", { name: /run of tired .* all its steps are used/ })
+  await inTime(() => card.getAttribute("aria-current")).toBe("true")
+  expect(await page.getByText("Nothing waits for you").count()).toBe(0)
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await card.getByRole("link", { name: "See what it did, and let it go on" }).press("Enter")
+  await page.waitForURL(new RegExp(`/runs/${rested.id}`))
+})
+
+it("the list of agents is searched by name, and who is in trouble comes first", async () => {
+  const story = await real.newStory()
+  const quiet = { triggerType: "manual", reactionConfig: null }
+  const failing = await run(story.post("/agents", watcher({ name: "failing", ...quiet, model: unreachable })))
+  await run(story.post(`/agents/${failing.id}/trigger`))
+  for (const [name, more] of [
+    ["mute", { model: unreachable }],
+    ["asleep", { model: saying("Hi."), enabled: false }],
+    ["well", { model: saying("Hi.") }]
+  ] as const)
+    await run(story.post("/agents", watcher({ name, ...quiet, ...more })))
+  const { page, goTo } = await real.visit(story, "/agents")
+  const names = () => page.getByRole("link", { name: /^(failing|mute|asleep|well)/ }).allInnerTexts()
+  await inTime(async () => (await names()).slice(0, 2)).toEqual(["failing", "mute"])
+  await page.getByRole("searchbox", { name: "Name" }).fill("EL")
+  await inTime(names).toEqual(["well"])
+  await page.getByRole("searchbox", { name: "Name" }).fill("nobody")
+  await page.getByText("No such agent").waitFor()
+  await goTo("/agents?enabled=false")
+  await inTime(names).toEqual(["asleep"])
+  expect(await axeFaultsInBoth(page)).toEqual([])
+})
