@@ -4,7 +4,7 @@
 import { expect, it } from "vitest"
 import { endedRuns, make, saying, watcher } from "../../server/testing/story-words.ts"
 import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
-import { cardOf, inTime, listed, press } from "./inbox-words.ts"
+import { cardOf, heard, inTime, listed, press } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -69,8 +69,8 @@ it("a deletion says that it has nothing to edit, and what is gone is not looked 
   const { page } = await real.visit(story)
   await listed(page, 2)
   await cardOf(page, ofKind("delete")).focus()
-  await press(page, "e")
-  await page.getByText("A deletion has nothing to edit.").first().waitFor()
+  const told = page.getByText("A deletion has nothing to edit.")
+  await heard(page, "e", async () => (await told.count()) > 0)
   const card = cardOf(page, ofKind("update"))
   await card.getByText("What this would change was deleted after it was suggested.").waitFor()
   expect(await card.getByRole("button", { name: /^Look again/ }).count()).toBe(0)

@@ -1,6 +1,7 @@
 /**
  * The inbox: all that waits for a person, to be answered, decided or done.
  */
+import type { PromotionTask } from "@tropism/domain/task"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { EditDialog } from "./edit-dialog.tsx"
@@ -61,13 +62,7 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
           </li>
         ))}
       </TaskSection>
-      <TaskSection title="Earned trust" words="to look at" count={all.promotions.length}>
-        {all.promotions.map((task) => (
-          <li key={task.id} className="enter min-w-0">
-            <PromotionCard projectId={project.id} task={task} canDecide={canDecide} />
-          </li>
-        ))}
-      </TaskSection>
+      <Promotions projectId={project.id} tasks={all.promotions} canDecide={canDecide} />
       <SuggestionGroups
         list={list}
         projectId={project.id}
@@ -106,6 +101,22 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
     </Around>
   )
 }
+
+interface PromotionsProps {
+  readonly projectId: string
+  readonly tasks: ReadonlyArray<PromotionTask>
+  readonly canDecide: boolean
+}
+
+const Promotions = ({ projectId, tasks, canDecide }: PromotionsProps): ReactNode => (
+  <TaskSection title="Earned trust" words="to look at" count={tasks.length}>
+    {tasks.map((task) => (
+      <li key={task.id} className="enter min-w-0">
+        <PromotionCard projectId={projectId} task={task} canDecide={canDecide} />
+      </li>
+    ))}
+  </TaskSection>
+)
 
 /** What stands below a list that is longer than what is drawn. */
 const NewestOnly = ({ count }: { readonly count: number }): ReactNode => (

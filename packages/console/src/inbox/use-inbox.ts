@@ -4,22 +4,11 @@
  * It joins the server's list with the pure state of `inbox-state.ts`. It draws
  * nothing and calls no endpoint itself.
  */
-import {
-  isPromotion,
-  isQuestion,
-  isSuggestion,
-  isTodo,
-  isUndo,
-  type SuggestionTask,
-  type Task
-} from "@tropism/domain/task"
+import type { SuggestionTask } from "@tropism/domain/task"
 import type { Properties } from "@tropism/domain/json"
-import { useQuery } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { type Dispatch, useEffect, useMemo, useReducer, useRef, useState } from "react"
 import type { ConsoleState } from "../frame/console-context.tsx"
-import { pendingTasksQuery } from "../server/queries.ts"
-import { groupSuggestions } from "../suggestion/group-suggestions.ts"
 import { editFields } from "../suggestion/edit-fields.ts"
 import { hasMovedSince, isGone, isLookedAtAgain } from "../suggestion/staleness.ts"
 import { type Message, useToasts } from "../parts/toasts.tsx"
@@ -31,9 +20,8 @@ import { useDecidedElsewhere } from "./use-decided-elsewhere.ts"
 import { useDecisions } from "./use-decisions.ts"
 import { useLookingAgain } from "./use-looking-again.ts"
 import { useStandingRefusals } from "./use-standing-refusals.ts"
-import { useStopped } from "./use-stopped.ts"
+import { useWaiting } from "./use-waiting.ts"
 
-const noTasks: ReadonlyArray<Task> = []
 const noSuggestions: ReadonlyArray<SuggestionTask> = []
 
 const goneMessage: Message = {
@@ -67,26 +55,13 @@ const nothingMoved: Message = {
 }
 
 export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: string | undefined) => {
-  const pending = useQuery(pendingTasksQuery(project.id))
+  const { pending, groups, shown, order, ...kinds } = useWaiting(project.id)
   const [inbox, dispatch] = useReducer(reduceInbox, emptyInbox)
   const rejection = useRejection()
   const decide = useDecisions(project.id, dispatch)
   const { ask: askAgain, askingId } = useLookingAgain(project.id)
   const [editedId, setEditedId] = useState<string>()
   const show = useToasts()
-  const tasks = pending.data?.tasks ?? noTasks
-  const groups = useMemo(() => groupSuggestions(tasks.filter(isSuggestion)), [tasks])
-  const questions = useMemo(() => byNumber(tasks.filter(isQuestion)), [tasks])
-  const todos = useMemo(() => byNumber(tasks.filter(isTodo)), [tasks])
-  const undos = useMemo(() => tasks.filter(isUndo), [tasks])
-  const promotions = useMemo(() => tasks.filter(isPromotion), [tasks])
-  const stopped = useStopped(project.id)
-  const shown = useMemo(() => groups.flatMap((group) => group.tasks), [groups])
-  /** As they stand on the page. */
-  const order = useMemo(
-    () => [...questions, ...stopped, ...undos, ...promotions, ...shown, ...todos].map(({ id }): string => id),
-    [questions, stopped, undos, promotions, shown, todos]
-  )
   useEffect(() => dispatch({ type: "listed", order }), [order])
   useLinkedTask(linkedTaskId, inbox, dispatch)
   useDecidedElsewhere(project.id, inbox, shown)
@@ -164,19 +139,7 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     done: (taskId: string) => setEditedId((before) => (before === taskId ? undefined : before)),
     cancel: () => setEditedId(undefined)
   }
-  /** A dialog holds the focus until it is gone; only then can it be given back. */
-  const goOn = () => {
-    if (inbox.currentId !== undefined) dispatch({ type: "opened", id: inbox.currentId })
-  }
-  const place: Place = useMemo(
-    () => ({
-      currentId: inbox.currentId,
-      enter: (id) => dispatch({ type: "entered", id }),
-      stay: (id) => dispatch({ type: "stayed", id })
-    }),
-    [inbox.currentId]
-  )
-  const kinds = { questions, stopped, todos, undos, promotions }
+  const { goOn, place } = usePlace(inbox, dispatch)
   return {
     pending,
     ...kinds,
@@ -201,8 +164,22 @@ const useRejection = () => {
   return { tasks, ask, close: () => ask(noSuggestions) }
 }
 
-const byNumber = <A extends Task>(tasks: ReadonlyArray<A>): ReadonlyArray<A> =>
-  tasks.toSorted((one, other) => one.number - other.number)
+/** Where the person is, and how the place is given back. */
+const usePlace = ({ currentId }: InboxState, dispatch: Dispatch<InboxEvent>) => {
+  /** A dialog holds the focus until it is gone; only then can it be given back. */
+  const goOn = () => {
+    if (currentId !== undefined) dispatch({ type: "opened", id: currentId })
+  }
+  const place: Place = useMemo(
+    () => ({
+      currentId,
+      enter: (id) => dispatch({ type: "entered", id }),
+      stay: (id) => dispatch({ type: "stayed", id })
+    }),
+    [currentId, dispatch]
+  )
+  return { goOn, place }
+}
 
 /** Opens the task that a link leads to, once, and leaves the link when it is decided here. */
 const useLinkedTask = (
