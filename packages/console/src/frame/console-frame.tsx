@@ -20,6 +20,7 @@ import { principalQuery, projectsQuery } from "../server/queries.ts"
 import { FeedProvider } from "../server/feed-provider.tsx"
 import { ConsoleContext, type ConsoleState } from "./console-context.tsx"
 import { Header, KeysButton, Waiting } from "./header.tsx"
+import { preloadPages } from "./lazy-page.tsx"
 import { NavigationSheet, SideNavigation } from "./navigation.tsx"
 import { consoleKeys, pageAt, pages } from "./pages.ts"
 import { PaletteDoor } from "./palette-door.tsx"
@@ -55,6 +56,9 @@ const answerers: ReadonlyArray<Role> = ["editor", ...deciders]
 const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): ReactNode => {
   const role = roleIn(principal, project.id) ?? "viewer"
   const keyMap = useNewKeyMap()
+  useEffect(() => {
+    void preloadPages()
+  }, [])
   const state = useMemo(
     () => ({
       project,
