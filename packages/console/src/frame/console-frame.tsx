@@ -25,6 +25,7 @@ import { NavigationSheet, SideNavigation } from "./navigation.tsx"
 import { consoleKeys, pageAt, pages } from "./pages.ts"
 import { PaletteDoor } from "./palette-door.tsx"
 import { SignIn } from "./sign-in.tsx"
+import { StopStrip } from "./stop-strip.tsx"
 
 export const ConsoleFrame = (): ReactNode => {
   const principal = useQuery(principalQuery)
@@ -90,6 +91,7 @@ const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): Reac
             <PaletteDoor />
             <KeysButton onOpen={keyMap.open} />
           </Header>
+          <StopStrip projectId={project.id} />
           <div className="mx-auto flex max-w-[100rem]">
             <SideNavigation projectId={project.id} principal={principal} />
             <Content state={state} />
