@@ -24,6 +24,7 @@ import { preloadPages } from "./lazy-page.tsx"
 import { NavigationSheet, SideNavigation } from "./navigation.tsx"
 import { consoleKeys, pageAt, pages } from "./pages.ts"
 import { PaletteDoor } from "./palette-door.tsx"
+import { RunsAtWork } from "./runs-at-work.tsx"
 import { SignIn } from "./sign-in.tsx"
 import { StopStrip } from "./stop-strip.tsx"
 
@@ -88,6 +89,7 @@ const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): Reac
             navigation={<NavigationSheet projectId={project.id} principal={principal} />}
           >
             <Waiting project={project} />
+            <RunsAtWork projectId={project.id} />
             <PaletteDoor />
             <KeysButton onOpen={keyMap.open} />
           </Header>
