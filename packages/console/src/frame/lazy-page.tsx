@@ -24,9 +24,11 @@ export const lazyPage = <Name extends string>(
 ): LazyPage => {
   let known: ComponentType | undefined
   const fetching = Effect.tryPromise(() => load().catch(fetchedAnew)).pipe(
-    Effect.map((module) => {
-      known = module[name]
-    })
+    Effect.tap((module) =>
+      Effect.sync(() => {
+        known = module[name]
+      })
+    )
   )
   const Page = (): ReactNode => {
     const [attempt, setAttempt] = useState(0)
@@ -77,12 +79,8 @@ let again = 0
 const waiting: Array<() => Promise<void>> = []
 
 /** Fetches the code of all pages, one after the other, each when the browser has nothing else to do. */
-export const preloadPages = async (): Promise<void> => {
-  for (const preload of waiting.splice(0)) {
-    await idle()
-    await preload()
-  }
-}
+export const preloadPages = (): Promise<void> =>
+  waiting.splice(0).reduce((before, preload) => before.then(idle).then(preload), Promise.resolve())
 
 /** Not every browser tells when it is idle. */
 const idle = (): Promise<void> =>
