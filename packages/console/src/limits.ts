@@ -14,6 +14,15 @@ export const limits = {
   decisionsPerRequest: 50,
   /** Runs in the side panel. */
   recentRuns: 15,
+  /** From so long on, a time in which a run did nothing has a line of its own. */
+  shownGapMs: 1_000,
+  /** Runs at work that are counted; of more it is said that there are more. */
+  countedRuns: 50,
+  /** How often the code of a page is asked for again, and the pause before, until the page says that it is not here. */
+  pageRetries: 2,
+  pageRetryMs: 700,
+  /** A browser that is never idle fetches the code of the next page after so long. */
+  idleMs: 2_000,
   /** Versions of an object that are searched for the one an agent saw. */
   historyPerPage: 200,
   /** Evidence that is listed under one suggestion. */

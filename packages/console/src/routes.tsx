@@ -8,6 +8,7 @@ import { agentRoutes } from "./agents/routes.ts"
 import { chainRoutes } from "./chains/routes.ts"
 import { chatRoutes } from "./chat/routes.ts"
 import { feedRoutes } from "./feed/routes.ts"
+import { PageFailed } from "./frame/page-fault.tsx"
 import { rootRoute } from "./frame/root-route.tsx"
 import { graphRoutes } from "./graph/routes.ts"
 import { healthRoutes } from "./health/routes.ts"
@@ -37,6 +38,7 @@ export const router = createRouter({
     )
     return entries.length === 0 ? "" : `?${new URLSearchParams(entries)}`
   },
+  defaultErrorComponent: PageFailed,
   defaultPendingComponent: Skeleton,
   defaultPreload: "intent",
   scrollRestoration: true

@@ -1,28 +1,29 @@
 /**
  * The addresses of agents: the list, a new one, and one of them.
  */
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
+import { createRoute } from "@tanstack/react-router"
+import { lazyPage } from "../frame/lazy-page.tsx"
 import { rootRoute } from "../frame/root-route.tsx"
 
 const agentsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/agents",
   staticData: { title: "Agents" },
-  component: lazyRouteComponent(() => import("./agents-page.tsx"), "AgentsPage")
+  component: lazyPage(() => import("./agents-page.tsx"), "AgentsPage")
 })
 
 const newAgentRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/agents/new",
   staticData: { title: "New agent" },
-  component: lazyRouteComponent(() => import("./new-agent-page.tsx"), "NewAgentPage")
+  component: lazyPage(() => import("./new-agent-page.tsx"), "NewAgentPage")
 })
 
 const agentRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/agents/$agentId",
   staticData: { title: "Agent" },
-  component: lazyRouteComponent(() => import("./agent-page.tsx"), "AgentPage")
+  component: lazyPage(() => import("./agent-page.tsx"), "AgentPage")
 })
 
 export const agentRoutes = [agentsRoute, newAgentRoute, agentRoute] as const

@@ -1,21 +1,22 @@
 /**
  * The addresses of chains: the latest, and one by its root event.
  */
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
+import { createRoute } from "@tanstack/react-router"
+import { lazyPage } from "../frame/lazy-page.tsx"
 import { rootRoute } from "../frame/root-route.tsx"
 
 const chainsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/chains",
   staticData: { title: "Chains" },
-  component: lazyRouteComponent(() => import("./chains-page.tsx"), "ChainsPage")
+  component: lazyPage(() => import("./chains-page.tsx"), "ChainsPage")
 })
 
 const chainRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/chains/$rootEventId",
   staticData: { title: "Chain" },
-  component: lazyRouteComponent(() => import("./chain-page.tsx"), "ChainPage")
+  component: lazyPage(() => import("./chain-page.tsx"), "ChainPage")
 })
 
 export const chainRoutes = [chainsRoute, chainRoute] as const

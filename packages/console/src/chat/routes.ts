@@ -1,7 +1,8 @@
 /**
  * The addresses of the chat: the conversations, and one of them beside the list.
  */
-import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
+import { createRoute } from "@tanstack/react-router"
+import { lazyPage } from "../frame/lazy-page.tsx"
 import { rootRoute } from "../frame/root-route.tsx"
 
 /** One component for both addresses, so that the list keeps its place when a conversation is opened. */
@@ -9,7 +10,7 @@ const chatRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: "chat",
   staticData: { title: "Chat" },
-  component: lazyRouteComponent(() => import("./chat-page.tsx"), "ChatPage")
+  component: lazyPage(() => import("./chat-page.tsx"), "ChatPage")
 })
 
 const listRoute = createRoute({ getParentRoute: () => chatRoute, path: "/chat" })

@@ -20,10 +20,13 @@ import { principalQuery, projectsQuery } from "../server/queries.ts"
 import { FeedProvider } from "../server/feed-provider.tsx"
 import { ConsoleContext, type ConsoleState } from "./console-context.tsx"
 import { Header, KeysButton, Waiting } from "./header.tsx"
+import { preloadPages } from "./lazy-page.tsx"
 import { NavigationSheet, SideNavigation } from "./navigation.tsx"
 import { consoleKeys, pageAt, pages } from "./pages.ts"
 import { PaletteDoor } from "./palette-door.tsx"
+import { RunsAtWork } from "./runs-at-work.tsx"
 import { SignIn } from "./sign-in.tsx"
+import { StopStrip } from "./stop-strip.tsx"
 
 export const ConsoleFrame = (): ReactNode => {
   const principal = useQuery(principalQuery)
@@ -55,6 +58,9 @@ const answerers: ReadonlyArray<Role> = ["editor", ...deciders]
 const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): ReactNode => {
   const role = roleIn(principal, project.id) ?? "viewer"
   const keyMap = useNewKeyMap()
+  useEffect(() => {
+    void preloadPages()
+  }, [])
   const state = useMemo(
     () => ({
       project,
@@ -83,9 +89,11 @@ const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): Reac
             navigation={<NavigationSheet projectId={project.id} principal={principal} />}
           >
             <Waiting project={project} />
+            <RunsAtWork projectId={project.id} />
             <PaletteDoor />
             <KeysButton onOpen={keyMap.open} />
           </Header>
+          <StopStrip projectId={project.id} />
           <div className="mx-auto flex max-w-[100rem]">
             <SideNavigation projectId={project.id} principal={principal} />
             <Content state={state} />

@@ -104,13 +104,19 @@ const feedWords: Readonly<Record<StreamState, string>> = {
   lost: "The live feed is interrupted; the page is read again every few seconds"
 }
 
+/** A lost connection is also said in words. */
 const FeedDot = (): ReactNode => {
   const feed = useFeedState()
   return (
-    <span role="img" aria-label={feedWords[feed]} title={feedWords[feed]} className="relative grid size-2">
-      <span
-        className={`size-2 rounded-full ${feed === "live" ? "bg-leaf" : feed === "lost" ? "bg-caution-ink" : "bg-line-strong"}`}
-      />
+    <span className="flex items-center gap-1.5" title={feedWords[feed]}>
+      <span role="img" aria-label={feedWords[feed]} className="relative grid size-2">
+        <span
+          className={`size-2 rounded-full ${feed === "live" ? "bg-leaf" : feed === "lost" ? "bg-caution-ink" : "bg-line-strong"}`}
+        />
+      </span>
+      {feed === "lost" && (
+        <span className="text-xs font-medium whitespace-nowrap text-caution-ink">Not live</span>
+      )}
     </span>
   )
 }

@@ -1,24 +1,27 @@
 /**
- * What the agents did last: status, summary and how long it took.
+ * What the agents do and did last: status, summary and how long it took; those at work stand first.
  */
 import type { Run } from "@tropism/domain/run"
 import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
+import { limits } from "../limits.ts"
 import { RunSign, runStatusWord } from "../parts/run-status.tsx"
 import { TimeAgo, useNow } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
-import { recentRunsQuery } from "../server/queries.ts"
+import { recentRunsQuery, runsAtWorkQuery } from "../server/queries.ts"
 import { durationText } from "../words/durations.ts"
 
 export const RecentRuns = ({ projectId }: { readonly projectId: string }): ReactNode => {
   const { data, isError } = useQuery(recentRunsQuery(projectId))
+  const { data: atWork } = useQuery(runsAtWorkQuery(projectId))
+  const runs = data && runningFirst(data.items, atWork?.items ?? [])
   return (
     <section aria-labelledby="recent-runs" className="min-w-0">
       <h2 id="recent-runs" className="px-1 text-sm font-semibold">
         Recent runs
       </h2>
-      {data?.items.length === 0 && (
+      {runs?.length === 0 && (
         <p className="mt-3 rounded-xl border border-dashed border-line-strong px-4 py-5 text-xs text-pretty text-ink-soft">
           No agent has run yet. A run appears here as soon as an agent wakes. To wake one yourself:
           <code className="mt-2 block font-mono text-ink">npx tropism run AGENT</code>
@@ -28,12 +31,20 @@ export const RecentRuns = ({ projectId }: { readonly projectId: string }): React
         <p className="mt-3 px-1 text-xs text-ink-faint">The runs cannot be read at the moment.</p>
       )}
       <ol className="mt-3 grid grid-cols-1">
-        {data?.items.map((run) => (
+        {runs?.map((run) => (
           <RunItem key={run.id} run={run} />
         ))}
       </ol>
     </section>
   )
+}
+
+/** A run at work that began before all of the recent ones is told too; what has ended since it was read is not told twice. */
+const runningFirst = (recent: ReadonlyArray<Run>, atWork: ReadonlyArray<Run>): ReadonlyArray<Run> => {
+  const known = new Set(recent.map(({ id }) => id))
+  const all = [...recent, ...atWork.filter(({ id }) => !known.has(id))]
+  const isRunning = ({ status }: Run): boolean => status === "running"
+  return [...all.filter(isRunning), ...all.filter((run) => !isRunning(run))].slice(0, limits.recentRuns)
 }
 
 const RunItem = ({ run }: { readonly run: Run }): ReactNode => {

@@ -1,7 +1,7 @@
 /**
  * The root of all addresses: the frame, what an unknown address shows, and how parameters are read.
  */
-import { createRootRoute, type ErrorComponentProps, Link, retainSearchParams } from "@tanstack/react-router"
+import { createRootRoute, Link, retainSearchParams } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import type { Address } from "../parts/use-address.ts"
 import { Centred, ConsoleFrame } from "./console-frame.tsx"
@@ -20,9 +20,9 @@ const NotFound = (): ReactNode => (
   </Centred>
 )
 
-const Broken = ({ error }: ErrorComponentProps): ReactNode => (
+const Broken = (): ReactNode => (
   <Centred title="The console has failed">
-    This is a fault of the console, not of your data: {String(error)}. Reload the page to go on.
+    This is a fault of the console, not of your data. Reload the page to go on.
   </Centred>
 )
 

@@ -22,6 +22,8 @@ export interface DataListProps<A> {
   readonly estimatedHeightPx?: number
   readonly hasMore?: boolean
   readonly onMore?: () => void
+  /** The key of a row that is brought into view when the list is first drawn. */
+  readonly keyInView?: string | undefined
 }
 
 export const DataList = <A,>(props: DataListProps<A>): ReactNode => {
@@ -44,6 +46,11 @@ export const DataList = <A,>(props: DataListProps<A>): ReactNode => {
       return row === undefined ? index : keyOf(row)
     }
   })
+  const { keyInView } = props
+  const [placeInView] = useState(() => rows.findIndex((row) => keyOf(row) === keyInView))
+  useEffect(() => {
+    if (placeInView >= 0) virtual.scrollToIndex(placeInView, { align: "center" })
+  }, [placeInView, virtual, top])
   const shown = virtual.getVirtualItems()
   const last = shown.at(-1)?.index ?? -1
   const isNearEnd = hasMore && last >= rows.length - limits.overscanRows

@@ -11,55 +11,76 @@ import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { runQuery } from "../server/run-queries.ts"
 import { call, inProject } from "../server/request.ts"
+import { ResumeDialog } from "./resume-dialog.tsx"
 import { canCancel } from "./run-words.ts"
 
-type Verb = "cancel" | "resume"
+interface Act {
+  readonly verb: "cancel" | "resume"
+  /** What a run is resumed with. */
+  readonly body?: Readonly<Record<string, unknown>>
+}
 
 export const RunActions = ({ run }: { readonly run: Run }): ReactNode => {
   const { project, canAnswer } = useConsole()
   const queryClient = useQueryClient()
-  const [isAsking, setIsAsking] = useState(false)
+  const [asked, setAsked] = useState<Act["verb"]>()
   const { mutate, isPending, error, variables, reset } = useMutation({
-    mutationFn: (verb: Verb) =>
+    mutationFn: ({ verb, body = {} }: Act) =>
       Effect.runPromise(
         call<Run>(inProject(project.id, `runs/${encodeURIComponent(run.id)}/${verb}`), {
           method: "POST",
-          ...(verb === "resume" && { body: {} })
+          ...(verb === "resume" && { body })
         })
       ),
     onSuccess: (after) => {
       queryClient.setQueryData(runQuery(project.id, run.id).queryKey, after)
-      setIsAsking(false)
+      setAsked(undefined)
     }
   })
+  const ask = (verb: Act["verb"]): void => {
+    reset()
+    setAsked(verb)
+  }
+  const close = (): void => setAsked(undefined)
   const mayResume = run.status === "paused" && run.pauseReason !== null && isResumable(run.pauseReason)
   if (!canCancel(run)) return null
   if (!canAnswer) return <span className="text-xs text-ink-faint">Editors may cancel and resume runs.</span>
   return (
     <>
-      {mayResume && (
-        <Button weight="primary" disabled={isPending} onClick={() => mutate("resume")}>
+      {mayResume && run.pauseReason !== "timeout" && (
+        <Button weight="primary" disabled={isPending} onClick={() => ask("resume")}>
+          Resume …
+        </Button>
+      )}
+      {mayResume && run.pauseReason === "timeout" && (
+        <Button weight="primary" disabled={isPending} onClick={() => mutate({ verb: "resume" })}>
           Resume
         </Button>
       )}
-      <Button
-        onClick={() => {
-          reset()
-          setIsAsking(true)
-        }}
-      >
-        Cancel run
-      </Button>
-      {error !== null && variables === "resume" && <Failure error={error} />}
+      <Button onClick={() => ask("cancel")}>Cancel run</Button>
+      {error !== null && variables?.verb === "resume" && asked === undefined && (
+        <div className="order-last basis-full">
+          <Failure error={error} />
+        </div>
+      )}
+      {asked === "resume" && (
+        <ResumeDialog
+          run={run}
+          isBusy={isPending}
+          error={variables?.verb === "resume" ? error : null}
+          onResume={(body) => mutate({ verb: "resume", body })}
+          onClose={close}
+        />
+      )}
       <ConfirmDialog
-        isOpen={isAsking}
+        isOpen={asked === "cancel"}
         title="Cancel this run?"
         verb="Cancel the run"
         staying="Let it run"
         isBusy={isPending}
-        error={variables === "cancel" ? error : null}
-        onConfirm={() => mutate("cancel")}
-        onClose={() => setIsAsking(false)}
+        error={variables?.verb === "cancel" ? error : null}
+        onConfirm={() => mutate({ verb: "cancel" })}
+        onClose={close}
       >
         It ends where it is and never goes on. What it has done already stays.
       </ConfirmDialog>

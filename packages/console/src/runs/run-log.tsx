@@ -24,7 +24,13 @@ interface SentEvent {
   readonly id: string
   readonly type: string
   readonly timestamp: string
+  /** The call that it is about. */
+  readonly callId?: string
 }
+
+/** Whether an address means this event: by its id, its number, or the call that it starts. */
+const isMeant = ({ id, type, callId }: SentEvent, chosen: string): boolean =>
+  id === chosen || id.endsWith(`:${chosen}`) || (callId === chosen && type === "ToolCallStartedEvent")
 
 export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
   const { project, canAnswer } = useConsole()
@@ -55,6 +61,7 @@ export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
       <DataList
         label="Events of the log"
         rows={rows}
+        {...(chosen !== undefined && { keyInView: rows.find((event) => isMeant(event, chosen))?.id })}
         keyOf={({ id }) => id}
         estimatedHeightPx={44}
         hasMore={hasNextPage}
@@ -63,7 +70,7 @@ export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
         }}
       >
         {(event) => {
-          const isOpen = event.id === chosen
+          const isOpen = chosen !== undefined && isMeant(event, chosen)
           return (
             <div className="border-b border-line py-1">
               <button

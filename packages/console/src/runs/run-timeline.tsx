@@ -3,6 +3,7 @@
  */
 import type { Run } from "@tropism/domain/run"
 import { useQuery } from "@tanstack/react-query"
+import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { limits } from "../limits.ts"
@@ -10,9 +11,9 @@ import { Failure } from "../parts/failure.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { useNow } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
-import { modelCallsQuery, runToolCallsQuery } from "../server/run-queries.ts"
+import { modelCallsQuery, openRequestQuery, runToolCallsQuery } from "../server/run-queries.ts"
 import { durationText } from "../words/durations.ts"
-import { placeIn, type Span, spansOf, spanText } from "./timeline.ts"
+import { placeIn, type Span, spansOf, spanText, withGaps } from "./timeline.ts"
 
 export const RunTimeline = ({ run }: { readonly run: Run }): ReactNode => {
   const { project } = useConsole()
@@ -20,10 +21,12 @@ export const RunTimeline = ({ run }: { readonly run: Run }): ReactNode => {
   const refetchInterval = run.completedAt === null ? limits.refreshIntervalMs : (false as const)
   const calls = useQuery({ ...modelCallsQuery(project.id, run.id), refetchInterval })
   const tools = useQuery({ ...runToolCallsQuery(project.id, run.id), refetchInterval })
+  const open = useQuery({ ...openRequestQuery(project.id, run.id), refetchInterval })
   const error = calls.error ?? tools.error
   if (calls.data === undefined || tools.data === undefined)
     return error === null ? <Skeleton label="Reading what happened when …" /> : <Failure error={error} />
-  const spans = spansOf(run, calls.data.items, tools.data.items, now)
+  const request = open.data?.request ?? null
+  const spans = withGaps(spansOf(run, calls.data.items, tools.data.items, now, request))
   const whole = Math.max(...spans.map(({ endMs }) => endMs))
   const isCut = calls.data.nextCursor !== null || tools.data.nextCursor !== null
   return (
@@ -52,10 +55,21 @@ const Line = ({ span, whole }: { readonly span: Span; readonly whole: number }):
   const { start, width } = placeIn(span, whole)
   const colour = span.hasFailed ? "border-removed-ink bg-removed" : colours[span.type]
   return (
-    <li className="grid items-center gap-x-4 gap-y-0.5 rounded px-2 py-1.5 hover:bg-sunken sm:grid-cols-[minmax(8rem,14rem)_minmax(0,1fr)]">
+    <li className="relative grid items-center gap-x-4 gap-y-0.5 rounded px-2 py-1.5 hover:bg-sunken sm:grid-cols-[minmax(8rem,14rem)_minmax(0,1fr)]">
       <span className="min-w-0 text-xs [overflow-wrap:anywhere]">
         <span className="font-medium">
-          <Visible text={span.label} />
+          {span.event === undefined ? (
+            <Visible text={span.label} />
+          ) : (
+            <Link
+              to="."
+              search={(before) => ({ ...before, tab: "log", event: span.event })}
+              resetScroll={false}
+              className="underline-offset-2 after:absolute after:inset-0 hover:underline"
+            >
+              <Visible text={span.label} />
+            </Link>
+          )}
         </span>{" "}
         <span className={span.hasFailed ? "text-removed-ink" : "text-ink-soft"}>
           <Visible text={spanText(span)} />

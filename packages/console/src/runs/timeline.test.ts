@@ -2,7 +2,7 @@
  * A run as spans: what came when, what is still going on, and which tries failed.
  */
 import { expect, it } from "vitest"
-import { placeIn, spansOf, spanText } from "./timeline.ts"
+import { placeIn, spansOf, spanText, withGaps } from "./timeline.ts"
 
 const at = (ms: number): string => new Date(Date.UTC(2026, 0, 1) + ms).toISOString()
 const nowMs = Date.parse(at(5_000))
@@ -63,6 +63,35 @@ it("what is not over goes on to the present", () => {
   })
   const queued = { ...run, status: "queued", startedAt: null, completedAt: null } as const
   expect(spansOf(queued, [], [], nowMs)).toMatchObject([{ isOpen: true, endMs: 5_000 }])
+})
+
+it("tells the request under way, the one broken off, and what lies between two spans", () => {
+  const going = { ...run, status: "running", completedAt: null } as const
+  const asked = call(1, { startedAt: at(100), durationMs: 300 })
+  const looked = tool("a", { createdAt: at(400), completedAt: at(500) })
+  expect(spansOf(going, [asked], [looked], nowMs, { step: 2, isUnderWay: true }).at(-1)).toMatchObject({
+    label: "Step 2",
+    startMs: 500,
+    endMs: 5_000,
+    isOpen: true,
+    note: "under way"
+  })
+  const ended = { ...run, status: "cancelled" } as const
+  expect(spansOf(ended, [asked], [looked], nowMs, { step: 2, isUnderWay: false }).at(-1)).toMatchObject({
+    label: "Step 2",
+    endMs: 2_000,
+    isOpen: false,
+    hasFailed: true,
+    note: "broken off"
+  })
+  const later = call(2, { step: 2, startedAt: at(3_000), durationMs: 100 })
+  expect(withGaps(spansOf(going, [asked, later], [looked], nowMs)).map(({ label }) => label)).toEqual([
+    "Waits for a worker",
+    "Step 1",
+    "get_object",
+    "Between two acts",
+    "Step 2"
+  ])
 })
 
 it("places a span in the whole, and never beyond it", () => {

@@ -5,8 +5,9 @@
  * ends at the present and says that it is open.
  */
 import type { ToolCallRecord } from "@tropism/api/runs-api"
-import type { ModelCall } from "@tropism/domain/model-call"
+import type { ModelCall, OpenRequest } from "@tropism/domain/model-call"
 import type { Run } from "@tropism/domain/run"
+import { limits } from "../limits.ts"
 import { durationText } from "../words/durations.ts"
 
 export interface Span {
@@ -20,7 +21,12 @@ export interface Span {
   readonly hasFailed: boolean
   /** What to know of it besides its time; empty is nothing. */
   readonly note: string
+  /** Its event in the log: the number of it, or the id of a call. */
+  readonly event?: string
 }
+
+/** A request that has no answer: under way, or broken off with its run. */
+type Open = Pick<OpenRequest, "step" | "isUnderWay">
 
 type TimedRun = Pick<Run, "createdAt" | "startedAt" | "completedAt" | "status" | "pauseReason" | "attempt">
 
@@ -29,7 +35,8 @@ export const spansOf = (
   run: TimedRun,
   calls: ReadonlyArray<ModelCall>,
   tools: ReadonlyArray<ToolCallRecord>,
-  nowMs: number
+  nowMs: number,
+  open: Open | null = null
 ): ReadonlyArray<Span> => {
   const bornMs = Date.parse(run.createdAt)
   const since = (instant: string): number => Date.parse(instant) - bornMs
@@ -53,7 +60,10 @@ export const spansOf = (
       endMs: since(call.startedAt) + call.durationMs,
       isOpen: false,
       hasFailed: call.status === "failed",
-      note: [call.try > 1 ? `try ${call.try}` : "", call.error ?? ""].filter((part) => part !== "").join(": ")
+      note: [call.try > 1 ? `try ${call.try}` : "", call.error ?? ""]
+        .filter((part) => part !== "")
+        .join(": "),
+      event: String(call.answerEvent ?? call.afterEvent)
     })),
     ...tools.map((tool) => ({
       key: `tool ${tool.id}`,
@@ -63,11 +73,44 @@ export const spansOf = (
       endMs: tool.completedAt === null ? present : since(tool.completedAt),
       isOpen: tool.status === "started" && run.completedAt === null,
       hasFailed: tool.status === "failed" || tool.status === "refused",
-      note: tool.decision === "suggest" ? "only suggested" : tool.status === "refused" ? "refused" : ""
+      note: tool.decision === "suggest" ? "only suggested" : tool.status === "refused" ? "refused" : "",
+      event: tool.callId
     }))
   ].toSorted((one, other) => one.startMs - other.startMs)
-  return run.status === "paused" ? [...spans, pauseOf(run, spans, present)] : spans
+  if (run.status === "paused") return [...spans, pauseOf(run, spans, present)]
+  return open === null ? spans : [...spans, openSpanOf(open, spans, present)]
 }
+
+/** When it was sent is kept only with its answer; it began when all before it had ended. */
+const openSpanOf = ({ step, isUnderWay }: Open, spans: ReadonlyArray<Span>, present: number): Span => ({
+  key: "open",
+  type: "model",
+  label: `Step ${step}`,
+  startMs: lastEnd(spans),
+  endMs: present,
+  isOpen: isUnderWay,
+  hasFailed: !isUnderWay,
+  note: isUnderWay ? "under way" : "broken off"
+})
+
+const lastEnd = (spans: ReadonlyArray<Span>): number => Math.max(0, ...spans.map(({ endMs }) => endMs))
+
+/** The same with a span for each time of a second or more in which nothing was going on. */
+export const withGaps = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> =>
+  spans.flatMap((span, place) => {
+    const from = lastEnd(spans.slice(0, place))
+    const gap: Span = {
+      key: `gap ${span.key}`,
+      type: "wait",
+      label: "Between two acts",
+      startMs: from,
+      endMs: span.startMs,
+      isOpen: false,
+      hasFailed: false,
+      note: "nothing was recorded"
+    }
+    return place > 0 && span.startMs - from >= limits.shownGapMs ? [gap, span] : [span]
+  })
 
 const purposes: Readonly<Record<ModelCall["purpose"], string>> = {
   step: "Step",
@@ -80,7 +123,7 @@ const pauseOf = (run: TimedRun, spans: ReadonlyArray<Span>, present: number): Sp
   key: "pause",
   type: "wait",
   label: run.pauseReason === "question" ? "Waits for a person" : "Is paused",
-  startMs: Math.max(0, ...spans.map(({ endMs }) => endMs)),
+  startMs: lastEnd(spans),
   endMs: present,
   isOpen: true,
   hasFailed: false,

@@ -81,6 +81,15 @@ export const recentRunsQuery = (projectId: string) =>
     refetchInterval: limits.refreshIntervalMs
   })
 
+/** The runs at work now, the latest first. */
+export const runsAtWorkQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: [projectId, "runs", "at-work"],
+    queryFn: ({ signal }) =>
+      Effect.runPromise(server.readRuns(projectId, limits.countedRuns, "running"), { signal }),
+    refetchInterval: limits.refreshIntervalMs
+  })
+
 /** An object as it is now; null when it is gone. */
 export const objectQuery = (projectId: string, objectId: string) =>
   queryOptions({

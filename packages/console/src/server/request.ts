@@ -8,7 +8,7 @@
 import type { Page } from "@tropism/api/page"
 import type { Me, Project } from "@tropism/api/system-api"
 import type { GraphObject, ObjectVersion, Relationship } from "@tropism/domain/graph"
-import type { Run } from "@tropism/domain/run"
+import type { Run, RunStatus } from "@tropism/domain/run"
 import type { QuestionTask, SuggestionTask, Task, TaskStatus } from "@tropism/domain/task"
 import { Effect } from "effect"
 import { Problem, type ProblemDocument, Unreachable } from "./problem.ts"
@@ -99,8 +99,12 @@ export const readTask = (projectId: string, taskId: string): Effect.Effect<Task,
 export const readTasksNumbered = (projectId: string, number: number): Effect.Effect<Page<Task>, Failure> =>
   call(inProject(projectId, `tasks${queryText({ number })}`))
 
-export const readRuns = (projectId: string, limit: number): Effect.Effect<Page<Run>, Failure> =>
-  call(inProject(projectId, `runs${queryText({ limit })}`))
+/** The latest runs, of one state or of all. */
+export const readRuns = (
+  projectId: string,
+  limit: number,
+  status?: RunStatus
+): Effect.Effect<Page<Run>, Failure> => call(inProject(projectId, `runs${queryText({ limit, status })}`))
 
 export const readRun = (projectId: string, runId: string): Effect.Effect<Run, Failure> =>
   call(inProject(projectId, `runs/${encodeURIComponent(runId)}`))

@@ -1,0 +1,90 @@
+/**
+ * A page whose code is fetched when it is first opened, or before that while the browser is idle.
+ *
+ * Where the code does not come the frame stays and the page says so: an
+ * address is never loaded again, because without a server that would leave
+ * nothing of the console.
+ */
+import { Effect, Schedule } from "effect"
+import { type ComponentType, type ReactNode, useEffect, useState } from "react"
+import { limits } from "../limits.ts"
+import { Skeleton } from "../parts/skeleton.tsx"
+import { PageFault } from "./page-fault.tsx"
+
+/** A component for a route; the router fetches it by `preload` when its link is approached. */
+export interface LazyPage {
+  (): ReactNode
+  readonly preload: () => Promise<void>
+}
+
+/** The page that a module exports by a name. */
+export const lazyPage = <Name extends string>(
+  load: () => Promise<Readonly<Record<Name, ComponentType>>>,
+  name: Name
+): LazyPage => {
+  let known: ComponentType | undefined
+  const fetching = Effect.tryPromise(() => load().catch(fetchedAnew)).pipe(
+    Effect.tap((module) =>
+      Effect.sync(() => {
+        known = module[name]
+      })
+    )
+  )
+  const Page = (): ReactNode => {
+    const [attempt, setAttempt] = useState(0)
+    const [state, setState] = useState<"fetching" | "here" | "missing">(known ? "here" : "fetching")
+    useEffect(() => {
+      if (known) return
+      const patient = Effect.retry(fetching, {
+        times: limits.pageRetries,
+        schedule: Schedule.spaced(limits.pageRetryMs)
+      })
+      const abort = new AbortController()
+      Effect.runPromise(Effect.isSuccess(patient), { signal: abort.signal }).then(
+        (isHere) => setState(isHere ? "here" : "missing"),
+        () => {}
+      )
+      return () => abort.abort()
+    }, [attempt])
+    const Known = known
+    if (Known && state === "here") return <Known />
+    if (state !== "missing") return <Skeleton label="Fetching the page …" />
+    return (
+      <PageFault
+        title="This page is not here yet"
+        onAgain={() => {
+          setState("fetching")
+          setAttempt(attempt + 1)
+        }}
+      >
+        The code of this page could not be fetched from the server. Either the server does not answer, or it
+        has another version by now: then reload the console.
+      </PageFault>
+    )
+  }
+  const preload = (): Promise<void> => Effect.runPromise(Effect.ignore(fetching))
+  waiting.push(preload)
+  return Object.assign(Page, { preload })
+}
+
+/** A browser may keep that an address could not be fetched; the same file under another address is asked for again. */
+const fetchedAnew = (error: unknown) => {
+  const file = /\/assets\/[\w.-]+\.js/.exec(String(error))?.[0]
+  if (file === undefined) throw error
+  return import(/* @vite-ignore */ `${file}?again=${++again}`)
+}
+
+let again = 0
+
+const waiting: Array<() => Promise<void>> = []
+
+/** Fetches the code of all pages, one after the other, each when the browser has nothing else to do. */
+export const preloadPages = (): Promise<void> =>
+  waiting.splice(0).reduce((before, preload) => before.then(idle).then(preload), Promise.resolve())
+
+/** Not every browser tells when it is idle. */
+const idle = (): Promise<void> =>
+  new Promise((go) => {
+    if ("requestIdleCallback" in window) requestIdleCallback(() => go(), { timeout: limits.idleMs })
+    else setTimeout(go, limits.idleMs)
+  })

@@ -1,0 +1,40 @@
+/**
+ * A page that cannot be shown: what happened, and a button that tries again; the frame around it stays.
+ */
+import { useQueryClient } from "@tanstack/react-query"
+import { type ErrorComponentProps, useRouter } from "@tanstack/react-router"
+import type { ReactNode } from "react"
+import { Button } from "../parts/button.tsx"
+
+interface PageFaultProps {
+  readonly title: string
+  readonly children: ReactNode
+  readonly onAgain: () => void
+}
+
+export const PageFault = ({ title, children, onAgain }: PageFaultProps): ReactNode => (
+  <div role="alert" className="grid max-w-prose justify-items-start gap-3">
+    <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
+    <p className="text-sm text-pretty text-ink-soft">{children}</p>
+    <Button onClick={onAgain}>Try again</Button>
+  </div>
+)
+
+/** What the router shows in place of a page that threw something; what was thrown is in the browser's log. */
+export const PageFailed = ({ reset }: ErrorComponentProps): ReactNode => {
+  const router = useRouter()
+  const queryClient = useQueryClient()
+  return (
+    <PageFault
+      title="This page has failed."
+      onAgain={() => {
+        // What the page could not show is asked for anew; what the frame reads stays.
+        queryClient.removeQueries({ type: "inactive" })
+        reset()
+        void router.invalidate()
+      }}
+    >
+      This is a fault of the console, not of your data. All other pages work on.
+    </PageFault>
+  )
+}

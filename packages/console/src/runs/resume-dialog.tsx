@@ -1,0 +1,68 @@
+/**
+ * Lets a run go on that has used what it may: why it rests, what it may use from now on, and what is said to it.
+ */
+import type { Run } from "@tropism/domain/run"
+import { type ReactNode, useState } from "react"
+import { FormDialog } from "../parts/form-dialog.tsx"
+import { TextField } from "../parts/form-fields.tsx"
+import { changedLimits, type LimitTexts, limitTextsOf } from "./resume-limits.ts"
+import { outcomeText } from "./run-words.ts"
+
+interface ResumeDialogProps {
+  readonly run: Run
+  readonly isBusy: boolean
+  readonly error: unknown
+  readonly onResume: (body: Readonly<Record<string, unknown>>) => void
+  readonly onClose: () => void
+}
+
+export const ResumeDialog = ({ run, isBusy, error, onResume, onClose }: ResumeDialogProps): ReactNode => {
+  const [texts, setTexts] = useState(() => limitTextsOf(run.limits))
+  const [message, setMessage] = useState("")
+  const before = limitTextsOf(run.limits)
+  return (
+    <FormDialog
+      title="Let this run go on"
+      verb="Let it go on"
+      isBusy={isBusy}
+      error={error}
+      pointers={[...fields.map(({ pointer }) => pointer), "/message"]}
+      onSubmit={() => onResume({ ...changedLimits(before, texts), ...(message !== "" && { message }) })}
+      onClose={onClose}
+    >
+      <p className="text-sm">{outcomeText(run)}</p>
+      <p className="text-xs text-ink-soft">A field that is empty or left as it is changes nothing.</p>
+      {fields.map(({ name, label, pointer }) => (
+        <TextField
+          key={name}
+          label={label}
+          pointer={pointer}
+          error={error}
+          type="number"
+          value={texts[name]}
+          onChange={(text) => setTexts({ ...texts, [name]: text })}
+        />
+      ))}
+      <TextField
+        label="Say to it"
+        hint="It reads this before it goes on; empty says nothing"
+        pointer="/message"
+        error={error}
+        value={message}
+        onChange={setMessage}
+        lines={2}
+      />
+    </FormDialog>
+  )
+}
+
+const fields: ReadonlyArray<{
+  readonly name: keyof LimitTexts
+  readonly label: string
+  readonly pointer: string
+}> = [
+  { name: "maxTokens", label: "Tokens it may use in all", pointer: "/maxTokens" },
+  { name: "maxCostUsd", label: "Dollars it may cost in all", pointer: "/maxCostUsd" },
+  { name: "maxSteps", label: "Steps it may take", pointer: "/maxSteps" },
+  { name: "timeoutSeconds", label: "Seconds it may work", pointer: "/timeoutMs" }
+]

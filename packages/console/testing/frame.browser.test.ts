@@ -1,0 +1,126 @@
+/**
+ * What stands around every page, against the whole program: pages that cannot be fetched, the kill switch, runs at work, a lost connection.
+ */
+import type { Page } from "playwright-core"
+import { expect, it } from "vitest"
+import { scripted } from "../../server/testing/platform.ts"
+import { endedRuns, saying, watcher } from "../../server/testing/story-words.ts"
+import { inTime } from "./inbox-words.ts"
+import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+const manual = (overrides: Record<string, unknown>) =>
+  watcher({ triggerType: "manual", reactionConfig: null, ...overrides })
+
+const toPage = (page: Page, name: string) =>
+  page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name, exact: true }).click()
+
+it("keeps the frame where the code of a page cannot be fetched, and fetches it when asked again", async () => {
+  const story = await real.newStory()
+  const { page, goTo } = await real.visit(story, "/nowhere")
+  await page.route(/\/assets\/runs-page[^/]*\.js/, (route) => route.abort("internetdisconnected"))
+  await goTo("/")
+  await page.getByRole("navigation", { name: "Pages" }).waitFor()
+  await toPage(page, "Runs")
+  await page.getByText("The code of this page could not be fetched from the server.").waitFor()
+  await page.getByRole("banner").waitFor()
+  await screenshot(page, "page-not-fetched")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.unroute(/\/assets\/runs-page[^/]*\.js/)
+  await page.getByRole("button", { name: "Try again" }).click()
+  await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor()
+})
+
+it("has fetched every page while the browser was idle, so that they open without a server", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story)
+  const fetched = () =>
+    page.evaluate(() =>
+      performance.getEntriesByType("resource").flatMap(({ name }) => /([a-z-]+-page)-/.exec(name)?.[1] ?? [])
+    )
+  await inTime(async () => new Set(await fetched()).size).toBeGreaterThan(14)
+  await page.context().setOffline(true)
+  await toPage(page, "Settings")
+  await page.getByRole("heading", { level: 1, name: "Settings" }).waitFor()
+  await page.context().setOffline(false)
+})
+
+it("says in words that the connection is lost, until it is there again", async () => {
+  const story = await real.newStory()
+  const { page, goTo } = await real.visit(story, "/nowhere")
+  const feed = /\/api\/projects\/[^/]+\/events(?:\?|$)/
+  await page.route(feed, (route) => route.abort("connectionrefused"))
+  await goTo("/")
+  const words = page.getByRole("banner").getByText("Not live")
+  await words.waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.unroute(feed)
+  await words.waitFor({ state: "detached" })
+})
+
+it("says in a sentence that a page has failed, and shows it again when it can", async () => {
+  const story = await real.newStory()
+  const { page, faults } = await real.visit(story)
+  await page.route("**/health", (route) => route.fulfill({ json: { state: "well", verdict: {} } }))
+  await toPage(page, "Health")
+  await page.getByText("This page has failed.").waitFor()
+  await page.getByRole("banner").waitFor()
+  expect(await page.getByRole("main").innerText()).not.toMatch(/TypeError|\n\s+at |Show Error/)
+  await page.unroute("**/health")
+  await page.getByRole("button", { name: "Try again" }).click()
+  await page.getByText(/^All is well/).waitFor()
+  // The browser logs what was thrown; the page says it in words.
+  expect(faults.length).toBeGreaterThan(0)
+  if (Array.isArray(faults)) faults.splice(0)
+})
+
+it("says on every page who stopped the agents, why, and where they are let go on", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story)
+  const strip = page.getByRole("region", { name: "Kill switch is on" })
+  await page.getByRole("navigation", { name: "Pages" }).waitFor()
+  expect(await strip.count()).toBe(0)
+  const path = `/api/projects/${story.projectId}/kill-switch`
+  await run(story.send("PUT", path, { stopped: true, reason: "It <b>spends</b> too much." }))
+  await strip.getByText(/All agents of this project are stopped, by admin/).waitFor()
+  await strip.getByText("It <b>spends</b> too much.").waitFor()
+  await strip.locator("time").waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await toPage(page, "Chains")
+  await page.getByRole("heading", { level: 1, name: "Chains" }).waitFor()
+  await screenshot(page, "kill-switch")
+  await strip.getByRole("link", { name: "To the kill switch" }).click()
+  await page.waitForURL(/\/settings\?.*tab=project/)
+  await page.getByRole("button", { name: "Let the agents go on" }).click()
+  await strip.waitFor({ state: "detached" })
+})
+
+it("counts the runs at work, and puts them first among the recent ones", async () => {
+  const story = await real.newStory()
+  const slow = await run(
+    story.post(
+      "/agents",
+      manual({ name: "slow", model: scripted([{ say: "At last.", latencyMs: 600_000 }]) })
+    )
+  )
+  const going = await run(story.post(`/agents/${slow.id}/trigger?wait=false`))
+  const quick = await run(story.post("/agents", manual({ name: "quick", model: saying("Done.") })))
+  for (const _ of [1, 2, 3]) await run(story.post(`/agents/${quick.id}/trigger`))
+  await run(endedRuns(story, quick, 3))
+  const { page } = await real.visit(story)
+  await page.getByRole("banner").getByRole("link", { name: "1 run at work" }).waitFor()
+  const recent = page.getByRole("complementary", { name: "Recent runs" }).getByRole("listitem")
+  await inTime(async () =>
+    (await recent.allInnerTexts()).map((text) => /slow|quick/.exec(text)?.[0])
+  ).toEqual(["slow", "quick", "quick", "quick"])
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.getByRole("banner").getByRole("link", { name: "1 run at work" }).click()
+  await page.waitForURL(/\/runs\?.*status=running/)
+  await run(story.post(`/runs/${going.id}/cancel`))
+  await page
+    .getByRole("banner")
+    .getByRole("link", { name: /at work/ })
+    .waitFor({ state: "detached" })
+})

@@ -1,0 +1,64 @@
+/**
+ * Runs that rest because they have used what they may, against the whole program: they go on with more, from the console.
+ */
+import type { Page } from "playwright-core"
+import { expect, it } from "vitest"
+import { scripted } from "../../server/testing/platform.ts"
+import { watcher } from "../../server/testing/story-words.ts"
+import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+/** Looks once and says so. */
+const looker = (overrides: Record<string, unknown>) =>
+  watcher({
+    name: "looker",
+    triggerType: "manual",
+    reactionConfig: null,
+    tools: ["graph.*"],
+    model: scripted([
+      { when: "step == 0", calls: [{ tool: "search_objects", arguments: { type: "Thing" } }] },
+      { say: "I have looked." }
+    ]),
+    ...overrides
+  })
+
+const completed = (page: Page) => page.getByRole("heading", { level: 1, name: /completed/ }).waitFor()
+
+it("a run that has spent its budget goes on with more, and says first why it rests", async () => {
+  const story = await real.newStory()
+  const agent = await run(story.post("/agents", looker({ budget: { perRun: { maxTokens: 1 } } })))
+  const resting = await run(story.post(`/agents/${agent.id}/trigger`))
+  expect(resting.pauseReason).toBe("budget")
+  const { page } = await real.visit(story, `/runs/${resting.id}`)
+  await page.getByRole("button", { name: "Resume …" }).press("Enter")
+  const dialog = page.getByRole("dialog", { name: "Let this run go on" })
+  await dialog.getByText(/^Its budget is spent\./).waitFor()
+  const tokens = dialog.getByLabel("Tokens it may use in all")
+  expect(await tokens.inputValue()).toBe("1")
+  await screenshot(page, "run-resume")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await tokens.fill("-5")
+  await dialog.getByRole("button", { name: "Let it go on" }).press("Enter")
+  await dialog.getByRole("status").filter({ hasText: /\S/ }).first().waitFor()
+  await tokens.fill("1000000")
+  await dialog.getByLabel("Say to it").fill("Go on.")
+  await dialog.getByRole("button", { name: "Let it go on" }).press("Enter")
+  await completed(page)
+  expect((await run(story.get(`/runs/${resting.id}`))).limits.maxTokens).toBe(1_000_000)
+})
+
+it("a run that has used its steps goes on with more of them", async () => {
+  const story = await real.newStory()
+  const agent = await run(story.post("/agents", looker({ maxSteps: 1 })))
+  const resting = await run(story.post(`/agents/${agent.id}/trigger`))
+  expect(resting.pauseReason).toBe("stepLimit")
+  const { page } = await real.visit(story, `/runs/${resting.id}`)
+  await page.getByRole("button", { name: "Resume …" }).press("Enter")
+  const dialog = page.getByRole("dialog", { name: "Let this run go on" })
+  await dialog.getByText(/^It has used all its steps\./).waitFor()
+  await dialog.getByLabel("Steps it may take").fill("5")
+  await dialog.getByRole("button", { name: "Let it go on" }).press("Enter")
+  await completed(page)
+})
