@@ -22,9 +22,15 @@ const pages = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8"
   name.endsWith(".tsx")
 )
 
-const offered = new Set(
-  pages.flatMap((name) => written(join(root, "src", name), /npx (tropism (?:\$?\{[^}\n]*\}|[^"`<{\n])+)/g))
-)
+/** What the server says to do about the health of a project. */
+const remedies = join(root, "../domain/src/vital-signs.ts")
+
+const offered = new Set([
+  ...pages.flatMap((name) =>
+    written(join(root, "src", name), /npx (tropism (?:\$?\{[^}\n]*\}|[^"`<{\n])+)/g)
+  ),
+  ...written(remedies, /["`](tropism (?:\$\{[^}\n]*\}|[^"`\n])+)["`]/g)
+])
 
 const nowhere = "http://127.0.0.1:1"
 

@@ -98,7 +98,7 @@ const ofModels = ({ voiceless, enabledAgents }: VitalSigns): ReadonlyArray<Healt
           detail: `The agent ${agent.name} has no model that can be asked here.`,
           said: agent.why,
           remedy: "Give it another model, or give the server the key and start it again.",
-          fix: `tropism agents show ${agent.name}`,
+          fix: `tropism agents export ${agent.name}`,
           subject: subject("agent", agent)
         })
       )
