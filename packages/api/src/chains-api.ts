@@ -76,8 +76,12 @@ export const ChainSummary = Schema.Struct({
   use: ChainUse,
   /** Of its first thousand events. */
   events: Schema.Int,
+  /** All its runs, the one with which it began among them. */
+  runs: Schema.Int,
   /** Runs that are queued, at work or paused. */
   openRuns: Schema.Int,
+  /** When its root event was written, or the run with which it began was queued; null when neither is kept any more. */
+  beganAt: Schema.NullOr(Timestamp),
   /** Whether a cap or an oscillation kept somebody from being woken. */
   isStopped: Schema.Boolean
 }).annotate({ identifier: "ChainSummary" })

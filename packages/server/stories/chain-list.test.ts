@@ -31,7 +31,9 @@ layer(SharedServer.layer)((it) => {
             agents: line.id === first ? ["Note-to-", "Person-to-Note"] : ["Note-to-"],
             use: whole.use,
             events: whole.counts.events,
+            runs: whole.counts.runs,
             openRuns: 0,
+            beganAt: whole.rootEvent.createdAt,
             isStopped: false
           })
         }
@@ -56,7 +58,7 @@ layer(SharedServer.layer)((it) => {
         const run = yield* story.post(`/agents/${asked.id}/trigger`)
         const { items } = yield* story.get("/chains")
         expect(items).toMatchObject([
-          { id: run.id, rootEvent: null, agents: ["asked"], events: 0, isStopped: false },
+          { id: run.id, rootEvent: null, agents: ["asked"], events: 0, runs: 1, beganAt: run.createdAt, isStopped: false },
           { id: root, rootEvent: { id: root }, events: 2, isStopped: true }
         ])
       })

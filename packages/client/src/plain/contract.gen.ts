@@ -2936,7 +2936,9 @@ export interface ChainSummary {
   readonly agents: ReadonlyArray<string>
   readonly use: ChainUse
   readonly events: number
+  readonly runs: number
   readonly openRuns: number
+  readonly beganAt: string | null
   readonly isStopped: boolean
 }
 

@@ -70,9 +70,9 @@ const columns: ReadonlyArray<Column<ChainSummary>> = [
   {
     title: "Used",
     width: "11rem",
-    cell: ({ events, use }) => (
+    cell: ({ events, runs, use }) => (
       <span className="text-xs text-ink-soft">
-        {countText(events, "event")}, {countText(use.runs, "run")}, depth {use.depth}
+        {countText(events, "event")}, {countText(runs, "run")}, depth {use.depth}
         <br />
         {tokensText(use.inputTokens + use.outputTokens)}, {moneyText(use.costUsd)}
       </span>
@@ -81,9 +81,9 @@ const columns: ReadonlyArray<Column<ChainSummary>> = [
   {
     title: "Began",
     width: "6rem",
-    cell: ({ rootEvent }) => (
+    cell: ({ beganAt }) => (
       <span className="text-xs text-ink-soft">
-        {rootEvent === null ? "by itself" : <TimeAgo instant={rootEvent.createdAt} />}
+        {beganAt === null ? "no longer known" : <TimeAgo instant={beganAt} />}
       </span>
     )
   }

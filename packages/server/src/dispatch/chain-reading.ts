@@ -153,14 +153,14 @@ export class Chains extends Context.Service<
         // A run of a reaction counts in the chain's row before it begins, one that a person asked for when it first spends.
         const rows = yield* sql<SummaryRow>`
           select chain.scope_id as id, chain.runs, chain.input_tokens, chain.output_tokens, chain.cost_micros,
-            ran.agents, ran.open_runs, told.events, told.depth, told.is_stopped
+            ran.agents, ran.open_runs, ran.all_runs, ran.first_run_at, told.events, told.depth, told.is_stopped
           from (
             select * from kb.budgets
             where project_id = ${projectId} and scope = 'chain' and scope_id < ${before ?? lastId}::uuid
             order by scope_id desc limit ${limit}
           ) chain
           cross join lateral (
-            select array_agg(distinct agent.name order by agent.name) as agents,
+            select array_agg(distinct agent.name order by agent.name) as agents, count(*)::int as all_runs, min(run.created_at) as first_run_at,
               (count(*) filter (where run.status in ('queued', 'running', 'paused')))::int as open_runs
             from kb.agent_runs run join kb.agents agent on agent.id = run.agent_id
             where run.id = any(array(${runsOfChain(sql, projectId, sql`chain.scope_id`)}))
@@ -176,18 +176,23 @@ export class Chains extends Context.Service<
           order by chain.scope_id desc`
         const roots = yield* outbox.getAll(rows.map(({ id }) => id))
         const eventOf = new Map(roots.map((event) => [event.id, event]))
-        return rows.map(({ id, agents, depth, events, openRuns, isStopped, ...use }): ChainSummary => {
-          const { costMicros, ...used } = toUse(use)
-          return {
-            id,
-            rootEvent: eventOf.get(id) ?? null,
-            agents: agents ?? [],
-            use: { depth, ...used, costUsd: costMicros / microsPerDollar },
-            events,
-            openRuns,
-            isStopped
+        return rows.map(
+          ({ id, agents, allRuns, depth, events, firstRunAt, openRuns, isStopped, ...use }): ChainSummary => {
+            const { costMicros, ...used } = toUse(use)
+            const rootEvent = eventOf.get(id) ?? null
+            return {
+              id,
+              rootEvent,
+              agents: agents ?? [],
+              use: { depth, ...used, costUsd: costMicros / microsPerDollar },
+              events,
+              runs: allRuns,
+              openRuns,
+              beganAt: rootEvent?.createdAt ?? firstRunAt?.toISOString() ?? null,
+              isStopped
+            }
           }
-        })
+        )
       }, orDie)
 
       return Chains.of({ find, list, links })
@@ -213,6 +218,9 @@ interface SummaryRow extends UseRow {
   /** Null where what ran is gone. */
   readonly agents: ReadonlyArray<string> | null
   readonly openRuns: number
+  readonly allRuns: number
+  /** Null where what ran is gone. */
+  readonly firstRunAt: Date | null
   readonly events: number
   readonly depth: number
   readonly isStopped: boolean
