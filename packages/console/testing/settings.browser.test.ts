@@ -151,14 +151,15 @@ it("tells which models can be asked, renames the project, bounds its chains, and
   await dialog(page).getByRole("status").getByText(/./).first().waitFor()
   await dialog(page).getByLabel("Reason").fill("It deletes <b>too</b> much")
   await dialog(page).getByRole("button", { name: "Stop them" }).press("Enter")
-  await page.getByText("It deletes <b>too</b> much", { exact: true }).waitFor()
+  const kept = (shown: Page) => shown.getByRole("region", { name: "Kill switch", exact: true })
+  await kept(page).getByText("It deletes <b>too</b> much", { exact: true }).waitFor()
   await screenshot(page, "settings-project")
   expect(await axeFaultsInBoth(page)).toEqual([])
   const reader = await real.visit(story, "/settings?tab=project", {
     role: "viewer",
     viewport: { width: 375, height: 700 }
   })
-  await reader.page.getByText("It deletes <b>too</b> much", { exact: true }).waitFor()
+  await kept(reader.page).getByText("It deletes <b>too</b> much", { exact: true }).waitFor()
   expect(await reader.page.getByRole("button", { name: /Stop|go on|Rename|Save/ }).count()).toBe(0)
   expect(await reader.page.evaluate(() => document.documentElement.scrollWidth)).toBe(375)
   await page.getByRole("button", { name: "Let the agents go on" }).press("Enter")
