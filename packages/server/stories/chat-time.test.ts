@@ -30,7 +30,10 @@ layer(SharedServer.layer)((it) => {
             runId: expect.any(String)
           }
         ])
-        const again = yield* inTime(chat(story, body, keyed("a")), 5_000)
+        // On a machine that is busy, the turn began when much of the request's time had passed.
+        const again = yield* inTime(chat(story, body, keyed("a")), 5_000).pipe(
+          Effect.repeat({ until: (answer) => answer?.status !== 202, times: 5 })
+        )
         expect([again?.status, again?.body.response]).toEqual([200, "Done."])
         expect(again?.body.runId).toBe(first?.body.runId)
       })
