@@ -58,7 +58,15 @@ layer(SharedServer.layer)((it) => {
         const run = yield* story.post(`/agents/${asked.id}/trigger`)
         const { items } = yield* story.get("/chains")
         expect(items).toMatchObject([
-          { id: run.id, rootEvent: null, agents: ["asked"], events: 0, runs: 1, beganAt: run.createdAt, isStopped: false },
+          {
+            id: run.id,
+            rootEvent: null,
+            agents: ["asked"],
+            events: 0,
+            runs: 1,
+            beganAt: run.createdAt,
+            isStopped: false
+          },
           { id: root, rootEvent: { id: root }, events: 2, isStopped: true }
         ])
       })
