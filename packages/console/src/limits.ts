@@ -23,6 +23,8 @@ export const limits = {
   pageRetryMs: 700,
   /** A browser that is never idle fetches the code of the next page after so long. */
   idleMs: 2_000,
+  /** Longer than the time between two frames. */
+  frameMs: 30,
   /** Versions of an object that are searched for the one an agent saw. */
   historyPerPage: 200,
   /** Evidence that is listed under one suggestion. */

@@ -82,9 +82,21 @@ const waiting: Array<() => Promise<void>> = []
 export const preloadPages = (): Promise<void> =>
   waiting.splice(0).reduce((before, preload) => before.then(idle).then(preload), Promise.resolve())
 
-/** Not every browser tells when it is idle. */
+/**
+ * Waits until nothing is drawn, which leaves more time than there is between two frames: nobody who scrolls waits for code.
+ *
+ * **Details** Not every browser tells when it is idle.
+ */
 const idle = (): Promise<void> =>
   new Promise((go) => {
-    if ("requestIdleCallback" in window) requestIdleCallback(() => go(), { timeout: limits.idleMs })
-    else setTimeout(go, limits.idleMs)
+    if (!("requestIdleCallback" in window)) {
+      setTimeout(go, limits.idleMs)
+      return
+    }
+    const look = (): number =>
+      requestIdleCallback((left) => {
+        if (left.timeRemaining() > limits.frameMs) go()
+        else look()
+      })
+    look()
   })
