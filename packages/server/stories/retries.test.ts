@@ -3,8 +3,10 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { connect } from "../src/database/postgres-access.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { askAsServer } from "../testing/couriers.ts"
+import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { entriesOf, entriesWhen, make, saying, silentFor, watcher } from "../testing/story-words.ts"
 
 layer(SharedServer.layer)((it) => {
@@ -82,6 +84,46 @@ layer(SharedServer.layer)((it) => {
         expect(answer).toMatchObject({ status: 409, body: { reason: "state" } })
         expect(yield* entriesOf(story, agent)).toHaveLength(1)
       })
+    )
+
+    it.effect(
+      "a run that ends takes its agent before its entry and its budgets, as whoever retries does",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* story.post("/agents", watcher({ model: saying("Done.") }))
+          yield* make(story, "Person")
+          yield* entriesWhen(story, agent, 1)
+          yield* story.patch(`/agents/${agent.id}`, { model: { provider: "anthropic", name: "none" } })
+          yield* make(story, "Person")
+          yield* entriesWhen(story, agent, 2)
+          yield* story.patch(`/agents/${agent.id}`, { model: silentFor(60_000) })
+          yield* make(story, "Person")
+          const [, , working] = yield* entriesWhen(story, agent, 3, ({ status }) => status !== "pending")
+
+          const retrier = yield* Effect.orDie(connect(story.access.ownerUrl))
+          const inRetrier = (statement: string, id: string) =>
+            Effect.orDie(retrier.queryValues(statement, [id]))
+          yield* Effect.orDie(retrier.query("begin"))
+          yield* inRetrier("select from kb.agents where id = $1 for no key update", agent.id)
+          const waiting = askAsServer(
+            story.access,
+            "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+          )
+          yield* asTimePasses(5_000, waiting, ({ length }) => length > 0)
+          expect(
+            yield* inRetrier(
+              "select run_id from kb.agent_processing_log where id = $1 for no key update nowait",
+              working.id
+            )
+          ).toEqual([[working.runId]])
+          expect(
+            yield* inRetrier("select from kb.budgets where scope_id = $1 for no key update nowait", agent.id)
+          ).not.toEqual([])
+          yield* Effect.orDie(retrier.query("commit"))
+          const ended = yield* entriesWhen(story, agent, 3)
+          expect(ended.map(({ status }) => status)).toEqual(["completed", "failed", "completed"])
+        }).pipe(Effect.scoped)
     )
   })
 })
