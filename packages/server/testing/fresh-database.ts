@@ -5,9 +5,10 @@
  * order. The copy is dropped with the scope, together with whoever is still
  * connected to it.
  */
-import type { PgConnection } from "@effect/sql-pg"
+import { type PgConnection, PgPool } from "@effect/sql-pg"
 import { randomBytes } from "node:crypto"
-import { Effect, Redacted, type Scope } from "effect"
+import { Clock, Effect, Redacted, type Scope } from "effect"
+import type { SqlError } from "effect/sql/SqlError"
 import { inject } from "vitest"
 import { connect, ownerRole, type PostgresAccess, withDatabase } from "../src/database/postgres-access.ts"
 import { closeToOthers, databaseName } from "../src/database/provision.ts"
@@ -41,8 +42,32 @@ const databaseFrom = Effect.fn("databaseFrom")(function* (template: string) {
     embedded: true,
     version: postgres.version
   }
+  yield* lendOwners(access.ownerUrl)
   return access
 })
+
+/** The owner's connections of each copy that is there. */
+const owners = new Map<string, PgPool.PgPool>()
+
+/** Keeps connections that the looks of stories share: to open one takes longer than most looks do. */
+const lendOwners = (url: Redacted.Redacted<string>) =>
+  Effect.acquireRelease(
+    PgPool.make({ url, applicationName: "tropism" }).pipe(
+      Effect.provideService(Clock.Clock, Clock.Clock.defaultValue()),
+      Effect.tap((pool) => Effect.sync(() => owners.set(Redacted.value(url), pool))),
+      Effect.orDie
+    ),
+    () => Effect.sync(() => owners.delete(Redacted.value(url)))
+  )
+
+/** Does something with a connection of the owner's. */
+export const asOwner = <A>(
+  { ownerUrl }: PostgresAccess,
+  act: (connection: PgConnection.PgConnection) => Effect.Effect<A, SqlError>
+): Effect.Effect<A, SqlError> => {
+  const pool = owners.get(Redacted.value(ownerUrl))
+  return Effect.scoped(Effect.flatMap(pool === undefined ? connect(ownerUrl) : pool.get, act))
+}
 
 /** Makes a migrated, empty database and answers the ways in; it is dropped when the scope ends. */
 export const freshDatabase: Effect.Effect<PostgresAccess, never, Scope.Scope> = databaseFrom(databaseName)

@@ -33,8 +33,17 @@ declare module "vitest" {
   }
 }
 
-/** Nothing here outlives the run, so nothing is flushed to disk; and many files have servers at once. */
-const settings = { fsync: "off", synchronous_commit: "off", full_page_writes: "off", max_connections: "400" }
+/**
+ * Nothing here outlives the run, so nothing is flushed to disk, and nothing is vacuumed, which looked at each of the many
+ * databases every few seconds; and many files have servers at once.
+ */
+const settings = {
+  fsync: "off",
+  synchronous_commit: "off",
+  full_page_writes: "off",
+  autovacuum: "off",
+  max_connections: "400"
+}
 
 /** A folder this young may belong to a run that has not locked it yet. */
 const youngestLeftoverMs = 60_000

@@ -5,7 +5,8 @@
  * story about anything else asks the doors.
  */
 import { Effect } from "effect"
-import { connect, errorCode, type PostgresAccess } from "../src/database/postgres-access.ts"
+import { errorCode, type PostgresAccess } from "../src/database/postgres-access.ts"
+import { asOwner } from "./fresh-database.ts"
 
 /** Runs a statement and answers its rows, each as an array of values. */
 export const ask = (
@@ -13,13 +14,11 @@ export const ask = (
   statement: string,
   values: ReadonlyArray<unknown> = []
 ): Effect.Effect<ReadonlyArray<ReadonlyArray<unknown>>> =>
-  Effect.scoped(
-    Effect.flatMap(connect(access.ownerUrl), (connection) => connection.queryValues(statement, values))
-  ).pipe(Effect.orDie)
+  Effect.orDie(asOwner(access, (connection) => connection.queryValues(statement, values)))
 
 /** The code with which PostgreSQL refuses a statement; undefined when it does not. */
 export const refusalOf = (access: PostgresAccess, statement: string): Effect.Effect<string | undefined> =>
-  Effect.scoped(Effect.flatMap(connect(access.ownerUrl), (connection) => connection.query(statement))).pipe(
+  asOwner(access, (connection) => connection.query(statement)).pipe(
     Effect.as(undefined),
     Effect.catch((error) => Effect.succeed(errorCode(error)))
   )
