@@ -6,7 +6,13 @@
 import { existsSync } from "node:fs"
 import { type Browser, type BrowserContextOptions, chromium } from "playwright-core"
 
-const places = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
+/** The one without windows first, which is the same engine and takes half the time. */
+const places = [
+  "/usr/bin/chromium-headless-shell",
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome"
+]
 
 const flags = [
   "--headless",
@@ -31,7 +37,7 @@ export const launchChromium = (): Promise<Browser> => {
   if (executablePath === undefined || !existsSync(executablePath)) {
     throw new Error(
       `The console's browser tests need Chromium, and there is none at ${given ?? places.join(", ")}. ` +
-        "Install it (Debian: apt-get install chromium), or name it in CHROMIUM."
+        "Install it (Debian: apt-get install chromium-headless-shell), or name it in CHROMIUM."
     )
   }
   return chromium.launch({ executablePath, args: flags })
