@@ -21,7 +21,7 @@ export const limits = {
   /** How often the code of a page is asked for again, and the pause before, until the page says that it is not here. */
   pageRetries: 2,
   pageRetryMs: 700,
-  /** A browser that is never idle fetches the code of the next page after so long. */
+  /** Where a browser does not tell when it is idle, the code of the next page is fetched after so long. */
   idleMs: 2_000,
   /** Longer than the time between two frames. */
   frameMs: 30,

@@ -116,7 +116,7 @@ it("changes an object against the version that was shown, relates it, deletes it
   await dialog.getByRole("button", { name: "Delete it" }).press("Enter")
   await page.getByText(/It was deleted .* by admin/).waitFor()
   expect((await run(story.ask("GET", `/objects/${ada.id}`))).status).toBe(404)
-  await page.getByRole("button", { name: "Bring it back" }).press("Enter")
+  await page.getByRole("button", { name: "Bring it back", disabled: false }).press("Enter")
   await page.getByRole("button", { name: "Delete", exact: true }).waitFor()
   await page.getByRole("list", { name: "Relationships" }).getByRole("link", { name: /bob/ }).waitFor()
 })

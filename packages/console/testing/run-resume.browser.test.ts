@@ -5,6 +5,7 @@ import type { Page } from "playwright-core"
 import { expect, it } from "vitest"
 import { scripted } from "../../server/testing/platform.ts"
 import { watcher } from "../../server/testing/story-words.ts"
+import { reader } from "../../server/testing/time-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -61,4 +62,29 @@ it("a run that has used its steps goes on with more of them", async () => {
   await dialog.getByLabel("Steps it may take").fill("5")
   await dialog.getByRole("button", { name: "Let it go on" }).press("Enter")
   await completed(page)
+})
+
+it("a run whose time was up goes on at once, and a refusal stands below the buttons", async () => {
+  const story = await real.newStory()
+  const slow = reader({ say: "I have read a part." }, { defaultTimeoutMs: 1_000 })
+  const agent = await run(story.post("/agents", slow))
+  const resting = await run(story.post(`/agents/${agent.id}/trigger`))
+  expect(resting.pauseReason).toBe("timeout")
+  await run(story.patch(`/agents/${agent.id}`, { enabled: false, defaultTimeoutMs: 600_000 }))
+  const { page } = await real.visit(story, `/runs/${resting.id}`)
+  const resume = page.getByRole("button", { name: "Resume", exact: true })
+  await resume.press("Enter")
+  const refusal = page.getByRole("alert").filter({ hasText: "disabled" })
+  await refusal.waitFor()
+  const row = [resume, page.getByRole("button", { name: "Cancel run" })]
+  const boxes = await Promise.all([refusal, ...row].map((each) => each.boundingBox()))
+  const [top = 0, ...ends] = boxes.map(
+    (box, place) => (box?.y ?? NaN) + (place === 0 ? 0 : (box?.height ?? NaN))
+  )
+  expect(Math.max(...ends)).toBeLessThanOrEqual(top)
+  await run(story.patch(`/agents/${agent.id}`, { enabled: true }))
+  await resume.press("Enter")
+  await resume.waitFor({ state: "detached" })
+  await page.getByRole("button", { name: "Cancel run" }).waitFor()
+  expect((await run(story.get(`/runs/${resting.id}`))).status).not.toBe("paused")
 })

@@ -15,7 +15,7 @@ it("the chosen tab is on the screen of a phone", async () => {
   const tab = page.getByRole("tab", { name: "Project" })
   const right = async () => {
     const box = await tab.boundingBox()
-    return (box?.x ?? 375) + (box?.width ?? 0)
+    return box === null ? Infinity : box.x + box.width
   }
   await inTime(right).toBeLessThanOrEqual(375)
 })

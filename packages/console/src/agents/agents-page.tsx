@@ -89,9 +89,9 @@ const filters: ReadonlyArray<Filter> = [
 ]
 
 /** The API lists the newest first, so all are read before they are sorted. */
-const useAllToSort = ({ hasMore, isReadingMore, readMore, rows }: PagedList<AgentHealth>): void => {
+const useAllToSort = ({ error, hasMore, isReadingMore, readMore, rows }: PagedList<AgentHealth>): void => {
   useEffect(() => {
-    if (hasMore && !isReadingMore && rows.length < limits.agentsToSort) readMore()
+    if (error === null && hasMore && !isReadingMore && rows.length < limits.agentsToSort) readMore()
   })
 }
 

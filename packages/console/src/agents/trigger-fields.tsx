@@ -3,6 +3,7 @@
  */
 import { type ReactNode, useState } from "react"
 import { limits } from "../limits.ts"
+import { InlineCommand } from "../parts/command.tsx"
 import { ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { useLater } from "../parts/use-later.ts"
 import type { DraftFields } from "./draft-fields.ts"
@@ -26,7 +27,7 @@ export const TriggerFields = (fields: DraftFields): ReactNode => {
       {draft.triggerType === "webhook" && (
         <p className="text-sm text-ink-soft">
           Once it is saved, its webhooks are made with their secrets by{" "}
-          <code>npx tropism webhooks create {draft.name === "" ? "AGENT" : draft.name}</code>.
+          <InlineCommand text={`npx tropism webhooks create ${draft.name === "" ? "AGENT" : draft.name}`} />.
         </p>
       )}
     </>

@@ -24,9 +24,11 @@ export const lazyPage = <Name extends string>(
 ): LazyPage => {
   let known: ComponentType | undefined
   const fetching = Effect.tryPromise(() => load().catch(fetchedAnew)).pipe(
-    Effect.tap((module) =>
+    Effect.map((module): ComponentType | undefined => module[name]),
+    Effect.flatMap(Effect.fromNullishOr),
+    Effect.tap((page) =>
       Effect.sync(() => {
-        known = module[name]
+        known = page
       })
     )
   )
@@ -62,9 +64,9 @@ export const lazyPage = <Name extends string>(
       </PageFault>
     )
   }
-  const preload = (): Promise<void> => Effect.runPromise(Effect.ignore(fetching))
-  waiting.push(preload)
-  return Object.assign(Page, { preload })
+  const preloading = Effect.ignore(fetching)
+  waiting.push(preloading)
+  return Object.assign(Page, { preload: () => Effect.runPromise(preloading) })
 }
 
 /** A browser may keep that an address could not be fetched; the same file under another address is asked for again. */
@@ -76,27 +78,24 @@ const fetchedAnew = (error: unknown) => {
 
 let again = 0
 
-const waiting: Array<() => Promise<void>> = []
+const waiting: Array<Effect.Effect<void>> = []
+
+/** Waits until nothing is drawn, which leaves more time than there is between two frames: nobody who scrolls waits for code. */
+const untilIdle = Effect.suspend(() =>
+  "requestIdleCallback" in window
+    ? Effect.repeat(idleTime, { until: (ms) => ms > limits.frameMs })
+    : Effect.sleep(limits.idleMs)
+)
+
+/** How long the browser has nothing to do, when it next has. */
+const idleTime = Effect.callback<number>((resume) => {
+  requestIdleCallback((left) => resume(Effect.succeed(left.timeRemaining())))
+})
 
 /** Fetches the code of all pages, one after the other, each when the browser has nothing else to do. */
 export const preloadPages = (): Promise<void> =>
-  waiting.splice(0).reduce((before, preload) => before.then(idle).then(preload), Promise.resolve())
-
-/**
- * Waits until nothing is drawn, which leaves more time than there is between two frames: nobody who scrolls waits for code.
- *
- * **Details** Not every browser tells when it is idle.
- */
-const idle = (): Promise<void> =>
-  new Promise((go) => {
-    if (!("requestIdleCallback" in window)) {
-      setTimeout(go, limits.idleMs)
-      return
-    }
-    const look = (): number =>
-      requestIdleCallback((left) => {
-        if (left.timeRemaining() > limits.frameMs) go()
-        else look()
-      })
-    look()
-  })
+  Effect.runPromise(
+    Effect.forEach(waiting.splice(0), (preloading) => Effect.andThen(untilIdle, preloading), {
+      discard: true
+    })
+  )

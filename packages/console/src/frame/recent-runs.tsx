@@ -6,6 +6,7 @@ import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import { limits } from "../limits.ts"
+import { InlineCommand } from "../parts/command.tsx"
 import { RunSign, runStatusWord } from "../parts/run-status.tsx"
 import { TimeAgo, useNow } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
@@ -24,7 +25,9 @@ export const RecentRuns = ({ projectId }: { readonly projectId: string }): React
       {runs?.length === 0 && (
         <p className="mt-3 rounded-xl border border-dashed border-line-strong px-4 py-5 text-xs text-pretty text-ink-soft">
           No agent has run yet. A run appears here as soon as an agent wakes. To wake one yourself:
-          <code className="mt-2 block font-mono text-ink">npx tropism run AGENT</code>
+          <span className="mt-2 block text-ink">
+            <InlineCommand text="npx tropism run AGENT" />
+          </span>
         </p>
       )}
       {isError && !data && (

@@ -35,7 +35,6 @@ export const EditDialog = ({ task, onApprove, onDone, onCancel, onClosed }: Edit
     title={task === undefined ? "" : `Edit #${task.number}, then approve`}
     onClose={onCancel}
     onClosed={onClosed}
-    returnsFocus
   >
     {task !== undefined && <EditForm key={task.id} task={task} onApprove={onApprove} onDone={onDone} />}
   </DialogFrame>

@@ -22,7 +22,7 @@ export const RejectDialog = ({ tasks, onReject, onClose, onClosed }: RejectDialo
   const [only] = tasks
   const title = tasks.length === 1 && only ? `Reject #${only.number}?` : `Reject ${tasks.length} suggestions?`
   return (
-    <DialogFrame isOpen={tasks.length > 0} title={title} onClose={onClose} onClosed={onClosed} returnsFocus>
+    <DialogFrame isOpen={tasks.length > 0} title={title} onClose={onClose} onClosed={onClosed}>
       {only && (
         <p className="mt-1 text-sm text-ink-soft">
           {tasks.length === 1 ? <Visible text={only.title} /> : "The same reason is kept with each of them."}

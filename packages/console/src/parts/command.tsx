@@ -38,6 +38,11 @@ export const Command = ({ text: command }: { readonly text: string }): ReactNode
   )
 }
 
+/** The same within a sentence, to be selected. */
+export const InlineCommand = ({ text }: { readonly text: string }): ReactNode => (
+  <code className="font-mono [overflow-wrap:anywhere] select-all">{useOffered(text)}</code>
+)
+
 const useOffered = (command: string): string => {
   // Before somebody is signed in there is no project yet.
   const project = useContext(ConsoleContext)?.project

@@ -43,18 +43,16 @@ export const RunActions = ({ run }: { readonly run: Run }): ReactNode => {
   }
   const close = (): void => setAsked(undefined)
   const mayResume = run.status === "paused" && run.pauseReason !== null && isResumable(run.pauseReason)
+  // A run whose time was up has it anew; what else is used up stays so until somebody gives more.
+  const needsMore = run.pauseReason !== "timeout"
+  const goOn = (): void => mutate({ verb: "resume" })
   if (!canCancel(run)) return null
   if (!canAnswer) return <span className="text-xs text-ink-faint">Editors may cancel and resume runs.</span>
   return (
     <>
-      {mayResume && run.pauseReason !== "timeout" && (
-        <Button weight="primary" disabled={isPending} onClick={() => ask("resume")}>
-          Resume …
-        </Button>
-      )}
-      {mayResume && run.pauseReason === "timeout" && (
-        <Button weight="primary" disabled={isPending} onClick={() => mutate({ verb: "resume" })}>
-          Resume
+      {mayResume && (
+        <Button weight="primary" disabled={isPending} onClick={needsMore ? () => ask("resume") : goOn}>
+          {needsMore ? "Resume …" : "Resume"}
         </Button>
       )}
       <Button onClick={() => ask("cancel")}>Cancel run</Button>

@@ -96,9 +96,9 @@ const openSpanOf = ({ step, isUnderWay }: Open, spans: ReadonlyArray<Span>, pres
 const lastEnd = (spans: ReadonlyArray<Span>): number => Math.max(0, ...spans.map(({ endMs }) => endMs))
 
 /** The same with a span for each time of a second or more in which nothing was going on. */
-export const withGaps = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> =>
-  spans.flatMap((span, place) => {
-    const from = lastEnd(spans.slice(0, place))
+export const withGaps = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> => {
+  let from = spans[0]?.endMs ?? 0
+  return spans.flatMap((span) => {
     const gap: Span = {
       key: `gap ${span.key}`,
       type: "wait",
@@ -109,8 +109,10 @@ export const withGaps = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> =>
       hasFailed: false,
       note: "nothing was recorded"
     }
-    return place > 0 && span.startMs - from >= limits.shownGapMs ? [gap, span] : [span]
+    from = Math.max(from, span.endMs)
+    return gap.endMs - gap.startMs >= limits.shownGapMs ? [gap, span] : [span]
   })
+}
 
 const purposes: Readonly<Record<ModelCall["purpose"], string>> = {
   step: "Step",

@@ -7,6 +7,7 @@ import { useQuery } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
+import { InlineCommand } from "../parts/command.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { TextField } from "../parts/form-fields.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
@@ -139,7 +140,9 @@ const Stopped = ({ stop }: { readonly stop: Stop }): ReactNode => (
       <Visible text={stop.reason} />
     </blockquote>
     {stop.scope === "server" && (
-      <p className="mt-1.5">Only the server's admin lets them go on: npx tropism kill-switch off --server</p>
+      <p className="mt-1.5">
+        Only the server's admin lets them go on: <InlineCommand text="npx tropism kill-switch off --server" />
+      </p>
     )}
   </div>
 )
