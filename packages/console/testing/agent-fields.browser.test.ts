@@ -26,7 +26,7 @@ const relate = (story: Story, type: string) =>
   })
 
 const formOf = (page: Page) => page.getByRole("form", { name: "Agent" })
-const saveOf = (page: Page) => page.getByRole("button", { name: "Save as a new version" })
+const saveOf = (page: Page) => page.getByRole("button", { name: "Save as a new version", disabled: false })
 const atVersion = (page: Page, version: number) =>
   page.getByRole("heading", { level: 1, name: new RegExp(`version ${version}`) }).waitFor()
 
@@ -58,7 +58,7 @@ it("S001-R47 types of relationships and events of foreign servers are fields, by
   await form.getByLabel("Add a type of relationships").selectOption("LIKES")
   await inTime(() => types.inputValue()).toBe("LIKES")
 
-  await form.getByRole("button", { name: "Add an event" }).press("Enter")
+  await form.getByRole("button", { name: "Add an event", disabled: false }).press("Enter")
   const row = form.getByRole("group", { name: "Event 1", exact: true })
   // The keyboard goes into the new row, in which the one server that may be heard is chosen.
   await inTime(() => page.evaluate(() => document.activeElement?.tagName)).toBe("SELECT")
@@ -69,7 +69,7 @@ it("S001-R47 types of relationships and events of foreign servers are fields, by
   await page.keyboard.type('{"big": tru')
   await row.getByText("Agents may hear order.*, stock.low").waitFor()
   await screenshot(page, "agent-events")
-  await page.getByRole("button", { name: "Save as a new version" }).press("Enter")
+  await page.getByRole("button", { name: "Save as a new version", disabled: false }).press("Enter")
   const narrowed = row.getByLabel("Narrowed by")
   await inTime(() => narrowed.getAttribute("aria-invalid")).toBe("true")
   await narrowed.fill('{"big": true}')
@@ -96,16 +96,19 @@ it("S001-R47 types of relationships and events of foreign servers are fields, by
   // It may hear foreign servers alone; what it hears then is not nothing.
   for (const change of ["created", "updated"])
     await form.getByRole("group", { name: "Changes" }).getByLabel(change).press("Space")
-  await form.getByRole("button", { name: "Add another event" }).press("Enter")
-  await form.getByRole("group", { name: "Event 2" }).getByRole("button", { name: "Remove" }).press("Enter")
+  await form.getByRole("button", { name: "Add another event", disabled: false }).press("Enter")
+  await form
+    .getByRole("group", { name: "Event 2" })
+    .getByRole("button", { name: "Remove", disabled: false })
+    .press("Enter")
   await inTime(() => page.evaluate(() => document.activeElement?.textContent)).toBe("Add another event")
-  await row.getByRole("button", { name: "Remove" }).press("Enter")
+  await row.getByRole("button", { name: "Remove", disabled: false }).press("Enter")
   await saveOf(page).press("Enter")
   await form
     .getByRole("group", { name: "Changes" })
     .getByText(/at least one of created/)
     .waitFor()
-  await form.getByRole("button", { name: "Add an event" }).press("Enter")
+  await form.getByRole("button", { name: "Add an event", disabled: false }).press("Enter")
   await row.getByLabel("Event", { exact: true }).fill("stock.low")
   await form.getByLabel("It ignores the changes of all agents").press("Space")
   await form.getByLabel("Relationships", { exact: true }).selectOption({ label: "All types" })
@@ -178,8 +181,8 @@ it("flows, policies, limits and all of a model are fields, and a change of one k
   await inTime(() => form.getByLabel("Tries in all").getAttribute("aria-invalid")).toBe("true")
   await form.getByLabel("Tries in all").fill("3")
   const judge = form.getByRole("group", { name: "Step 2", exact: true })
-  await judge.getByRole("button", { name: "Earlier" }).press("Enter")
-  await form.getByRole("button", { name: "Add another step" }).press("Enter")
+  await judge.getByRole("button", { name: "Earlier", disabled: false }).press("Enter")
+  await form.getByRole("button", { name: "Add another step", disabled: false }).press("Enter")
   await page.keyboard.type("find")
   const third = form.getByRole("group", { name: "Step 3", exact: true })
   await third.getByLabel("Prompt of the step").fill("Tell of it.")
@@ -267,13 +270,13 @@ it("an admin says in the settings which events of a server agents may hear, and 
   const story = await real.newStory()
   await run(story.post("/mcp-servers", { ...orders, allowedEvents: [] }))
   const { page, goTo } = await real.visit(story, "/settings?tab=servers")
-  await page.getByRole("button", { name: "Change" }).press("Enter")
+  await page.getByRole("button", { name: "Change", disabled: false }).press("Enter")
   await page.getByRole("dialog").getByLabel("Events that agents may hear").fill("order.*\nstock.low")
-  await page.getByRole("dialog").getByRole("button", { name: "Save" }).press("Enter")
+  await page.getByRole("dialog").getByRole("button", { name: "Save", disabled: false }).press("Enter")
   await page.getByRole("dialog").waitFor({ state: "detached" })
   expect((await run(story.get("/mcp-servers"))).items[0].allowedEvents).toEqual(orders.allowedEvents)
   await goTo("/agents/new")
-  await formOf(page).getByRole("button", { name: "Add an event" }).press("Enter")
+  await formOf(page).getByRole("button", { name: "Add an event", disabled: false }).press("Enter")
   const event = formOf(page).getByLabel("Event", { exact: true })
   const offered = () =>
     event.evaluate((input) =>

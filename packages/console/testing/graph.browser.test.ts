@@ -25,14 +25,14 @@ it("finds objects by words, makes one, and draws what they are related to", asyn
   const links = page.getByRole("list", { name: "Objects" }).getByRole("link")
   await inTime(async () => (await links.allInnerTexts()).toSorted()).toEqual(["vite", "vitest"])
   expect(new URL(page.url()).searchParams.get("q")).toBe("vit")
-  await page.getByRole("button", { name: "Show all" }).press("Enter")
+  await page.getByRole("button", { name: "Show all", disabled: false }).press("Enter")
   const properties = page.getByRole("searchbox", { name: "Properties" })
   await properties.fill("name^Co !license")
   await inTime(() => links.allInnerTexts()).toEqual(["core"])
   await properties.fill("license=MIT nonsense")
   await page.getByText('"nonsense" is no condition').waitFor()
   await inTime(async () => (await links.allInnerTexts()).toSorted()).toEqual(names.toSorted())
-  await page.getByRole("button", { name: "Show all" }).press("Enter")
+  await page.getByRole("button", { name: "Show all", disabled: false }).press("Enter")
 
   // As it was before the last of them was made, and so is the picture.
   const { createdAt } = made[1]
@@ -41,7 +41,7 @@ it("finds objects by words, makes one, and draws what they are related to", asyn
   await inTime(async () => (await links.allInnerTexts()).toSorted()).toEqual(["effect", "vitest"])
   await page.getByRole("tab", { name: "Picture" }).press("Enter")
   await page.getByText("2 objects, 0 relationships drawn.").waitFor()
-  await page.getByRole("button", { name: "Show all" }).press("Enter")
+  await page.getByRole("button", { name: "Show all", disabled: false }).press("Enter")
   await page.getByRole("tab", { name: "List" }).press("Enter")
 
   await page.getByRole("tab", { name: "Picture" }).press("Enter")
@@ -60,15 +60,15 @@ it("finds objects by words, makes one, and draws what they are related to", asyn
   expect(await axeFaultsInBoth(page)).toEqual([])
   await page
     .getByRole("list", { name: "Related objects" })
-    .getByRole("button", { name: /vitest/ })
+    .getByRole("button", { name: /vitest/, disabled: false })
     .press("Enter")
   await page.getByRole("heading", { name: "vitest" }).waitFor()
   expect(new URL(page.url()).searchParams.get("focus")).toBe(made[1].id)
 
-  await page.getByRole("button", { name: "New object" }).press("Enter")
+  await page.getByRole("button", { name: "New object", disabled: false }).press("Enter")
   const dialog = page.getByRole("dialog")
   await dialog.getByLabel("Type").fill("1 Person")
-  await dialog.getByRole("button", { name: "Make it" }).press("Enter")
+  await dialog.getByRole("button", { name: "Make it", disabled: false }).press("Enter")
   await dialog
     .getByText(/A type begins with a letter/)
     .first()
@@ -85,7 +85,7 @@ it("each fault of a new object stands at its field, and nowhere else", async () 
   const story = await real.newStory()
   await run(story.post("/objects", { type: "Person", key: "ada", properties: {} }))
   const { page } = await real.visit(story, "/graph")
-  await page.getByRole("button", { name: "New object" }).press("Enter")
+  await page.getByRole("button", { name: "New object", disabled: false }).press("Enter")
   const dialog = page.getByRole("dialog")
   const fields = {
     Type: dialog.getByLabel("Type"),
@@ -119,7 +119,7 @@ it("each fault of a new object stands at its field, and nowhere else", async () 
   for (const { said, ...written } of wrong) {
     const whole = { Type: "Person", Key: "", Properties: "{}", ...written }
     for (const [name, field] of Object.entries(fields)) await field.fill(whole[name as keyof typeof whole])
-    await dialog.getByRole("button", { name: "Make it" }).press("Enter")
+    await dialog.getByRole("button", { name: "Make it", disabled: false }).press("Enter")
     const expected = Object.fromEntries(
       Object.entries(said).map(([name, words]) => [name, expect.stringMatching(words)])
     )

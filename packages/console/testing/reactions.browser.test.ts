@@ -51,7 +51,7 @@ it("shows who does not keep up, why an agent did not wake, and tries dead letter
   // The agent is mended elsewhere; its dead letter is tried again from here.
   await run(story.patch(`/agents/${agent.id}`, { model: saying("Hello.") }))
   await page.getByRole("tab", { name: "Dead letters" }).press("Enter")
-  await page.getByRole("button", { name: "Try all again" }).press("Enter")
+  await page.getByRole("button", { name: "Try all again", disabled: false }).press("Enter")
   await page.getByText("1 dead letter has a new attempt.").first().waitFor()
   await page.getByText("Nothing failed for good").waitFor()
   await page.getByRole("tab", { name: "Processing log" }).press("Enter")
@@ -82,7 +82,7 @@ it("runs an agent for what was there before it, and lets a viewer only look", as
   await reader.page.getByText("Editors may run the agent for them.").waitFor()
   expect(await reader.page.getByRole("button", { name: /Run/ }).count()).toBe(0)
   const { page } = await real.visit(story, `/reactions/${agent.id}?tab=pending`)
-  await page.getByRole("button", { name: "Run for it" }).press("Enter")
+  await page.getByRole("button", { name: "Run for it", disabled: false }).press("Enter")
   await page.getByText("It has handled everything").waitFor()
   expect(await run(entriesWhen(story, agent, 1))).toMatchObject([{ status: "completed" }])
 })
@@ -119,8 +119,11 @@ it("S001-R04 draws what followed from a change up to its cap, and plans to take 
   await screenshot(page, "chain")
   expect(await axeFaultsInBoth(page)).toEqual([])
 
-  await page.getByRole("button", { name: "Undo this cause" }).press("Enter")
-  await page.getByRole("dialog").getByRole("button", { name: "Make the plan" }).press("Enter")
+  await page.getByRole("button", { name: "Undo this cause", disabled: false }).press("Enter")
+  await page
+    .getByRole("dialog")
+    .getByRole("button", { name: "Make the plan", disabled: false })
+    .press("Enter")
   await page.waitForURL(/\/tasks\//)
   const [task] = (await run(story.get("/tasks?type=undo"))).items
   expect(new URL(page.url()).pathname).toBe(`/tasks/${task.id}`)

@@ -74,7 +74,7 @@ const tour = async (link: string) => {
   await heard(page, "r", async () => (await page.getByRole("dialog").count()) === 1)
   const dialog = page.getByRole("dialog")
   await dialog.getByRole("textbox").fill("we have a commercial licence")
-  await dialog.getByRole("button", { name: /^Reject/ }).press("Enter")
+  await dialog.getByRole("button", { name: /^Reject/, disabled: false }).press("Enter")
   await dialog.waitFor({ state: "detached" })
 
   // 1. See what happened.
@@ -98,7 +98,7 @@ const tour = async (link: string) => {
   await page.waitForURL(/q=vitest/)
   await page.getByRole("link", { name: "tropism-workspace/vitest", exact: true }).press("Enter")
   await page.getByRole("heading", { level: 1, name: /tropism-workspace\/vitest/ }).waitFor()
-  await page.getByRole("button", { name: /^Why is version so/ }).press("Enter")
+  await page.getByRole("button", { name: /^Why is version so/, disabled: false }).press("Enter")
   await page.getByRole("list", { name: "Back to the root" }).getByRole("listitem").first().waitFor()
 
   // The third agent is asked for its report now.
@@ -109,8 +109,8 @@ const tour = async (link: string) => {
     .first()
     .waitFor()
   await page.keyboard.press("Enter")
-  await page.getByRole("button", { name: "Run now" }).press("Enter")
-  await dialog.getByRole("button", { name: "Run", exact: true }).press("Enter")
+  await page.getByRole("button", { name: "Run now", disabled: false }).press("Enter")
+  await dialog.getByRole("button", { name: "Run", exact: true, disabled: false }).press("Enter")
   await page.getByRole("heading", { level: 1, name: /daily-digest\s*completed/ }).waitFor()
 
   // 3. What happened, as it happened, and who woke.

@@ -27,11 +27,11 @@ it("a version that is not there is said to be none, and how long a run took does
   const [ended] = await run(endedRuns(story, agent, 1))
   const { page, goTo } = await real.visit(story, `/agents/${agent.id}?tab=versions&version=99`)
   await page.getByText("There is no version 99.").waitFor()
-  await page.getByRole("button", { name: "Show version 1, the newest" }).press("Enter")
+  await page.getByRole("button", { name: "Show version 1, the newest", disabled: false }).press("Enter")
   await page.getByText("Version 1 was the first").waitFor()
-  await page.getByRole("button", { name: "Delete", exact: true }).press("Enter")
+  await page.getByRole("button", { name: "Delete", exact: true, disabled: false }).press("Enter")
   const dialog = page.getByRole("dialog")
-  await dialog.getByRole("button", { name: "Keep it" }).press("Enter")
+  await dialog.getByRole("button", { name: "Keep it", disabled: false }).press("Enter")
   await dialog.waitFor({ state: "detached" })
 
   // How long a run took is told beside when it ended, not beside when it was made.
@@ -52,7 +52,7 @@ it("long texts are cut where the old and the new differ, so that the difference 
   await shown.locator("del").getByText("MIT", { exact: true }).waitFor()
   await shown.locator("ins").getByText("GPL", { exact: true }).waitFor()
   expect((await shown.locator("ins").innerText()).length).toBeLessThan(600)
-  await shown.locator("ins").getByRole("button", { name: "Show all" }).press("Enter")
+  await shown.locator("ins").getByRole("button", { name: "Show all", disabled: false }).press("Enter")
   await inTime(async () => (await shown.locator("ins").innerText()).length).toBeGreaterThan(2_000)
 })
 
