@@ -52,7 +52,9 @@ export const AgentHealth = Schema.Struct({
   /** Its latest runs, at most ten, the newest first. */
   latest: Schema.Array(Schema.Struct({ id: RunId, status: RunStatus, createdAt: Timestamp })),
   /** Dollars of its model requests of the last seven days (UTC), where the price is known. */
-  weekCostUsd: Schema.Finite
+  weekCostUsd: Schema.Finite,
+  /** Suggestions of its present version on which a person decided; `rate` is the share that was taken as it was, null where there are none. */
+  acceptance: Schema.Struct({ decided: Schema.Int, rate: Schema.NullOr(Schema.Finite) })
 }).annotate({ identifier: "AgentHealth" })
 export type AgentHealth = typeof AgentHealth.Type
 

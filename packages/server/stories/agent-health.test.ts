@@ -3,6 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { creating, decideEach, earner } from "../testing/autonomy-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { saying, watcher } from "../testing/story-words.ts"
 
@@ -62,6 +63,26 @@ layer(SharedServer.layer)((it) => {
         expect((yield* story.get(`/agents/health?limit=1&cursor=${page.nextCursor}`)).items).toEqual([
           items[1]
         ])
+      })
+    )
+
+    it.effect("each agent is told with how many of its present version's suggestions were taken", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        // It always asks, however often it was right.
+        const agent = yield* story.post(
+          "/agents",
+          earner({ note: creating("Note") }, { executionMode: "suggest", hybridPolicy: null })
+        )
+        const acceptance = Effect.map(
+          story.get(`/agents/health?agentId=${agent.id}`),
+          ({ items }) => items[0].acceptance
+        )
+        expect(yield* acceptance).toEqual({ decided: 0, rate: null })
+        yield* decideEach(story, agent, "note", ["accept", "edit", "reject", "accept"])
+        expect(yield* acceptance).toEqual({ decided: 4, rate: 0.5 })
+        yield* story.patch(`/agents/${agent.id}`, { role: "Somebody else" })
+        expect(yield* acceptance).toEqual({ decided: 0, rate: null })
       })
     )
 

@@ -2703,6 +2703,10 @@ export interface AgentHealth {
     readonly createdAt: string
   }>
   readonly weekCostUsd: number
+  readonly acceptance: {
+    readonly decided: number
+    readonly rate: number | null
+  }
 }
 
 export interface Explanation {

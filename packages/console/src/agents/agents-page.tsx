@@ -158,6 +158,15 @@ const columns: ReadonlyArray<Column<AgentHealth>> = [
     )
   },
   {
+    title: "Accepted",
+    width: "5.5rem",
+    cell: ({ acceptance: { decided, rate } }) => (
+      <span className="text-xs text-ink-soft">
+        {rate === null ? "–" : `${Math.round(rate * 100)} % of ${decided.toLocaleString("en")}`}
+      </span>
+    )
+  },
+  {
     title: "Latest, and cost of 7 days",
     width: "8rem",
     cell: ({ latest: [newest], weekCostUsd }) => (

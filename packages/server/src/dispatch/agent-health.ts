@@ -7,6 +7,7 @@
  * more of it read than is told, so the cost follows the page.
  */
 import { type AgentHealth, agentHealthRuns } from "@tropism/api/agents-api"
+import { acceptanceRate, type Reviews, reviewsIn } from "@tropism/domain/autonomy"
 import { microsPerDollar } from "@tropism/domain/chain"
 import type { AgentId } from "@tropism/domain/ids"
 import type { ModelConfig } from "@tropism/domain/model-config"
@@ -49,7 +50,7 @@ export class AgentHealths extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<HealthRow>`
           select agent.id, agent.name as agent_name, agent.enabled, agent.disabled_reason, agent.trigger_type,
-            agent.model, schedule.next_fire_at, ran.latest, spent.micros
+            agent.model, schedule.next_fire_at, ran.latest, spent.micros, reviews.*
           from (
             select * from kb.agents where project_id = ${projectId} and deleted_at is null and id < ${before ?? lastId}::uuid
               and (${agentId ?? null}::uuid is null or id = ${agentId ?? null}::uuid)
@@ -68,6 +69,11 @@ export class AgentHealths extends Context.Service<
             where project_id = ${projectId} and scope = 'agent' and scope_id = agent.id
               and period > to_char((now() at time zone 'UTC')::date - ${costDays}::int, 'YYYY-MM-DD') || '~'
           ) spent
+          cross join lateral (
+            select coalesce(sum(accepted), 0)::integer as accepted, coalesce(sum(edited), 0)::integer as edited,
+              coalesce(sum(rejected), 0)::integer as rejected
+            from kb.review_records where agent_id = agent.id and agent_version = agent.version
+          ) reviews
           order by agent.id desc`
         return yield* Effect.forEach(rows, (row) =>
           Effect.map(missingOf(row), (missing) => toHealth(row, missing))
@@ -80,7 +86,8 @@ export class AgentHealths extends Context.Service<
 
 const costDays = 7
 
-interface HealthRow extends Omit<AgentHealth, "nextFireAt" | "weekCostUsd" | "modelMissing"> {
+interface HealthRow
+  extends Omit<AgentHealth, "nextFireAt" | "weekCostUsd" | "modelMissing" | "acceptance">, Reviews {
   readonly model: ModelConfig | null
   readonly nextFireAt: Date | null
   readonly micros: bigint
@@ -95,5 +102,6 @@ const toHealth = (row: HealthRow, modelMissing: string | null): AgentHealth => (
   modelMissing,
   nextFireAt: row.nextFireAt?.toISOString() ?? null,
   latest: row.latest.map((run) => ({ ...run, createdAt: new Date(run.createdAt).toISOString() })),
-  weekCostUsd: Number(row.micros) / microsPerDollar
+  weekCostUsd: Number(row.micros) / microsPerDollar,
+  acceptance: { decided: reviewsIn(row), rate: acceptanceRate(row) }
 })
