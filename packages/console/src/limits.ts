@@ -18,6 +18,10 @@ export const limits = {
   shownGapMs: 1_000,
   /** Runs at work that are counted; of more it is said that there are more. */
   countedRuns: 50,
+  /** Of a line of the palette. */
+  maxPaletteCharacters: 90,
+  /** Of what a model was shown, the latest messages that are drawn at first. */
+  maxMessages: 40,
   /** How often the code of a page is asked for again, and the pause before, until the page says that it is not here. */
   pageRetries: 2,
   pageRetryMs: 700,

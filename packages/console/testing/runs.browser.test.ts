@@ -51,7 +51,7 @@ it("tells what a run did, step by step, what its model was asked, and each event
   await page.getByText("It changed nothing, so there is nothing to undo.").waitFor()
   expect(await page.getByRole("button", { name: /Cancel|Resume|Undo/ }).count()).toBe(0)
 
-  await page.getByRole("button", { name: "Replay" }).press("Enter")
+  await page.getByRole("button", { name: "Replay", disabled: false }).press("Enter")
   const dialog = page.getByRole("dialog", { name: "Replay of the log" })
   await dialog.getByText(/It replays to itself: \d+ events, of which the engine wrote \d+\./).waitFor()
   await screenshot(page, "run-replay")
@@ -62,14 +62,45 @@ it("tells what a run did, step by step, what its model was asked, and each event
   await page.getByRole("tab", { name: "Model calls" }).press("Enter")
   await page.getByRole("button", { name: "Inspect model call 1" }).click()
   await page.getByText("search_objects (called 1)").waitFor()
+  const answered = page.getByRole("list", { name: "What it answered" })
+  expect(await answered.innerText()).toMatch(/^assistant\s+I look\.\s+Call of search_objects$/)
+  await page.getByRole("button", { name: "Fold model call 1" }).click()
+  await page.getByRole("button", { name: "Inspect model call 2" }).click()
+  const shown = page.getByRole("list", { name: "What the model read" }).getByRole("listitem")
+  await inTime(() => shown.last().innerText()).toMatch(/^tool\s+Result of search_objects$/)
+  // Whoever wants what was sent to the letter has it as JSON.
+  await page
+    .getByRole("region", { name: "What the model read" })
+    .getByRole("button", { name: "As JSON", disabled: false })
+    .press("Enter")
+  await page.getByText('"role": "tool"').waitFor()
   expect(await axeFaultsInBoth(page)).toEqual([])
 
   await page.getByRole("tab", { name: "Log" }).press("Enter")
   const { items } = await run(story.get(`/runs/${done.id}/events?limit=200`))
   const started = items.find(({ type }: { readonly type: string }) => type === "ToolCallStartedEvent")
   await goTo(`/runs/${done.id}?tab=log&event=${encodeURIComponent(started.id)}`)
-  await page.getByRole("button", { expanded: true, name: /ToolCallStartedEvent/ }).waitFor()
+  await page.getByRole("button", { expanded: true, name: /ToolCallStartedEvent.*search_objects/ }).waitFor()
   expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.getByLabel("Find in the log").fill("nothing <B>NEW")
+  const events = page.getByRole("list", { name: "Events of the log" }).getByRole("listitem")
+  await inTime(() => events.allInnerTexts()).toEqual([
+    expect.stringMatching(/AssistantMessageEvent\s+Nothing <b>new<\/b>\.\s+\+\d/)
+  ])
+  await page.getByLabel("Find in the log").fill("no such words")
+  await page.getByText(/None of its \d+ events says that\./).waitFor()
+})
+
+it("leads from a run that failed to where it is tried again", async () => {
+  const story = await real.newStory()
+  const model = { provider: "anthropic", name: "none" }
+  const agent = await run(story.post("/agents", watcher({ name: "unlucky", model })))
+  await run(story.post("/objects", { type: "Person", properties: {} }))
+  const [failed] = await run(endedRuns(story, agent, 1))
+  const { page } = await real.visit(story, `/runs/${failed.id}`)
+  await page.getByRole("link", { name: "Try it again at the dead letters" }).press("Enter")
+  await page.getByRole("tab", { name: "Dead letters", selected: true }).waitFor()
+  await page.waitForURL(`**/reactions/${agent.id}?*`)
 })
 
 it("tells what a run read, wrote and suggests, and leads there", async () => {
@@ -132,14 +163,14 @@ it("finds runs by words, agent and time, and keeps what was asked in the address
   await inTime(() => rows.allInnerTexts()).toEqual([expect.stringContaining("looking")])
   await search.fill("no such words")
   await page.getByText("No run is like that").waitFor()
-  await page.getByRole("button", { name: "Show all" }).press("Enter")
+  await page.getByRole("button", { name: "Show all", disabled: false }).press("Enter")
   await inTime(() => rows.count()).toBe(2)
 
   await page.getByLabel("Agent", { exact: true }).selectOption("failing")
   await inTime(() => rows.allInnerTexts()).toEqual([expect.stringContaining("failing")])
   await page.reload()
   await inTime(() => rows.allInnerTexts()).toEqual([expect.stringContaining("failing")])
-  await page.getByRole("button", { name: "Show all" }).press("Enter")
+  await page.getByRole("button", { name: "Show all", disabled: false }).press("Enter")
 
   // The fields are on the reader's clock, to the minute; what is asked is an instant.
   const minute = (by: number) =>
@@ -177,13 +208,10 @@ it("follows a run as it goes on, and lets an editor cancel it and a viewer not",
   expect((await run(story.get(`/runs/${going.id}`))).status).toBe("cancelled")
   // What its model was being asked is there all the same.
   await page.getByRole("tab", { name: "Model calls" }).press("Enter")
-  await page.getByRole("button", { name: "Inspect the open model call" }).press("Enter")
+  await page.getByRole("button", { name: "Inspect the open model call", disabled: false }).press("Enter")
   await page.getByText("Broken off", { exact: true }).waitFor()
-  await page
-    .getByRole("figure")
-    .getByText(/"role": "user"/)
-    .first()
-    .waitFor()
+  const read = page.getByRole("list", { name: "What the model reads" }).getByRole("listitem")
+  await read.filter({ hasText: /^user/ }).first().waitFor()
   await screenshot(page, "run-cancelled")
   expect(await axeFaultsInBoth(page)).toEqual([])
 })
@@ -237,6 +265,6 @@ it("a row stays where it is while a filtered list is on its way, and a press tha
   await page.goBack()
   await page.getByText("No run is like that").waitFor()
   // What is found again is there at once, and no older rows with it.
-  await page.getByRole("button", { name: "Show all" }).press("Enter")
+  await page.getByRole("button", { name: "Show all", disabled: false }).press("Enter")
   await link.waitFor()
 })

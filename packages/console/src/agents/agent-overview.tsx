@@ -12,10 +12,12 @@ import { type Definition, DefinitionList } from "../parts/definition-list.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { RunStatusBadge } from "../parts/run-status.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
+import { TableHead } from "../parts/table-head.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { autonomyQuery } from "../server/agent-queries.ts"
 import { usePagedList } from "../server/paged.ts"
 import { cutText } from "../words/cut-text.ts"
+import { AgentUsage } from "./agent-usage.tsx"
 import { triggerWord } from "./agent-words.ts"
 import { NextFires } from "./next-fires.tsx"
 
@@ -73,6 +75,7 @@ export const AgentOverview = ({ agent }: { readonly agent: Agent }): ReactNode =
           </Link>
         </p>
       </section>
+      <AgentUsage agent={agent} />
       <section aria-label="Suggestions">
         <h2 className="mb-2 text-sm font-semibold">What people decided of its suggestions</h2>
         {autonomy.error !== null && <Failure error={autonomy.error} />}
@@ -115,15 +118,7 @@ const Reviews = ({ records }: { readonly records: ReadonlyArray<ReviewRecord> })
     <p className="text-sm text-ink-soft">Nobody has decided one of its present version yet.</p>
   ) : (
     <table className="w-full text-left text-sm">
-      <thead className="text-2xs text-ink-faint">
-        <tr className="border-b border-line">
-          {["Change", "Accepted", "Edited", "Rejected", "Undone", "Rate", "Trust"].map((title) => (
-            <th key={title} scope="col" className="py-1.5 pr-3 font-normal">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <TableHead titles={["Change", "Accepted", "Edited", "Rejected", "Undone", "Rate", "Trust"]} />
       <tbody>
         {records.map((record) => (
           <tr key={`${record.operation} ${record.objectType}`} className="border-b border-line">

@@ -25,6 +25,7 @@ import { AgentForm } from "./agent-form.tsx"
 import type { Sent } from "./draft-texts.ts"
 import { AgentOverview } from "./agent-overview.tsx"
 import { AgentVersions } from "./agent-versions.tsx"
+import { AgentWebhooks } from "./agent-webhooks.tsx"
 
 export const AgentPage = (): ReactNode => {
   const { agentId = "" } = useParams({ strict: false })
@@ -85,7 +86,10 @@ const tabsOf = (agent: Agent, missing: string | null): ReadonlyArray<Tab> => [
     content: () => <Definition key={agent.version} agent={agent} missing={missing} />
   },
   { id: "versions", title: "Versions", count: agent.version, content: () => <AgentVersions agent={agent} /> },
-  { id: "backtests", title: "Dry runs", content: () => <AgentBacktests agent={agent} /> }
+  { id: "backtests", title: "Dry runs", content: () => <AgentBacktests agent={agent} /> },
+  ...(agent.triggerType === "webhook"
+    ? [{ id: "webhooks", title: "Webhooks", content: () => <AgentWebhooks agent={agent} /> }]
+    : [])
 ]
 
 interface DefinitionProps {

@@ -68,7 +68,7 @@ interface ResultProps {
 }
 
 /** What it would do now. */
-const Now = ({ result: { now, runStatus } }: ResultProps): ReactNode =>
+const Now = ({ result: { event, now, runStatus } }: ResultProps): ReactNode =>
   now.length === 0 ? (
     runStatus === "completed" && <p className="text-sm text-ink-soft">It would change nothing.</p>
   ) : (
@@ -76,7 +76,7 @@ const Now = ({ result: { now, runStatus } }: ResultProps): ReactNode =>
       {now.map(({ change, confidence, reasoning, isNew }, index) => (
         <li key={index} className="text-sm">
           <p className="mb-1">
-            <Visible text={wouldText(change)} />
+            <Would change={change} changedId={event.objectId} />
             {confidence !== null && `, ${confidenceText(confidence)}`}
             {isNew && <span className="text-ink-soft"> (nothing like it was suggested then)</span>}
           </p>
@@ -126,12 +126,29 @@ const Earlier = ({ result: { earlier } }: ResultProps): ReactNode =>
 
 const linkClass = "font-medium text-leaf underline-offset-2 hover:underline"
 
-const wouldText = (change: Change): string => {
+interface WouldProps {
+  readonly change: Change
+  /** The object whose change it was given. */
+  readonly changedId: string
+}
+
+/** What it would do, and to what, which is a link. */
+const Would = ({ change, changedId }: WouldProps): ReactNode => {
   const verb = changeVerbs[change.type]
   if (change.type === "create")
-    return `${verb} ${change.objectType}${change.key === null ? "" : ` ${change.key}`}`
-  if (change.type === "createRelationship") return `${verb} by ${change.relationship.type}`
-  return `${verb} ${"objectId" in change ? `the object …${change.objectId.slice(-8)}` : "the relationship"}`
+    return <Visible text={`${verb} ${change.objectType}${change.key === null ? "" : ` ${change.key}`}`} />
+  if (change.type === "createRelationship") return <Visible text={`${verb} by ${change.relationship.type}`} />
+  if (!("objectId" in change)) return `${verb} the relationship`
+  return (
+    <>
+      {verb}{" "}
+      <Link to="/objects/$objectId" params={{ objectId: change.objectId }} className={linkClass}>
+        {change.objectId === changedId
+          ? "the object that changed"
+          : `the object …${change.objectId.slice(-8)}`}
+      </Link>
+    </>
+  )
 }
 
 const decisionWords: Readonly<Record<BacktestResult["earlier"][number]["status"], string>> = {

@@ -4,6 +4,7 @@
 import type { ChangeKind } from "@tropism/domain/capability"
 import type { ReactNode } from "react"
 import { ChoiceField, TextField } from "../parts/form-fields.tsx"
+import { TableHead } from "../parts/table-head.tsx"
 import { capabilityFlags, type CapabilityFlag } from "./agent-draft.ts"
 import type { DraftFields } from "./draft-fields.ts"
 import { outcomeWord } from "./agent-words.ts"
@@ -85,15 +86,7 @@ const ChangeTable = ({ draft, change }: Pick<DraftFields, "draft" | "change">): 
   return (
     <table className="w-full text-left text-sm">
       <caption className="sr-only">What becomes of each kind of change</caption>
-      <thead className="text-2xs text-ink-faint">
-        <tr className="border-b border-line">
-          {titles.map((title) => (
-            <th key={title} scope="col" className="py-1.5 pr-3 font-normal">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <TableHead titles={titles} />
       <tbody>
         {capabilityFlags.map((flag) => {
           const { title, kind } = kinds[flag]

@@ -19,6 +19,9 @@ import { objectKeyQuery, objectSearchQuery } from "../server/graph-queries.ts"
 import { isMissing } from "../server/problem.ts"
 import { objectQuery, pendingTasksQuery } from "../server/queries.ts"
 import { readRun } from "../server/request.ts"
+import { runSearchQuery } from "../server/run-queries.ts"
+import { outcomeText } from "../runs/run-words.ts"
+import { cutText } from "../words/cut-text.ts"
 import { sections } from "../settings/sections.ts"
 import { type Entry, fitting, inOrder, isId } from "./entries.ts"
 
@@ -44,6 +47,10 @@ export const useEntries = (typed: string, settled: string): Found => {
   // Among many that have the words, the one that is named so may be on a later page.
   const keyed = useQuery({
     ...objectKeyQuery(project.id, wordsOfObjects, limits.paletteRows),
+    enabled: words !== "" && !isId(words)
+  })
+  const runs = useQuery({
+    ...runSearchQuery(project.id, wordsOfObjects, limits.paletteRows),
     enabled: words !== "" && !isId(words)
   })
   const byId = useById(project.id, words)
@@ -80,13 +87,23 @@ export const useEntries = (typed: string, settled: string): Found => {
     hint: type,
     open: () => open.object(id)
   }))
+  // The server found them by what they say, so that their agent's name need not have the words.
+  const said = (words === "" ? [] : (runs.data?.items ?? [])).map((run) => ({
+    id: run.id,
+    group: "Runs",
+    title: cutText(outcomeText(run), 1, limits.maxPaletteCharacters),
+    hint: run.agentName,
+    open: () => open.run(run.id)
+  }))
   return {
     entries: [
       ...exactEntries(byId, open),
-      ...inOrder(fitting(known, typed, limits.paletteRows), found, words, limits.paletteRows)
+      ...inOrder(fitting(known, typed, limits.paletteRows), found, words, limits.paletteRows),
+      ...said
     ],
-    isSearching: objects.isFetching || keyed.isFetching || byId.isSearching || typed.trim() !== words,
-    error: objects.error ?? keyed.error
+    isSearching:
+      objects.isFetching || keyed.isFetching || runs.isFetching || byId.isSearching || typed.trim() !== words,
+    error: objects.error ?? keyed.error ?? runs.error
   }
 }
 

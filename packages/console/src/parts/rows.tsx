@@ -1,8 +1,8 @@
 /**
- * The lists of the settings: cards of one line, with what can be done at their end.
+ * Lists of what can be made and ended: cards of one line, with what can be done at their end.
  */
 import type { ReactNode } from "react"
-import { DataList, type DataListProps } from "../parts/data-list.tsx"
+import { DataList, type DataListProps } from "./data-list.tsx"
 
 export const Rows = <A,>(props: DataListProps<A>): ReactNode => (
   <DataList {...props} estimatedHeightPx={props.estimatedHeightPx ?? 76} />

@@ -2,7 +2,7 @@
  * What is shown once: to be selected, or copied.
  */
 import type { ReactNode } from "react"
-import { CopyButton } from "../parts/copy-button.tsx"
+import { CopyButton } from "./copy-button.tsx"
 
 interface SecretProps {
   readonly text: string

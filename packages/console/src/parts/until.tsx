@@ -2,7 +2,7 @@
  * When something ends, from now on.
  */
 import type { ReactNode } from "react"
-import { useNow } from "../parts/time-ago.tsx"
+import { useNow } from "./time-ago.tsx"
 import { durationText } from "../words/durations.ts"
 
 interface UntilProps {

@@ -1,7 +1,7 @@
 /**
  * What the model was asked in a run, try by try and at this moment: exact messages, tools, parameters and the answer.
  */
-import type { ModelCall, OpenRequest } from "@tropism/domain/model-call"
+import type { ModelCall, ModelExchange, OpenRequest } from "@tropism/domain/model-call"
 import type { Run } from "@tropism/domain/run"
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
@@ -14,6 +14,7 @@ import { LongText } from "../parts/long-text.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
+import { ModelMessages } from "./model-messages.tsx"
 import { modelCallQuery, modelCallsQuery, openRequestQuery } from "../server/run-queries.ts"
 import { moneyText, tokensText } from "../words/amounts.ts"
 import { durationText } from "../words/durations.ts"
@@ -138,7 +139,7 @@ const OpenExchange = ({ request }: { readonly request: OpenRequest }): ReactNode
         </>
       )}
     </p>
-    <JsonView label="Messages, as the model reads them" value={request.messages} />
+    <ModelMessages label="What the model reads" messages={request.messages} />
     {request.said === "" ? (
       <p className="text-sm text-ink-soft">
         {request.isUnderWay ? "It has said nothing yet." : "It had said nothing."}
@@ -194,13 +195,24 @@ const Exchange = ({ runId, number }: { readonly runId: string; readonly number: 
               )
             })}
       </p>
-      <JsonView label="Messages, as the model read them" value={data.request.messages} />
+      <ModelMessages label="What the model read" messages={data.request.messages} />
       <JsonView label="Parameters" value={data.request.parameters} />
       {data.response === null ? (
         <p className="text-sm text-ink-soft">There was no answer.</p>
       ) : (
-        <JsonView label="Answer" value={data.response} />
+        <ModelMessages label="What it answered" messages={[answerOf(data.response)]} />
       )}
     </div>
   )
 }
+
+type Answer = NonNullable<ModelExchange["response"]>
+
+/** The answer in the shape of the messages before it. */
+const answerOf = ({ text, toolCalls }: Answer) => ({
+  role: "assistant",
+  content: [
+    ...(text === "" ? [] : [{ type: "text", text }]),
+    ...toolCalls.map(({ id, name, arguments: params }) => ({ type: "tool-call", id, name, params }))
+  ]
+})

@@ -5,28 +5,24 @@ import type { Page } from "@tropism/api/page"
 import type { Run } from "@tropism/domain/run"
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { Effect } from "effect"
-import { type ReactNode, useState } from "react"
+import { type ReactNode, useEffect, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { limits } from "../limits.ts"
 import { Button } from "../parts/button.tsx"
 import { DataList } from "../parts/data-list.tsx"
 import { Failure } from "../parts/failure.tsx"
+import { type Filter, FilterBar } from "../parts/filter-bar.tsx"
 import { JsonView } from "../parts/json-view.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
 import { call, inProject, queryText } from "../server/request.ts"
+import { countText } from "../words/amounts.ts"
+import { elapsedText, eventWords, saysWords, type SentEvent } from "./event-words.ts"
 import { ForkDialog } from "./fork-dialog.tsx"
 
-/** An event as it travels: what every event has; the rest is shown as it is. */
-interface SentEvent {
-  readonly id: string
-  readonly type: string
-  readonly timestamp: string
-  /** The call that it is about. */
-  readonly callId?: string
-}
+const filters: ReadonlyArray<Filter> = [{ type: "text", name: "find", label: "Find in the log" }]
 
 /** Whether an address means this event: by its id, its number, or the call that it starts. */
 const isMeant = ({ id, type, callId }: SentEvent, chosen: string): boolean =>
@@ -35,7 +31,7 @@ const isMeant = ({ id, type, callId }: SentEvent, chosen: string): boolean =>
 export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
   const { project, canAnswer } = useConsole()
   const [forkAt, setForkAt] = useState<number>()
-  const [{ event: chosen }, change] = useAddress()
+  const [{ event: chosen, find }, change] = useAddress()
   const { data, error, hasNextPage, isFetching, fetchNextPage } = useInfiniteQuery({
     queryKey: [project.id, "run-events", run.id],
     queryFn: ({ pageParam, signal }) =>
@@ -52,12 +48,22 @@ export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
     getNextPageParam: (page: Page<SentEvent>) => page.nextCursor ?? undefined,
     refetchInterval: run.completedAt === null ? limits.refreshIntervalMs : false
   })
+  const all = data?.pages.flatMap(({ items }) => items) ?? []
+  const isChosenToCome = chosen !== undefined && !all.some((event) => isMeant(event, chosen))
+  useEffect(() => {
+    if (isChosenToCome && hasNextPage && !isFetching && error === null) fetchNextPage()
+  }, [isChosenToCome, hasNextPage, isFetching, error, fetchNextPage])
   if (data === undefined)
     return error === null ? <Skeleton label="Reading the log …" /> : <Failure error={error} />
-  const rows = data.pages.flatMap(({ items }) => items)
-  if (rows.length === 0) return <p className="text-sm text-ink-soft">Its log is still empty.</p>
+  const [first] = all
+  if (first === undefined) return <p className="text-sm text-ink-soft">Its log is still empty.</p>
+  const rows = all.filter((event) => saysWords(event, find))
   return (
     <>
+      <FilterBar label="Find events" filters={filters} />
+      {rows.length === 0 && !hasNextPage && (
+        <p className="text-sm text-ink-soft">None of its {countText(all.length, "event")} says that.</p>
+      )}
       <DataList
         label="Events of the log"
         rows={rows}
@@ -83,8 +89,11 @@ export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
                   <Visible text={event.id} />
                 </span>
                 <Visible text={event.type} />
-                <span className="ml-auto text-2xs text-ink-faint">
-                  <TimeAgo instant={event.timestamp} />
+                <span className="min-w-0 grow basis-40 truncate text-xs text-ink-soft">
+                  <Visible text={eventWords(event)} />
+                </span>
+                <span className="text-2xs text-ink-faint">
+                  {elapsedText(first, event)}, <TimeAgo instant={event.timestamp} />
                 </span>
               </button>
               {isOpen && (

@@ -68,6 +68,7 @@ const KnownRun = ({ run, error }: { readonly run: Run; readonly error: unknown }
       <p className="mb-6 max-w-prose text-sm text-pretty">
         <LongText text={outcomeText(run)} />
       </p>
+      {run.status === "failed" && <Again run={run} />}
       <LiveWords answer={answer} />
       <WaitingForPeople run={run} />
       <section aria-label="About this run" className="mb-8">
@@ -81,6 +82,21 @@ const KnownRun = ({ run, error }: { readonly run: Run; readonly error: unknown }
     </>
   )
 }
+
+/** Where a failed run is tried again: with what woke it, where that is kept, else at its agent. */
+const Again = ({ run: { agentId, trigger } }: { readonly run: Run }): ReactNode => (
+  <p className="-mt-4 mb-6 text-sm">
+    {trigger.type === "reaction" || trigger.type === "mcpEvent" ? (
+      <Link to="/reactions/$agentId" params={{ agentId }} search={{ tab: "dead" }} className={linkClass}>
+        Try it again at the dead letters
+      </Link>
+    ) : (
+      <Link to="/agents/$agentId" params={{ agentId }} className={linkClass}>
+        Run the agent again
+      </Link>
+    )}
+  </p>
+)
 
 /** Offered where there is something to undo; an approval may make it so at any time. */
 const UndoRun = ({ run }: { readonly run: Run }): ReactNode => {

@@ -6,6 +6,8 @@ import type { AgentHealth, ScheduleFires } from "@tropism/api/agents-api"
 import type { Agent } from "@tropism/domain/agent"
 import type { AgentVersionDiff, AgentVersionSummary } from "@tropism/domain/agent-version"
 import type { Autonomy } from "@tropism/domain/autonomy"
+import type { AgentDay } from "@tropism/domain/budget"
+import type { Webhook } from "@tropism/domain/webhook"
 import type { Backtest, ReportedBacktest } from "@tropism/domain/backtest"
 import { limits } from "../limits.ts"
 import { reading } from "./reading.ts"
@@ -62,6 +64,25 @@ export const agentDiffQuery = (
     path: agentPath(agentId, `/versions/${version}/diff`),
     parameters: { from },
     isLasting: true
+  })
+
+export const webhooksQuery = (projectId: string, agentId: string) =>
+  reading<Page<Webhook>>({
+    projectId,
+    key: ["webhooks", agentId],
+    path: agentPath(agentId, "/webhooks"),
+    parameters: { limit: limits.rowsPerPage },
+    refreshMs: limits.longListRefreshIntervalMs
+  })
+
+/** What the agent used, day by day (UTC), today first. */
+export const agentUsageQuery = (projectId: string, agentId: string, days: number) =>
+  reading<{ readonly items: ReadonlyArray<AgentDay> }>({
+    projectId,
+    key: ["agents", "usage", agentId],
+    path: agentPath(agentId, "/usage"),
+    parameters: { days },
+    refreshMs: limits.refreshIntervalMs
   })
 
 export const autonomyQuery = (projectId: string, agentId: string) =>

@@ -21,6 +21,15 @@ export const runQuery = (projectId: string, runId: string) =>
     refreshMs: limits.refreshIntervalMs
   })
 
+/** The newest runs whose summary or error says these words. */
+export const runSearchQuery = (projectId: string, words: string, limit: number) =>
+  reading<Page<Run>>({
+    projectId,
+    key: ["runs", "search"],
+    path: "runs",
+    parameters: { query: words, limit }
+  })
+
 /** The newest runs that rest, whatever for. */
 export const pausedRunsQuery = (projectId: string) =>
   reading<Page<Run>>({

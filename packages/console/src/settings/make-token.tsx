@@ -15,9 +15,9 @@ import { projectsQuery } from "../server/queries.ts"
 import { membersQuery } from "../server/settings-queries.ts"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { roleChoices } from "./role-words.ts"
-import { Secret } from "./secret.tsx"
+import { Secret } from "../parts/secret.tsx"
 import { makeToken, type TokenWish } from "./settings-acts.ts"
-import { Until } from "./until.tsx"
+import { Until } from "../parts/until.tsx"
 import { useAct } from "../server/use-act.ts"
 
 const dayMs = 86_400_000

@@ -19,10 +19,10 @@ import { Visible } from "../parts/visible.tsx"
 import { membersQuery } from "../server/settings-queries.ts"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { roleChoices } from "./role-words.ts"
-import { OnlyAdmins, Row, Rows, SectionHead } from "./rows.tsx"
+import { OnlyAdmins, Row, Rows, SectionHead } from "../parts/rows.tsx"
 import { addMember, changeRole, type LoginLink, makeLoginLink, removeMember } from "./settings-acts.ts"
-import { Secret } from "./secret.tsx"
-import { Until } from "./until.tsx"
+import { Secret } from "../parts/secret.tsx"
+import { Until } from "../parts/until.tsx"
 import { useAct } from "../server/use-act.ts"
 
 export const MembersTab = (): ReactNode => {

@@ -12,7 +12,7 @@ import { Skeleton } from "../parts/skeleton.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { modelsQuery } from "../server/settings-queries.ts"
 import { moneyText } from "../words/amounts.ts"
-import { Row, Rows, SectionHead } from "./rows.tsx"
+import { Row, Rows, SectionHead } from "../parts/rows.tsx"
 
 export const ModelsTab = (): ReactNode => {
   const { project } = useConsole()

@@ -19,12 +19,13 @@ import { killSwitchQuery, projectSettingsQuery } from "../server/settings-querie
 import { visibleText } from "../words/visible-text.ts"
 import { ChainLimitsForm } from "./chain-limits-form.tsx"
 import { FormDialog } from "../parts/form-dialog.tsx"
-import { OnlyAdmins, SectionHead } from "./rows.tsx"
+import { OnlyAdmins, SectionHead } from "../parts/rows.tsx"
+import { mayMakeProjects, NewProject } from "./new-project.tsx"
 import { renameProject, turnKillSwitch } from "./settings-acts.ts"
 import { useAct } from "../server/use-act.ts"
 
 export const ProjectTab = (): ReactNode => {
-  const { project, isAdmin } = useConsole()
+  const { isAdmin, principal, project } = useConsole()
   return (
     <>
       <SectionHead lead="The project as a whole; what is set here holds for everybody in it.">
@@ -34,6 +35,11 @@ export const ProjectTab = (): ReactNode => {
         <Name key={project.name} />
         <KillSwitch />
         <Bounds />
+        {mayMakeProjects(principal) && (
+          <Part title="Other projects">
+            <NewProject />
+          </Part>
+        )}
       </div>
     </>
   )

@@ -14,9 +14,9 @@ import { Visible } from "../parts/visible.tsx"
 import { sessionsQuery } from "../server/settings-queries.ts"
 import { countText } from "../words/amounts.ts"
 import { browserText } from "./browser-words.ts"
-import { Row, Rows, SectionHead } from "./rows.tsx"
+import { Row, Rows, SectionHead } from "../parts/rows.tsx"
 import { endOtherSessions, endSession } from "./settings-acts.ts"
-import { Until } from "./until.tsx"
+import { Until } from "../parts/until.tsx"
 import { useAct } from "../server/use-act.ts"
 
 const touches = [sessionsQuery.queryKey]

@@ -59,6 +59,9 @@ export const testServer = (projectId: string, serverId: string, idempotencyKey: 
 export const removeServer = (projectId: string, serverId: string) =>
   call<null>(serverPath(projectId, serverId), { method: "DELETE" })
 
+export const makeProject = (name: string, idempotencyKey: string) =>
+  call<Project>("/api/projects", { method: "POST", body: { name }, idempotencyKey })
+
 export const renameProject = (projectId: string, name: string) =>
   call<Project>(`/api/projects/${encodeURIComponent(projectId)}`, { method: "PATCH", body: { name } })
 

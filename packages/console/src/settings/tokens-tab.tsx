@@ -15,9 +15,9 @@ import { Visible } from "../parts/visible.tsx"
 import { tokensQuery } from "../server/settings-queries.ts"
 import { visibleText } from "../words/visible-text.ts"
 import { MakeToken } from "./make-token.tsx"
-import { Row, Rows, SectionHead } from "./rows.tsx"
+import { Row, Rows, SectionHead } from "../parts/rows.tsx"
 import { revokeToken } from "./settings-acts.ts"
-import { Until } from "./until.tsx"
+import { Until } from "../parts/until.tsx"
 import { useAct } from "../server/use-act.ts"
 
 export const TokensTab = (): ReactNode => {

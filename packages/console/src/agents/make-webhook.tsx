@@ -1,0 +1,67 @@
+/**
+ * Makes a webhook of an agent; the answer is the only one that shows what opens it.
+ */
+import { type OpenedWebhook, webhookBounds } from "@tropism/domain/webhook"
+import { type ReactNode, useState } from "react"
+import { FormDialog } from "../parts/form-dialog.tsx"
+import { CheckField, TextField } from "../parts/form-fields.tsx"
+import { agentPath } from "../server/agent-queries.ts"
+import { useWrite } from "../server/use-write.ts"
+
+interface MakeWebhookProps {
+  readonly agentId: string
+  readonly onMade: (webhook: OpenedWebhook) => void
+  readonly onClose: () => void
+}
+
+export const MakeWebhook = ({ agentId, onMade, onClose }: MakeWebhookProps): ReactNode => {
+  const [name, setName] = useState("")
+  const [rate, setRate] = useState(String(webhookBounds.ratePerMinute))
+  const [untrusted, setUntrusted] = useState(true)
+  const { run, isBusy, error } = useWrite<OpenedWebhook>(onMade)
+  return (
+    <FormDialog
+      title="Make a webhook"
+      verb="Make"
+      isBusy={isBusy}
+      error={error}
+      pointers={["/name", "/ratePerMinute"]}
+      onSubmit={() =>
+        run({
+          path: agentPath(agentId, "/webhooks"),
+          method: "POST",
+          body: {
+            name: name === "" ? null : name,
+            ratePerMinute: rate === "" ? null : Number(rate),
+            untrusted
+          }
+        })
+      }
+      onClose={onClose}
+    >
+      <TextField
+        label="Name"
+        hint="Who delivers to it, so that somebody knows later whether it is still needed."
+        pointer="/name"
+        error={error}
+        value={name}
+        onChange={setName}
+        hasFirstFocus
+      />
+      <TextField
+        label="Deliveries taken within a minute"
+        type="number"
+        pointer="/ratePerMinute"
+        error={error}
+        value={rate}
+        onChange={setRate}
+      />
+      <CheckField
+        label="What it delivers is untrusted"
+        hint="The runs that it begins may only suggest."
+        isChecked={untrusted}
+        onChange={setUntrusted}
+      />
+    </FormDialog>
+  )
+}
