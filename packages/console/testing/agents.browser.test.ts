@@ -331,3 +331,38 @@ it("S001-R56 an edit of one field leaves what the form hides, and what an agent 
   const all = { canCreateObjects: true, canDeleteObjects: false }
   expect(await read()).toEqual({ ...second, version: 4, capabilities: all })
 })
+
+it("what was written stays when somebody saves another version, and when one decides to stay", async () => {
+  const story = await real.newStory()
+  const agent = await run(story.post("/agents", watcher({ name: "shared", prompt: "At first." })))
+  const { page } = await real.visit(story, `/agents/${agent.id}?tab=definition`)
+  const prompt = page.getByLabel("Prompt", { exact: true })
+  await prompt.fill("Mine.")
+  await page.getByRole("tab", { name: "Versions" }).press("Enter")
+  const leaving = page.getByRole("dialog", { name: "Leave without saving?" })
+  await leaving.getByRole("button", { name: "Stay here", disabled: false }).press("Enter")
+  await leaving.waitFor({ state: "detached" })
+  await page.getByRole("tab", { name: "Definition", selected: true }).waitFor()
+  expect(await prompt.inputValue()).toBe("Mine.")
+
+  await run(story.patch(`/agents/${agent.id}`, { prompt: "Theirs.", role: "Theirs too" }))
+  await page.getByText("Somebody has made version 2 meanwhile").waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  const save = page.getByRole("button", { name: "Save as a new version", disabled: false })
+  await save.press("Enter")
+  await page
+    .getByRole("alert")
+    .filter({ hasText: /version/ })
+    .waitFor()
+  expect(await prompt.inputValue()).toBe("Mine.")
+  expect((await run(story.get(`/agents/${agent.id}`))).prompt).toBe("Theirs.")
+  await page.getByRole("button", { name: "Keep mine, to be saved on top of it" }).click()
+  await save.press("Enter")
+  await page.getByText("The agent is at version 3.").first().waitFor()
+  expect(await run(story.get(`/agents/${agent.id}`))).toMatchObject({ prompt: "Mine.", role: "Theirs too" })
+
+  await prompt.fill("Mine again.")
+  await run(story.patch(`/agents/${agent.id}`, { prompt: "Theirs again." }))
+  await page.getByRole("button", { name: "Drop mine and begin with version 4" }).click()
+  await inTime(() => prompt.inputValue()).toBe("Theirs again.")
+})

@@ -31,6 +31,15 @@ it("keeps the frame where the code of a page cannot be fetched, and fetches it w
   await page.unroute(/\/assets\/runs-page[^/]*\.js/)
   await page.getByRole("button", { name: "Try again" }).click()
   await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor()
+
+  // Whoever was away need not press anything.
+  await page.route(/\/assets\/chains-page[^/]*\.js/, (route) => route.abort("internetdisconnected"))
+  await goTo("/chains")
+  await page.getByText("The code of this page could not be fetched from the server.").waitFor()
+  await page.unroute(/\/assets\/chains-page[^/]*\.js/)
+  await page.context().setOffline(true)
+  await page.context().setOffline(false)
+  await page.getByRole("heading", { level: 1, name: "Chains" }).waitFor()
 })
 
 it("has fetched every page while the browser was idle, so that they open without a server", async () => {

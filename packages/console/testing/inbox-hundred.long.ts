@@ -70,6 +70,8 @@ const standingOf = (page: Page, number: number): Promise<Standing> =>
     if (document.querySelector("[role=dialog]") !== null) return "asks"
     const current = document.querySelector("article[aria-current=true]")
     const link = current?.querySelector("a[aria-label^='Link to suggestion']")
+    // While nobody is current the list is on its way to the next.
+    if (!link && document.querySelector("article") !== null) return "busy"
     if (link?.textContent !== `#${wanted}`) return "left"
     return current?.getAttribute("aria-busy") === "true" ? "busy" : "idle"
   }, number)

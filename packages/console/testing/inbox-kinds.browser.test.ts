@@ -58,6 +58,36 @@ it("a suggestion is edited property by property and approved, and taken back by 
   await inTime(now).toMatchObject({ properties: { name: "Ada", age: 36, old: true } })
 })
 
+it("what is edited while the object moves says how it is now, and is approved for that", async () => {
+  const story = await real.newStory()
+  const person = await run(make(story, "Person", { age: 36 }))
+  const agent = await run(suggesting(story))
+  await run(
+    suggestingOnce(story, agent, { ...updating(person, { age: 37 }), reasoning: "A year has passed." })
+  )
+  const [task] = await run(pendingOf(story))
+  const { page } = await real.visit(story)
+  await listed(page, 1)
+  await press(page, "j", "e")
+  const fields = page.getByRole(dialog, { name: `Edit #${task.number}, then approve` })
+  await fields.getByLabel("age as JSON").fill("38")
+  await run(story.patch(`/objects/${person.id}`, { properties: { age: 50 } }))
+  await fields.getByText("age is 50 now.").waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  // Unread it is refused, and what was typed stays.
+  await fields.getByRole("button", { name: "Approve as edited", disabled: false }).press("Enter")
+  await fields
+    .getByRole("alert")
+    .filter({ hasText: /changed/ })
+    .waitFor()
+  expect((await run(story.get(`/objects/${person.id}`))).properties).toEqual({ age: 50 })
+  await fields.getByRole("button", { name: "Keep mine, for how it is now" }).click()
+  await fields.getByRole("button", { name: "Approve as edited", disabled: false }).press("Enter")
+  await fields.waitFor({ state: "detached" })
+  await listed(page, 0)
+  expect((await run(story.get(`/objects/${person.id}`))).properties).toEqual({ age: 38 })
+})
+
 it("the toast of one of two approvals of a run leaves the other as it is", async () => {
   const story = await real.newStory()
   const agent = await run(

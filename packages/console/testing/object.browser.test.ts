@@ -82,7 +82,12 @@ it("changes an object against the version that was shown, relates it, deletes it
   // Nothing is written over what somebody else wrote meanwhile.
   await dialog.getByRole("alert").waitFor()
   expect((await run(story.get(`/objects/${ada.id}`))).properties).toEqual({ name: "Countess" })
-  await dialog.getByRole("button", { name: "Cancel", disabled: false }).press("Enter")
+  // It says what it is now, and what was typed need not be typed again.
+  await dialog.getByText("Now it is “Countess”.").waitFor()
+  await dialog.getByRole("button", { name: "Keep mine, to be saved over it" }).click()
+  await dialog.getByRole("button", { name: "Save", disabled: false }).press("Enter")
+  await page.getByText("Lady Ada").waitFor()
+  await run(story.patch(`/objects/${ada.id}`, { properties: { name: "Countess" } }))
   await page.getByText("Countess").waitFor()
   await page.getByRole("button", { name: "Edit name", disabled: false }).press("Enter")
   await dialog.getByLabel("Value").fill("Lady Ada")

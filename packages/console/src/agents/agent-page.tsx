@@ -6,8 +6,9 @@ import { definitionOf, leanAgent } from "@tropism/domain/agent-version"
 import { useQuery } from "@tanstack/react-query"
 import { Result } from "effect"
 import { Link, useParams } from "@tanstack/react-router"
-import { type ReactNode, useMemo } from "react"
+import { type ReactNode, useMemo, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
 import { Command } from "../parts/command.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { JsonView } from "../parts/json-view.tsx"
@@ -83,7 +84,7 @@ const tabsOf = (agent: Agent, missing: string | null): ReadonlyArray<Tab> => [
   {
     id: "definition",
     title: "Definition",
-    content: () => <Definition key={agent.version} agent={agent} missing={missing} />
+    content: () => <Definition agent={agent} missing={missing} />
   },
   { id: "versions", title: "Versions", count: agent.version, content: () => <AgentVersions agent={agent} /> },
   { id: "backtests", title: "Dry runs", content: () => <AgentBacktests agent={agent} /> },
@@ -101,19 +102,23 @@ interface DefinitionProps {
 const Definition = ({ agent, missing }: DefinitionProps): ReactNode => {
   const { isAdmin } = useConsole()
   const show = useToasts()
-  const initial = useMemo(() => draftOf(leanAgent(definitionOf(agent))), [agent])
-  const { run, isBusy, error } = useWrite<Agent>((after) =>
+  /** What is edited: it stays, whoever saves another version meanwhile. */
+  const [base, setBase] = useState(agent)
+  /** The version that was seen last, which is saved on top of. */
+  const [seen, setSeen] = useState(agent.version)
+  const begin = (from: Agent) => {
+    setBase(from)
+    setSeen(from.version)
+  }
+  const initial = useMemo(() => draftOf(leanAgent(definitionOf(base))), [base])
+  const { run, isBusy, error } = useWrite<Agent>((after) => {
+    begin(after)
     show({ tone: "done", title: "Saved", sentence: `The agent is at version ${after.version}.` })
-  )
+  })
   // Of a definition that was kept, every part reads as JSON.
   const before = Result.getOrElse(sentOf(initial), (): Sent => ({}))
   const save = (sent: Sent) =>
-    run({
-      path: agentPath(agent.id),
-      method: "PATCH",
-      ifMatch: agent.version,
-      body: changesOf(before, sent)
-    })
+    run({ path: agentPath(base.id), method: "PATCH", ifMatch: seen, body: changesOf(before, sent) })
   if (!isAdmin)
     return (
       <>
@@ -122,13 +127,35 @@ const Definition = ({ agent, missing }: DefinitionProps): ReactNode => {
       </>
     )
   return (
-    <AgentForm
-      initial={initial}
-      missing={missing}
-      verb="Save as a new version"
-      isBusy={isBusy}
-      error={error}
-      onSave={save}
-    />
+    <>
+      {agent.version > seen && !isBusy && (
+        <div
+          role="status"
+          className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+        >
+          <p>
+            Somebody has made version {agent.version} meanwhile; what is written here was begun on version{" "}
+            {base.version}.
+          </p>
+          <p className="mt-2 flex flex-wrap gap-2">
+            <Button size="small" onClick={() => setSeen(agent.version)}>
+              Keep mine, to be saved on top of it
+            </Button>
+            <Button size="small" onClick={() => begin(agent)}>
+              Drop mine and begin with version {agent.version}
+            </Button>
+          </p>
+        </div>
+      )}
+      <AgentForm
+        key={base.version}
+        initial={initial}
+        missing={missing}
+        verb="Save as a new version"
+        isBusy={isBusy}
+        error={error}
+        onSave={save}
+      />
+    </>
   )
 }

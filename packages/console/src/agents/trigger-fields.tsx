@@ -26,7 +26,7 @@ export const TriggerFields = (fields: DraftFields): ReactNode => {
       {draft.triggerType === "schedule" && <ScheduleFields {...fields} />}
       {draft.triggerType === "webhook" && (
         <p className="text-sm text-ink-soft">
-          Once it is saved, its webhooks are made with their secrets by{" "}
+          Once it is saved, its webhooks are made in its tab “Webhooks”, or by{" "}
           <InlineCommand text={`npx tropism webhooks create ${draft.name === "" ? "AGENT" : draft.name}`} />.
         </p>
       )}

@@ -48,17 +48,21 @@ export const lazyPage = <Name extends string>(
       )
       return () => abort.abort()
     }, [attempt])
+    const again = () => {
+      setState("fetching")
+      setAttempt((before) => before + 1)
+    }
+    useEffect(() => {
+      if (state !== "missing") return
+      // Whoever was away comes back to the page that they asked for.
+      addEventListener("online", again)
+      return () => removeEventListener("online", again)
+    }, [state])
     const Known = known
     if (Known && state === "here") return <Known />
     if (state !== "missing") return <Skeleton label="Fetching the page …" />
     return (
-      <PageFault
-        title="This page is not here yet"
-        onAgain={() => {
-          setState("fetching")
-          setAttempt(attempt + 1)
-        }}
-      >
+      <PageFault title="This page is not here yet" onAgain={again}>
         The code of this page could not be fetched from the server. Either the server does not answer, or it
         has another version by now: then reload the console.
       </PageFault>

@@ -9,9 +9,19 @@ import { type ReactNode, useState } from "react"
 import { Button } from "../parts/button.tsx"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { ChoiceField, TextField } from "../parts/form-fields.tsx"
+import { Visible } from "../parts/visible.tsx"
 import { objectPath } from "../server/graph-queries.ts"
 import { useWrite } from "../server/use-write.ts"
-import { editableText, hasMoved, kindOf, noJson, type ValueKind, writtenValue } from "./object-words.ts"
+import { cutText } from "../words/cut-text.ts"
+import {
+  editableText,
+  hasMoved,
+  kindOf,
+  noJson,
+  nowText,
+  type ValueKind,
+  writtenValue
+} from "./object-words.ts"
 
 interface EditPropertyProps {
   /** The object as it is now. */
@@ -27,14 +37,15 @@ const kinds = [
 ]
 
 export const EditProperty = ({ provenance, property, onClose }: EditPropertyProps): ReactNode => {
-  const [opened] = useState(provenance)
+  const [opened, setOpened] = useState(provenance)
   const [name, setName] = useState(property?.property ?? "")
   const [kind, setKind] = useState<ValueKind>(kindOf(property?.value))
   const [text, setText] = useState(editableText(property?.value, kind))
   const [fault, setFault] = useState<string>()
   const { run, isBusy, error } = useWrite<GraphObject>(onClose)
   // Against the version that was shown, or a later one in which this property is the same.
-  const { version } = hasMoved(opened, provenance, name) ? opened : provenance
+  const isMoved = hasMoved(opened, provenance, name)
+  const { version } = isMoved ? opened : provenance
   const write = (value: Schema.Json) =>
     run({
       path: objectPath(provenance.objectId),
@@ -59,6 +70,22 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
       onSubmit={save}
       onClose={onClose}
     >
+      {isMoved && (
+        <div
+          role="status"
+          className="rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+        >
+          <p>
+            Somebody has changed it meanwhile. Now it is{" "}
+            <Visible text={cutText(nowText(provenance, name), 2, 200)} />.
+          </p>
+          <p className="mt-2">
+            <Button size="small" onClick={() => setOpened(provenance)}>
+              Keep mine, to be saved over it
+            </Button>
+          </p>
+        </div>
+      )}
       {property === undefined && (
         <TextField label="Name" value={name} onChange={setName} isRequired hasFirstFocus />
       )}

@@ -46,6 +46,12 @@ export const hasMoved = (before: Provenance, after: Provenance, name: string): b
     : canonicalJson(old) !== canonicalJson(young)
 }
 
+/** A property's present value as it would be edited; `gone` where there is none. */
+export const nowText = ({ properties }: Provenance, name: string): string => {
+  const now = properties.find(({ property }) => property === name)?.value
+  return now === undefined ? "gone" : `“${editableText(now, kindOf(now))}”`
+}
+
 export type ValueKind = "text" | "json"
 
 /** How a value is best written down. */

@@ -14,6 +14,7 @@ import { controlClass } from "../parts/field.tsx"
 import { CautionIcon } from "../parts/icons.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { type EditField, editedFields, editFields } from "../suggestion/edit-fields.ts"
+import { cutText } from "../words/cut-text.ts"
 import { visibleText } from "../words/visible-text.ts"
 import { StaleNotice } from "./stale-notice.tsx"
 
@@ -44,7 +45,7 @@ type EditFormProps = Omit<EditDialogProps, "onCancel" | "onClosed"> & { readonly
 
 const EditForm = ({ task, onApprove, onDone }: EditFormProps): ReactNode => {
   // What is shown when it is opened is what is decided: the digest tells when it is refined meanwhile.
-  const [shown] = useState(task)
+  const [shown, setShown] = useState(task)
   const [fields, setFields] = useState(() => editFields(shown.payload.suggestedChanges) ?? [])
   const [isSending, setIsSending] = useState(false)
   const [refusal, setRefusal] = useState<string>()
@@ -73,6 +74,26 @@ const EditForm = ({ task, onApprove, onDone }: EditFormProps): ReactNode => {
         <Visible text={task.title} />
       </p>
       <StaleNotice task={task} />
+      {versionOf(task) !== versionOf(shown) && (
+        <div
+          role="status"
+          className="rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+        >
+          <p>It has changed since you began to edit.</p>
+          <ul className="m-0 list-none p-0">
+            {fields.map(({ name }) => (
+              <li key={name}>
+                <Visible text={`${name} is ${cutText(nowText(task, name), 2, 200)} now.`} />
+              </li>
+            ))}
+          </ul>
+          <p className="mt-2">
+            <Button size="small" onClick={() => setShown(task)}>
+              Keep mine, for how it is now
+            </Button>
+          </p>
+        </div>
+      )}
       {fields.map((field, index) => (
         <PropertyField
           key={field.name}
@@ -103,6 +124,15 @@ const EditForm = ({ task, onApprove, onDone }: EditFormProps): ReactNode => {
       </div>
     </form>
   )
+}
+
+/** The version of what it would change, as it is now. */
+const versionOf = ({ target, relationship }: SuggestionTask): number | undefined =>
+  (target ?? relationship)?.version
+
+const nowText = ({ target, relationship }: SuggestionTask, name: string): string => {
+  const now = (target ?? relationship)?.properties[name]
+  return now === undefined ? "gone" : JSON.stringify(now)
 }
 
 interface PropertyFieldProps {

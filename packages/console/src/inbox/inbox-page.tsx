@@ -84,8 +84,11 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
       />
       <RejectDialog
         tasks={rejection.tasks}
+        reason={rejection.reason}
         onReject={(rejected, reason) => {
-          decide("reject", rejected, { reason })
+          decide("reject", rejected, { reason }).then((refusals) =>
+            rejection.keep({ reason, ids: new Set(refusals.keys()) })
+          )
           rejection.close()
         }}
         onClose={rejection.close}

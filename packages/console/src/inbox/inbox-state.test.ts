@@ -53,6 +53,20 @@ describe("the place in the list", () => {
     expect(after({ type: "entered", id: "c" })).toMatchObject({ currentId: "c", focusRequests: 0 })
   })
 
+  it("does not follow the focus to what has left the list", () => {
+    expect(
+      after({ type: "opened", id: "b" }, { type: "decided", id: "b" }, { type: "entered", id: "b" }).currentId
+    ).toBe("c")
+  })
+
+  it("goes on at whichever is current when a dialog is gone", () => {
+    const list: InboxEvent = { type: "listed", order: ["a", "c"] }
+    expect(after({ type: "opened", id: "b" }, list, { type: "wentOn" })).toMatchObject({
+      currentId: "c",
+      focusRequests: 3
+    })
+  })
+
   it("waits for a linked suggestion that is not listed yet", () => {
     expect(after({ type: "opened", id: "z" }, { type: "listed", order: ["a", "z"] }).currentId).toBe("z")
   })

@@ -31,6 +31,7 @@ export type InboxEvent =
   | { readonly type: "entered"; readonly id: string }
   | { readonly type: "opened"; readonly id: string }
   | { readonly type: "stayed"; readonly id: string }
+  | { readonly type: "wentOn" }
   | { readonly type: "toggled"; readonly id: string }
   | { readonly type: "selectedAll"; readonly ids: ReadonlyArray<string>; readonly isSelected: boolean }
   | { readonly type: "cleared" }
@@ -56,11 +57,16 @@ export const reduceInbox = (state: InboxState, event: InboxEvent): InboxState =>
     case "stepped":
       return step(state, event.by)
     case "entered":
-      return state.currentId === event.id ? state : { ...state, currentId: event.id }
+      // A card that is on its way off the page may still get the focus: nobody would be current then.
+      return state.currentId === event.id || !state.order.includes(event.id)
+        ? state
+        : { ...state, currentId: event.id }
     case "opened":
       return { ...state, currentId: event.id, focusRequests: state.focusRequests + 1 }
     case "stayed":
       return stay(state, event.id)
+    case "wentOn":
+      return { ...state, focusRequests: state.focusRequests + 1 }
     case "toggled":
       return { ...state, selected: withMembers(state.selected, [event.id], !state.selected.has(event.id)) }
     case "selectedAll":

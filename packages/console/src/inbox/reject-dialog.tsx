@@ -12,13 +12,21 @@ import { Visible } from "../parts/visible.tsx"
 interface RejectDialogProps {
   /** What would be rejected; the dialog is open while there is any. */
   readonly tasks: ReadonlyArray<SuggestionTask>
+  /** What was written before and not taken. */
+  readonly reason: string
   readonly onReject: (tasks: ReadonlyArray<SuggestionTask>, reason: string) => void
   readonly onClose: () => void
   /** The dialog is gone. */
   readonly onClosed: () => void
 }
 
-export const RejectDialog = ({ tasks, onReject, onClose, onClosed }: RejectDialogProps): ReactNode => {
+export const RejectDialog = ({
+  tasks,
+  reason,
+  onReject,
+  onClose,
+  onClosed
+}: RejectDialogProps): ReactNode => {
   const [only] = tasks
   const title = tasks.length === 1 && only ? `Reject #${only.number}?` : `Reject ${tasks.length} suggestions?`
   return (
@@ -28,13 +36,18 @@ export const RejectDialog = ({ tasks, onReject, onClose, onClosed }: RejectDialo
           {tasks.length === 1 ? <Visible text={only.title} /> : "The same reason is kept with each of them."}
         </p>
       )}
-      <ReasonForm onSubmit={(reason) => onReject(tasks, reason)} />
+      <ReasonForm initial={reason} onSubmit={(written) => onReject(tasks, written)} />
     </DialogFrame>
   )
 }
 
-const ReasonForm = ({ onSubmit }: { readonly onSubmit: (reason: string) => void }): ReactNode => {
-  const [reason, setReason] = useState("")
+interface ReasonFormProps {
+  readonly initial: string
+  readonly onSubmit: (reason: string) => void
+}
+
+const ReasonForm = ({ initial, onSubmit }: ReasonFormProps): ReactNode => {
+  const [reason, setReason] = useState(initial)
   const fieldId = useId()
   const hintId = useId()
   return (

@@ -7,7 +7,7 @@
 import type { SuggestionTask } from "@tropism/domain/task"
 import type { Properties } from "@tropism/domain/json"
 import { useNavigate } from "@tanstack/react-router"
-import { type Dispatch, useEffect, useMemo, useReducer, useRef, useState } from "react"
+import { type Dispatch, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "react"
 import type { ConsoleState } from "../frame/console-context.tsx"
 import { editFields } from "../suggestion/edit-fields.ts"
 import { hasMovedSince, isGone, isLookedAtAgain } from "../suggestion/staleness.ts"
@@ -62,7 +62,8 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
   const { ask: askAgain, askingId } = useLookingAgain(project.id)
   const [editedId, setEditedId] = useState<string>()
   const show = useToasts()
-  useEffect(() => dispatch({ type: "listed", order }), [order])
+  // Before it is drawn: a key that is pressed meanwhile would find nobody current.
+  useLayoutEffect(() => dispatch({ type: "listed", order }), [order])
   useLinkedTask(linkedTaskId, inbox, dispatch)
   useDecidedElsewhere(project.id, inbox, shown)
   useStandingRefusals(shown, inbox, dispatch)
@@ -161,15 +162,21 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
 /** What is about to be rejected, between the first key and the reason. */
 const useRejection = () => {
   const [tasks, ask] = useState<ReadonlyArray<SuggestionTask>>(noSuggestions)
-  return { tasks, ask, close: () => ask(noSuggestions) }
+  /** The last reason that was not taken, and for what: it need not be written again. */
+  const [kept, keep] = useState({ reason: "", ids: new Set<string>() })
+  return {
+    tasks,
+    ask,
+    close: () => ask(noSuggestions),
+    reason: tasks.every(({ id }) => kept.ids.has(id)) ? kept.reason : "",
+    keep
+  }
 }
 
 /** Where the person is, and how the place is given back. */
 const usePlace = ({ currentId }: InboxState, dispatch: Dispatch<InboxEvent>) => {
-  /** A dialog holds the focus until it is gone; only then can it be given back. */
-  const goOn = () => {
-    if (currentId !== undefined) dispatch({ type: "opened", id: currentId })
-  }
+  /** A dialog holds the focus until it is gone; only then can it be given back, to whichever is the current one by then. */
+  const goOn = () => dispatch({ type: "wentOn" })
   const place: Place = useMemo(
     () => ({
       currentId,

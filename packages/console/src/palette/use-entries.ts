@@ -152,7 +152,7 @@ const ownEntries = (open: ReturnType<typeof useOpeners>): ReadonlyArray<Entry> =
     id: `settings ${id}`,
     group: "Settings",
     title,
-    hint: "",
+    hint: "settings",
     open: () => open.section(id)
   })),
   {

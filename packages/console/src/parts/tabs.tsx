@@ -33,10 +33,13 @@ export const Tabs = ({ label, tabs, parameter = "tab" }: TabsProps): ReactNode =
     if (openId !== undefined) showChosen(list.current)
   }, [openId])
   if (open === undefined) return null
+  const choose = (id: string) => change({ [parameter]: id === first?.id ? undefined : id })
   return (
     <RadixTabs.Root
+      // A tab that only has the focus does not lead away from what is being written.
+      activationMode="manual"
       value={open.id}
-      onValueChange={(id) => change({ [parameter]: id === first?.id ? undefined : id })}
+      onValueChange={choose}
     >
       <RadixTabs.List
         ref={list}
@@ -47,6 +50,12 @@ export const Tabs = ({ label, tabs, parameter = "tab" }: TabsProps): ReactNode =
           <RadixTabs.Trigger
             key={id}
             value={id}
+            onKeyDown={(event) => {
+              if (event.key !== "Enter" && event.key !== " ") return
+              // Else the same press would answer the question whether to leave what is being written.
+              event.preventDefault()
+              choose(id)
+            }}
             className="-mb-px flex h-9 shrink-0 items-center gap-2 border-b-2 border-transparent px-3 text-sm text-ink-soft hover:text-ink focus-visible:outline-offset-[-2px] data-[state=active]:border-leaf data-[state=active]:font-semibold data-[state=active]:text-ink"
           >
             {title}

@@ -41,7 +41,12 @@ export const agentNamesQuery = (projectId: string) => ({
 })
 
 export const agentQuery = (projectId: string, agentId: string) =>
-  reading<Agent>({ projectId, key: ["agent", agentId], path: agentPath(agentId) })
+  reading<Agent>({
+    projectId,
+    key: ["agent", agentId],
+    path: agentPath(agentId),
+    refreshMs: limits.refreshIntervalMs
+  })
 
 export const agentVersionsQuery = (projectId: string, agentId: string) =>
   reading<Page<AgentVersionSummary>>({
@@ -72,7 +77,7 @@ export const webhooksQuery = (projectId: string, agentId: string) =>
     key: ["webhooks", agentId],
     path: agentPath(agentId, "/webhooks"),
     parameters: { limit: limits.rowsPerPage },
-    refreshMs: limits.longListRefreshIntervalMs
+    refreshMs: limits.refreshIntervalMs
   })
 
 /** What the agent used, day by day (UTC), today first. */
