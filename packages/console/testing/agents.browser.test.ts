@@ -365,4 +365,8 @@ it("what was written stays when somebody saves another version, and when one dec
   await run(story.patch(`/agents/${agent.id}`, { prompt: "Theirs again." }))
   await page.getByRole("button", { name: "Drop mine and begin with version 4" }).click()
   await inTime(() => prompt.inputValue()).toBe("Theirs again.")
+  // Where nothing was written it follows by itself.
+  await run(story.patch(`/agents/${agent.id}`, { prompt: "Theirs at last." }))
+  await inTime(() => prompt.inputValue()).toBe("Theirs at last.")
+  expect(await page.getByText(/Somebody has made version/).count()).toBe(0)
 })

@@ -38,6 +38,8 @@ interface AgentFormProps {
   readonly isBusy: boolean
   readonly error: unknown
   readonly onSave: (sent: Sent) => void
+  /** Something is written into it. */
+  readonly onTouch?: () => void
 }
 
 export const AgentForm = (props: AgentFormProps): ReactNode => {
@@ -56,7 +58,10 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
   const fields: DraftFields = {
     draft,
     at: atPlaces(error, fault),
-    change: (changes) => setDraft({ ...draft, ...changes })
+    change: (changes) => {
+      props.onTouch?.()
+      setDraft({ ...draft, ...changes })
+    }
   }
   const saved = props.missing === undefined ? undefined : { draft: initial, missing: props.missing }
   const missing = missingOf(draft, saved, models)

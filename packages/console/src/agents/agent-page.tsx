@@ -106,15 +106,20 @@ const Definition = ({ agent, missing }: DefinitionProps): ReactNode => {
   const [base, setBase] = useState(agent)
   /** The version that was seen last, which is saved on top of. */
   const [seen, setSeen] = useState(agent.version)
+  const [isTouched, setIsTouched] = useState(false)
   const begin = (from: Agent) => {
     setBase(from)
     setSeen(from.version)
+    setIsTouched(false)
   }
   const initial = useMemo(() => draftOf(leanAgent(definitionOf(base))), [base])
   const { run, isBusy, error } = useWrite<Agent>((after) => {
     begin(after)
     show({ tone: "done", title: "Saved", sentence: `The agent is at version ${after.version}.` })
   })
+  const hasMoved = agent.version > seen && !isBusy
+  // Where nothing was written, nothing is to be kept.
+  if (hasMoved && !isTouched) begin(agent)
   // Of a definition that was kept, every part reads as JSON.
   const before = Result.getOrElse(sentOf(initial), (): Sent => ({}))
   const save = (sent: Sent) =>
@@ -128,7 +133,7 @@ const Definition = ({ agent, missing }: DefinitionProps): ReactNode => {
     )
   return (
     <>
-      {agent.version > seen && !isBusy && (
+      {hasMoved && isTouched && (
         <div
           role="status"
           className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
@@ -155,6 +160,7 @@ const Definition = ({ agent, missing }: DefinitionProps): ReactNode => {
         isBusy={isBusy}
         error={error}
         onSave={save}
+        onTouch={() => setIsTouched(true)}
       />
     </>
   )
