@@ -130,6 +130,7 @@ it("tells which models can be asked, renames the project, bounds its chains, and
   await screenshot(page, "settings-models")
   expect(await axeFaultsInBoth(page)).toEqual([])
   await page.getByRole("tab", { name: "Models" }).press("ArrowRight")
+  await page.keyboard.press("Enter")
   await page.getByRole("textbox", { name: "Name" }).fill("The garden")
   await page.keyboard.press("Enter")
   await inTime(() => page.getByRole("banner").textContent()).toContain("The garden")
