@@ -70,22 +70,7 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
       onSubmit={save}
       onClose={onClose}
     >
-      {isMoved && (
-        <div
-          role="status"
-          className="rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
-        >
-          <p>
-            Somebody has changed it meanwhile. Now it is{" "}
-            <Visible text={cutText(nowText(provenance, name), 2, 200)} />.
-          </p>
-          <p className="mt-2">
-            <Button size="small" onClick={() => setOpened(provenance)}>
-              Keep mine, to be saved over it
-            </Button>
-          </p>
-        </div>
-      )}
+      {isMoved && <Moved now={nowText(provenance, name)} onKeep={() => setOpened(provenance)} />}
       {property === undefined && (
         <TextField label="Name" value={name} onChange={setName} isRequired hasFirstFocus />
       )}
@@ -116,3 +101,25 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
     </FormDialog>
   )
 }
+
+interface MovedProps {
+  /** How the property is now. */
+  readonly now: string
+  readonly onKeep: () => void
+}
+
+const Moved = ({ now, onKeep }: MovedProps): ReactNode => (
+  <div
+    role="status"
+    className="rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+  >
+    <p>
+      Somebody has changed it meanwhile. Now it is <Visible text={cutText(now, 2, 200)} />.
+    </p>
+    <p className="mt-2">
+      <Button size="small" onClick={onKeep}>
+        Keep mine, to be saved over it
+      </Button>
+    </p>
+  </div>
+)
