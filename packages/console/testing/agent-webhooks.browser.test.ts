@@ -1,9 +1,9 @@
 /**
  * The addresses of an agent that other systems wake, and what an agent used: against the whole program, with real deliveries.
  */
-import { createHmac } from "node:crypto"
 import type { Page } from "playwright-core"
 import { expect, it } from "vitest"
+import { deliver } from "../../server/testing/delivery-words.ts"
 import { endedRuns, saying, watcher } from "../../server/testing/story-words.ts"
 import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
@@ -20,40 +20,27 @@ const hooked = (overrides: Record<string, unknown> = {}) =>
     ...overrides
   })
 
+interface Hook {
+  readonly url: string
+  readonly signingSecret: string
+}
+
 /** What the dialog that opens a webhook shows. */
-const opened = async (page: Page) => {
+const opened = async (page: Page): Promise<Hook> => {
   const dialog = page.getByRole("dialog", { name: "The webhook is open" })
   const said = async (label: string) =>
     dialog.locator("dt", { hasText: label }).locator("xpath=following-sibling::dd//code").innerText()
-  const words = { url: await said("the address"), secret: await said("the signing secret") }
+  const words = { url: await said("the address"), signingSecret: await said("the signing secret") }
   expect(await axeFaultsInBoth(page)).toEqual([])
   await dialog.getByRole("button", { name: "I have them", disabled: false }).press("Enter")
   await dialog.waitFor({ state: "detached" })
   return words
 }
 
-/** Delivers as another system does, signed as Standard Webhooks says; answers the status. */
-const deliver = async (url: string, secret: string, id: string) => {
-  const body = JSON.stringify({ said: id })
-  const timestamp = String(Math.floor(Date.now() / 1_000))
-  const key = Buffer.from(secret.replace("whsec_", ""), "base64")
-  const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")
-  const { status } = await fetch(url, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      "webhook-id": id,
-      "webhook-timestamp": timestamp,
-      "webhook-signature": `v1,${signature}`
-    },
-    body
-  })
-  return status
-}
-
 it("makes a webhook whose secret is shown once and works, gives it a new token, and ends it", async () => {
   const story = await real.newStory()
   const agent = await run(story.post("/agents", hooked()))
+  const delivered = async (hook: Hook, id: string) => (await run(deliver(story, hook, "{}", { id }))).status
   const { page } = await real.visit(story, `/agents/${agent.id}?tab=webhooks`)
   await page.getByText("No webhook yet").waitFor()
   await page.getByRole("button", { name: "Make a webhook", disabled: false }).press("Enter")
@@ -66,7 +53,7 @@ it("makes a webhook whose secret is shown once and works, gives it a new token, 
   await form.getByLabel("Name").fill("the <b>shop</b>")
   await form.getByRole("button", { name: "Make", exact: true, disabled: false }).press("Enter")
   const first = await opened(page)
-  expect(await deliver(first.url, first.secret, "one")).toBe(202)
+  expect(await delivered(first, "one")).toBe(202)
   await run(endedRuns(story, agent, 1))
   const row = page.getByRole("list", { name: "Webhooks" }).getByRole("listitem")
   await row.getByText("the <b>shop</b>").waitFor()
@@ -80,14 +67,14 @@ it("makes a webhook whose secret is shown once and works, gives it a new token, 
   await rotation.getByRole("button", { name: "Make the token", disabled: false }).press("Enter")
   const second = await opened(page)
   expect(second.url).toBe(first.url)
-  expect(await deliver(first.url, first.secret, "two")).toBe(401)
-  expect(await deliver(second.url, second.secret, "three")).toBe(202)
+  expect(await delivered(first, "two")).toBe(401)
+  expect(await delivered(second, "three")).toBe(202)
 
   await row.getByRole("button", { name: "End it", disabled: false }).press("Enter")
   const end = page.getByRole("dialog", { name: /^End the <b>shop<\/b>\?/ })
   await end.getByRole("button", { name: "End it", disabled: false }).press("Enter")
   await page.getByText("No webhook yet").waitFor()
-  expect(await deliver(second.url, second.secret, "four")).toBe(401)
+  expect(await delivered(second, "four")).toBe(401)
   await page.getByRole("link", { name: "What deliveries began" }).press("Enter")
   const runs = page.getByRole("list", { name: "Runs" }).getByRole("listitem")
   await inTime(() => runs.count()).toBe(2)

@@ -12,6 +12,7 @@ import { Button } from "../parts/button.tsx"
 import { Command } from "../parts/command.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { JsonView } from "../parts/json-view.tsx"
+import { MovedNotice } from "../parts/moved-notice.tsx"
 import { NotShown } from "../parts/not-shown.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
 import { type Tab, Tabs } from "../parts/tabs.tsx"
@@ -134,22 +135,22 @@ const Definition = ({ agent, missing }: DefinitionProps): ReactNode => {
   return (
     <>
       {hasMoved && isTouched && (
-        <div
-          role="status"
-          className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
-        >
-          <p>
+        <div className="mb-6">
+          <MovedNotice
+            actions={
+              <>
+                <Button size="small" onClick={() => setSeen(agent.version)}>
+                  Keep mine, to be saved on top of it
+                </Button>
+                <Button size="small" onClick={() => begin(agent)}>
+                  Drop mine and begin with version {agent.version}
+                </Button>
+              </>
+            }
+          >
             Somebody has made version {agent.version} meanwhile; what is written here was begun on version{" "}
             {base.version}.
-          </p>
-          <p className="mt-2 flex flex-wrap gap-2">
-            <Button size="small" onClick={() => setSeen(agent.version)}>
-              Keep mine, to be saved on top of it
-            </Button>
-            <Button size="small" onClick={() => begin(agent)}>
-              Drop mine and begin with version {agent.version}
-            </Button>
-          </p>
+          </MovedNotice>
         </div>
       )}
       <AgentForm

@@ -9,6 +9,7 @@ import { type ReactNode, useState } from "react"
 import { Button } from "../parts/button.tsx"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { ChoiceField, TextField } from "../parts/form-fields.tsx"
+import { MovedNotice } from "../parts/moved-notice.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { objectPath } from "../server/graph-queries.ts"
 import { useWrite } from "../server/use-write.ts"
@@ -70,7 +71,18 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
       onSubmit={save}
       onClose={onClose}
     >
-      {isMoved && <Moved now={nowText(provenance, name)} onKeep={() => setOpened(provenance)} />}
+      {isMoved && (
+        <MovedNotice
+          actions={
+            <Button size="small" onClick={() => setOpened(provenance)}>
+              Keep mine, to be saved over it
+            </Button>
+          }
+        >
+          Somebody has changed it meanwhile. Now it is{" "}
+          <Visible text={cutText(nowText(provenance, name), 2, 200)} />.
+        </MovedNotice>
+      )}
       {property === undefined && (
         <TextField label="Name" value={name} onChange={setName} isRequired hasFirstFocus />
       )}
@@ -101,25 +113,3 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
     </FormDialog>
   )
 }
-
-interface MovedProps {
-  /** How the property is now. */
-  readonly now: string
-  readonly onKeep: () => void
-}
-
-const Moved = ({ now, onKeep }: MovedProps): ReactNode => (
-  <div
-    role="status"
-    className="rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
-  >
-    <p>
-      Somebody has changed it meanwhile. Now it is <Visible text={cutText(now, 2, 200)} />.
-    </p>
-    <p className="mt-2">
-      <Button size="small" onClick={onKeep}>
-        Keep mine, to be saved over it
-      </Button>
-    </p>
-  </div>
-)

@@ -12,6 +12,7 @@ import { Button } from "../parts/button.tsx"
 import { DialogFrame } from "../parts/dialog-frame.tsx"
 import { controlClass } from "../parts/field.tsx"
 import { CautionIcon } from "../parts/icons.tsx"
+import { MovedNotice } from "../parts/moved-notice.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { type EditField, editedFields, editFields } from "../suggestion/edit-fields.ts"
 import { cutText } from "../words/cut-text.ts"
@@ -75,9 +76,12 @@ const EditForm = ({ task, onApprove, onDone }: EditFormProps): ReactNode => {
       </p>
       <StaleNotice task={task} />
       {versionOf(task) !== versionOf(shown) && (
-        <div
-          role="status"
-          className="rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+        <MovedNotice
+          actions={
+            <Button size="small" onClick={() => setShown(task)}>
+              Keep mine, for how it is now
+            </Button>
+          }
         >
           <p>It has changed since you began to edit.</p>
           <ul className="m-0 list-none p-0">
@@ -87,12 +91,7 @@ const EditForm = ({ task, onApprove, onDone }: EditFormProps): ReactNode => {
               </li>
             ))}
           </ul>
-          <p className="mt-2">
-            <Button size="small" onClick={() => setShown(task)}>
-              Keep mine, for how it is now
-            </Button>
-          </p>
-        </div>
+        </MovedNotice>
       )}
       {fields.map((field, index) => (
         <PropertyField
