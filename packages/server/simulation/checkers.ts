@@ -9,6 +9,7 @@ import { checkBacktests } from "./check-backtests.ts"
 import { checkChains } from "./check-chains.ts"
 import { checkChats } from "./check-chats.ts"
 import { checkComparisons } from "./check-comparisons.ts"
+import { checkFiles } from "./check-files.ts"
 import { checkForks } from "./check-forks.ts"
 import { checkGraph } from "./check-graph.ts"
 import { checkGuards } from "./check-guards.ts"
@@ -45,6 +46,7 @@ const checkers: Readonly<Record<string, Checker>> = {
   ...checkUndos,
   ...checkBacktests,
   ...checkChats,
+  ...checkFiles,
   ...checkForks,
   ...checkComparisons,
   ...checkKeys,

@@ -8,6 +8,7 @@
 import { type Actor, direct } from "@tropism/domain/actor"
 import type { Change } from "@tropism/domain/change"
 import type { Agent } from "@tropism/domain/agent"
+import type { Digest } from "@tropism/domain/attachment"
 import { ContextName } from "@tropism/domain/context-event"
 import type {
   AgentId,
@@ -57,6 +58,9 @@ export interface Acknowledged {
   readonly rejected: Array<TaskId>
   readonly todos: Array<{ readonly owner: string; readonly number: number }>
   readonly said: Array<{ readonly context: string; readonly content: string }>
+  /** Files that somebody sent, and whether they were told that these are kept. */
+  readonly filed: Array<{ readonly digest: Digest; readonly by: string; readonly isSure: boolean }>
+  readonly shown: Array<{ readonly context: string; readonly digest: Digest }>
   readonly forked: Array<{ readonly context: string; readonly from: string; readonly at: number }>
   /** Ids of comparisons. */
   readonly compared: Array<string>
@@ -88,6 +92,8 @@ export const nothingAcknowledged = (): Acknowledged => ({
   rejected: [],
   todos: [],
   said: [],
+  filed: [],
+  shown: [],
   forked: [],
   compared: [],
   chatted: [],

@@ -13,6 +13,7 @@ import type { AgentId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
 import type { KeptEvent } from "@tropism/domain/replay"
 import type { LimitOverrides } from "@tropism/domain/run"
+import type { Taint } from "@tropism/domain/taint"
 import { Effect, type Schema, String as Text } from "effect"
 import type { Lender } from "./line.ts"
 import { reviewQueries, type ReviewRows } from "./review-rows.ts"
@@ -140,6 +141,16 @@ export interface ContextRow {
   readonly forkedFrom: string | null
   readonly forkedAt: number | null
   readonly lastEventNumber: number
+  readonly owner: string | null
+  readonly taintedBy: ReadonlyArray<Taint> | null
+}
+
+export interface FileRow {
+  readonly digest: string
+  /** Of the bytes as they are. */
+  readonly trueDigest: string
+  /** Users; '' is everybody in the project. */
+  readonly readers: ReadonlyArray<string>
 }
 
 export interface ContextEventRow {
@@ -204,6 +215,7 @@ export interface Rows extends ReviewRows {
   readonly entries: ReadonlyArray<EntryRow>
   readonly contexts: ReadonlyArray<ContextRow>
   readonly contextEvents: ReadonlyArray<ContextEventRow>
+  readonly files: ReadonlyArray<FileRow>
   readonly calls: ReadonlyArray<CallRow>
   readonly budgets: ReadonlyArray<BudgetRow>
   readonly chainLimits: ChainLimits
@@ -229,8 +241,11 @@ const queries = {
   sources: `select id, cursor from kb.mcp_event_sources where project_id = $1`,
   listeners: `select agent_id, source_id from kb.agent_mcp_events where project_id = $1`,
   occurrences: `select id, source_id, event_id from kb.mcp_occurrences where project_id = $1 order by number`,
-  contexts: `select name, agent_id, last_event_number, forked_from, forked_at from kb.contexts where project_id = $1`,
+  contexts: `select name, agent_id, last_event_number, forked_from, forked_at, owner, tainted_by from kb.contexts where project_id = $1`,
   contextEvents: `select * from kb.context_events where project_id = $1 order by context_name, number`,
+  files: `select digest, encode(sha256(bytes), 'hex') as true_digest,
+      array(select reader from kb.attachment_readers reader where reader.project_id = file.project_id and reader.digest = file.digest) as readers
+    from kb.attachments file where project_id = $1`,
   calls: `select * from kb.tool_calls where project_id = $1 order by id`,
   budgets: `select scope, scope_id, sum(runs)::int as runs, sum(input_tokens)::float8 as input_tokens, sum(output_tokens)::float8 as output_tokens
     from kb.budgets where project_id = $1 group by scope, scope_id`,
@@ -272,6 +287,7 @@ export const readRowsWith = (connection: PgConnection.PgConnection, projectId: s
       entries: yield* read<EntryRow>("entries"),
       contexts: yield* read<ContextRow>("contexts"),
       contextEvents: contextEvents.map(toContextEvent),
+      files: yield* read<FileRow>("files"),
       calls: yield* read<CallRow>("calls"),
       budgets: yield* read<BudgetRow>("budgets"),
       chainLimits: defineChainLimits(counters?.chainLimits ?? {}),

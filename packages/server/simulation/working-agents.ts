@@ -89,6 +89,19 @@ export const asker = (chance: Chance): AgentInput => ({
   defaultTimeoutMs: sometimes(chance, 4, () => chance.between(500, 5_000))
 })
 
+/** One that asks two models at once; the other one is a script of the server's own, which answers after 150 ms. */
+export const racer = (chance: Chance): AgentInput => {
+  const base = reacting("racer", chance, [
+    { when: "step == 0", latencyMs: chance.pick([1, 100, 149, 151, 400]), calls: [read, note("raced")] },
+    ...(chance.oneIn(4) ? [{ fault: { kind: "error" as const, message: "The model is not there" } }] : []),
+    { say: "Run.", latencyMs: chance.between(1, 300) }
+  ])
+  return {
+    ...base,
+    model: { ...base.model, fallback: { provider: "scripted", name: "daily-digest" }, race: true }
+  }
+}
+
 const ask = (question: string) => ({ tool: "ask_user", arguments: { question } })
 
 /** One that hands on tasks and waits for what becomes of them; and those who do them. */
@@ -157,7 +170,8 @@ export const drawBudget = (chance: Chance): AgentInput["budget"] => ({
 export const drawWorkers = (chance: Chance): ReadonlyArray<AgentInput> =>
   [
     ...[walker, rounder, dawdler, repeater, asker].map((make) => (own: Chance) => [make(own)]),
-    family
+    family,
+    (own: Chance) => [racer(own)]
   ].flatMap((make, index) => {
     const own = chance.fork(String(index))
     if (!own.oneIn(4)) return []

@@ -28,6 +28,7 @@ import {
 } from "./people.ts"
 import { answer, resume } from "./run-keepers.ts"
 import { chatWith } from "./chatters.ts"
+import { sendFiles } from "./filers.ts"
 import { sendAgain } from "./repeaters.ts"
 import { keepTodos } from "./todo-keepers.ts"
 import type { Radio } from "./radio.ts"
@@ -123,6 +124,12 @@ const doings = (person: (name: string) => Person, projectId: ProjectId, cast: Ca
           chatWith(cast.talker, projectId, person("sam")),
           chatWith(cast.talker, projectId, person("sam elsewhere")),
           wander(cast.talker, "walk", person("wanda")),
+          ...(chance.fork("files").oneIn(2)
+            ? [
+                sendFiles(cast.talker, "fay", true, person("fay")),
+                sendFiles(cast.talker, "finn", false, person("finn"))
+              ]
+            : []),
           ...(chance.fork("strolls").oneIn(2)
             ? [wander(cast.talker, "stroll", person("wanda elsewhere"))]
             : [])

@@ -4,6 +4,7 @@
 import type { AgentId } from "@tropism/domain/ids"
 import type { Plant } from "../simulation/plant.ts"
 import { chatPlants } from "../simulation/chat-plants.ts"
+import { filePlants } from "../simulation/file-plants.ts"
 import { forkPlants } from "../simulation/fork-plants.ts"
 import { guardPlants } from "../simulation/guard-plants.ts"
 import { radioPlants } from "../simulation/radio-plants.ts"
@@ -31,6 +32,7 @@ export const plants: ReadonlyArray<Plant> = [
   ...backtestPlants,
   ...chatPlants,
   ...keyPlants,
+  ...filePlants,
   ...forkPlants,
   ...radioPlants,
   ...shopPlants,
