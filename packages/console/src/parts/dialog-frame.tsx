@@ -1,9 +1,10 @@
 /**
- * A dialog over the page: traps the focus, closes on Escape, has a title.
+ * A dialog over the page: traps the focus, closes on the first Escape, has a title.
  */
 import { Dialog } from "radix-ui"
 import { type ReactNode, useRef, useState } from "react"
 import { CrossIcon } from "./icons.tsx"
+import { leaveEscape, useEscape } from "./use-escape.ts"
 
 interface DialogFrameProps {
   readonly isOpen: boolean
@@ -26,17 +27,21 @@ export const DialogFrame = ({
   children
 }: DialogFrameProps): ReactNode => {
   const opener = useRef<Element>(null)
+  const content = useRef<HTMLDivElement>(null)
   const [typing, setTyping] = useState<"nothing" | "typed" | "leaving">("nothing")
   /** What was typed is not lost by one key or a click beside the dialog. */
-  const keep = (event: Event, isAsked: boolean) => {
-    if (typing === "nothing" || (isAsked && typing === "leaving")) return
-    event.preventDefault()
+  const mayLeave = (isAsked: boolean): boolean => {
+    if (typing === "nothing" || (isAsked && typing === "leaving")) return true
     setTyping("leaving")
+    return false
   }
   const close = () => {
     setTyping("nothing")
     onClose()
   }
+  useEscape(isOpen, content, () => {
+    if (mayLeave(true)) close()
+  })
   return (
     <Dialog.Root
       open={isOpen}
@@ -47,12 +52,15 @@ export const DialogFrame = ({
       <Dialog.Portal>
         <Dialog.Overlay className="fixed inset-0 z-40 bg-veil" />
         <Dialog.Content
+          ref={content}
           aria-describedby={undefined}
           onInput={({ target }) => {
             if (target instanceof HTMLElement && target.matches(typedInto)) setTyping("typed")
           }}
-          onEscapeKeyDown={(event) => keep(event, true)}
-          onInteractOutside={(event) => keep(event, false)}
+          onEscapeKeyDown={leaveEscape}
+          onInteractOutside={(event) => {
+            if (!mayLeave(false)) event.preventDefault()
+          }}
           onOpenAutoFocus={(event) => {
             opener.current = document.activeElement
             setTyping("nothing")

@@ -139,7 +139,7 @@ const MemberRow = ({ member }: { readonly member: Member }): ReactNode => {
             <select
               aria-label={`Role of ${member.userId}`}
               value={change.isBusy ? change.given : member.role}
-              disabled={change.isBusy}
+              aria-disabled={change.isBusy}
               onChange={(event) => change.run(event.target.value as Role)}
               className="h-8 rounded-lg border border-line-strong bg-surface px-2 text-xs"
             >
