@@ -83,6 +83,8 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
         onClear={() => perform("clear")}
       />
       <RejectDialog
+        projectId={project.id}
+        listed={all.shown}
         tasks={rejection.tasks}
         reason={rejection.reason}
         onReject={(rejected, reason) => {
@@ -95,6 +97,8 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
         onClosed={all.goOn}
       />
       <EditDialog
+        projectId={project.id}
+        listed={all.shown}
         task={editing.task}
         onApprove={editing.approve}
         onDone={editing.done}
