@@ -156,7 +156,7 @@ const ofAgents = ({
           failing("execution", "agent", {
             detail: `And ${disabledCount >= healthBounds.countedMax ? "at least " : ""}${counted(unnamed, "more agent")} failed too often and disabled ${unnamed === 1 ? "itself" : "themselves"}.`,
             remedy: "See why their runs failed, mend that, and enable them again.",
-            fix: "tropism agents list",
+            fix: "tropism agents",
             subject: subject("agent")
           })
         ]

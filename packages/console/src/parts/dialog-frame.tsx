@@ -3,6 +3,7 @@
  */
 import { Dialog } from "radix-ui"
 import { type ReactNode, useRef, useState } from "react"
+import { isDialogOpen } from "../keys/is-typing.ts"
 import { CrossIcon } from "./icons.tsx"
 import { leaveEscape, useEscape } from "./use-escape.ts"
 
@@ -12,6 +13,8 @@ interface DialogFrameProps {
   readonly onClose: () => void
   /** Gives the focus back to what had it before. */
   readonly returnsFocus?: boolean
+  /** What closing would lose, in a sentence: then it closes only by what is drawn in it. */
+  readonly holds?: string
   /** It is gone, and the focus is free. */
   readonly onClosed?: () => void
   readonly children: ReactNode
@@ -23,15 +26,16 @@ export const DialogFrame = ({
   title,
   onClose,
   returnsFocus = false,
+  holds,
   onClosed,
   children
 }: DialogFrameProps): ReactNode => {
   const opener = useRef<Element>(null)
   const content = useRef<HTMLDivElement>(null)
   const [typing, setTyping] = useState<"nothing" | "typed" | "leaving">("nothing")
-  /** What was typed is not lost by one key or a click beside the dialog. */
+  /** What was typed is not lost by one key or a click beside the dialog, and what it holds by neither. */
   const mayLeave = (isAsked: boolean): boolean => {
-    if (typing === "nothing" || (isAsked && typing === "leaving")) return true
+    if (holds === undefined && (typing === "nothing" || (isAsked && typing === "leaving"))) return true
     setTyping("leaving")
     return false
   }
@@ -46,7 +50,9 @@ export const DialogFrame = ({
     <Dialog.Root
       open={isOpen}
       onOpenChange={(open) => {
-        if (!open) close()
+        if (open) return
+        if (holds === undefined) close()
+        else setTyping("leaving")
       }}
     >
       <Dialog.Portal>
@@ -62,7 +68,8 @@ export const DialogFrame = ({
             if (!mayLeave(false)) event.preventDefault()
           }}
           onOpenAutoFocus={(event) => {
-            opener.current = document.activeElement
+            if (document.activeElement !== document.body) openedBy = document.activeElement
+            opener.current = openedBy
             setTyping("nothing")
             const first = document.querySelector<HTMLElement>("[role=dialog] [data-first-focus]")
             if (first === null) return
@@ -73,6 +80,7 @@ export const DialogFrame = ({
             // By itself it would go to a trigger, and there is none.
             event.preventDefault()
             if (returnsFocus && opener.current instanceof HTMLElement) opener.current.focus()
+            if (!isDialogOpen()) openedBy = null
             onClosed?.()
           }}
           className="enter fixed inset-x-4 top-[max(1rem,12vh)] z-40 mx-auto max-h-[80vh] max-w-lg overflow-y-auto rounded-2xl border border-line bg-surface p-5 shadow-raised outline-none sm:p-6"
@@ -88,7 +96,7 @@ export const DialogFrame = ({
           </div>
           {typing === "leaving" && (
             <p role="status" className="mt-2 text-sm text-caution-ink">
-              What you typed is not kept yet. Escape once more drops it.
+              {holds ?? "What you typed is not kept yet. Escape once more drops it."}
             </p>
           )}
           {children}
@@ -97,6 +105,9 @@ export const DialogFrame = ({
     </Dialog.Root>
   )
 }
+
+/** What had the focus before: a dialog that takes the place of another gives it back to what opened the first. */
+let openedBy: Element | null = null
 
 /** Fields that hold words, which somebody would have to write again. */
 const typedInto = "textarea, input:not([type=checkbox], [type=radio])"
