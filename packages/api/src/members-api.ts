@@ -6,6 +6,7 @@
  * The secret of a token is told once, in the answer that made it.
  */
 import { ProjectId, Timestamp, TokenId, UserId } from "@tropism/domain/ids"
+import { NameText } from "@tropism/domain/name-text"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement, Role } from "./authorization.ts"
@@ -101,10 +102,7 @@ export type Token = typeof Token.Type
 export const tokenBounds = { nameMaxChars: 100, projectsMax: 100, perProjectMax: 1_000 } as const
 
 export const TokenInput = Schema.Struct({
-  name: Schema.String.check(
-    Schema.isBetweenLength(1, tokenBounds.nameMaxChars),
-    Schema.isPattern(/\S/, { message: "A token's name must not be blank" })
-  ),
+  name: NameText("A token's name", tokenBounds.nameMaxChars),
   /** By itself what its member may do, and never more than you. */
   role: Schema.optional(Schema.NullOr(Role)),
   /** A member; yourself by itself. Only admins make tokens for others. */

@@ -2,6 +2,7 @@
  * Is the server alive and ready, and who am I: the routes outside any project.
  */
 import { ProjectId, Timestamp } from "@tropism/domain/ids"
+import { NameText } from "@tropism/domain/name-text"
 import { ProjectSettings, ProjectSettingsPatch } from "@tropism/domain/project-settings"
 import { Stop } from "@tropism/domain/kill-switch"
 import { Schema } from "effect"
@@ -32,10 +33,7 @@ export const ProjectState = Schema.Struct({ ...Project.fields, stopped: Schema.N
 export type ProjectState = typeof ProjectState.Type
 
 export const ProjectInput = Schema.Struct({
-  name: Schema.String.check(
-    Schema.isBetweenLength(1, 200),
-    Schema.isPattern(/\S/, { message: "A project's name must not be blank" })
-  )
+  name: NameText("A project's name", 200)
 })
 
 /** Who is asking, and what to do where that is nobody's member yet. */

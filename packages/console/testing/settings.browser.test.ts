@@ -5,6 +5,7 @@ import { Effect, Exit, Scope } from "effect"
 import { expect, it, onTestFinished } from "vitest"
 import type { Page } from "playwright-core"
 import { httpServer, newDiary } from "../../server/testing/mcp-words.ts"
+import { ask } from "../../server/testing/owner-rows.ts"
 import { calling, watcher } from "../../server/testing/story-words.ts"
 import { axeFaultsInBoth, screenshot, submitTwice } from "./page-checks.ts"
 import { inTime } from "./inbox-words.ts"
@@ -51,6 +52,10 @@ it("lets members in and out by keyboard alone, and keeps the last admin, said in
   expect(link).toMatch(/\/login\?code=/)
   expect(await axeFaultsInBoth(page)).toEqual([])
   await page.keyboard.press("Escape")
+  await dialog(page)
+    .getByText(/^It is gone when this closes/)
+    .waitFor()
+  await dialog(page).getByRole("button", { name: "I have copied it", disabled: false }).press("Enter")
 
   const only = "a-admin is the only admin of this project: make somebody else an admin first."
   await page.getByLabel("Role of a-admin").selectOption("viewer")
@@ -91,7 +96,12 @@ it("makes a token that is shown once and works, and revokes it, and then it does
       })
     )
   expect((await asIt()).status).toBe(200)
-  await page.keyboard.press("Enter")
+  await page.keyboard.press("Escape")
+  await page.keyboard.press("Escape")
+  await dialog(page)
+    .getByText(/^It is gone when this closes/)
+    .waitFor()
+  await dialog(page).getByRole("button", { name: "I have copied it", disabled: false }).press("Enter")
   await rowOf(page, "pipeline")
     .getByText(/viewer, of a-editor, in this project.*ends in 89 days/)
     .waitFor()
@@ -264,4 +274,24 @@ it("makes another project and goes there, which nobody else is offered", async (
   expect(made.name).toBe("The <b>other</b>")
   expect(new URL(page.url()).searchParams.get("project")).toBe(made.id)
   await page.getByRole("banner").getByRole("combobox", { name: "Project" }).waitFor()
+})
+
+it("shows what hides in a name, and refuses it in words where a name is given", async () => {
+  const story = await real.newStory()
+  const other = (await run(story.send("POST", "/api/projects", { name: "The other" }))).body
+  await run(ask(story.access, "update kb.projects set name = $1 where id = $2", ["The\u202eother", other.id]))
+  const { page } = await real.visit(story, "/settings?tab=tokens")
+  const projects = page.getByRole("banner").getByRole("combobox", { name: "Project" })
+  await inTime(() => projects.locator("option").allInnerTexts()).toContain("TheU+202Eother")
+  await page.getByRole("button", { name: "Make a token", disabled: false }).press("Enter")
+  await dialog(page).getByLabel("Name").fill("a\u200bb")
+  await dialog(page).getByRole("button", { name: "Make", exact: true, disabled: false }).press("Enter")
+  await dialog(page)
+    .getByText(/^A token's name has 1 to 100 characters on one line, none of them invisible/)
+    .waitFor()
+  await inTime(() =>
+    dialog(page)
+      .getByLabel("Name")
+      .evaluate((field) => field === document.activeElement)
+  ).toBe(true)
 })

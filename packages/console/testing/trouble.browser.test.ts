@@ -2,6 +2,7 @@
  * What is in trouble comes to a person's eyes by itself, against the whole program: agents that stopped, and runs that rest.
  */
 import { expect, it } from "vitest"
+import type { Json } from "../../server/testing/platform.ts"
 import { calling, endedRuns, make, saying, watcher } from "../../server/testing/story-words.ts"
 import { inTime, listed, press } from "./inbox-words.ts"
 import { axeFaultsInBoth } from "./page-checks.ts"
@@ -40,6 +41,27 @@ it("an agent that disabled itself and a run that rests at a limit wait in the in
   expect(await axeFaultsInBoth(page)).toEqual([])
   await card.getByRole("link", { name: "See what it did, and let it go on" }).press("Enter")
   await page.waitForURL(new RegExp(`/runs/${rested.id}`))
+})
+
+it("of many agents that disabled themselves ten are named, and how many more there are is said", async () => {
+  const story = await real.newStory()
+  for (const number of Array.from({ length: 12 }, (_, index) => index)) {
+    const definition = watcher({ name: `weak-${number}`, model: unreachable, disableAfterFailures: 1 })
+    await run(story.post("/agents", definition))
+  }
+  await run(make(story, "Person"))
+  const disabled = () => run(story.get("/agents/health?limit=50"))
+  await inTime(
+    async () => (await disabled()).items.filter(({ disabledReason }: Json) => disabledReason).length
+  ).toBe(12)
+  const { page } = await real.visit(story)
+  await listed(page, 11)
+  const rest = page.getByRole("article", {
+    name: "And 2 more agents failed too often and disabled themselves."
+  })
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await rest.getByRole("link", { name: "See who, among the agents" }).press("Enter")
+  await page.waitForURL(/\/agents/)
 })
 
 it("the list of agents is searched by name, and who is in trouble comes first", async () => {

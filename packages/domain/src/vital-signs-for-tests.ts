@@ -17,6 +17,7 @@ export const wellSigns: VitalSigns = {
   resting: 0,
   pendingTasks: 0,
   enabledAgents: 1,
+  disabledCount: 0,
   disabled: [],
   atRest: [],
   failing: [],

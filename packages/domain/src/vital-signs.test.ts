@@ -93,4 +93,23 @@ describe("the health of a project", () => {
     expect(told.nextStep?.said).toBe("All is well")
     expect(told.findings.map(({ state }) => state).slice(0, 4)).toEqual(["fault", "warn", "warn", "ok"])
   })
+
+  it("names ten of the agents that disabled themselves, and says how many more there are", () => {
+    const disabled = Array.from({ length: 10 }, (_, index) => ({
+      id: `${index}`,
+      name: `weak-${index}`,
+      reason: "It failed"
+    }))
+    const details = (signs: Partial<VitalSigns>) =>
+      verdict(signs)
+        .findings.filter(({ state }) => state === "fault")
+        .map(({ detail }) => detail)
+    expect(details({ disabled, disabledCount: 10 })).toHaveLength(10)
+    expect(details({ disabled, disabledCount: 11 }).at(-1)).toBe(
+      "And 1 more agent failed too often and disabled itself."
+    )
+    expect(details({ disabled, disabledCount: healthBounds.countedMax }).at(-1)).toBe(
+      "And at least 990 more agents failed too often and disabled themselves."
+    )
+  })
 })

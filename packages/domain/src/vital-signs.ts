@@ -38,7 +38,8 @@ export interface VitalSigns {
   /** What waits for a person to decide or answer. */
   readonly pendingTasks: number
   readonly enabledAgents: number
-  /** Agents that disabled themselves. */
+  /** Agents that disabled themselves, and how many they are; only so many are named. */
+  readonly disabledCount: number
   readonly disabled: ReadonlyArray<Named & { readonly reason: string }>
   /** Agents that rest since the project was restored from a dump. */
   readonly atRest: ReadonlyArray<Named>
@@ -134,6 +135,7 @@ const ofMcpServers = (signs: VitalSigns): ReadonlyArray<HealthFinding> => {
 const ofAgents = ({
   atRest,
   disabled,
+  disabledCount,
   enabledAgents,
   failing: failed
 }: VitalSigns): ReadonlyArray<HealthFinding> => {
@@ -146,6 +148,18 @@ const ofAgents = ({
       subject: subject("agent", agent)
     })
   )
+  const unnamed = disabledCount - disabled.length
+  const more =
+    unnamed <= 0
+      ? []
+      : [
+          failing("execution", "agent", {
+            detail: `And ${disabledCount >= healthBounds.countedMax ? "at least " : ""}${counted(unnamed, "more agent")} failed too often and disabled ${unnamed === 1 ? "itself" : "themselves"}.`,
+            remedy: "See why their runs failed, mend that, and enable them again.",
+            fix: "tropism agents",
+            subject: subject("agent")
+          })
+        ]
   const [first] = atRest
   const resting =
     first === undefined
@@ -166,7 +180,7 @@ const ofAgents = ({
       subject: subject("agent", agent)
     })
   )
-  const found = [...gone, ...resting, ...going]
+  const found = [...gone, ...more, ...resting, ...going]
   if (found.length > 0) return found
   const detail =
     enabledAgents === 0

@@ -7,13 +7,14 @@
  */
 import { Schema } from "effect"
 import { AgentId, RunId, Timestamp, WebhookId } from "./ids.ts"
+import { NameText } from "./name-text.ts"
 
 export const webhookBounds = { ratePerMinute: 60, maxRatePerMinute: 6_000, graceMaxSeconds: 604_800 } as const
 
 /** What a caller says of a new webhook. */
 export const WebhookInput = Schema.Struct({
   /** What it is for, in the words of whoever made it. */
-  name: Schema.optional(Schema.NullOr(Schema.String.check(Schema.isBetweenLength(1, 200)))),
+  name: Schema.optional(Schema.NullOr(NameText("A webhook's name", 200))),
   /** Deliveries that are taken within a minute; 60 unless it says otherwise. */
   ratePerMinute: Schema.optional(
     Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: webhookBounds.maxRatePerMinute })))

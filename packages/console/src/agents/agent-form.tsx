@@ -28,7 +28,7 @@ import { ModelFields } from "./model-fields.tsx"
 import { PowerFields } from "./power-fields.tsx"
 import { ReviewFields } from "./review-fields.tsx"
 import { TriggerFields } from "./trigger-fields.tsx"
-import { useFaultFocus } from "./use-fault-focus.ts"
+import { useFaultFocus } from "../parts/use-fault-focus.ts"
 
 interface AgentFormProps {
   readonly initial: AgentDraft

@@ -9,11 +9,11 @@ import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
-import { DialogFrame } from "../parts/dialog-frame.tsx"
+import { CopyButton } from "../parts/copy-button.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { OnlyAdmins, Row, Rows, SectionHead } from "../parts/rows.tsx"
-import { Secret } from "../parts/secret.tsx"
+import { ShownOnce } from "../parts/shown-once.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Until } from "../parts/until.tsx"
@@ -114,7 +114,11 @@ const WebhookRow = ({ webhook, onOpened }: WebhookRowProps): ReactNode => {
         )
       }
     >
-      <code className="font-mono select-all">{webhook.url}</code>, at most {webhook.ratePerMinute} a minute,{" "}
+      <span className="flex min-w-0 items-center gap-1">
+        <code className="min-w-0 font-mono select-all">{webhook.url}</code>
+        <CopyButton text={webhook.url} label={`the address of ${visibleText(webhook.name)}`} />
+      </span>
+      At most {webhook.ratePerMinute} a minute,{" "}
       {webhook.untrusted && "untrusted, so what it begins may only suggest, "}made{" "}
       <TimeAgo instant={webhook.createdAt} /> by <Visible text={webhook.createdBy} />,{" "}
       {webhook.lastDeliveryAt === null ? (
@@ -161,29 +165,16 @@ interface OpenedProps {
 }
 
 const Opened = ({ webhook, onClose }: OpenedProps): ReactNode => (
-  <DialogFrame isOpen title="The webhook is open" onClose={onClose} returnsFocus>
-    <p className="mt-2 text-sm text-ink-soft">
-      <Visible text={webhook.name} />: give these to whoever delivers. Copy them now: nobody is shown the
-      secrets again.
-    </p>
-    <dl className="mt-4 grid gap-3 text-sm">
-      {[
-        { label: "the address", text: webhook.url },
-        { label: "the signing secret", text: webhook.signingSecret },
-        { label: "the token", text: webhook.token }
-      ].map(({ label, text }) => (
-        <div key={label}>
-          <dt className="mb-1 text-xs text-ink-faint">{label}</dt>
-          <dd className="m-0">
-            <Secret text={text} label={label} />
-          </dd>
-        </div>
-      ))}
-    </dl>
-    <div className="mt-5 flex justify-end">
-      <Button weight="primary" data-first-focus onClick={onClose}>
-        I have them
-      </Button>
-    </div>
-  </DialogFrame>
+  <ShownOnce
+    title="The webhook is open"
+    secrets={[
+      { label: "the address", text: webhook.url },
+      { label: "the signing secret", text: webhook.signingSecret },
+      { label: "the token", text: webhook.token }
+    ]}
+    onClose={onClose}
+  >
+    <Visible text={webhook.name} />: give these to whoever delivers. Copy them now: nobody is shown the
+    secrets again.
+  </ShownOnce>
 )

@@ -31,7 +31,7 @@ export const MakeWebhook = ({ agentId, onMade, onClose }: MakeWebhookProps): Rea
           path: agentPath(agentId, "/webhooks"),
           method: "POST",
           body: {
-            name: name === "" ? null : name,
+            name,
             ratePerMinute: rate === "" ? null : Number(rate),
             untrusted
           }

@@ -12,6 +12,7 @@ import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
 import { DialogFrame } from "../parts/dialog-frame.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { TextField } from "../parts/form-fields.tsx"
+import { useFaultFocus } from "../parts/use-fault-focus.ts"
 import { call, inProject } from "../server/request.ts"
 
 type Open = "rename" | "delete" | undefined
@@ -73,6 +74,7 @@ const RenameForm = ({ path, title, onDone }: RenameFormProps): ReactNode => {
   })
   return (
     <form
+      ref={useFaultFocus(error)}
       className="mt-3 grid gap-4"
       onSubmit={(event) => {
         event.preventDefault()

@@ -14,6 +14,7 @@ import { Button } from "../parts/button.tsx"
 import { DialogFrame } from "../parts/dialog-frame.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { TextField } from "../parts/form-fields.tsx"
+import { useFaultFocus } from "../parts/use-fault-focus.ts"
 import { Problem } from "../server/problem.ts"
 import { call, inProject, queryText } from "../server/request.ts"
 import { newRequestKey } from "../server/request-key.ts"
@@ -47,6 +48,7 @@ const SendForm = (): ReactNode => {
       if (failure instanceof Problem) setRequestKey(newRequestKey())
     }
   })
+  const form = useFaultFocus(error)
   if (data !== undefined)
     return (
       <Sent
@@ -59,6 +61,7 @@ const SendForm = (): ReactNode => {
     )
   return (
     <form
+      ref={form}
       className="mt-3 grid gap-4"
       onSubmit={(event) => {
         event.preventDefault()

@@ -5,8 +5,9 @@ import type { Principal } from "@tropism/api/authorization"
 import { useQuery } from "@tanstack/react-query"
 import { Link, useLocation } from "@tanstack/react-router"
 import { Dialog } from "radix-ui"
-import { type ReactNode, useState } from "react"
+import { type ReactNode, useRef, useState } from "react"
 import { BookIcon, CrossIcon, MenuIcon } from "../parts/icons.tsx"
+import { leaveEscape, useEscape } from "../parts/use-escape.ts"
 import { pendingTasksQuery } from "../server/queries.ts"
 import { pageIcons } from "./page-icons.tsx"
 import { pageAt, pages } from "./pages.ts"
@@ -28,6 +29,8 @@ export const SideNavigation = (props: NavigationProps): ReactNode => (
 /** The same behind a button. The focus returns to the button, or goes to the page that was chosen. */
 export const NavigationSheet = (props: NavigationProps): ReactNode => {
   const [isOpen, setIsOpen] = useState(false)
+  const content = useRef<HTMLDivElement>(null)
+  useEscape(isOpen, content, () => setIsOpen(false))
   return (
     <Dialog.Root open={isOpen} onOpenChange={setIsOpen}>
       <Dialog.Trigger
@@ -39,6 +42,8 @@ export const NavigationSheet = (props: NavigationProps): ReactNode => {
       <Dialog.Portal>
         <Dialog.Overlay className="fixed inset-0 z-40 bg-veil" />
         <Dialog.Content
+          ref={content}
+          onEscapeKeyDown={leaveEscape}
           aria-describedby={undefined}
           className="enter fixed inset-y-0 left-0 z-40 flex w-72 max-w-[85vw] flex-col overflow-y-auto border-r border-line bg-canvas p-4 shadow-raised outline-none"
         >

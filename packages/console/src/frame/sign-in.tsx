@@ -41,8 +41,8 @@ export const SignedIn = ({ principal }: { readonly principal: Principal }): Reac
       </span>
       <button
         type="button"
-        disabled={isPending}
-        onClick={signOut}
+        aria-disabled={isPending}
+        onClick={isPending ? undefined : signOut}
         className="rounded font-medium text-ink-soft underline-offset-2 hover:underline"
       >
         Sign out

@@ -14,6 +14,7 @@ import { Visible } from "../parts/visible.tsx"
 import { objectPath } from "../server/graph-queries.ts"
 import { useWrite } from "../server/use-write.ts"
 import { cutText } from "../words/cut-text.ts"
+import { visibleText } from "../words/visible-text.ts"
 import {
   editableText,
   hasMoved,
@@ -62,7 +63,7 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
   const pointer = `/properties/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`
   return (
     <FormDialog
-      title={property === undefined ? "Add a property" : `Edit ${name}`}
+      title={property === undefined ? "Add a property" : `Edit ${visibleText(name)}`}
       verb="Save"
       isBusy={isBusy}
       isReady={name !== ""}

@@ -15,7 +15,7 @@ export const linkOf = ({ type, id, name }: HealthSubject): HealthLink | undefine
   switch (type) {
     case "agent":
       return id === null
-        ? undefined
+        ? { to: { to: "/agents", search: { enabled: "false" } }, words: "Open the agents" }
         : { to: { to: "/agents/$agentId", params: { agentId: id } }, words: `Open the agent ${name}` }
     case "deadLetters":
       return id === null

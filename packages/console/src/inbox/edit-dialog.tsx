@@ -1,12 +1,11 @@
 /**
  * Edit, then approve: each suggested property as a field, to be changed or left out.
  *
- * It stays open until the server has taken what was written, so that a refusal
- * costs nobody their words.
+ * It stays open until the server has taken what was written, so that neither a
+ * refusal nor somebody else's decision costs anybody their words.
  */
 import type { Properties } from "@tropism/domain/json"
 import type { SuggestionTask } from "@tropism/domain/task"
-import { Dialog } from "radix-ui"
 import { type ReactNode, useId, useState } from "react"
 import { Button } from "../parts/button.tsx"
 import { DialogFrame } from "../parts/dialog-frame.tsx"
@@ -17,11 +16,16 @@ import { Visible } from "../parts/visible.tsx"
 import { type EditField, editedFields, editFields } from "../suggestion/edit-fields.ts"
 import { cutText } from "../words/cut-text.ts"
 import { visibleText } from "../words/visible-text.ts"
+import { OvertakenNotice } from "./overtaken-notice.tsx"
 import { StaleNotice } from "./stale-notice.tsx"
+import { useOvertaken } from "./use-overtaken.ts"
 
 interface EditDialogProps {
+  readonly projectId: string
   /** What is edited; the dialog is open while there is one. */
   readonly task: SuggestionTask | undefined
+  /** What waits as the page knows it. */
+  readonly listed: ReadonlyArray<SuggestionTask>
   /** Answers with the sentence of a refusal, or undefined when it is approved. */
   readonly onApprove: (task: SuggestionTask, edit: Properties) => Promise<string | undefined>
   /** It is approved. */
@@ -31,31 +35,34 @@ interface EditDialogProps {
   readonly onClosed: () => void
 }
 
-export const EditDialog = ({ task, onApprove, onDone, onCancel, onClosed }: EditDialogProps): ReactNode => (
+export const EditDialog = ({ task, onCancel, onClosed, ...rest }: EditDialogProps): ReactNode => (
   <DialogFrame
     isOpen={task !== undefined}
     title={task === undefined ? "" : `Edit #${task.number}, then approve`}
     onClose={onCancel}
     onClosed={onClosed}
   >
-    {task !== undefined && <EditForm key={task.id} task={task} onApprove={onApprove} onDone={onDone} />}
+    {task !== undefined && <EditForm key={task.id} task={task} onCancel={onCancel} {...rest} />}
   </DialogFrame>
 )
 
-type EditFormProps = Omit<EditDialogProps, "onCancel" | "onClosed"> & { readonly task: SuggestionTask }
+type EditFormProps = Omit<EditDialogProps, "onClosed"> & { readonly task: SuggestionTask }
 
-const EditForm = ({ task, onApprove, onDone }: EditFormProps): ReactNode => {
+const EditForm = ({ projectId, task, listed, onApprove, onDone, onCancel }: EditFormProps): ReactNode => {
   // What is shown when it is opened is what is decided: the digest tells when it is refined meanwhile.
   const [shown, setShown] = useState(task)
   const [fields, setFields] = useState(() => editFields(shown.payload.suggestedChanges) ?? [])
   const [isSending, setIsSending] = useState(false)
   const [refusal, setRefusal] = useState<string>()
+  const { left, sentences } = useOvertaken(projectId, [task], listed)
+  // One's own decision takes it off the list as well.
+  const isOvertaken = left.length === 0 && !isSending
   const { data, faults } = editedFields(fields)
   const hasNothing = fields.length > 0 && fields.every(({ isTaken }) => !isTaken)
   const change = (name: string, changes: Partial<EditField>) =>
     setFields((before) => before.map((field) => (field.name === name ? { ...field, ...changes } : field)))
   const approve = () => {
-    if (faults.length > 0 || hasNothing || isSending) return
+    if (faults.length > 0 || hasNothing || isSending || isOvertaken) return
     setIsSending(true)
     onApprove(shown, data).then((sentence) => {
       setIsSending(false)
@@ -74,8 +81,8 @@ const EditForm = ({ task, onApprove, onDone }: EditFormProps): ReactNode => {
       <p className="text-sm text-ink-soft">
         <Visible text={task.title} />
       </p>
-      <StaleNotice task={task} />
-      {versionOf(task) !== versionOf(shown) && (
+      {isOvertaken ? <OvertakenNotice sentences={sentences} /> : <StaleNotice task={task} />}
+      {!isOvertaken && versionOf(task) !== versionOf(shown) && (
         <MovedNotice
           actions={
             <Button size="small" onClick={() => setShown(task)}>
@@ -102,7 +109,7 @@ const EditForm = ({ task, onApprove, onDone }: EditFormProps): ReactNode => {
           onChange={(changes) => change(field.name, changes)}
         />
       ))}
-      {refusal !== undefined && (
+      {refusal !== undefined && !isOvertaken && (
         <p role="alert" className="flex items-start gap-2 text-xs font-medium text-caution-ink">
           <CautionIcon className="mt-0.5" />
           <span>{refusal}</span>
@@ -114,12 +121,14 @@ const EditForm = ({ task, onApprove, onDone }: EditFormProps): ReactNode => {
         </p>
       )}
       <div className="flex justify-end gap-2">
-        <Dialog.Close asChild>
-          <Button weight="quiet">Cancel</Button>
-        </Dialog.Close>
-        <Button type="submit" weight="primary" disabled={faults.length > 0 || hasNothing || isSending}>
-          {isSending ? "Approving…" : "Approve as edited"}
+        <Button weight="quiet" onClick={onCancel}>
+          {isOvertaken ? "Close" : "Cancel"}
         </Button>
+        {!isOvertaken && (
+          <Button type="submit" weight="primary" disabled={faults.length > 0 || hasNothing || isSending}>
+            {isSending ? "Approving…" : "Approve as edited"}
+          </Button>
+        )}
       </div>
     </form>
   )

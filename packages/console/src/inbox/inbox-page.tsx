@@ -86,6 +86,8 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
         onClear={() => perform("clear")}
       />
       <RejectDialog
+        projectId={project.id}
+        listed={all.shown}
         tasks={rejection.tasks}
         reason={rejection.reason}
         onReject={(rejected, reason) => {
@@ -98,6 +100,8 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
         onClosed={all.goOn}
       />
       <EditDialog
+        projectId={project.id}
+        listed={all.shown}
         task={editing.task}
         onApprove={editing.approve}
         onDone={editing.done}

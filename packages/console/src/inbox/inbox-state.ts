@@ -100,7 +100,7 @@ export const reduceInbox = (state: InboxState, event: InboxEvent): InboxState =>
   }
 }
 
-/** A button that is dead while something is sent loses the focus: it goes back to the card, where it is still the current one. */
+/** What became of it stands on the card: the keyboard goes from the button to it, where it is still the current one. */
 const stay = (state: InboxState, id: string): InboxState =>
   state.currentId === id ? { ...state, focusRequests: state.focusRequests + 1 } : state
 

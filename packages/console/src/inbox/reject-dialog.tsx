@@ -1,17 +1,23 @@
 /**
  * Asks why before rejecting: the reason is kept with the suggestion.
+ *
+ * What somebody else decides meanwhile is said, and only the rest is rejected.
  */
 import type { SuggestionTask } from "@tropism/domain/task"
-import { Dialog } from "radix-ui"
 import { type ReactNode, useId, useState } from "react"
 import { limits } from "../limits.ts"
 import { Button } from "../parts/button.tsx"
 import { DialogFrame } from "../parts/dialog-frame.tsx"
 import { Visible } from "../parts/visible.tsx"
+import { OvertakenNotice } from "./overtaken-notice.tsx"
+import { useOvertaken } from "./use-overtaken.ts"
 
 interface RejectDialogProps {
+  readonly projectId: string
   /** What would be rejected; the dialog is open while there is any. */
   readonly tasks: ReadonlyArray<SuggestionTask>
+  /** What waits as the page knows it. */
+  readonly listed: ReadonlyArray<SuggestionTask>
   /** What was written before and not taken. */
   readonly reason: string
   readonly onReject: (tasks: ReadonlyArray<SuggestionTask>, reason: string) => void
@@ -21,32 +27,48 @@ interface RejectDialogProps {
 }
 
 export const RejectDialog = ({
+  projectId,
   tasks,
+  listed,
   reason,
   onReject,
   onClose,
   onClosed
 }: RejectDialogProps): ReactNode => {
-  const [only] = tasks
-  const title = tasks.length === 1 && only ? `Reject #${only.number}?` : `Reject ${tasks.length} suggestions?`
+  const { left, sentences } = useOvertaken(projectId, tasks, listed)
+  const [first] = tasks
+  const [only = first] = left
+  const count = left.length === 0 ? tasks.length : left.length
+  const title = count === 1 && only ? `Reject #${only.number}?` : `Reject ${count} suggestions?`
   return (
     <DialogFrame isOpen={tasks.length > 0} title={title} onClose={onClose} onClosed={onClosed}>
       {only && (
         <p className="mt-1 text-sm text-ink-soft">
-          {tasks.length === 1 ? <Visible text={only.title} /> : "The same reason is kept with each of them."}
+          {count === 1 ? <Visible text={only.title} /> : "The same reason is kept with each of them."}
         </p>
       )}
-      <ReasonForm initial={reason} onSubmit={(written) => onReject(tasks, written)} />
+      <div className="mt-3">
+        <OvertakenNotice sentences={sentences} />
+      </div>
+      <ReasonForm
+        initial={reason}
+        hasAny={left.length > 0}
+        onSubmit={(written) => onReject(left, written)}
+        onClose={onClose}
+      />
     </DialogFrame>
   )
 }
 
 interface ReasonFormProps {
   readonly initial: string
+  /** Whether anything is left to reject. */
+  readonly hasAny: boolean
   readonly onSubmit: (reason: string) => void
+  readonly onClose: () => void
 }
 
-const ReasonForm = ({ initial, onSubmit }: ReasonFormProps): ReactNode => {
+const ReasonForm = ({ initial, hasAny, onSubmit, onClose }: ReasonFormProps): ReactNode => {
   const [reason, setReason] = useState(initial)
   const fieldId = useId()
   const hintId = useId()
@@ -54,7 +76,7 @@ const ReasonForm = ({ initial, onSubmit }: ReasonFormProps): ReactNode => {
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        onSubmit(reason.trim())
+        if (hasAny) onSubmit(reason.trim())
       }}
       className="mt-4"
     >
@@ -80,12 +102,18 @@ const ReasonForm = ({ initial, onSubmit }: ReasonFormProps): ReactNode => {
         Kept with the suggestion for everyone who looks at it later.
       </p>
       <div className="mt-5 flex justify-end gap-2">
-        <Dialog.Close asChild>
-          <Button weight="quiet">Cancel</Button>
-        </Dialog.Close>
-        <Button type="submit" weight="primary">
-          Reject
-        </Button>
+        {hasAny ? (
+          <>
+            <Button weight="quiet" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" weight="primary">
+              Reject
+            </Button>
+          </>
+        ) : (
+          <Button onClick={onClose}>Close</Button>
+        )}
       </div>
     </form>
   )

@@ -1,7 +1,7 @@
 /**
  * Agents and runs that stopped and wait for a person, each with its one next step.
  */
-import { Link } from "@tanstack/react-router"
+import { Link, type LinkProps } from "@tanstack/react-router"
 import { type ReactNode, useId } from "react"
 import { LongText } from "../parts/long-text.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
@@ -11,7 +11,7 @@ import { TaskSection } from "./task-frame.tsx"
 import type { Stopped } from "./use-stopped.ts"
 
 export const StoppedList = ({ stopped }: { readonly stopped: ReadonlyArray<Stopped> }): ReactNode => (
-  <TaskSection title="Stopped" words="until somebody looks" count={stopped.length}>
+  <TaskSection title="Stopped" words="until somebody looks" count={stopped.filter(isNamed).length}>
     {stopped.map((each) => (
       <li key={each.id} className="enter min-w-0">
         <StoppedCard stopped={each} />
@@ -50,13 +50,24 @@ const StoppedCard = ({ stopped }: { readonly stopped: Stopped }): ReactNode => {
 }
 
 const StepLink = ({ stopped: { id, step, type } }: { readonly stopped: Stopped }): ReactNode => {
-  const to =
-    type === "agent"
-      ? ({ to: "/agents/$agentId", params: { agentId: id } } as const)
-      : ({ to: "/runs/$runId", params: { runId: id } } as const)
   return (
-    <Link {...to} className="rounded font-medium text-leaf underline-offset-2 hover:underline">
+    <Link {...placeOf(type, id)} className="rounded font-medium text-leaf underline-offset-2 hover:underline">
       {step}
     </Link>
   )
 }
+
+const placeOf = (type: Stopped["type"], id: string): LinkProps => {
+  switch (type) {
+    case "agent":
+      return { to: "/agents/$agentId", params: { agentId: id } }
+    case "agents":
+      return { to: "/agents", search: { enabled: "false" } }
+    case "run":
+      return { to: "/runs/$runId", params: { runId: id } }
+    case "runs":
+      return { to: "/runs", search: { status: "paused" } }
+  }
+}
+
+const isNamed = ({ type }: Stopped): boolean => type === "agent" || type === "run"

@@ -1,7 +1,8 @@
 /**
  * Says who decided the current suggestion, when it leaves the list and it was not decided here.
  *
- * Without it the card under a reviewer's eyes would just be gone.
+ * Without it the card under a reviewer's eyes would just be gone. A dialog that
+ * holds it says so itself.
  */
 import type { SuggestionTask } from "@tropism/domain/task"
 import { Effect } from "effect"
@@ -13,14 +14,16 @@ import type { InboxState } from "./inbox-state.ts"
 export const useDecidedElsewhere = (
   projectId: string,
   { currentId, deciding, refusals }: InboxState,
-  suggestions: ReadonlyArray<SuggestionTask>
+  suggestions: ReadonlyArray<SuggestionTask>,
+  held: ReadonlyArray<SuggestionTask>
 ): void => {
   const show = useToasts()
   const order = useMemo(() => suggestions.map(({ id }): string => id), [suggestions])
+  const isHeld = held.some(({ id }) => id === currentId)
   const last = useRef({ currentId, isOurs: false, order })
   useEffect(() => {
     const before = last.current
-    const isOurs = currentId !== undefined && (deciding.has(currentId) || refusals.has(currentId))
+    const isOurs = currentId !== undefined && (isHeld || deciding.has(currentId) || refusals.has(currentId))
     last.current = { currentId, isOurs, order }
     const id = before.currentId
     if (id === undefined || before.isOurs || !before.order.includes(id) || order.includes(id)) return
@@ -34,5 +37,5 @@ export const useDecidedElsewhere = (
         Effect.ignore
       )
     )
-  }, [projectId, currentId, deciding, order, refusals, show])
+  }, [projectId, currentId, deciding, isHeld, order, refusals, show])
 }

@@ -60,12 +60,12 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
   const rejection = useRejection()
   const decide = useDecisions(project.id, dispatch)
   const { ask: askAgain, askingId } = useLookingAgain(project.id)
-  const [editedId, setEditedId] = useState<string>()
+  const [edited, setEdited] = useState<SuggestionTask>()
   const show = useToasts()
   // Before it is drawn: a key that is pressed meanwhile would find nobody current.
   useLayoutEffect(() => dispatch({ type: "listed", order }), [order])
   useLinkedTask(linkedTaskId, inbox, dispatch)
-  useDecidedElsewhere(project.id, inbox, shown)
+  useDecidedElsewhere(project.id, inbox, shown, edited === undefined ? rejection.tasks : [edited])
   useStandingRefusals(shown, inbox, dispatch)
 
   /** In the order in which they stand on the page; what is being decided is left alone. */
@@ -86,7 +86,7 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
       onToggle: (id) => dispatch({ type: "toggled", id }),
       onApprove: (task) => decide("approve", [task]),
       onReject: (task) => ask([task]),
-      onEdit: (task) => setEditedId(task.id),
+      onEdit: setEdited,
       onLookAgain: askAgain
     }),
     [decide, ask, askAgain]
@@ -118,7 +118,7 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     if (isGone(task)) show(goneMessage)
     else if (type === "delete" || type === "deleteRelationship") show(deletionToEdit)
     else if ((editFields(task.payload.suggestedChanges)?.length ?? 0) === 0) show(nothingToEdit)
-    else setEditedId(task.id)
+    else setEdited(task)
   }
   const lookAgain = (task: SuggestionTask | undefined) => {
     if (task === undefined) return
@@ -133,18 +133,20 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     dispatch({ type: "selectedAll", ids, isSelected: !ids.every((id) => inbox.selected.has(id)) })
   }
   const editing = {
-    task: shown.find(({ id }) => id === editedId),
+    // Also when it has left the list: what is written into it is not lost by that.
+    task: shown.find(({ id }) => id === edited?.id) ?? edited,
     approve: (task: SuggestionTask, data: Properties) =>
       decide("approve", [task], { edit: data }).then((refusals) => refusals.get(task.id)),
     /** The answer of an approval comes late: another one may be edited by then. */
-    done: (taskId: string) => setEditedId((before) => (before === taskId ? undefined : before)),
-    cancel: () => setEditedId(undefined)
+    done: (taskId: string) => setEdited((before) => (before?.id === taskId ? undefined : before)),
+    cancel: () => setEdited(undefined)
   }
   const { goOn, place } = usePlace(inbox, dispatch)
   return {
     pending,
     ...kinds,
     groups,
+    shown,
     order,
     inbox,
     dispatch,

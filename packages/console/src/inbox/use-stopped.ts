@@ -2,6 +2,7 @@
  * What stopped and goes on only when a person does something: agents that disabled themselves, runs that rest at a limit.
  *
  * One read for all runs; the agents are told by the health of the project, which the inbox reads anyway.
+ * Of either only so many are named, and what is beyond them is said.
  */
 import type { HealthFinding } from "@tropism/domain/health"
 import { isResumable, type Run } from "@tropism/domain/run"
@@ -13,8 +14,9 @@ import { healthQuery } from "../server/health-queries.ts"
 import { pausedRunsQuery } from "../server/run-queries.ts"
 
 export interface Stopped {
-  readonly type: "agent" | "run"
-  /** The agent's id, or the run's. */
+  /** `agents` and `runs` are those that are not named. */
+  readonly type: "agent" | "agents" | "run" | "runs"
+  /** The agent's id, or the run's; the type where there is none. */
   readonly id: string
   readonly title: string
   /** Why, in the words of whoever stopped it. */
@@ -31,24 +33,33 @@ export const useStopped = (projectId: string): ReadonlyArray<Stopped> => {
   })
   const { data: paused } = useQuery(pausedRunsQuery(projectId))
   return useMemo(
-    () => [...(health?.findings ?? []).flatMap(ofAgent), ...(paused?.items ?? []).flatMap(ofRun)],
+    () => [
+      ...(health?.findings ?? []).flatMap(ofAgent),
+      ...(paused?.items ?? []).flatMap(ofRun),
+      ...(typeof paused?.nextCursor === "string" ? [moreRuns] : [])
+    ],
     [health, paused]
   )
 }
 
-const ofAgent = ({ check, detail, said, state, subject }: HealthFinding): ReadonlyArray<Stopped> =>
-  state !== "fault" || check !== "agent" || subject?.type !== "agent" || subject.id === null
-    ? []
-    : [
-        {
-          type: "agent",
-          id: subject.id,
-          title: detail,
-          why: said,
-          createdAt: null,
-          step: "See why, and enable it again"
-        }
-      ]
+const ofAgent = ({ check, detail, said, state, subject }: HealthFinding): ReadonlyArray<Stopped> => {
+  if (state !== "fault" || check !== "agent" || subject?.type !== "agent") return []
+  const told = { title: detail, why: said, createdAt: null }
+  return [
+    subject.id === null
+      ? { ...told, type: "agents", id: "agents", step: "See who, among the agents" }
+      : { ...told, type: "agent", id: subject.id, step: "See why, and enable it again" }
+  ]
+}
+
+const moreRuns: Stopped = {
+  type: "runs",
+  id: "runs",
+  title: "More runs rest than are listed here.",
+  why: null,
+  createdAt: null,
+  step: "See all that rest"
+}
 
 const ofRun = ({ agentName, createdAt, id, pauseReason, summary }: Run): ReadonlyArray<Stopped> =>
   pauseReason === null || !isResumable(pauseReason)

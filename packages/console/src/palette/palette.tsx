@@ -4,9 +4,10 @@
  * The focus stays in the field; arrows choose, Enter opens, Escape closes.
  */
 import { Dialog } from "radix-ui"
-import { type KeyboardEvent, type ReactNode, type RefObject, useId, useState } from "react"
+import { type KeyboardEvent, type ReactNode, type RefObject, useId, useRef, useState } from "react"
 import { limits } from "../limits.ts"
 import { SearchIcon } from "../parts/icons.tsx"
+import { leaveEscape, useEscape } from "../parts/use-escape.ts"
 import { useLater } from "../parts/use-later.ts"
 import { Visible } from "../parts/visible.tsx"
 import { failureSentence } from "../server/problem.ts"
@@ -20,25 +21,31 @@ interface PaletteProps {
   readonly onClose: () => void
 }
 
-export const Palette = ({ typedAhead, onClose }: PaletteProps): ReactNode => (
-  <Dialog.Root
-    open
-    onOpenChange={(isOpen) => {
-      if (!isOpen) onClose()
-    }}
-  >
-    <Dialog.Portal>
-      <Dialog.Overlay className="fixed inset-0 z-40 bg-veil" />
-      <Dialog.Content
-        aria-describedby={undefined}
-        className="enter fixed inset-x-3 top-[max(0.75rem,10vh)] z-40 mx-auto flex max-h-[76vh] max-w-xl flex-col overflow-hidden rounded-2xl border border-line bg-surface shadow-raised outline-none"
-      >
-        <Dialog.Title className="sr-only">Go to anything</Dialog.Title>
-        <Finder typedAhead={typedAhead} onClose={onClose} />
-      </Dialog.Content>
-    </Dialog.Portal>
-  </Dialog.Root>
-)
+export const Palette = ({ typedAhead, onClose }: PaletteProps): ReactNode => {
+  const content = useRef<HTMLDivElement>(null)
+  useEscape(true, content, onClose)
+  return (
+    <Dialog.Root
+      open
+      onOpenChange={(isOpen) => {
+        if (!isOpen) onClose()
+      }}
+    >
+      <Dialog.Portal>
+        <Dialog.Overlay className="fixed inset-0 z-40 bg-veil" />
+        <Dialog.Content
+          ref={content}
+          onEscapeKeyDown={leaveEscape}
+          aria-describedby={undefined}
+          className="enter fixed inset-x-3 top-[max(0.75rem,10vh)] z-40 mx-auto flex max-h-[76vh] max-w-xl flex-col overflow-hidden rounded-2xl border border-line bg-surface shadow-raised outline-none"
+        >
+          <Dialog.Title className="sr-only">Go to anything</Dialog.Title>
+          <Finder typedAhead={typedAhead} onClose={onClose} />
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  )
+}
 
 const Finder = ({ typedAhead, onClose }: PaletteProps): ReactNode => {
   const [typed, setTyped] = useState(() => typedAhead.current)

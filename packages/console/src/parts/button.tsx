@@ -1,15 +1,19 @@
 /**
  * The buttons of the console, in three weights, and the key that does the same.
+ *
+ * A button that can do nothing keeps the focus: what a browser disables while
+ * something is sent loses it, and whoever pressed it would go on from the top
+ * of the page.
  */
-import type { ButtonHTMLAttributes, ReactNode, Ref } from "react"
+import type { ButtonHTMLAttributes, MouseEvent, ReactNode, Ref } from "react"
 
 const base =
-  "inline-flex items-center justify-center gap-2 rounded-lg font-medium transition-colors duration-100 disabled:cursor-not-allowed disabled:opacity-50"
+  "inline-flex items-center justify-center gap-2 rounded-lg font-medium transition-colors duration-100 aria-disabled:cursor-not-allowed aria-disabled:opacity-50"
 
 const weights = {
-  primary: "bg-leaf text-on-leaf enabled:hover:bg-leaf-strong",
-  plain: "border border-line-strong bg-surface text-ink enabled:hover:bg-sunken",
-  quiet: "text-ink-soft enabled:hover:bg-sunken enabled:hover:text-ink"
+  primary: "bg-leaf text-on-leaf not-aria-disabled:hover:bg-leaf-strong",
+  plain: "border border-line-strong bg-surface text-ink not-aria-disabled:hover:bg-sunken",
+  quiet: "text-ink-soft not-aria-disabled:hover:bg-sunken not-aria-disabled:hover:text-ink"
 } as const
 
 const sizes = {
@@ -34,11 +38,14 @@ interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly ref?: Ref<HTMLButtonElement>
 }
 
+/** **Gotchas** `disabled` is said to whoever cannot see it, and no press is heard; the focus may come and stay. */
 export const Button = ({
   weight = "plain",
   size = "normal",
   wraps = false,
   shortcut,
+  disabled: isDead = false,
+  onClick,
   className = "",
   children,
   ...rest
@@ -47,6 +54,8 @@ export const Button = ({
     type="button"
     className={`${base} ${weights[weight]} ${sizes[size]} ${wraps ? wrapping : heights[size]} ${className}`}
     {...rest}
+    aria-disabled={isDead || undefined}
+    onClick={isDead ? doNothing : onClick}
   >
     {children}
     {shortcut !== undefined && (
@@ -59,6 +68,9 @@ export const Button = ({
     )}
   </button>
 )
+
+/** Of the button that sends a form this is also what Enter in a field of it does. */
+const doNothing = (event: MouseEvent): void => event.preventDefault()
 
 /** A key as it is printed on a keyboard. */
 export const Key = ({ children }: { readonly children: ReactNode }): ReactNode => (

@@ -1,9 +1,11 @@
 /**
- * A dialog over the page: traps the focus, closes on Escape, has a title.
+ * A dialog over the page: traps the focus, closes on the first Escape, has a title.
  */
 import { Dialog } from "radix-ui"
 import { type ReactNode, useRef, useState } from "react"
+import { isDialogOpen } from "../keys/is-typing.ts"
 import { CrossIcon } from "./icons.tsx"
+import { leaveEscape, useEscape } from "./use-escape.ts"
 
 interface DialogFrameProps {
   readonly isOpen: boolean
@@ -11,6 +13,8 @@ interface DialogFrameProps {
   readonly onClose: () => void
   /** Gives the focus back to what had it before. */
   readonly returnsFocus?: boolean
+  /** What closing would lose, in a sentence: then it closes only by what is drawn in it. */
+  readonly holds?: string
   /** It is gone, and the focus is free. */
   readonly onClosed?: () => void
   readonly children: ReactNode
@@ -22,39 +26,50 @@ export const DialogFrame = ({
   title,
   onClose,
   returnsFocus = false,
+  holds,
   onClosed,
   children
 }: DialogFrameProps): ReactNode => {
   const opener = useRef<Element>(null)
+  const content = useRef<HTMLDivElement>(null)
   const [typing, setTyping] = useState<"nothing" | "typed" | "leaving">("nothing")
-  /** What was typed is not lost by one key or a click beside the dialog. */
-  const keep = (event: Event, isAsked: boolean) => {
-    if (typing === "nothing" || (isAsked && typing === "leaving")) return
-    event.preventDefault()
+  /** What was typed is not lost by one key or a click beside the dialog, and what it holds by neither. */
+  const mayLeave = (isAsked: boolean): boolean => {
+    if (holds === undefined && (typing === "nothing" || (isAsked && typing === "leaving"))) return true
     setTyping("leaving")
+    return false
   }
   const close = () => {
     setTyping("nothing")
     onClose()
   }
+  useEscape(isOpen, content, () => {
+    if (mayLeave(true)) close()
+  })
   return (
     <Dialog.Root
       open={isOpen}
       onOpenChange={(open) => {
-        if (!open) close()
+        if (open) return
+        if (holds === undefined) close()
+        else setTyping("leaving")
       }}
     >
       <Dialog.Portal>
         <Dialog.Overlay className="fixed inset-0 z-40 bg-veil" />
         <Dialog.Content
+          ref={content}
           aria-describedby={undefined}
           onInput={({ target }) => {
             if (target instanceof HTMLElement && target.matches(typedInto)) setTyping("typed")
           }}
-          onEscapeKeyDown={(event) => keep(event, true)}
-          onInteractOutside={(event) => keep(event, false)}
+          onEscapeKeyDown={leaveEscape}
+          onInteractOutside={(event) => {
+            if (!mayLeave(false)) event.preventDefault()
+          }}
           onOpenAutoFocus={(event) => {
-            opener.current = document.activeElement
+            if (document.activeElement !== document.body) openedBy = document.activeElement
+            opener.current = openedBy
             setTyping("nothing")
             const first = document.querySelector<HTMLElement>("[role=dialog] [data-first-focus]")
             if (first === null) return
@@ -65,6 +80,7 @@ export const DialogFrame = ({
             // By itself it would go to a trigger, and there is none.
             event.preventDefault()
             if (returnsFocus && opener.current instanceof HTMLElement) opener.current.focus()
+            if (!isDialogOpen()) openedBy = null
             onClosed?.()
           }}
           className="enter fixed inset-x-4 top-[max(1rem,12vh)] z-40 mx-auto max-h-[80vh] max-w-lg overflow-y-auto rounded-2xl border border-line bg-surface p-5 shadow-raised outline-none sm:p-6"
@@ -80,7 +96,7 @@ export const DialogFrame = ({
           </div>
           {typing === "leaving" && (
             <p role="status" className="mt-2 text-sm text-caution-ink">
-              What you typed is not kept yet. Escape once more drops it.
+              {holds ?? "What you typed is not kept yet. Escape once more drops it."}
             </p>
           )}
           {children}
@@ -89,6 +105,9 @@ export const DialogFrame = ({
     </Dialog.Root>
   )
 }
+
+/** What had the focus before: a dialog that takes the place of another gives it back to what opened the first. */
+let openedBy: Element | null = null
 
 /** Fields that hold words, which somebody would have to write again. */
 const typedInto = "textarea, input:not([type=checkbox], [type=radio])"

@@ -5,6 +5,7 @@ import type { ReactNode } from "react"
 import { Button } from "./button.tsx"
 import { DialogFrame } from "./dialog-frame.tsx"
 import { Failure } from "./failure.tsx"
+import { useFaultFocus } from "./use-fault-focus.ts"
 import { isBeside } from "../server/problem.ts"
 
 interface FormDialogProps {
@@ -25,9 +26,11 @@ interface FormDialogProps {
 /** **Details** It is open while it is drawn. */
 export const FormDialog = (props: FormDialogProps): ReactNode => {
   const { title, verb, isBusy, isReady = true, error, pointers, onSubmit, onClose, children } = props
+  const form = useFaultFocus(error)
   return (
     <DialogFrame isOpen title={title} onClose={onClose} returnsFocus>
       <form
+        ref={form}
         noValidate
         onSubmit={(event) => {
           event.preventDefault()

@@ -5,8 +5,8 @@ import type { ReactNode } from "react"
 
 interface MovedNoticeProps {
   readonly children: ReactNode
-  /** Buttons. */
-  readonly actions: ReactNode
+  /** Buttons, where there is something to choose. */
+  readonly actions?: ReactNode
 }
 
 export const MovedNotice = ({ children, actions }: MovedNoticeProps): ReactNode => (
@@ -15,6 +15,6 @@ export const MovedNotice = ({ children, actions }: MovedNoticeProps): ReactNode 
     className="rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
   >
     {children}
-    <p className="mt-2 flex flex-wrap gap-2">{actions}</p>
+    {actions !== undefined && <p className="mt-2 flex flex-wrap gap-2">{actions}</p>}
   </div>
 )

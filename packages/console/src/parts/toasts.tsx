@@ -5,6 +5,7 @@
  */
 import { Toast } from "radix-ui"
 import { createContext, type ReactNode, useCallback, useContext, useRef, useState } from "react"
+import { isDialogOpen } from "../keys/is-typing.ts"
 import { limits } from "../limits.ts"
 import { CautionIcon, CheckIcon, CrossIcon } from "./icons.tsx"
 
@@ -57,6 +58,10 @@ const ToastCard = ({ message, onClose }: ToastCardProps): ReactNode => {
     <Toast.Root
       type={isDone ? "background" : "foreground"}
       duration={isDone && message.action === undefined ? limits.toastMs : limits.refusalToastMs}
+      onEscapeKeyDown={(event) => {
+        // The key belongs to the dialog over which the message appeared.
+        if (isDialogOpen()) event.preventDefault()
+      }}
       onOpenChange={(isOpen) => {
         if (!isOpen) onClose()
       }}

@@ -9,6 +9,7 @@ import { DefinitionList } from "../parts/definition-list.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { TextField } from "../parts/form-fields.tsx"
 import { useToasts } from "../parts/toasts.tsx"
+import { useFaultFocus } from "../parts/use-fault-focus.ts"
 import { changeSettings } from "./settings-acts.ts"
 import { useAct } from "../server/use-act.ts"
 
@@ -45,6 +46,7 @@ export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): R
       show({ tone: "done", title: "Saved", sentence: "The bounds hold from the next event on." })
     }
   })
+  const form = useFaultFocus(save.error)
   if (!isAdmin)
     return (
       <DefinitionList
@@ -57,6 +59,7 @@ export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): R
   const pointers = fields.map(({ name }) => `/chainLimits/${name}`)
   return (
     <form
+      ref={form}
       noValidate
       onSubmit={(event) => {
         event.preventDefault()

@@ -7,18 +7,17 @@ import { useQuery } from "@tanstack/react-query"
 import { Clock, Effect } from "effect"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
-import { Button } from "../parts/button.tsx"
-import { DialogFrame } from "../parts/dialog-frame.tsx"
 import { CheckField, ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { projectsQuery } from "../server/queries.ts"
 import { membersQuery } from "../server/settings-queries.ts"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { roleChoices } from "./role-words.ts"
-import { Secret } from "../parts/secret.tsx"
+import { ShownOnce } from "../parts/shown-once.tsx"
 import { makeToken, type TokenWish } from "./settings-acts.ts"
 import { Until } from "../parts/until.tsx"
 import { useAct } from "../server/use-act.ts"
+import { visibleText } from "../words/visible-text.ts"
 
 const dayMs = 86_400_000
 
@@ -97,7 +96,7 @@ const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
           value={wish.userId}
           choices={userIds.map((value) => ({
             value,
-            label: value === principal.userId ? `${value} (you)` : value
+            label: value === principal.userId ? `${visibleText(value)} (you)` : visibleText(value)
           }))}
           onChange={(userId) => change({ userId })}
         />
@@ -137,7 +136,7 @@ const FurtherProjects = ({ chosen, onChange }: FurtherProjectsProps): ReactNode 
       {others.map(({ id, name }) => (
         <CheckField
           key={id}
-          label={name}
+          label={visibleText(name)}
           isChecked={chosen.includes(id)}
           onChange={(isChecked) =>
             onChange(isChecked ? [...chosen, id] : chosen.filter((other) => other !== id))
@@ -172,18 +171,12 @@ interface MadeProps {
 }
 
 const Made = ({ token, onClose }: MadeProps): ReactNode => (
-  <DialogFrame isOpen title="The token is made" onClose={onClose} returnsFocus>
-    <p className="mt-2 text-sm text-ink-soft">
-      <Visible text={token.name ?? ""} />: {token.role}, of <Visible text={token.userId} />,{" "}
-      <Until instant={token.expiresAt} />. Copy it now: nobody is shown it again.
-    </p>
-    <div className="mt-4">
-      <Secret text={token.token} label="the token" />
-    </div>
-    <div className="mt-5 flex justify-end">
-      <Button weight="primary" data-first-focus onClick={onClose}>
-        I have it
-      </Button>
-    </div>
-  </DialogFrame>
+  <ShownOnce
+    title="The token is made"
+    secrets={[{ label: "the token", text: token.token }]}
+    onClose={onClose}
+  >
+    <Visible text={token.name ?? ""} />: {token.role}, of <Visible text={token.userId} />,{" "}
+    <Until instant={token.expiresAt} />. Copy it now: nobody is shown it again.
+  </ShownOnce>
 )

@@ -21,9 +21,10 @@ import { FormDialog } from "../parts/form-dialog.tsx"
 import { roleChoices } from "./role-words.ts"
 import { OnlyAdmins, Row, Rows, SectionHead } from "../parts/rows.tsx"
 import { addMember, changeRole, type LoginLink, makeLoginLink, removeMember } from "./settings-acts.ts"
-import { Secret } from "../parts/secret.tsx"
+import { ShownOnce } from "../parts/shown-once.tsx"
 import { Until } from "../parts/until.tsx"
 import { useAct } from "../server/use-act.ts"
+import { visibleText } from "../words/visible-text.ts"
 
 export const MembersTab = (): ReactNode => {
   const { project, isAdmin } = useConsole()
@@ -77,7 +78,7 @@ const AddMember = ({ onClose }: { readonly onClose: () => void }): ReactNode => 
       show({
         tone: "done",
         title: "Let in",
-        sentence: `${member.userId} is ${member.role} here from now on.`
+        sentence: `${visibleText(member.userId)} is ${member.role} here from now on.`
       })
       onClose()
     }
@@ -137,9 +138,9 @@ const MemberRow = ({ member }: { readonly member: Member }): ReactNode => {
         <>
           {isAdmin ? (
             <select
-              aria-label={`Role of ${member.userId}`}
+              aria-label={`Role of ${visibleText(member.userId)}`}
               value={change.isBusy ? change.given : member.role}
-              disabled={change.isBusy}
+              aria-disabled={change.isBusy}
               onChange={(event) => change.run(event.target.value as Role)}
               className="h-8 rounded-lg border border-line-strong bg-surface px-2 text-xs"
             >
@@ -199,7 +200,7 @@ const RemoveMember = ({ member, isMe, touches, onClose }: RemoveMemberProps): Re
   return (
     <ConfirmDialog
       isOpen
-      title={isMe ? "Leave this project?" : `Remove ${member.userId}?`}
+      title={isMe ? "Leave this project?" : `Remove ${visibleText(member.userId)}?`}
       verb={isMe ? "Leave" : "Remove"}
       staying={isMe ? "Stay" : "Keep the member"}
       isBusy={remove.isBusy}
@@ -227,35 +228,35 @@ const MemberLink = ({
     touches: [],
     onDone: setLink
   })
+  const title = `A login link for ${visibleText(member.userId)}`
+  const lead = (
+    <>
+      It signs one browser in as <Visible text={member.userId} />, once, within a day. Give it to nobody else.
+    </>
+  )
+  if (link !== undefined)
+    return (
+      <ShownOnce title={title} secrets={[{ label: "the login link", text: link.url }]} onClose={onClose}>
+        {lead} It is shown this once; it <Until instant={link.expiresAt} />.
+      </ShownOnce>
+    )
   return (
-    <DialogFrame isOpen title={`A login link for ${member.userId}`} onClose={onClose} returnsFocus>
-      <p className="mt-2 text-sm text-ink-soft">
-        It signs one browser in as <Visible text={member.userId} />, once, within a day. Give it to nobody
-        else.
-      </p>
+    <DialogFrame isOpen title={title} onClose={onClose} returnsFocus>
+      <p className="mt-2 text-sm text-ink-soft">{lead}</p>
       {make.error !== null && <Refused error={make.error} />}
-      {link === undefined ? (
-        <div className="mt-5 flex justify-end gap-2">
-          <Button weight="quiet" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button
-            weight="primary"
-            disabled={make.isBusy}
-            data-first-focus
-            onClick={() => make.run(member.userId)}
-          >
-            Make the link
-          </Button>
-        </div>
-      ) : (
-        <div className="mt-4">
-          <Secret text={link.url} label="the login link" />
-          <p className="mt-2 text-xs text-ink-faint">
-            It is shown this once; it <Until instant={link.expiresAt} />.
-          </p>
-        </div>
-      )}
+      <div className="mt-5 flex justify-end gap-2">
+        <Button weight="quiet" onClick={onClose}>
+          Cancel
+        </Button>
+        <Button
+          weight="primary"
+          disabled={make.isBusy}
+          data-first-focus
+          onClick={() => make.run(member.userId)}
+        >
+          Make the link
+        </Button>
+      </div>
     </DialogFrame>
   )
 }

@@ -20,6 +20,7 @@ import { visibleText } from "../words/visible-text.ts"
 import { ChainLimitsForm } from "./chain-limits-form.tsx"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { OnlyAdmins, SectionHead } from "../parts/rows.tsx"
+import { useFaultFocus } from "../parts/use-fault-focus.ts"
 import { mayMakeProjects, NewProject } from "./new-project.tsx"
 import { renameProject, turnKillSwitch } from "./settings-acts.ts"
 import { useAct } from "../server/use-act.ts"
@@ -66,10 +67,12 @@ const Name = (): ReactNode => {
         sentence: `The project is called ${visibleText(renamed.name)} now.`
       })
   })
+  const form = useFaultFocus(rename.error)
   return (
     <Part title="Name">
       {isAdmin ? (
         <form
+          ref={form}
           noValidate
           onSubmit={(event) => {
             event.preventDefault()

@@ -46,6 +46,8 @@ const readCounts = Effect.gen(function* () {
         and deleted_at is null limit ${countedMax}) one) as pending_tasks,
       (select count(*)::int from (select 1 from kb.agents
         where project_id = ${projectId} and enabled and deleted_at is null limit ${countedMax}) one) as enabled_agents,
+      (select count(*)::int from (select 1 from kb.agents where project_id = ${projectId} and deleted_at is null
+        and not enabled and disabled_reason <> ${restReason} limit ${countedMax}) one) as disabled_count,
       (select count(*)::int from kb.mcp_servers where project_id = ${projectId} and enabled) as mcp_servers
     from (select count(*)::int as untold_count, coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as untold_oldest
         from (select created_at from kb.graph_events
@@ -70,6 +72,7 @@ const readCounts = Effect.gen(function* () {
     resting: row.resting,
     pendingTasks: row.pendingTasks,
     enabledAgents: row.enabledAgents,
+    disabledCount: row.disabledCount,
     mcpServers: row.mcpServers
   }
 }).pipe(orDie)
@@ -82,6 +85,7 @@ type CountRow = Readonly<
     | "resting"
     | "pendingTasks"
     | "enabledAgents"
+    | "disabledCount"
     | "mcpServers",
     number
   >

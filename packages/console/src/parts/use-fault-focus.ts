@@ -2,13 +2,9 @@
  * Leads the keyboard to the first field at fault, when a form was not taken; where no field is, to its button.
  */
 import { type RefObject, useEffect, useRef } from "react"
-import type { DraftFault } from "./draft-texts.ts"
 
 /** `error` is what the server refused, `fault` what could not be sent. */
-export const useFaultFocus = (
-  error: unknown,
-  fault: DraftFault | undefined
-): RefObject<HTMLFormElement | null> => {
+export const useFaultFocus = (error: unknown, fault?: unknown): RefObject<HTMLFormElement | null> => {
   const form = useRef<HTMLFormElement>(null)
   useEffect(() => {
     if (error === null && fault === undefined) return
