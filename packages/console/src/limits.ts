@@ -55,6 +55,8 @@ export const limits = {
   wakeUpPauseMs: 250,
   /** A decision key is deaf for this long after the list moved by itself, so that a double press decides once. */
   settleMs: 350,
+  /** Letters that were meant for a field which was taken away mean nothing until no key came for so long. */
+  typingRestMs: 1_000,
   /** So long the card that a link leads to is kept in view while the page is being drawn. */
   linkSettleMs: 5_000,
   /** How long a result stays on the page; a refusal stays longer, because it has to be read. */

@@ -1,10 +1,12 @@
 /**
  * What somebody aims at in the inbox, and what they typed: neither is lost to what others do, or to one key.
  */
+import { Effect } from "effect"
 import { expect, it } from "vitest"
 import type { Page } from "playwright-core"
+import { answer, asked, asking } from "../../server/testing/question-words.ts"
 import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
-import { cardOf, heard, inTime, listed } from "./inbox-words.ts"
+import { card, cardOf, heard, inTime, listed, press } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -91,4 +93,53 @@ it("a task and an event are found by the numbers by which they are called everyw
   await page.getByText("There is no such task in this project.").waitFor()
   await goTo("/events/1")
   await page.getByRole("heading", { level: 1, name: /Person ada/ }).waitFor()
+})
+
+/** A question above two suggestions, each of which a key would decide. */
+const questionAboveTwo = async () => {
+  const { story, page } = await two()
+  await run(Effect.asVoid(asked(story, asking("Which of them?"))))
+  await listed(page, 3)
+  const question = (await run(pendingOf(story))).find(({ type }) => type === "question")
+  const answerIt = () => run(answer(story, { id: question?.runId }, "The other"))
+  const field = card(page, "Which of them?").getByRole("textbox")
+  return { story, page, field, answerIt }
+}
+
+/** Letters of which some decide where they are keys. */
+const words = "a banana and a pear, rare"
+
+it("what is being written as an answer stays when somebody else answers first, and decides nothing", async () => {
+  const { story, page, field, answerIt } = await questionAboveTwo()
+  await field.focus()
+  await page.keyboard.type(words.slice(0, 10))
+  await answerIt()
+  await page.keyboard.type(words.slice(10))
+  await card(page, "Which of them?").getByText("has answered").waitFor()
+  await inTime(() => field.inputValue()).toBe(words)
+  expect(await card(page, "Which of them?").getByRole("button", { name: "Answer" }).count()).toBe(0)
+  expect(await run(pendingOf(story))).toHaveLength(2)
+  await card(page, "Which of them?").getByRole("button", { name: "Close" }).click()
+  await listed(page, 2)
+})
+
+it("letters mean nothing for a while when the field for them is taken away, and then they do", async () => {
+  const { story, page, field, answerIt } = await questionAboveTwo()
+  await field.focus()
+  // From here the page's time stands still, and goes on only as it is looked at.
+  await page.clock.install()
+  await page.clock.pauseAt(new Date(Date.now() + 60_000))
+  await answerIt()
+  await inTime(async () => {
+    await page.clock.runFor(50)
+    return page.getByRole("article").count()
+  }).toBe(2)
+  // The list has come to rest, and whoever types has not.
+  await page.clock.runFor(500)
+  for (const letter of words.replaceAll(" ", "")) await press(page, letter)
+  expect(await page.getByRole("dialog").count()).toBe(0)
+  expect(await run(pendingOf(story))).toHaveLength(2)
+  await page.clock.runFor(5_000)
+  await press(page, "a")
+  await listed(page, 1)
 })

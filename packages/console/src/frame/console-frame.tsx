@@ -12,6 +12,7 @@ import { type ReactNode, useEffect, useMemo, useRef } from "react"
 import { KeyMapDialog } from "../keys/key-map-dialog.tsx"
 import { KeyMapContext, useNewKeyMap } from "../keys/key-map.ts"
 import { useJumps } from "../keys/use-jumps.ts"
+import { useTakenAway } from "../keys/use-taken-away.ts"
 import { Command } from "../parts/command.tsx"
 import { Mark } from "../parts/icons.tsx"
 import { Visible } from "../parts/visible.tsx"
@@ -109,6 +110,7 @@ const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): Reac
 const Content = ({ state }: { readonly state: ConsoleState }): ReactNode => {
   const { project, role, canAnswer, canDecide } = state
   const navigate = useNavigate()
+  useTakenAway()
   useJumps((letter) => {
     const page = pages.find((page) => page.letter === letter)
     if (page !== undefined) navigate({ to: page.to })

@@ -1,7 +1,8 @@
 /**
  * One question of an agent, and the place to answer it: its options as buttons, or a field.
  *
- * It keeps what is being written and nothing else; sending is `use-answer.ts`'s.
+ * It keeps what is being written and nothing else, also when somebody else was
+ * first; sending is `use-answer.ts`'s.
  */
 import type { QuestionTask } from "@tropism/domain/task"
 import { Link } from "@tanstack/react-router"
@@ -14,17 +15,31 @@ import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { visibleText } from "../words/visible-text.ts"
 import { useLinkedCard } from "./linked-card.ts"
+import { OvertakenNotice } from "./overtaken-notice.tsx"
 import { useAnswer } from "./use-answer.ts"
+import { useOvertaken } from "./use-overtaken.ts"
 import { WaitingWords } from "./waiting-words.tsx"
 
 interface QuestionCardProps {
   readonly projectId: string
   readonly task: QuestionTask
+  /** The questions that wait. */
+  readonly listed: ReadonlyArray<QuestionTask>
   readonly canAnswer: boolean
+  /** Something is written in it, or no more. */
+  readonly onWrite: (task: QuestionTask, isWritten: boolean) => void
 }
 
-export const QuestionCard = ({ projectId, task, canAnswer }: QuestionCardProps): ReactNode => {
-  const { give, given, isSending, refusal } = useAnswer(projectId, task)
+export const QuestionCard = ({
+  projectId,
+  task,
+  listed,
+  canAnswer,
+  onWrite
+}: QuestionCardProps): ReactNode => {
+  const { give, given, isSending, refusal } = useAnswer(projectId, task, () => onWrite(task, false))
+  const { left, sentences } = useOvertaken(projectId, [task], listed)
+  const isOvertaken = left.length === 0 && !isSending
   const titleId = useId()
   const { attributes, frame } = useLinkedCard(task.id)
   const { options, question } = task.payload
@@ -63,10 +78,21 @@ export const QuestionCard = ({ projectId, task, canAnswer }: QuestionCardProps):
           <TimeAgo instant={task.createdAt} />
         </p>
       </header>
+      {isOvertaken && (
+        <div className="mt-4 sm:pl-10.5">
+          <OvertakenNotice sentences={sentences} />
+        </div>
+      )}
       {canAnswer && (
         <div className="mt-4 sm:pl-10.5">
           {options === undefined ? (
-            <AnswerForm question={question} isSending={isSending} onAnswer={give} />
+            <AnswerForm
+              question={question}
+              isSending={isSending}
+              isOvertaken={isOvertaken}
+              onAnswer={give}
+              onWrite={(isWritten) => onWrite(task, isWritten)}
+            />
           ) : (
             <Options options={options} given={given} isSending={isSending} onAnswer={give} />
           )}
@@ -121,17 +147,21 @@ const Options = ({
   </div>
 )
 
-const AnswerForm = ({
-  question,
-  isSending,
-  onAnswer
-}: AnsweringProps & { readonly question: string }): ReactNode => {
+interface AnswerFormProps extends AnsweringProps {
+  readonly question: string
+  /** Somebody else has answered: what is written here can be taken away, and no more sent. */
+  readonly isOvertaken: boolean
+  readonly onWrite: (isWritten: boolean) => void
+}
+
+const AnswerForm = (props: AnswerFormProps): ReactNode => {
+  const { question, isSending, isOvertaken, onAnswer, onWrite } = props
   const [text, setText] = useState("")
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        if (text.trim() !== "" && !isSending) onAnswer(text.trim())
+        if (text.trim() !== "" && !isSending && !isOvertaken) onAnswer(text.trim())
       }}
       className="flex flex-wrap items-end gap-2 sm:flex-nowrap"
     >
@@ -140,7 +170,10 @@ const AnswerForm = ({
         rows={2}
         maxLength={limits.maxAnswerCharacters}
         value={text}
-        onChange={(event) => setText(event.target.value)}
+        onChange={({ target: { value } }) => {
+          if ((value === "") !== (text === "") && !isOvertaken) onWrite(value !== "")
+          setText(value)
+        }}
         onKeyDown={(event) => {
           if (event.key === "Enter" && (event.ctrlKey || event.metaKey))
             event.currentTarget.form?.requestSubmit()
@@ -148,9 +181,13 @@ const AnswerForm = ({
         placeholder="Your answer"
         className="block min-w-0 grow basis-full resize-y rounded-lg border border-line-strong bg-canvas px-3 py-2 text-sm placeholder:text-ink-faint sm:basis-0"
       />
-      <Button type="submit" weight="primary" disabled={isSending || text.trim() === ""}>
-        {isSending ? "Answering…" : "Answer"}
-      </Button>
+      {isOvertaken ? (
+        <Button onClick={() => onWrite(false)}>Close</Button>
+      ) : (
+        <Button type="submit" weight="primary" disabled={isSending || text.trim() === ""}>
+          {isSending ? "Answering…" : "Answer"}
+        </Button>
+      )}
     </form>
   )
 }

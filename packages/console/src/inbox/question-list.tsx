@@ -2,10 +2,11 @@
  * What agents want to know, above what they suggest: a run waits behind each question.
  *
  * The longest waiting comes first, and nothing that changes while a question
- * waits moves it, so no field jumps under somebody who writes in it.
+ * waits moves it, so no field jumps under somebody who writes in it. One that
+ * somebody else answers meanwhile stays as long as something is written in it.
  */
 import type { QuestionTask } from "@tropism/domain/task"
-import type { ReactNode } from "react"
+import { type ReactNode, useCallback, useState } from "react"
 import { QuestionCard } from "./question-card.tsx"
 
 interface QuestionListProps {
@@ -14,8 +15,9 @@ interface QuestionListProps {
   readonly canAnswer: boolean
 }
 
-export const QuestionList = ({ projectId, questions, canAnswer }: QuestionListProps): ReactNode =>
-  questions.length === 0 ? null : (
+export const QuestionList = ({ projectId, questions, canAnswer }: QuestionListProps): ReactNode => {
+  const { shown, write } = useWritten(questions)
+  return shown.length === 0 ? null : (
     <section aria-labelledby="questions" className="mb-10 min-w-0">
       <header className="mb-3 px-1">
         <h2 id="questions" className="text-base">
@@ -27,11 +29,36 @@ export const QuestionList = ({ projectId, questions, canAnswer }: QuestionListPr
         </h2>
       </header>
       <ol className="grid grid-cols-1 gap-3">
-        {questions.map((task) => (
+        {shown.map((task) => (
           <li key={task.id} className="enter min-w-0">
-            <QuestionCard projectId={projectId} task={task} canAnswer={canAnswer} />
+            <QuestionCard
+              projectId={projectId}
+              task={task}
+              listed={questions}
+              canAnswer={canAnswer}
+              onWrite={write}
+            />
           </li>
         ))}
       </ol>
     </section>
   )
+}
+
+/** The questions that wait, and with them those in which somebody has begun to write. */
+const useWritten = (questions: ReadonlyArray<QuestionTask>) => {
+  const [written, setWritten] = useState<ReadonlyArray<QuestionTask>>([])
+  const write = useCallback((task: QuestionTask, isWritten: boolean) => {
+    setWritten((before) => {
+      const others = before.filter(({ id }) => id !== task.id)
+      return isWritten ? [...others, task] : others.length === before.length ? before : others
+    })
+  }, [])
+  const listed = new Set(questions.map(({ id }) => id))
+  const left = written.filter(({ id }) => !listed.has(id))
+  const shown =
+    left.length === 0
+      ? questions
+      : [...questions, ...left].toSorted((one, other) => one.number - other.number)
+  return { shown, write }
+}

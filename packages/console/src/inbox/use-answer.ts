@@ -15,13 +15,15 @@ import { answer } from "../server/request.ts"
 import { visibleText } from "../words/visible-text.ts"
 import { InboxPlace } from "./linked-card.ts"
 
-export const useAnswer = (projectId: string, task: QuestionTask) => {
+/** `onAnswered` is told once the server has taken the answer. */
+export const useAnswer = (projectId: string, task: QuestionTask, onAnswered: () => void) => {
   const queryClient = useQueryClient()
   const show = useToasts()
   const { stay } = useContext(InboxPlace)
   const { error, isPending, mutate, variables } = useMutation({
     mutationFn: (text: string) => Effect.runPromise(answer(projectId, task, text)),
     onSuccess: () => {
+      onAnswered()
       const key = pendingTasksKey(projectId)
       // An answer under way still lists the question, so it must not arrive.
       return queryClient.cancelQueries({ queryKey: key }).then(() => {
