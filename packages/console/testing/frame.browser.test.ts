@@ -42,6 +42,25 @@ it("keeps the frame where the code of a page cannot be fetched, and fetches it w
   await page.getByRole("heading", { level: 1, name: "Chains" }).waitFor()
 })
 
+it("keeps the page where what finds anything cannot be fetched, and opens it when asked again", async () => {
+  const story = await real.newStory()
+  const { page, goTo } = await real.visit(story, "/nowhere")
+  await page.route(/\/assets\/palette[^/]*\.js/, (route) => route.abort("internetdisconnected"))
+  await goTo("/")
+  await page.getByRole("navigation", { name: "Pages" }).waitFor()
+  await page.keyboard.press("Control+k")
+  const dialog = page.getByRole("dialog", { name: "Not here yet" })
+  await dialog.waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.keyboard.press("Escape")
+  await dialog.waitFor({ state: "hidden" })
+  await page.keyboard.press("Control+k")
+  await dialog.waitFor()
+  await page.unroute(/\/assets\/palette[^/]*\.js/)
+  await dialog.getByRole("button", { name: "Try again" }).click()
+  await page.getByRole("combobox").waitFor()
+})
+
 it("has fetched every page while the browser was idle, so that they open without a server", async () => {
   const story = await real.newStory()
   const { page } = await real.visit(story)

@@ -21,7 +21,7 @@ import { principalQuery, projectsQuery } from "../server/queries.ts"
 import { FeedProvider } from "../server/feed-provider.tsx"
 import { ConsoleContext, type ConsoleState } from "./console-context.tsx"
 import { Header, KeysButton, Waiting } from "./header.tsx"
-import { preloadPages } from "./lazy-page.tsx"
+import { preloadParts } from "../parts/lazy-part.tsx"
 import { NavigationSheet, SideNavigation } from "./navigation.tsx"
 import { consoleKeys, pageAt, pages } from "./pages.ts"
 import { PaletteDoor } from "./palette-door.tsx"
@@ -60,7 +60,7 @@ const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): Reac
   const role = roleIn(principal, project.id) ?? "viewer"
   const keyMap = useNewKeyMap()
   useEffect(() => {
-    void preloadPages()
+    void preloadParts()
   }, [])
   const state = useMemo(
     () => ({

@@ -1,12 +1,29 @@
 /**
  * What opens the palette: a button, ⌘K or Ctrl K anywhere, `/` outside fields. It is loaded when it is opened first.
  */
-import { lazy, type ReactNode, type RefObject, Suspense, useEffect, useRef, useState } from "react"
+import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react"
 import { isDialogOpen, isPlain, isTyping } from "../keys/is-typing.ts"
 import { useKeyMap } from "../keys/key-map.ts"
+import { Button } from "../parts/button.tsx"
+import { DialogFrame } from "../parts/dialog-frame.tsx"
 import { SearchIcon } from "../parts/icons.tsx"
+import { lazyPart } from "../parts/lazy-part.tsx"
 
-const Palette = lazy(() => import("../palette/palette.tsx").then(({ Palette }) => ({ default: Palette })))
+const Palette = lazyPart(() => import("../palette/palette.tsx"), "Palette", {
+  fetching: ({ typedAhead }) => <TypedAhead typed={typedAhead} />,
+  missing: ({ onClose }, again) => (
+    <DialogFrame isOpen title="Not here yet" onClose={onClose} returnsFocus>
+      <p className="mt-2 text-sm text-ink-soft">
+        What finds anything could not be fetched: the server does not answer.
+      </p>
+      <p className="mt-4">
+        <Button data-first-focus onClick={again}>
+          Try again
+        </Button>
+      </p>
+    </DialogFrame>
+  )
+})
 
 export const PaletteDoor = (): ReactNode => {
   const [isOpen, setIsOpen] = useState(false)
@@ -40,11 +57,7 @@ export const PaletteDoor = (): ReactNode => {
         <span className="sr-only">Go to anything</span>
         <kbd className="hidden font-sans text-2xs text-ink-faint hover-device:inline">⌘K</kbd>
       </button>
-      {isOpen && (
-        <Suspense fallback={<TypedAhead typed={typedAhead} />}>
-          <Palette typedAhead={typedAhead} onClose={() => setIsOpen(false)} />
-        </Suspense>
-      )}
+      {isOpen && <Palette typedAhead={typedAhead} onClose={() => setIsOpen(false)} />}
     </>
   )
 }
