@@ -16,6 +16,8 @@ export const limits = {
   recentRuns: 15,
   /** From so long on, a time in which a run did nothing has a line of its own. */
   shownGapMs: 1_000,
+  /** A shorter wait is drawn to the scale of the work, however short the work was. */
+  shortestBreakMs: 10_000,
   /** Runs at work that are counted; of more it is said that there are more. */
   countedRuns: 50,
   /** Of a line of the palette. */

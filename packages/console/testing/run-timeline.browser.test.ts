@@ -1,7 +1,9 @@
 /**
  * A run along its time, against the whole program: what is under way, what was broken off, the gaps, and the way into the log.
  */
+import { Effect } from "effect"
 import { expect, it } from "vitest"
+import { asOwner } from "../../server/testing/fresh-database.ts"
 import { scripted } from "../../server/testing/platform.ts"
 import { calling, watcher } from "../../server/testing/story-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
@@ -53,4 +55,30 @@ it("leads from a bar to its event in the log, which is then in view", async () =
       })
     )
     .toBe(true)
+})
+
+it("draws a wait of hours as a marked break, so that the seconds of work can be read", async () => {
+  const story = await real.newStory()
+  const model = scripted([{ say: "At last.", latencyMs: 1_500 }])
+  const agent = await run(story.post("/agents", watcher({ name: "patient", ...manual, model })))
+  const done = await run(story.post(`/agents/${agent.id}/trigger`))
+  await run(
+    asOwner(story.access, (owner) =>
+      owner.query(`update kb.agent_runs set created_at = created_at - interval '3 hours' where id = $1`, [
+        done.id
+      ])
+    ).pipe(Effect.orDie)
+  )
+  const { page } = await real.visit(story, `/runs/${done.id}?tab=timeline`)
+  const timeline = page.getByRole("list", { name: "Timeline" })
+  await timeline
+    .getByRole("listitem")
+    .filter({ hasText: /^Waits for a worker/ })
+    .getByText("waited 3 h")
+    .waitFor()
+  await page.getByText(/Not to scale: it waited 3 h/).waitFor()
+  const bar = await timeline.locator("[data-bar=model]").boundingBox()
+  const wait = await timeline.locator("[data-bar=wait]").first().boundingBox()
+  expect(bar?.width).toBeGreaterThan(3 * (wait?.width ?? Infinity))
+  expect(await axeFaultsInBoth(page)).toEqual([])
 })
