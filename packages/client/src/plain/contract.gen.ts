@@ -1813,6 +1813,7 @@ export interface ModelExchange {
   readonly number: number
   readonly purpose: "step" | "guard" | "summary" | "notes"
   readonly step: number
+  readonly flowStep: FlowStepAtWork | null
   readonly try: number
   readonly provider: string
   readonly model: string
@@ -1857,6 +1858,11 @@ export interface ShownTool {
   readonly inputSchema: unknown
 }
 
+export interface FlowStepAtWork {
+  readonly name: string
+  readonly iteration: number
+}
+
 export interface OpenRequestAnswer {
   readonly request: OpenRequest | null
 }
@@ -1878,6 +1884,7 @@ export interface ModelCall {
   readonly number: number
   readonly purpose: "step" | "guard" | "summary" | "notes"
   readonly step: number
+  readonly flowStep: FlowStepAtWork | null
   readonly try: number
   readonly provider: string
   readonly model: string
@@ -1934,6 +1941,7 @@ export interface RunStep {
   readonly number: number
   readonly model: string
   readonly modelCalls: ReadonlyArray<number>
+  readonly flowStep: FlowStepAtWork | null
   readonly status: "answered" | "failed"
   readonly error: string | null
   readonly text: string

@@ -13,6 +13,7 @@ import { useNow } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { modelCallsQuery, openRequestQuery, runToolCallsQuery } from "../server/run-queries.ts"
 import { durationText } from "../words/durations.ts"
+import { stepHeads } from "./flow-step-words.ts"
 import { type Break, breaksOf, lengthOf, placeIn } from "./timeline-scale.ts"
 import { type Span, spansOf, spanText, withGaps } from "./timeline.ts"
 
@@ -30,12 +31,13 @@ export const RunTimeline = ({ run }: { readonly run: Run }): ReactNode => {
   const spans = withGaps(spansOf(run, calls.data.items, tools.data.items, now, request))
   const whole = Math.max(...spans.map(({ endMs }) => endMs))
   const breaks = breaksOf(spans, whole)
+  const heads = stepHeads(spans.map(({ flow }) => flow))
   const isCut = calls.data.nextCursor !== null || tools.data.nextCursor !== null
   return (
     <>
       <ol aria-label="Timeline" className="m-0 list-none rounded-xl border border-line bg-surface p-2">
-        {spans.map((span) => (
-          <Line key={span.key} span={span} whole={whole} breaks={breaks} />
+        {spans.map((span, place) => (
+          <Line key={span.key} span={span} flowHead={heads.get(place)} whole={whole} breaks={breaks} />
         ))}
       </ol>
       <p className="mt-2 flex justify-between gap-3 text-2xs text-ink-faint">
@@ -60,15 +62,22 @@ const colours: Readonly<Record<Span["type"], string>> = {
 
 interface LineProps {
   readonly span: Span
+  /** The step of the flow that begins with it. */
+  readonly flowHead: string | undefined
   readonly whole: number
   readonly breaks: ReadonlyArray<Break>
 }
 
-const Line = ({ span, whole, breaks }: LineProps): ReactNode => {
+const Line = ({ span, flowHead, whole, breaks }: LineProps): ReactNode => {
   const { start, width } = placeIn(span, whole, breaks)
   const colour = span.hasFailed ? "border-removed-ink bg-removed" : colours[span.type]
   return (
     <li className="relative grid items-center gap-x-4 gap-y-0.5 rounded px-2 py-1.5 hover:bg-sunken sm:grid-cols-[minmax(8rem,14rem)_minmax(0,1fr)]">
+      {flowHead !== undefined && (
+        <span className="col-span-full mt-2 text-xs font-semibold [overflow-wrap:anywhere]">
+          <Visible text={flowHead} />
+        </span>
+      )}
       <span className="min-w-0 text-xs [overflow-wrap:anywhere]">
         <span className="font-medium">
           {span.event === undefined ? (

@@ -19,7 +19,16 @@ const run = {
 
 /** Only what a span is made of. */
 const call = (number: number, fields: Record<string, unknown>) =>
-  ({ number, purpose: "step", step: 1, try: 1, status: "answered", error: null, ...fields }) as never
+  ({
+    number,
+    purpose: "step",
+    step: 1,
+    flowStep: null,
+    try: 1,
+    status: "answered",
+    error: null,
+    ...fields
+  }) as never
 const tool = (id: string, fields: Record<string, unknown>) =>
   ({ id, tool: "get_object", status: "completed", decision: null, ...fields }) as never
 

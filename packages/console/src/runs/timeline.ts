@@ -9,6 +9,7 @@ import type { ModelCall, OpenRequest } from "@tropism/domain/model-call"
 import type { Run } from "@tropism/domain/run"
 import { limits } from "../limits.ts"
 import { durationText } from "../words/durations.ts"
+import { flowStepText } from "./flow-step-words.ts"
 
 export interface Span {
   readonly key: string
@@ -21,6 +22,8 @@ export interface Span {
   readonly hasFailed: boolean
   /** What to know of it besides its time; empty is nothing. */
   readonly note: string
+  /** The step of the flow that it was for; nothing where the flow is single. */
+  readonly flow?: string | undefined
   /** Its event in the log: the number of it, or the id of a call. */
   readonly event?: string
 }
@@ -56,6 +59,7 @@ export const spansOf = (
       key: `model ${call.number}`,
       type: "model" as const,
       label: `${purposes[call.purpose]} ${call.step}`,
+      flow: flowStepText(call.flowStep),
       startMs: since(call.startedAt),
       endMs: since(call.startedAt) + call.durationMs,
       isOpen: false,
