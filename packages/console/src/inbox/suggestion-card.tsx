@@ -158,7 +158,6 @@ const CardHead = ({ task, titleId, isSelected, canDecide, actions, children }: C
       <Link
         to="/tasks/$taskId"
         params={{ taskId: task.id }}
-        search={(search) => search}
         className="rounded text-center hover:text-ink hover:underline pointer-coarse:min-w-6"
         aria-label={`Link to suggestion ${task.number}`}
       >

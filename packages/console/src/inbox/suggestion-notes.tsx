@@ -54,7 +54,6 @@ const TaintName = ({ kind, id }: { readonly kind: TaintKind; readonly id: string
     <Link
       to="/objects/$objectId"
       params={{ objectId: id }}
-      search={(search) => search}
       className="font-mono underline underline-offset-2"
     >
       <Visible text={id} exact />
@@ -87,7 +86,6 @@ export const WaitingWords = ({ task }: { readonly task: SuggestionTask }): React
       <Link
         to="/runs/$runId"
         params={{ runId }}
-        search={(search) => search}
         className="rounded text-ink-soft underline-offset-2 hover:text-ink hover:underline"
       >
         Open its run
