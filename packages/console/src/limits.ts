@@ -99,8 +99,8 @@ export const limits = {
   maxMessagePages: 10,
   /** How often it is looked whom an event woke, or whether an answer is there. */
   wokenRefreshMs: 1_500,
-  /** A longer text is no token, and no request could carry one of any length. */
-  maxTokenCharacters: 4_096,
+  /** The longest token that the server reads, a JWT of 8 KiB. */
+  maxTokenCharacters: 8_192,
   /** The server's bound for a reason. */
   maxReasonCharacters: 2_000,
   /** The server's bound for an answer. */

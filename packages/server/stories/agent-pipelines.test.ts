@@ -110,13 +110,6 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           )
           const run = yield* story.post(`/agents/${agent.id}/trigger`, { input: { what: "ferns" } })
           expect(run).toMatchObject({ status: "completed", summary: "It is good.", stepCount: 3 })
-          const [draft, check] = ["draft", "check"].map((name) => ({ flowStep: { name, iteration: 1 } }))
-          for (const records of ["steps", "model-calls"])
-            expect((yield* story.get(`/runs/${run.id}/${records}`)).items).toMatchObject([
-              draft,
-              check,
-              check
-            ])
           expect(quick.requests.map(wordsOf)).toEqual([
             [
               ["user", "Look after ferns."],

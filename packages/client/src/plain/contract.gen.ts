@@ -3363,6 +3363,12 @@ export interface Calls {
     }, options?: CallOptions) => Promise<NewToken>
     /** Ends a token of the server. */
     readonly revoke: (tokenId: string, options?: CallOptions) => Promise<undefined>
+    /** Makes a link that signs one browser in as the server's admin. */
+    readonly loginLink: (options?: CallOptions) => Promise<{
+      readonly url: string
+      /** An instant, ISO 8601 in UTC with milliseconds */
+      readonly expiresAt: string
+    }>
   }
   readonly sessions: {
     /** Lists the caller's sessions. */
@@ -3755,6 +3761,7 @@ export const endpoints: ReadonlyArray<EndpointPlace> = [
   {"call":"serverTokens.list","method":"GET","path":"/api/tokens","sends":false,"asks":true,"form":"page"},
   {"call":"serverTokens.create","method":"POST","path":"/api/tokens","sends":true,"asks":false,"form":"value"},
   {"call":"serverTokens.revoke","method":"DELETE","path":"/api/tokens/{tokenId}","sends":false,"asks":false,"form":"value"},
+  {"call":"serverTokens.loginLink","method":"POST","path":"/api/login-link","sends":false,"asks":false,"form":"value"},
   {"call":"sessions.list","method":"GET","path":"/api/me/sessions","sends":false,"asks":true,"form":"page"},
   {"call":"sessions.endOthers","method":"DELETE","path":"/api/me/sessions","sends":false,"asks":false,"form":"value"},
   {"call":"sessions.end","method":"DELETE","path":"/api/me/sessions/{sessionId}","sends":false,"asks":false,"form":"value"},

@@ -24,10 +24,11 @@ export const SignIn = (): ReactNode => (
       <Mark className="size-10" />
       <h1 className="mt-5 text-2xl font-semibold tracking-tight">Sign in to Tropism</h1>
       <p className="mt-2 text-sm text-pretty text-ink-soft">
-        Start the server and open the link it prints. It signs this browser in.
+        Start the server and open the link it prints. It signs this browser in. Where the server runs already,
+        this prints another:
       </p>
     </header>
-    <Command text="npm start" />
+    <Command text="npx tropism link" />
     <TokenForm />
   </main>
 )
