@@ -50,6 +50,8 @@ it("has fetched every page while the browser was idle, so that they open without
       performance.getEntriesByType("resource").flatMap(({ name }) => /([a-z-]+-page)-/.exec(name)?.[1] ?? [])
     )
   await inTime(async () => new Set(await fetched()).size).toBeGreaterThan(14)
+  // They come one after the other, and the one that is opened below may be the last.
+  await inTime(fetched).toContain("settings-page")
   await page.context().setOffline(true)
   await toPage(page, "Settings")
   await page.getByRole("heading", { level: 1, name: "Settings" }).waitFor()
