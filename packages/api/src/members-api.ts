@@ -39,6 +39,9 @@ export type Member = typeof Member.Type
 export const MemberInput = Schema.Struct({ userId: NewUserId, role: Role })
 export type MemberInput = typeof MemberInput.Type
 
+/** Signs one browser in, once. */
+const LoginLink = Schema.Struct({ url: Schema.String, expiresAt: Timestamp })
+
 export class MembersApi extends HttpApiGroup.make("members")
   .add(
     HttpApiEndpoint.get("list", "/members", {
@@ -74,7 +77,7 @@ export class MembersApi extends HttpApiGroup.make("members")
     /** A link that signs one browser in as this member, once. */
     HttpApiEndpoint.post("invite", "/members/:userId/login-link", {
       params: member,
-      success: Schema.Struct({ url: Schema.String, expiresAt: Timestamp }).pipe(HttpApiSchema.status(201)),
+      success: LoginLink.pipe(HttpApiSchema.status(201)),
       error: [NotFound, Forbidden]
     })
   )
@@ -172,6 +175,11 @@ export class ServerTokensApi extends HttpApiGroup.make("serverTokens")
       params: { tokenId: TokenId },
       success: HttpApiSchema.NoContent,
       error: [NotFound, Forbidden]
+    }),
+    /** A link like the one that the server prints at its start; for who acts under the name of the server's admin alone. */
+    HttpApiEndpoint.post("loginLink", "/login-link", {
+      success: LoginLink.pipe(HttpApiSchema.status(201)),
+      error: [Forbidden, Conflict]
     })
   )
   .prefix("/api")

@@ -59,7 +59,8 @@ export const operationWords: Readonly<Record<string, GroupWords>> = {
     operations: {
       list: "Lists the tokens of the server as a whole.",
       create: "Makes a token that reaches every project, and tells its secret this once.",
-      revoke: "Ends a token of the server."
+      revoke: "Ends a token of the server.",
+      loginLink: "Makes a link that signs one browser in as the server's admin."
     }
   },
   sessions: {

@@ -22,6 +22,7 @@ import { explainCommand } from "./commands/explain.ts"
 import { exportCommand } from "./commands/export.ts"
 import { importCommand } from "./commands/import.ts"
 import { killSwitchCommand } from "./commands/kill-switch.ts"
+import { linkCommand } from "./commands/link.ts"
 import { membersCommand } from "./commands/members.ts"
 import { mcpServersCommand } from "./commands/mcp-servers.ts"
 import { migrateCommand } from "./commands/migrate.ts"
@@ -48,7 +49,7 @@ export const tropism = Command.make("tropism").pipe(
   Command.withDescription("Agents that act on a shared knowledge graph when it changes."),
   Command.withSubcommands([
     { group: "Server", commands: [startCommand, demoCommand, migrateCommand, doctorCommand] },
-    { group: "People", commands: [membersCommand, tokenCommand] },
+    { group: "People", commands: [linkCommand, membersCommand, tokenCommand] },
     {
       group: "Graph",
       commands: [

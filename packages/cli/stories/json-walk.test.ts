@@ -20,6 +20,7 @@ const rows: Readonly<Record<string, ReadonlyArray<string> | "group">> = {
   demo: [],
   migrate: [],
   doctor: [],
+  link: [],
   members: [],
   "members add": ["ada", "--role", "editor"],
   "members change": ["ada", "--role", "reviewer"],

@@ -23,6 +23,13 @@ describe("Requirement: tropism members and tropism token", () => {
           return JSON.parse(out.join("\n"))
         })
 
+      // Who has the token of the data folder gets a link for a browser at any time, and nobody else does.
+      const link = yield* json("link")
+      expect(link.url).toContain(`${story.url}/login?code=`)
+      const entered = yield* Effect.promise(() => fetch(link.url, { redirect: "manual" }))
+      expect([entered.status, entered.headers.has("set-cookie")]).toEqual([303, true])
+      expect((yield* tropism("link")).out.join(" ")).toContain("once, within")
+
       // Somebody new has to be given a role, and nothing is made before that is said.
       const roleless = yield* tropism("token", "create", "pipeline", "--user", "ci")
       expect(roleless.exitCode).toBe(2)
@@ -47,6 +54,7 @@ describe("Requirement: tropism members and tropism token", () => {
       expect(text).toContain("ci was let into")
       expect(text).toContain("shown this once")
       const secret = /tropism_[0-9a-f]{64}/.exec(text)?.[0] ?? ""
+      expect((yield* as(secret, "link")).error).toContain("This is for the server's admin")
       expect((yield* as(secret, "members", "add", "eve", "--role", "admin")).exitCode).toBe(1)
       expect(yield* json("members")).toMatchObject([{ userId: "ci", role: "editor", addedBy: "admin" }])
       const [listed] = yield* json("token")
@@ -83,6 +91,9 @@ describe("Requirement: tropism members and tropism token", () => {
       expect(capped.out.join(" ")).toContain('ed is viewer in "A story", and while that is so')
 
       const watcher = yield* json("token", "create", "prometheus", "--server")
+      const ops = yield* json("token", "create", "ops", "--user", "ops", "--role", "admin", "--server")
+      expect((yield* as(ops.token, "link")).error).toContain("your token is ops's")
+      yield* json("token", "revoke", ops.id, "--server")
       expect(watcher).toMatchObject({ userId: "prometheus", role: "viewer", projectIds: [] })
       expect(yield* json("token", "--server")).toMatchObject([{ id: watcher.id }])
       yield* json("token", "revoke", watcher.id, "--server")

@@ -16,6 +16,8 @@ export const limits = {
   recentRuns: 15,
   /** From so long on, a time in which a run did nothing has a line of its own. */
   shownGapMs: 1_000,
+  /** A shorter wait is drawn to the scale of the work, however short the work was. */
+  shortestBreakMs: 10_000,
   /** Runs at work that are counted; of more it is said that there are more. */
   countedRuns: 50,
   /** Of a line of the palette. */
@@ -101,6 +103,8 @@ export const limits = {
   maxMessagePages: 10,
   /** How often it is looked whom an event woke, or whether an answer is there. */
   wokenRefreshMs: 1_500,
+  /** The longest token that the server reads, a JWT of 8 KiB. */
+  maxTokenCharacters: 8_192,
   /** The server's bound for a reason. */
   maxReasonCharacters: 2_000,
   /** The server's bound for an answer. */

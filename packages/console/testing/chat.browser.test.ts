@@ -151,3 +151,46 @@ it("the call that the keyboard is on keeps it when the answer is kept", async ()
   await page.keyboard.press("Enter")
   await inTime(() => said.locator("details").evaluate((each) => each.hasAttribute("open"))).toBe(false)
 })
+
+it("keeps the field in view below a long conversation, with the newest words above it, also on a phone", async () => {
+  const story = await real.newStory()
+  const long = Array.from({ length: 5 }, (_, n) => `Line ${n} of it.`).join("\n")
+  const agent = await run(
+    newAssistant(story, scripted([{ say: `${long}\nThat was all of {{ message }}.` }]), { name: "talker" })
+  )
+  const { page } = await real.visit(story, `/chat?agentId=${agent.id}`)
+  const field = page.getByLabel("Message to talker")
+  for (const words of ["one", "two", "three", "four"]) {
+    await field.fill(words)
+    await page.keyboard.press("Enter")
+    await page.getByText(`That was all of ${words}.`).waitFor()
+    await page.getByText("talker works …").waitFor({ state: "detached" })
+  }
+  const places = () =>
+    page.evaluate(() => {
+      const area = document.querySelector("main textarea")?.getBoundingClientRect()
+      const said = document.querySelector("ol[aria-label='What was said'] > li:last-child")
+      const head = document.querySelector("main form")?.getBoundingClientRect()
+      const words = said?.getBoundingClientRect()
+      return area !== undefined && head !== undefined && words !== undefined
+        ? { isInView: area.bottom <= innerHeight, isCovered: words.bottom > head.top }
+        : undefined
+    })
+  await inTime(places).toEqual({ isInView: true, isCovered: false })
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.evaluate("scrollTo(0, 0)")
+  await inTime(async () => (await places())?.isInView).toBe(true)
+  await page.setViewportSize({ width: 390, height: 700 })
+  await page.reload()
+  await field.waitFor()
+  await inTime(places).toEqual({ isInView: true, isCovered: false })
+})
+
+it("says to who may only read who may speak, and offers no field", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/chat", { role: "viewer" })
+  await page.getByText("Your role may read but not speak: editors, reviewers and admins may.").waitFor()
+  expect(await page.getByRole("textbox").count()).toBe(0)
+  expect(await page.getByRole("button", { name: "New conversation" }).count()).toBe(0)
+  expect(await axeFaultsInBoth(page)).toEqual([])
+})

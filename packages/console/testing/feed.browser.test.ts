@@ -108,3 +108,14 @@ it("sends an object that wakes an agent, says so, and tells an event before and 
   const reader = await real.visit(story, "/live", { role: "viewer" })
   await reader.page.getByText("Editors may send events.").waitFor()
 })
+
+it("says of a run that began whose it is, and which object woke it", async () => {
+  const story = await real.newStory()
+  await run(story.post("/agents", watcher({ name: "greeter" })))
+  await run(story.post("/objects", { type: "Person", key: "ada", properties: {} }))
+  const { page } = await real.visit(story, "/live?filter=is%3Arun+op%3Abegan")
+  const row = page.getByRole("list", { name: "Live feed" }).getByRole("listitem")
+  await inTime(() => row.innerText()).toMatch(/Run of greeter began\s+woken by Person ada created/)
+  await row.getByRole("link", { name: "Person ada" }).click()
+  await page.waitForURL("**/objects/*")
+})

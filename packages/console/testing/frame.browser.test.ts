@@ -69,6 +69,8 @@ it("has fetched every page while the browser was idle, so that they open without
       performance.getEntriesByType("resource").flatMap(({ name }) => /([a-z-]+-page)-/.exec(name)?.[1] ?? [])
     )
   await inTime(async () => new Set(await fetched()).size).toBeGreaterThan(14)
+  // They come one after the other, and the one that is opened below may be the last.
+  await inTime(fetched).toContain("settings-page")
   await page.context().setOffline(true)
   await toPage(page, "Settings")
   await page.getByRole("heading", { level: 1, name: "Settings" }).waitFor()
@@ -151,4 +153,39 @@ it("counts the runs at work, and puts them first among the recent ones", async (
     .getByRole("banner")
     .getByRole("link", { name: /at work/ })
     .waitFor({ state: "detached" })
+})
+
+it("says within seconds that the browser has lost the server, and that it is there again", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/")
+  const banner = page.getByRole("banner")
+  await banner.getByRole("img", { name: /^Live/ }).waitFor()
+  await page.context().setOffline(true)
+  await banner.getByText("Not live").waitFor({ timeout: 5_000 })
+  await page.context().setOffline(false)
+  await banner.getByRole("img", { name: /^Live/ }).waitFor({ timeout: 5_000 })
+})
+
+it("names the key of the palette as this machine's keyboard does", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/")
+  await page.getByRole("banner").getByText("Ctrl K").waitFor()
+  expect(await page.getByText("⌘").count()).toBe(0)
+})
+
+it("says to who signs in with what no token is that it is none", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/")
+  await page.context().clearCookies()
+  await page.reload()
+  const field = page.getByLabel("Or paste a token")
+  for (const [text, sentence] of [
+    ["мой токен", /^This is not a token: a token has only Latin letters/],
+    ["x".repeat(100_000), "This is not a token: it has 100,000 characters."],
+    ["wrong", "The server does not know this token, or it has expired."]
+  ] as const) {
+    await field.fill(text)
+    await field.press("Enter")
+    await page.getByText(sentence).waitFor()
+  }
 })

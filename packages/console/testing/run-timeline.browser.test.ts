@@ -1,9 +1,12 @@
 /**
  * A run along its time, against the whole program: what is under way, what was broken off, the gaps, and the way into the log.
  */
+import { Effect } from "effect"
 import { expect, it } from "vitest"
+import { asOwner } from "../../server/testing/fresh-database.ts"
 import { scripted } from "../../server/testing/platform.ts"
-import { calling, watcher } from "../../server/testing/story-words.ts"
+import { calling, saying, watcher } from "../../server/testing/story-words.ts"
+import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -53,4 +56,89 @@ it("leads from a bar to its event in the log, which is then in view", async () =
       })
     )
     .toBe(true)
+})
+
+it("draws a wait of hours as a marked break, so that the seconds of work can be read", async () => {
+  const story = await real.newStory()
+  const model = scripted([{ say: "At last.", latencyMs: 1_500 }])
+  const agent = await run(story.post("/agents", watcher({ name: "patient", ...manual, model })))
+  const done = await run(story.post(`/agents/${agent.id}/trigger`))
+  await run(
+    asOwner(story.access, (owner) =>
+      owner.query(`update kb.agent_runs set created_at = created_at - interval '3 hours' where id = $1`, [
+        done.id
+      ])
+    ).pipe(Effect.orDie)
+  )
+  const { page } = await real.visit(story, `/runs/${done.id}?tab=timeline`)
+  const timeline = page.getByRole("list", { name: "Timeline" })
+  await timeline
+    .getByRole("listitem")
+    .filter({ hasText: /^Waits for a worker/ })
+    .getByText("waited 3 h")
+    .waitFor()
+  await page.getByText(/Not to scale: it waited 3 h/).waitFor()
+  const bar = await timeline.locator("[data-bar=model]").boundingBox()
+  const wait = await timeline.locator("[data-bar=wait]").first().boundingBox()
+  expect(bar?.width).toBeGreaterThan(3 * (wait?.width ?? Infinity))
+  expect(await axeFaultsInBoth(page)).toEqual([])
+})
+
+it("names the steps of a flow in the steps, the timeline and the log", async () => {
+  const story = await real.newStory()
+  const agent = await run(
+    story.post(
+      "/agents",
+      watcher({
+        name: "pipeline",
+        ...manual,
+        flowType: "sequential",
+        steps: [
+          { name: "draft", prompt: "Write it." },
+          { name: "review", prompt: "Is it good?" }
+        ],
+        model: saying("Fine.")
+      })
+    )
+  )
+  const done = await run(story.post(`/agents/${agent.id}/trigger`))
+  const { page } = await real.visit(story, `/runs/${done.id}`)
+  const rowsOf = (label: string) => page.getByRole("list", { name: label }).getByRole("listitem")
+  await inTime(() => rowsOf("Steps").allInnerTexts()).toEqual([
+    expect.stringMatching(/^draft\s+Step 1/),
+    expect.stringMatching(/^review\s+Step 2/)
+  ])
+  await page.getByRole("tab", { name: "Timeline" }).press("Enter")
+  await inTime(() => rowsOf("Timeline").allInnerTexts()).toEqual([
+    expect.stringMatching(/^Waits for a worker/),
+    expect.stringMatching(/^draft\s+Step 1/),
+    expect.stringMatching(/^review\s+Step 2/)
+  ])
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.getByRole("tab", { name: "Log" }).press("Enter")
+  await page.getByRole("button", { name: /^AssistantMessageEvent draft Fine\./ }).waitFor()
+  await page.getByRole("button", { name: /^AssistantMessageEvent review Fine\./ }).waitFor()
+})
+
+it("begins each row of the log with what happened, and ends it with a short id to copy", async () => {
+  const story = await real.newStory()
+  const model = calling({ tool: "search_objects", arguments: { type: "Thing" } })
+  const agent = await run(
+    story.post("/agents", watcher({ name: "looker", ...manual, tools: ["graph.*"], model }))
+  )
+  const done = await run(story.post(`/agents/${agent.id}/trigger`))
+  const { page } = await real.visit(story, `/runs/${done.id}?tab=log`)
+  const { items } = await run(story.get(`/runs/${done.id}/events?limit=200`))
+  const place = items.findIndex(({ type }: { readonly type: string }) => type === "ToolCallCompletedEvent")
+  const row = page.getByRole("list", { name: "Events of the log" }).getByRole("listitem").nth(place)
+  await inTime(() => row.innerText()).toMatch(
+    new RegExp(
+      `^ToolCallCompletedEvent\\s+search_objects\\s+\\+.*, took \\d+ ms, .*\\s+#${place + 1}\\s+Copy$`
+    )
+  )
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+  await row.getByRole("button", { name: `Copy the id of event ${place + 1}` }).click()
+  await row.getByText("Copied").waitFor()
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(items[place].id)
+  expect(await axeFaultsInBoth(page)).toEqual([])
 })

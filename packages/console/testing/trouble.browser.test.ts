@@ -86,3 +86,18 @@ it("the list of agents is searched by name, and who is in trouble comes first", 
   await inTime(names).toEqual(["asleep"])
   expect(await axeFaultsInBoth(page)).toEqual([])
 })
+
+it("an empty project says how its first agent is made, in the inbox and among the agents, until there is one", async () => {
+  const story = await real.newStory()
+  const { page, goTo } = await real.visit(story)
+  const hint = page.getByRole("region", { name: "The first agent" })
+  await hint.getByText(/npx tropism agents apply -f agents\.yaml/).waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await goTo("/agents")
+  await hint.getByRole("link", { name: "Make the first one" }).click()
+  await page.waitForURL("**/agents/new?*")
+  await run(story.post("/agents", watcher()))
+  await goTo("/agents")
+  await page.getByRole("link", { name: /watcher/ }).waitFor()
+  expect(await hint.count()).toBe(0)
+})

@@ -15,6 +15,12 @@ import { Usage } from "./run.ts"
 export const ModelCallPurpose = Schema.Literals(["step", "guard", "summary", "notes"])
 export type ModelCallPurpose = typeof ModelCallPurpose.Type
 
+/** The step of a flow that was at work, and in which iteration, from 1. */
+export const FlowStepAtWork = Schema.Struct({ name: Schema.String, iteration: Schema.Int }).annotate({
+  identifier: "FlowStepAtWork"
+})
+export type FlowStepAtWork = typeof FlowStepAtWork.Type
+
 /** One try of a request to a model. */
 export const ModelCall = Schema.Struct({
   /** From 1 in each run, in the order in which the model was asked. */
@@ -22,6 +28,8 @@ export const ModelCall = Schema.Struct({
   purpose: ModelCallPurpose,
   /** The step that it was for or came before, from 1; tries of one request share it, and so does a request that was made again. */
   step: Schema.Int,
+  /** The step of the run's flow that it was for; null where the flow is single. */
+  flowStep: Schema.NullOr(FlowStepAtWork),
   /** From 1 in each request: the tries that went before brought no answer. */
   try: Schema.Int,
   provider: Schema.String,
@@ -113,6 +121,8 @@ export const RunStep = Schema.Struct({
   model: Schema.String,
   /** The numbers of its model calls. */
   modelCalls: Schema.Array(Schema.Int),
+  /** The step of the run's flow that it was for; null where the flow is single. */
+  flowStep: Schema.NullOr(FlowStepAtWork),
   status: Schema.Literals(["answered", "failed"]),
   /** Why the last try brought no answer. */
   error: Schema.NullOr(Schema.String),

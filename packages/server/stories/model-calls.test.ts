@@ -89,6 +89,16 @@ describe("Model calls on record", () => {
             [5, 4, 1, "answered", "tool-calls"],
             [6, 5, 1, "answered", "stop"]
           ])
+          const flowSteps = (records: ReadonlyArray<Json>) => records.map(({ flowStep }) => flowStep)
+          const [draft, check] = ["draft", "check"].map((name) => ({ name, iteration: 1 }))
+          expect(flowSteps(exchanges)).toEqual([draft, draft, draft, check, check, check])
+          expect(flowSteps(yield* allOf(story, `/runs/${run.id}/steps`))).toEqual([
+            draft,
+            draft,
+            check,
+            check,
+            check
+          ])
           expect(exchanges[0]).toMatchObject({
             response: null,
             error: expect.stringMatching(/^unavailable: .*Overloaded; your key <redacted>/)
@@ -134,7 +144,16 @@ describe("Model calls on record", () => {
         expect(run.status).toBe("failed")
         const list = yield* allOf(story, `/runs/${run.id}/model-calls`)
         expect(list).toMatchObject([
-          { number: 1, step: 1, try: 1, model: "wire-1", status: "failed", answerEvent: null, costUsd: null },
+          {
+            number: 1,
+            step: 1,
+            flowStep: null,
+            try: 1,
+            model: "wire-1",
+            status: "failed",
+            answerEvent: null,
+            costUsd: null
+          },
           {
             number: 2,
             step: 1,

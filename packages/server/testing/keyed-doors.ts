@@ -334,6 +334,12 @@ export const peopleDoors: ReadonlyArray<KeyedDoor> = [
       rows: "kb.api_tokens where $1 = any(project_ids)"
     }
   }),
+  door("serverTokens.loginLink", function* () {
+    return {
+      path: "/api/login-link",
+      rows: "kb.login_codes where project_ids is null and $1::uuid is not null"
+    }
+  }),
   door("serverTokens.create", function* (story) {
     const name = `t${story.projectId}`
     return {

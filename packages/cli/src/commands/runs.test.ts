@@ -95,6 +95,7 @@ describe("tropism runs", () => {
         number: 1,
         model: "openai:gpt-4o",
         modelCalls: [1, 2],
+        flowStep: null,
         status: "answered",
         error: null,
         text: "",

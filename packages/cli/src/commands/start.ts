@@ -226,6 +226,7 @@ export const readyBlock = (
   "  Tropism is running.",
   "",
   `  Open    ${link(info.loginLink)}`,
+  "          It signs one browser in, once; npx tropism link makes another.",
   `  API     ${info.url}/docs`,
   `  Data    ${Option.isSome(environment.databaseUrl) ? `${hostOf(environment.databaseUrl.value)}, ${environment.dataFolder}` : environment.dataFolder}`,
   `  Token   ${info.tokenFile ?? "as set in TROPISM_TOKEN"}`,

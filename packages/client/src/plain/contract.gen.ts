@@ -1813,6 +1813,7 @@ export interface ModelExchange {
   readonly number: number
   readonly purpose: "step" | "guard" | "summary" | "notes"
   readonly step: number
+  readonly flowStep: FlowStepAtWork | null
   readonly try: number
   readonly provider: string
   readonly model: string
@@ -1857,6 +1858,11 @@ export interface ShownTool {
   readonly inputSchema: unknown
 }
 
+export interface FlowStepAtWork {
+  readonly name: string
+  readonly iteration: number
+}
+
 export interface OpenRequestAnswer {
   readonly request: OpenRequest | null
 }
@@ -1878,6 +1884,7 @@ export interface ModelCall {
   readonly number: number
   readonly purpose: "step" | "guard" | "summary" | "notes"
   readonly step: number
+  readonly flowStep: FlowStepAtWork | null
   readonly try: number
   readonly provider: string
   readonly model: string
@@ -1934,6 +1941,7 @@ export interface RunStep {
   readonly number: number
   readonly model: string
   readonly modelCalls: ReadonlyArray<number>
+  readonly flowStep: FlowStepAtWork | null
   readonly status: "answered" | "failed"
   readonly error: string | null
   readonly text: string
@@ -3355,6 +3363,12 @@ export interface Calls {
     }, options?: CallOptions) => Promise<NewToken>
     /** Ends a token of the server. */
     readonly revoke: (tokenId: string, options?: CallOptions) => Promise<undefined>
+    /** Makes a link that signs one browser in as the server's admin. */
+    readonly loginLink: (options?: CallOptions) => Promise<{
+      readonly url: string
+      /** An instant, ISO 8601 in UTC with milliseconds */
+      readonly expiresAt: string
+    }>
   }
   readonly sessions: {
     /** Lists the caller's sessions. */
@@ -3747,6 +3761,7 @@ export const endpoints: ReadonlyArray<EndpointPlace> = [
   {"call":"serverTokens.list","method":"GET","path":"/api/tokens","sends":false,"asks":true,"form":"page"},
   {"call":"serverTokens.create","method":"POST","path":"/api/tokens","sends":true,"asks":false,"form":"value"},
   {"call":"serverTokens.revoke","method":"DELETE","path":"/api/tokens/{tokenId}","sends":false,"asks":false,"form":"value"},
+  {"call":"serverTokens.loginLink","method":"POST","path":"/api/login-link","sends":false,"asks":false,"form":"value"},
   {"call":"sessions.list","method":"GET","path":"/api/me/sessions","sends":false,"asks":true,"form":"page"},
   {"call":"sessions.endOthers","method":"DELETE","path":"/api/me/sessions","sends":false,"asks":false,"form":"value"},
   {"call":"sessions.end","method":"DELETE","path":"/api/me/sessions/{sessionId}","sends":false,"asks":false,"form":"value"},

@@ -18,6 +18,7 @@ import { Visible } from "../parts/visible.tsx"
 import { type PagedList, usePagedList } from "../server/paged.ts"
 import { moneyText } from "../words/amounts.ts"
 import { cutText } from "../words/cut-text.ts"
+import { FirstAgent, isGiven } from "../parts/first-agent.tsx"
 import { chosenAgents, healthText, triggerWord } from "./agent-words.ts"
 
 export const AgentsPage = (): ReactNode => {
@@ -46,6 +47,11 @@ export const AgentsPage = (): ReactNode => {
         )}
       </PageHeader>
       <FilterBar label="Search agents" filters={filters} />
+      {list.rows.length > 0 && list.rows.every(({ agentName }) => isGiven(agentName)) && (
+        <div className="mb-6">
+          <FirstAgent />
+        </div>
+      )}
       {list.hasMore && list.rows.length >= limits.agentsToSort && (
         <p className="mb-3 text-sm text-ink-soft">
           Of the newest {list.rows.length.toLocaleString()} agents only; older ones follow as you scroll.

@@ -22,7 +22,7 @@ import { useTurn } from "./use-turn.ts"
 
 export const ChatPage = (): ReactNode => {
   const { conversationId } = useParams({ strict: false })
-  const { project } = useConsole()
+  const { project, canAnswer } = useConsole()
   const navigate = useNavigate()
   const agents = useQuery(agentsQuery(project.id))
   const turns = useTurn(project.id, (id) =>
@@ -33,9 +33,11 @@ export const ChatPage = (): ReactNode => {
   return (
     <>
       <PageHeader title="Chat" lead="Speak with agents, and see what they do for you.">
-        <Button shortcut="N" onClick={begin}>
-          New conversation
-        </Button>
+        {canAnswer && (
+          <Button shortcut="N" onClick={begin}>
+            New conversation
+          </Button>
+        )}
       </PageHeader>
       <div className="grid gap-8 lg:grid-cols-[minmax(0,1fr)_18rem]">
         <section aria-label="Conversation" className="min-w-0">

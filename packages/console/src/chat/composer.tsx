@@ -30,7 +30,7 @@ export const Composer = ({ agentName, isAtWork, hasFocus, onSend, onStop }: Comp
   }
   return (
     <form
-      className="mt-4 grid gap-2"
+      className="sticky bottom-0 z-10 mt-4 grid gap-2 border-t border-line bg-canvas pt-3 pb-4"
       onSubmit={(event) => {
         event.preventDefault()
         send()

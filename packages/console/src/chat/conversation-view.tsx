@@ -42,7 +42,9 @@ export const NewConversation = ({ agents, turns }: ViewProps): ReactNode => {
     <>
       <h2 className="mb-1 text-base font-semibold">A new conversation</h2>
       <p className="mb-4 text-sm text-ink-soft">
-        Say something, and the agent answers. What it does for you is shown with each answer.
+        {canAnswer
+          ? "Say something, and the agent answers. What it does for you is shown with each answer."
+          : "Whoever says something is answered by the agent, with what it does for them."}
       </p>
       <div className="max-w-xs">
         <ChoiceField
@@ -186,7 +188,10 @@ const Spoken = ({ agentName, messages, turns, turn, start, canSpeak }: SpokenPro
           onStop={stoppable === undefined ? undefined : () => stop.mutate(stoppable)}
         />
       ) : (
-        <p className="mt-4 text-xs text-ink-faint">Editors may speak with agents.</p>
+        <p className="mt-4 rounded-xl border border-line bg-sunken px-4 py-3 text-sm text-ink-soft">
+          Your role may read but not speak: editors, reviewers and admins may. An admin of the project gives
+          roles in the settings.
+        </p>
       )}
     </>
   )

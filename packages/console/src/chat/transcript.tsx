@@ -56,7 +56,8 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
           Say it again
         </Button>
       )}
-      <div ref={end} />
+      {/* The field below stays in view and would cover the newest words. */}
+      <div ref={end} className="scroll-mb-48" />
     </>
   )
 }

@@ -8,6 +8,7 @@ import type { ReactNode } from "react"
 import { RunStatusBadge } from "../parts/run-status.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
+import { Waker } from "../runs/waker.tsx"
 import { cutText } from "../words/cut-text.ts"
 import { durationText } from "../words/durations.ts"
 import { type FeedItem, subjectOf } from "./feed-items.ts"
@@ -153,6 +154,9 @@ const RunCells = ({ run, op }: { readonly run: Run; readonly op: "began" | "ende
         <span className="text-xs text-ink-soft">after {durationText(run.durationMs)}</span>
       )}
       <p className="mt-0.5 flex flex-wrap gap-x-3 text-xs text-ink-soft">
+        <span className="min-w-0 [overflow-wrap:anywhere]">
+          woken by <Waker run={run} />
+        </span>
         {op === "ended" && (
           <span className="min-w-0 truncate">
             <Visible text={cutText(run.errorMessage ?? run.summary ?? "It said nothing.", 1, 160)} />

@@ -3,6 +3,7 @@
  *
  * What is wrong with the server is told at `/status`, because `/health` is an address of the API.
  */
+import { commandKey } from "../keys/command-key.ts"
 
 export interface PageEntry {
   readonly to:
@@ -46,7 +47,7 @@ export const pageAt = (path: string): PageEntry | undefined =>
 export const consoleKeys = {
   title: "Everywhere",
   keys: [
-    { shown: ["⌘", "K"], means: "Go to anything; Ctrl K and / do the same" },
+    { shown: [commandKey, "K"], means: "Go to anything; / does the same" },
     { shown: ["?"], means: "Show these keys" },
     ...pages.map(({ title, letter }) => ({ shown: ["G", letter.toUpperCase()], means: `Go to ${title}` }))
   ]

@@ -2,6 +2,7 @@
  * What opens the palette: a button, ⌘K or Ctrl K anywhere, `/` outside fields. It is loaded when it is opened first.
  */
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react"
+import { commandText } from "../keys/command-key.ts"
 import { isDialogOpen, isPlain, isTyping } from "../keys/is-typing.ts"
 import { useKeyMap } from "../keys/key-map.ts"
 import { Button } from "../parts/button.tsx"
@@ -50,12 +51,12 @@ export const PaletteDoor = (): ReactNode => {
           typedAhead.current = ""
           setIsOpen(true)
         }}
-        title="Go to anything (⌘K or /)"
+        title={`Go to anything (${commandText("K")} or /)`}
         className="flex h-9 items-center gap-2 rounded-lg px-2.5 text-sm text-ink-soft hover:bg-sunken hover:text-ink"
       >
         <SearchIcon />
         <span className="sr-only">Go to anything</span>
-        <kbd className="hidden font-sans text-2xs text-ink-faint hover-device:inline">⌘K</kbd>
+        <kbd className="hidden font-sans text-2xs text-ink-faint hover-device:inline">{commandText("K")}</kbd>
       </button>
       {isOpen && <Palette typedAhead={typedAhead} onClose={() => setIsOpen(false)} />}
     </>

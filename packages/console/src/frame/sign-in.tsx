@@ -12,6 +12,7 @@ import { Button } from "../parts/button.tsx"
 import { Command } from "../parts/command.tsx"
 import { Mark } from "../parts/icons.tsx"
 import { Visible } from "../parts/visible.tsx"
+import { tokenFault } from "./token-fault.ts"
 import { failureSentence, isUnauthorized, Problem } from "../server/problem.ts"
 import { principalQuery } from "../server/queries.ts"
 import { readPrincipal, signIn } from "../server/request.ts"
@@ -23,10 +24,11 @@ export const SignIn = (): ReactNode => (
       <Mark className="size-10" />
       <h1 className="mt-5 text-2xl font-semibold tracking-tight">Sign in to Tropism</h1>
       <p className="mt-2 text-sm text-pretty text-ink-soft">
-        Start the server and open the link it prints. It signs this browser in.
+        Start the server and open the link it prints. It signs this browser in. Where the server runs already,
+        this prints another:
       </p>
     </header>
-    <Command text="npm start" />
+    <Command text="npx tropism link" />
     <TokenForm />
   </main>
 )
@@ -61,12 +63,17 @@ const TokenForm = (): ReactNode => {
     mutationFn: (token: string) => Effect.runPromise(signIn(token).pipe(Effect.andThen(readPrincipal))),
     onSuccess: () => queryClient.resetQueries({ queryKey: principalQuery.queryKey })
   })
+  const [fault, setFault] = useState<string>()
+  const refusal = fault ?? (attempt.error ? signInSentence(attempt.error) : undefined)
   return (
     <form
       className="border-t border-line pt-7"
       onSubmit={(event) => {
         event.preventDefault()
-        if (token.trim() !== "") attempt.mutate(token.trim())
+        const given = token.trim()
+        const found = tokenFault(given)
+        setFault(found)
+        if (given !== "" && found === undefined) attempt.mutate(given)
       }}
     >
       <label htmlFor={fieldId} className="text-sm font-medium">
@@ -81,7 +88,7 @@ const TokenForm = (): ReactNode => {
           required
           value={token}
           onChange={(event) => setToken(event.target.value)}
-          aria-invalid={attempt.isError}
+          aria-invalid={refusal !== undefined}
           aria-describedby={errorId}
           className="h-9 min-w-0 grow rounded-lg border border-line-strong bg-surface px-3 font-mono text-sm"
         />
@@ -90,8 +97,8 @@ const TokenForm = (): ReactNode => {
         </Button>
       </div>
       <p id={errorId} role="status" className="mt-2 min-h-5 text-xs text-ink-faint">
-        {attempt.error ? (
-          <span className="text-removed-ink">{signInSentence(attempt.error)}</span>
+        {refusal !== undefined ? (
+          <span className="text-removed-ink">{refusal}</span>
         ) : (
           <>
             On this machine it lies in <code className="font-mono">.tropism/token</code>.

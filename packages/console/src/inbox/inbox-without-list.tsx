@@ -4,13 +4,17 @@
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { Command } from "../parts/command.tsx"
+import { FirstAgent, isGiven } from "../parts/first-agent.tsx"
 import { CautionIcon } from "../parts/icons.tsx"
+import { agentsQuery } from "../server/agent-queries.ts"
 import { failureSentence } from "../server/problem.ts"
 import { recentRunsQuery } from "../server/queries.ts"
 
 /** Nothing waits; what to try depends on whether any agent has worked yet. */
 export const EmptyInbox = ({ projectId }: { readonly projectId: string }): ReactNode => {
   const hasRun = (useQuery(recentRunsQuery(projectId)).data?.items.length ?? 0) > 0
+  const agents = useQuery(agentsQuery(projectId)).data?.items
+  const isWithoutAgent = agents?.every(({ name }) => isGiven(name)) ?? false
   return (
     <div className="enter mx-auto max-w-md px-4 py-14 text-center sm:py-20">
       <Rested />
@@ -20,8 +24,15 @@ export const EmptyInbox = ({ projectId }: { readonly projectId: string }): React
       <p className="mt-2 text-sm text-pretty text-ink-soft">
         {hasRun
           ? "Every suggestion is decided. New ones appear here by themselves when an agent reacts to a change."
-          : "Agents react when the graph changes, and what they suggest appears here by itself. Bring something in:"}
+          : isWithoutAgent
+            ? "Agents react when the graph changes, and what they suggest appears here by itself. First make an agent, then bring something in:"
+            : "Agents react when the graph changes, and what they suggest appears here by itself. Bring something in:"}
       </p>
+      {isWithoutAgent && (
+        <div className="mt-6 grid justify-items-center text-left">
+          <FirstAgent />
+        </div>
+      )}
       <div className="mt-6">
         <Command text={hasRun ? "npx tropism tail" : "npx tropism import package-lock.json"} />
       </div>

@@ -42,7 +42,6 @@ const LettersLink = ({ finding }: { readonly finding: HealthFinding }): ReactNod
     <Link
       to="/reactions/$agentId"
       params={{ agentId }}
-      search={(search) => search}
       className="rounded font-medium underline underline-offset-2"
     >
       Open the dead letters

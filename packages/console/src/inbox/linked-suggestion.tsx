@@ -42,11 +42,7 @@ export const LinkedSuggestion = ({ projectId, taskId }: LinkedSuggestionProps): 
         </p>
       )}
       <p className="mt-3 text-xs">
-        <Link
-          to="/"
-          search={(search) => search}
-          className="rounded font-medium text-leaf underline-offset-2 hover:underline"
-        >
+        <Link to="/" className="rounded font-medium text-leaf underline-offset-2 hover:underline">
           Close
         </Link>
       </p>

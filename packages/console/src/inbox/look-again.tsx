@@ -37,7 +37,6 @@ export const LookAgain = ({ task, canDecide, isAsking, onLookAgain }: LookAgainP
           <Link
             to="/runs/$runId"
             params={{ runId: rerun.runId }}
-            search={(search) => search}
             className="rounded underline underline-offset-2"
           >
             its run is {runStatusWord(rerun.status)}

@@ -29,7 +29,6 @@ export const PromotionCard = ({ projectId, task, canDecide }: PromotionCardProps
         <Link
           to="/agents/$agentId"
           params={{ agentId: task.agentId }}
-          search={(search) => search}
           className="rounded underline underline-offset-2"
         >
           <Visible text={task.agentName} />

@@ -69,7 +69,6 @@ export const QuestionCard = ({
           <Link
             to="/tasks/$taskId"
             params={{ taskId: task.id }}
-            search={(search) => search}
             className="rounded text-center hover:text-ink hover:underline pointer-coarse:min-w-6"
             aria-label={`Link to question ${task.number}`}
           >

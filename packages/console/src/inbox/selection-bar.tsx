@@ -21,6 +21,7 @@ export const SelectionBar = (props: SelectionBarProps): ReactNode => {
     <div
       role="region"
       aria-label="Selected suggestions"
+      data-bottom-bar
       className="enter fixed inset-x-3 bottom-3 z-30 mx-auto flex max-w-xl flex-wrap items-center gap-2 rounded-2xl border border-line-strong bg-surface py-2.5 pr-2.5 pl-5 shadow-raised sm:bottom-5"
     >
       <p aria-live="polite" className="grow text-sm font-medium">

@@ -160,7 +160,6 @@ const CardHead = ({ task, titleId, isSelected, canDecide, actions, children }: C
       <Link
         to="/tasks/$taskId"
         params={{ taskId: task.id }}
-        search={(search) => search}
         className="rounded text-center hover:text-ink hover:underline pointer-coarse:min-w-6"
         aria-label={`Link to suggestion ${task.number}`}
       >
@@ -211,7 +210,6 @@ const CardBody = ({
           <Link
             to="/runs/$runId"
             params={{ runId: task.runId }}
-            search={(search) => search}
             className="rounded text-ink-soft underline-offset-2 hover:text-ink hover:underline"
           >
             Open its run

@@ -52,7 +52,6 @@ const TaintName = ({ kind, id }: { readonly kind: TaintKind; readonly id: string
     <Link
       to="/objects/$objectId"
       params={{ objectId: id }}
-      search={(search) => search}
       className="font-mono underline underline-offset-2"
     >
       <Visible text={id} exact />

@@ -3,11 +3,11 @@
  */
 import type { Task } from "@tropism/domain/task"
 import { Link } from "@tanstack/react-router"
-import { type ReactNode, useId } from "react"
+import { type ReactNode, useContext, useId } from "react"
 import { CautionIcon } from "../parts/icons.tsx"
 import { LongText } from "../parts/long-text.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
-import { useLinkedCard } from "./linked-card.ts"
+import { LinkedTask, useLinkedCard } from "./linked-card.ts"
 
 interface TaskFrameProps {
   readonly task: Task
@@ -22,6 +22,7 @@ interface TaskFrameProps {
 export const TaskFrame = ({ task, mark, isBusy, kind, refusal, children }: TaskFrameProps): ReactNode => {
   const titleId = useId()
   const { attributes, frame } = useLinkedCard(task.id)
+  const isLinked = useContext(LinkedTask) === task.id
   return (
     <article
       {...attributes}
@@ -40,7 +41,8 @@ export const TaskFrame = ({ task, mark, isBusy, kind, refusal, children }: TaskF
           <Link
             to="/tasks/$taskId"
             params={{ taskId: task.id }}
-            search={(search) => search}
+            // Of its own address it keeps what the address chooses in it.
+            search={(search) => (isLinked ? search : {})}
             className="rounded text-center hover:text-ink hover:underline pointer-coarse:min-w-6"
             aria-label={`Link to ${kind} #${task.number}`}
           >

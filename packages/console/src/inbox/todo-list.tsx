@@ -54,7 +54,6 @@ const Todo = ({ projectId, task, canSettle }: TodoProps): ReactNode => {
           <Link
             to="/tasks/$taskId"
             params={{ taskId: task.id }}
-            search={(search) => search}
             className="rounded text-center hover:text-ink hover:underline pointer-coarse:min-w-6"
             aria-label={`Link to todo t${task.number}`}
           >

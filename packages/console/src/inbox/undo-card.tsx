@@ -130,7 +130,6 @@ const PlanItem = ({ item, isTaken, canDecide, onToggle }: PlanItemProps): ReactN
           <Link
             to="/objects/$objectId"
             params={{ objectId: item.id }}
-            search={(search) => search}
             className="rounded font-mono underline-offset-2 hover:underline"
           >
             <Visible text={name} exact />
@@ -185,7 +184,7 @@ const CauseLink = ({ cause }: { readonly cause: UndoCause }): ReactNode => {
         ? ({ to: "/chains/$rootEventId", params: { rootEventId: cause.rootEventId } } as const)
         : ({ to: "/agents/$agentId", params: { agentId: cause.agentId } } as const)
   return (
-    <Link {...to} search={(search) => search} className="rounded underline underline-offset-2">
+    <Link {...to} className="rounded underline underline-offset-2">
       {causeWords[cause.type]}
     </Link>
   )

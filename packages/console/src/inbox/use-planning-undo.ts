@@ -29,7 +29,7 @@ export const usePlanningUndo = (projectId: string) => {
               navigate({
                 to: "/tasks/$taskId",
                 params: { taskId: task.id },
-                search: (search) => ({ ...search, only: entityIds.join(",") })
+                search: { only: entityIds.join(",") }
               })
             }
           })

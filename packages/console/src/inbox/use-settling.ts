@@ -1,12 +1,13 @@
 /**
  * Settles a task with one click, completes, approves or rejects it, and tells what became of it.
+ * The second of two presses in haste does nothing.
  *
  * A settled task leaves the list at once; a refused one stays, with the refusal.
  */
 import { isTodo, isUndo, type Task } from "@tropism/domain/task"
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
-import { useContext } from "react"
+import { useContext, useRef } from "react"
 import { useToasts } from "../parts/toasts.tsx"
 import { failureSentence, isUnauthorized } from "../server/problem.ts"
 import { type PendingTasks, pendingTasksKey, principalQuery } from "../server/queries.ts"
@@ -27,6 +28,7 @@ export const useSettling = (projectId: string, task: Task) => {
   const queryClient = useQueryClient()
   const show = useToasts()
   const { stay } = useContext(InboxPlace)
+  const isSettling = useRef(false)
   const name = isTodo(task) ? `t${task.number}` : `#${task.number}`
   const { error, isPending, mutate } = useMutation({
     mutationFn: ({ how, leaveOut = [] }: Settling): Promise<Task> =>
@@ -48,6 +50,7 @@ export const useSettling = (projectId: string, task: Task) => {
       })
     },
     onError: (failure) => {
+      isSettling.current = false
       stay(task.id)
       show({ tone: "refused", title: `${name} stays as it was`, sentence: failureSentence(failure) })
       if (isUnauthorized(failure)) return queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
@@ -55,7 +58,12 @@ export const useSettling = (projectId: string, task: Task) => {
     }
   })
   return {
-    settle: mutate,
+    settle: (settling: Settling) => {
+      // The second press comes before the page has drawn that the first is on its way.
+      if (isSettling.current) return
+      isSettling.current = true
+      mutate(settling)
+    },
     isSending: isPending,
     refusal: error === null ? undefined : failureSentence(error)
   }

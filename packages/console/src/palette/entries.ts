@@ -1,7 +1,9 @@
 /**
  * What the palette finds: which entries fit the words, in which order.
  *
- * Pure. Words fit in any order and any case; what begins with them comes first.
+ * Pure. Words fit in any order and any case; the better an entry fits, the
+ * earlier it comes, whatever it is: named so, begins so, a word of it begins so,
+ * has it inside.
  */
 
 export interface Entry {
@@ -21,34 +23,41 @@ export const fits = (text: string, words: string): boolean => {
   return wordsOf(words).every((word) => within.includes(word))
 }
 
-/** Those that fit, at most `most` of each group; what begins with the words stands before what has them inside. */
+/** Those that fit, at most `most` of each group, the best of each. */
 export const fitting = (entries: ReadonlyArray<Entry>, words: string, most: number): ReadonlyArray<Entry> => {
   const found = entries.filter(({ title, hint }) => fits(`${title} ${hint}`, words))
-  const beginning = words.trim().toLowerCase()
+  const rank = rankOf(words)
   const groups = Map.groupBy(found, ({ group }) => group)
-  return [...groups.values()].flatMap((group) =>
-    group.toSorted((a, b) => Number(begins(b, beginning)) - Number(begins(a, beginning))).slice(0, most)
-  )
+  return [...groups.values()].flatMap((group) => group.toSorted((a, b) => rank(a) - rank(b)).slice(0, most))
 }
 
-/** What is named exactly so comes first, then what the console knows, then objects: those whose key begins so before others. */
+/** The best first; of those that fit alike, what the console knows stands before objects, and these before what was said. */
 export const inOrder = (
   known: ReadonlyArray<Entry>,
   objects: ReadonlyArray<Entry>,
+  said: ReadonlyArray<Entry>,
   words: string,
   mostObjects: number
 ): ReadonlyArray<Entry> => {
-  const said = words.trim().toLowerCase()
-  const rank = (entry: Entry): number => (isNamed(entry, said) ? 0 : begins(entry, said) ? 1 : 2)
+  const rank = rankOf(words)
   const unique = [...new Map(objects.map((entry) => [entry.id, entry])).values()]
   const best = unique.toSorted((a, b) => rank(a) - rank(b)).slice(0, mostObjects)
-  const all = [...known, ...best]
-  return [...all.filter((entry) => isNamed(entry, said)), ...all.filter((entry) => !isNamed(entry, said))]
+  return [...known, ...best, ...said].toSorted((a, b) => rank(a) - rank(b))
 }
 
-const isNamed = ({ title }: Entry, said: string): boolean => title.toLowerCase() === said
-
-const begins = ({ title }: Entry, beginning: string): boolean => title.toLowerCase().startsWith(beginning)
+/** How well an entry fits, 0 the best; without words all fit alike. */
+const rankOf = (words: string): ((entry: Entry) => number) => {
+  const said = words.trim().toLowerCase()
+  if (said === "") return () => 0
+  const number = said.replace(/^#/, "")
+  return ({ title, hint }) => {
+    const name = title.toLowerCase()
+    if (name === said || hint === `#${number}`) return 0
+    if (name.startsWith(said)) return 1
+    if (hint.startsWith(`#${number}`)) return 2
+    return name.split(/[^\p{L}\p{N}]+/u).some((word) => word.startsWith(said)) ? 3 : 4
+  }
+}
 
 const wordsOf = (text: string): ReadonlyArray<string> =>
   text

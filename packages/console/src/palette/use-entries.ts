@@ -98,8 +98,7 @@ export const useEntries = (typed: string, settled: string): Found => {
   return {
     entries: [
       ...exactEntries(byId, open),
-      ...inOrder(fitting(known, typed, limits.paletteRows), found, words, limits.paletteRows),
-      ...said
+      ...inOrder(fitting(known, typed, limits.paletteRows), found, said, words, limits.paletteRows)
     ],
     isSearching:
       objects.isFetching || keyed.isFetching || runs.isFetching || byId.isSearching || typed.trim() !== words,

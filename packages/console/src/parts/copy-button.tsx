@@ -23,7 +23,7 @@ export const CopyButton = ({ text, label }: CopyButtonProps): ReactNode => {
     <button
       type="button"
       onClick={copy}
-      aria-label={`Copy ${label}`}
+      aria-label={`${isCopied ? "Copied" : "Copy"} ${label}`}
       className="flex h-7 shrink-0 items-center gap-1.5 rounded-md px-2 text-2xs text-ink-soft hover:bg-sunken hover:text-ink"
     >
       {isCopied ? <CheckIcon size="small" className="text-leaf" /> : <CopyIcon size="small" />}

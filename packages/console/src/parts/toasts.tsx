@@ -41,7 +41,8 @@ export const ToastsProvider = ({ children }: { readonly children: ReactNode }): 
         {shown.map((message) => (
           <ToastCard key={message.id} message={message} onClose={() => close(message.id)} />
         ))}
-        <Toast.Viewport className="fixed top-14 right-0 z-50 sm:top-auto sm:right-auto sm:bottom-0 sm:left-0 flex w-[min(26rem,100vw)] flex-col gap-2 p-4 outline-none" />
+        {/* Above a bar at the bottom of the page, where there is one. */}
+        <Toast.Viewport className="fixed sm:in-[body:has([data-bottom-bar])]:bottom-20 top-14 right-0 z-50 sm:top-auto sm:right-auto sm:bottom-0 sm:left-0 flex w-[min(26rem,100vw)] flex-col gap-2 p-4 outline-none" />
       </Toast.Provider>
     </Show>
   )

@@ -16,6 +16,7 @@ import { limits } from "../limits.ts"
 import { runStepsQuery, runToolCallsQuery } from "../server/run-queries.ts"
 import { moneyText, tokensText } from "../words/amounts.ts"
 import { durationText } from "../words/durations.ts"
+import { flowStepText, stepHeads } from "./flow-step-words.ts"
 
 export const RunSteps = ({ run }: { readonly run: Run }): ReactNode => {
   const { project } = useConsole()
@@ -32,12 +33,13 @@ export const RunSteps = ({ run }: { readonly run: Run }): ReactNode => {
           : "It ended before an answer of the model was complete, so it has no step."}
       </p>
     )
+  const heads = stepHeads(steps.data.items.map(({ flowStep }) => flowStepText(flowStep)))
   const records = new Map(calls.data?.items.map((record) => [record.callId, record]))
   return (
     <>
       <ol aria-label="Steps" className="grid gap-5">
-        {steps.data.items.map((step) => (
-          <Step key={step.number} step={step} records={records} />
+        {steps.data.items.map((step, place) => (
+          <Step key={step.number} step={step} flowHead={heads.get(place)} records={records} />
         ))}
       </ol>
       {steps.data.nextCursor !== null && (
@@ -49,8 +51,20 @@ export const RunSteps = ({ run }: { readonly run: Run }): ReactNode => {
 
 type Records = ReadonlyMap<string, ToolCallRecord>
 
-const Step = ({ step, records }: { readonly step: RunStep; readonly records: Records }): ReactNode => (
+interface StepProps {
+  readonly step: RunStep
+  /** The step of the flow that begins with it. */
+  readonly flowHead: string | undefined
+  readonly records: Records
+}
+
+const Step = ({ step, flowHead, records }: StepProps): ReactNode => (
   <li className="min-w-0 border-l-2 border-line pl-4">
+    {flowHead !== undefined && (
+      <p className="mb-2 text-sm font-semibold text-leaf [overflow-wrap:anywhere]">
+        <Visible text={flowHead} />
+      </p>
+    )}
     <h3 className="text-sm font-semibold">
       Step {step.number}{" "}
       <span className="text-xs font-normal text-ink-faint">

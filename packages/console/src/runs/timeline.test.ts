@@ -2,7 +2,8 @@
  * A run as spans: what came when, what is still going on, and which tries failed.
  */
 import { expect, it } from "vitest"
-import { placeIn, spansOf, spanText, withGaps } from "./timeline.ts"
+import { breaksOf, placeIn } from "./timeline-scale.ts"
+import { spansOf, spanText, withGaps } from "./timeline.ts"
 
 const at = (ms: number): string => new Date(Date.UTC(2026, 0, 1) + ms).toISOString()
 const nowMs = Date.parse(at(5_000))
@@ -18,7 +19,16 @@ const run = {
 
 /** Only what a span is made of. */
 const call = (number: number, fields: Record<string, unknown>) =>
-  ({ number, purpose: "step", step: 1, try: 1, status: "answered", error: null, ...fields }) as never
+  ({
+    number,
+    purpose: "step",
+    step: 1,
+    flowStep: null,
+    try: 1,
+    status: "answered",
+    error: null,
+    ...fields
+  }) as never
 const tool = (id: string, fields: Record<string, unknown>) =>
   ({ id, tool: "get_object", status: "completed", decision: null, ...fields }) as never
 
@@ -94,11 +104,48 @@ it("tells the request under way, the one broken off, and what lies between two s
   ])
 })
 
+const hourMs = 3_600_000
+
+it("draws a long wait short, so that the work beside it can be seen", () => {
+  const waited = { ...run, startedAt: at(3 * hourMs), completedAt: at(3 * hourMs + 9_000) }
+  const calls = [
+    call(1, { startedAt: at(3 * hourMs), durationMs: 4_000 }),
+    call(2, { step: 2, startedAt: at(3 * hourMs + 5_000), durationMs: 4_000 })
+  ]
+  const spans = spansOf(waited, calls, [], nowMs)
+  const wholeMs = 3 * hourMs + 9_000
+  const breaks = breaksOf(spans, wholeMs)
+  expect(breaks).toEqual([{ startMs: 0, endMs: 3 * hourMs }])
+  expect(spans.map((span) => placeIn(span, wholeMs, breaks))).toEqual([
+    { start: 0, width: expect.closeTo(0.1) },
+    { start: expect.closeTo(0.1), width: expect.closeTo(0.4) },
+    { start: expect.closeTo(0.6), width: expect.closeTo(0.4) }
+  ])
+})
+
+it("draws the wait for a person short, also where a call is what waits", () => {
+  const asked = tool("a", { tool: "ask_user", createdAt: at(500), completedAt: at(hourMs) })
+  const calls = [
+    call(1, { startedAt: at(100), durationMs: 400 }),
+    call(2, { step: 2, startedAt: at(hourMs), durationMs: 600 })
+  ]
+  const spans = spansOf({ ...run, completedAt: at(hourMs + 600) }, calls, [asked], nowMs)
+  expect(spans.map(({ label, type }) => [label, type])).toContainEqual(["ask_user", "wait"])
+  expect(breaksOf(spans, hourMs + 600)).toEqual([{ startMs: 500, endMs: hourMs }])
+})
+
+it("draws all to one scale where no wait is long, or nothing but a wait is there", () => {
+  const queued = { ...run, status: "queued", startedAt: null, completedAt: null } as const
+  expect(breaksOf(spansOf(queued, [], [], Date.parse(at(hourMs))), hourMs)).toEqual([])
+  const short = spansOf(run, [call(1, { startedAt: at(100), durationMs: 1_900 })], [], nowMs)
+  expect(breaksOf(short, 2_000)).toEqual([])
+})
+
 it("places a span in the whole, and never beyond it", () => {
-  expect(placeIn({ startMs: 500, endMs: 1_000 }, 2_000)).toEqual({ start: 0.25, width: 0.25 })
-  expect(placeIn({ startMs: 1_900, endMs: 9_000 }, 2_000)).toEqual({
+  expect(placeIn({ startMs: 500, endMs: 1_000 }, 2_000, [])).toEqual({ start: 0.25, width: 0.25 })
+  expect(placeIn({ startMs: 1_900, endMs: 9_000 }, 2_000, [])).toEqual({
     start: 0.95,
     width: expect.closeTo(0.05)
   })
-  expect(placeIn({ startMs: 0, endMs: 0 }, 0)).toEqual({ start: 0, width: 0 })
+  expect(placeIn({ startMs: 0, endMs: 0 }, 0, [])).toEqual({ start: 0, width: 0 })
 })

@@ -9,6 +9,7 @@ import type { ModelCall, OpenRequest } from "@tropism/domain/model-call"
 import type { Run } from "@tropism/domain/run"
 import { limits } from "../limits.ts"
 import { durationText } from "../words/durations.ts"
+import { flowStepText } from "./flow-step-words.ts"
 
 export interface Span {
   readonly key: string
@@ -21,6 +22,8 @@ export interface Span {
   readonly hasFailed: boolean
   /** What to know of it besides its time; empty is nothing. */
   readonly note: string
+  /** The step of the flow that it was for; nothing where the flow is single. */
+  readonly flow?: string | undefined
   /** Its event in the log: the number of it, or the id of a call. */
   readonly event?: string
 }
@@ -56,6 +59,7 @@ export const spansOf = (
       key: `model ${call.number}`,
       type: "model" as const,
       label: `${purposes[call.purpose]} ${call.step}`,
+      flow: flowStepText(call.flowStep),
       startMs: since(call.startedAt),
       endMs: since(call.startedAt) + call.durationMs,
       isOpen: false,
@@ -67,7 +71,7 @@ export const spansOf = (
     })),
     ...tools.map((tool) => ({
       key: `tool ${tool.id}`,
-      type: "tool" as const,
+      type: waitingTools.has(tool.tool) ? ("wait" as const) : ("tool" as const),
       label: tool.tool,
       startMs: since(tool.createdAt),
       endMs: tool.completedAt === null ? present : since(tool.completedAt),
@@ -80,6 +84,9 @@ export const spansOf = (
   if (run.status === "paused") return [...spans, pauseOf(run, spans, present)]
   return open === null ? spans : [...spans, openSpanOf(open, spans, present)]
 }
+
+/** The tools that are over when a person has answered, or another run has ended. */
+const waitingTools: ReadonlySet<string> = new Set(["ask_user", "spawn_agent"])
 
 /** When it was sent is kept only with its answer; it began when all before it had ended. */
 const openSpanOf = ({ step, isUnderWay }: Open, spans: ReadonlyArray<Span>, present: number): Span => ({
@@ -125,22 +132,13 @@ const pauseOf = (run: TimedRun, spans: ReadonlyArray<Span>, present: number): Sp
   key: "pause",
   type: "wait",
   label: run.pauseReason === "question" ? "Waits for a person" : "Is paused",
-  startMs: lastEnd(spans),
+  // The call that asks is open itself; the wait began when all else had ended.
+  startMs: lastEnd(spans.filter(({ isOpen }) => !isOpen)),
   endMs: present,
   isOpen: true,
   hasFailed: false,
   note: ""
 })
-
-/** Where a span lies in the whole, from 0 to 1. */
-export const placeIn = (
-  { startMs, endMs }: Pick<Span, "startMs" | "endMs">,
-  wholeMs: number
-): { readonly start: number; readonly width: number } => {
-  const whole = Math.max(1, wholeMs)
-  const start = Math.min(1, Math.max(0, startMs / whole))
-  return { start, width: Math.min(1 - start, Math.max(0, endMs - startMs) / whole) }
-}
 
 /** A span in words. */
 export const spanText = ({ startMs, endMs, isOpen, note }: Span): string =>

@@ -3,9 +3,12 @@
  *
  * The stream is opened again whenever it ends, fails or falls silent, each
  * time after a longer pause, and goes on after the last event it has seen.
+ * Where the network goes or comes it is opened anew at once: an open stream
+ * learns late that nobody is there any more, a new one tells.
  */
 import { Effect, Stream } from "effect"
 import { limits } from "../limits.ts"
+import { networkMoved } from "./network-moved.ts"
 import { Unreachable } from "./problem.ts"
 import { answerOf } from "./request.ts"
 
@@ -40,10 +43,14 @@ export const followStream = Effect.fnUntraced(function* (
   while (true) {
     hearing.hasHeard = false
     listener.onState("connecting")
-    yield* listen(path, place, listener, hearing).pipe(Effect.ignore)
+    const hasMoved = yield* Effect.raceFirst(
+      Effect.as(Effect.ignore(listen(path, place, listener, hearing)), false),
+      Effect.as(networkMoved, true)
+    )
+    if (hasMoved) continue
     listener.onState("lost")
     if (hearing.hasHeard) pauseMs = limits.feedRetryMs
-    yield* Effect.sleep(pauseMs)
+    yield* Effect.raceFirst(Effect.sleep(pauseMs), networkMoved)
     pauseMs = Math.min(pauseMs * 2, limits.maxFeedRetryMs)
   }
 })

@@ -82,11 +82,13 @@ const SessionRow = ({ session }: { readonly session: Session }): ReactNode => {
       below={end.error !== null && <Failure error={end.error} />}
     >
       Signed in <TimeAgo instant={session.createdAt} />
-      {session.lastUsedAt !== null && (
-        <>
-          , used <TimeAgo instant={session.lastUsedAt} />
-        </>
-      )}
+      {session.isCurrent
+        ? ", in use now"
+        : session.lastUsedAt !== null && (
+            <>
+              , used <TimeAgo instant={session.lastUsedAt} />
+            </>
+          )}
       , <Until instant={session.expiresAt} />
     </Row>
   )

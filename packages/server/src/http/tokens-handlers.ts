@@ -12,14 +12,17 @@ import type { Token, TokenInput } from "@tropism/api/members-api"
 import { Conflict, Forbidden } from "@tropism/api/problems"
 import type { ProjectId, UserId } from "@tropism/domain/ids"
 import { Clock, Effect, Redacted } from "effect"
+import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { tokenLimits } from "./token-limits.ts"
 import { inProject, reading, requireServerAdmin, sees } from "./access.ts"
 import { type IssuedToken, IssuedTokens, type TokenWish } from "./issued-tokens.ts"
 import { giveName } from "./members-handlers.ts"
+import { originOf } from "./origins.ts"
 import { pageById } from "./paging.ts"
 import { onceOnServer } from "./request-keys.ts"
 import { invalid, keepable, orNotFound } from "./refusals.ts"
-import { Tokens } from "./tokens.ts"
+import { adminUser, Tokens } from "./tokens.ts"
 
 const known = orNotFound("token")
 
@@ -80,11 +83,32 @@ export const serverTokensHandlers = HttpApiBuilder.group(Api, "serverTokens", (h
       const { ofServer } = yield* IssuedTokens
       yield* serverAdmin
       yield* known(Effect.map(ofServer.end(null, params.tokenId), (done) => done || undefined))
+    }),
+    loginLink: Effect.fn("http.serverTokens.loginLink")(function* () {
+      const tokens = yield* Tokens
+      const origin = originOf(yield* HttpServerRequest.HttpServerRequest)
+      const principal = yield* serverAdmin
+      yield* requireAdminsName(principal)
+      const making = Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const code = yield* tokens.loginCode
+        return {
+          url: `${origin}/login?code=${Redacted.value(code)}`,
+          expiresAt: new Date(now + tokenLimits.loginCodeMaxAgeSeconds * 1_000).toISOString()
+        }
+      })
+      return yield* onceOnServer(principal, making)
     })
   })
 )
 
 const serverAdmin = Effect.tap(CurrentPrincipal, requireServerAdmin)
+
+/** The link signs in under this name, so nobody else is given it. */
+const requireAdminsName = ({ userId }: Principal): Effect.Effect<void, Forbidden> =>
+  userId === adminUser
+    ? Effect.void
+    : Effect.fail(new Forbidden({ detail: `This is for ${adminUser}: your token is ${userId}'s` }))
 
 /** What whoever made a token is told; a repeat is told from what is kept under its key. */
 const toldOnce = ({ secret, token }: IssuedToken) => ({ ...token, token: Redacted.value(secret) })

@@ -14,6 +14,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Contexts } from "../agent/contexts.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import { makeFlowSteps } from "./flow-steps-at-work.ts"
 import { guardMessages } from "./guard-prompt.ts"
 import { type ModelCallRow, toModelCall } from "./model-call-rows.ts"
 import { notesRequest } from "./notes-prompt.ts"
@@ -35,6 +36,7 @@ export class ModelCallReading extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const contexts = yield* Contexts
+      const flowSteps = makeFlowSteps(sql)
 
       const rows = (projectId: ProjectId, runId: RunId, after: number, limit: number) =>
         sql<ModelCallRow>`
@@ -43,7 +45,9 @@ export class ModelCallReading extends Context.Service<
 
       const list = Effect.fn("ModelCallReading.list")(function* (runId: RunId, after: number, limit: number) {
         const { projectId } = yield* ProjectTransaction
-        return (yield* rows(projectId, runId, after, limit)).map(toModelCall)
+        const calls = yield* rows(projectId, runId, after, limit)
+        const flowStep = yield* flowSteps(projectId, runId, calls)
+        return calls.map((row) => toModelCall(row, flowStep(row.afterEvent)))
       }, orDie)
 
       /** What the log up to an event folds to, as it was shown: to be answered, to be judged, or to be told in short. */
@@ -82,8 +86,9 @@ export class ModelCallReading extends Context.Service<
         if (row?.number !== number) return undefined
         const messages = decodeMessages(yield* messagesOf(row))
         const tools = yield* toolsOf(projectId, row.toolsDigest)
+        const flowStep = yield* flowSteps(projectId, runId, [row])
         const exchanged: ModelExchange = {
-          ...toModelCall(row),
+          ...toModelCall(row, flowStep(row.afterEvent)),
           request: { messages, tools, parameters: row.parameters },
           response: yield* responseOf(row)
         }

@@ -5,7 +5,7 @@
  */
 import { microsPerDollar } from "@tropism/domain/chain"
 import type { ContextName } from "@tropism/domain/context-event"
-import type { ModelCall, ModelExchange } from "@tropism/domain/model-call"
+import type { FlowStepAtWork, ModelCall, ModelExchange } from "@tropism/domain/model-call"
 
 export interface ModelCallRow {
   readonly number: number
@@ -30,10 +30,11 @@ export interface ModelCallRow {
   readonly durationMs: number
 }
 
-export const toModelCall = (row: ModelCallRow): ModelCall => ({
+export const toModelCall = (row: ModelCallRow, flowStep: FlowStepAtWork | null): ModelCall => ({
   number: row.number,
   purpose: row.purpose,
   step: row.step,
+  flowStep,
   try: row.try,
   provider: row.provider,
   model: row.model,

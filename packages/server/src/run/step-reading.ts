@@ -9,12 +9,13 @@
  */
 import type { ContextName } from "@tropism/domain/context-event"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
-import type { RunStep, StepCall } from "@tropism/domain/model-call"
+import type { FlowStepAtWork, RunStep, StepCall } from "@tropism/domain/model-call"
 import { addUsage, noUsage, type Usage } from "@tropism/domain/run"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
+import { makeFlowSteps } from "./flow-steps-at-work.ts"
 import { type ModelCallRow, toDollars } from "./model-call-rows.ts"
 
 interface AnswerRow {
@@ -45,6 +46,7 @@ export class StepReading extends Context.Service<
     StepReading,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const flowSteps = makeFlowSteps(sql)
 
       const answersOf = (projectId: ProjectId, context: ContextName, numbers: ReadonlyArray<number>) =>
         sql<AnswerRow>`
@@ -75,7 +77,8 @@ export class StepReading extends Context.Service<
         const asked = answers.flatMap((answer) => answer.calls.map(({ id }) => id))
         const outcomes = asked.length === 0 ? [] : yield* recordsOf(projectId, runId, asked)
         const byCall = new Map(outcomes.map((row) => [row.callId, row]))
-        return stepsOf(calls).map((tries) => toStep(tries, answers, byCall))
+        const flowStep = yield* flowSteps(projectId, runId, calls)
+        return stepsOf(calls).map((tries) => toStep(tries, flowStep(tries[0].afterEvent), answers, byCall))
       }, orDie)
 
       return StepReading.of({ list })
@@ -97,6 +100,7 @@ const stepsOf = (calls: ReadonlyArray<ModelCallRow>): ReadonlyArray<Tries> => {
 
 const toStep = (
   tries: Tries,
+  flowStep: FlowStepAtWork | null,
   answers: ReadonlyArray<AnswerRow>,
   outcomes: ReadonlyMap<string, OutcomeRow>
 ): RunStep => {
@@ -106,6 +110,7 @@ const toStep = (
     number: last.step,
     model: `${last.provider}:${last.model}`,
     modelCalls: tries.map(({ number }) => number),
+    flowStep,
     status: answer === undefined ? "failed" : "answered",
     error: last.error,
     text: answer?.text ?? "",

@@ -1,0 +1,32 @@
+/**
+ * `tropism link`: the link that signs a browser in, again, for whom the one that the start printed has scrolled away.
+ */
+import { Clock, Effect } from "effect"
+import { Command } from "effect/cli"
+import { withClient } from "../access.ts"
+import { printFacts, printOr } from "../print-records.ts"
+import { readConnection } from "../settings.ts"
+import { formatWait } from "../terminal/time.ts"
+
+export const linkCommand = Command.make("link", {}, () =>
+  Effect.gen(function* () {
+    const connection = yield* readConnection
+    const now = yield* Clock.currentTimeMillis
+    const link = yield* withClient(connection, (client) => client.serverTokens.loginLink())
+    yield* printOr(
+      link,
+      printFacts([
+        ["link", link.url],
+        [
+          "note",
+          `It signs one browser in as the server's admin, once, within ${formatWait(link.expiresAt, now)}.`
+        ]
+      ])
+    )
+  })
+).pipe(
+  Command.withDescription("Make a link that signs the admin's browser in, once"),
+  Command.withExamples([
+    { command: "tropism link", description: "Get into the console of this machine's server" }
+  ])
+)
