@@ -243,7 +243,7 @@ export const runDoors: ReadonlyArray<KeyedDoor> = [
     yield* eventually(story.get("/contexts/talk/state"), (state) => state.agentTurnStartedAtEventId !== null)
     return {
       path: "/contexts/talk/interrupt",
-      rows: made("context_events", "type = 'AgentTurnInterruptedEvent'")
+      rows: made("context_events", "type = 'InterruptRequestedEvent'")
     }
   }),
   door("comparisons.compare", function* (story) {
