@@ -116,3 +116,24 @@ it("the keyboard goes to the first field that is at fault when an agent is not s
     .waitFor()
   await hasFocus(form.getByLabel("Name")).toBe(true)
 })
+
+it("the keyboard goes on from the page's content when the button that was pressed is gone", async () => {
+  const story = await real.newStory()
+  await run(story.post("/members", { userId: "grace", role: "editor" }))
+  await run(Effect.asVoid(asked(story, asking("Which of them?"))))
+  const [question] = await run(pendingOf(story))
+  const { page, goTo } = await real.visit(story, "/settings?tab=members")
+  const isAtContent = () => page.evaluate(() => document.activeElement?.id === "content")
+  const dialog = page.getByRole("dialog")
+
+  await page.getByRole("button", { name: /^Remove/ }).press("Enter")
+  await dialog.getByRole("button", { name: /^Remove/, disabled: false }).press("Enter")
+  await page.getByText("grace", { exact: true }).waitFor({ state: "detached" })
+  await inTime(isAtContent).toBe(true)
+
+  await goTo(`/runs/${question.runId}`)
+  await page.getByRole("button", { name: "Cancel run" }).press("Enter")
+  await dialog.getByRole("button", { name: "Cancel the run", disabled: false }).press("Enter")
+  await page.getByRole("button", { name: "Cancel run" }).waitFor({ state: "detached" })
+  await inTime(isAtContent).toBe(true)
+})

@@ -28,6 +28,7 @@ import { PaletteDoor } from "./palette-door.tsx"
 import { RunsAtWork } from "./runs-at-work.tsx"
 import { SignIn } from "./sign-in.tsx"
 import { StopStrip } from "./stop-strip.tsx"
+import { useKeptFocus } from "./use-kept-focus.ts"
 
 export const ConsoleFrame = (): ReactNode => {
   const principal = useQuery(principalQuery)
@@ -116,6 +117,7 @@ const Content = ({ state }: { readonly state: ConsoleState }): ReactNode => {
     if (page !== undefined) navigate({ to: page.to })
   })
   const content = useRef<HTMLElement>(null)
+  useKeptFocus(content)
   const page = pageAt(useLocation().pathname)
   const before = useRef(page)
   useEffect(() => {

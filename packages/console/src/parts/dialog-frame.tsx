@@ -33,9 +33,12 @@ export const DialogFrame = ({
   const opener = useRef<Element>(null)
   const content = useRef<HTMLDivElement>(null)
   const [typing, setTyping] = useState<"nothing" | "typed" | "leaving">("nothing")
+  /** Where something was typed: what was sent with its field is not lost any more. */
+  const field = useRef<HTMLElement>(null)
   /** What was typed is not lost by one key or a click beside the dialog, and what it holds by neither. */
   const mayLeave = (isAsked: boolean): boolean => {
-    if (holds === undefined && (typing === "nothing" || (isAsked && typing === "leaving"))) return true
+    const hasTyped = typing !== "nothing" && field.current?.isConnected === true
+    if (holds === undefined && (!hasTyped || (isAsked && typing === "leaving"))) return true
     setTyping("leaving")
     return false
   }
@@ -61,7 +64,9 @@ export const DialogFrame = ({
           ref={content}
           aria-describedby={undefined}
           onInput={({ target }) => {
-            if (target instanceof HTMLElement && target.matches(typedInto)) setTyping("typed")
+            if (!(target instanceof HTMLElement) || !target.matches(typedInto)) return
+            field.current = target
+            setTyping("typed")
           }}
           onEscapeKeyDown={leaveEscape}
           onInteractOutside={(event) => {
