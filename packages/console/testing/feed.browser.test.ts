@@ -113,7 +113,7 @@ it("sends an object that wakes an agent, says so, and tells an event before and 
   expect(await axeFaultsInBoth(page)).toEqual([])
 
   await goTo("/live?filter=is%3Arun+op%3Aended")
-  await page.getByRole("link", { name: "Run of greeter ended" }).click()
+  await page.getByRole("link", { name: "Run of greeter ended" }).first().click()
   await page.waitForURL("**/runs/*")
   const reader = await real.visit(story, "/live", { role: "viewer" })
   await reader.page.getByText("Editors may send events.").waitFor()
