@@ -106,15 +106,19 @@ it("the keyboard goes to the first field that is at fault when an agent is not s
   await script.fill("{")
   await make.press("Enter")
   await form.getByText(/Script: This is no JSON object/).waitFor()
+  await hasFocus(form.getByLabel("Name")).toBe(true)
+  await form.getByLabel("Name").fill("greeter")
+  await make.press("Enter")
   await hasFocus(script).toBe(true)
   // What the server refuses as well.
   await script.fill('{"rules": [{"say": "Hello."}]}')
+  await form.getByLabel("Prompt", { exact: true }).fill("{{ nothing.of.it }}")
   await make.press("Enter")
   await form
-    .getByText(/A name has 1 to 100 letters/)
+    .getByText(/The template speaks of "nothing"/)
     .first()
     .waitFor()
-  await hasFocus(form.getByLabel("Name")).toBe(true)
+  await hasFocus(form.getByLabel("Prompt", { exact: true })).toBe(true)
 })
 
 it("the keyboard goes on from the page's content when the button that was pressed is gone", async () => {

@@ -12,8 +12,8 @@ import { McpEventListener } from "@tropism/domain/mcp-event"
 import { GuardRef, ModelConfig, ModelRef } from "@tropism/domain/model-config"
 import { ModelPrice } from "@tropism/domain/model-price"
 import { RateLimit, ReactionFilter, ReactionInput } from "@tropism/domain/reaction"
-import { Result } from "effect"
 import { expect, it } from "vitest"
+import { definitionFaults } from "./definition-faults.ts"
 import { changesOf, draftOf, emptyDraft, sentOf } from "./agent-draft.ts"
 import { partsOf } from "./draft-texts.ts"
 import { emptyStep } from "./flow-draft.ts"
@@ -144,7 +144,7 @@ const examples = [rich, nightly, listening]
 
 it.each(examples)("a definition that is opened and saved is the same: $name", (input) => {
   const lean = leanAgent(defineAgent(input))
-  const sent = Result.getOrThrow(sentOf(draftOf(lean)))
+  const sent = sentOf(draftOf(lean)).sent
   expect(defineAgent(sent as never)).toEqual(defineAgent(input))
 })
 
@@ -190,8 +190,7 @@ it("the examples above say each field that a definition may have, so the form ha
 
 it("sends what was changed, null for what was emptied, and nothing of what is not shown", () => {
   const before = draftOf(leanAgent(defineAgent(rich)))
-  const changed = (changes: object) =>
-    changesOf(Result.getOrThrow(sentOf(before)), Result.getOrThrow(sentOf({ ...before, ...changes })))
+  const changed = (changes: object) => changesOf(sentOf(before).sent, sentOf({ ...before, ...changes }).sent)
   expect(changed({})).toEqual({})
   expect(changed({ role: "", subAgents: "scribe", name: "tidier" })).toEqual({
     role: null,
@@ -206,11 +205,10 @@ it("sends what was changed, null for what was emptied, and nothing of what is no
 
 it("a flow that becomes single leaves its steps and iterations, and what is always asked is said only where it differs", () => {
   const before = draftOf(leanAgent(defineAgent(nightly)))
-  const changed = (changes: object) =>
-    changesOf(Result.getOrThrow(sentOf(before)), Result.getOrThrow(sentOf({ ...before, ...changes })))
+  const changed = (changes: object) => changesOf(sentOf(before).sent, sentOf({ ...before, ...changes }).sent)
   expect(changed({ flowType: "single" })).toEqual({ flowType: null, steps: null, maxIterations: null })
   expect(changed({ triggerType: "manual" })).toEqual({ triggerType: "manual" })
-  expect(Result.getOrThrow(sentOf({ ...emptyDraft, executionMode: "hybrid" }))).toMatchObject({
+  expect(sentOf({ ...emptyDraft, executionMode: "hybrid" }).sent).toMatchObject({
     hybridPolicy: {}
   })
   expect(toggled(["delete"], "create", true)).toEqual(["create", "delete"])
@@ -230,12 +228,25 @@ it("says where something cannot be sent, and sends a wrong number as it was writ
     ]
   ]
   for (const [changes, pointer] of faults)
-    expect(sentOf({ ...emptyDraft, ...changes })).toMatchObject({ failure: { pointer } })
-  expect(Result.getOrThrow(sentOf({ ...emptyDraft, maxSteps: "many" }))).toMatchObject({ maxSteps: "many" })
-  expect(Result.getOrThrow(sentOf({ ...emptyDraft, runTokens: "Infinity" }))).toMatchObject({
+    expect(sentOf({ ...emptyDraft, ...changes })).toMatchObject({ faults: [{ pointer }] })
+  expect(sentOf({ ...emptyDraft, maxSteps: "many" }).sent).toMatchObject({ maxSteps: "many" })
+  // What would be rounded is refused at its own place, and hides nothing else.
+  expect(sentOf({ ...emptyDraft, maxSteps: "9007199254740993" }).sent).toMatchObject({
+    maxSteps: "9007199254740993"
+  })
+  expect(sentOf({ ...emptyDraft, runTokens: "Infinity" }).sent).toMatchObject({
     budget: { perRun: { maxTokens: "Infinity" } }
   })
   expect(partsOf(" a, b,\n c ,")).toEqual(["a", "b", "c"])
+})
+
+it("tells all that is wrong at once, and nothing of what was saved so and left alone", () => {
+  const wrong = { ...emptyDraft, name: "not a name", prompt: "Greet.", objectTypes: "Person", maxSteps: "0" }
+  const places = (...given: Parameters<typeof definitionFaults>) =>
+    definitionFaults(...given).map(({ pointer }) => pointer)
+  expect(places(sentOf(wrong).sent, undefined)).toEqual(["/name", "/maxSteps"])
+  expect(places(sentOf(wrong).sent, sentOf({ ...wrong, name: "tidy" }).sent)).toEqual(["/name"])
+  expect(places(sentOf({ ...wrong, name: "tidy", maxSteps: "3" }).sent, undefined)).toEqual([])
 })
 
 it("offers the events of a server that the project knows by name, as far as agents may hear them", () => {

@@ -120,30 +120,31 @@ const isShown = (field: string, { triggerType, executionMode }: Sent): boolean =
   return field !== "hybridPolicy" || executionMode === "hybrid"
 }
 
-/** The definition that a form says, or the first that cannot be sent of it. */
-export const sentOf = (draft: AgentDraft): Result.Result<Sent, DraftFault> =>
-  Result.gen(function* () {
-    const model = yield* modelOf(draft.model, "/model")
-    const flow = yield* flowOf(draft)
-    const trigger = yield* triggerOf(draft)
-    return {
-      name: draft.name,
-      prompt: draft.prompt,
-      triggerType: draft.triggerType,
-      enabled: draft.enabled,
-      executionMode: draft.executionMode,
-      tools: partsOf(draft.tools),
-      ...given("role", draft.role),
-      ...given("systemPrompt", draft.systemPrompt),
-      ...listGiven("subAgents", draft.subAgents),
-      ...model,
-      ...flow,
-      ...trigger,
-      ...policiesOf(draft),
-      ...(draft.executionMode === "hybrid" && { hybridPolicy: hybridPolicyOf(draft) }),
-      ...within("capabilities", capabilitiesOf(draft))
-    }
-  })
+/** The definition that a form says, as far as it can be sent, and what of it cannot. */
+export interface Said {
+  readonly sent: Sent
+  readonly faults: ReadonlyArray<DraftFault>
+}
+
+export const sentOf = (draft: AgentDraft): Said => {
+  const parts = [modelOf(draft.model, "/model"), flowOf(draft), triggerOf(draft)]
+  const sent = {
+    name: draft.name,
+    prompt: draft.prompt,
+    triggerType: draft.triggerType,
+    enabled: draft.enabled,
+    executionMode: draft.executionMode,
+    tools: partsOf(draft.tools),
+    ...given("role", draft.role),
+    ...given("systemPrompt", draft.systemPrompt),
+    ...listGiven("subAgents", draft.subAgents),
+    ...Object.assign({}, ...parts.map((part) => Result.getOrElse(part, () => ({})))),
+    ...policiesOf(draft),
+    ...(draft.executionMode === "hybrid" && { hybridPolicy: hybridPolicyOf(draft) }),
+    ...within("capabilities", capabilitiesOf(draft))
+  }
+  return { sent, faults: parts.flatMap((part) => (Result.isFailure(part) ? [part.failure] : [])) }
+}
 
 const triggerOf = (draft: AgentDraft): Result.Result<Sent, DraftFault> => {
   if (draft.triggerType === "reaction")

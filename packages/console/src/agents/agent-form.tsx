@@ -1,24 +1,26 @@
 /**
  * The form of an agent, for a new one and for one that is changed.
  *
- * What the server refuses is said at its field. Who leaves with changes that
- * are not saved is asked, and so is who enables an agent for which nobody can
- * think.
+ * What cannot be sent and what the server refuses is said at its field, and all
+ * of it before anything is asked. Who leaves with changes that are not saved is
+ * asked, and so is who enables an agent for which nobody can think.
  */
 import { useQuery } from "@tanstack/react-query"
 import { useBlocker } from "@tanstack/react-router"
-import { Result } from "effect"
 import { type ReactNode, type SubmitEvent, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
 import { Failure } from "../parts/failure.tsx"
+import { FieldLabels } from "../parts/field-labels.tsx"
 import { CheckField } from "../parts/form-fields.tsx"
 import { Visible } from "../parts/visible.tsx"
+import { Problem } from "../server/problem.ts"
 import { modelsQuery } from "../server/settings-queries.ts"
 import { type AgentDraft, sentOf } from "./agent-draft.ts"
-import { atPlaces, type DraftFields } from "./draft-fields.ts"
-import type { DraftFault, Sent } from "./draft-texts.ts"
+import { definitionFaults } from "./definition-faults.ts"
+import type { DraftFields } from "./draft-fields.ts"
+import type { Sent } from "./draft-texts.ts"
 import { FlowFields } from "./flow-fields.tsx"
 import { FormSection } from "./form-section.tsx"
 import { IdentityFields } from "./identity-fields.tsx"
@@ -47,7 +49,7 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
   const { project } = useConsole()
   const { data: models } = useQuery(modelsQuery(project.id))
   const [draft, setDraft] = useState(initial)
-  const [fault, setFault] = useState<DraftFault>()
+  const [unfit, setUnfit] = useState<Problem>()
   const [asked, setAsked] = useState<Sent>()
   const isChanged = draft !== initial
   const blocker = useBlocker({
@@ -55,9 +57,10 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
     enableBeforeUnload: () => isChanged && !isBusy,
     withResolver: true
   })
+  const refused = unfit ?? error
   const fields: DraftFields = {
     draft,
-    at: atPlaces(error, fault),
+    at: (pointer) => ({ pointer, error: refused }),
     change: (changes) => {
       props.onTouch?.()
       setDraft({ ...draft, ...changes })
@@ -67,29 +70,21 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
   const missing = missingOf(draft, saved, models)
   const save = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
-    Result.match(sentOf(draft), {
-      onFailure: setFault,
-      onSuccess: (sent) => {
-        setFault(undefined)
-        if (wouldWakeInVain(draft, saved, missing)) setAsked(sent)
-        else onSave(sent)
-      }
-    })
+    const { sent, faults } = sentOf(draft)
+    const errors = [...faults, ...definitionFaults(sent, saved && sentOf(initial).sent)]
+    setUnfit(
+      errors.length === 0 ? undefined : new Problem({ status: 422, document: { title: unfitTitle, errors } })
+    )
+    if (errors.length > 0) return
+    if (wouldWakeInVain(draft, saved, missing)) setAsked(sent)
+    else onSave(sent)
   }
   return (
-    <form
-      ref={useFaultFocus(error, fault)}
-      onSubmit={save}
-      className="grid max-w-3xl gap-8"
-      aria-label="Agent"
-    >
-      <Sections {...fields} missing={missing} />
-      {fault !== undefined && (
-        <p role="alert" className="text-sm text-removed-ink">
-          {fault.name}: {fault.message}
-        </p>
-      )}
-      {error !== null && <Failure error={error} />}
+    <form ref={useFaultFocus(refused)} onSubmit={save} className="grid max-w-3xl gap-8" aria-label="Agent">
+      <FieldLabels>
+        <Sections {...fields} missing={missing} />
+        {refused !== null && <Failure error={refused} />}
+      </FieldLabels>
       <p>
         <Button type="submit" weight="primary" disabled={isBusy}>
           {verb}
@@ -121,6 +116,8 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
     </form>
   )
 }
+
+const unfitTitle = "It cannot be saved like this"
 
 interface SectionsProps extends DraftFields {
   /** Why no model can be asked as the draft stands; null where one can. */

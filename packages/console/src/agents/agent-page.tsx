@@ -4,7 +4,6 @@
 import type { Agent } from "@tropism/domain/agent"
 import { definitionOf, leanAgent } from "@tropism/domain/agent-version"
 import { useQuery } from "@tanstack/react-query"
-import { Result } from "effect"
 import { Link, useParams } from "@tanstack/react-router"
 import { type ReactNode, useMemo, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
@@ -121,8 +120,7 @@ const Definition = ({ agent, missing }: DefinitionProps): ReactNode => {
   const hasMoved = agent.version > seen && !isBusy
   // Where nothing was written, nothing is to be kept.
   if (hasMoved && !isTouched) begin(agent)
-  // Of a definition that was kept, every part reads as JSON.
-  const before = Result.getOrElse(sentOf(initial), (): Sent => ({}))
+  const before = sentOf(initial).sent
   const save = (sent: Sent) =>
     run({ path: agentPath(base.id), method: "PATCH", ifMatch: seen, body: changesOf(before, sent) })
   if (!isAdmin)

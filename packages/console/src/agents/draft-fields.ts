@@ -3,7 +3,6 @@
  */
 import type { FieldWords } from "../parts/field.tsx"
 import type { AgentDraft } from "./agent-draft.ts"
-import type { DraftFault } from "./draft-texts.ts"
 
 export interface DraftFields {
   readonly draft: AgentDraft
@@ -12,9 +11,4 @@ export interface DraftFields {
   readonly at: At
 }
 
-export type At = (pointer: string) => Required<Pick<FieldWords, "pointer" | "error" | "fault">>
-
-/** `error` is what the server refused, `fault` what could not be sent. */
-export const atPlaces =
-  (error: unknown, fault: DraftFault | undefined): At =>
-  (pointer) => ({ pointer, error, fault: fault?.pointer === pointer ? fault.message : undefined })
+export type At = (pointer: string) => Required<Pick<FieldWords, "pointer" | "error">>

@@ -3,19 +3,14 @@
  *
  * Pure. What is empty is not sent, so that it goes back to its default.
  */
-import { isJsonObject } from "@tropism/domain/json"
+import { isJsonObject, type JsonFault } from "@tropism/domain/json"
 import { Result } from "effect"
 
 /** A definition, or a part of one, as it is sent; the server judges it, not the form. */
 export type Sent = Readonly<Record<string, unknown>>
 
 /** What cannot be sent, with its place in what would be. */
-export interface DraftFault {
-  readonly pointer: string
-  /** What the field is called. */
-  readonly name: string
-  readonly message: string
-}
+export type DraftFault = JsonFault
 
 /** The parts of a list that is written with commas or lines. */
 export const partsOf = (text: string, ends = /[,\n]/): ReadonlyArray<string> =>
@@ -30,7 +25,9 @@ export const given = (field: string, text: string): Sent => (text.trim() === "" 
 export const numberGiven = (field: string, text: string): Sent => {
   if (text.trim() === "") return {}
   const number = Number(text)
-  return { [field]: Number.isFinite(number) ? number : text }
+  // A whole number that would be rounded on its way is no number either.
+  const isKept = Number.isFinite(number) && (Number.isSafeInteger(number) || !Number.isInteger(number))
+  return { [field]: isKept ? number : text }
 }
 
 /** The parts of a list, where it has any. */
@@ -53,7 +50,7 @@ export const jsonText = (value: object | null | undefined): string =>
 export const objectGiven = (
   field: string,
   text: string,
-  place: Pick<DraftFault, "pointer" | "name">,
+  pointer: string,
   example: string
 ): Result.Result<Sent, DraftFault> => {
   if (text.trim() === "") return Result.succeed({})
@@ -61,7 +58,7 @@ export const objectGiven = (
     Result.filterOrFail(isJsonObject, () => undefined),
     Result.mapBoth({
       onSuccess: (value): Sent => ({ [field]: value }),
-      onFailure: (): DraftFault => ({ ...place, message: `This is no JSON object, such as ${example}.` })
+      onFailure: (): DraftFault => ({ pointer, message: `This is no JSON object, such as ${example}.` })
     })
   )
 }

@@ -75,7 +75,7 @@ const StepList = ({ draft, change, at }: DraftFields): ReactNode => {
           onRemove={() => change({ steps: steps.filter((_, each) => each !== index) })}
         />
       ))}
-      <GroupFault place={at("/steps")} apart={steps.map((_, index) => `/steps/${index}`)} />
+      <GroupFault label="Steps" place={at("/steps")} apart={steps.map((_, index) => `/steps/${index}`)} />
       <p>
         <Button onClick={() => change({ steps: [...steps, emptyStep] })}>
           {steps.length === 0 ? "Add a step" : "Add another step"}

@@ -131,7 +131,7 @@ const ListenerFieldset = ({
           lines={2}
           isMono
         />
-        <GroupFault place={at(pointer)} apart={fields} />
+        <GroupFault label={`Event ${index + 1}`} place={at(pointer)} apart={fields} />
       </div>
     </fieldset>
   )

@@ -26,15 +26,9 @@ export const listenerOf = (
   { server, name, args }: ListenerRow,
   index: number
 ): Result.Result<Sent, DraftFault> =>
-  objectGiven(
-    "arguments",
-    args,
-    {
-      pointer: `/reactionConfig/mcpEvents/${index}/arguments`,
-      name: `Narrowed by, of event ${index + 1}`
-    },
-    '{"type": "Order"}'
-  ).pipe(Result.map((narrowed) => ({ server, name, ...narrowed })))
+  objectGiven("arguments", args, `/reactionConfig/mcpEvents/${index}/arguments`, '{"type": "Order"}').pipe(
+    Result.map((narrowed) => ({ server, name, ...narrowed }))
+  )
 
 type Server = Pick<McpServer, "name" | "allowedEvents" | "eventSources">
 

@@ -81,7 +81,7 @@ export const modelOf = (draft: ModelDraft, pointer: string): Result.Result<Sent,
     const script = yield* objectGiven(
       "script",
       draft.script,
-      { pointer: `${pointer}/script`, name: "Script" },
+      `${pointer}/script`,
       '{"rules": [{"say": "Hello."}]}'
     )
     const model: Sent = {

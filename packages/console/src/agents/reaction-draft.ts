@@ -98,7 +98,6 @@ const relationshipTypesOf = ({
     ? Result.succeed({ relationshipTypes: types })
     : Result.fail({
         pointer: "/reactionConfig/relationshipTypes",
-        name: "Only these types of relationships",
         message: "Name at least one, or choose all types."
       })
 }

@@ -98,6 +98,6 @@ const ChangeFields = ({ draft, change, at }: DraftFields): ReactNode => (
         </label>
       ))}
     </div>
-    <GroupFault place={at("/reactionConfig/events")} />
+    <GroupFault label="Changes" place={at("/reactionConfig/events")} />
   </div>
 )

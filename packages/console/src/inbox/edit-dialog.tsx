@@ -115,24 +115,44 @@ const EditForm = ({ projectId, task, listed, onApprove, onDone, onCancel }: Edit
           <span>{refusal}</span>
         </p>
       )}
-      {hasNothing && (
-        <p role="status" className="text-xs text-ink-soft">
-          Everything is left out. Take at least one property, or reject the suggestion.
-        </p>
-      )}
-      <div className="flex justify-end gap-2">
-        <Button weight="quiet" onClick={onCancel}>
-          {isOvertaken ? "Close" : "Cancel"}
-        </Button>
-        {!isOvertaken && (
-          <Button type="submit" weight="primary" disabled={faults.length > 0 || hasNothing || isSending}>
-            {isSending ? "Approving…" : "Approve as edited"}
-          </Button>
-        )}
-      </div>
+      <EditFoot
+        hasNothing={hasNothing}
+        isOvertaken={isOvertaken}
+        isSending={isSending}
+        onCancel={onCancel}
+        isReady={faults.length === 0 && !hasNothing}
+      />
     </form>
   )
 }
+
+interface EditFootProps {
+  readonly hasNothing: boolean
+  readonly isOvertaken: boolean
+  readonly isReady: boolean
+  readonly isSending: boolean
+  readonly onCancel: () => void
+}
+
+const EditFoot = ({ hasNothing, isOvertaken, isReady, isSending, onCancel }: EditFootProps): ReactNode => (
+  <>
+    {hasNothing && (
+      <p role="status" className="text-xs text-ink-soft">
+        Everything is left out. Take at least one property, or reject the suggestion.
+      </p>
+    )}
+    <div className="flex justify-end gap-2">
+      <Button weight="quiet" onClick={onCancel}>
+        {isOvertaken ? "Close" : "Cancel"}
+      </Button>
+      {!isOvertaken && (
+        <Button type="submit" weight="primary" disabled={!isReady || isSending}>
+          {isSending ? "Approving…" : "Approve as edited"}
+        </Button>
+      )}
+    </div>
+  </>
+)
 
 /** The version of what it would change, as it is now. */
 const versionOf = ({ target, relationship }: SuggestionTask): number | undefined =>

@@ -34,7 +34,7 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
   const state = useConsole()
   const { project, canAnswer, canDecide, keyMap } = state
   const all = useInbox(state, linkedTaskId)
-  const { pending, groups, inbox, dispatch, decide, rejection, editing, actions, perform } = all
+  const { pending, groups, inbox, dispatch, rejection, editing, actions, perform } = all
   const isDialogOpen = rejection.tasks.length > 0 || editing.task !== undefined || keyMap.isOpen
   useCardFocus(inbox, isDialogOpen)
   const { isMoving, list } = useMoving(all.order)
@@ -85,8 +85,22 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
         onReject={() => perform("rejectSelected")}
         onClear={() => perform("clear")}
       />
+      <Dialogs projectId={project.id} all={all} />
+    </Around>
+  )
+}
+
+interface DialogsProps {
+  readonly projectId: string
+  readonly all: ReturnType<typeof useInbox>
+}
+
+const Dialogs = ({ projectId, all }: DialogsProps): ReactNode => {
+  const { decide, editing, rejection } = all
+  return (
+    <>
       <RejectDialog
-        projectId={project.id}
+        projectId={projectId}
         listed={all.shown}
         tasks={rejection.tasks}
         reason={rejection.reason}
@@ -100,7 +114,7 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
         onClosed={all.goOn}
       />
       <EditDialog
-        projectId={project.id}
+        projectId={projectId}
         listed={all.shown}
         task={editing.task}
         onApprove={editing.approve}
@@ -108,7 +122,7 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
         onCancel={editing.cancel}
         onClosed={all.goOn}
       />
-    </Around>
+    </>
   )
 }
 

@@ -3,6 +3,7 @@
  */
 import type { ReactNode } from "react"
 import { failureSentence, isRefused } from "../server/problem.ts"
+import { usePlaceNames } from "./field-labels.tsx"
 import { CautionIcon } from "./icons.tsx"
 
 interface FailureProps {
@@ -13,16 +14,19 @@ interface FailureProps {
   readonly triesAgain?: boolean
 }
 
-export const Failure = ({ error, hasOlder = false, triesAgain = false }: FailureProps): ReactNode => (
-  <div
-    role="alert"
-    className="mb-6 flex items-start gap-2.5 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
-  >
-    <CautionIcon className="mt-1" />
-    <p className="min-w-0 [overflow-wrap:anywhere]">
-      {failureSentence(error)}
-      {hasOlder && " What you see is from before."}
-      {triesAgain && !isRefused(error) && " Trying again."}
-    </p>
-  </div>
-)
+export const Failure = ({ error, hasOlder = false, triesAgain = false }: FailureProps): ReactNode => {
+  const nameOf = usePlaceNames()
+  return (
+    <div
+      role="alert"
+      className="mb-6 flex items-start gap-2.5 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+    >
+      <CautionIcon className="mt-1" />
+      <p className="min-w-0 [overflow-wrap:anywhere]">
+        {failureSentence(error, nameOf)}
+        {hasOlder && " What you see is from before."}
+        {triesAgain && !isRefused(error) && " Trying again."}
+      </p>
+    </div>
+  )
+}

@@ -2,6 +2,7 @@
  * One field of a form: its name, what it means, and what the server found wrong with it.
  */
 import { type ReactNode, useId } from "react"
+import { useFieldLabel } from "./field-labels.tsx"
 import { faultAt } from "../server/problem.ts"
 import { visibleText } from "../words/visible-text.ts"
 
@@ -38,6 +39,7 @@ export const Field = ({
   children
 }: FieldProps): ReactNode => {
   const id = useId()
+  useFieldLabel(pointer, label)
   const refused = pointer === undefined ? undefined : faultAt(error, pointer, apart)
   const fault = own === undefined ? refused : visibleText(own)
   return (

@@ -5,6 +5,7 @@ import type { ReactNode } from "react"
 import { Button } from "./button.tsx"
 import { DialogFrame } from "./dialog-frame.tsx"
 import { Failure } from "./failure.tsx"
+import { FieldLabels } from "./field-labels.tsx"
 import { useFaultFocus } from "./use-fault-focus.ts"
 import { isBeside } from "../server/problem.ts"
 
@@ -29,26 +30,28 @@ export const FormDialog = (props: FormDialogProps): ReactNode => {
   const form = useFaultFocus(error)
   return (
     <DialogFrame isOpen title={title} onClose={onClose} returnsFocus>
-      <form
-        ref={form}
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          onSubmit()
-        }}
-        className="mt-4 grid gap-4"
-      >
-        {error !== null && !isBeside(error, pointers) && <Failure error={error} />}
-        {children}
-        <div className="mt-2 flex justify-end gap-2">
-          <Button weight="quiet" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" weight="primary" disabled={isBusy || !isReady}>
-            {verb}
-          </Button>
-        </div>
-      </form>
+      <FieldLabels>
+        <form
+          ref={form}
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault()
+            onSubmit()
+          }}
+          className="mt-4 grid gap-4"
+        >
+          {error !== null && !isBeside(error, pointers) && <Failure error={error} />}
+          {children}
+          <div className="mt-2 flex justify-end gap-2">
+            <Button weight="quiet" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" weight="primary" disabled={isBusy || !isReady}>
+              {verb}
+            </Button>
+          </div>
+        </form>
+      </FieldLabels>
     </DialogFrame>
   )
 }

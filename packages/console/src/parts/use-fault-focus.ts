@@ -3,15 +3,15 @@
  */
 import { type RefObject, useEffect, useRef } from "react"
 
-/** `error` is what the server refused, `fault` what could not be sent. */
-export const useFaultFocus = (error: unknown, fault?: unknown): RefObject<HTMLFormElement | null> => {
+/** `error` is what the form was not taken for; null where it was. */
+export const useFaultFocus = (error: unknown): RefObject<HTMLFormElement | null> => {
   const form = useRef<HTMLFormElement>(null)
   useEffect(() => {
-    if (error === null && fault === undefined) return
+    if (error === null) return
     const first =
       form.current?.querySelector<HTMLElement>("[aria-invalid=true]") ??
       form.current?.querySelector<HTMLElement>("[type=submit]")
     first?.focus()
-  }, [error, fault])
+  }, [error])
   return form
 }

@@ -79,11 +79,13 @@ export const isBeside = (error: unknown, fields: ReadonlyArray<string>): boolean
   return faults.length > 0 && faults.every((fault) => fields.some((field) => isWithin(fault, field)))
 }
 
-/** Any failure as a sentence; only the two kinds above are expected. */
-export const failureSentence = (error: unknown): string =>
-  error instanceof Problem || error instanceof Unreachable
-    ? error.message
-    : "The console could not understand the server's answer. Reload the page to get the version that fits the server."
+/** Any failure as a sentence; only the two kinds above are expected. `nameOf` says what a place in what was sent is called. */
+export const failureSentence = (error: unknown, nameOf = fieldName): string =>
+  error instanceof Problem
+    ? problemSentence(error, nameOf)
+    : error instanceof Unreachable
+      ? error.message
+      : "The console could not understand the server's answer. Reload the page to get the version that fits the server."
 
 const conflictSentences: Readonly<Record<ConflictReason, string>> = {
   keyBusy: "The same request is still at work; wait a moment.",
@@ -121,7 +123,7 @@ const statusSentences: Readonly<Record<number, string>> = {
 }
 
 /** The server's own words know this very case, so they come before what can be said of its kind. */
-const problemSentence = ({ status, document }: Problem): string => {
+const problemSentence = ({ status, document }: Problem, nameOf = fieldName): string => {
   const known =
     (document.reason && conflictSentences[document.reason]) ??
     statusSentences[status] ??
@@ -130,7 +132,7 @@ const problemSentence = ({ status, document }: Problem): string => {
   const { detail = "", errors = [] } = document
   const own = errors.some((fault) => detail === `${fault.pointer}: ${fault.message}`) ? "" : detail
   const told = status >= 500 || detail === "" ? [known, own] : [own]
-  const faults = errors.filter(({ message }) => !own.includes(message)).map(inWords)
+  const faults = errors.filter(({ message }) => !own.includes(message)).map((fault) => inWords(fault, nameOf))
   return visibleText(
     [...told, ...faults]
       .filter((text) => text !== "")
@@ -139,8 +141,8 @@ const problemSentence = ({ status, document }: Problem): string => {
   )
 }
 
-const inWords = ({ message, pointer }: JsonFault): string => {
-  const place = fieldName(pointer)
+const inWords = ({ message, pointer }: JsonFault, nameOf: (pointer: string) => string): string => {
+  const place = nameOf(pointer)
   return place === "" ? message : `${place.charAt(0).toUpperCase()}${place.slice(1)}: ${message}`
 }
 

@@ -7,6 +7,7 @@ import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { DefinitionList } from "../parts/definition-list.tsx"
 import { Failure } from "../parts/failure.tsx"
+import { FieldLabels } from "../parts/field-labels.tsx"
 import { TextField } from "../parts/form-fields.tsx"
 import { useToasts } from "../parts/toasts.tsx"
 import { useFaultFocus } from "../parts/use-fault-focus.ts"
@@ -58,38 +59,40 @@ export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): R
     )
   const pointers = fields.map(({ name }) => `/chainLimits/${name}`)
   return (
-    <form
-      ref={form}
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault()
-        save.run(patchOf(typed))
-      }}
-      className="grid gap-4 sm:grid-cols-2"
-    >
-      {save.error !== null && (
+    <FieldLabels>
+      <form
+        ref={form}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault()
+          save.run(patchOf(typed))
+        }}
+        className="grid gap-4 sm:grid-cols-2"
+      >
+        {save.error !== null && (
+          <div className="sm:col-span-2">
+            <Failure error={save.error} />
+          </div>
+        )}
+        {fields.map(({ name, label, hint }, place) => (
+          <TextField
+            key={name}
+            label={label}
+            hint={hint}
+            pointer={pointers[place] ?? ""}
+            error={save.error}
+            value={typed[name] ?? textOf(limits[name])}
+            onChange={(value) => setTyped({ ...typed, [name]: value })}
+            type="number"
+          />
+        ))}
         <div className="sm:col-span-2">
-          <Failure error={save.error} />
+          <Button type="submit" disabled={save.isBusy || Object.keys(typed).length === 0}>
+            Save the bounds
+          </Button>
         </div>
-      )}
-      {fields.map(({ name, label, hint }, place) => (
-        <TextField
-          key={name}
-          label={label}
-          hint={hint}
-          pointer={pointers[place] ?? ""}
-          error={save.error}
-          value={typed[name] ?? textOf(limits[name])}
-          onChange={(value) => setTyped({ ...typed, [name]: value })}
-          type="number"
-        />
-      ))}
-      <div className="sm:col-span-2">
-        <Button type="submit" disabled={save.isBusy || Object.keys(typed).length === 0}>
-          Save the bounds
-        </Button>
-      </div>
-    </form>
+      </form>
+    </FieldLabels>
   )
 }
 

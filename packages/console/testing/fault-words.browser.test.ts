@@ -1,0 +1,48 @@
+/**
+ * How a form that was not taken speaks of its fields, against the whole program: by their labels, all at once, before it asks anything else.
+ */
+import { expect, it } from "vitest"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+it("the form of an agent tells all its faults by their labels, before it asks about a missing model", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/agents/new")
+  const form = page.getByRole("form", { name: "Agent" })
+  await form.getByLabel("Name").fill("not a name")
+  await form.getByLabel("Prompt", { exact: true }).fill("Greet.")
+  await form.getByLabel("Types of objects", { exact: true }).fill("Person")
+  // A number that JSON cannot hold hides none of the others.
+  await form.getByLabel("Tokens of one run, at most").fill("9007199254740993")
+  await form.getByLabel("Steps of one run at most").fill("0")
+  await page.getByRole("button", { name: "Make the agent", disabled: false }).press("Enter")
+  const told = form.getByRole("alert")
+  await told.getByText(/Name: A name has 1 to 100 letters/).waitFor()
+  const words = await told.innerText()
+  expect(words).toMatch(/Tokens of one run, at most: /)
+  expect(words).toMatch(/Steps of one run at most: /)
+  expect(words).not.toMatch(/max steps|max tokens|budget/i)
+  expect(await page.getByRole("dialog").count()).toBe(0)
+  for (const label of ["Name", "Tokens of one run, at most", "Steps of one run at most"])
+    expect(await form.getByLabel(label).getAttribute("aria-invalid")).toBe("true")
+  // Only then.
+  await form.getByLabel("Name").fill("greeter")
+  await form.getByLabel("Tokens of one run, at most").fill("")
+  await form.getByLabel("Steps of one run at most").fill("5")
+  await page.getByRole("button", { name: "Make the agent", disabled: false }).press("Enter")
+  await page.getByRole("dialog", { name: /no model can be asked/ }).waitFor()
+})
+
+it("the bounds of a chain are refused by their labels", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/settings?tab=project")
+  await page.getByLabel("Depth").fill("0")
+  await page.getByLabel("Dollars").fill("-1")
+  await page.keyboard.press("Enter")
+  const told = page.getByRole("alert")
+  await told.getByText(/Depth: /).waitFor()
+  expect(await told.innerText()).toMatch(/Dollars: /)
+  expect(await told.innerText()).not.toMatch(/chain limits|max/i)
+  expect((await run(story.get("/settings"))).chainLimits.maxCostUsd).toBeNull()
+})
