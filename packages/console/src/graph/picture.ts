@@ -12,6 +12,7 @@ import { cutText } from "../words/cut-text.ts"
 import { visibleText } from "../words/visible-text.ts"
 import { objectName } from "../words/object-name.ts"
 import { placeOf, type ToLayout } from "./layout-words.ts"
+import { typeColour } from "./type-colours.ts"
 
 export interface Picture {
   /** Objects and relationships that are not drawn yet; a relationship needs both its ends. */
@@ -25,15 +26,13 @@ export interface Picture {
   readonly close: () => void
 }
 
-interface PictureOptions {
-  readonly onSelect: (objectId: string | undefined) => void
-  readonly colourOf: (type: string) => string
-}
-
 /** Whether the browser can draw it. */
 export const canDraw = (): boolean => document.createElement("canvas").getContext("webgl2") !== null
 
-export const openPicture = (container: HTMLElement, { onSelect, colourOf }: PictureOptions): Picture => {
+export const openPicture = (
+  container: HTMLElement,
+  onSelect: (objectId: string | undefined) => void
+): Picture => {
   const graph = new UndirectedGraph<NodeLook, EdgeLook>()
   const numbers = new Map<string, number>()
   const typeNumbers = new Map<string, number>()
@@ -111,7 +110,7 @@ export const openPicture = (container: HTMLElement, { onSelect, colourOf }: Pict
         ...placeOf(number),
         size: 4,
         label: cutText(visibleText(objectName(object)), 1, maxLabelCharacters),
-        color: colourOf(object.type)
+        color: typeColour(object.type)
       })
     }
     const edges: Array<readonly [number, number]> = []
