@@ -15,7 +15,7 @@ import { placeOf, type ToLayout } from "./layout-words.ts"
 import { typeColour } from "./type-colours.ts"
 
 export interface Picture {
-  /** Objects and relationships that are not drawn yet; a relationship needs both its ends. */
+  /** Objects and relationships that are not drawn yet; a relationship is drawn as soon as both its ends are. */
   readonly add: (objects: ReadonlyArray<GraphObject>, relationships: ReadonlyArray<Relationship>) => void
   /** Marks an object and what it is related to, as soon as it is drawn; undefined marks none. */
   readonly select: (objectId: string | undefined) => void
@@ -81,18 +81,22 @@ export const openPicture = (
   sigma.on("clickStage", () => onSelect(undefined))
   let places: Float32Array | undefined
   let waiting: Array<Parameters<Picture["add"]>> = []
+  const withoutEnds: Array<Relationship> = []
   layout.addEventListener("message", ({ data }: MessageEvent<Float32Array>) => {
     places = data
   })
   // Each change of the graph draws all of it anew, so what comes is drawn together, a few times a second.
-  const drawing = setInterval(() => {
+  const drawing = repeatedly(() => {
     const parts = waiting
     waiting = []
-    for (const [objects, relationships] of parts) draw(objects, relationships)
+    draw(
+      parts.flatMap(([objects]) => objects),
+      parts.flatMap(([, relationships]) => relationships)
+    )
     const moved = places
     places = undefined
     if (moved !== undefined) moveTo(moved)
-  }, drawIntervalMs)
+  })
   const moveTo = (moved: Float32Array) =>
     graph.updateEachNodeAttributes((node, look) => {
       const at = (numbers.get(node) ?? 0) * 2
@@ -114,9 +118,15 @@ export const openPicture = (
       })
     }
     const edges: Array<readonly [number, number]> = []
-    for (const { fromId, toId } of relationships) {
+    const all = types.length === 0 ? relationships : [...withoutEnds.splice(0), ...relationships]
+    for (const relationship of all) {
+      const { fromId, toId } = relationship
       const [from, to] = [numbers.get(fromId), numbers.get(toId)]
-      if (from === undefined || to === undefined || from === to || graph.hasEdge(fromId, toId)) continue
+      if (from === undefined || to === undefined) {
+        withoutEnds.push(relationship)
+        continue
+      }
+      if (from === to || graph.hasEdge(fromId, toId)) continue
       graph.addEdge(fromId, toId, { size: 1.2 })
       edges.push([from, to])
       for (const end of [fromId, toId])
@@ -149,9 +159,37 @@ export const openPicture = (
       sigma.setSetting("defaultEdgeColor", colours.line)
     },
     close: () => {
-      clearInterval(drawing)
+      drawing.end()
       layout.terminate()
       sigma.kill()
+    }
+  }
+}
+
+/**
+ * Draws again and again, and rests after each drawing for longer than it took: what the page reads
+ * meanwhile comes in the rests, and would wait for its turn behind every drawing.
+ */
+const repeatedly = (draw: () => void) => {
+  let timer: ReturnType<typeof setTimeout>
+  const turn = () => {
+    const beganMs = performance.now()
+    draw()
+    // A canvas is drawn in the next frame; the task after that frame comes when it is done.
+    requestAnimationFrame(() =>
+      setTimeout(() => {
+        if (hasEnded) return
+        const tookMs = performance.now() - beganMs
+        timer = setTimeout(turn, Math.max(drawIntervalMs, tookMs * restsPerDrawing))
+      })
+    )
+  }
+  let hasEnded = false
+  timer = setTimeout(turn, drawIntervalMs)
+  return {
+    end: () => {
+      hasEnded = true
+      clearTimeout(timer)
     }
   }
 }
@@ -185,6 +223,7 @@ const fullSizeNodes = 400
 const leastShrink = 0.3
 const zoomStep = 1.4
 const drawIntervalMs = 350
+const restsPerDrawing = 3
 
 interface NodeLook {
   readonly x: number
