@@ -79,6 +79,9 @@ export const limits = {
   /** Types in the legend of the picture, and related objects beside it. */
   maxLegendTypes: 24,
   maxNeighborsShown: 50,
+  /** Properties of an object that a row of the graph says, and characters of one. */
+  maxPropertiesSaid: 4,
+  maxPropertyCharacters: 60,
   /** Agents that are read to be searched and sorted by trouble. */
   agentsToSort: 1_000,
   /** Objects that a search offers to choose from. */
