@@ -33,6 +33,8 @@ export const limits = {
   historyPerPage: 200,
   /** Evidence that is listed under one suggestion. */
   maxEvidence: 50,
+  /** What a suggestion said before it was refined. */
+  maxEarlierRevisions: 20,
   /** Nested objects are compared property by property down to here, and as a whole below. */
   maxDiffDepth: 4,
   /** Rows of a diff that are shown before somebody asks for all. */

@@ -177,7 +177,7 @@ it("marks stand before the click: what moved, whose evidence moved, what nobody 
   ])
   const foreign = cardOf(page, tainted)
   await foreign.getByText("By approving you vouch for what it makes of it.").waitFor()
-  await foreign.getByText("for admin").waitFor()
+  await foreign.getByText("for you", { exact: true }).waitFor()
   await foreign.getByText(/^expires in 1 h/).waitFor()
   await screenshot(page, "inbox-marks")
   expect(await axeFaultsInBoth(page)).toEqual([])

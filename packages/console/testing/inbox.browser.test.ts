@@ -171,7 +171,7 @@ it("decides once what two presses in haste are made for, and reaches everything 
   expect(await focused()).toBe("To the content")
   await press(page, "Enter")
   const seen: Array<string> = []
-  for (let step = 0; step < 7; step++) {
+  for (let step = 0; step < 8; step++) {
     await press(page, "Tab")
     seen.push(await focused())
   }
@@ -179,6 +179,7 @@ it("decides once what two presses in haste are made for, and reaches everything 
   expect(seen).toEqual([
     `Select ${title}`,
     `Link to suggestion ${tasks.created.number}`,
+    expect.stringMatching(/^Assign/),
     "Open its run",
     expect.stringMatching(/^Approve/),
     expect.stringMatching(/^Edit/),

@@ -4,6 +4,7 @@
 import type { PromotionTask } from "@tropism/domain/task"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
+import { CheckField } from "../parts/form-fields.tsx"
 import { EditDialog } from "./edit-dialog.tsx"
 import { EmptyInbox, InboxFailure, InboxSkeleton } from "./inbox-without-list.tsx"
 import { LeftAside } from "./left-aside.tsx"
@@ -37,7 +38,7 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
   const isDialogOpen = rejection.tasks.length > 0 || editing.task !== undefined || keyMap.isOpen
   useCardFocus(inbox, isDialogOpen)
   const { isMoving, list } = useMoving(all.order)
-  useInboxKeys({ isMoving, isListening: keyMap.areKeysOn && !isDialogOpen, onCommand: perform })
+  useInboxKeys({ isMoving, isListening: keyMap.areKeysOn, onCommand: perform })
   const tasks = pending.data?.tasks
   const isListed = tasks?.some(({ id }) => id === linkedTaskId) ?? false
   useLinkedInView(linkedTaskId, isListed)
@@ -51,6 +52,8 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
       )}
       {pending.error && <InboxFailure error={pending.error} hasList={tasks !== undefined} />}
       {pending.isPending && <InboxSkeleton />}
+      {all.mine.isOffered && <OnlyMine isOnly={all.mine.isOnly} onChange={all.mine.set} />}
+      {all.mine.isOnly && all.order.length === 0 && <NothingForMe />}
       {tasks?.length === 0 && all.stopped.length === 0 && <EmptyInbox projectId={project.id} />}
       <LeftAside projectId={project.id} />
       <QuestionList projectId={project.id} questions={all.questions} canAnswer={canAnswer} />
@@ -119,6 +122,23 @@ const Promotions = ({ projectId, tasks, canDecide }: PromotionsProps): ReactNode
       </li>
     ))}
   </TaskSection>
+)
+
+interface OnlyMineProps {
+  readonly isOnly: boolean
+  readonly onChange: (isOnly: boolean) => void
+}
+
+const OnlyMine = ({ isOnly, onChange }: OnlyMineProps): ReactNode => (
+  <div className="mb-6 px-1">
+    <CheckField label="Only what waits for me" isChecked={isOnly} onChange={onChange} />
+  </div>
+)
+
+const NothingForMe = (): ReactNode => (
+  <p className="mb-6 px-1 text-sm text-ink-soft">
+    Nothing waits for you. Others may have something to decide.
+  </p>
 )
 
 /** What stands below a list that is longer than what is drawn. */

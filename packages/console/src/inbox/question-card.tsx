@@ -15,6 +15,7 @@ import { Visible } from "../parts/visible.tsx"
 import { visibleText } from "../words/visible-text.ts"
 import { useLinkedCard } from "./linked-card.ts"
 import { useAnswer } from "./use-answer.ts"
+import { WaitingWords } from "./waiting-words.tsx"
 
 interface QuestionCardProps {
   readonly projectId: string
@@ -42,8 +43,11 @@ export const QuestionCard = ({ projectId, task, canAnswer }: QuestionCardProps):
           <h3 id={titleId} className="font-semibold text-pretty whitespace-pre-line">
             <LongText text={question} />
           </h3>
-          <p className="mt-0.5 text-xs text-ink-soft">
-            <Visible text={task.agentName} /> waits for your answer
+          <p className="mt-0.5 flex flex-wrap items-baseline gap-x-2.5 text-xs text-ink-soft">
+            <span>
+              <Visible text={task.agentName} /> waits for your answer
+            </span>
+            <WaitingWords task={task} />
           </p>
         </div>
         <p className="flex h-7 shrink-0 items-center gap-x-2.5 text-xs text-ink-faint">

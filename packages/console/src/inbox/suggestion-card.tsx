@@ -20,6 +20,7 @@ import { requestedRows, suggestionRows } from "../suggestion/property-diff.ts"
 import { baseOf, isGone, isLikelyRefused } from "../suggestion/staleness.ts"
 import { visibleText } from "../words/visible-text.ts"
 import { Confidence } from "./confidence.tsx"
+import { EarlierRevisions } from "./earlier-revisions.tsx"
 import { EvidenceList } from "./evidence-list.tsx"
 import type { Decision } from "./inbox-state.ts"
 import { cardElementId } from "./linked-card.ts"
@@ -27,7 +28,8 @@ import { LookAgain } from "./look-again.tsx"
 import { PropertyRows } from "./property-rows.tsx"
 import { StaleNotice } from "./stale-notice.tsx"
 import { SubjectLine } from "./subject-line.tsx"
-import { TaintNotice, WaitingWords } from "./suggestion-notes.tsx"
+import { TaintNotice } from "./taint-notice.tsx"
+import { WaitingWords } from "./waiting-words.tsx"
 
 export interface SuggestionActions {
   readonly onEnter: (id: string) => void
@@ -206,7 +208,16 @@ const CardBody = ({
         <div className="flex min-w-0 grow basis-full flex-wrap items-start gap-x-5 gap-y-2 text-xs sm:basis-0 sm:pt-2">
           <Confidence value={payload.confidence} />
           <WaitingWords task={task} />
+          <Link
+            to="/runs/$runId"
+            params={{ runId: task.runId }}
+            search={(search) => search}
+            className="rounded text-ink-soft underline-offset-2 hover:text-ink hover:underline"
+          >
+            Open its run
+          </Link>
           <EvidenceList projectId={projectId} task={task} />
+          <EarlierRevisions projectId={projectId} task={task} />
         </div>
         {canDecide && (
           <CardActions

@@ -2,7 +2,7 @@
  * Listens to the keyboard for the inbox, while no dialog is open and nobody types.
  */
 import { useEffect, useRef } from "react"
-import { isTyping } from "../keys/is-typing.ts"
+import { isDialogOpen, isTyping } from "../keys/is-typing.ts"
 import { useKeyMap } from "../keys/key-map.ts"
 import { bindings, type Command, commandOf } from "./inbox-keys.ts"
 
@@ -11,7 +11,7 @@ const decisions: ReadonlyArray<Command> = ["approve", "reject", "edit", "approve
 interface InboxKeys {
   /** Whether the list has just moved by itself: decision keys are deaf for a moment then. */
   readonly isMoving: () => boolean
-  /** False while a dialog has the keyboard, or when single keys are turned off. */
+  /** False when single keys are turned off. */
   readonly isListening: boolean
   readonly onCommand: (command: Command) => void
 }
@@ -26,7 +26,7 @@ export const useInboxKeys = ({ isMoving, isListening, onCommand }: InboxKeys): v
   useEffect(() => {
     if (!isListening) return
     const listen = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || isTyping(event.target)) return
+      if (event.defaultPrevented || isTyping(event.target) || isDialogOpen()) return
       const command = commandOf(event)
       if (command === undefined) return
       if (decisions.includes(command) && isMoving()) return

@@ -1,14 +1,12 @@
 /**
- * What else a decision needs to know: what nobody vouches for, for whom and until when it waits, and which run it comes from.
+ * What nobody vouches for: the foreign sources that an agent had read before it suggested.
  */
 import type { TaintKind } from "@tropism/domain/taint"
 import type { SuggestionTask } from "@tropism/domain/task"
 import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import { CautionIcon } from "../parts/icons.tsx"
-import { useNow } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
-import { durationText } from "../words/durations.ts"
 
 const sourceWords: Readonly<Record<TaintKind, string>> = {
   object: "the object",
@@ -64,34 +62,3 @@ const TaintName = ({ kind, id }: { readonly kind: TaintKind; readonly id: string
       <Visible text={id} exact />
     </span>
   )
-
-/** For whom and until when it waits, how often it was said, and where it comes from. */
-export const WaitingWords = ({ task }: { readonly task: SuggestionTask }): ReactNode => {
-  const now = useNow()
-  const { assignee, expiresAt, revision, runId } = task
-  return (
-    <>
-      {assignee !== null && (
-        <span className="text-ink-soft">
-          for <Visible text={assignee} />
-        </span>
-      )}
-      {expiresAt !== null && (
-        <time dateTime={expiresAt} title={new Date(expiresAt).toLocaleString()} className="text-ink-soft">
-          {Date.parse(expiresAt) > now
-            ? `expires in ${durationText(Date.parse(expiresAt) - now)}`
-            : "expires now"}
-        </time>
-      )}
-      {revision > 1 && <span className="text-ink-faint">said {revision} times, this is the newest</span>}
-      <Link
-        to="/runs/$runId"
-        params={{ runId }}
-        search={(search) => search}
-        className="rounded text-ink-soft underline-offset-2 hover:text-ink hover:underline"
-      >
-        Open its run
-      </Link>
-    </>
-  )
-}

@@ -1,0 +1,107 @@
+/**
+ * Says for whom a suggestion or a question waits, and until when a suggestion does.
+ *
+ * Only what is changed is sent: what somebody else set meanwhile stays. Whoever
+ * may decide still may; it is a request, no lock.
+ */
+import { isSuggestion, type QuestionTask, type SuggestionTask } from "@tropism/domain/task"
+import { useQuery } from "@tanstack/react-query"
+import { type ReactNode, useState } from "react"
+import { useConsole } from "../frame/console-context.tsx"
+import { FormDialog } from "../parts/form-dialog.tsx"
+import { ChoiceField } from "../parts/form-fields.tsx"
+import { readClock } from "../parts/read-clock.ts"
+import { membersQuery } from "../server/settings-queries.ts"
+import { useWrite } from "../server/use-write.ts"
+import { visibleText } from "../words/visible-text.ts"
+
+interface AssignDialogProps {
+  readonly task: SuggestionTask | QuestionTask
+  readonly onClose: () => void
+}
+
+export const AssignDialog = ({ task, onClose }: AssignDialogProps): ReactNode => {
+  const people = usePeople(task)
+  const [assignee, setAssignee] = useState(task.assignee ?? nobody)
+  const [until, setUntil] = useState(asItIs)
+  const write = useWrite(onClose)
+  const assign = () => {
+    const body = {
+      ...(assignee !== (task.assignee ?? nobody) && { assignee: assignee === nobody ? null : assignee }),
+      ...(until !== asItIs && { expiresAt: instantOf(until) })
+    }
+    if (Object.keys(body).length === 0) onClose()
+    else write.run({ path: `tasks/${encodeURIComponent(task.id)}`, method: "PATCH", body })
+  }
+  return (
+    <FormDialog
+      title={`For whom #${task.number} waits`}
+      verb="Assign"
+      isBusy={write.isBusy}
+      error={write.error}
+      pointers={["/assignee", "/expiresAt"]}
+      onSubmit={assign}
+      onClose={onClose}
+    >
+      <ChoiceField
+        label="For whom"
+        hint="Everybody sees it, and whoever may decide still may."
+        pointer="/assignee"
+        error={write.error}
+        value={assignee}
+        choices={people}
+        onChange={setAssignee}
+      />
+      {isSuggestion(task) && (
+        <ChoiceField
+          label="Until"
+          hint="What nobody decided by then expires, and nothing is changed."
+          pointer="/expiresAt"
+          error={write.error}
+          value={until}
+          choices={untilChoices(task.expiresAt)}
+          onChange={setUntil}
+        />
+      )}
+    </FormDialog>
+  )
+}
+
+/** No user is called so: the name of one has at least a letter. */
+const nobody = ""
+
+/** Oneself first, then the members who may do something; whoever it waits for now is among them. */
+const usePeople = ({ assignee }: AssignDialogProps["task"]) => {
+  const { project, principal } = useConsole()
+  const { data } = useQuery(membersQuery(project.id))
+  const members = (data?.items ?? []).filter(({ role }) => role !== "viewer").map(({ userId }) => userId)
+  const others = new Set<string>(assignee === null ? members : [...members, assignee])
+  others.delete(principal.userId)
+  return [
+    { value: nobody, label: "anybody who may decide" },
+    { value: principal.userId, label: "yourself" },
+    ...[...others].toSorted().map((value) => ({ value, label: visibleText(value) }))
+  ]
+}
+
+const asItIs = "as it is"
+const withoutEnd = "without an end"
+const dayMs = 86_400_000
+
+const daysOf: Readonly<Record<string, number>> = {
+  "1 day from now": 1,
+  "3 days from now": 3,
+  "1 week from now": 7,
+  "4 weeks from now": 28
+}
+
+const untilChoices = (expiresAt: string | null) => [
+  { value: asItIs, label: expiresAt === null ? "as it is: without an end" : "as it is" },
+  ...Object.keys(daysOf).map((value) => ({ value, label: value })),
+  ...(expiresAt === null ? [] : [{ value: withoutEnd, label: withoutEnd }])
+]
+
+const instantOf = (until: string): string | null => {
+  const days = daysOf[until]
+  return days === undefined ? null : new Date(readClock() + days * dayMs).toISOString()
+}
