@@ -3,6 +3,8 @@
  */
 import type { Locator } from "playwright-core"
 import { expect, it } from "vitest"
+import { beginSending, hasCommitted } from "../../server/testing/import-sender.ts"
+import { jsonl } from "../../server/testing/import-words.ts"
 import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
@@ -81,6 +83,32 @@ it("shows the hints of the filters whole, and no filter changes its width", asyn
     expect(await widthsOf(boxes)).toEqual(widths)
     expect(new Set(widths).size).toBe(1)
   }
+})
+
+it("says how far an import is while it is at work, and what came of it", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/graph")
+  await page.getByText("The graph is empty").waitFor()
+  const imports = page.getByRole("region", { name: "Imports" })
+  expect(await imports.count()).toBe(0)
+  const lines = (from: number) =>
+    jsonl(
+      ...Array.from({ length: 1_200 }, (_, n) => ({ type: "Package", key: `n${from + n}`, properties: {} }))
+    )
+  const sender = await run(beginSending(story, "?format=jsonl&name=packages.jsonl"))
+  await run(sender.send(lines(0)))
+  await run(sender.toldWhen(hasCommitted(1_000)))
+  await imports.getByText(/packages\.jsonl/).waitFor()
+  await imports.getByText(/1,\d{3} lines read/).waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await screenshot(page, "graph-import")
+  await run(sender.send(`${lines(1_200)}nonsense\n`))
+  await imports.getByText(/2,\d{3} lines read/).waitFor()
+  await run(sender.end)
+  await imports.getByText("2,401 lines read: 2,400 objects made, 1 line failed").waitFor()
+  await imports.getByText(/is imported/).waitFor()
+  await page.getByRole("button", { name: /do not show packages.jsonl any more/ }).press("Enter")
+  await imports.waitFor({ state: "detached" })
 })
 
 const widthsOf = async (boxes: Locator): Promise<ReadonlyArray<number>> =>

@@ -12,6 +12,7 @@ import { TimeAgo } from "../parts/time-ago.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
 import { operatorWords } from "./conditions.ts"
+import { ImportProgress } from "./import-progress.tsx"
 import { NewObject } from "./new-object.tsx"
 import { ObjectList } from "./object-list.tsx"
 import { ordersOf, useGraphSearch } from "./use-graph-search.ts"
@@ -39,6 +40,7 @@ export const GraphPage = (): ReactNode => {
       <PageHeader title="Graph" lead="What the team knows: objects, and how they are related.">
         {canAnswer && <Button onClick={() => setIsMaking(true)}>New object</Button>}
       </PageHeader>
+      <ImportProgress />
       <FilterBar label="Search the graph" filters={filtersOf(ordersOf(q, asOf))} />
       {faults.length > 0 && (
         <div role="alert" className="mb-4 text-sm text-removed-ink">
