@@ -8,6 +8,7 @@ import type { GraphObject, Relationship } from "@tropism/domain/graph"
 import { UndirectedGraph } from "graphology"
 import { Sigma } from "sigma"
 import { drawDiscNodeLabel } from "sigma/rendering"
+import { readClock } from "../parts/read-clock.ts"
 import { cutText } from "../words/cut-text.ts"
 import { visibleText } from "../words/visible-text.ts"
 import { objectName } from "../words/object-name.ts"
@@ -173,13 +174,13 @@ export const openPicture = (
 const repeatedly = (draw: () => void) => {
   let timer: ReturnType<typeof setTimeout>
   const turn = () => {
-    const beganMs = performance.now()
+    const beganMs = readClock()
     draw()
     // A canvas is drawn in the next frame; the task after that frame comes when it is done.
     requestAnimationFrame(() =>
       setTimeout(() => {
         if (hasEnded) return
-        const tookMs = performance.now() - beganMs
+        const tookMs = readClock() - beganMs
         timer = setTimeout(turn, Math.max(drawIntervalMs, tookMs * restsPerDrawing))
       })
     )
