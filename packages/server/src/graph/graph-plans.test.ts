@@ -103,7 +103,7 @@ layer(furnished)((it) => {
     it.effect("is an index's, and no page reads more than itself, however far it is", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        const { place, by, behind } = ordering(sql, order)
+        const { place, by, among, behind } = ordering(sql, order)
         const only = type === undefined ? sql`true` : sql`type = ${type}`
         const plans = yield* sql.withTransaction(
           Effect.gen(function* () {
@@ -115,7 +115,7 @@ layer(furnished)((it) => {
                 sql<Record<string, string>>`
                   explain (analyze, timing off, costs off) select id, ${place} as place from
                   (select * from kb.project_objects where ${only}) found
-                  where ${after === undefined ? sql`true` : behind(after)} order by ${by} limit 50`,
+                  where ${among} and ${after === undefined ? sql`true` : behind(after)} order by ${by} limit 50`,
                 (rows) => rows.map((row) => Object.values(row)[0]).join("\n")
               )
             )
@@ -128,6 +128,21 @@ layer(furnished)((it) => {
           expect(plan).toContain("rows=50")
         }
         expect(plans).toHaveLength(2)
+      })
+    )
+  })
+
+  describe("An index of an order", () => {
+    it.effect("serves no other read, also where the planner knows nothing of the table", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const all = yield* sql<{ readonly definition: string }>`
+          select pg_get_indexdef(indexrelid) as definition from pg_index
+          where indexrelid in ('kb.graph_objects_named'::regclass, 'kb.graph_objects_typed'::regclass)`
+        expect(all).toHaveLength(2)
+        for (const { definition } of all) expect(definition).toMatch(/WHERE .*sorting_name.* IS NOT NULL/)
+        const { plan } = yield* explain(sql`type = 'Package' and key = 'pkg-77'`, "id desc")
+        expect(plan).toContain("graph_objects_key")
       })
     )
   })

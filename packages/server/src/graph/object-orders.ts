@@ -33,6 +33,8 @@ export interface Ordering {
   /** The place of a row. */
   readonly place: Statement.Fragment
   readonly by: Statement.Fragment
+  /** What is true of every row, and has to be said for the order's index to be used. */
+  readonly among: Statement.Fragment
   /** Whether a row comes after a place. */
   readonly behind: (place: string) => Statement.Fragment
 }
@@ -43,12 +45,14 @@ export const ordering = (sql: SqlClient.SqlClient, order: ObjectOrder): Ordering
       return {
         place: sql.literal("id::text"),
         by: sql.literal("id desc"),
+        among: sql.literal("true"),
         behind: (place) => sql`id < ${place}::uuid`
       }
     case "updatedAt":
       return {
         place: sql.literal("(extract(epoch from updated_at) * 1000000)::bigint || '~' || id"),
         by: sql.literal("updated_at desc, id desc"),
+        among: sql.literal("true"),
         behind: (place) => {
           const [micros, id] = place.split("~")
           return sql`(updated_at, id) < ('epoch'::timestamptz + ${micros}::bigint * interval '1 microsecond', ${id}::uuid)`
@@ -58,6 +62,7 @@ export const ordering = (sql: SqlClient.SqlClient, order: ObjectOrder): Ordering
       return {
         place: sql.literal("rank || '~' || id"),
         by: sql.literal("rank desc, id desc"),
+        among: sql.literal("true"),
         behind: (place) => {
           const [rank, id] = place.split("~")
           return sql`(rank, id) < (${rank}::text::real, ${id}::uuid)`
@@ -67,6 +72,7 @@ export const ordering = (sql: SqlClient.SqlClient, order: ObjectOrder): Ordering
       return {
         place: sql.literal(nameAndPlace),
         by: sql.literal(`${name}, id`),
+        among: sql.literal(isNamed),
         behind: (place) => {
           const { known, id } = nameIn(place)
           return sql`(${sql.literal(name)}, id) > (${known}, ${id}::uuid)`
@@ -76,6 +82,7 @@ export const ordering = (sql: SqlClient.SqlClient, order: ObjectOrder): Ordering
       return {
         place: sql.literal(nameAndPlace),
         by: sql.literal(`type, ${name}, id`),
+        among: sql.literal(isNamed),
         behind: (place) => {
           const { type, known, id } = nameIn(place)
           return sql`(type, ${sql.literal(name)}, id) > (${type}, ${known}, ${id}::uuid)`
@@ -86,6 +93,8 @@ export const ordering = (sql: SqlClient.SqlClient, order: ObjectOrder): Ordering
 
 /** As the indexes have it. */
 const name = `kb.sorting_name(key, properties) collate "C"`
+
+const isNamed = "kb.sorting_name(key, properties) is not null"
 
 /** A name may hold anything, so in a place it is base64url. */
 const nameAndPlace = `type || '~' || translate(encode(convert_to(${name}, 'UTF8'), 'base64'), E'+/=\\n', '-_') || '~' || id`

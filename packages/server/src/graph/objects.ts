@@ -130,11 +130,11 @@ export class Objects extends Context.Service<
         const found = yield* fitting(filter)
         if (found === undefined) return []
         const { source, query } = found
-        const { place, by, behind } = ordering(sql, order)
+        const { place, by, among, behind } = ordering(sql, order)
         const rows = yield* sql<PlacedRow>`
           select ${columns}, ${place} as place from (
             ${order === "relevance" ? ranked(source, query ?? "") : sql`select * from ${source}`}
-          ) found ${after === undefined ? sql`` : sql`where ${behind(after)}`} order by ${by} limit ${limit}`
+          ) found where ${among} ${after === undefined ? sql`` : sql`and ${behind(after)}`} order by ${by} limit ${limit}`
         return rows.map((row): Listed => ({ object: toObject(row), place: row.place }))
       }, orDie)
 
