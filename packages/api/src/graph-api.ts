@@ -109,8 +109,8 @@ export class ObjectsApi extends HttpApiGroup.make("objects")
         ),
         where: told(Schema.fromJsonString(PropertyFilters), whereText),
         sort: told(
-          Schema.Literals(["createdAt", "updatedAt", "relevance"]),
-          "What comes first: the newest, the last changed, or what fits query best; relevance where query is given, else createdAt"
+          Schema.Literals(["createdAt", "updatedAt", "relevance", "name", "type"]),
+          "What comes first: the newest, the last changed, what fits query best, or by the alphabet: name (the key, else the property name, title or label) or type, then name; these two not together with asOf. relevance where query is given, else createdAt"
         )
       },
       success: Page(GraphObject),

@@ -12,7 +12,7 @@ export const told = <S extends Schema.Top>(schema: S, description: string) =>
 /** The query of every list. `cursor` is what the page before gave as `nextCursor`. */
 export const PageQuery = {
   cursor: told(
-    Schema.String.check(Schema.isBetweenLength(1, 220)),
+    Schema.String.check(Schema.isBetweenLength(1, 700)),
     "Goes on behind the page of this list that gave this as nextCursor; the other parameters stay the same"
   ),
   limit: told(

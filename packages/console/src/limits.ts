@@ -85,6 +85,12 @@ export const limits = {
   /** Types in the legend of the picture, and related objects beside it. */
   maxLegendTypes: 24,
   maxNeighborsShown: 50,
+  /** Properties of an object that a row of the graph says, and characters of one. */
+  maxPropertiesSaid: 4,
+  maxPropertyCharacters: 60,
+  /** Newest imports of which the graph tells those at work, and how often it looks how far they are. */
+  importsShown: 10,
+  importRefreshMs: 1_000,
   /** Agents that are read to be searched and sorted by trouble. */
   agentsToSort: 1_000,
   /** Objects that a search offers to choose from. */

@@ -2,6 +2,7 @@
  * The graph against the whole program: found by words, drawn as a picture. `graph-large.long.ts` draws ten thousand objects.
  */
 import { expect, it } from "vitest"
+import { importLines, jsonl } from "../../server/testing/import-words.ts"
 import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot, submitTwice } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
@@ -79,6 +80,27 @@ it("finds objects by words, makes one, and draws what they are related to", asyn
   await dialog.locator("form").evaluate(submitTwice)
   await page.getByRole("heading", { level: 1, name: /Ada/ }).waitFor()
   expect((await run(story.get("/objects?type=Person"))).items).toHaveLength(1)
+})
+
+it("reads relationships while there are more objects to be read", async () => {
+  const story = await real.newStory()
+  const end = (n: number) => ({ type: "Package", key: `n${n}` })
+  const objects = Array.from({ length: 250 }, (_, n) => end(n))
+  const relationships = [1, 2, 3, 4, 5].map((n) => ({
+    relationship: { type: "USES", from: end(0), to: end(n) }
+  }))
+  await run(importLines(story, jsonl(...objects, ...relationships)))
+  const { page, goTo } = await real.visit(story, "/health")
+  const held = Promise.withResolvers<void>()
+  await page.route(/\/objects\?.*cursor=/, async (route) => {
+    await held.promise
+    await route.continue()
+  })
+  await goTo("/graph?tab=picture")
+  // The newest objects come first, and the ends of these relationships are the oldest.
+  await page.getByText("200 objects, 5 relationships so far").waitFor()
+  held.resolve()
+  await page.getByText("250 objects, 5 relationships drawn.").waitFor()
 })
 
 it("each fault of a new object stands at its field, and nowhere else", async () => {

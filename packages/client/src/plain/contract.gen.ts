@@ -3396,7 +3396,7 @@ export interface Calls {
   }
   readonly objects: {
     /** Finds objects. */
-    readonly list: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly asOf?: string | undefined; readonly type?: string | undefined; readonly key?: string | undefined; readonly query?: string | undefined; readonly where?: ReadonlyArray<PropertyFilter> | undefined; readonly sort?: "createdAt" | "updatedAt" | "relevance" | undefined }, options?: CallOptions) => Listing<GraphObject>
+    readonly list: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly asOf?: string | undefined; readonly type?: string | undefined; readonly key?: string | undefined; readonly query?: string | undefined; readonly where?: ReadonlyArray<PropertyFilter> | undefined; readonly sort?: "createdAt" | "updatedAt" | "relevance" | "name" | "type" | undefined }, options?: CallOptions) => Listing<GraphObject>
     /** Makes an object. */
     readonly create: (body: ObjectInput, options?: CallOptions) => Promise<GraphObject>
     /** Reads an object. */

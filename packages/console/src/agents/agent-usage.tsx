@@ -12,13 +12,15 @@ import { TableHead } from "../parts/table-head.tsx"
 import { useNow } from "../parts/time-ago.tsx"
 import { agentUsageQuery } from "../server/agent-queries.ts"
 import { moneyText, tokensText } from "../words/amounts.ts"
+import { dayText } from "../words/local-time.ts"
 
 const daysShown = 7
 
 export const AgentUsage = ({ agent }: { readonly agent: Agent }): ReactNode => {
   const { project } = useConsole()
   const { data, error } = useQuery(agentUsageQuery(project.id, agent.id, daysShown))
-  const today = DateTime.formatIsoDateUtc(DateTime.makeUnsafe(useNow()))
+  const now = useNow()
+  const today = DateTime.formatIsoDateUtc(DateTime.makeUnsafe(now))
   const perDay = agent.budget?.perDay ?? null
   return (
     <section aria-label="What it used" className="mb-8">
@@ -42,7 +44,7 @@ export const AgentUsage = ({ agent }: { readonly agent: Agent }): ReactNode => {
             {data.items.map(({ date, runs, usage, costUsd }) => (
               <tr key={date} className="border-b border-line">
                 <th scope="row" className="py-1.5 pr-3 font-normal">
-                  {date === today ? "today" : date}
+                  {date === today ? "today" : dayText(date, now)}
                 </th>
                 <td className="pr-3">{runs.toLocaleString("en")}</td>
                 <td className="pr-3">{tokensText(usage.inputTokens)}</td>

@@ -12,7 +12,7 @@ import { type Filter, FilterBar } from "../parts/filter-bar.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
 import { PagedTable } from "../parts/paged-table.tsx"
 import { RunSign, runStatusWord } from "../parts/run-status.tsx"
-import { TimeAgo } from "../parts/time-ago.tsx"
+import { ClockTime, TimeAgo } from "../parts/time-ago.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
 import { type PagedList, usePagedList } from "../server/paged.ts"
@@ -157,7 +157,7 @@ const columns: ReadonlyArray<Column<AgentHealth>> = [
         {nextFireAt !== null && (
           <>
             <br />
-            next {new Date(nextFireAt).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}
+            next <ClockTime instant={nextFireAt} />
           </>
         )}
       </span>

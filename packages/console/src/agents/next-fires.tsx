@@ -4,7 +4,7 @@
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
-import { useNow } from "../parts/time-ago.tsx"
+import { ShownTime, useNow } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { firesQuery } from "../server/agent-queries.ts"
 import { failureSentence } from "../server/problem.ts"
@@ -27,10 +27,8 @@ export const NextFires = ({ cron, zone }: NextFiresProps): ReactNode => {
       <ol aria-label="Next fires" className="m-0 mt-1 list-none p-0 text-xs text-ink-soft tabular-nums">
         {data?.fires.map(({ at, localTime }) => (
           <li key={at}>
-            <time dateTime={at} title={at}>
-              {wallClockText(localTime, now)}
-            </time>{" "}
-            in <Visible text={zone.trim() === "" ? "UTC" : zone} />
+            <ShownTime instant={at}>{wallClockText(localTime, now)}</ShownTime> in{" "}
+            <Visible text={zone.trim() === "" ? "UTC" : zone} />
           </li>
         ))}
       </ol>

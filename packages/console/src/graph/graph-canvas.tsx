@@ -58,14 +58,7 @@ const DrawnGraph = ({ parameters }: DrawnGraphProps): ReactNode => {
   }, [focus])
   useEffect(() => {
     if (container === null) return
-    const types: Array<string> = []
-    const drawn = openPicture(container, {
-      onSelect,
-      colourOf: (name) => {
-        if (!types.includes(name)) types.push(name)
-        return typeColour(types, name)
-      }
-    })
+    const drawn = openPicture(container, onSelect)
     picture.current = drawn
     drawn.select(wanted.current)
     const reading = Effect.runFork(
@@ -186,27 +179,24 @@ interface LegendProps {
   readonly onChoose: (type: string | undefined) => void
 }
 
-const Legend = ({ types, chosen, onChoose }: LegendProps): ReactNode => {
-  const names = [...types.keys()]
-  return (
-    <ul aria-label="Types" className="m-0 mt-3 flex list-none flex-wrap gap-1.5 p-0">
-      {names.slice(0, limits.maxLegendTypes).map((name) => (
-        <li key={name}>
-          <Button
-            size="small"
-            weight="quiet"
-            aria-pressed={chosen === name}
-            onClick={() => onChoose(chosen === name ? undefined : name)}
-          >
-            <span
-              aria-hidden="true"
-              className="size-2.5 rounded-full"
-              style={{ backgroundColor: typeColour(names, name) }}
-            />
-            <Visible text={name} /> {types.get(name)?.toLocaleString("en")}
-          </Button>
-        </li>
-      ))}
-    </ul>
-  )
-}
+const Legend = ({ types, chosen, onChoose }: LegendProps): ReactNode => (
+  <ul aria-label="Types" className="m-0 mt-3 flex list-none flex-wrap gap-1.5 p-0">
+    {[...types.keys()].slice(0, limits.maxLegendTypes).map((name) => (
+      <li key={name}>
+        <Button
+          size="small"
+          weight="quiet"
+          aria-pressed={chosen === name}
+          onClick={() => onChoose(chosen === name ? undefined : name)}
+        >
+          <span
+            aria-hidden="true"
+            className="size-2.5 rounded-full"
+            style={{ backgroundColor: typeColour(name) }}
+          />
+          <Visible text={name} /> {types.get(name)?.toLocaleString("en")}
+        </Button>
+      </li>
+    ))}
+  </ul>
+)

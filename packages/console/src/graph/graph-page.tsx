@@ -4,39 +4,44 @@
 import { lazy, type ReactNode, Suspense, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
-import { FilterBar, type Filter } from "../parts/filter-bar.tsx"
+import { type Choice, FilterBar, type Filter } from "../parts/filter-bar.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { type Tab, Tabs } from "../parts/tabs.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
+import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
 import { operatorWords } from "./conditions.ts"
+import { ImportProgress } from "./import-progress.tsx"
 import { NewObject } from "./new-object.tsx"
 import { ObjectList } from "./object-list.tsx"
-import { useGraphSearch } from "./use-graph-search.ts"
+import { ordersOf, useGraphSearch } from "./use-graph-search.ts"
 
 /** What draws is large, and loaded by who wants a picture. */
 const GraphCanvas = lazy(() =>
   import("./graph-canvas.tsx").then((module) => ({ default: module.GraphCanvas }))
 )
 
-const filters: ReadonlyArray<Filter> = [
+const filtersOf = (orders: ReadonlyArray<Choice>): ReadonlyArray<Filter> => [
   { type: "text", name: "q", label: "Search", hint: "Words in keys and properties" },
   { type: "text", name: "type", label: "Type", hint: "Type, exactly" },
   { type: "text", name: "where", label: "Properties", hint: "license=MIT size>=3" },
-  { type: "time", name: "asOf", label: "As of" }
+  { type: "time", name: "asOf", label: "As of" },
+  { type: "order", name: "sort", label: "Order", choices: orders }
 ]
 
 export const GraphPage = (): ReactNode => {
   const { canAnswer } = useConsole()
   const [isMaking, setIsMaking] = useState(false)
+  const [{ q }] = useAddress()
   const { asOf, faults } = useGraphSearch()
   return (
     <>
       <PageHeader title="Graph" lead="What the team knows: objects, and how they are related.">
         {canAnswer && <Button onClick={() => setIsMaking(true)}>New object</Button>}
       </PageHeader>
-      <FilterBar label="Search the graph" filters={filters} />
+      <ImportProgress />
+      <FilterBar label="Search the graph" filters={filtersOf(ordersOf(q, asOf))} />
       {faults.length > 0 && (
         <div role="alert" className="mb-4 text-sm text-removed-ink">
           {faults.map((fault) => (

@@ -12,19 +12,19 @@ export interface LoadedPart {
   readonly relationships: ReadonlyArray<Relationship>
 }
 
-/** **Details** `onPart` hears each page; objects come first, so that relationships find their ends. Answers whether all was read. */
+/** **Details** `onPart` hears each page. Both lists are read at once, so a relationship may come before its ends. Answers whether all was read. */
 export const loadGraph = Effect.fnUntraced(function* (
   projectId: string,
   filters: Parameters,
   onPart: (part: LoadedPart) => void
 ) {
-  const hasAllObjects = yield* pages<GraphObject>(
+  const objects = pages<GraphObject>(
     (cursor) =>
       inProject(projectId, `objects${queryText({ ...filters, limit: limits.rowsPerPage, cursor })}`),
     limits.maxDrawnObjects,
     (objects) => onPart({ objects, relationships: [] })
   )
-  const hasAllRelationships = yield* pages<Relationship>(
+  const relationships = pages<Relationship>(
     (cursor) =>
       inProject(
         projectId,
@@ -33,6 +33,9 @@ export const loadGraph = Effect.fnUntraced(function* (
     limits.maxDrawnRelationships,
     (relationships) => onPart({ objects: [], relationships })
   )
+  const [hasAllObjects, hasAllRelationships] = yield* Effect.all([objects, relationships], {
+    concurrency: "unbounded"
+  })
   return { hasAllObjects, hasAllRelationships }
 })
 

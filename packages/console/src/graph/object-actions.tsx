@@ -1,5 +1,5 @@
 /**
- * What a person may do with an object as a whole: try an agent on it, delete it, or bring it back.
+ * What a person may do with an object as a whole: try an agent on it, delete it, bring it back, or remove it for good.
  */
 import type { Provenance } from "@tropism/domain/provenance"
 import { type ReactNode, useEffect, useRef, useState } from "react"
@@ -11,6 +11,7 @@ import { focusHeading } from "../parts/page-header.tsx"
 import { objectPath } from "../server/graph-queries.ts"
 import { useWrite } from "../server/use-write.ts"
 import { visibleText } from "../words/visible-text.ts"
+import { PurgeObject } from "./purge-object.tsx"
 import { TryAgent } from "./try-agent.tsx"
 
 interface ObjectActionsProps {
@@ -36,6 +37,7 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
         >
           Bring it back
         </Button>
+        <PurgeObject provenance={provenance} name={name} />
       </>
     )
   return (
@@ -62,6 +64,7 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
       >
         Its relationships go with it, and agents hear of it. Its history stays, and it can be brought back.
       </ConfirmDialog>
+      <PurgeObject provenance={provenance} name={name} />
     </>
   )
 }

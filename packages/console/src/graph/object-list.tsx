@@ -2,26 +2,31 @@
  * What a search of the graph finds, as a list.
  */
 import type { GraphObject } from "@tropism/domain/graph"
-import type { ReactNode } from "react"
+import { useQuery } from "@tanstack/react-query"
+import { type ReactNode, useMemo } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import type { Column } from "../parts/data-table.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
 import { PagedTable } from "../parts/paged-table.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
+import { agentNamesQuery } from "../server/agent-queries.ts"
 import { usePagedList } from "../server/paged.ts"
 import { cutText } from "../words/cut-text.ts"
 import { objectName } from "../words/object-name.ts"
+import { makerText, propertiesText } from "./object-words.ts"
 import { useGraphSearch } from "./use-graph-search.ts"
 
 export const ObjectList = (): ReactNode => {
   const { project } = useConsole()
-  const { parameters, isFiltered } = useGraphSearch()
+  const { parameters, sort, isFiltered } = useGraphSearch()
+  const { data: names } = useQuery(agentNamesQuery(project.id))
+  const columns = useMemo(() => columnsOf(names), [names])
   const list = usePagedList<GraphObject>({
     projectId: project.id,
     key: ["objects", "list"],
     path: "objects",
-    parameters
+    parameters: { ...parameters, sort }
   })
   return (
     <>
@@ -52,7 +57,8 @@ const NoObjects = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode 
     </EmptyState>
   )
 
-const columns: ReadonlyArray<Column<GraphObject>> = [
+/** Agents are called by their names. */
+const columnsOf = (names: ReadonlyMap<string, string> | undefined): ReadonlyArray<Column<GraphObject>> => [
   {
     title: "Object",
     width: "minmax(0,1.2fr)",
@@ -70,20 +76,20 @@ const columns: ReadonlyArray<Column<GraphObject>> = [
   {
     title: "Properties",
     width: "minmax(0,2fr)",
-    cell: ({ properties }) => (
-      <span className="block truncate font-mono text-xs text-ink-soft">
-        <Visible text={cutText(JSON.stringify(properties), 1, 160)} />
+    cell: (object) => (
+      <span className="line-clamp-2 text-xs [overflow-wrap:anywhere] text-ink-soft">
+        <Visible text={propertiesText(object)} />
       </span>
     )
   },
   {
     title: "Changed",
-    width: "6.5rem",
-    cell: ({ updatedAt, version }) => (
-      <span className="text-xs text-ink-soft">
-        <TimeAgo instant={updatedAt} />
-        <br />
-        version {version}
+    width: "9rem",
+    cell: (object) => (
+      <span className="block text-xs [overflow-wrap:anywhere] text-ink-soft">
+        <TimeAgo instant={object.updatedAt} /> by{" "}
+        <Visible text={makerText({ ...object, agentName: names?.get(object.actorId ?? "") ?? null })} />,
+        version {object.version}
       </span>
     )
   }

@@ -6,6 +6,7 @@ import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
+import { JsonView } from "../parts/json-view.tsx"
 import { LongText } from "../parts/long-text.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { EditProperty } from "./edit-property.tsx"
@@ -44,6 +45,7 @@ export const ObjectProperties = ({ provenance, untrusted }: ObjectPropertiesProp
           ))}
         </ul>
       )}
+      {provenance.properties.length > 0 && <AsJson provenance={provenance} />}
       {mayEdit && (
         <p className="mt-4">
           <Button onClick={() => setEdited({ property: undefined })}>Add a property</Button>
@@ -57,6 +59,18 @@ export const ObjectProperties = ({ provenance, untrusted }: ObjectPropertiesProp
         />
       )}
     </>
+  )
+}
+
+/** As they are kept, for who unfolds it. */
+const AsJson = ({ provenance }: { readonly provenance: Provenance }): ReactNode => {
+  const [isOpen, setIsOpen] = useState(false)
+  const properties = provenance.properties.map(({ property, value }) => [property, value] as const)
+  return (
+    <details className="mt-4" onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
+      <summary className="mb-2 text-sm text-ink-soft">All properties as JSON</summary>
+      {isOpen && <JsonView value={Object.fromEntries(properties)} label="Properties" />}
+    </details>
   )
 }
 

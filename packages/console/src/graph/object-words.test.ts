@@ -2,10 +2,10 @@
  * What an object is called, who made what of it, and where two versions differ.
  */
 import { ObjectId } from "@tropism/domain/ids"
-import { Result } from "effect"
+import { Result, type Schema } from "effect"
 import { expect, it } from "vitest"
 import { objectName } from "../words/object-name.ts"
-import { editableText, makerText, writtenProperties, writtenValue } from "./object-words.ts"
+import { editableText, makerText, propertiesText, writtenProperties, writtenValue } from "./object-words.ts"
 
 const id = ObjectId.make("0198c0de-0000-7000-8000-00000000beef")
 
@@ -13,6 +13,20 @@ it("calls an object by its key, by a name it has, else by the end of its id", ()
   expect(objectName({ id, key: "ada", properties: { name: "Ada" } })).toBe("ada")
   expect(objectName({ id, key: null, properties: { title: "Notes", name: " " } })).toBe("Notes")
   expect(objectName({ id, key: null, properties: { name: 7 } })).toBe("…0000beef")
+})
+
+it("says a few properties of an object in words, without the one that is its name", () => {
+  const said = (properties: Record<string, Schema.Json>, key: string | null = null) =>
+    propertiesText({ id, key, properties })
+  expect(said({})).toBe("no properties")
+  expect(said({ name: "Ada" })).toBe("no other properties")
+  expect(said({ name: "Ada", age: 36 }, "ada")).toBe("name Ada, age 36")
+  expect(said({ age: 36, tags: ["a", 1], home: { city: "B" }, isGone: false, since: null })).toBe(
+    "age 36, tags 2 entries, home 1 property, isGone no and 1 more"
+  )
+  expect(said({ since: null, about: "x".repeat(90), odd: "a\nb", none: [] })).toBe(
+    `since nothing, about ${"x".repeat(60)}…, odd a…, none 0 entries`
+  )
 })
 
 it("says who made something and who approved it", () => {

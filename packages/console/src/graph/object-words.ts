@@ -4,10 +4,15 @@
  * Pure. What agents, people and the graph say is foreign text; whoever shows a
  * sentence of here shows it through `Visible`.
  */
+import type { GraphObject } from "@tropism/domain/graph"
 import { canonicalJson, findPropertiesFault, isJsonObject, type Properties } from "@tropism/domain/json"
 import { scanJson } from "@tropism/domain/json-text"
 import type { PropertyProvenance, Provenance } from "@tropism/domain/provenance"
 import { Result, type Schema } from "effect"
+import { limits } from "../limits.ts"
+import { countText } from "../words/amounts.ts"
+import { cutText } from "../words/cut-text.ts"
+import { namingProperty } from "../words/object-name.ts"
 import { faultWithin } from "../words/place-name.ts"
 
 interface Maker {
@@ -28,6 +33,30 @@ export const makerText = ({ actorType, actorId, agentName, approvedBy }: Maker):
           : `the agent ${agentName}`
         : "the server"
   return approvedBy === undefined || approvedBy === null ? maker : `${maker}, approved by ${approvedBy}`
+}
+
+/** A few of an object's properties, `license MIT, tags 2 entries and 3 more`; not the one that is its name. */
+export const propertiesText = (object: Pick<GraphObject, "id" | "key" | "properties">): string => {
+  const naming = object.key === null ? namingProperty(object) : undefined
+  const properties = Object.entries(object.properties).filter(([name]) => name !== naming)
+  if (properties.length === 0) return naming === undefined ? "no properties" : "no other properties"
+  const said = properties.slice(0, limits.maxPropertiesSaid).map(([name, value]) => {
+    const text = valueWords(value)
+    const cut = cutText(text, 1, limits.maxPropertyCharacters)
+    return `${cutText(name, 1, limits.maxPropertyCharacters)} ${cut === text ? text : `${cut}…`}`
+  })
+  const more = properties.length - said.length
+  return `${said.join(", ")}${more === 0 ? "" : ` and ${more.toLocaleString("en")} more`}`
+}
+
+/** A value in a row: of what has parts, how many. */
+const valueWords = (value: Schema.Json): string => {
+  if (value === null) return "nothing"
+  if (typeof value === "boolean") return value ? "yes" : "no"
+  if (Array.isArray(value)) return countText(value.length, "entry", "entries")
+  return typeof value === "object"
+    ? countText(Object.keys(value).length, "property", "properties")
+    : String(value)
 }
 
 /** Who gave a property its value, and by what. */

@@ -8,13 +8,15 @@ import type { GraphObject, Relationship } from "@tropism/domain/graph"
 import { UndirectedGraph } from "graphology"
 import { Sigma } from "sigma"
 import { drawDiscNodeLabel } from "sigma/rendering"
+import { readClock } from "../parts/read-clock.ts"
 import { cutText } from "../words/cut-text.ts"
 import { visibleText } from "../words/visible-text.ts"
 import { objectName } from "../words/object-name.ts"
 import { placeOf, type ToLayout } from "./layout-words.ts"
+import { typeColour } from "./type-colours.ts"
 
 export interface Picture {
-  /** Objects and relationships that are not drawn yet; a relationship needs both its ends. */
+  /** Objects and relationships that are not drawn yet; a relationship is drawn as soon as both its ends are. */
   readonly add: (objects: ReadonlyArray<GraphObject>, relationships: ReadonlyArray<Relationship>) => void
   /** Marks an object and what it is related to, as soon as it is drawn; undefined marks none. */
   readonly select: (objectId: string | undefined) => void
@@ -25,15 +27,13 @@ export interface Picture {
   readonly close: () => void
 }
 
-interface PictureOptions {
-  readonly onSelect: (objectId: string | undefined) => void
-  readonly colourOf: (type: string) => string
-}
-
 /** Whether the browser can draw it. */
 export const canDraw = (): boolean => document.createElement("canvas").getContext("webgl2") !== null
 
-export const openPicture = (container: HTMLElement, { onSelect, colourOf }: PictureOptions): Picture => {
+export const openPicture = (
+  container: HTMLElement,
+  onSelect: (objectId: string | undefined) => void
+): Picture => {
   const graph = new UndirectedGraph<NodeLook, EdgeLook>()
   const numbers = new Map<string, number>()
   const typeNumbers = new Map<string, number>()
@@ -82,18 +82,22 @@ export const openPicture = (container: HTMLElement, { onSelect, colourOf }: Pict
   sigma.on("clickStage", () => onSelect(undefined))
   let places: Float32Array | undefined
   let waiting: Array<Parameters<Picture["add"]>> = []
+  const withoutEnds: Array<Relationship> = []
   layout.addEventListener("message", ({ data }: MessageEvent<Float32Array>) => {
     places = data
   })
   // Each change of the graph draws all of it anew, so what comes is drawn together, a few times a second.
-  const drawing = setInterval(() => {
+  const drawing = repeatedly(() => {
     const parts = waiting
     waiting = []
-    for (const [objects, relationships] of parts) draw(objects, relationships)
+    draw(
+      parts.flatMap(([objects]) => objects),
+      parts.flatMap(([, relationships]) => relationships)
+    )
     const moved = places
     places = undefined
     if (moved !== undefined) moveTo(moved)
-  }, drawIntervalMs)
+  })
   const moveTo = (moved: Float32Array) =>
     graph.updateEachNodeAttributes((node, look) => {
       const at = (numbers.get(node) ?? 0) * 2
@@ -111,13 +115,19 @@ export const openPicture = (container: HTMLElement, { onSelect, colourOf }: Pict
         ...placeOf(number),
         size: 4,
         label: cutText(visibleText(objectName(object)), 1, maxLabelCharacters),
-        color: colourOf(object.type)
+        color: typeColour(object.type)
       })
     }
     const edges: Array<readonly [number, number]> = []
-    for (const { fromId, toId } of relationships) {
+    const all = types.length === 0 ? relationships : [...withoutEnds.splice(0), ...relationships]
+    for (const relationship of all) {
+      const { fromId, toId } = relationship
       const [from, to] = [numbers.get(fromId), numbers.get(toId)]
-      if (from === undefined || to === undefined || from === to || graph.hasEdge(fromId, toId)) continue
+      if (from === undefined || to === undefined) {
+        withoutEnds.push(relationship)
+        continue
+      }
+      if (from === to || graph.hasEdge(fromId, toId)) continue
       graph.addEdge(fromId, toId, { size: 1.2 })
       edges.push([from, to])
       for (const end of [fromId, toId])
@@ -150,9 +160,37 @@ export const openPicture = (container: HTMLElement, { onSelect, colourOf }: Pict
       sigma.setSetting("defaultEdgeColor", colours.line)
     },
     close: () => {
-      clearInterval(drawing)
+      drawing.end()
       layout.terminate()
       sigma.kill()
+    }
+  }
+}
+
+/**
+ * Draws again and again, and rests after each drawing for longer than it took: what the page reads
+ * meanwhile comes in the rests, and would wait for its turn behind every drawing.
+ */
+const repeatedly = (draw: () => void) => {
+  let timer: ReturnType<typeof setTimeout>
+  const turn = () => {
+    const beganMs = readClock()
+    draw()
+    // A canvas is drawn in the next frame; the task after that frame comes when it is done.
+    requestAnimationFrame(() =>
+      setTimeout(() => {
+        if (hasEnded) return
+        const tookMs = readClock() - beganMs
+        timer = setTimeout(turn, Math.max(drawIntervalMs, tookMs * restsPerDrawing))
+      })
+    )
+  }
+  let hasEnded = false
+  timer = setTimeout(turn, drawIntervalMs)
+  return {
+    end: () => {
+      hasEnded = true
+      clearTimeout(timer)
     }
   }
 }
@@ -186,6 +224,7 @@ const fullSizeNodes = 400
 const leastShrink = 0.3
 const zoomStep = 1.4
 const drawIntervalMs = 350
+const restsPerDrawing = 3
 
 interface NodeLook {
   readonly x: number

@@ -2,6 +2,7 @@
  * What is looked for in the graph, as the address says it and as the API is asked.
  */
 import { useMemo } from "react"
+import type { Choice } from "../parts/filter-bar.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import type { Parameters } from "../server/request.ts"
 import { instantOf } from "../words/local-time.ts"
@@ -9,6 +10,8 @@ import { parseConditions } from "./conditions.ts"
 
 export interface GraphSearch {
   readonly parameters: Parameters
+  /** In which order the list is asked for; undefined is the server's own. */
+  readonly sort: string | undefined
   /** As of when the graph is shown; undefined is now. */
   readonly asOf: string | undefined
   readonly isFiltered: boolean
@@ -17,7 +20,7 @@ export interface GraphSearch {
 }
 
 export const useGraphSearch = (): GraphSearch => {
-  const [{ q, type, where = "", asOf: wanted }] = useAddress()
+  const [{ q, type, where = "", asOf: wanted, sort }] = useAddress()
   return useMemo(() => {
     const asOf = instantOf(wanted ?? "")
     const { conditions, faults } = parseConditions(where)
@@ -29,9 +32,25 @@ export const useGraphSearch = (): GraphSearch => {
     }
     return {
       parameters,
+      sort: ordersOf(q, asOf).find(({ value }) => value !== "" && value === sort)?.value,
       asOf,
       isFiltered: Object.values(parameters).some((value) => value !== undefined),
       faults
     }
-  }, [q, type, where, wanted])
+  }, [q, type, where, wanted, sort])
 }
+
+/** The orders in which what is looked for can be listed, the one that nobody has to choose first. */
+export const ordersOf = (q: string | undefined, asOf: string | undefined): ReadonlyArray<Choice> => {
+  const first = q === undefined ? "Newest first" : "Best match first"
+  const own = { value: "", label: first }
+  // Of how the graph was no index is kept.
+  return asOf === undefined ? [own, ...orders.filter(({ label }) => label !== first)] : [own]
+}
+
+const orders: ReadonlyArray<Choice> = [
+  { value: "createdAt", label: "Newest first" },
+  { value: "updatedAt", label: "Last changed first" },
+  { value: "name", label: "By name" },
+  { value: "type", label: "By type, then name" }
+]

@@ -4,7 +4,7 @@
 import { isSuggestion, type QuestionTask, type SuggestionTask } from "@tropism/domain/task"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
-import { useNow } from "../parts/time-ago.tsx"
+import { ShownTime, useNow } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { durationText } from "../words/durations.ts"
 import { visibleText } from "../words/visible-text.ts"
@@ -24,11 +24,11 @@ export const WaitingWords = ({ task }: { readonly task: SuggestionTask | Questio
         </span>
       )}
       {expiresAt !== null && (
-        <time dateTime={expiresAt} title={new Date(expiresAt).toLocaleString()} className="text-ink-soft">
+        <ShownTime instant={expiresAt} className="text-ink-soft">
           {Date.parse(expiresAt) > now
             ? `expires in ${durationText(Date.parse(expiresAt) - now)}`
             : "expires now"}
-        </time>
+        </ShownTime>
       )}
       {canDecide && (
         <button

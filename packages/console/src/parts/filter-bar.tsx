@@ -11,6 +11,11 @@ import { useAddress } from "./use-address.ts"
 import { useLater } from "./use-later.ts"
 import { Visible } from "./visible.tsx"
 
+export interface Choice {
+  readonly value: string
+  readonly label: string
+}
+
 export type Filter =
   | { readonly type: "text"; readonly name: string; readonly label: string; readonly hint?: string }
   /** An instant, chosen on the reader's own clock. */
@@ -19,7 +24,14 @@ export type Filter =
       readonly type: "choice"
       readonly name: string
       readonly label: string
-      readonly choices: ReadonlyArray<{ readonly value: string; readonly label: string }>
+      readonly choices: ReadonlyArray<Choice>
+    }
+  /** In which order rows come: the first choice, which the address does not name, or another. It leaves no row away. */
+  | {
+      readonly type: "order"
+      readonly name: string
+      readonly label: string
+      readonly choices: ReadonlyArray<Choice>
     }
 
 interface FilterBarProps {
@@ -30,7 +42,8 @@ interface FilterBarProps {
 
 export const FilterBar = ({ label, filters }: FilterBarProps): ReactNode => {
   const [address, change] = useAddress()
-  const isFiltered = filters.some(({ name }) => address[name] !== undefined)
+  const narrowing = filters.filter(({ type }) => type !== "order")
+  const isFiltered = narrowing.some(({ name }) => address[name] !== undefined)
   return (
     <search aria-label={label} className="mb-5 flex flex-wrap items-center gap-2">
       {filters.map((filter) => (
@@ -44,7 +57,7 @@ export const FilterBar = ({ label, filters }: FilterBarProps): ReactNode => {
       {isFiltered && (
         <Button
           weight="quiet"
-          onClick={() => change(Object.fromEntries(filters.map(({ name }) => [name, undefined])))}
+          onClick={() => change(Object.fromEntries(narrowing.map(({ name }) => [name, undefined])))}
         >
           Show all
         </Button>
@@ -74,6 +87,7 @@ type Of<T extends Filter["type"]> = OneFilterProps<Extract<Filter, { readonly ty
 const OneFilter = ({ filter, ...rest }: OneFilterProps<Filter>): ReactNode => {
   if (filter.type === "text") return <TextFilter filter={filter} {...rest} />
   if (filter.type === "time") return <TimeFilter filter={filter} {...rest} />
+  if (filter.type === "order") return <OrderChoice filter={filter} {...rest} />
   return <ChoiceFilter filter={filter} {...rest} />
 }
 
@@ -82,7 +96,7 @@ const ChoiceFilter = ({ filter, value = "", onChange }: Of<"choice">): ReactNode
     aria-label={filter.label}
     value={value}
     onChange={(event) => onChange(event.target.value)}
-    className="h-9 max-w-full rounded-lg border border-line-strong bg-surface px-2.5 text-sm"
+    className={selectClass}
   >
     <option value="">{filter.label}: all</option>
     {filter.choices.map((choice) => (
@@ -96,6 +110,27 @@ const ChoiceFilter = ({ filter, value = "", onChange }: Of<"choice">): ReactNode
     )}
   </select>
 )
+
+const OrderChoice = ({ filter, value = "", onChange }: Of<"order">): ReactNode => {
+  const { label, choices } = filter
+  return (
+    <select
+      aria-label={label}
+      value={choices.some((choice) => choice.value === value) ? value : ""}
+      onChange={(event) => onChange(event.target.value)}
+      className={selectClass}
+    >
+      {choices.map((choice) => (
+        <option key={choice.value} value={choice.value}>
+          {choice.label}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+/** Its width is its own: choices that come later would make it jump. */
+const selectClass = "h-9 w-full rounded-lg border border-line-strong bg-surface px-2.5 text-sm sm:w-44"
 
 /** What is typed goes to the address when nobody has typed for a moment, and at once when they leave. */
 const useTyped = (value: string, onChange: (value: string) => void) => {
@@ -119,7 +154,7 @@ const TextFilter = ({ filter, value = "", onChange }: Of<"text">): ReactNode => 
   const id = useId()
   const typed = useTyped(value, onChange)
   return (
-    <label htmlFor={id} className="relative min-w-0 grow sm:max-w-xs">
+    <label htmlFor={id} className="relative w-full sm:w-72">
       <span className="sr-only">{filter.label}</span>
       <SearchIcon size="small" className="absolute top-1/2 left-3 -translate-y-1/2 text-ink-faint" />
       <input

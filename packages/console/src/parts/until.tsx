@@ -2,7 +2,7 @@
  * When something ends, from now on.
  */
 import type { ReactNode } from "react"
-import { useNow } from "./time-ago.tsx"
+import { ShownTime, useNow } from "./time-ago.tsx"
 import { durationText } from "../words/durations.ts"
 
 interface UntilProps {
@@ -13,14 +13,7 @@ interface UntilProps {
 export const Until = ({ instant }: UntilProps): ReactNode => {
   const leftMs = Date.parse(instant ?? "") - useNow()
   if (instant === null) return <span>never ends</span>
-  return (
-    <time
-      dateTime={instant}
-      title={new Date(instant).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" })}
-    >
-      {leftMs <= 0 ? "has ended" : `ends in ${leftText(leftMs)}`}
-    </time>
-  )
+  return <ShownTime instant={instant}>{leftMs <= 0 ? "has ended" : `ends in ${leftText(leftMs)}`}</ShownTime>
 }
 
 const dayMs = 86_400_000

@@ -1,9 +1,11 @@
 /**
- * Reads of the graph: a search, an object with its versions, and what surrounds it.
+ * Reads of the graph: a search, an object with its versions, what surrounds it, and imports at work.
  */
 import type { Page } from "@tropism/api/page"
+import type { Import } from "@tropism/api/transfer-api"
 import type { GraphObject, Neighborhood, ObjectVersion, Relationship } from "@tropism/domain/graph"
 import type { Provenance } from "@tropism/domain/provenance"
+import { queryOptions } from "@tanstack/react-query"
 import { limits } from "../limits.ts"
 import { reading } from "./reading.ts"
 
@@ -63,4 +65,17 @@ export const relationshipsQuery = (projectId: string, objectId: string) =>
     key: ["relationships", objectId],
     path: "relationships",
     parameters: { objectId, limit: limits.rowsPerPage }
+  })
+
+/** The newest imports, read again and again while one of them is at work. */
+export const importsQuery = (projectId: string) =>
+  queryOptions({
+    ...reading<Page<Import>>({
+      projectId,
+      key: ["imports"],
+      path: "imports",
+      parameters: { limit: limits.importsShown }
+    }),
+    refetchInterval: ({ state }) =>
+      state.data?.items.some(({ status }) => status === "running") === true ? limits.importRefreshMs : false
   })

@@ -13,13 +13,30 @@ export const localTimeOf = (instant: string | undefined): string => {
 }
 
 /** What a clock in another zone shows, of `2026-11-24T09:30:00.000+01:00`: `Tue 24 Nov, 09:30`; the year where it is not this one. */
-export const wallClockText = (localTime: string, nowMs: number): string => {
+export const wallClockText = (
+  localTime: string,
+  nowMs: number,
+  to: "minutes" | "seconds" = "minutes"
+): string => {
   const shown = new Date(`${localTime.slice(0, 19)}Z`)
   if (Number.isNaN(shown.getTime())) return localTime
-  const year = shown.getUTCFullYear()
+  return `${dayText(localTime, nowMs)}, ${localTime.slice(11, to === "seconds" ? 19 : 16)}`
+}
+
+/** The same of an instant, by the reader's own clock. */
+export const clockText = (instant: string, nowMs: number, to: "minutes" | "seconds" = "minutes"): string => {
+  const local = localTimeOf(instant)
+  if (local === "") return instant
+  return wallClockText(`${local}:${digits(new Date(instant).getSeconds())}`, nowMs, to)
+}
+
+/** The day of a date, `2026-11-24`: `Tue 24 Nov`; the year where it is not this one. */
+export const dayText = (date: string, nowMs: number): string => {
+  const day = new Date(`${date.slice(0, 10)}T00:00:00Z`)
+  if (Number.isNaN(day.getTime())) return date
+  const year = day.getUTCFullYear()
   const yearWord = year === new Date(nowMs).getUTCFullYear() ? "" : ` ${year}`
-  const [weekday, day, month] = [weekdays.format(shown), shown.getUTCDate(), months.format(shown)]
-  return `${weekday} ${day} ${month}${yearWord}, ${localTime.slice(11, 16)}`
+  return `${weekdays.format(day)} ${day.getUTCDate()} ${months.format(day)}${yearWord}`
 }
 
 const weekdays = new Intl.DateTimeFormat("en", { timeZone: "UTC", weekday: "short" })

@@ -11,16 +11,16 @@ export const namedText = ({ objectId, type, name }: NamedObject): string =>
 /** Properties by which people know a thing that has no key. */
 const namingProperties = ["name", "title", "label"]
 
-/** What a person calls an object: its key, a name it has, else the end of its id. */
-export const objectName = ({
-  id,
-  key,
-  properties
-}: Pick<GraphObject, "id" | "key" | "properties">): string => {
-  if (key !== null) return key
-  for (const name of namingProperties) {
+/** The property by which people know it, where it has one. */
+export const namingProperty = ({ properties }: Pick<GraphObject, "properties">): string | undefined =>
+  namingProperties.find((name) => {
     const value = properties[name]
-    if (typeof value === "string" && value.trim() !== "") return value
-  }
-  return `…${id.slice(-8)}`
+    return typeof value === "string" && value.trim() !== ""
+  })
+
+/** What a person calls an object: its key, a name it has, else the end of its id. */
+export const objectName = (object: Pick<GraphObject, "id" | "key" | "properties">): string => {
+  if (object.key !== null) return object.key
+  const naming = namingProperty(object)
+  return naming === undefined ? `…${object.id.slice(-8)}` : String(object.properties[naming])
 }

@@ -51,6 +51,7 @@ import { statements as moreGauges } from "./migrations/0050-more-gauges.ts"
 import { statements as cluster } from "./migrations/0051-cluster.ts"
 import { statements as pausedRuns } from "./migrations/0052-paused-runs.ts"
 import { statements as unwantedRuns } from "./migrations/0053-unwanted-runs.ts"
+import { statements as objectNames } from "./migrations/0054-object-names.ts"
 import { statements as runWords } from "./migrations/0048-run-words.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
@@ -108,7 +109,8 @@ export const migrations = {
   "0050_more_gauges": run(moreGauges),
   "0051_cluster": run(cluster),
   "0052_paused_runs": run(pausedRuns),
-  "0053_unwanted_runs": run(unwantedRuns)
+  "0053_unwanted_runs": run(unwantedRuns),
+  "0054_object_names": run(objectNames)
 }
 
 /** The newest migration that this program knows. */

@@ -7,6 +7,7 @@ import { SqlClient, type Statement } from "effect/sql"
 import { freshDatabase } from "../../testing/fresh-database.ts"
 import { ask } from "../../testing/owner-rows.ts"
 import { poolLayer } from "../database/pool.ts"
+import { ordering } from "./object-orders.ts"
 import { filterConditions } from "./property-sql.ts"
 import { searchQuery } from "./search-words.ts"
 
@@ -15,7 +16,7 @@ const objects = 20_000
 
 class Furnished extends Context.Service<Furnished, Record<never, never>>()("test/Furnished") {}
 
-/** Two projects with many packages each, of which few have the licence or the word that is looked for. */
+/** Two projects with many packages each, of which few have the type, the licence or the word that is looked for. */
 const furnished = Layer.unwrap(
   Effect.gen(function* () {
     const access = yield* freshDatabase
@@ -24,7 +25,7 @@ const furnished = Layer.unwrap(
       yield* ask(
         access,
         `insert into kb.graph_objects (id, project_id, type, key, properties, version)
-         select ('0199000${place}-0000-7000-8001-' || lpad(n::text, 12, '0'))::uuid, '${project}', 'Package', 'pkg-' || n,
+         select ('0199000${place}-0000-7000-8001-' || lpad(n::text, 12, '0'))::uuid, '${project}', case when n % 50 = 7 then 'Rare' else 'Package' end, 'pkg-' || n,
            jsonb_build_object('license', case when n % 1000 = 0 then 'WTFPL' else 'MIT' end, 'size', n, 'about', 'word' || n % 500), 1
          from generate_series(1, ${objects}) n`
       )
@@ -90,6 +91,58 @@ layer(furnished)((it) => {
         const { plan } = yield* explain(sql`true`, "updated_at desc, id desc")
         expect(plan).toContain("graph_objects_updated")
         expect(plan).not.toContain("Sort")
+      })
+    )
+  })
+
+  describe.each([
+    { order: "name", type: undefined, index: "graph_objects_named" },
+    { order: "type", type: undefined, index: "graph_objects_typed" },
+    { order: "name", type: "Rare", index: "graph_objects_typed" }
+  ] as const)("The order by $order, of the type $type", ({ order, type, index }) => {
+    it.effect("is an index's, and no page reads more than itself, however far it is", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { place, by, among, behind } = ordering(sql, order)
+        const only = type === undefined ? sql`true` : sql`type = ${type}`
+        const plans = yield* sql.withTransaction(
+          Effect.gen(function* () {
+            yield* sql`select set_config('tropism.project', ${projects[0]}, true)`
+            const [far] = yield* sql<{ readonly place: string }>`
+              select ${place} as place from kb.project_objects where ${only} order by ${by} offset 300 limit 1`
+            return yield* Effect.forEach([undefined, far?.place], (after) =>
+              Effect.map(
+                sql<Record<string, string>>`
+                  explain (analyze, timing off, costs off) select id, ${place} as place from
+                  (select * from kb.project_objects where ${only}) found
+                  where ${among} and ${after === undefined ? sql`true` : behind(after)} order by ${by} limit 50`,
+                (rows) => rows.map((row) => Object.values(row)[0]).join("\n")
+              )
+            )
+          })
+        )
+        for (const plan of plans) {
+          expect(plan).toContain(index)
+          expect(plan).not.toContain("Sort")
+          expect(plan).not.toContain("Rows Removed by Filter")
+          expect(plan).toContain("rows=50")
+        }
+        expect(plans).toHaveLength(2)
+      })
+    )
+  })
+
+  describe("An index of an order", () => {
+    it.effect("serves no other read, also where the planner knows nothing of the table", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const all = yield* sql<{ readonly definition: string }>`
+          select pg_get_indexdef(indexrelid) as definition from pg_index
+          where indexrelid in ('kb.graph_objects_named'::regclass, 'kb.graph_objects_typed'::regclass)`
+        expect(all).toHaveLength(2)
+        for (const { definition } of all) expect(definition).toMatch(/WHERE .*sorting_name.* IS NOT NULL/)
+        const { plan } = yield* explain(sql`type = 'Package' and key = 'pkg-77'`, "id desc")
+        expect(plan).toContain("graph_objects_key")
       })
     )
   })

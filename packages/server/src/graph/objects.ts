@@ -10,10 +10,11 @@ import type { GraphObject, ObjectVersion } from "@tropism/domain/graph"
 import type { ObjectId } from "@tropism/domain/ids"
 import type { PropertyFilters } from "@tropism/domain/property-filter"
 import { Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { graphLimits } from "../limits.ts"
 import { type Moment, objectsAt, upTo } from "./moments.ts"
+import { type ObjectOrder, ordering } from "./object-orders.ts"
 import { filterConditions } from "./property-sql.ts"
 import { objectColumns } from "./recording.ts"
 import { type ObjectRow, toObject, toVersion, type VersionRow } from "./rows.ts"
@@ -28,23 +29,10 @@ export interface ObjectFilter {
   readonly asOf?: Moment
 }
 
-/** What comes first: the newest, the last changed, or what fits the words best. */
-export type ObjectOrder = "createdAt" | "updatedAt" | "relevance"
-
 /** An object and its place in the list, after which the list goes on. */
 export interface Listed {
   readonly object: GraphObject
   readonly place: string
-}
-
-/** How a place looks that is an instant in microseconds and an id. */
-export const instantPlace = /^\d{1,17}~[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
-/** How the places of each order look. */
-export const placePatterns: Readonly<Record<ObjectOrder, RegExp>> = {
-  createdAt: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
-  updatedAt: instantPlace,
-  relevance: /^\d\.?\d{0,12}(e-\d{1,2})?~[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 }
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -128,6 +116,11 @@ export class Objects extends Context.Service<
         }
       })
 
+      /** The newest of what fits, each with how well it fits. */
+      const ranked = (source: Statement.Fragment, query: string) => sql`
+        select *, ts_rank(search, to_tsquery('simple', ${query})) as rank
+        from (select * from ${source} order by id desc limit ${graphLimits.rankedObjects}) newest`
+
       const list = Effect.fn("Objects.list")(function* (
         filter: ObjectFilter,
         order: ObjectOrder,
@@ -137,25 +130,11 @@ export class Objects extends Context.Service<
         const found = yield* fitting(filter)
         if (found === undefined) return []
         const { source, query } = found
-        const [measure, id] =
-          after === undefined ? [] : order === "createdAt" ? [undefined, after] : after.split("~")
-        const rows = yield* order === "createdAt"
-          ? sql<PlacedRow>`
-              select ${columns}, id::text as place from (select * from ${source}) found
-              ${id === undefined ? sql`` : sql`where id < ${id}::uuid`} order by id desc limit ${limit}`
-          : order === "updatedAt"
-            ? sql<PlacedRow>`
-              select ${columns}, (extract(epoch from updated_at) * 1000000)::bigint || '~' || id as place
-              from (select * from ${source}) found
-              ${measure === undefined ? sql`` : sql`where (updated_at, id) < ('epoch'::timestamptz + ${measure}::bigint * interval '1 microsecond', ${id}::uuid)`}
-              order by updated_at desc, id desc limit ${limit}`
-            : sql<PlacedRow>`
-              select ${columns}, rank || '~' || id as place from (
-                select *, ts_rank(search, to_tsquery('simple', ${query ?? ""})) as rank
-                from (select * from ${source} order by id desc limit ${graphLimits.rankedObjects}) newest
-              ) ranked
-              ${measure === undefined ? sql`` : sql`where (rank, id) < (${measure}::text::real, ${id}::uuid)`}
-              order by rank desc, id desc limit ${limit}`
+        const { place, by, among, behind } = ordering(sql, order)
+        const rows = yield* sql<PlacedRow>`
+          select ${columns}, ${place} as place from (
+            ${order === "relevance" ? ranked(source, query ?? "") : sql`select * from ${source}`}
+          ) found where ${among} ${after === undefined ? sql`` : sql`and ${behind(after)}`} order by ${by} limit ${limit}`
         return rows.map((row): Listed => ({ object: toObject(row), place: row.place }))
       }, orDie)
 

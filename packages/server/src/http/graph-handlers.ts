@@ -13,7 +13,8 @@ import { findFault } from "@tropism/domain/json"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Neighborhoods } from "../graph/neighborhoods.ts"
-import { type ObjectOrder, Objects, placePatterns } from "../graph/objects.ts"
+import { type ObjectOrder, placePatterns } from "../graph/object-orders.ts"
+import { Objects } from "../graph/objects.ts"
 import { Provenances } from "../graph/provenance.ts"
 import { Purges } from "../graph/purges.ts"
 import { reading } from "./access.ts"
@@ -34,6 +35,10 @@ export const objectsHandlers = HttpApiBuilder.group(Api, "objects", (handlers) =
       if (order === "relevance" && text === undefined)
         return yield* Effect.fail(
           invalid("sort", "Only a search has a relevance: say what to look for in query")
+        )
+      if ((order === "name" || order === "type") && asOf !== undefined)
+        return yield* Effect.fail(
+          invalid("sort", "The graph as it was is not listed by name or type: leave sort or asOf away")
         )
       const filter = { type, key, text, where, asOf: momentOf(asOf) }
       return yield* reading(

@@ -1,0 +1,128 @@
+/**
+ * The list of the graph's objects against the whole program: what a row says, in which order rows come, and how the filters stand.
+ */
+import type { Locator } from "playwright-core"
+import { expect, it } from "vitest"
+import { beginSending, hasCommitted } from "../../server/testing/import-sender.ts"
+import { jsonl } from "../../server/testing/import-words.ts"
+import { inTime } from "./inbox-words.ts"
+import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+const phone = { width: 390, height: 844 }
+
+it("a row says what an object is called, what it says of itself, and who changed it when", async () => {
+  const story = await real.newStory()
+  const properties = { title: "Left pad", license: "MIT", size: 3, tags: ["a", "b"], author: { name: "Ada" } }
+  const made = await run(story.post("/objects", { type: "Package", properties }))
+  const { page, goTo } = await real.visit(story, "/graph")
+  const row = page.getByRole("list", { name: "Objects" }).getByRole("listitem")
+  await row.getByRole("link", { name: "Left pad", exact: true }).waitFor()
+  const words = await row.innerText()
+  for (const said of ["Package", "license MIT", "size 3", "tags 2 entries", "author 1 property"])
+    expect(words).toContain(said)
+  expect(words).toMatch(/just now|\d+ s ago/)
+  expect(words).toContain(`by ${made.actorId}`)
+  expect(words).not.toMatch(/[{}[\]"]/)
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await screenshot(page, "graph-rows")
+
+  // As it is kept it can be seen, by who unfolds it.
+  await goTo(`/objects/${made.id}`)
+  const json = page.getByText('"title": "Left pad"')
+  await page.getByText("All properties as JSON").waitFor()
+  expect(await json.isVisible()).toBe(false)
+  await page.getByText("All properties as JSON").click()
+  await json.waitFor()
+})
+
+it("sorts objects by their last change, their name and their type, and the address keeps it", async () => {
+  const story = await real.newStory()
+  const make = (type: string, key: string | null, properties: object = {}) =>
+    run(story.post("/objects", { type, key, properties }))
+  const zebra = await make("Animal", "zebra")
+  await make("Package", "Effect")
+  await make("Animal", null, { name: "ape" })
+  await run(story.patch(`/objects/${zebra.id}`, { properties: { legs: 4 } }))
+  const { page } = await real.visit(story, "/graph")
+  const links = page.getByRole("list", { name: "Objects" }).getByRole("link")
+  await inTime(() => links.allInnerTexts()).toEqual(["ape", "Effect", "zebra"])
+  const order = page.getByRole("combobox", { name: "Order" })
+  await order.selectOption({ label: "Last changed first" })
+  await inTime(() => links.allInnerTexts()).toEqual(["zebra", "ape", "Effect"])
+  await order.selectOption({ label: "By name" })
+  await inTime(() => links.allInnerTexts()).toEqual(["ape", "Effect", "zebra"])
+  await order.selectOption({ label: "By type, then name" })
+  await inTime(() => links.allInnerTexts()).toEqual(["ape", "zebra", "Effect"])
+  expect(new URL(page.url()).searchParams.get("sort")).toBe("type")
+  await page.reload()
+  await inTime(() => links.allInnerTexts()).toEqual(["ape", "zebra", "Effect"])
+  expect(await order.inputValue()).toBe("type")
+  // A word is looked for in the same order; the order is no filter.
+  await page.getByRole("searchbox", { name: "Search" }).fill("e")
+  await inTime(() => links.allInnerTexts()).toEqual(["Effect"])
+  await page.getByRole("button", { name: "Show all", disabled: false }).press("Enter")
+  await inTime(() => links.allInnerTexts()).toEqual(["ape", "zebra", "Effect"])
+})
+
+it("shows the hints of the filters whole, and no filter changes its width", async () => {
+  const story = await real.newStory()
+  await run(story.post("/objects", { type: "Package", key: "effect", properties: {} }))
+  const { page, goTo } = await real.visit(story, "/graph")
+  const boxes = page.getByRole("search", { name: "Search the graph" }).getByRole("searchbox")
+  for (const viewport of [{ width: 1280, height: 900 }, { width: 768, height: 900 }, phone]) {
+    await page.setViewportSize(viewport)
+    await goTo("/graph")
+    await page.getByRole("link", { name: "effect", exact: true }).waitFor()
+    for (const box of await boxes.all()) expect(await isHintWhole(box)).toBe(true)
+    const widths = await widthsOf(boxes)
+    await page.getByRole("searchbox", { name: "Search" }).fill("effect")
+    await page.getByRole("button", { name: "Show all" }).waitFor()
+    expect(await widthsOf(boxes)).toEqual(widths)
+    expect(new Set(widths).size).toBe(1)
+  }
+})
+
+it("says how far an import is while it is at work, and what came of it", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/graph")
+  await page.getByText("The graph is empty").waitFor()
+  const imports = page.getByRole("region", { name: "Imports" })
+  expect(await imports.count()).toBe(0)
+  const lines = (from: number) =>
+    jsonl(
+      ...Array.from({ length: 1_200 }, (_, n) => ({ type: "Package", key: `n${from + n}`, properties: {} }))
+    )
+  const sender = await run(beginSending(story, "?format=jsonl&name=packages.jsonl"))
+  await run(sender.send(lines(0)))
+  await run(sender.toldWhen(hasCommitted(1_000)))
+  await imports.getByText(/packages\.jsonl/).waitFor()
+  await imports.getByText(/1,\d{3} lines read/).waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await screenshot(page, "graph-import")
+  await run(sender.send(`${lines(1_200)}nonsense\n`))
+  await imports.getByText(/2,\d{3} lines read/).waitFor()
+  await run(sender.end)
+  await imports.getByText("2,401 lines read: 2,400 objects made, 1 line failed").waitFor()
+  await imports.getByText(/is imported/).waitFor()
+  await page.getByRole("button", { name: /do not show packages.jsonl any more/ }).press("Enter")
+  await imports.waitFor({ state: "detached" })
+})
+
+const widthsOf = async (boxes: Locator): Promise<ReadonlyArray<number>> =>
+  Promise.all(
+    (await boxes.all()).map((box) => box.evaluate((element) => element.getBoundingClientRect().width))
+  )
+
+/** Whether what a field says while it is empty has the room that its letters take. */
+const isHintWhole = (box: Locator): Promise<boolean> =>
+  box.evaluate((element) => {
+    const { font, paddingLeft, paddingRight } = getComputedStyle(element)
+    const context = document.createElement("canvas").getContext("2d")
+    if (context === null || !(element instanceof HTMLInputElement)) return false
+    context.font = font
+    const room = element.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight)
+    return context.measureText(element.placeholder).width <= room
+  })
