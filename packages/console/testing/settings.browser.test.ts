@@ -73,6 +73,22 @@ it("lets members in and out by keyboard alone, and keeps the last admin, said in
   expect((await run(story.ask("GET", "/members/ada"))).status).toBe(404)
 })
 
+it("makes a token of the server's admin as the form stands, and says that it lets them in", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/settings?tab=tokens")
+  await page.getByRole("button", { name: "Make a token", disabled: false }).press("Enter")
+  await dialog(page).getByText("this lets you in as admin").waitFor()
+  await dialog(page).getByRole("button", { name: "Make", exact: true, disabled: false }).press("Enter")
+  await dialog(page).getByText(/name/i).first().waitFor()
+  expect((await run(story.get("/members"))).items).toEqual([])
+  await dialog(page).getByLabel("Name").fill("laptop")
+  await dialog(page).getByRole("button", { name: "Make", exact: true, disabled: false }).press("Enter")
+  await dialog(page)
+    .getByText(/^laptop: admin, of admin/)
+    .waitFor()
+  expect((await run(story.get("/members"))).items).toMatchObject([{ userId: "admin", role: "admin" }])
+})
+
 it("makes a token that is shown once and works, and revokes it, and then it does not", async () => {
   const story = await real.newStory()
   const { page, goTo } = await real.visit(story, "/settings?tab=tokens", { role: "editor" })

@@ -52,31 +52,7 @@ export const QuestionCard = ({
         isSending ? "opacity-60" : ""
       }`}
     >
-      <header className="flex items-start gap-3.5">
-        <QuestionMark />
-        <div className="min-w-0 grow">
-          <h3 id={titleId} className="font-semibold text-pretty whitespace-pre-line">
-            <LongText text={question} />
-          </h3>
-          <p className="mt-0.5 flex flex-wrap items-baseline gap-x-2.5 text-xs text-ink-soft">
-            <span>
-              <Visible text={task.agentName} /> waits for your answer
-            </span>
-            <WaitingWords task={task} />
-          </p>
-        </div>
-        <p className="flex h-7 shrink-0 items-center gap-x-2.5 text-xs text-ink-faint">
-          <Link
-            to="/tasks/$taskId"
-            params={{ taskId: task.id }}
-            className="rounded text-center hover:text-ink hover:underline pointer-coarse:min-w-6"
-            aria-label={`Link to question ${task.number}`}
-          >
-            #{task.number}
-          </Link>
-          <TimeAgo instant={task.createdAt} />
-        </p>
-      </header>
+      <QuestionHead task={task} titleId={titleId} />
       {isOvertaken && (
         <div className="mt-4 sm:pl-10.5">
           <OvertakenNotice sentences={sentences} />
@@ -109,6 +85,39 @@ export const QuestionCard = ({
     </article>
   )
 }
+
+interface QuestionHeadProps {
+  readonly task: QuestionTask
+  readonly titleId: string
+}
+
+const QuestionHead = ({ task, titleId }: QuestionHeadProps): ReactNode => (
+  <header className="flex items-start gap-3.5">
+    <QuestionMark />
+    <div className="min-w-0 grow">
+      <h3 id={titleId} className="font-semibold text-pretty whitespace-pre-line">
+        <LongText text={task.payload.question} />
+      </h3>
+      <p className="mt-0.5 flex flex-wrap items-baseline gap-x-2.5 text-xs text-ink-soft">
+        <span>
+          <Visible text={task.agentName} /> waits for your answer
+        </span>
+        <WaitingWords task={task} />
+      </p>
+    </div>
+    <p className="flex h-7 shrink-0 items-center gap-x-2.5 text-xs text-ink-faint">
+      <Link
+        to="/tasks/$taskId"
+        params={{ taskId: task.id }}
+        className="rounded text-center hover:text-ink hover:underline pointer-coarse:min-w-6"
+        aria-label={`Link to question ${task.number}`}
+      >
+        #{task.number}
+      </Link>
+      <TimeAgo instant={task.createdAt} />
+    </p>
+  </header>
+)
 
 /** The mark of a question, where a suggestion has the mark of its change. */
 export const QuestionMark = (): ReactNode => (

@@ -10,11 +10,13 @@ import { useConsole } from "../frame/console-context.tsx"
 import { CheckField, ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { projectsQuery } from "../server/queries.ts"
+import { Problem } from "../server/problem.ts"
+import type { Failure } from "../server/request.ts"
 import { membersQuery } from "../server/settings-queries.ts"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { roleChoices } from "./role-words.ts"
 import { ShownOnce } from "../parts/shown-once.tsx"
-import { makeToken, type TokenWish } from "./settings-acts.ts"
+import { addMember, makeToken, type TokenWish } from "./settings-acts.ts"
 import { Until } from "../parts/until.tsx"
 import { useAct } from "../server/use-act.ts"
 import { visibleText } from "../words/visible-text.ts"
@@ -63,9 +65,13 @@ const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
     projectIds: []
   })
   const change = (changes: Partial<Wish>) => setWish({ ...wish, ...changes })
+  const lettingIn = useLettingIn(wish)
   const make = useAct({
-    act: (body: TokenWish, key) => makeToken(project.id, body, key),
-    touches: [[project.id, "tokens"]],
+    act: (body: TokenWish, key) => Effect.andThen(lettingIn.first(key), makeToken(project.id, body, key)),
+    touches: [
+      [project.id, "tokens"],
+      [project.id, "members"]
+    ],
     onDone: onMade
   })
   const userIds = [...new Set([principal.userId, ...(members.data?.items ?? []).map(({ userId }) => userId)])]
@@ -101,6 +107,11 @@ const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
           onChange={(userId) => change({ userId })}
         />
       )}
+      {lettingIn.isNeeded && (
+        <p className="text-xs text-ink-soft">
+          You are no member of this project yet. A token is a member's: this lets you in as admin.
+        </p>
+      )}
       <ChoiceField
         label="May do at most what this role may"
         pointer="/role"
@@ -120,6 +131,29 @@ const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
       <FurtherProjects chosen={wish.projectIds} onChange={(projectIds) => change({ projectIds })} />
     </FormDialog>
   )
+}
+
+/** The server's admin comes into every project and is a member of none; whoever has a token is one. */
+const useLettingIn = ({ name, userId }: Wish) => {
+  const { project, principal, isAdmin } = useConsole()
+  const { data } = useQuery({ ...membersQuery(project.id), enabled: isAdmin })
+  const isNeeded =
+    data !== undefined &&
+    userId === principal.userId &&
+    data.items.every((member) => member.userId !== userId)
+  return {
+    isNeeded,
+    /** Nobody is let in for a token that is refused for want of a name. */
+    first: (key: string): Effect.Effect<unknown, Failure> =>
+      isNeeded && name.trim() !== ""
+        ? Effect.catchIf(
+            addMember(project.id, { userId, role: "admin" }, `${key}-member`),
+            // Of many members not all are listed here: whoever is one need not become one.
+            (failure) => failure instanceof Problem && failure.status === 409,
+            () => Effect.void
+          )
+        : Effect.void
+  }
 }
 
 interface FurtherProjectsProps {
