@@ -55,7 +55,6 @@ interface Wish {
 
 const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
   const { project, principal, role: ownRole, isAdmin } = useConsole()
-  const members = useQuery({ ...membersQuery(project.id), enabled: isAdmin })
   const [openedMs] = useState(() => Effect.runSync(Clock.currentTimeMillis))
   const [wish, setWish] = useState<Wish>({
     name: "",
@@ -65,16 +64,15 @@ const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
     projectIds: []
   })
   const change = (changes: Partial<Wish>) => setWish({ ...wish, ...changes })
-  const lettingIn = useLettingIn(wish)
+  const { first } = useLettingIn(wish)
   const make = useAct({
-    act: (body: TokenWish, key) => Effect.andThen(lettingIn.first(key), makeToken(project.id, body, key)),
+    act: (body: TokenWish, key) => Effect.andThen(first(key), makeToken(project.id, body, key)),
     touches: [
       [project.id, "tokens"],
       [project.id, "members"]
     ],
     onDone: onMade
   })
-  const userIds = [...new Set([principal.userId, ...(members.data?.items ?? []).map(({ userId }) => userId)])]
   return (
     <FormDialog
       title="Make a token"
@@ -94,24 +92,7 @@ const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
         onChange={(name) => change({ name })}
         hasFirstFocus
       />
-      {isAdmin && (
-        <ChoiceField
-          label="Of whom"
-          pointer="/userId"
-          error={make.error}
-          value={wish.userId}
-          choices={userIds.map((value) => ({
-            value,
-            label: value === principal.userId ? `${visibleText(value)} (you)` : visibleText(value)
-          }))}
-          onChange={(userId) => change({ userId })}
-        />
-      )}
-      {lettingIn.isNeeded && (
-        <p className="text-xs text-ink-soft">
-          You are no member of this project yet. A token is a member's: this lets you in as admin.
-        </p>
-      )}
+      {isAdmin && <OfWhom wish={wish} error={make.error} onChange={(userId) => change({ userId })} />}
       <ChoiceField
         label="May do at most what this role may"
         pointer="/role"
@@ -130,6 +111,40 @@ const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
       />
       <FurtherProjects chosen={wish.projectIds} onChange={(projectIds) => change({ projectIds })} />
     </FormDialog>
+  )
+}
+
+interface OfWhomProps {
+  readonly wish: Wish
+  readonly error: unknown
+  readonly onChange: (userId: string) => void
+}
+
+/** For admins: whose token it is, and what it takes that it is theirs. */
+const OfWhom = ({ wish, error, onChange }: OfWhomProps): ReactNode => {
+  const { project, principal } = useConsole()
+  const { data } = useQuery(membersQuery(project.id))
+  const { isNeeded } = useLettingIn(wish)
+  const userIds = [...new Set([principal.userId, ...(data?.items ?? []).map(({ userId }) => userId)])]
+  return (
+    <>
+      <ChoiceField
+        label="Of whom"
+        pointer="/userId"
+        error={error}
+        value={wish.userId}
+        choices={userIds.map((value) => ({
+          value,
+          label: value === principal.userId ? `${visibleText(value)} (you)` : visibleText(value)
+        }))}
+        onChange={onChange}
+      />
+      {isNeeded && (
+        <p className="text-xs text-ink-soft">
+          You are no member of this project yet. A token is a member's: this lets you in as admin.
+        </p>
+      )}
+    </>
   )
 }
 
