@@ -743,6 +743,7 @@ export interface BacktestResult {
     /** An instant, ISO 8601 in UTC with milliseconds */
     readonly createdAt: string
   }
+  readonly subject: NamedObject | null
   readonly runId: string | null
   readonly runStatus: "queued" | "running" | "completed" | "failed" | "cancelled" | "paused" | "skipped" | null
   readonly errorMessage: string | null
@@ -831,6 +832,12 @@ export interface BacktestResult {
     readonly reasoning: string | null
     readonly isNew: boolean
   }>
+}
+
+export interface NamedObject {
+  readonly objectId: string
+  readonly type: string
+  readonly name: string | null
 }
 
 export interface ReportedBacktest {
@@ -2049,12 +2056,6 @@ export interface RunLimits {
   readonly timeoutMs: number | null
   readonly maxTokens: number | null
   readonly maxCostUsd: number | null
-}
-
-export interface NamedObject {
-  readonly objectId: string
-  readonly type: string
-  readonly name: string | null
 }
 
 export interface TriggeringOccurrence {
