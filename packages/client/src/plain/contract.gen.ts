@@ -2433,6 +2433,7 @@ export interface BatchTriggerInput {
 export interface PendingEvent {
   readonly objectId: string
   readonly objectType: string
+  readonly subject: NamedObject
   readonly version: number
   readonly eventId: string
   readonly entryId: string | null
@@ -2867,6 +2868,10 @@ export type ChainLink = {
   readonly type: "event"
   readonly id: string
   readonly event: GraphEvent
+  readonly undoneBy: {
+    readonly taskId: string
+    readonly number: number
+  } | null
 } | {
   readonly type: "run"
   readonly id: string
@@ -3583,6 +3588,7 @@ export interface Calls {
       readonly name: string
       readonly at?: number | null | undefined
       readonly agentId?: string | null | undefined
+      readonly message?: string | null | undefined
     }, options?: CallOptions) => Promise<Context>
     /** Ends the open turn of a context. */
     readonly interrupt: (name: string, options?: CallOptions) => Promise<undefined>
