@@ -41,7 +41,13 @@ export type ChainTask = typeof ChainTask.Type
 
 /** A link of a chain; an event's refusals say whom it did not wake, and why. */
 export const ChainLink = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("event"), id: Schema.String, event: GraphEvent }),
+  Schema.Struct({
+    type: Schema.Literal("event"),
+    id: Schema.String,
+    event: GraphEvent,
+    /** The undo that has taken it back; null while it stands. */
+    undoneBy: Schema.NullOr(Schema.Struct({ taskId: TaskId, number: Schema.Int }))
+  }),
   Schema.Struct({ type: Schema.Literal("run"), id: Schema.String, run: Run }),
   Schema.Struct({ type: Schema.Literal("task"), id: Schema.String, task: ChainTask })
 ]).annotate({ identifier: "ChainLink" })

@@ -121,13 +121,17 @@ export const ContextState = Schema.Struct({
 }).annotate({ identifier: "ContextState" })
 export type ContextState = typeof ContextState.Type
 
+const messageContent = Schema.String.check(Schema.isBetweenLength(1, 100_000))
+
 /** Where a fork begins and who goes on with it. */
 export const ForkInput = Schema.Struct({
   name: ContextName,
   /** The number of the last shared event; the last one where absent. */
   at: Schema.optional(Schema.NullOr(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)))),
   /** The agent of the same context where absent. */
-  agentId: Schema.optional(Schema.NullOr(AgentId))
+  agentId: Schema.optional(Schema.NullOr(AgentId)),
+  /** Said in it at once, and answered; where that is refused, no fork is made. */
+  message: Schema.optional(Schema.NullOr(messageContent))
 })
 
 /** Who answers in it: the project's TodoAssistant where no agent is named. */
@@ -141,7 +145,7 @@ const triggersAgentTurn = Schema.optional(Schema.NullOr(Schema.Boolean))
 /** Something said; it triggers a turn unless it says otherwise (S004-R21, R23). */
 export const MessageInput = Schema.Struct({
   type: UserMessageEvent.fields.type,
-  content: Schema.String.check(Schema.isBetweenLength(1, 100_000)),
+  content: messageContent,
   triggersAgentTurn
 }).annotate({ identifier: "MessageInput" })
 
@@ -247,7 +251,7 @@ export class ContextsApi extends HttpApiGroup.make("contexts")
       params: context,
       payload: ForkInput,
       success: Context.pipe(HttpApiSchema.status(201)),
-      error: [NotFound, Forbidden, Conflict, InvalidInput]
+      error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]
     }),
     /** Ends the open turn; what was said of it stays in the log. 409 when no turn is open. */
     HttpApiEndpoint.post("interrupt", "/contexts/:name/interrupt", {

@@ -97,6 +97,8 @@ export const limits = {
   objectsToChoose: 20,
   /** Newest events that a person may choose from. */
   eventsToChoose: 20,
+  /** Events of a dry run that are listed at once: each tells all that the agent would do. */
+  backtestEventsPerPage: 50,
   /** Characters of JSON that are shown before somebody asks for all. */
   maxJsonCharacters: 20_000,
   /** Events of a stream that a page keeps; older ones are read from the log. */

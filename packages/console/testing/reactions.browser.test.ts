@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { answering, chainAtRest, limitChains, rootOf } from "../../server/testing/chain-words.ts"
 import { eventually } from "../../server/testing/platform.ts"
+import { answer, asked, ended } from "../../server/testing/question-words.ts"
 import { entriesWhen, make, saying, watcher } from "../../server/testing/story-words.ts"
 import { handingOver, runThrough, worker } from "../../server/testing/sub-agent-words.ts"
 import { inTime } from "./inbox-words.ts"
@@ -18,7 +19,7 @@ it("shows who does not keep up, why an agent did not wake, and tries dead letter
   const agent = await run(
     story.post("/agents", watcher({ name: "greeter", model: { provider: "anthropic", name: "none" } }))
   )
-  await run(make(story, "Note"))
+  const note = await run(make(story, "Note"))
   await run(story.post("/objects", { type: "Person", key: "ada", properties: {} }))
   await run(entriesWhen(story, agent, 1))
   const { page, goTo } = await real.visit(story, "/")
@@ -26,6 +27,8 @@ it("shows who does not keep up, why an agent did not wake, and tries dead letter
   const aside = page.getByRole("list", { name: "Dead letters" })
   await aside.getByRole("link", { name: "Open the dead letters" }).press("Enter")
   await page.getByRole("heading", { level: 1, name: "greeter" }).waitFor()
+  await page.getByRole("tab", { name: "Dead letters", selected: true }).waitFor()
+  await page.getByRole("button", { name: "Try all again" }).waitFor()
   await goTo("/reactions")
   await page.getByText("1 failed for good and wait for a person.").waitFor()
   await screenshot(page, "reactions")
@@ -40,7 +43,8 @@ it("shows who does not keep up, why an agent did not wake, and tries dead letter
   expect(await axeFaultsInBoth(page)).toEqual([])
 
   await page.getByRole("tab", { name: "Why did it not wake?" }).press("Enter")
-  await page.getByLabel("One of the newest events").selectOption({ label: "1: Note created, version 1" })
+  const label = `1: Note …${note.id.slice(-8)} created, version 1`
+  await page.getByLabel("One of the newest events").selectOption({ label })
   const answer = page.getByRole("region", { name: "Answer" })
   await answer.getByRole("heading", { name: "It did not wake." }).waitFor()
   await answer.getByText(/Note/).first().waitFor()
@@ -130,4 +134,97 @@ it("S001-R04 draws what followed from a change up to its cap, and plans to take 
   await run(story.post(`/tasks/${task.id}/approve`, { digest: task.digest }))
   const left = (await run(story.get("/objects"))).items
   expect(left.map(({ type }: { readonly type: string }) => type)).toEqual(["Person"])
+})
+
+it("asks why an agent did not wake by the number of an event, and shows what the address names", async () => {
+  const story = await real.newStory()
+  const agent = await run(story.post("/agents", watcher({ name: "one" })))
+  await run(story.post("/objects", { type: "Note", key: "first", properties: {} }))
+  await run(eventually(story.get("/events"), ({ items }) => items[0]?.position === 1))
+  const { page, goTo } = await real.visit(story, `/reactions/${agent.id}?tab=why`)
+  await page
+    .getByLabel("One of the newest events")
+    .getByText("1: Note first created, version 1")
+    .waitFor({ state: "attached" })
+  const field = page.getByLabel("Or any event, by its number or id")
+  await field.fill("99")
+  await page.getByRole("button", { name: "Explain", disabled: false }).press("Enter")
+  await page.getByText("There is no event 99.").waitFor()
+  await field.fill("1")
+  await page.getByRole("button", { name: "Explain", disabled: false }).press("Enter")
+  await page
+    .getByRole("region", { name: "Answer" })
+    .getByRole("heading", { name: "It did not wake." })
+    .waitFor()
+  const eventId = new URL(page.url()).searchParams.get("event")
+  expect(eventId).toMatch(/^[0-9a-f-]{36}$/)
+  expect(await page.getByLabel("One of the newest events").inputValue()).toBe(eventId)
+
+  // What is not among the newest stands in the field.
+  await run(Effect.forEach(Array.from({ length: 20 }), () => make(story, "Label")))
+  await run(eventually(story.get("/events?limit=200"), ({ items }) => items.length === 21))
+  await goTo(`/reactions/${agent.id}?tab=why&event=${eventId}`)
+  await page.getByRole("region", { name: "Answer" }).waitFor()
+  await inTime(() => field.inputValue()).toBe(eventId)
+  expect(await axeFaultsInBoth(page)).toEqual([])
+})
+
+it("names the objects that an agent has not handled", async () => {
+  const story = await real.newStory()
+  await run(story.post("/objects", { type: "Person", key: "ada", properties: {} }))
+  await run(eventually(story.get("/events"), ({ items }) => items.length === 1))
+  const agent = await run(story.post("/agents", watcher({ name: "late" })))
+  const { page } = await real.visit(story, `/reactions/${agent.id}?tab=pending`)
+  await page.getByRole("link", { name: /^Person ada/ }).waitFor()
+  await page.getByText("version 1", { exact: true }).waitFor()
+})
+
+it("a chain says what people still have to do, what was undone, and how many runs it has, in its list and on its page", async () => {
+  const story = await real.newStory()
+  await run(answering(story, "Person", ["Note"]))
+  const maker = await run(
+    story.post(
+      "/agents",
+      worker(
+        "maker",
+        handingOver({ tool: "create_object", arguments: { type: "Person", key: "ada", properties: {} } })
+      )
+    )
+  )
+  const began = await run(runThrough(story, maker))
+  await run(chainAtRest(story, began.id))
+  const { page, goTo } = await real.visit(story, "/chains")
+  await page.getByText(/2 events, 2 runs/).waitFor()
+  await goTo(`/chains/${began.id}`)
+  await page.getByText("2 in all; it led to 1 of 100, 99 left").waitFor()
+  const [, , last] = await page
+    .getByRole("list", { name: "What came of it" })
+    .getByRole("listitem")
+    .allInnerTexts()
+  expect(last).toBeDefined()
+
+  const task = await run(story.post(`/chains/${began.id}/undo`))
+  await run(story.post(`/tasks/${task.id}/approve`, { digest: task.digest }))
+  await goTo(`/chains/${began.id}`)
+  await inTime(() => page.getByRole("link", { name: `undone by #${task.number}` }).count()).toBe(2)
+  expect(await axeFaultsInBoth(page)).toEqual([])
+})
+
+it("a question of a chain that was answered waits for nobody, and a long summary ends with an ellipsis", async () => {
+  const story = await real.newStory()
+  const { run: resting, question } = await run(
+    asked(story, {
+      tool: "ask_user",
+      arguments: { question: `Which one? ${"So long a question. ".repeat(30)}` }
+    })
+  )
+  await run(answer(story, resting, "That one. ".repeat(60)))
+  await run(ended(story, resting))
+  const { page } = await real.visit(story, `/chains/${resting.rootEventId}`)
+  const list = page.getByRole("list", { name: "What came of it" })
+  await list.getByText(/^Run of asker: .*…$/).waitFor()
+  await page.getByTestId("lanes").getByText("Tasks for people", { exact: true }).waitFor()
+  expect(await page.getByText("Waiting for people").count()).toBe(0)
+  await list.getByText(/^Task \d+: Which one\?/).waitFor()
+  expect(question.number).toBeGreaterThan(0)
 })

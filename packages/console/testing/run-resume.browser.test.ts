@@ -3,6 +3,7 @@
  */
 import type { Page } from "playwright-core"
 import { expect, it } from "vitest"
+import { limitChains } from "../../server/testing/chain-words.ts"
 import { scripted } from "../../server/testing/platform.ts"
 import { watcher } from "../../server/testing/story-words.ts"
 import { reader } from "../../server/testing/time-words.ts"
@@ -35,7 +36,7 @@ it("a run that has spent its budget goes on with more, and says first why it res
   const { page } = await real.visit(story, `/runs/${resting.id}`)
   await page.getByRole("button", { name: "Resume …", disabled: false }).press("Enter")
   const dialog = page.getByRole("dialog", { name: "Let this run go on" })
-  await dialog.getByText(/^Its budget is spent\./).waitFor()
+  await dialog.getByText(/^The run has spent its token budget: \d+ of 1 tokens\./).waitFor()
   const tokens = dialog.getByLabel("Tokens it may use in all")
   expect(await tokens.inputValue()).toBe("1")
   await screenshot(page, "run-resume")
@@ -87,4 +88,34 @@ it("a run whose time was up goes on at once, and a refusal stands below the butt
   await page.getByRole("button", { name: "Resume", exact: true }).waitFor({ state: "detached" })
   await page.getByRole("button", { name: "Cancel run" }).waitFor()
   expect((await run(story.get(`/runs/${resting.id}`))).status).not.toBe("paused")
+})
+
+it("a run that the chain's budget stopped says whose budget it is, and leads to where that is raised", async () => {
+  const story = await real.newStory()
+  await run(limitChains(story, { maxTokens: 1 }))
+  const agent = await run(story.post("/agents", looker({})))
+  const resting = await run(story.post(`/agents/${agent.id}/trigger`))
+  expect(resting.pauseReason).toBe("budget")
+  const sentence =
+    /The chain that began with the same root event has spent its token budget: \d+ of 1 tokens\./
+  const way = { name: "Raise what a chain may use", exact: true } as const
+  const { page, goTo } = await real.visit(story, "/")
+  const card = page.getByRole("article", { name: /A run of looker is paused/ })
+  await card.getByText(sentence).waitFor()
+  await card.getByRole("link", way).waitFor()
+  await goTo(`/runs/${resting.id}`)
+  await page.getByText(sentence).first().waitFor()
+  expect(await page.getByText(/its budget is spent/i).count()).toBe(0)
+  await page.getByRole("button", { name: "Resume …", disabled: false }).press("Enter")
+  const dialog = page.getByRole("dialog", { name: "Let this run go on" })
+  await dialog.getByText(sentence).waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await dialog.getByRole("link", way).press("Enter")
+  await page.getByRole("tab", { name: "Project", selected: true }).waitFor()
+  await run(limitChains(story, { maxTokens: 1_000_000 }))
+  await goTo(`/runs/${resting.id}`)
+  await page.getByRole("button", { name: "Resume …", disabled: false }).press("Enter")
+  expect(await dialog.getByRole("link", way).count()).toBe(0)
+  await dialog.getByRole("button", { name: "Let it go on", disabled: false }).press("Enter")
+  await completed(page)
 })

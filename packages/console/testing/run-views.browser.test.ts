@@ -2,8 +2,16 @@
  * A run as it goes on and along its time, against the whole program: words as they come, the timeline, questions, forks, undo.
  */
 import { expect, it } from "vitest"
-import { scripted } from "../../server/testing/platform.ts"
+import { eventually, scripted } from "../../server/testing/platform.ts"
 import { calling, endedRuns, saying, watcher } from "../../server/testing/story-words.ts"
+import {
+  begin,
+  handingOver,
+  isWaiting,
+  runWhen,
+  spawning,
+  worker
+} from "../../server/testing/sub-agent-words.ts"
 import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
@@ -127,4 +135,49 @@ it("leads from a run to its question and to the runs that it spawned", async () 
   await run(story.post(`/runs/${going.id}/answer`, { answer: "Yes" }))
   await page.getByRole("region", { name: "Waiting for people" }).waitFor({ state: "detached" })
   await page.getByRole("heading", { level: 1, name: /completed/ }).waitFor()
+})
+
+it("a run says that it waits for a person where one below those that it spawned asks, and leads there", async () => {
+  const story = await real.newStory()
+  const asks = { tool: "ask_user", arguments: { question: "Is it enough?" } }
+  await run(story.post("/agents", worker("asker", handingOver(asks))))
+  await run(story.post("/agents", worker("middle", handingOver(spawning("asker")), { subAgents: ["asker"] })))
+  const top = await run(
+    story.post("/agents", worker("top", handingOver(spawning("middle")), { subAgents: ["middle"] }))
+  )
+  const going = await run(begin(story, top))
+  await run(runWhen(story, going, isWaiting))
+  const { page } = await real.visit(story, `/runs/${going.id}`)
+  const waiting = page.getByRole("region", { name: "Waiting for people" })
+  await waiting.getByText("asker, which works for it, asks a person").waitFor()
+  await waiting.getByRole("link", { name: /Is it enough/ }).waitFor()
+  expect(await page.getByText(/by itself/).count()).toBe(0)
+  expect(await axeFaultsInBoth(page)).toEqual([])
+})
+
+it("a fork in which nothing can be said is not made, and is made under that name when it can", async () => {
+  const story = await real.newStory()
+  const agent = await run(story.post("/agents", watcher({ name: "off", ...manual, model: saying("Hello.") })))
+  const done = await run(story.post(`/agents/${agent.id}/trigger`))
+  await run(story.patch(`/agents/${agent.id}`, { enabled: false }))
+  const { page } = await real.visit(story, `/runs/${done.id}?tab=log`)
+  await page.getByRole("button", { name: /UserMessageEvent/, disabled: false }).press("Enter")
+  await page.getByRole("button", { name: "Fork after this", disabled: false }).press("Enter")
+  const dialog = page.getByRole("dialog")
+  await dialog.getByLabel("Name of the new context").fill("other-way")
+  await dialog.getByLabel("Say in it").fill("Do something else.")
+  await dialog.getByRole("button", { name: "Fork", exact: true, disabled: false }).press("Enter")
+  await dialog
+    .getByText(/disabled/)
+    .first()
+    .waitFor()
+  expect((await run(story.ask("GET", "/contexts/other-way"))).status).toBe(404)
+  await run(story.patch(`/agents/${agent.id}`, { enabled: true }))
+  await dialog.getByRole("button", { name: "Fork", exact: true, disabled: false }).press("Enter")
+  await dialog.getByText("The fork is there.").waitFor()
+  await run(
+    eventually(story.get("/contexts/other-way/events?limit=200"), ({ items }) =>
+      items.some(({ content }: { readonly content?: string }) => content === "Do something else.")
+    )
+  )
 })

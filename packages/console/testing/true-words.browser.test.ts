@@ -2,8 +2,11 @@
  * The console says what is so and shows what is chosen, against the whole program.
  */
 import { expect, it } from "vitest"
-import { endedRuns, make, saying, watcher } from "../../server/testing/story-words.ts"
+import { creating as making, promoted, told } from "../../server/testing/autonomy-words.ts"
+import { eventually } from "../../server/testing/platform.ts"
+import { change, endedRuns, make, saying, watcher } from "../../server/testing/story-words.ts"
 import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
+import { acted, undoRun } from "../../server/testing/undo-words.ts"
 import { cardOf, heard, inTime, listed, press } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -86,4 +89,59 @@ it("a command that is offered names the project and the server, where the comman
   const { page } = await real.visit(story, `/agents/${agent.id}`)
   const { origin } = new URL(story.url)
   await page.getByText(`npx tropism run one --project ${story.projectId} --url ${origin}`).waitFor()
+})
+
+it("a value that nobody was asked about says that the agent had earned it, and leads to what earned it", async () => {
+  const story = await real.newStory()
+  const { agent, promotion } = await run(promoted(story, { note: making("Note") }, "note"))
+  const call = await run(told(story, agent, "note"))
+  const { page } = await real.visit(story, `/objects/${call.result.object.id}`)
+  await page.getByRole("button", { name: "Why is kind so?", disabled: false }).press("Enter")
+  await page.getByText("Nobody was asked: the agent had earned it.").waitFor()
+  await page.getByRole("link", { name: "How it earned that", exact: true }).press("Enter")
+  await page.waitForURL(`**/tasks/${promotion.taskId}?*`)
+})
+
+it("earned trust that is taken back, or kept, says what holds now", async () => {
+  const story = await real.newStory()
+  await run(promoted(story, { note: making("Note") }, "note"))
+  const [task] = await run(pendingOf(story))
+  const { page } = await real.visit(story)
+  await listed(page, 1)
+  await cardOf(page, task).getByRole("button", { name: "Let it ask again", disabled: false }).press("Enter")
+  await page.getByText(`Rejected #${task.number}`).first().waitFor()
+  await page.getByText("earner asks again: create of Note.").first().waitFor()
+  expect(await page.getByText(/without asking/).count()).toBe(0)
+})
+
+it("an undo that the graph moved under names the object and the button that plans it anew", async () => {
+  const story = await real.newStory()
+  const ada = await run(story.post("/objects", { type: "Person", key: "ada", properties: { age: 1 } }))
+  const { run: done } = await run(acted(story, [updating(ada, { age: 2 })]))
+  const { body: task } = await run(undoRun(story, done))
+  const { page } = await real.visit(story)
+  await listed(page, 1)
+  await run(change(story, ada, { age: 3 }))
+  const plan = cardOf(page, task)
+  await plan.getByRole("button", { name: /^Undo 1 of 1/, disabled: false }).press("Enter")
+  await plan.getByText(/the Person ada is at version 3, not 2\. Plan it anew\./).waitFor()
+  expect(await page.locator("body").innerText()).not.toMatch(/POST|rerun|[0-9a-f]{8}-[0-9a-f]{4}/)
+  await plan.getByRole("button", { name: "Plan anew", disabled: false }).press("Enter")
+  await plan.getByText("1 stays, because somebody came after.").waitFor()
+})
+
+it("an agent whose requests all failed is not said to have asked no model, and why it is off is a sentence", async () => {
+  const story = await real.newStory()
+  const agent = await run(
+    story.post(
+      "/agents",
+      watcher({ name: "failing", disableAfterFailures: 1, model: { provider: "anthropic", name: "none" } })
+    )
+  )
+  await run(make(story, "Person"))
+  await run(eventually(story.get(`/agents/${agent.id}`), ({ enabled }) => enabled === false))
+  const { page, goTo } = await real.visit(story, `/agents/${agent.id}`)
+  await page.getByText("No model has answered it in the last 7 days.").waitFor()
+  await goTo(`/reactions/${agent.id}`)
+  await page.getByText(/[.!?…] Its definition$/).waitFor()
 })

@@ -10,6 +10,7 @@ import { ChangeKind } from "./capability.ts"
 import { Change } from "./change.ts"
 import { ChangeType, EntityType } from "./graph.ts"
 import { AgentId, BacktestId, GraphEventId, ObjectId, RunId, TaskId, Timestamp, UserId } from "./ids.ts"
+import { NamedObject } from "./named-object.ts"
 import { RunStatus, Usage } from "./run.ts"
 import { TaskStatus } from "./task.ts"
 
@@ -155,6 +156,8 @@ export const BacktestResult = Schema.Struct({
     version: Schema.Int,
     createdAt: Timestamp
   }),
+  /** The object of the event by its name; null of a relationship. */
+  subject: Schema.NullOr(NamedObject),
   runId: Schema.NullOr(RunId),
   runStatus: Schema.NullOr(RunStatus),
   errorMessage: Schema.NullOr(Schema.String),

@@ -74,6 +74,8 @@ export type ProcessingEntry = typeof ProcessingEntry.Type
 export const PendingEvent = Schema.Struct({
   objectId: ObjectId,
   objectType: Schema.String,
+  /** The object by its name. */
+  subject: NamedObject,
   /** The version that the event made: the newest of a kind that the agent reacts to. */
   version: Schema.Int,
   eventId: GraphEventId,

@@ -14,6 +14,7 @@ import {
   logWith,
   newContext,
   quietLog,
+  quietness,
   slowEcho,
   turnsOf,
   typesOf
@@ -68,6 +69,29 @@ layer(SharedServer.layer)((it) => {
         })
         expect(yield* story.get("/contexts/other")).toEqual(answer.body)
         expect((yield* story.get("/contexts/main")).forkedFrom).toBeNull()
+      })
+    )
+
+    it.effect("S004-F11 a fork with a message is made with it or not at all", () =>
+      Effect.gen(function* () {
+        const { agent, log, story } = yield* talked()
+        const at = numberOf(log, "Answer 1: One")
+        yield* story.patch(`/agents/${agent.id}`, { enabled: false })
+        const body = { name: "other", at, message: "Two again" }
+        const refused = yield* fork(story, "main", body)
+        expectProblem(refused, 409)
+        expect(refused.body.reason).toBe("agentDisabled")
+        expectProblem(yield* story.ask("GET", "/contexts/other"), 404)
+        yield* story.patch(`/agents/${agent.id}`, { enabled: true })
+        const made = yield* fork(story, "main", body)
+        expect(made.status).toBe(201)
+        expect(made.body).toMatchObject({ name: "other", forkedFrom: { name: "main", at } })
+        yield* quietness
+        const forked = yield* quietLog(story, "other")
+        expect(contentsOf(forked, "UserMessageEvent")).toEqual(["One", "Two again"])
+        expect(numberOf(forked, "Answer 2: Two again")).toBeGreaterThan(at)
+        expectProblem(yield* fork(story, "main", { name: "third", at, message: "" }), 422)
+        expectProblem(yield* story.ask("GET", "/contexts/third"), 404)
       })
     )
 

@@ -167,7 +167,7 @@ layer(SharedServer.layer)((it) => {
         yield* story.post("/objects", { type: "Note", key: "k", properties: {} })
         const refused = yield* approve(story, task)
         expect([refused.status, refused.body.reason]).toEqual([409, "outdated"])
-        expect(refused.body.detail).toContain(`Plan it anew with POST /tasks/${task.id}/rerun`)
+        expect(refused.body.detail).toMatch(/Plan it anew$/)
       })
     )
   })

@@ -743,6 +743,7 @@ export interface BacktestResult {
     /** An instant, ISO 8601 in UTC with milliseconds */
     readonly createdAt: string
   }
+  readonly subject: NamedObject | null
   readonly runId: string | null
   readonly runStatus: "queued" | "running" | "completed" | "failed" | "cancelled" | "paused" | "skipped" | null
   readonly errorMessage: string | null
@@ -831,6 +832,12 @@ export interface BacktestResult {
     readonly reasoning: string | null
     readonly isNew: boolean
   }>
+}
+
+export interface NamedObject {
+  readonly objectId: string
+  readonly type: string
+  readonly name: string | null
 }
 
 export interface ReportedBacktest {
@@ -2059,12 +2066,6 @@ export interface RunLimits {
   readonly maxCostUsd: number | null
 }
 
-export interface NamedObject {
-  readonly objectId: string
-  readonly type: string
-  readonly name: string | null
-}
-
 export interface TriggeringOccurrence {
   readonly id: string
   readonly server: string
@@ -2440,6 +2441,7 @@ export interface BatchTriggerInput {
 export interface PendingEvent {
   readonly objectId: string
   readonly objectType: string
+  readonly subject: NamedObject
   readonly version: number
   readonly eventId: string
   readonly entryId: string | null
@@ -2874,6 +2876,10 @@ export type ChainLink = {
   readonly type: "event"
   readonly id: string
   readonly event: GraphEvent
+  readonly undoneBy: {
+    readonly taskId: string
+    readonly number: number
+  } | null
 } | {
   readonly type: "run"
   readonly id: string
@@ -3596,6 +3602,7 @@ export interface Calls {
       readonly name: string
       readonly at?: number | null | undefined
       readonly agentId?: string | null | undefined
+      readonly message?: string | null | undefined
     }, options?: CallOptions) => Promise<Context>
     /** Ends the open turn of a context. */
     readonly interrupt: (name: string, options?: CallOptions) => Promise<undefined>

@@ -2,24 +2,21 @@
  * Dry runs: the agent over events that happened, with nobody touched by it, and how far it agrees with what people decided.
  */
 import type { Agent } from "@tropism/domain/agent"
-import type { Backtest } from "@tropism/domain/backtest"
 import { useQuery } from "@tanstack/react-query"
-import { type ReactNode, useState } from "react"
+import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
-import { Command } from "../parts/command.tsx"
-import { useChosenObject } from "../parts/choose-object.tsx"
 import { DefinitionList } from "../parts/definition-list.tsx"
 import { Failure } from "../parts/failure.tsx"
-import { ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
-import { agentPath, backtestQuery, backtestsQuery } from "../server/agent-queries.ts"
-import { useWrite } from "../server/use-write.ts"
+import { backtestQuery, backtestsQuery } from "../server/agent-queries.ts"
 import { countText, moneyText } from "../words/amounts.ts"
 import { BacktestResults } from "./backtest-results.tsx"
+import { BeginDryRun } from "./begin-dry-run.tsx"
+import { CancelDryRun } from "./cancel-dry-run.tsx"
 
 export const AgentBacktests = ({ agent }: { readonly agent: Agent }): ReactNode => {
   const { project, canAnswer } = useConsole()
@@ -38,7 +35,7 @@ export const AgentBacktests = ({ agent }: { readonly agent: Agent }): ReactNode 
       )}
       {error !== null && <Failure error={error} hasOlder={data !== undefined} triesAgain />}
       {data === undefined && error === null && <Skeleton label="Reading the dry runs …" />}
-      {data?.items.length === 0 && <NoDryRun agentName={agent.name} />}
+      {data?.items.length === 0 && <p className="mb-2 text-sm text-ink-soft">There was none yet.</p>}
       <ul aria-label="Dry runs" className="m-0 list-none p-0">
         {data?.items.map((backtest) => (
           <li key={backtest.id} className="border-b border-line py-2 text-sm">
@@ -54,76 +51,11 @@ export const AgentBacktests = ({ agent }: { readonly agent: Agent }): ReactNode 
             <span className="text-xs text-ink-faint">
               <TimeAgo instant={backtest.createdAt} /> by <Visible text={backtest.createdBy} />
             </span>
+            {canAnswer && <CancelDryRun backtest={backtest} />}
             {chosen === backtest.id && <Report agentId={agent.id} backtestId={backtest.id} />}
           </li>
         ))}
       </ul>
-    </>
-  )
-}
-
-interface BeginDryRunProps {
-  readonly agent: Agent
-  readonly onBegun: (backtestId: string) => void
-}
-
-const BeginDryRun = ({ agent, onBegun }: BeginDryRunProps): ReactNode => {
-  const [over, setOver] = useState(agent.triggerType === "reaction" ? "events" : "object")
-  const [maxEvents, setMaxEvents] = useState("1")
-  const [days, setDays] = useState("30")
-  const { objectId, fields } = useChosenObject("the object")
-  const begin = useWrite<Backtest>(({ id }) => onBegun(id))
-  const body =
-    over === "object" ? { objectIds: [objectId] } : { days: Number(days), maxEvents: Number(maxEvents) }
-  return (
-    <>
-      <form
-        className="mb-6 flex flex-wrap items-end gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          begin.run({ path: agentPath(agent.id, "/backtests"), method: "POST", body })
-        }}
-      >
-        <ChoiceField
-          label="Over"
-          value={over}
-          choices={[
-            { value: "events", label: "Events that would have woken it" },
-            { value: "object", label: "An object that I choose" }
-          ]}
-          onChange={setOver}
-        />
-        {over === "object" ? (
-          fields
-        ) : (
-          <>
-            <TextField
-              label="Newest events"
-              type="number"
-              pointer="/maxEvents"
-              error={begin.error}
-              value={maxEvents}
-              onChange={setMaxEvents}
-            />
-            <TextField
-              label="Of the last days"
-              type="number"
-              pointer="/days"
-              error={begin.error}
-              value={days}
-              onChange={setDays}
-            />
-          </>
-        )}
-        <Button
-          type="submit"
-          weight="primary"
-          disabled={begin.isBusy || (over === "object" && objectId === "")}
-        >
-          Begin a dry run
-        </Button>
-      </form>
-      {begin.error !== null && <Failure error={begin.error} />}
     </>
   )
 }
@@ -161,15 +93,7 @@ const Report = ({ agentId, backtestId }: ReportProps): ReactNode => {
           { name: "Cost", value: moneyText(report.costUsd) }
         ]}
       />
-      <BacktestResults agentId={agentId} backtestId={backtestId} />
+      <BacktestResults backtest={data} />
     </div>
   )
 }
-
-/** None was begun yet; it can also be begun in a shell. */
-const NoDryRun = ({ agentName }: { readonly agentName: string }): ReactNode => (
-  <div className="max-w-xl">
-    <p className="mb-2 text-sm text-ink-soft">There was none yet.</p>
-    <Command text={`npx tropism backtest ${agentName} --days 7`} />
-  </div>
-)

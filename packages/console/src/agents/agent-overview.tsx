@@ -16,7 +16,7 @@ import { TableHead } from "../parts/table-head.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { autonomyQuery } from "../server/agent-queries.ts"
 import { usePagedList } from "../server/paged.ts"
-import { cutText } from "../words/cut-text.ts"
+import { shortText } from "../words/cut-text.ts"
 import { AgentUsage } from "./agent-usage.tsx"
 import { triggerWord } from "./agent-words.ts"
 import { NextFires } from "./next-fires.tsx"
@@ -61,7 +61,7 @@ export const AgentOverview = ({ agent }: { readonly agent: Agent }): ReactNode =
                 params={{ runId: run.id }}
                 className="min-w-0 grow truncate font-medium hover:underline"
               >
-                <Visible text={cutText(run.errorMessage ?? run.summary ?? "A run", 1, 140)} />
+                <Visible text={shortText(run.errorMessage ?? run.summary ?? "A run", 1, 140)} />
               </Link>
               <span className="text-xs text-ink-faint">
                 <TimeAgo instant={run.createdAt} />

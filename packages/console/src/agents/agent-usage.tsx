@@ -35,7 +35,7 @@ export const AgentUsage = ({ agent }: { readonly agent: Agent }): ReactNode => {
         </p>
       )}
       {data?.items.length === 0 && (
-        <p className="text-sm text-ink-soft">It asked no model in the last {daysShown} days.</p>
+        <p className="text-sm text-ink-soft">No model has answered it in the last {daysShown} days.</p>
       )}
       {data !== undefined && data.items.length > 0 && (
         <table className="w-full text-left text-sm">

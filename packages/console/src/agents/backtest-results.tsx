@@ -1,71 +1,85 @@
 /**
  * A dry run event by event: what was suggested then, and what the agent would do now.
  */
-import type { Page } from "@tropism/api/page"
-import type { BacktestResult, Likeness } from "@tropism/domain/backtest"
+import type { Backtest, BacktestResult, Likeness } from "@tropism/domain/backtest"
 import type { Change } from "@tropism/domain/change"
-import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
-import { limits } from "../limits.ts"
+import { Button } from "../parts/button.tsx"
 import { DifferenceList } from "../parts/difference-list.tsx"
 import { LongText } from "../parts/long-text.tsx"
+import { Failure } from "../parts/failure.tsx"
+import { NamedObjectLink } from "../parts/named-object-link.tsx"
 import { Visible } from "../parts/visible.tsx"
-import { agentPath } from "../server/agent-queries.ts"
-import { reading } from "../server/reading.ts"
 import { changeVerbs, confidenceText } from "../suggestion/change-words.ts"
 import { requestedRows } from "../suggestion/property-diff.ts"
-
-const resultsQuery = (projectId: string, agentId: string, backtestId: string) =>
-  reading<Page<BacktestResult>>({
-    projectId,
-    key: ["backtest-results", backtestId],
-    path: agentPath(agentId, `/backtests/${encodeURIComponent(backtestId)}/results`),
-    refreshMs: limits.refreshIntervalMs
-  })
+import { countText } from "../words/amounts.ts"
+import { useBacktestResults } from "./use-backtest-results.ts"
 
 interface BacktestResultsProps {
-  readonly agentId: string
-  readonly backtestId: string
+  readonly backtest: Backtest
 }
 
-export const BacktestResults = ({ agentId, backtestId }: BacktestResultsProps): ReactNode => {
+export const BacktestResults = ({ backtest }: BacktestResultsProps): ReactNode => {
   const { project } = useConsole()
-  const { data } = useQuery(resultsQuery(project.id, agentId, backtestId))
+  const { results, error, hasMore, isReadingMore, readMore } = useBacktestResults(project.id, backtest)
   return (
-    <ol aria-label="Events" className="m-0 mt-4 grid list-none gap-5 p-0">
-      {data?.items.map((result) => (
-        <li key={result.number}>
-          <p className="mb-1.5 text-sm">
-            <Link to="/events/$eventId" params={{ eventId: result.event.id }} className={linkClass}>
-              <Visible text={`${result.event.objectType} ${result.event.type}`} />
-            </Link>
-            {result.runId !== null && (
-              <>
-                ,{" "}
-                <Link to="/runs/$runId" params={{ runId: result.runId }} className={linkClass}>
-                  its run: {result.runStatus}
-                </Link>
-              </>
-            )}
-          </p>
-          {result.errorMessage !== null && (
-            <p className="mb-2 text-sm text-removed-ink">
-              <Visible text={result.errorMessage} />
-            </p>
-          )}
-          <Now result={result} />
-          <Earlier result={result} />
-        </li>
-      ))}
-    </ol>
+    <>
+      {error !== null && <Failure error={error} hasOlder={results.length > 0} triesAgain />}
+      <ol aria-label="Events" className="m-0 mt-4 grid list-none gap-5 p-0">
+        {results.map((result) => (
+          <li key={result.number}>
+            <OneEvent result={result} />
+          </li>
+        ))}
+      </ol>
+      {hasMore && (
+        <p className="mt-5 flex flex-wrap items-center gap-3 text-sm text-ink-soft">
+          <Button size="small" disabled={isReadingMore} onClick={readMore}>
+            Show more events
+          </Button>
+          The first {results.length} of {countText(backtest.events.chosen, "event")}.
+        </p>
+      )}
+    </>
   )
 }
 
 interface ResultProps {
   readonly result: BacktestResult
 }
+
+/** What happened, to what, and what the agent made of it. */
+const OneEvent = ({ result }: ResultProps): ReactNode => (
+  <>
+    <p className="mb-1.5 text-sm">
+      {result.subject !== null && (
+        <>
+          <NamedObjectLink object={result.subject} />:{" "}
+        </>
+      )}
+      <Link to="/events/$eventId" params={{ eventId: result.event.id }} className={linkClass}>
+        <Visible text={`${result.event.objectType} ${result.event.type}`} />
+      </Link>
+      {result.runId !== null && (
+        <>
+          ,{" "}
+          <Link to="/runs/$runId" params={{ runId: result.runId }} className={linkClass}>
+            its run: {result.runStatus}
+          </Link>
+        </>
+      )}
+    </p>
+    {result.errorMessage !== null && (
+      <p className="mb-2 text-sm text-removed-ink">
+        <Visible text={result.errorMessage} />
+      </p>
+    )}
+    <Now result={result} />
+    <Earlier result={result} />
+  </>
+)
 
 /** What it would do now. */
 const Now = ({ result: { event, now, runStatus } }: ResultProps): ReactNode =>

@@ -27,7 +27,7 @@ it("puts each link into the lane of its actor and draws what led to it", () => {
     event("e4", { actorType: "system", actorId: null, runId: "elsewhere" })
   ]
   const { lanes, laneOf, arrows } = chainLanes(links)
-  expect(lanes.map(({ name }) => name)).toEqual(["ada", "tidy", "Waiting for people", "The server"])
+  expect(lanes.map(({ name }) => name)).toEqual(["ada", "tidy", "Tasks for people", "The server"])
   expect(laneOf).toEqual([0, 1, 1, 2, 1, 1, 3])
   expect(arrows).toEqual([
     { from: 0, to: 1 },
@@ -46,12 +46,16 @@ it("keeps an agent that changed something and has no run on the page in a lane o
 it("says what is left of each budget, and which has no bound", () => {
   const use = { depth: 2, runs: 100, inputTokens: 900, outputTokens: 100, costUsd: 0.5 }
   const limits = { maxDepth: 16, maxRuns: 100, maxTokens: null, maxCostUsd: 2 }
-  expect(budgetsOf({ use, limits })).toEqual([
+  const counts = { events: 3, runs: 100, tasks: 0, refusals: 0 }
+  expect(budgetsOf({ counts, use, limits })).toEqual([
     { name: "Agents in a row", text: "2 of 16, 14 left", share: 0.125 },
     { name: "Runs", text: "100 of 100, 0 left", share: 1 },
     { name: "Tokens", text: "1,000, without a bound", share: null },
     { name: "Money", text: "$0.50 of $2.00, $1.50 left", share: 0.25 }
   ])
+  // The run with which it began is none that it led to.
+  const [, runs] = budgetsOf({ counts: { ...counts, runs: 5 }, use: { ...use, runs: 4 }, limits })
+  expect(runs?.text).toBe("5 in all; it led to 4 of 100, 96 left")
 })
 
 it("says what began a chain and whether it goes on", () => {

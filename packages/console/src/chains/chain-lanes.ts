@@ -2,7 +2,7 @@
  * A chain as swim lanes: who did what, in the order in which it came to be, and what led to what.
  *
  * Pure. A lane is an actor: a person, the server, an agent, and one for what
- * waits for people. A link stands in the lane of whoever made it; an arrow goes
+ * people are asked. A link stands in the lane of whoever made it; an arrow goes
  * from what led to it, where that is among the links.
  */
 import type { ChainLink } from "@tropism/api/chains-api"
@@ -55,7 +55,7 @@ const actorLane = (link: ChainLink, names: ReadonlyMap<string, string>): Lane =>
     case "run":
       return agentLane(link.run.agentId, link.run.agentName)
     case "task":
-      return { key: "tasks", name: "Waiting for people", type: "tasks" }
+      return { key: "tasks", name: "Tasks for people", type: "tasks" }
   }
 }
 

@@ -40,9 +40,13 @@ export interface Budget {
 }
 
 /** What a chain has used of what it may, each with what is left. */
-export const budgetsOf = ({ limits, use }: Pick<Chain, "limits" | "use">): ReadonlyArray<Budget> => [
+export const budgetsOf = ({
+  counts,
+  limits,
+  use
+}: Pick<Chain, "counts" | "limits" | "use">): ReadonlyArray<Budget> => [
   budget("Agents in a row", use.depth, limits.maxDepth, String),
-  budget("Runs", use.runs, limits.maxRuns, shortCount),
+  runsBudget(counts.runs, use.runs, limits.maxRuns),
   budget("Tokens", use.inputTokens + use.outputTokens, limits.maxTokens, shortCount),
   budget("Money", use.costUsd, limits.maxCostUsd, moneyText)
 ]
@@ -55,6 +59,12 @@ const budget = (name: string, used: number, most: number | null, text: (amount: 
         text: `${text(used)} of ${text(most)}, ${text(Math.max(0, most - used))} left`,
         share: most === 0 ? 1 : Math.min(1, used / most)
       }
+
+/** The run with which a chain began is one of its runs, and none that it led to. */
+const runsBudget = (all: number, used: number, most: number): Budget => {
+  const led = budget("Runs", used, most, shortCount)
+  return all === used ? led : { ...led, text: `${shortCount(all)} in all; it led to ${led.text}` }
+}
 
 /** One link as a sentence. */
 export const linkText = (link: ChainLink): string => {

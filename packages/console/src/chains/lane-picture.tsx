@@ -118,7 +118,11 @@ const Mark = ({ link, x, y }: MarkProps): ReactNode => {
       </rect>
     )
   return (
-    <rect {...square} transform={`rotate(45 ${x} ${y})`} className="fill-caution-ink">
+    <rect
+      {...square}
+      transform={`rotate(45 ${x} ${y})`}
+      className={link.task.status === "pending" ? "fill-caution-ink" : "fill-ink-soft"}
+    >
       {title}
     </rect>
   )

@@ -7,7 +7,7 @@ import type { ReactNode } from "react"
 import { DataList } from "../parts/data-list.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
-import { cutText } from "../words/cut-text.ts"
+import { shortText } from "../words/cut-text.ts"
 import { linkState, linkText } from "./chain-words.ts"
 
 /** Deeper links are told by a number, so that a phone still shows their words. */
@@ -31,10 +31,22 @@ export const LinkList = ({ links, names }: LinkListProps): ReactNode => (
             {...placeOf(link)}
             className="min-w-0 font-medium [overflow-wrap:anywhere] after:absolute after:inset-0"
           >
-            <Visible text={cutText(linkText(link), 2, 240)} />
+            <Visible text={shortText(linkText(link), 2, 240)} />
           </Link>
           <span className="text-xs text-ink-faint">
             {linkState(link)}, depth {depthOf(link)}, <TimeAgo instant={madeAt(link)} />
+            {link.type === "event" && link.undoneBy !== null && (
+              <>
+                ,{" "}
+                <Link
+                  to="/tasks/$taskId"
+                  params={{ taskId: link.undoneBy.taskId }}
+                  className="relative font-medium text-leaf underline-offset-2 hover:underline"
+                >
+                  undone by #{link.undoneBy.number}
+                </Link>
+              </>
+            )}
           </span>
         </div>
         {link.type === "event" &&

@@ -21,7 +21,7 @@ export const linkOf = ({ type, id, name }: HealthSubject): HealthLink | undefine
       return id === null
         ? undefined
         : {
-            to: { to: "/reactions/$agentId", params: { agentId: id } },
+            to: { to: "/reactions/$agentId", params: { agentId: id }, search: { tab: "dead" } },
             words: `Open the dead letters of ${name}`
           }
     case "mcpServer":

@@ -42,6 +42,7 @@ const LettersLink = ({ finding }: { readonly finding: HealthFinding }): ReactNod
     <Link
       to="/reactions/$agentId"
       params={{ agentId }}
+      search={{ tab: "dead" }}
       className="rounded font-medium underline underline-offset-2"
     >
       Open the dead letters

@@ -6,6 +6,7 @@ import { type ReactNode, useId } from "react"
 import { LongText } from "../parts/long-text.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
+import { ChainBound } from "../runs/chain-bound.tsx"
 import { useLinkedCard } from "./linked-card.ts"
 import { TaskSection } from "./task-frame.tsx"
 import type { Stopped } from "./use-stopped.ts"
@@ -39,6 +40,7 @@ const StoppedCard = ({ stopped }: { readonly stopped: Stopped }): ReactNode => {
       )}
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
         <StepLink stopped={stopped} />
+        {stopped.spentChain !== undefined && <ChainBound rootEventId={stopped.spentChain} />}
         {stopped.createdAt !== null && (
           <span className="text-xs text-ink-faint">
             <TimeAgo instant={stopped.createdAt} />

@@ -4,7 +4,7 @@
  *
  * A settled task leaves the list at once; a refused one stays, with the refusal.
  */
-import { isTodo, isUndo, type Task } from "@tropism/domain/task"
+import { isPromotion, isTodo, isUndo, type Task } from "@tropism/domain/task"
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { useContext, useRef } from "react"
@@ -23,6 +23,15 @@ interface Settling {
 }
 
 const pastWords = { complete: "Done", approve: "Approved", reject: "Rejected" } as const
+
+/** What was settled; of earned trust what holds now, for its title says what held before. */
+const settledSentence = (task: Task, how: Settlement): string => {
+  if (!isPromotion(task)) return task.title
+  const what = `${task.payload.operation} of ${task.payload.objectType}`
+  return how === "reject"
+    ? `${task.agentName} asks again: ${what}.`
+    : `${task.agentName} goes on without asking: ${what}.`
+}
 
 export const useSettling = (projectId: string, task: Task) => {
   const queryClient = useQueryClient()
@@ -45,7 +54,11 @@ export const useSettling = (projectId: string, task: Task) => {
           key,
           (pending) => pending && { ...pending, tasks: pending.tasks.filter(({ id }) => id !== task.id) }
         )
-        show({ tone: "done", title: `${pastWords[how]} ${name}`, sentence: visibleText(task.title) })
+        show({
+          tone: "done",
+          title: `${pastWords[how]} ${name}`,
+          sentence: visibleText(settledSentence(task, how))
+        })
         return queryClient.invalidateQueries({ queryKey: [projectId] })
       })
     },

@@ -24,6 +24,8 @@ export interface Stopped {
   readonly createdAt: string | null
   /** What is to be done, on the link that leads there. */
   readonly step: string
+  /** The chain whose budget may be what stopped it. */
+  readonly spentChain?: string
 }
 
 export const useStopped = (projectId: string): ReadonlyArray<Stopped> => {
@@ -61,7 +63,15 @@ const moreRuns: Stopped = {
   step: "See all that rest"
 }
 
-const ofRun = ({ agentName, createdAt, id, pauseReason, summary }: Run): ReadonlyArray<Stopped> =>
+const ofRun = ({
+  agentName,
+  createdAt,
+  errorMessage,
+  id,
+  pauseReason,
+  rootEventId,
+  summary
+}: Run): ReadonlyArray<Stopped> =>
   pauseReason === null || !isResumable(pauseReason)
     ? []
     : [
@@ -69,7 +79,8 @@ const ofRun = ({ agentName, createdAt, id, pauseReason, summary }: Run): Readonl
           type: "run",
           id,
           title: `A run of ${agentName} is ${runStatusWord("paused", pauseReason)}.`,
-          why: summary,
+          why: errorMessage ?? summary,
+          ...(pauseReason === "budget" && rootEventId !== null && { spentChain: rootEventId }),
           createdAt,
           step: "See what it did, and let it go on"
         }

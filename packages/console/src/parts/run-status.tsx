@@ -28,7 +28,7 @@ const looks: Readonly<Record<RunStatus, Look>> = {
 const pauseWords: Readonly<Record<PauseReason, string>> = {
   stepLimit: "paused: all its steps are used",
   timeout: "paused: its time is over",
-  budget: "paused: its budget is spent",
+  budget: "paused: a budget is spent",
   question: "paused: it asks a person",
   subAgents: "paused: it waits for its sub-agents",
   killSwitch: "paused: a kill switch stopped it"

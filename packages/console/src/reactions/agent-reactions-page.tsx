@@ -13,6 +13,7 @@ import { Skeleton } from "../parts/skeleton.tsx"
 import { type Tab, Tabs } from "../parts/tabs.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { agentQuery } from "../server/agent-queries.ts"
+import { withStop } from "../words/full-stop.ts"
 import { DeadLetters } from "./dead-letters.tsx"
 import { PendingEvents } from "./pending-events.tsx"
 import { ProcessingLog } from "./processing-log.tsx"
@@ -44,7 +45,7 @@ const StateOf = ({ agent }: { readonly agent: Agent }): ReactNode => (
     {agent.enabled ? (
       "It is enabled."
     ) : (
-      <Visible text={agent.disabledReason ?? "It is disabled and wakes for nothing."} />
+      <Visible text={withStop(agent.disabledReason ?? "It is disabled and wakes for nothing.")} />
     )}{" "}
     <Link
       to="/agents/$agentId"

@@ -17,6 +17,7 @@ import { agentPath } from "../server/agent-queries.ts"
 import { pendingEventsQuery } from "../server/reaction-queries.ts"
 import { useWrite } from "../server/use-write.ts"
 import { cutText } from "../words/cut-text.ts"
+import { namedText } from "../words/object-name.ts"
 import { batchText, whyWord } from "./reaction-words.ts"
 
 export const PendingEvents = ({ agent }: { readonly agent: Agent }): ReactNode => {
@@ -89,9 +90,9 @@ const columns: ReadonlyArray<Column<PendingEvent>> = [
   {
     title: "Object",
     width: "minmax(0,1fr)",
-    cell: ({ objectType, version }) => (
+    cell: ({ subject, version }) => (
       <>
-        <Visible text={objectType} />{" "}
+        <Visible text={cutText(namedText(subject), 1, 120)} />{" "}
         <span className="text-xs font-normal text-ink-faint">version {version}</span>
       </>
     )

@@ -4,9 +4,13 @@
 import type { Explanation } from "@tropism/api/explanations-api"
 import type { Agent } from "@tropism/domain/agent"
 import type { GraphEvent } from "@tropism/domain/graph"
-import { useQuery } from "@tanstack/react-query"
+import { isJsonObject } from "@tropism/domain/json"
+import type { ObjectId } from "@tropism/domain/ids"
+import { useMutation, useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
+import { Effect } from "effect"
 import { type ReactNode, useState } from "react"
+import { propertiesOf } from "../feed/feed-items.ts"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { DefinitionList } from "../parts/definition-list.tsx"
@@ -16,7 +20,8 @@ import { RunStatusBadge } from "../parts/run-status.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
-import { explanationQuery, newestEventsQuery } from "../server/reaction-queries.ts"
+import { explanationQuery, newestEventsQuery, readEventAt } from "../server/reaction-queries.ts"
+import { objectName } from "../words/object-name.ts"
 import { visibleText } from "../words/visible-text.ts"
 
 const linkClass = "font-medium text-leaf underline-offset-2 hover:underline"
@@ -24,29 +29,22 @@ const linkClass = "font-medium text-leaf underline-offset-2 hover:underline"
 export const WhyNot = ({ agent }: { readonly agent: Agent }): ReactNode => {
   const { project } = useConsole()
   const [{ event }, change] = useAddress()
-  const [typed, setTyped] = useState("")
   const { data: newest } = useQuery(newestEventsQuery(project.id))
+  const isNewest = newest?.items.some(({ id }) => id === event) ?? false
+  const choose = (id: string) => change({ event: id })
   return (
     <div className="max-w-2xl">
-      <form
-        className="mb-6 grid gap-4 sm:grid-cols-[minmax(0,1fr)_minmax(0,1fr)_auto] sm:items-end"
-        onSubmit={(submitted) => {
-          submitted.preventDefault()
-          if (typed.trim() !== "") change({ event: typed.trim() })
-        }}
-      >
-        <ChoiceField
-          label="One of the newest events"
-          value={newest?.items.some(({ id }) => id === event) ? (event ?? "") : ""}
-          choices={[
-            { value: "", label: "Choose an event" },
-            ...(newest?.items ?? []).map((each) => ({ value: each.id, label: eventLabel(each) }))
-          ]}
-          onChange={(id) => change({ event: id })}
-        />
-        <TextField label="Or any event, by its id" isMono value={typed} onChange={setTyped} />
-        <Button type="submit">Explain</Button>
-      </form>
+      <ChoiceField
+        label="One of the newest events"
+        value={isNewest ? (event ?? "") : ""}
+        choices={[
+          { value: "", label: "Choose an event" },
+          ...(newest?.items ?? []).map((each) => ({ value: each.id, label: eventLabel(each) }))
+        ]}
+        onChange={choose}
+      />
+      {/* What the address names stands in the field where the list does not have it. */}
+      <AnyEvent key={event} named={newest === undefined || isNewest ? "" : (event ?? "")} onFound={choose} />
       {event === undefined ? (
         <p className="text-sm text-ink-soft">
           Choose an event, and it is said why the agent woke or did not, rule by rule.
@@ -58,8 +56,58 @@ export const WhyNot = ({ agent }: { readonly agent: Agent }): ReactNode => {
   )
 }
 
-const eventLabel = ({ position, objectType, type, version }: GraphEvent): string =>
-  visibleText(`${position ?? "new"}: ${objectType} ${type}, version ${version}`)
+interface AnyEventProps {
+  /** The id of the event that is explained. */
+  readonly named: string
+  readonly onFound: (id: string) => void
+}
+
+/** An event by its id, or by its number in the feed, which is looked up. */
+const AnyEvent = ({ named, onFound }: AnyEventProps): ReactNode => {
+  const { project } = useConsole()
+  const [typed, setTyped] = useState<string>()
+  const { error, isPending, mutate } = useMutation({
+    mutationFn: (number: number) => Effect.runPromise(readEventAt(project.id, number)),
+    onSuccess: ({ id }) => onFound(id)
+  })
+  const value = typed ?? named
+  return (
+    <form
+      className="my-4 grid gap-4 sm:grid-cols-[minmax(0,1fr)_auto] sm:items-end"
+      onSubmit={(submitted) => {
+        submitted.preventDefault()
+        const text = value.trim()
+        if (/^[1-9]\d{0,14}$/.test(text)) mutate(Number(text))
+        else if (text !== "") onFound(text)
+      }}
+    >
+      <TextField label="Or any event, by its number or id" isMono value={value} onChange={setTyped} />
+      <Button type="submit" disabled={isPending}>
+        Explain
+      </Button>
+      {error !== null && (
+        <div className="sm:col-span-2">
+          <Failure error={error} />
+        </div>
+      )}
+    </form>
+  )
+}
+
+const eventLabel = (event: GraphEvent): string =>
+  visibleText(
+    `${event.position ?? "new"}: ${event.objectType} ${nameOf(event)} ${event.type}, version ${event.version}`
+  )
+
+/** Its key, else a name that it has, else the end of its id. */
+const nameOf = ({ entityId, snapshot }: GraphEvent): string => {
+  const key = isJsonObject(snapshot) ? snapshot["key"] : undefined
+  return objectName({
+    id: entityId as ObjectId,
+    key: typeof key === "string" ? key : null,
+    properties: propertiesOf({ snapshot })
+  })
+}
 
 const headlines: Readonly<Record<Explanation["outcome"], string>> = {
   woke: "It woke.",

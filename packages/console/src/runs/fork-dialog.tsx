@@ -3,16 +3,13 @@
  */
 import type { Context } from "@tropism/api/contexts-api"
 import type { Run } from "@tropism/domain/run"
-import { Effect } from "effect"
 import { type ReactNode, useState } from "react"
-import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { Command } from "../parts/command.tsx"
 import { DialogFrame } from "../parts/dialog-frame.tsx"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { TextField } from "../parts/form-fields.tsx"
-import { call, inProject } from "../server/request.ts"
-import { useAct } from "../server/use-act.ts"
+import { useWrite } from "../server/use-write.ts"
 
 interface ForkDialogProps {
   readonly run: Run
@@ -22,31 +19,16 @@ interface ForkDialogProps {
 }
 
 export const ForkDialog = ({ run, at, onClose }: ForkDialogProps): ReactNode => {
-  const { project } = useConsole()
   const [name, setName] = useState(`${run.agentName}-from-${at}`)
   const [message, setMessage] = useState("")
   const [made, setMade] = useState<string>()
-  const contextPath = (context: string, rest: string): string =>
-    inProject(project.id, `contexts/${encodeURIComponent(context)}/${rest}`)
-  const fork = useAct({
-    act: ({ wanted, said }: { readonly wanted: string; readonly said: string }, key) =>
-      Effect.gen(function* () {
-        const body = { name: wanted, at }
-        yield* call<Context>(contextPath(run.contextName, "fork"), {
-          method: "POST",
-          body,
-          idempotencyKey: key
-        })
-        if (said === "") return
-        yield* call<unknown>(contextPath(wanted, "events"), {
-          method: "POST",
-          body: { type: "UserMessageEvent", content: said },
-          idempotencyKey: `${key}-said`
-        })
-      }),
-    touches: [[project.id]],
-    onDone: (_, { wanted }) => setMade(wanted)
-  })
+  const fork = useWrite<Context>((context) => setMade(context.name))
+  const submit = () =>
+    fork.run({
+      path: `contexts/${encodeURIComponent(run.contextName)}/fork`,
+      method: "POST",
+      body: { name, at, ...(message !== "" && { message }) }
+    })
   if (made !== undefined)
     return (
       <DialogFrame isOpen title={`Fork after event ${at}`} onClose={onClose} returnsFocus>
@@ -68,8 +50,8 @@ export const ForkDialog = ({ run, at, onClose }: ForkDialogProps): ReactNode => 
       isBusy={fork.isBusy}
       isReady={name !== ""}
       error={fork.error}
-      pointers={["/name", "/content"]}
-      onSubmit={() => fork.run({ wanted: name, said: message })}
+      pointers={["/name", "/message"]}
+      onSubmit={submit}
       onClose={onClose}
     >
       <TextField
@@ -83,7 +65,7 @@ export const ForkDialog = ({ run, at, onClose }: ForkDialogProps): ReactNode => 
       <TextField
         label="Say in it"
         hint="The agent goes on from there; empty says nothing yet"
-        pointer="/content"
+        pointer="/message"
         error={fork.error}
         value={message}
         onChange={setMessage}

@@ -5,6 +5,7 @@ import type { Run } from "@tropism/domain/run"
 import { type ReactNode, useState } from "react"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { TextField } from "../parts/form-fields.tsx"
+import { ChainBound } from "./chain-bound.tsx"
 import { changedLimits, type LimitTexts, limitTextsOf } from "./resume-limits.ts"
 import { outcomeText } from "./run-words.ts"
 
@@ -30,7 +31,9 @@ export const ResumeDialog = ({ run, isBusy, error, onResume, onClose }: ResumeDi
       onSubmit={() => onResume({ ...changedLimits(before, texts), ...(message !== "" && { message }) })}
       onClose={onClose}
     >
-      <p className="text-sm">{outcomeText(run)}</p>
+      <p className="text-sm">
+        {outcomeText(run)} {run.rootEventId !== null && <ChainBound rootEventId={run.rootEventId} />}
+      </p>
       <p className="text-xs text-ink-soft">A field that is empty or left as it is changes nothing.</p>
       {fields.map(({ name, label, pointer }) => (
         <TextField

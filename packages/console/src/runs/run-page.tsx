@@ -19,13 +19,14 @@ import { UndoButton } from "../parts/undo-button.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { runObjectsQuery, runQuery } from "../server/run-queries.ts"
 import { durationText } from "../words/durations.ts"
+import { ChainBound } from "./chain-bound.tsx"
 import { LiveWords } from "./live-words.tsx"
 import { ModelCallList } from "./model-call-list.tsx"
 import { ReplayButton } from "./replay-dialog.tsx"
 import { RunActions } from "./run-actions.tsx"
 import { RunLog } from "./run-log.tsx"
 import { RunObjects } from "./run-objects.tsx"
-import { SpawnedRuns, WaitingForPeople } from "./run-relatives.tsx"
+import { AsksBelow, SpawnedRuns, WaitingForPeople } from "./run-relatives.tsx"
 import { RunSteps } from "./run-steps.tsx"
 import { RunTimeline } from "./run-timeline.tsx"
 import { outcomeText, usedText } from "./run-words.ts"
@@ -66,11 +67,15 @@ const KnownRun = ({ run, error }: { readonly run: Run; readonly error: unknown }
       </PageHeader>
       {error !== null && <Failure error={error} hasOlder triesAgain />}
       <p className="mb-6 max-w-prose text-sm text-pretty">
-        <LongText text={outcomeText(run)} />
+        <LongText text={outcomeText(run)} />{" "}
+        {run.pauseReason === "budget" && run.rootEventId !== null && (
+          <ChainBound rootEventId={run.rootEventId} />
+        )}
       </p>
       {run.status === "failed" && <Again run={run} />}
       <LiveWords answer={answer} />
       <WaitingForPeople run={run} />
+      <AsksBelow run={run} />
       <section aria-label="About this run" className="mb-8">
         <DefinitionList items={[...facts(run, answer?.estimate), ...marks(run)]} />
       </section>

@@ -13,8 +13,14 @@ import { pendingTasksQuery } from "../server/queries.ts"
 
 const linkClass = "font-medium text-leaf underline-offset-2 hover:underline"
 
+interface WaitingForPeopleProps {
+  readonly run: Run
+  /** Foreign text, where more is to be said than what it waits for. */
+  readonly title?: string
+}
+
 /** What waits for a person because of this run; nothing where nothing does. */
-export const WaitingForPeople = ({ run }: { readonly run: Run }): ReactNode => {
+export const WaitingForPeople = ({ run, title }: WaitingForPeopleProps): ReactNode => {
   const { project } = useConsole()
   const { data } = useQuery(pendingTasksQuery(project.id))
   const waiting = (data?.tasks ?? []).filter((task) => "runId" in task && task.runId === run.id)
@@ -25,7 +31,13 @@ export const WaitingForPeople = ({ run }: { readonly run: Run }): ReactNode => {
       className="mb-8 rounded-xl border border-line bg-sunken px-4 py-3 text-sm"
     >
       <h2 className="mb-1 font-medium">
-        {run.pauseReason === "question" ? "It goes on with an answer" : "It waits for a decision"}
+        {title !== undefined ? (
+          <Visible text={title} />
+        ) : run.pauseReason === "question" ? (
+          "It goes on with an answer"
+        ) : (
+          "It waits for a decision"
+        )}
       </h2>
       <ul className="m-0 list-none p-0">
         {waiting.map(({ id, number, title }) => (
@@ -40,15 +52,37 @@ export const WaitingForPeople = ({ run }: { readonly run: Run }): ReactNode => {
   )
 }
 
+/** Who below a run asks a person, so that the run waits as well; nothing while all of them work. */
+export const AsksBelow = ({ run }: { readonly run: Run }): ReactNode =>
+  run.pauseReason === "subAgents" && <AsksAmong parent={run} />
+
+const AsksAmong = ({ parent }: { readonly parent: Run }): ReactNode => {
+  const { project } = useConsole()
+  const { rows } = usePagedList<Run>(spawnedBy(project.id, parent))
+  return rows.map((run) =>
+    run.pauseReason === "question" ? (
+      <WaitingForPeople
+        key={run.id}
+        run={run}
+        title={`${run.agentName}, which works for it, asks a person`}
+      />
+    ) : (
+      <AsksBelow key={run.id} run={run} />
+    )
+  )
+}
+
+const spawnedBy = (projectId: string, run: Run) => ({
+  projectId,
+  key: ["runs", "spawned"],
+  path: "runs",
+  parameters: { parentRunId: run.id }
+})
+
 /** The runs that it spawned; nothing where it spawned none. */
 export const SpawnedRuns = ({ run }: { readonly run: Run }): ReactNode => {
   const { project } = useConsole()
-  const { rows } = usePagedList<Run>({
-    projectId: project.id,
-    key: ["runs", "spawned"],
-    path: "runs",
-    parameters: { parentRunId: run.id }
-  })
+  const { rows } = usePagedList<Run>(spawnedBy(project.id, run))
   if (rows.length === 0) return null
   return (
     <section aria-label="Runs that it spawned" className="mb-8">

@@ -35,6 +35,10 @@ const silent = { pauseReason: null, summary: null, errorMessage: null, stepCount
 it.each<[Pick<Run, "status" | "pauseReason" | "summary" | "errorMessage" | "stepCount">, string]>([
   [{ ...silent, status: "running" }, "It works: 1 step so far."],
   [{ ...silent, status: "paused", pauseReason: "timeout" }, "Its time is over. Resume it to let it go on."],
+  [
+    { ...silent, status: "paused", pauseReason: "budget", errorMessage: "The chain has spent its money." },
+    "The chain has spent its money. Resume it when there is more."
+  ],
   [{ ...silent, status: "failed", errorMessage: "No model.", summary: "Half." }, "No model."],
   [{ ...silent, status: "completed", summary: "Tidied." }, "Tidied."],
   [{ ...silent, status: "completed" }, "It said nothing at its end."]

@@ -46,9 +46,9 @@ export const wakerOf = ({
 const pauses: Readonly<Record<PauseReason, string>> = {
   stepLimit: "It has used all its steps. Resume it to let it go on.",
   timeout: "Its time is over. Resume it to let it go on.",
-  budget: "Its budget is spent. Resume it with more to let it go on.",
+  budget: "A budget is spent. Resume it when there is more.",
   question: "It asks a person something and goes on with the answer.",
-  subAgents: "It waits for the runs that it spawned and goes on by itself.",
+  subAgents: "It waits for the runs that it spawned and goes on when they have ended.",
   killSwitch: "A kill switch stopped it. It goes on when the switch is lifted."
 }
 
@@ -59,6 +59,9 @@ export const outcomeText = (
   const own = run.errorMessage ?? run.summary
   if (run.status === "queued") return "It waits for a free worker."
   if (run.status === "running") return `It works: ${countText(run.stepCount, "step")} so far.`
+  // The server knows whose budget it is: the run's, a run's above it, the agent's day or the chain's.
+  if (run.pauseReason === "budget" && run.errorMessage !== null)
+    return `${run.errorMessage} Resume it when there is more.`
   if (run.status === "paused") return pauses[run.pauseReason ?? "question"]
   return own ?? "It said nothing at its end."
 }

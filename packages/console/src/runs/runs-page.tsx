@@ -17,7 +17,7 @@ import { Visible } from "../parts/visible.tsx"
 import { agentNamesQuery } from "../server/agent-queries.ts"
 import { usePagedList } from "../server/paged.ts"
 import { moneyText, tokensText } from "../words/amounts.ts"
-import { cutText } from "../words/cut-text.ts"
+import { shortText } from "../words/cut-text.ts"
 import { durationText } from "../words/durations.ts"
 import { instantOf } from "../words/local-time.ts"
 import { outcomeText, triggerChoices } from "./run-words.ts"
@@ -102,7 +102,7 @@ const columns: ReadonlyArray<Column<Run>> = [
       <span className="block min-w-0">
         <RunStatusBadge status={run.status} pauseReason={run.pauseReason} />
         <span className="mt-0.5 block truncate text-xs text-ink-soft">
-          <Visible text={cutText(outcomeText(run), 1, 200)} />
+          <Visible text={shortText(outcomeText(run), 1, 200)} />
         </span>
       </span>
     )

@@ -90,8 +90,14 @@ export const agentUsageQuery = (projectId: string, agentId: string, days: number
     refreshMs: limits.refreshIntervalMs
   })
 
-export const autonomyQuery = (projectId: string, agentId: string) =>
-  reading<Autonomy>({ projectId, key: ["autonomy", agentId], path: agentPath(agentId, "/autonomy") })
+/** What a version of an agent has earned; its present one where none is named. */
+export const autonomyQuery = (projectId: string, agentId: string, version?: number) =>
+  reading<Autonomy>({
+    projectId,
+    key: ["autonomy", agentId],
+    path: agentPath(agentId, "/autonomy"),
+    parameters: { version }
+  })
 
 export const backtestsQuery = (projectId: string, agentId: string) =>
   reading<Page<Backtest>>({

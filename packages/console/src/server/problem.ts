@@ -8,6 +8,7 @@ import type { Conflict } from "@tropism/api/problems"
 import type { JsonFault } from "@tropism/domain/json"
 import { Data } from "effect"
 import { faultWithin, fieldName } from "../words/place-name.ts"
+import { withStop } from "../words/full-stop.ts"
 import { visibleText } from "../words/visible-text.ts"
 
 export type ConflictReason = Conflict["reason"]
@@ -145,5 +146,3 @@ const inWords = ({ message, pointer }: JsonFault, nameOf: (pointer: string) => s
   const place = nameOf(pointer)
   return place === "" ? message : `${place.charAt(0).toUpperCase()}${place.slice(1)}: ${message}`
 }
-
-const withStop = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`)

@@ -5,9 +5,12 @@ import type { Explanation } from "@tropism/api/explanations-api"
 import type { Page } from "@tropism/api/page"
 import type { GraphEvent } from "@tropism/domain/graph"
 import type { PendingEvent } from "@tropism/domain/processing"
+import { Effect } from "effect"
 import { limits } from "../limits.ts"
 import { agentPath } from "./agent-queries.ts"
+import { Problem } from "./problem.ts"
 import { reading } from "./reading.ts"
+import { call, type Failure, inProject, queryText } from "./request.ts"
 
 export const pendingEventsQuery = (projectId: string, agentId: string) =>
   reading<Page<PendingEvent>>({
@@ -26,6 +29,17 @@ export const newestEventsQuery = (projectId: string) =>
     path: "events",
     parameters: { limit: limits.eventsToChoose, order: "desc" }
   })
+
+/** The event that has this number in the feed. */
+export const readEventAt = (projectId: string, number: number): Effect.Effect<GraphEvent, Failure> =>
+  call<Page<GraphEvent>>(inProject(projectId, `events${queryText({ after: number - 1, limit: 1 })}`)).pipe(
+    Effect.flatMap(({ items }) => {
+      const event = items.find(({ position }) => position === number)
+      return event === undefined
+        ? Effect.fail(new Problem({ status: 404, document: { detail: `There is no event ${number}` } }))
+        : Effect.succeed(event)
+    })
+  )
 
 export const explanationQuery = (projectId: string, agentId: string, eventId: string) =>
   reading<Explanation>({

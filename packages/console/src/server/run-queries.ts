@@ -1,6 +1,7 @@
 /**
  * Reads of runs.
  */
+import type { Chain } from "@tropism/api/chains-api"
 import type { Page } from "@tropism/api/page"
 import type { ToolCallRecord } from "@tropism/api/runs-api"
 import type { ModelCall, ModelExchange, OpenRequest, RunStep } from "@tropism/domain/model-call"
@@ -37,6 +38,16 @@ export const pausedRunsQuery = (projectId: string) =>
     key: ["runs", "paused"],
     path: "runs",
     parameters: { status: "paused", ...wholePage },
+    refreshMs: limits.longListRefreshIntervalMs
+  })
+
+/** What the chain of a run has used of what it may. */
+export const chainHeadQuery = (projectId: string, rootEventId: string) =>
+  reading<Chain>({
+    projectId,
+    key: ["chain-head", rootEventId],
+    path: `chains/${encodeURIComponent(rootEventId)}`,
+    parameters: { limit: 1 },
     refreshMs: limits.longListRefreshIntervalMs
   })
 

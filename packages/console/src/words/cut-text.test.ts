@@ -2,7 +2,7 @@
  * Long texts are cut by lines and characters, and never inside a character.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { cutText } from "./cut-text.ts"
+import { cutText, shortText } from "./cut-text.ts"
 
 describe("a cut text", () => {
   it("is the text itself when it fits", () => {
@@ -16,5 +16,17 @@ describe("a cut text", () => {
 
   it("does not cut a character in two", () => {
     expect(cutText("ab😀", 1, 3)).toBe("ab")
+  })
+})
+
+describe("a short text", () => {
+  it.each([
+    ["a b", 1, 3, "a b"],
+    ["one two three", 1, 9, "one two…"],
+    ["one two three", 1, 7, "one two…"],
+    ["one\ntwo", 1, 9, "one…"],
+    ["unbroken", 1, 3, "unb…"]
+  ])("of %o in %i line and %i characters", (text, lines, characters, short) => {
+    expect(shortText(text, lines, characters)).toBe(short)
   })
 })

@@ -11,3 +11,11 @@ export const cutText = (text: string, maxLines: number, maxCharacters: number): 
   // A high surrogate at the cut belongs to a character that went over it.
   return /[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut
 }
+
+/** The same on one glance: with "…" where something is left out, behind the last word that is whole where one is near. */
+export const shortText = (text: string, maxLines: number, maxCharacters: number): string => {
+  const cut = cutText(text, maxLines, maxCharacters)
+  if (cut === text) return text
+  const isMidWord = /\S$/.test(cut) && /^\S/.test(text.slice(cut.length))
+  return `${(isMidWord ? cut.replace(/\s\S{1,30}$/, "") : cut).trimEnd()}…`
+}

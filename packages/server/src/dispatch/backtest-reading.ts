@@ -18,6 +18,7 @@ import type { TaskStatus } from "@tropism/domain/task"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { objectNamed } from "../graph/object-names.ts"
 import {
   type EarlierSuggestion,
   type EventOutcome,
@@ -47,6 +48,7 @@ export class BacktestReading extends Context.Service<
       const eventsAfter = (id: BacktestId, after: number, limit: number) =>
         sql<EventRow>`
           select chosen.number, chosen.handled_by, chosen.run_id, run.status as run_status, run.pause_reason, run.error_message,
+            ${objectNamed(sql, sql`event.project_id`, sql`event.entity_id`)} as subject,
             jsonb_build_object('id', event.id, 'type', event.type, 'entityType', event.entity_type, 'objectId', event.entity_id,
               'objectType', event.object_type, 'version', event.version, 'createdAt', event.created_at) as event
           from kb.backtest_events chosen join kb.graph_events event on event.id = chosen.event_id
@@ -196,6 +198,7 @@ const working: ReadonlySet<RunStatus> = new Set(["queued", "running"])
 const toResult = ({ fresh, isOver, met, row }: EventOutcome): BacktestResult => ({
   number: row.number,
   event: { ...row.event, createdAt: new Date(row.event.createdAt).toISOString() },
+  subject: row.subject,
   runId: row.runId,
   runStatus: row.runStatus,
   errorMessage: row.errorMessage,

@@ -36,7 +36,10 @@ export interface EventOutcome {
 }
 
 /** An event of a backtest, with its run. */
-export interface EventRow extends Pick<BacktestResult, "number" | "runId" | "runStatus" | "errorMessage"> {
+export interface EventRow extends Pick<
+  BacktestResult,
+  "number" | "subject" | "runId" | "runStatus" | "errorMessage"
+> {
   readonly event: Omit<BacktestResult["event"], "createdAt"> & { readonly createdAt: string }
   readonly handledBy: ReadonlyArray<RunId>
   readonly pauseReason: PauseReason | null

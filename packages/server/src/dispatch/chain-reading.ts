@@ -15,7 +15,8 @@ import {
   type ChainTask
 } from "@tropism/api/chains-api"
 import { microsPerDollar, nothingUsed } from "@tropism/domain/chain"
-import type { GraphEventId, RunId } from "@tropism/domain/ids"
+import type { GraphEvent } from "@tropism/domain/graph"
+import type { GraphEventId, RunId, TaskId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { lastId, onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
@@ -123,16 +124,35 @@ export class Chains extends Context.Service<
         return rows.map(toTask)
       })
 
+      /** The undos that have taken events back, by the events; found by what each has put back. */
+      const undosOf = Effect.fnUntraced(function* (events: ReadonlyArray<GraphEvent>) {
+        const { projectId } = yield* ProjectTransaction
+        const entities = [...new Set(events.map(({ entityId }) => entityId))]
+        const rows = yield* sql<UndoneRow>`
+          select distinct on (undone.id) undone.id as event_id, task.id as task_id, task.number::int
+          from kb.graph_events back
+          join kb.tasks task on task.id = back.task_id and task.type = 'undo'
+          join kb.undo_items item on item.task_id = task.id and item.revision = task.revision and item.entity_id = back.entity_id
+          cross join unnest(item.events) undone(id)
+          where back.project_id = ${projectId} and back.entity_id = any(${entities}::uuid[]) and back.undoes <> '{}'
+            and item.status = 'ready' and not item.left_out
+          order by undone.id, task.number desc`
+        return new Map(rows.map(({ eventId, number, taskId }) => [eventId, { taskId, number }]))
+      })
+
       const links = Effect.fn("Chains.links")(function* (
         root: GraphEventId,
         after: string | undefined,
         limit: number
       ) {
+        const events = yield* outbox.chain(root, after, limit)
+        const undone = yield* undosOf(events)
         const found: ReadonlyArray<ChainLink> = [
-          ...(yield* outbox.chain(root, after, limit)).map((event) => ({
+          ...events.map((event) => ({
             type: "event" as const,
             id: event.id,
-            event
+            event,
+            undoneBy: undone.get(event.id) ?? null
           })),
           ...(yield* runs.chain(root, after, limit)).map((run) => ({
             type: "run" as const,
@@ -224,6 +244,12 @@ interface SummaryRow extends UseRow {
   readonly events: number
   readonly depth: number
   readonly isStopped: boolean
+}
+
+interface UndoneRow {
+  readonly eventId: GraphEventId
+  readonly taskId: TaskId
+  readonly number: number
 }
 
 interface TaskRow extends Omit<ChainTask, "number" | "createdAt" | "resolvedAt"> {

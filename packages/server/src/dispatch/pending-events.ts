@@ -14,7 +14,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, type ProjectTransaction } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
-import { makeSubjects, type Subject } from "./subjects.ts"
+import { type Looked, makeSubjects, type Subject } from "./subjects.ts"
 
 export class PendingEvents extends Context.Service<
   PendingEvents,
@@ -65,9 +65,10 @@ export class PendingEvents extends Context.Service<
   )
 }
 
-const shown = (subject: Subject, agent: Agent, enabledAt: Date | null): PendingEvent => ({
+const shown = (subject: Looked["subjects"][number], agent: Agent, enabledAt: Date | null): PendingEvent => ({
   objectId: subject.entityId as PendingEvent["objectId"],
   objectType: subject.objectType,
+  subject: subject.subject,
   version: subject.version,
   eventId: subject.eventId,
   entryId: subject.entryId,

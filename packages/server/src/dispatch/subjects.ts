@@ -12,9 +12,11 @@ import type { Agent } from "@tropism/domain/agent"
 import type { GraphEvent } from "@tropism/domain/graph"
 import type { EntryId, GraphEventId, ObjectId } from "@tropism/domain/ids"
 import type { EntryStatus } from "@tropism/domain/processing"
+import type { NamedObject } from "@tropism/domain/named-object"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
+import { objectNamed } from "../graph/object-names.ts"
 import { dispatchLimits } from "../limits.ts"
 
 /** An event and how an agent stands to it. */
@@ -38,7 +40,7 @@ export interface Subject extends Omit<
 /** A part of the objects of an agent's types. */
 export interface Looked {
   /** Those that the agent has not handled, newest object first. */
-  readonly subjects: ReadonlyArray<Subject>
+  readonly subjects: ReadonlyArray<Subject & { readonly subject: NamedObject }>
   /** The object up to which was looked, when there are more behind it. */
   readonly lookedTo: ObjectId | null
 }
@@ -100,11 +102,13 @@ export const makeSubjects = Effect.gen(function* () {
         ? ofType(sql``)
         : sql`select object.* from unnest(${types}::text[]) as wanted(type)
             cross join lateral (${ofType(sql`and object.type = wanted.type`)}) object`
-    const rows = yield* sql<Subject & { readonly looked: number; readonly lookedTo: ObjectId | null }>`
+    const rows = yield* sql<
+      Subject & { readonly subject: NamedObject; readonly looked: number; readonly lookedTo: ObjectId | null }
+    >`
       with looked as materialized (
         select id, version from (${objects}) object order by id desc limit ${dispatchLimits.pendingLookObjects}
       ), found as (
-        select looked.id as object_id, ${columns} from looked
+        select looked.id as object_id, ${objectNamed(sql, sql`event.project_id`, sql`looked.id`)} as subject, ${columns} from looked
         cross join lateral (
           select * from kb.graph_events event where event.entity_id = looked.id and event.version = looked.version limit 1
         ) event

@@ -6,11 +6,11 @@
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal } from "@tropism/api/authorization"
 import { Conflict } from "@tropism/api/problems"
-import type { ContextState, EventInput } from "@tropism/api/contexts-api"
+import type { ContextState, EventInput, ForkInput } from "@tropism/api/contexts-api"
 import { promptOf, type ReducedContext } from "@tropism/domain/context"
-import type { ContextName } from "@tropism/domain/context-event"
+import type { ContextName, NewEvent } from "@tropism/domain/context-event"
 import { promptTokens, reducerOf } from "@tropism/domain/context-window"
-import type { AgentId, ProjectId } from "@tropism/domain/ids"
+import type { AgentId, ProjectId, UserId } from "@tropism/domain/ids"
 import { findFault } from "@tropism/domain/json"
 import { Effect, Option, type Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -67,6 +67,31 @@ const adding = Effect.fnUntraced(function* (
         .pipe(Effect.catchTag("TriggerRefused", triggerProblem), Effect.as(null))
     )
   )
+})
+
+/** Makes a fork, and says in it what is to be said: both, or neither. */
+const forking = Effect.fnUntraced(function* (
+  name: ContextName,
+  { agentId: named, at, message, name: wanted }: typeof ForkInput.Type,
+  by: UserId
+) {
+  const agents = yield* Agents
+  const beginnings = yield* ContextBeginnings
+  const from = yield* spokenContext(name)
+  const agentId = named ?? from.agentId
+  const agent = yield* agents.get(agentId)
+  if (!agent) return yield* noAgent(agentId)
+  const fork = yield* Effect.catchTags(beginnings.fork(wanted, agent, { from, at: at ?? undefined }), {
+    ...notBegun,
+    ForkRefused: ({ detail }) => invalid("/at", detail)
+  })
+  if (message === undefined || message === null) return fork
+  const triggers = yield* Triggers
+  const said: NewEvent = { type: "UserMessageEvent", content: message, triggersAgentTurn: true }
+  yield* triggers
+    .byEvent(yield* spokenContext(wanted, true), said, by)
+    .pipe(Effect.catchTag("TriggerRefused", triggerProblem))
+  return yield* readableContext(wanted)
 })
 
 /** Why a turn was not asked to end. */
@@ -175,19 +200,10 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
     .handle(
       "fork",
       Effect.fn("http.contexts.fork")(function* ({ params, payload }) {
-        const agents = yield* Agents
-        const beginnings = yield* ContextBeginnings
-        return yield* inProject(params.projectId, "editor", () =>
-          Effect.gen(function* () {
-            const from = yield* spokenContext(params.name)
-            const agentId = payload.agentId ?? from.agentId
-            const agent = yield* agents.get(agentId)
-            if (!agent) return yield* noAgent(agentId)
-            return yield* Effect.catchTags(
-              beginnings.fork(payload.name, agent, { from, at: payload.at ?? undefined }),
-              { ...notBegun, ForkRefused: ({ detail }) => invalid("/at", detail) }
-            )
-          })
+        const fault = findFault(payload)
+        if (fault) return yield* invalid(fault.pointer, fault.message)
+        return yield* inProject(params.projectId, "editor", ({ userId }) =>
+          forking(params.name, payload, userId)
         )
       })
     )

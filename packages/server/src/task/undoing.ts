@@ -11,11 +11,13 @@
  */
 import type { Actor, Cause } from "@tropism/domain/actor"
 import type { ObjectId, RelationshipId, TaskId, UserId } from "@tropism/domain/ids"
+import type { NamedObject } from "@tropism/domain/named-object"
 import type { Reverted, UndoItem, UndoOutcome, UndoPayload } from "@tropism/domain/undo"
 import { Effect, type Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { ProjectTransaction } from "../database/database.ts"
 import { Gateway } from "../graph/gateway.ts"
+import { objectNamed } from "../graph/object-names.ts"
 import type { Author } from "../graph/recording.ts"
 import type { ChangeRefused } from "../graph/refused.ts"
 import { makeDemoting } from "./demoting.ts"
@@ -39,6 +41,9 @@ export const makeUndoing = Effect.gen(function* () {
   const { expireSuggestions } = yield* makeUndoCauses
   const { reverted } = yield* makeDemoting
 
+  const named = (id: Statement.Fragment) =>
+    sql`${objectNamed(sql, sql`nullif(current_setting('tropism.project', true), '')::uuid`, id)}`
+
   /** Locks what is planned, objects before relationships, and answers what has moved. */
   const lock = Effect.fnUntraced(function* (wanted: ReadonlyArray<ItemHead>) {
     const { projectId } = yield* ProjectTransaction
@@ -46,21 +51,22 @@ export const makeUndoing = Effect.gen(function* () {
     const coming = relationships.filter(({ action }) => action === "restore").map(({ id }) => id)
     const found = [
       ...(yield* sql<Found>`
-        select id, version, purged_at is not null as is_purged from kb.graph_objects where project_id = ${projectId} and id = any(array(
+        select id, version, purged_at is not null as is_purged, ${named(sql`graph_objects.id`)} as named from kb.graph_objects where project_id = ${projectId} and id = any(array(
           select unnest(${objects.map(({ id }) => id)}::uuid[])
           union
           select unnest(array[from_id, to_id]) from kb.graph_relationships where id = any(${coming}::uuid[])
         )) order by id for update`),
       ...(yield* sql<Found>`
-        select id, version, false as is_purged from kb.graph_relationships
+        select id, version, false as is_purged, null as named from kb.graph_relationships
         where project_id = ${projectId} and id = any(${relationships.map(({ id }) => id)}::uuid[]) order by id for update`)
     ]
+    const names = new Map(found.map((row) => [row.id, row.named]))
     const versions = new Map(found.map((row) => [row.id, row.isPurged ? undefined : row.version]))
     return wanted
       .filter((item) => versions.get(item.id) !== item.version)
       .map((item) => {
         const now = versions.get(item.id)
-        return `${nameOf(item)} is ${now === undefined ? "purged" : `at version ${now}, not ${item.version}`}`
+        return `${nameOf(item, names.get(item.id) ?? null)} is ${now === undefined ? "purged" : `at version ${now}, not ${item.version}`}`
       })
   })
 
@@ -72,15 +78,15 @@ export const makeUndoing = Effect.gen(function* () {
     ]
     if (objects.length === 0) return []
     const at = (end: string) => sql`
-      select one.id, one.type, one.${sql.literal(end)} as object_id from kb.graph_relationships one
+      select one.id, one.type, one.${sql.literal(end)} as object_id, ${named(sql`one.${sql.literal(end)}`)} as named from kb.graph_relationships one
       where one.${sql.literal(end)} = any(${objects}::uuid[]) and one.deleted_at is null and not one.id = any(${relationships}::uuid[])`
-    return yield* sql<{ readonly id: string; readonly type: string; readonly objectId: string }>`
+    return yield* sql<Standing>`
       ${at("from_id")} union all ${at("to_id")} limit ${undoLimits.itemsTold}`
   })
 
   /** Nothing is done where an entity has moved, or where what a person leaves out would fall with what it lies on. */
   const hold = Effect.fnUntraced(function* (
-    { id, number }: DecidedUndo,
+    { number }: DecidedUndo,
     wanted: ReadonlyArray<ItemHead>,
     leftOut: ReadonlySet<string>
   ) {
@@ -90,18 +96,16 @@ export const makeUndoing = Effect.gen(function* () {
     if (falling)
       return yield* new UndoRefused({
         reason: "notInPlan",
-        detail: `The relationship ${falling.id} would fall with the object ${falling.objectId}: leave that out too`
+        detail: `The relationship ${falling.id} would fall with ${objectOf(falling)}: leave that out too`
       })
-    moved.push(
-      ...inTheWay.map((one) => `the object ${one.objectId} has a relationship of type ${one.type} since`)
-    )
+    moved.push(...inTheWay.map((one) => `${objectOf(one)} has a relationship of type ${one.type} since`))
     if (moved.length === 0) return
     const told = moved.slice(0, undoLimits.itemsTold).join("; ")
     const more =
       moved.length > undoLimits.itemsTold ? `; and ${moved.length - undoLimits.itemsTold} more` : ""
     return yield* new UndoRefused({
       reason: "outdated",
-      detail: `The graph has moved since undo ${number} was planned, and nothing was done: ${told}${more}. Plan it anew with POST /tasks/${id}/rerun`
+      detail: `The graph has moved since undo ${number} was planned, and nothing was done: ${told}${more}. Plan it anew`
     })
   })
 
@@ -159,7 +163,7 @@ export const makeUndoing = Effect.gen(function* () {
     if (wanted.length === 0)
       return yield* new UndoRefused({
         reason: "state",
-        detail: `Nothing of undo ${number} is to be done: reject it, or plan it anew with POST /tasks/${id}/rerun`
+        detail: `Nothing of undo ${number} is to be done: reject it, or plan it anew`
       })
     const expiredSuggestions = yield* expireSuggestions(payload.cause, { number })
     yield* reverted(
@@ -172,7 +176,7 @@ export const makeUndoing = Effect.gen(function* () {
     yield* remove(wanted, author).pipe(
       Effect.andThen(restore(wanted, author)),
       Effect.andThen(putBack(id, wanted, author)),
-      Effect.catchTag("ChangeRefused", inTheWay(id))
+      Effect.catchTag("ChangeRefused", inTheWay)
     )
     yield* items.leaveOut(id, revision, leaveOut)
     const outcome: UndoOutcome = {
@@ -192,6 +196,16 @@ interface Found {
   readonly id: string
   readonly version: number
   readonly isPurged: boolean
+  /** Of an object. */
+  readonly named: NamedObject | null
+}
+
+/** A relationship at an object that would be deleted. */
+interface Standing {
+  readonly id: string
+  readonly type: string
+  readonly objectId: string
+  readonly named: NamedObject | null
 }
 
 const isObject = ({ entityType }: ItemHead): boolean => entityType === "graphObject"
@@ -205,8 +219,12 @@ const having = (
 const idsOf = (...asked: Parameters<typeof having>): ReadonlyArray<string> =>
   having(...asked).map(({ id }) => id)
 
-const nameOf = ({ entityType, id, objectType }: ItemHead): string =>
-  `${entityType === "graphObject" ? "the" : "the relationship"} ${objectType} ${id}`
+/** What people call it; its id where it has no name. */
+const nameOf = ({ entityType, id, objectType }: ItemHead, named: NamedObject | null): string =>
+  `${entityType === "graphObject" ? "the" : "the relationship"} ${objectType} ${named?.name ?? id}`
+
+const objectOf = ({ named, objectId }: Standing): string =>
+  `the ${named?.type ?? "object"} ${named?.name ?? objectId}`
 
 /** A person takes it back, and says whose work it was. */
 const authorOf = ({ id, payload }: DecidedUndo, by: UserId): Author => {
@@ -244,15 +262,8 @@ const valuesOf = ({ action, entityType, id, properties, version }: UndoItem) => 
 }
 
 /** Something that a plan did not know of has the place of what would come back. */
-const inTheWay =
-  (id: TaskId) =>
-  ({ detail }: ChangeRefused) =>
-    Effect.fail(
-      new UndoRefused({
-        reason: "outdated",
-        detail: `Nothing was done: ${detail}. Plan it anew with POST /tasks/${id}/rerun`
-      })
-    )
+const inTheWay = ({ detail }: ChangeRefused) =>
+  Effect.fail(new UndoRefused({ reason: "outdated", detail: `Nothing was done: ${detail}. Plan it anew` }))
 
 /** Whose work of which kind was taken back: what a measure of an agent's version counts against it. */
 export const revertedBy = (undone: ReadonlyArray<ItemHead>): ReadonlyArray<Reverted> => {
