@@ -8,6 +8,7 @@ import { canonicalJson, findPropertiesFault, isJsonObject, type Properties } fro
 import { scanJson } from "@tropism/domain/json-text"
 import type { PropertyProvenance, Provenance } from "@tropism/domain/provenance"
 import { Result, type Schema } from "effect"
+import { objectName } from "../words/object-name.ts"
 import { faultWithin } from "../words/place-name.ts"
 
 interface Maker {
@@ -36,6 +37,14 @@ export const whyText = (property: PropertyProvenance): string => {
   const tool = property.toolCall === null ? "" : `, through ${property.toolCall.tool}`
   return `${by}${tool}.`
 }
+
+/** What people call the object. */
+export const provenanceName = ({ objectId, key, properties }: Provenance): string =>
+  objectName({
+    id: objectId,
+    key,
+    properties: Object.fromEntries(properties.map(({ property, value }) => [property, value]))
+  })
 
 /** Whether a property has another value than it had. */
 export const hasMoved = (before: Provenance, after: Provenance, name: string): boolean => {
