@@ -8,16 +8,13 @@ import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schedule } from "effect"
 import { quickDataFolder } from "../../server/testing/quick-folder.ts"
 import { until } from "../testing/invoke.ts"
 import { nodePath } from "../testing/launch.ts"
 import { programOnTerminal } from "../testing/terminal-process.ts"
 
 const checkout = fileURLToPath(new URL("../../..", import.meta.url))
-
-/** Long enough for a signal to come and to be answered. */
-const aWhile = Effect.sleep("1500 millis")
 
 const childrenOf = (pid: number): ReadonlyArray<number> =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number)
@@ -50,11 +47,21 @@ const npmStart = Effect.gen(function* () {
   return { ...terminal, launcher, program, postgres }
 })
 
-/** Holds every session of the server, so that what it does there never ends. */
-const holdSessions = (postgres: number) => {
-  for (const pid of childrenOf(postgres))
-    if (readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("127.0.0.1")) process.kill(pid, "SIGSTOP")
-}
+/** The sessions of the server. */
+const sessionsOf = (postgres: number): ReadonlyArray<number> =>
+  childrenOf(postgres).filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("127.0.0.1"))
+
+/** Does something again and again, as who is impatient does, until it is so. */
+const insist = (act: () => void, isSo: () => boolean) =>
+  Effect.sync(() => {
+    const so = isSo()
+    if (!so) act()
+    return so
+  }).pipe(Effect.repeat({ until: (so) => so, schedule: Schedule.spaced("200 millis") }))
+
+/** Whether a signal was sent to a process that it has not taken yet. */
+const hasPending = (pid: number): boolean =>
+  /^S(?:ig|hd)Pnd:.*[1-9a-f]/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))
 
 const ctrlC = "\u0003"
 
@@ -68,10 +75,10 @@ describe("Requirement: a server that is stopped leaves nothing behind", () => {
         process.kill(launcher, "SIGSTOP")
         yield* press(ctrlC)
         yield* sees("Stopping …")
-        yield* aWhile
+        // By now it has only PostgreSQL to wait for.
+        yield* until(() => sessionsOf(postgres).length === 0)
         process.kill(launcher, "SIGCONT")
-        yield* aWhile
-        expect(isAlive(program)).toBe(true)
+        yield* until(() => !isAlive(launcher) || !hasPending(launcher))
         process.kill(postgres, "SIGCONT")
         yield* exitCode
         expect(seen()).toContain("Stopped.")
@@ -85,13 +92,14 @@ describe("Requirement: a server that is stopped leaves nothing behind", () => {
     () =>
       Effect.gen(function* () {
         const { exitCode, postgres, press, program, seen, sees } = yield* npmStart
-        holdSessions(postgres)
+        for (const pid of sessionsOf(postgres)) process.kill(pid, "SIGSTOP")
         yield* press(ctrlC)
         yield* sees("Stopping …")
-        yield* aWhile
         expect(isAlive(postgres)).toBe(true)
-        yield* press(ctrlC)
-        yield* until(() => !isAlive(program))
+        yield* insist(
+          () => Effect.runSync(press(ctrlC)),
+          () => !isAlive(program)
+        )
         expect(isAlive(postgres)).toBe(false)
         yield* exitCode
         expect(seen()).toMatch(/Stopped/)
@@ -105,11 +113,15 @@ describe("Requirement: a server that is stopped leaves nothing behind", () => {
       Effect.gen(function* () {
         const { exitCode, launcher, postgres, program, seen, sees } = yield* npmStart
         process.kill(postgres, "SIGSTOP")
-        for (const signal of ["SIGTERM", "SIGHUP", "SIGTERM"] as const) {
-          process.kill(program, signal)
-          process.kill(launcher, signal)
-          yield* aWhile
-        }
+        yield* insist(
+          () => {
+            for (const signal of ["SIGTERM", "SIGHUP"]) {
+              process.kill(program, signal)
+              process.kill(launcher, signal)
+            }
+          },
+          () => !isAlive(program) || sessionsOf(postgres).length === 0
+        )
         yield* sees("Stopping …")
         expect(isAlive(program)).toBe(true)
         process.kill(postgres, "SIGCONT")

@@ -8,6 +8,7 @@
 import { Clock, Config, Deferred, Effect, Fiber, Option, Redacted, References } from "effect"
 import { Command, Flag, GlobalFlag } from "effect/cli"
 import type { Ready } from "@tropism/server/main"
+export { Lasting } from "@tropism/server/database/lasting"
 import { withClient } from "../access.ts"
 import { type Checkout, findCheckout } from "../checkout.ts"
 import { buildConsole, isConsoleStale } from "../console-build.ts"
