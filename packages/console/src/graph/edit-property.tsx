@@ -77,18 +77,7 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
       onClose={onClose}
     >
       {isDeleted && <DeletedNotice provenance={provenance} />}
-      {isMoved && (
-        <MovedNotice
-          actions={
-            <Button size="small" onClick={() => setOpened(provenance)}>
-              Keep mine, to be saved over it
-            </Button>
-          }
-        >
-          Somebody has changed it meanwhile. Now it is{" "}
-          <Visible text={cutText(nowText(provenance, name), 2, 200)} />.
-        </MovedNotice>
-      )}
+      {isMoved && <ChangedNotice now={nowText(provenance, name)} onKeep={() => setOpened(provenance)} />}
       {property === undefined && (
         <TextField label="Name" value={name} onChange={setName} isRequired hasFirstFocus />
       )}
@@ -119,6 +108,24 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
     </FormDialog>
   )
 }
+
+interface ChangedNoticeProps {
+  /** What the property is by now. */
+  readonly now: string
+  readonly onKeep: () => void
+}
+
+const ChangedNotice = ({ now, onKeep }: ChangedNoticeProps): ReactNode => (
+  <MovedNotice
+    actions={
+      <Button size="small" onClick={onKeep}>
+        Keep mine, to be saved over it
+      </Button>
+    }
+  >
+    Somebody has changed it meanwhile. Now it is <Visible text={cutText(now, 2, 200)} />.
+  </MovedNotice>
+)
 
 /** The object is gone, and what somebody wrote for it is not: it can be saved once the object is back. */
 const DeletedNotice = ({ provenance }: Pick<EditPropertyProps, "provenance">): ReactNode => {
