@@ -59,9 +59,17 @@ const insist = (act: () => void, isSo: () => boolean) =>
     return so
   }).pipe(Effect.repeat({ until: (so) => so, schedule: Schedule.spaced("200 millis") }))
 
-/** Whether a signal was sent to a process that it has not taken yet. */
-const hasPending = (pid: number): boolean =>
-  /^S(?:ig|hd)Pnd:.*[1-9a-f]/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))
+/** The same so many times, for as long as the program is there to be told. */
+const insistFor = (times: number, program: number, act: () => void) => {
+  let told = 0
+  return insist(
+    () => {
+      told++
+      act()
+    },
+    () => told === times || !isAlive(program)
+  )
+}
 
 const ctrlC = "\u0003"
 
@@ -75,10 +83,10 @@ describe("Requirement: a server that is stopped leaves nothing behind", () => {
         process.kill(launcher, "SIGSTOP")
         yield* press(ctrlC)
         yield* sees("Stopping …")
-        // By now it has only PostgreSQL to wait for.
-        yield* until(() => sessionsOf(postgres).length === 0)
+        yield* insistFor(5, program, () => process.kill(launcher, "SIGINT"))
         process.kill(launcher, "SIGCONT")
-        yield* until(() => !isAlive(launcher) || !hasPending(launcher))
+        yield* insistFor(5, program, () => process.kill(launcher, "SIGINT"))
+        expect(isAlive(program)).toBe(true)
         process.kill(postgres, "SIGCONT")
         yield* exitCode
         expect(seen()).toContain("Stopped.")
@@ -113,15 +121,12 @@ describe("Requirement: a server that is stopped leaves nothing behind", () => {
       Effect.gen(function* () {
         const { exitCode, launcher, postgres, program, seen, sees } = yield* npmStart
         process.kill(postgres, "SIGSTOP")
-        yield* insist(
-          () => {
-            for (const signal of ["SIGTERM", "SIGHUP"]) {
-              process.kill(program, signal)
-              process.kill(launcher, signal)
-            }
-          },
-          () => !isAlive(program) || sessionsOf(postgres).length === 0
-        )
+        yield* insistFor(5, program, () => {
+          for (const signal of ["SIGTERM", "SIGHUP"]) {
+            process.kill(program, signal)
+            process.kill(launcher, signal)
+          }
+        })
         yield* sees("Stopping …")
         expect(isAlive(program)).toBe(true)
         process.kill(postgres, "SIGCONT")

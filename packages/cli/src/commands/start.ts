@@ -8,7 +8,6 @@
 import { Clock, Config, Deferred, Effect, Fiber, Option, Redacted, References } from "effect"
 import { Command, Flag, GlobalFlag } from "effect/cli"
 import type { Ready } from "@tropism/server/main"
-export { Lasting } from "@tropism/server/database/lasting"
 import { withClient } from "../access.ts"
 import { type Checkout, findCheckout } from "../checkout.ts"
 import { buildConsole, isConsoleStale } from "../console-build.ts"
@@ -20,6 +19,9 @@ import { serverLogLines } from "../server-log.ts"
 import { type Environment, JsonFlag, readEnvironment } from "../settings.ts"
 import { Screen } from "../terminal/screen.ts"
 import { formatDuration } from "../terminal/time.ts"
+
+/** Whoever may end the program early is told by it what to end first. */
+export { Lasting } from "@tropism/server/database/lasting"
 
 const demoFlag = Flag.Boolean("demo").pipe(
   Flag.withDescription(
