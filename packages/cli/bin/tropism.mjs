@@ -56,15 +56,21 @@ if (!main || !bun) {
   process.exit(1)
 }
 
-// The fourth stream says nothing: it closes when this process dies, however it
-// dies, so that the program behind it never stays as an orphan on the port.
+// The fourth stream says only that an interrupt is passed on. It closes when this process dies,
+// however it dies, so that the program behind it never stays as an orphan on the port.
 const child = spawn(bun, [main, ...process.argv.slice(2)], {
   stdio: ["inherit", "inherit", "inherit", "pipe"],
   env: { ...process.env, TROPISM_LAUNCHER_FD: "3" }
 })
 
-const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"]
+const signals = ["SIGTERM", "SIGHUP", "SIGQUIT"]
 for (const signal of signals) process.on(signal, () => child.kill(signal))
+
+// Ctrl-C reaches the program from its terminal already, and npm tells this process of it once more: what is
+// passed on comes by another way, so that however late it comes it is never taken for another press of the key.
+const line = child.stdio[3]
+line?.on("error", () => {})
+process.on("SIGINT", () => line?.write("SIGINT\n"))
 
 child.on("error", (error) => {
   process.stderr.write(`tropism: ${bun} cannot be started: ${error.message}\n`)

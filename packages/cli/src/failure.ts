@@ -35,6 +35,9 @@ export const outputLost = (error: unknown): Failure =>
     `Standard output could not be written (${systemCode(error)}), so what it was told is lost. What was asked for may have been done all the same.`
   )
 
+/** Whoever stops a server did not want to wait for what it had in hand. */
+export const stoppedAtOnce: Failure = failure("Stopped at once: the next start takes up what was under way.")
+
 /** Says why a request to the server failed and what to do about it. */
 export const requestFailure = (error: unknown, url: string): Failure => {
   if (error instanceof Failure) return error

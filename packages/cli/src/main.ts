@@ -9,9 +9,10 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, type Exit, Layer } from "effect"
 import { runCommandLine } from "./command-line.ts"
+import { Lasting } from "./commands/start.ts"
 import { endingOf, failureText, wantsJson } from "./ending.ts"
 import { exitCodes } from "./exit-codes.ts"
-import { outputLost } from "./failure.ts"
+import { outputLost, stoppedAtOnce } from "./failure.ts"
 import { limits } from "./limits.ts"
 import { Keyboard } from "./terminal/keyboard.ts"
 import { Screen } from "./terminal/screen.ts"
@@ -43,30 +44,66 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   }
 })
 
-process.on("SIGHUP", stop)
-/** When the first signal to stop came. */
-let stoppingMs: number | undefined
+// The log's reader may be gone, or the terminal: that ends nothing by itself.
+process.stderr.on("error", () => {})
 
-// The first stops in good order, within a bound; whoever sends another one does not want to wait for that.
-for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.on(signal, () => {
-    const nowMs = performance.now()
-    signalled ??= signal
-    if (stoppingMs === undefined) {
-      stoppingMs = nowMs
-      setTimeout(() => process.exit(1), limits.stopMs).unref()
-    } else if (nowMs - stoppingMs >= limits.sameInterruptMs) process.exit(1)
-  })
+/** What would outlive this process, which no hurry leaves behind. */
+const lasting = new Set<Effect.Effect<void>>()
+
+let isHastened = false
+
+/** Ends the program without waiting for its work, and without leaving anything behind. */
+const hasten = () => {
+  if (isHastened) return
+  isHastened = true
+  Effect.runFork(
+    Effect.forEach(lasting, (atOnce) => atOnce, { concurrency: "unbounded", discard: true }).pipe(
+      Effect.ensuring(
+        Effect.sync(() => {
+          if (isStoppedBySignal) process.stderr.write(`${failureText(stoppedAtOnce, wantsJson(args))}\n`)
+          process.exit(exitCodes.failed)
+        })
+      )
+    )
+  )
 }
 
-// The launcher's end of this pipe closes when the launcher dies, however it dies.
+/** Begins to stop in good order, within a bound. */
+const begin = (signal: "SIGINT" | "SIGTERM") => {
+  if (signalled === undefined) setTimeout(hasten, limits.stopMs).unref()
+  signalled ??= signal
+}
+
+let isPassedOn = false
+let interrupts = 0
+
+// A manager tells every process of a group, and the launcher passes it on: more of these say nothing new.
+process.on("SIGTERM", () => begin("SIGTERM"))
+process.on("SIGHUP", stop)
+// Whoever presses Ctrl-C once more does not want to wait; what the launcher passes on is the same press.
+process.on("SIGINT", () => {
+  begin("SIGINT")
+  if (!isPassedOn && ++interrupts > 1) hasten()
+})
+
+const interrupt = () => {
+  isPassedOn = true
+  process.emit("SIGINT", "SIGINT")
+  isPassedOn = false
+}
+
+// The launcher writes into this pipe for each interrupt that it got; its end closes when the launcher dies, however it dies.
 const launcherFd = Number(process.env["TROPISM_LAUNCHER_FD"])
 if (launcherFd > 2) {
   delete process.env["TROPISM_LAUNCHER_FD"]
-  void Bun.file(launcherFd).stream().pipeTo(new WritableStream()).then(stop, stop)
+  void Bun.file(launcherFd)
+    .stream()
+    .pipeTo(new WritableStream({ write: interrupt }))
+    .then(stop, stop)
 }
 
 runCommandLine(args).pipe(
+  Effect.provideService(Lasting, lasting),
   Effect.provide(Layer.mergeAll(Keyboard.layer, Layer.provideMerge(Screen.layer, NodeServices.layer))),
   (command) =>
     NodeRuntime.runMain(command, {

@@ -17,7 +17,7 @@ export interface Launched {
 }
 
 // Bun puts itself before the PATH under the name of node; npm would find the machine's.
-const path = (process.env["PATH"] ?? "")
+export const nodePath = (process.env["PATH"] ?? "")
   .split(":")
   .filter((folder) => !folder.includes("bun-node"))
   .join(":")
@@ -29,7 +29,7 @@ export const launch = (file: string, args: ReadonlyArray<string>, environment: R
       Effect.sync(() => {
         const child = spawn("node", [file, ...args], {
           cwd: "/",
-          env: { PATH: path, HOME: "/nowhere", ...environment }
+          env: { PATH: nodePath, HOME: "/nowhere", ...environment }
         })
         const said = { out: "", error: "", code: undefined as number | null | undefined }
         child.stdout.on("data", (text) => (said.out += String(text)))

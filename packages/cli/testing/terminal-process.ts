@@ -40,6 +40,7 @@ export const programOnTerminal = (command: ReadonlyArray<string>, environment: R
         })
     ),
     ({ child, screen }) => ({
+      pid: child.pid,
       /** Presses keys. */
       press: (keys: string) => Effect.sync(() => child.terminal?.write(keys)),
       /** Waits until the screen shows a text behind what was seen before; answers nothing. */

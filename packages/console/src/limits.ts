@@ -6,6 +6,8 @@ export const limits = {
   refreshIntervalMs: 4_000,
   /** The same when more than one page waits: each refresh then reads every page. */
   longListRefreshIntervalMs: 15_000,
+  /** How often it is asked who one is; a refusal asks at once. */
+  principalIntervalMs: 10_000,
   /** Suggestions asked for at once; the server's own maximum. */
   tasksPerPage: 200,
   /** Pages of suggestions that are listed; what lies behind comes up as the first ones are decided. */

@@ -2,25 +2,28 @@
  * Starts the console in the page: the cache of what the server said, and the addresses.
  */
 import "./styles.css"
-import { QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query"
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query"
 import { RouterProvider } from "@tanstack/react-router"
 import { StrictMode } from "react"
 import { createRoot } from "react-dom/client"
 import { NowProvider } from "./parts/time-ago.tsx"
 import { ToastsProvider } from "./parts/toasts.tsx"
 import { router } from "./routes.tsx"
-import { isUnauthorized } from "./server/problem.ts"
+import { isOfWhoAsks } from "./server/problem.ts"
 import { principalQuery } from "./server/queries.ts"
+
+/** A session that ended, or a role that changed, shows itself anywhere first; asking who we are then shows it everywhere. */
+const askWhoWeAre = (error: unknown): void => {
+  if (isOfWhoAsks(error)) queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
+}
 
 const queryClient: QueryClient = new QueryClient({
   queryCache: new QueryCache({
     onError: (error, { queryKey }) => {
-      // A session that ended shows itself anywhere first; asking who we are then shows the sign-in.
-      if (isUnauthorized(error) && queryKey[0] !== principalQuery.queryKey[0]) {
-        queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
-      }
+      if (queryKey[0] !== principalQuery.queryKey[0]) askWhoWeAre(error)
     }
   }),
+  mutationCache: new MutationCache({ onError: askWhoWeAre }),
   // The server is usually this machine: being offline says nothing about it, and lists are read again anyway.
   defaultOptions: { queries: { networkMode: "always", retry: false }, mutations: { networkMode: "always" } }
 })

@@ -189,3 +189,28 @@ it("says to who signs in with what no token is that it is none", async () => {
     await page.getByText(sentence).waitFor()
   }
 })
+
+it("shows what a person may do since their role was changed, and to sign in since they were removed, without a reload", async () => {
+  const story = await real.newStory()
+  const ada = await run(story.post("/objects", { type: "Person", key: "ada", properties: { name: "Ada" } }))
+  const { page } = await real.visit(story, `/objects/${ada.id}`, { role: "viewer" })
+  await page.getByText("Your role is viewer").waitFor()
+  await run(story.patch("/members/a-viewer", { role: "editor" }))
+  await page.getByText("Your role is editor").waitFor()
+  await page.getByRole("button", { name: "Edit name", disabled: false }).press("Enter")
+  const dialog = page.getByRole("dialog")
+  await dialog.getByLabel("Value").fill("Lady Ada")
+  await run(story.patch("/members/a-viewer", { role: "viewer" }))
+  await dialog.getByRole("button", { name: "Save", exact: true, disabled: false }).press("Enter")
+  // The refusal is told, what was written stays, and behind it nothing more is offered.
+  await dialog.getByRole("alert").waitFor()
+  expect(await dialog.getByLabel("Value").inputValue()).toBe("Lady Ada")
+  await page.keyboard.press("Escape")
+  await page.getByText("Your role is viewer").waitFor({ timeout: 3_000 })
+  expect(await page.getByRole("button", { name: /Edit|Delete|Add/ }).count()).toBe(0)
+  await run(story.ask("DELETE", "/members/a-viewer"))
+  await page.getByRole("heading", { level: 1, name: "Sign in to Tropism" }).waitFor()
+  // Who starts no server asks an admin, and the token lies where that server keeps its data.
+  await page.getByText(/login link.* that an admin/).waitFor()
+  await page.getByText(/data folder/).waitFor()
+})

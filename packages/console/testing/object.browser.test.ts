@@ -4,7 +4,7 @@
 import { expect, it } from "vitest"
 import { promptWithObject } from "../../server/testing/platform.ts"
 import { calling, entriesWhen, make, watcher } from "../../server/testing/story-words.ts"
-import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { axeFaultsInBoth, screenshot, submitTwice } from "./page-checks.ts"
 import { inTime } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -167,6 +167,26 @@ it("removes an object for good when an admin has read what goes and what stays",
   await page.getByRole("button", { name: "Remove for good", disabled: false }).press("Enter")
   await page.getByRole("button", { name: "Remove it for good", disabled: false }).press("Enter")
   await page.getByText("bob is removed for good.", { exact: true }).waitFor()
+})
+
+it("says of an object that was deleted while somebody wrote which it is and by whom, and keeps what was written", async () => {
+  const story = await real.newStory()
+  const ada = await run(story.post("/objects", { type: "Person", key: "ada", properties: { name: "Ada" } }))
+  const { page } = await real.visit(story, `/objects/${ada.id}`)
+  await page.getByRole("button", { name: "Edit name", disabled: false }).press("Enter")
+  const dialog = page.getByRole("dialog")
+  await dialog.getByLabel("Value").fill("Lady Ada")
+  await run(story.ask("DELETE", `/objects/${ada.id}`))
+  await dialog.locator("form").evaluate(submitTwice)
+  await dialog.getByText("Person ada was deleted meanwhile by admin.").waitFor()
+  expect(await dialog.innerText()).not.toContain(ada.id)
+  expect(await dialog.getByLabel("Value").inputValue()).toBe("Lady Ada")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await dialog.getByRole("button", { name: "Bring it back, to save mine" }).click()
+  await dialog.getByText("was deleted meanwhile").waitFor({ state: "detached" })
+  await dialog.getByRole("button", { name: "Save", exact: true, disabled: false }).press("Enter")
+  await dialog.waitFor({ state: "detached" })
+  expect((await run(story.get(`/objects/${ada.id}`))).properties).toEqual({ name: "Lady Ada" })
 })
 
 it("an object that is not there is told as a sentence", async () => {

@@ -19,7 +19,7 @@ interface AxeResults {
   }>
 }
 
-/** The serious and critical faults that axe finds on a page as it is now, each with where it is; of one rule only, where it is named. */
+/** The serious and critical faults that axe finds on a page as it is now, each with where it is; where a rule is named, all faults of that one alone. */
 export const axeFaults = async (page: Page, rule?: string): Promise<ReadonlyArray<string>> => {
   await page.evaluate(axeSource)
   const options = { resultTypes: ["violations"], ...(rule !== undefined && { runOnly: [rule] }) }
@@ -28,7 +28,7 @@ export const axeFaults = async (page: Page, rule?: string): Promise<ReadonlyArra
     `axe.run(document, ${JSON.stringify(options)})`
   )
   return results.violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .filter(({ impact }) => rule !== undefined || impact === "serious" || impact === "critical")
     .flatMap(({ id, help, nodes }) =>
       nodes.map(({ html, failureSummary = "" }) => `${id}: ${help}: ${html.slice(0, 200)} ${failureSummary}`)
     )

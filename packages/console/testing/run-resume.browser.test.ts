@@ -7,7 +7,7 @@ import { limitChains } from "../../server/testing/chain-words.ts"
 import { scripted } from "../../server/testing/platform.ts"
 import { watcher } from "../../server/testing/story-words.ts"
 import { reader } from "../../server/testing/time-words.ts"
-import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { axeFaults, axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -34,6 +34,8 @@ it("a run that has spent its budget goes on with more, and says first why it res
   const resting = await run(story.post(`/agents/${agent.id}/trigger`))
   expect(resting.pauseReason).toBe("budget")
   const { page } = await real.visit(story, `/runs/${resting.id}`)
+  await page.getByRole("list", { name: "Steps" }).waitFor()
+  expect(await axeFaults(page, "heading-order")).toEqual([])
   await page.getByRole("button", { name: "Resume …", disabled: false }).press("Enter")
   const dialog = page.getByRole("dialog", { name: "Let this run go on" })
   await dialog.getByText(/^The run has spent its token budget: \d+ of 1 tokens\./).waitFor()

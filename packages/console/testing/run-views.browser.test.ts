@@ -132,6 +132,14 @@ it("leads from a run to its question and to the runs that it spawned", async () 
     .getByRole("link", { name: /Is it enough/ })
     .waitFor()
   expect(await axeFaultsInBoth(page)).toEqual([])
+  // What it used itself, and what all used that it is answerable for.
+  const { total, usage } = await run(story.get(`/runs/${going.id}`))
+  const all = total.usage.inputTokens + total.usage.outputTokens
+  expect(all).toBeGreaterThan(usage.inputTokens + usage.outputTokens)
+  await page
+    .getByRole("region", { name: "About this run" })
+    .getByText(`with the runs below it ${all.toLocaleString("en")} tokens`)
+    .waitFor()
   await run(story.post(`/runs/${going.id}/answer`, { answer: "Yes" }))
   await page.getByRole("region", { name: "Waiting for people" }).waitFor({ state: "detached" })
   await page.getByRole("heading", { level: 1, name: /completed/ }).waitFor()

@@ -55,6 +55,8 @@ export const databaseLimits = {
   /** A fast shutdown; after it the server is told to drop everything, which its next start repairs. */
   stopTimeoutMs: 30_000,
   stopNowTimeoutMs: 10_000,
+  /** How long it may take in good order when whoever ends the program does not want to wait. */
+  stopAtOnceTimeoutMs: 2_000,
   /** The log of the embedded PostgreSQL; it is kept twice, the current part and the one before. */
   logMaxBytes: 8_388_608,
   logCheckIntervalMs: 60_000,

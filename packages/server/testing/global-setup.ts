@@ -15,6 +15,7 @@ import { migrate } from "../src/database/migrations.ts"
 import { connect } from "../src/database/postgres-access.ts"
 import { findPostmaster, stopPostmaster } from "../src/database/postmaster.ts"
 import { databaseName } from "../src/database/provision.ts"
+import { databaseLimits } from "../src/limits.ts"
 import { quickFolder } from "./quick-folder.ts"
 
 /** What a test file gets of the run's PostgreSQL; addresses are plain text, since they cross threads. */
@@ -82,7 +83,7 @@ const removeLeftover = Effect.fnUntraced(function* (folder: string) {
   for (const file of yield* fileSystem.glob("**/postmaster.pid", { root: folder, dot: true })) {
     const cluster = path.dirname(path.join(folder, file))
     const server = yield* findPostmaster(cluster)
-    if (Option.isSome(server)) yield* stopPostmaster(cluster, server.value.pid)
+    if (Option.isSome(server)) yield* stopPostmaster(cluster, server.value.pid, databaseLimits.stopTimeoutMs)
   }
   yield* fileSystem.remove(folder, { recursive: true, force: true })
 })

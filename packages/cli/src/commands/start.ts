@@ -20,6 +20,9 @@ import { type Environment, JsonFlag, readEnvironment } from "../settings.ts"
 import { Screen } from "../terminal/screen.ts"
 import { formatDuration } from "../terminal/time.ts"
 
+/** Whoever may end the program early is told by it what to end first. */
+export { Lasting } from "@tropism/server/database/lasting"
+
 const demoFlag = Flag.Boolean("demo").pipe(
   Flag.withDescription(
     "On a new data folder: import the project's own dependencies and let three agents work on them"

@@ -1,5 +1,5 @@
 /**
- * The page for a browser without a session: open the printed link, or paste a token.
+ * The page for a browser without a session: open the printed link or one that an admin made, or paste a token.
  *
  * The token goes to the server once and is kept nowhere: the server answers
  * with a cookie that scripts cannot read.
@@ -24,8 +24,8 @@ export const SignIn = (): ReactNode => (
       <Mark className="size-10" />
       <h1 className="mt-5 text-2xl font-semibold tracking-tight">Sign in to Tropism</h1>
       <p className="mt-2 text-sm text-pretty text-ink-soft">
-        Start the server and open the link it prints. It signs this browser in. Where the server runs already,
-        this prints another:
+        Open the link that the server prints when it starts, or a login link that an admin of your project
+        makes for you. It signs this browser in. Where the server runs on this machine, this prints another:
       </p>
     </header>
     <Command text="npx tropism link" />
@@ -101,7 +101,7 @@ const TokenForm = (): ReactNode => {
           <span className="text-removed-ink">{refusal}</span>
         ) : (
           <>
-            On this machine it lies in <code className="font-mono">.tropism/token</code>.
+            The server's own lies in the file <code className="font-mono">token</code> of its data folder.
           </>
         )}
       </p>

@@ -7,11 +7,13 @@ import type { Schema } from "effect"
 import { Option, Result } from "effect"
 import { type ReactNode, useState } from "react"
 import { Button } from "../parts/button.tsx"
+import { Failure } from "../parts/failure.tsx"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { MovedNotice } from "../parts/moved-notice.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { objectPath } from "../server/graph-queries.ts"
+import { isMissing } from "../server/problem.ts"
 import { useWrite } from "../server/use-write.ts"
 import { cutText } from "../words/cut-text.ts"
 import { visibleText } from "../words/visible-text.ts"
@@ -19,8 +21,10 @@ import {
   editableText,
   hasMoved,
   kindOf,
+  makerText,
   noJson,
   nowText,
+  provenanceName,
   type ValueKind,
   writtenValue
 } from "./object-words.ts"
@@ -44,7 +48,8 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
   const [kind, setKind] = useState<ValueKind>(kindOf(property?.value))
   const [text, setText] = useState(editableText(property?.value, kind))
   const [fault, setFault] = useState<string>()
-  const { run, isBusy, error } = useWrite<GraphObject>(onClose)
+  const { run, isBusy, error, given } = useWrite<GraphObject>(onClose)
+  const isDeleted = provenance.deleted !== null || (isMissing(error) && given?.ifMatch === provenance.version)
   // Against the version that was shown, or a later one in which this property is the same.
   const isMoved = hasMoved(opened, provenance, name)
   const { version } = isMoved ? opened : provenance
@@ -66,24 +71,14 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
       title={property === undefined ? "Add a property" : `Edit ${visibleText(name)}`}
       verb="Save"
       isBusy={isBusy}
-      isReady={name !== ""}
-      error={error}
+      isReady={name !== "" && !isDeleted}
+      error={isMissing(error) ? null : error}
       pointers={[pointer]}
       onSubmit={save}
       onClose={onClose}
     >
-      {isMoved && (
-        <MovedNotice
-          actions={
-            <Button size="small" onClick={() => setOpened(provenance)}>
-              Keep mine, to be saved over it
-            </Button>
-          }
-        >
-          Somebody has changed it meanwhile. Now it is{" "}
-          <Visible text={cutText(nowText(provenance, name), 2, 200)} />.
-        </MovedNotice>
-      )}
+      {isDeleted && <DeletedNotice provenance={provenance} />}
+      {isMoved && <ChangedNotice now={nowText(provenance, name)} onKeep={() => setOpened(provenance)} />}
       {property === undefined && (
         <TextField label="Name" value={name} onChange={setName} isRequired hasFirstFocus />
       )}
@@ -112,5 +107,54 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
         </p>
       )}
     </FormDialog>
+  )
+}
+
+interface ChangedNoticeProps {
+  /** What the property is by now. */
+  readonly now: string
+  readonly onKeep: () => void
+}
+
+const ChangedNotice = ({ now, onKeep }: ChangedNoticeProps): ReactNode => (
+  <MovedNotice
+    actions={
+      <Button size="small" onClick={onKeep}>
+        Keep mine, to be saved over it
+      </Button>
+    }
+  >
+    Somebody has changed it meanwhile. Now it is <Visible text={cutText(now, 2, 200)} />.
+  </MovedNotice>
+)
+
+/** The object is gone, and what somebody wrote for it is not: it can be saved once the object is back. */
+const DeletedNotice = ({ provenance }: Pick<EditPropertyProps, "provenance">): ReactNode => {
+  const { objectId, type, deleted } = provenance
+  const { run, isBusy, error } = useWrite()
+  return (
+    <>
+      {error !== null && <Failure error={error} />}
+      <MovedNotice
+        actions={
+          <Button
+            size="small"
+            disabled={isBusy}
+            onClick={() => run({ path: objectPath(objectId, "/restore"), method: "POST" })}
+          >
+            Bring it back, to save mine
+          </Button>
+        }
+      >
+        <Visible text={`${type} ${provenanceName(provenance)}`} /> was deleted meanwhile
+        {deleted !== null && (
+          <>
+            {" "}
+            by <Visible text={makerText(deleted)} />
+          </>
+        )}
+        .
+      </MovedNotice>
+    </>
   )
 }

@@ -16,12 +16,11 @@ import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { provenanceQuery } from "../server/graph-queries.ts"
 import { objectQuery, pendingTasksQuery } from "../server/queries.ts"
-import { objectName } from "../words/object-name.ts"
 import { ObjectActions } from "./object-actions.tsx"
 import { ObjectHistory } from "./object-history.tsx"
 import { ObjectProperties } from "./object-properties.tsx"
 import { ObjectRelations } from "./object-relations.tsx"
-import { makerText } from "./object-words.ts"
+import { makerText, provenanceName } from "./object-words.ts"
 
 export const ObjectPage = (): ReactNode => {
   const { objectId = "" } = useParams({ strict: false })
@@ -56,9 +55,8 @@ interface KnownObjectProps {
 }
 
 const KnownObject = ({ provenance, object, error }: KnownObjectProps): ReactNode => {
-  const { objectId: id, type, key, version, deleted } = provenance
-  const properties = Object.fromEntries(provenance.properties.map(({ property, value }) => [property, value]))
-  const name = objectName({ id, key, properties })
+  const { objectId: id, type, version, deleted } = provenance
+  const name = provenanceName(provenance)
   return (
     <>
       <PageHeader

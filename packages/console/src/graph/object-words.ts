@@ -12,7 +12,7 @@ import { Result, type Schema } from "effect"
 import { limits } from "../limits.ts"
 import { countText } from "../words/amounts.ts"
 import { cutText } from "../words/cut-text.ts"
-import { namingProperty } from "../words/object-name.ts"
+import { namingProperty, objectName } from "../words/object-name.ts"
 import { faultWithin } from "../words/place-name.ts"
 
 interface Maker {
@@ -65,6 +65,14 @@ export const whyText = (property: PropertyProvenance): string => {
   const tool = property.toolCall === null ? "" : `, through ${property.toolCall.tool}`
   return `${by}${tool}.`
 }
+
+/** What people call the object. */
+export const provenanceName = ({ objectId, key, properties }: Provenance): string =>
+  objectName({
+    id: objectId,
+    key,
+    properties: Object.fromEntries(properties.map(({ property, value }) => [property, value]))
+  })
 
 /** Whether a property has another value than it had. */
 export const hasMoved = (before: Provenance, after: Provenance, name: string): boolean => {

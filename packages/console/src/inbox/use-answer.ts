@@ -9,8 +9,8 @@ import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { useContext } from "react"
 import { useToasts } from "../parts/toasts.tsx"
-import { failureSentence, isUnauthorized } from "../server/problem.ts"
-import { type PendingTasks, pendingTasksKey, principalQuery } from "../server/queries.ts"
+import { failureSentence } from "../server/problem.ts"
+import { type PendingTasks, pendingTasksKey } from "../server/queries.ts"
 import { answer } from "../server/request.ts"
 import { visibleText } from "../words/visible-text.ts"
 import { InboxPlace } from "./linked-card.ts"
@@ -42,7 +42,6 @@ export const useAnswer = (projectId: string, task: QuestionTask, onAnswered: () 
     onError: (failure) => {
       stay(task.id)
       show({ tone: "refused", title: `#${task.number} was not answered`, sentence: failureSentence(failure) })
-      if (isUnauthorized(failure)) return queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
       return queryClient.invalidateQueries({ queryKey: pendingTasksKey(projectId) })
     }
   })

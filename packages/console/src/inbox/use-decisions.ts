@@ -10,7 +10,7 @@ import { useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { type Dispatch, useCallback } from "react"
 import { type Message, useToasts } from "../parts/toasts.tsx"
-import { failureSentence, isUnauthorized } from "../server/problem.ts"
+import { failureSentence, isOfWhoAsks } from "../server/problem.ts"
 import { type PendingTasks, pendingTasksKey, principalQuery } from "../server/queries.ts"
 import { approve, type Failure, reject } from "../server/request.ts"
 import { approvalSentence, rejectionSentence } from "../suggestion/change-words.ts"
@@ -89,7 +89,7 @@ export const useDecisions = (projectId: string, dispatch: Dispatch<InboxEvent>):
             if (failure === undefined) return { task, refusal: undefined } satisfies Told
             const refusal = yield* refusalOf(task, failure)
             dispatch({ type: "decisionRefused", id: task.id, sentence: refusal })
-            if (isUnauthorized(failure)) queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
+            if (isOfWhoAsks(failure)) queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
             return { task, refusal } satisfies Told
           })
         )

@@ -9,8 +9,8 @@ import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { useContext, useRef } from "react"
 import { useToasts } from "../parts/toasts.tsx"
-import { failureSentence, isUnauthorized } from "../server/problem.ts"
-import { type PendingTasks, pendingTasksKey, principalQuery } from "../server/queries.ts"
+import { failureSentence } from "../server/problem.ts"
+import { type PendingTasks, pendingTasksKey } from "../server/queries.ts"
 import { type Settlement, settle } from "../server/request.ts"
 import { approveUndo } from "./inbox-requests.ts"
 import { InboxPlace } from "./linked-card.ts"
@@ -66,7 +66,6 @@ export const useSettling = (projectId: string, task: Task) => {
       isSettling.current = false
       stay(task.id)
       show({ tone: "refused", title: `${name} stays as it was`, sentence: failureSentence(failure) })
-      if (isUnauthorized(failure)) return queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
       return queryClient.invalidateQueries({ queryKey: pendingTasksKey(projectId) })
     }
   })

@@ -29,7 +29,7 @@ import { RunObjects } from "./run-objects.tsx"
 import { AsksBelow, SpawnedRuns, WaitingForPeople } from "./run-relatives.tsx"
 import { RunSteps } from "./run-steps.tsx"
 import { RunTimeline } from "./run-timeline.tsx"
-import { outcomeText, usedText } from "./run-words.ts"
+import { outcomeText, totalText, usedText } from "./run-words.ts"
 import { Waker } from "./waker.tsx"
 import { useFreshRecords } from "./use-fresh-records.ts"
 import { type LiveEstimate, useLiveAnswer } from "./use-live-answer.ts"
@@ -152,7 +152,9 @@ const facts = (run: Run, now: LiveEstimate | undefined): ReadonlyArray<Definitio
   },
   {
     name: "Used",
-    value: usedText(run, now)
+    value: [usedText(run, now), totalText(run)]
+      .filter((text) => text !== undefined)
+      .join("; with the runs below it ")
   },
   ...(run.rootEventId === null
     ? []

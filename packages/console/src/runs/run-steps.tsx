@@ -65,14 +65,14 @@ const Step = ({ step, flowHead, records }: StepProps): ReactNode => (
         <Visible text={flowHead} />
       </p>
     )}
-    <h3 className="text-sm font-semibold">
+    <h2 className="text-sm font-semibold">
       Step {step.number}{" "}
       <span className="text-xs font-normal text-ink-faint">
         <Visible text={step.model} />, {durationText(step.modelMs)},{" "}
         {tokensText(step.usage.inputTokens + step.usage.outputTokens)}
         {step.costUsd !== null && `, ${moneyText(step.costUsd)}`}
       </span>
-    </h3>
+    </h2>
     {step.error !== null && (
       <p className="mt-1 text-sm text-removed-ink">
         The model did not answer: <Visible text={step.error} />

@@ -85,4 +85,12 @@ export const usedText = (
   return `${steps}, ~${tokensText(tokens + now.tokens)}, ${money} while it speaks`
 }
 
+/** `948 tokens, $0.01`, of the run and of all runs below it; undefined where there are none that used anything. */
+export const totalText = ({ usage, total }: Pick<Run, "usage" | "total">): string | undefined => {
+  const all = total.usage.inputTokens + total.usage.outputTokens
+  return all === usage.inputTokens + usage.outputTokens
+    ? undefined
+    : `${tokensText(all)}, ${moneyText(total.costUsd)}`
+}
+
 export const canCancel = (run: Pick<Run, "status">): boolean => !isTerminal(run.status)

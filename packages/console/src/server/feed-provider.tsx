@@ -21,6 +21,7 @@ import {
 import { limits } from "../limits.ts"
 import { useIsVisible } from "../parts/is-visible.ts"
 import type { Place, StreamState } from "./event-stream.ts"
+import { principalQuery } from "./queries.ts"
 import { followFeed } from "./live-feed.ts"
 import { isTouched } from "./touched.ts"
 
@@ -55,6 +56,8 @@ export const FeedProvider = ({ projectId, children }: FeedProviderProps): ReactN
           for (const listener of listeners.current) listener(event)
         },
         onWakeUp: (events) => {
+          // After a cut nobody knows what was missed, and it may have been for this that the server hung up.
+          if (events.length === 0) queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
           queryClient.invalidateQueries({
             queryKey: [projectId],
             predicate: ({ queryKey, state }) => isTouched(queryKey, events) && !isLong(state.data)

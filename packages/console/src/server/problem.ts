@@ -41,6 +41,10 @@ export class Unreachable extends Data.TaggedError("Unreachable")<{ readonly caus
 
 export const isUnauthorized = (error: unknown): boolean => error instanceof Problem && error.status === 401
 
+/** Whether it was refused because of who asked: a session that ended, or a role that does not allow it by now. */
+export const isOfWhoAsks = (error: unknown): boolean =>
+  error instanceof Problem && (error.status === 401 || error.status === 403)
+
 export const isMissing = (error: unknown): boolean => error instanceof Problem && error.status === 404
 
 /** Whether what was asked is refused as it is, so that asking again brings the same. */

@@ -11,10 +11,12 @@ import { limits } from "../limits.ts"
 import { isMissing } from "./problem.ts"
 import * as server from "./request.ts"
 
+/** Who one is and may do what: a role is changed by others, and no feed tells of it. */
 export const principalQuery = queryOptions({
   queryKey: ["principal"],
   queryFn: ({ signal }) => Effect.runPromise(server.readPrincipal, { signal }),
-  refetchInterval: (query) => (query.state.status === "error" ? limits.refreshIntervalMs : false)
+  refetchInterval: (query) =>
+    query.state.status === "error" ? limits.refreshIntervalMs : limits.principalIntervalMs
 })
 
 export const projectsQuery = queryOptions({

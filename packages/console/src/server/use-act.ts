@@ -8,8 +8,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { useRef } from "react"
-import { isUnauthorized } from "./problem.ts"
-import { principalQuery } from "./queries.ts"
 import type { Failure } from "./request.ts"
 import { newRequestKey } from "./request-key.ts"
 
@@ -46,8 +44,7 @@ export const useAct = <V, A = unknown>({ act, touches, onDone }: ActWords<V, A>)
       attempt.current = undefined
       return freshen().then(() => onDone?.(made, given))
     },
-    onError: (failure) => {
-      if (isUnauthorized(failure)) queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
+    onError: () => {
       freshen()
     },
     onSettled: () => {

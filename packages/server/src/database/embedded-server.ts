@@ -11,6 +11,7 @@ import { Data, Effect, type FileSystem, Option, type Path, Ref, Schedule, type S
 import { databaseLimits } from "../limits.ts"
 import { type DatabaseUnavailable, diskFull, saysDiskFull, unavailable } from "./database-unavailable.ts"
 import { adminRole } from "./embedded-cluster.ts"
+import { endBeforeExit } from "./lasting.ts"
 import { connect, errorText, localUrl } from "./postgres-access.ts"
 import type { PostgresAccount } from "./postgres-account.ts"
 import { cutLog, keepLogShort, wordsSince } from "./postgres-log.ts"
@@ -183,18 +184,24 @@ export const runServer = Effect.fn("runServer")(function* (
   options: ServerOptions
 ): Effect.fn.Return<Server, DatabaseUnavailable, FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const held = yield* Ref.make(Option.none<number>())
-  yield* Effect.addFinalizer(() =>
-    Effect.flatMap(
-      Ref.get(held),
-      Option.match({
-        onNone: () => Effect.void,
-        onSome: (pid) => stopPostmaster(options.cluster, pid)
-      })
+  const isEnding = yield* Ref.make(false)
+  const stop = (inOrderMs: number) =>
+    Ref.set(isEnding, true).pipe(
+      Effect.andThen(Ref.get(held)),
+      Effect.flatMap(
+        Option.match({
+          onNone: () => Effect.void,
+          onSome: (pid) => stopPostmaster(options.cluster, pid, inOrderMs)
+        })
+      )
     )
-  )
+  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  // In the list for as long as it may run: what was added first is taken out last.
+  yield* endBeforeExit(Effect.provide(stop(databaseLimits.stopAtOnceTimeoutMs), context))
+  yield* Effect.addFinalizer(() => stop(databaseLimits.stopTimeoutMs))
   const server = yield* untilReady(options, held)
   yield* Effect.forkScoped(keepLogShort(options.logFile))
-  yield* Effect.forkScoped(keepAlive({ ...options, preferredPort: server.port }, held))
+  yield* Effect.forkScoped(keepAlive({ ...options, preferredPort: server.port }, held, isEnding))
   return server
 })
 
@@ -213,11 +220,15 @@ const untilReady = (options: ServerOptions, held: Ref.Ref<Option.Option<number>>
  *
  * The pools connect anew by themselves; what was not committed is gone, as after any crash.
  */
-const keepAlive = (options: ServerOptions, held: Ref.Ref<Option.Option<number>>) =>
+const keepAlive = (
+  options: ServerOptions,
+  held: Ref.Ref<Option.Option<number>>,
+  isEnding: Ref.Ref<boolean>
+) =>
   Effect.gen(function* () {
     yield* Effect.sleep(databaseLimits.aliveCheckIntervalMs)
     const pid = yield* Ref.get(held)
-    if (Option.isNone(pid) || (yield* isAlive(pid.value))) return
+    if (Option.isNone(pid) || (yield* isAlive(pid.value)) || (yield* Ref.get(isEnding))) return
     yield* Effect.logWarning("PostgreSQL has ended unexpectedly and is started again")
     yield* untilReady(options, held).pipe(
       Effect.catch((problem) => Effect.logError("PostgreSQL could not be started again", problem.message))

@@ -94,12 +94,20 @@ const waitUntilGone = (pid: number, timeoutMs: number) =>
     timeoutMs
   ).pipe(Effect.map(Option.isSome))
 
-/** Ends the server of `cluster` if it is still the one with this process id; waits until it is gone. */
-export const stopPostmaster = Effect.fn("stopPostmaster")(function* (cluster: string, pid: number) {
+/**
+ * Ends the server of `cluster` if it is still the one with this process id; waits until it is gone.
+ *
+ * **Details** It may take `inOrderMs` to write everything to its tables; after that it ends as in a crash, and the next start recovers.
+ */
+export const stopPostmaster = Effect.fn("stopPostmaster")(function* (
+  cluster: string,
+  pid: number,
+  inOrderMs: number
+) {
   const running = yield* findPostmaster(cluster)
   if (!Option.exists(running, (each) => each.pid === pid)) return
   yield* signal(pid, "SIGINT")
-  if (yield* waitUntilGone(pid, databaseLimits.stopTimeoutMs)) return
+  if (yield* waitUntilGone(pid, inOrderMs)) return
   yield* signal(pid, "SIGQUIT")
   if (yield* waitUntilGone(pid, databaseLimits.stopNowTimeoutMs)) return
   yield* Effect.logError(`PostgreSQL (process ${pid}) on ${cluster} does not end; end it by hand.`)

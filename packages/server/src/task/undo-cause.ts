@@ -11,6 +11,7 @@ import type { GraphEventId } from "@tropism/domain/ids"
 import type { UndoCause } from "@tropism/domain/undo"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { objectNamed } from "../graph/object-names.ts"
 import { onlyRow, ProjectTransaction } from "../database/database.ts"
 
 /** A cause that is there. */
@@ -53,8 +54,12 @@ export const makeUndoCauses = Effect.gen(function* () {
             where version.agent_id = ${cause.agentId} and version.version = ${cause.version}::int and agent.${ofProject}`
         : sql<FoundCause>`
             select 'Undo the chain of ' || first.what as title, ${cause.rootEventId}::uuid as root_event_id from (
-              select object_type || ' ' || right(entity_id::text, 12) || ' ' || type as what
-              from kb.graph_events where id = ${cause.rootEventId} and root_event_id = id and ${ofProject}
+              select event.object_type || ' ' || coalesce(entity.subject ->> 'name', '…' || right(event.entity_id::text, 8)) || ' ' || event.type as what
+              from kb.graph_events event
+              left join lateral (
+                select ${objectNamed(sql, sql`event.project_id`, sql`event.entity_id`)} as subject where event.entity_type = 'graphObject'
+              ) entity on true
+              where event.id = ${cause.rootEventId} and event.root_event_id = event.id and event.${ofProject}
               union all
               select 'a run of ' || agent.name from kb.agent_runs run join kb.agents agent on agent.id = run.agent_id
               where run.id = ${cause.rootEventId} and run.root_event_id = run.id and run.${ofProject}
