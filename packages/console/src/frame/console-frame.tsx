@@ -8,7 +8,7 @@ import { type Principal, type Role, roleIn } from "@tropism/api/authorization"
 import type { Project } from "@tropism/api/system-api"
 import { useQuery } from "@tanstack/react-query"
 import { Link, Outlet, useLocation, useNavigate, useSearch } from "@tanstack/react-router"
-import { type ReactNode, useEffect, useMemo, useRef } from "react"
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react"
 import { KeyMapDialog } from "../keys/key-map-dialog.tsx"
 import { KeyMapContext, useNewKeyMap } from "../keys/key-map.ts"
 import { useJumps } from "../keys/use-jumps.ts"
@@ -35,7 +35,8 @@ export const ConsoleFrame = (): ReactNode => {
   const projects = useQuery({ ...projectsQuery, enabled: principal.isSuccess })
   const { project: wanted } = useSearch({ from: "__root__" })
   const error = principal.error ?? (projects.data ? null : projects.error)
-  if (isUnauthorized(error)) return <SignIn />
+  const isOut = useSignedOut(isUnauthorized(error), principal.data !== undefined && !isUnauthorized(error))
+  if (isOut) return <SignIn />
   if (error && !principal.data)
     return <Centred title="No answer">{failureSentence(error)} Trying again.</Centred>
   if (!principal.data || !projects.data) return <Opening />
@@ -44,6 +45,14 @@ export const ConsoleFrame = (): ReactNode => {
     wanted === undefined ? (all.length === 1 ? all[0] : undefined) : all.find(({ id }) => id === wanted)
   if (!project) return <ProjectChoice projects={all} wanted={wanted} advice={principal.data.advice} />
   return <ProjectFrame projects={all} project={project} principal={principal.data} />
+}
+
+/** While it is asked anew who one is, whoever was signed out still is: the token that is being pasted stays. */
+const useSignedOut = (isRefused: boolean, isKnown: boolean): boolean => {
+  const [isOut, setIsOut] = useState(false)
+  if (isRefused && !isOut) setIsOut(true)
+  if (isKnown && isOut) setIsOut(false)
+  return isOut
 }
 
 interface ProjectFrameProps {
