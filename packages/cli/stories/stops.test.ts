@@ -4,23 +4,17 @@
  * Real processes on a real terminal: the terminal tells npm, the launcher and the program, and each of the first
  * two passes on what it was told. Processes that are held (SIGSTOP) stand for a slow machine.
  */
-import { existsSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { quickDataFolder } from "../../server/testing/quick-folder.ts"
 import { until } from "../testing/invoke.ts"
-import { nodePath } from "../testing/launch.ts"
+import { childrenOf, isAlive, nodePath } from "../testing/launch.ts"
 import { programOnTerminal } from "../testing/terminal-process.ts"
 
 const checkout = fileURLToPath(new URL("../../..", import.meta.url))
-
-const childrenOf = (pid: number): ReadonlyArray<number> =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number)
-
-const isAlive = (pid: number): boolean =>
-  existsSync(`/proc/${pid}/stat`) && !/\) [ZX]/.test(readFileSync(`/proc/${pid}/stat`, "utf8"))
 
 /** `npm start` on a terminal, ready, with the ids of all that runs; PostgreSQL is never left behind. */
 const npmStart = Effect.gen(function* () {

@@ -2,6 +2,7 @@
  * The command line as a process of its own, started with Node as npm starts it.
  */
 import { type ChildProcess, spawn } from "node:child_process"
+import { existsSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
@@ -15,6 +16,13 @@ export interface Launched {
   /** The exit code; undefined while it runs, null after a signal. */
   readonly code: () => number | null | undefined
 }
+
+/** The processes that a process has started. */
+export const childrenOf = (pid: number): ReadonlyArray<number> =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number)
+
+export const isAlive = (pid: number): boolean =>
+  existsSync(`/proc/${pid}/stat`) && !/\) [ZX]/.test(readFileSync(`/proc/${pid}/stat`, "utf8"))
 
 // Bun puts itself before the PATH under the name of node; npm would find the machine's.
 export const nodePath = (process.env["PATH"] ?? "")
