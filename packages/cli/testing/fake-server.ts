@@ -254,7 +254,7 @@ const answerQuestion = (state: FakeState, run: Run, body: string): Response => {
 /** All events and runs are one chain, which its depth has stopped. */
 const chainOf = (state: FakeState, rootEventId: string | undefined, query: URLSearchParams) => {
   const links = [
-    ...state.events.map((event) => ({ type: "event", id: event.id, event })),
+    ...state.events.map((event) => ({ type: "event", id: event.id, event, undoneBy: null })),
     ...state.runs.map((run) => ({ type: "run", id: run.id, run }))
   ]
   const [from, limit] = [Number(query.get("cursor") ?? 0), Number(query.get("limit"))]

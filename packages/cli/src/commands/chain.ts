@@ -104,7 +104,11 @@ const factsOf = (
 const lineOf = (link: ChainLink, names: ReadonlyMap<string, string>) => {
   switch (link.type) {
     case "event":
-      return { depth: link.event.depth, state: link.event.type, text: eventText(link.event, names) }
+      return {
+        depth: link.event.depth,
+        state: link.event.type,
+        text: `${eventText(link.event, names)}${link.undoneBy === null ? "" : `, undone by #${link.undoneBy.number}`}`
+      }
     case "run": {
       const { agentName, errorMessage, status, summary } = link.run
       const said = errorMessage ?? summary ?? ""
