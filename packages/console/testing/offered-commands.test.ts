@@ -10,9 +10,11 @@ import { offeredCommand } from "../src/words/offered-command.ts"
 
 const root = join(import.meta.dirname, "..")
 
-/** What stands for a value that the page knows. */
+/** What stands for a value that the page knows: a number for a number, else an id. */
 const filled = (text: string): string =>
-  text.replaceAll(/\$?\{[^}]*\}/g, "00000000-0000-4000-8000-000000000000")
+  text
+    .replaceAll(/\$?\{(?:days|maxEvents)\}/g, "7")
+    .replaceAll(/\$?\{[^}]*\}/g, "00000000-0000-4000-8000-000000000000")
 
 /** All that is written in a file, each once. */
 const written = (file: string, pattern: RegExp): ReadonlyArray<string> =>
