@@ -135,7 +135,8 @@ describe("A rolling restart of two servers", () => {
           )
           expect(yield* count("agent_runs where true")).toBe(answers.length)
           expect(yield* count("graph_objects where type = 'Answer'")).toBe(answers.length)
-          // Everything that happened was heard, once and in order.
+          // Everything that happened was heard, once and in order; an event has its place once it was dispatched.
+          yield* eventually(count("graph_events where position is null"), (left) => left === 0)
           const positions = (yield* ask(
             access,
             "select position::int from kb.graph_events where project_id = $1 order by position",
