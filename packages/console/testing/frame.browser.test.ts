@@ -61,6 +61,25 @@ it("keeps the page where what finds anything cannot be fetched, and opens it whe
   await page.getByRole("combobox").waitFor()
 })
 
+it("keeps the graph's list where what draws its picture cannot be fetched, and draws when asked again", async () => {
+  const story = await real.newStory()
+  await run(story.post("/objects", { type: "Person", key: "ada", properties: {} }))
+  const { page, goTo } = await real.visit(story, "/nowhere")
+  await page.route(/\/assets\/graph-canvas[^/]*\.js/, (route) => route.abort("internetdisconnected"))
+  await goTo("/graph")
+  await page.getByRole("link", { name: /ada/ }).waitFor()
+  await page.getByRole("tab", { name: "Picture" }).click()
+  await page.getByText("What draws the picture could not be fetched from the server.").waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.getByRole("tab", { name: "List" }).click()
+  await page.getByRole("link", { name: /ada/ }).waitFor()
+  await page.getByRole("tab", { name: "Picture" }).click()
+  await page.getByText("What draws the picture could not be fetched from the server.").waitFor()
+  await page.unroute(/\/assets\/graph-canvas[^/]*\.js/)
+  await page.getByRole("button", { name: "Try again" }).click()
+  await page.getByText("1 object, 0 relationships drawn.").waitFor()
+})
+
 it("has fetched every page while the browser was idle, so that they open without a server", async () => {
   const story = await real.newStory()
   const { page } = await real.visit(story)

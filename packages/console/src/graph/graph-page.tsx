@@ -1,10 +1,11 @@
 /**
  * The graph: a search, and what it finds as a list and as a picture.
  */
-import { lazy, type ReactNode, Suspense, useState } from "react"
+import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { type Choice, FilterBar, type Filter } from "../parts/filter-bar.tsx"
+import { lazyPart } from "../parts/lazy-part.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { type Tab, Tabs } from "../parts/tabs.tsx"
@@ -18,9 +19,17 @@ import { ObjectList } from "./object-list.tsx"
 import { ordersOf, useGraphSearch } from "./use-graph-search.ts"
 
 /** What draws is large, and loaded by who wants a picture. */
-const GraphCanvas = lazy(() =>
-  import("./graph-canvas.tsx").then((module) => ({ default: module.GraphCanvas }))
-)
+const GraphCanvas = lazyPart(() => import("./graph-canvas.tsx"), "GraphCanvas", {
+  fetching: () => <Skeleton label="Loading the picture …" />,
+  missing: (_, again) => (
+    <div role="alert" className="grid max-w-prose justify-items-start gap-3">
+      <p className="text-sm text-pretty text-ink-soft">
+        What draws the picture could not be fetched from the server. The list shows the same objects.
+      </p>
+      <Button onClick={again}>Try again</Button>
+    </div>
+  )
+})
 
 const filtersOf = (orders: ReadonlyArray<Choice>): ReadonlyArray<Filter> => [
   { type: "text", name: "q", label: "Search", hint: "Words in keys and properties" },
@@ -71,13 +80,5 @@ export const GraphPage = (): ReactNode => {
 
 const views: ReadonlyArray<Tab> = [
   { id: "list", title: "List", content: () => <ObjectList /> },
-  {
-    id: "picture",
-    title: "Picture",
-    content: () => (
-      <Suspense fallback={<Skeleton label="Loading the picture …" />}>
-        <GraphCanvas />
-      </Suspense>
-    )
-  }
+  { id: "picture", title: "Picture", content: () => <GraphCanvas /> }
 ]
