@@ -3,16 +3,12 @@
  */
 import { it } from "vitest"
 import { importLines, jsonl } from "../../server/testing/import-words.ts"
-import { ask } from "../../server/testing/owner-rows.ts"
 import { screenshot, watchLongTasks } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
 
 const count = 10_000
-
-/** After so many lines rows are counted, as autovacuum does within seconds; the tests' PostgreSQL has none. */
-const counted = 1_000
 
 /** Every tenth is a team. The first 200 teams have nine members, the next 300 have two, and one knows a thousand; the rest is related to nothing. */
 const lines = () => {
@@ -39,9 +35,7 @@ it("draws ten thousand objects, and answers while it does", async () => {
   const story = await real.newStory()
   const all = lines()
   const relationships = (all.length - count).toLocaleString("en")
-  await run(importLines(story, jsonl(...all.slice(0, counted))))
-  await run(ask(story.access, "analyze"))
-  await run(importLines(story, jsonl(...all.slice(counted))))
+  await run(importLines(story, jsonl(...all)))
   const { page } = await real.visit(story, "/graph?tab=picture")
   const longest = await watchLongTasks(page)
   await page.getByText(/[1-9],\d00 objects, .* so far, reading more/).waitFor()

@@ -349,6 +349,8 @@ export const transferLimits = {
   batchLines: 100,
   /** Bytes of lines after which a batch is committed before it is full. */
   batchBytes: 1_048_576,
+  /** Lines after which an import has grown tables counted, and again each time that it has become twice as long. */
+  countAfterLines: 500,
   /** Batches of all imports that this server commits at once; the others of its connections are everybody's. */
   concurrentBatches: 3,
   /** Tries of a batch that other writers were in the way of. */

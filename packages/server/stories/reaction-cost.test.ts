@@ -10,6 +10,7 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
+import { countedReads } from "../testing/rows-read.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { change, isOver, make, saying, watcher } from "../testing/story-words.ts"
 
@@ -58,29 +59,6 @@ const fillLog = (story: Story, agent: Json, count: number) =>
     [story.projectId, agent.id, count]
   )
 
-/** How many rows of the growing tables were looked at so far, and in how many looks. */
-const reads = (story: Story) =>
-  Effect.map(
-    ask(
-      story.access,
-      `select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int, sum(seq_scan + coalesce(idx_scan, 0))::int
-       from pg_stat_user_tables where schemaname = 'kb' and relname = any($1::text[])`,
-      [growing]
-    ),
-    ([row]) => ({ rows: Number(row?.[0]), looks: Number(row?.[1]) })
-  )
-
-/** The same, once what the first round has read is counted: each connection tells what it read a second later. */
-const countedReads = (story: Story) =>
-  Effect.gen(function* () {
-    let [last, looks] = [-1, 0]
-    return yield* eventually(reads(story), ({ rows }) => {
-      looks = rows - last < 100 ? looks + 1 : 0
-      last = rows
-      return looks > 80
-    })
-  })
-
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Cost of a reaction", () => {
     it.effect("1,000 agents that do not match and 20,000 log entries behind are not read", () =>
@@ -120,10 +98,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           })
         // Early rounds are planned with what was known of empty tables: one of the first rounds must be cheap.
         const costs: Array<number> = []
-        let before = yield* countedReads(story)
+        let before = yield* countedReads(story, growing)
         while (costs.length < 5 && costs.every((cost) => cost >= 5_000)) {
           yield* round(`round-${costs.length}`)
-          const after = yield* countedReads(story)
+          const after = yield* countedReads(story, growing)
           costs.push(after.rows - before.rows)
           before = after
         }

@@ -5,6 +5,8 @@ import type { ProjectId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, type ProjectTransaction } from "../src/database/database.ts"
+import { ask } from "./owner-rows.ts"
+import { eventually, type Story } from "./platform.ts"
 
 /** How often each verb is used: often enough for a plan that is made once for all values. */
 export const times = 7
@@ -33,3 +35,26 @@ export const rowsReadIn =
       }
       return most
     })
+
+/** How many rows of tables were looked at so far, and in how many looks. */
+const reads = (story: Story, tables: ReadonlyArray<string>) =>
+  Effect.map(
+    ask(
+      story.access,
+      `select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int, sum(seq_scan + coalesce(idx_scan, 0))::int
+       from pg_stat_user_tables where schemaname = 'kb' and relname = any($1::text[])`,
+      [tables]
+    ),
+    ([row]) => ({ rows: Number(row?.[0]), looks: Number(row?.[1]) })
+  )
+
+/** The same, once all that was read is counted: each connection tells what it read a second later. */
+export const countedReads = (story: Story, tables: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    let [last, looks] = [-1, 0]
+    return yield* eventually(reads(story, tables), ({ rows }) => {
+      looks = rows - last < 100 ? looks + 1 : 0
+      last = rows
+      return looks > 80
+    })
+  })

@@ -16,6 +16,7 @@ import { SqlClient } from "effect/sql"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { graphLimits } from "../limits.ts"
 import { Gateway } from "./gateway.ts"
+import { countAsGrown } from "./grown-tables.ts"
 import { type CurrentDependency, type CurrentPackage, type ImportStep, planImport } from "./import-plan.ts"
 import type { LockGraph } from "./package-lock.ts"
 import { type ChangeRefused, refused } from "./refused.ts"
@@ -105,12 +106,15 @@ export class Importer extends Context.Service<
               database.inProject(projectId, Effect.forEach(steps, apply, { discard: true }))
 
             const done = { steps: 0 }
+            const countRows = countAsGrown(sql, 0)
             const progress = Stream.fromIterable(batches(plan.steps)).pipe(
               Stream.mapEffect((steps) =>
-                Effect.map(commit(steps), (): ImportLine => {
+                Effect.gen(function* () {
+                  yield* commit(steps)
                   for (const step of steps) count(counts, step)
                   done.steps += steps.length
-                  return { type: "progress", done: done.steps, total: plan.steps.length }
+                  yield* countRows(done.steps)
+                  return { type: "progress", done: done.steps, total: plan.steps.length } satisfies ImportLine
                 })
               ),
               Stream.concat(Stream.sync((): ImportLine => ({ type: "finished", ...counts }))),

@@ -11,8 +11,10 @@
 import type { BadLine, ImportLine, LineCounts } from "@tropism/api/transfer-api"
 import { direct } from "@tropism/domain/actor"
 import { Cause, Context, Effect, Layer, Predicate, Schedule, Semaphore, Stream } from "effect"
+import { SqlClient } from "effect/sql"
 import { Database } from "../database/database.ts"
 import { transferLimits } from "../limits.ts"
+import { countAsGrown } from "./grown-tables.ts"
 import { type ImportAnswer, makeImportAnswer } from "./import-answer.ts"
 import { ImportBatch } from "./import-batch.ts"
 import { type FileBatch, type LineImport, type OpenFile, openFile } from "./import-file.ts"
@@ -44,6 +46,7 @@ export class LineImporter extends Context.Service<
     LineImporter,
     Effect.gen(function* () {
       const database = yield* Database
+      const sql = yield* SqlClient.SqlClient
       const imports = yield* Imports
       const batch = yield* ImportBatch
       const turns = yield* Semaphore.make(transferLimits.concurrentBatches)
@@ -90,10 +93,12 @@ export class LineImporter extends Context.Service<
       /** Commits all that comes, until the file ends. */
       const work = Effect.fn("LineImporter.work")(function* (session: Session) {
         const { file, sending, request } = session
+        const count = countAsGrown(sql, session.lines)
         while (true) {
           const next = yield* file.nextBatch
           if (!next) break
           yield* commit(session, next, 1)
+          yield* count(session.lines)
         }
         yield* database.inProject(request.projectId, imports.finish(sending))
         yield* session.answer.tell(finishedOf(session))
