@@ -9,7 +9,7 @@ import { Deferred, Effect } from "effect"
 import { CrashPoint, type CrashPointName } from "../src/crash-point.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { ask } from "./owner-rows.ts"
-import { startServer } from "./platform.ts"
+import { eventually, startServer } from "./platform.ts"
 
 /** Within which the place is reached; a story that waits for it longer would only hang. */
 const reachMs = 60_000
@@ -43,20 +43,31 @@ export const freezingServer = Effect.fn("freezingServer")(function* (access: Pos
           duration: reachMs,
           orElse: () => Effect.die(new Error(`Nobody came to ${name} for the ${passing}. time`))
         }),
-        Effect.andThen(
-          // Only the server's own role sees what its connections are at.
-          ask(
-            { ...access, ownerUrl: access.serverUrl },
-            `select pg_terminate_backend(pid) from pg_stat_activity
-            where datname = current_database() and state = 'idle in transaction' and pid <> pg_backend_pid()`
-          )
-        ),
-        Effect.andThen(
-          ask(access, "update kb.agent_runs set lease_expires_at = now() where status = 'running'")
-        )
+        Effect.andThen(eventually(giveUp(access), (held) => held === 0))
       )
     },
     /** Lets what is frozen go on. */
     thaw: Effect.suspend(() => Deferred.succeed(thawed, undefined))
   }
+})
+
+/**
+ * Breaks off open transactions and lets leases run out; answers how many runs were held by a transaction meanwhile.
+ *
+ * One may be at its last statement still when the place is reached, and is not idle before the next look.
+ */
+const giveUp = Effect.fnUntraced(function* (access: PostgresAccess) {
+  // Only the server's own role sees what its connections are at.
+  yield* ask(
+    { ...access, ownerUrl: access.serverUrl },
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and state = 'idle in transaction' and pid <> pg_backend_pid()`
+  )
+  const [row] = yield* ask(
+    access,
+    `with free as (select id from kb.agent_runs where status = 'running' for update skip locked),
+       lapsed as (update kb.agent_runs set lease_expires_at = now() where id in (select id from free))
+     select count(*)::int from kb.agent_runs where status = 'running' and id not in (select id from free)`
+  )
+  return row?.[0]
 })
