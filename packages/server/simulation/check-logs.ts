@@ -91,7 +91,7 @@ const lastWords = (log: ReadonlyArray<ContextEventRow>, runId: string): string =
   return text
 }
 
-/** The answers in the log are the run's steps, their usage and that of guards its usage, and the last of them its summary. */
+/** The answers in the log are the run's steps, their usage and that of guards, summaries and notes its usage, and the last of them its summary. */
 const logsFold: Checker = (remains) => {
   const logs = Map.groupBy(remains.contextEvents, ({ contextName }) => contextName)
   return remains.runs.flatMap((run) => {
@@ -101,7 +101,14 @@ const logsFold: Checker = (remains) => {
     const verdicts = (logs.get(run.contextName) ?? []).flatMap(({ event }) =>
       event.type === "GuardVerdictEvent" && "usage" in event && event.runId === run.id ? [event] : []
     )
-    const usage = [...answers, ...verdicts].map((said) => said.usage).reduce(addUsage, noUsage)
+    const told = (logs.get(run.contextName) ?? []).flatMap(({ event }) =>
+      (event.type === "ContextNotedEvent" || event.type === "ContextSummarizedEvent") &&
+      "usage" in event &&
+      event.runId === run.id
+        ? [event]
+        : []
+    )
+    const usage = [...answers, ...verdicts, ...told].map((said) => said.usage).reduce(addUsage, noUsage)
     const text = lastWords(logs.get(run.contextName) ?? [], run.id)
     const isDone = run.status === "completed" || run.status === "paused"
     return [

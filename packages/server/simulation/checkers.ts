@@ -15,6 +15,7 @@ import { checkGraph } from "./check-graph.ts"
 import { checkGuards } from "./check-guards.ts"
 import { checkKeys } from "./check-keys.ts"
 import { checkLogs } from "./check-logs.ts"
+import { checkMemory } from "./check-memory.ts"
 import { checkRadio } from "./check-radio.ts"
 import { checkReactions } from "./check-reactions.ts"
 import { checkReview } from "./check-review.ts"
@@ -48,6 +49,7 @@ const checkers: Readonly<Record<string, Checker>> = {
   ...checkChats,
   ...checkFiles,
   ...checkForks,
+  ...checkMemory,
   ...checkComparisons,
   ...checkKeys,
   ...checkLogs

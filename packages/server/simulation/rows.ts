@@ -142,7 +142,15 @@ export interface ContextRow {
   readonly forkedAt: number | null
   readonly lastEventNumber: number
   readonly owner: string | null
+  /** Whether what is said there can be recalled elsewhere. */
+  readonly isRemembered: boolean
   readonly taintedBy: ReadonlyArray<Taint> | null
+}
+
+/** The words of a message or of a summary, as they are found again. */
+export interface PassageRow {
+  readonly contextName: string
+  readonly number: number
 }
 
 export interface FileRow {
@@ -215,6 +223,7 @@ export interface Rows extends ReviewRows {
   readonly entries: ReadonlyArray<EntryRow>
   readonly contexts: ReadonlyArray<ContextRow>
   readonly contextEvents: ReadonlyArray<ContextEventRow>
+  readonly passages: ReadonlyArray<PassageRow>
   readonly files: ReadonlyArray<FileRow>
   readonly calls: ReadonlyArray<CallRow>
   readonly budgets: ReadonlyArray<BudgetRow>
@@ -241,8 +250,9 @@ const queries = {
   sources: `select id, cursor from kb.mcp_event_sources where project_id = $1`,
   listeners: `select agent_id, source_id from kb.agent_mcp_events where project_id = $1`,
   occurrences: `select id, source_id, event_id from kb.mcp_occurrences where project_id = $1 order by number`,
-  contexts: `select name, agent_id, last_event_number, forked_from, forked_at, owner, tainted_by from kb.contexts where project_id = $1`,
+  contexts: `select name, agent_id, last_event_number, forked_from, forked_at, owner, is_remembered, tainted_by from kb.contexts where project_id = $1`,
   contextEvents: `select * from kb.context_events where project_id = $1 order by context_name, number`,
+  passages: `select context_name, number from kb.passages where project_id = $1`,
   files: `select digest, encode(sha256(bytes), 'hex') as true_digest,
       array(select reader from kb.attachment_readers reader where reader.project_id = file.project_id and reader.digest = file.digest) as readers
     from kb.attachments file where project_id = $1`,
@@ -287,6 +297,7 @@ export const readRowsWith = (connection: PgConnection.PgConnection, projectId: s
       entries: yield* read<EntryRow>("entries"),
       contexts: yield* read<ContextRow>("contexts"),
       contextEvents: contextEvents.map(toContextEvent),
+      passages: yield* read<PassageRow>("passages"),
       files: yield* read<FileRow>("files"),
       calls: yield* read<CallRow>("calls"),
       budgets: yield* read<BudgetRow>("budgets"),

@@ -28,6 +28,7 @@ import {
 } from "./people.ts"
 import { answer, resume } from "./run-keepers.ts"
 import { chatWith } from "./chatters.ts"
+import { keepDiary } from "./diarist.ts"
 import { sendFiles } from "./filers.ts"
 import { sendAgain } from "./repeaters.ts"
 import { keepTodos } from "./todo-keepers.ts"
@@ -130,6 +131,7 @@ const doings = (person: (name: string) => Person, projectId: ProjectId, cast: Ca
                 sendFiles(cast.talker, "finn", false, person("finn"))
               ]
             : []),
+          ...(chance.fork("diary").oneIn(2) ? [keepDiary(cast.talker, person("dora"))] : []),
           ...(chance.fork("strolls").oneIn(2)
             ? [wander(cast.talker, "stroll", person("wanda elsewhere"))]
             : [])

@@ -7,6 +7,7 @@ import { chatPlants } from "../simulation/chat-plants.ts"
 import { filePlants } from "../simulation/file-plants.ts"
 import { forkPlants } from "../simulation/fork-plants.ts"
 import { guardPlants } from "../simulation/guard-plants.ts"
+import { memoryPlants } from "../simulation/memory-plants.ts"
 import { radioPlants } from "../simulation/radio-plants.ts"
 import { shopPlants } from "../simulation/shop-plants.ts"
 import { trustPlants } from "../simulation/trust-plants.ts"
@@ -34,6 +35,7 @@ export const plants: ReadonlyArray<Plant> = [
   ...keyPlants,
   ...filePlants,
   ...forkPlants,
+  ...memoryPlants,
   ...radioPlants,
   ...shopPlants,
   ...guardPlants,
