@@ -107,8 +107,16 @@ const upright = async (planned: number, atLeast: number): Promise<MortalServer |
   return inTurn.find((server) => !frozen.has(server))
 }
 
+/** Waits until a server besides the one that is to be killed is at work: one that still starts takes nothing over. */
+const untilAnotherWorks = async (victim: MortalServer | undefined): Promise<void> => {
+  const others = () => servers.filter((one) => one !== victim && !frozen.has(one))
+  const isAnyReady = async () => (await Promise.all(others().map((one) => one.isReady()))).includes(true)
+  if ((await waited(patienceMs, isAnyReady)) === null) throw new Error("no other server came to work")
+}
+
 /** Kills a server, and measures until a new write is worked on and until what was at work has moved on. */
 const killOne = async (server: MortalServer | undefined, there: BreakableDatabase, people: People) => {
+  await untilAnotherWorks(server)
   const working = await workOf(server, there)
   server?.kill()
   const started = async (): Promise<number | null> => {
@@ -127,6 +135,7 @@ const killOne = async (server: MortalServer | undefined, there: BreakableDatabas
   const [failOver, takeOver] = await Promise.all([started(), movedOn()])
   failOvers.push(failOver)
   takeOvers.push(takeOver)
+  tell("kill", { "fail-over ms": failOver, "take-over ms": takeOver, frozen: frozen.size })
 }
 
 const commit = async (

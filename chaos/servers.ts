@@ -10,6 +10,7 @@ export const token = "a-token-for-the-chaos"
 const program = join(import.meta.dirname, "../packages/cli/src/main.ts")
 
 const pauseBeforeStartMs = 300
+const readyWithinMs = 1_000
 
 export class MortalServer {
   url = ""
@@ -72,6 +73,14 @@ export class MortalServer {
       }
       void Bun.sleep(pauseBeforeStartMs).then(() => this.isWanted && this.start())
     })
+  }
+
+  /** Whether it answers that it is at work. */
+  isReady(): Promise<boolean> {
+    return fetch(`${this.url}/ready`, { signal: AbortSignal.timeout(readyWithinMs) }).then(
+      ({ ok }) => ok,
+      () => false
+    )
   }
 
   kill(): void {
