@@ -78,10 +78,11 @@ const connectionOf = (conductor: Conductor, program: Program, line: Line): SqlCo
   const values = (text: string, params: ReadonlyArray<unknown>, prepare: boolean) =>
     ask(text, (connection) => connection.queryValues(text, params, prepare), [])
   return {
-    execute: beginningWithProject((text, params, transform) => rows(text, params, transform, true), 1),
+    execute: beginningWithProject((text, params, transform) => rows(text, params, transform, true), 1, 0),
     executeUnprepared: beginningWithProject(
       (text, params, transform) => rows(text, params, transform, false),
-      1
+      1,
+      0
     ),
     executeRaw: (text, params) => ask(text, (connection) => connection.query(text, params), nothing),
     executeValues: (text, params) => values(text, params, true),

@@ -91,6 +91,13 @@ export const poolLimits = {
   /** Of a snapshot, which holds no lock and waits for its reader. */
   idleSnapshotMs: 600_000,
   pingTimeoutMs: 2_000,
+  /**
+   * A statement of a project's transaction that waits for a lock so long is broken off, and done again if its server lives.
+   * So the transactions of a server that stands still do not take a lock one after the other; less than `idleTransactionMs`.
+   */
+  lockWaitMs: 1_500,
+  /** Tries to get a lock that somebody keeps: half a minute in all. */
+  lockTries: 20,
   /** Tries after PostgreSQL broke a transaction off for the sake of another. */
   clashRetries: 3,
   clashPauseMs: 20

@@ -115,12 +115,11 @@ export class Database extends Context.Service<
             orDie(together === 1 ? sql.withTransaction(Effect.all(statements)) : inOneGo(sql, statements)),
             ProjectTransaction,
             { projectId }
-          ).pipe(keepingPlans),
-          poolLimits.clashRetries
+          ).pipe(keepingPlans)
         )
       return Database.of({
         inProject: <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, E, R>) =>
-          againAfterClash(transaction(projectId, effect), poolLimits.clashRetries),
+          againAfterClash(transaction(projectId, effect)),
         inSnapshot: <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, E, R>) =>
           Effect.provideService(
             transaction(projectId, Effect.andThen(orDie(maySlumber(sql)), effect)),
@@ -222,25 +221,37 @@ const inOneGo = <A>(
   )
 
 /**
- * Does a transaction again when PostgreSQL broke it off for the sake of another one.
+ * Does a transaction again when PostgreSQL broke it off for the sake of another one, or because it waited long for a lock.
  *
  * Two transactions that waited for each other wrote nothing, so doing one of them
- * again is what the caller would have to do.
+ * again is what the caller would have to do. Who waited for a lock has waited
+ * enough, and asks for it again at once.
  */
 const againAfterClash = <A, E, R>(
   transaction: Effect.Effect<A, E, R>,
-  retries: number
+  clashes: number = poolLimits.clashRetries,
+  lockTries: number = poolLimits.lockTries
 ): Effect.Effect<A, E, R> =>
   Effect.catchCause(transaction, (cause) =>
-    retries > 0 && cause.reasons.some(isClash)
-      ? Effect.andThen(Effect.sleep(poolLimits.clashPauseMs), againAfterClash(transaction, retries - 1))
-      : Effect.failCause(cause)
+    lockTries > 1 && cause.reasons.some(isLongWait)
+      ? againAfterClash(transaction, clashes, lockTries - 1)
+      : clashes > 0 && cause.reasons.some(isClash)
+        ? Effect.andThen(
+            Effect.sleep(poolLimits.clashPauseMs),
+            againAfterClash(transaction, clashes - 1, lockTries)
+          )
+        : Effect.failCause(cause)
   )
 
-const isClash = (reason: Cause.Reason<unknown>): boolean =>
-  reason._tag === "Die" &&
-  reason.defect instanceof SqlError.SqlError &&
-  (reason.defect.reason._tag === "DeadlockError" || reason.defect.reason._tag === "SerializationError")
+const isFaultOf =
+  (...tags: ReadonlyArray<SqlError.SqlErrorReason["_tag"]>) =>
+  (reason: Cause.Reason<unknown>): boolean =>
+    reason._tag === "Die" &&
+    reason.defect instanceof SqlError.SqlError &&
+    tags.includes(reason.defect.reason._tag)
+
+const isClash = isFaultOf("DeadlockError", "SerializationError")
+const isLongWait = isFaultOf("LockTimeoutError")
 
 /**
  * What PostgreSQL refused and would refuse again: a value or a row that it cannot keep, or a statement that it cannot run.

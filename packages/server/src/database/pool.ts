@@ -66,15 +66,17 @@ type Execute = SqlConnection.Connection["execute"]
 type Beginning = Effect.Effect<unknown, SqlError.SqlError>
 
 /**
- * Lets a connection's transactions begin with the project of whoever begins them, and with how their statements are planned.
+ * Lets a connection's transactions begin with the project of whoever begins them, with how long they wait for a lock, and with how
+ * their statements are planned.
  *
- * **Details** `together` is how many statements the connection takes in one write, and `start` whether what follows waits until
- * the transaction has begun.
+ * **Details** `together` is how many statements the connection takes in one write, `lockWaitMs` is 0 where a lock is waited for
+ * without end, and `start` says whether what follows waits until the transaction has begun.
  */
 export const beginningWithProject =
   (
     execute: Execute,
     together: number,
+    lockWaitMs: number,
     start: (beginning: Beginning) => Beginning = (beginning) => beginning
   ): Execute =>
   (text, params, transform) =>
@@ -85,15 +87,18 @@ export const beginningWithProject =
           const begin = execute(text, params, undefined)
           const beginning = Option.isNone(transaction)
             ? begin
-            : Effect.all([begin, execute(setting, [transaction.value.projectId], undefined)], {
-                concurrency: together
-              })
+            : Effect.all(
+                [begin, execute(setting, [transaction.value.projectId, String(lockWaitMs)], undefined)],
+                {
+                  concurrency: together
+                }
+              )
           yield* start(beginning)
           return []
         })
       : execute(text, params, transform)
 
-const setProject = "select set_config('tropism.project', $1, true)"
+const setProject = "select set_config('tropism.project', $1, true), set_config('lock_timeout', $2, true)"
 const setBoth = `${setProject}, set_config('plan_cache_mode', 'force_generic_plan', true)`
 
 const connections = new WeakMap<PgConnection.PgConnection, SqlConnection.Connection>()
@@ -113,9 +118,10 @@ const wrap = (connection: PgConnection.PgConnection): SqlConnection.Connection =
         transform === undefined ? result.rows : transform(result.rows)
       )
   const { beginAfresh, begun, beginAtOnce } = makeBeginnings()
+  const { lockWaitMs, statementsTogether } = poolLimits
   return {
-    execute: beginningWithProject(rows(true), poolLimits.statementsTogether, beginAtOnce),
-    executeUnprepared: beginningWithProject(rows(false), poolLimits.statementsTogether, beginAfresh),
+    execute: beginningWithProject(rows(true), statementsTogether, lockWaitMs, beginAtOnce),
+    executeUnprepared: beginningWithProject(rows(false), statementsTogether, lockWaitMs, beginAfresh),
     executeRaw: (text, params) =>
       text === "COMMIT"
         ? Effect.flatMap(connection.query(text, params), (result) => Effect.as(begun, result))

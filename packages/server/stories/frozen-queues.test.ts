@@ -1,0 +1,54 @@
+/**
+ * A server that stands still holds what it has locked for a moment, and not what its other transactions were waiting for besides.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { connect } from "../src/database/postgres-access.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { startMortal } from "../testing/mortal-servers.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { eventually, newProject, storyIn } from "../testing/platform.ts"
+import { make } from "../testing/story-words.ts"
+
+const waiting = 4
+
+/** One transaction that stands still is broken off after four seconds, and whoever waits looks anew at once; four would take sixteen. */
+const withinMs = 9_000
+
+describe("Transactions of a server that stands still", () => {
+  it.live("that waited for the same row do not take it one after the other", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const access = yield* freshDatabase
+        const [first, second] = yield* Effect.all([startMortal(access), startMortal(access)], {
+          concurrency: 2
+        })
+        const story = yield* newProject(first, access)
+        const elsewhere = storyIn(second, access, story.projectId)
+        const ada = yield* make(story, "Person", { n: 0 })
+        const owner = yield* connect(access.ownerUrl)
+        yield* owner.query("begin")
+        yield* owner.query("select 1 from kb.graph_objects where id = $1 for update", [ada.id])
+        for (let n = 1; n <= waiting; n++)
+          yield* Effect.forkScoped(
+            Effect.ignoreCause(story.patch(`/objects/${ada.id}`, { properties: { n } }))
+          )
+        yield* eventually(
+          ask(
+            { ...access, ownerUrl: access.serverUrl },
+            "select count(*)::int from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+          ),
+          ([row]) => row?.[0] === waiting
+        )
+        yield* first.freeze
+        yield* owner.query("rollback")
+        const changed = yield* Effect.timeoutOption(
+          elsewhere.patch(`/objects/${ada.id}`, { properties: { n: -1 } }),
+          withinMs
+        )
+        expect(changed).toMatchObject({ value: { properties: { n: -1 } } })
+        yield* first.thaw
+      })
+    )
+  )
+})
