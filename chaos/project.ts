@@ -46,6 +46,8 @@ const agent = (name: string, type: string, rules: ReadonlyArray<Json>, overrides
   executionMode: "execute",
   tools: ["graph.*"],
   reactionConfig: { objectTypes: [type], events: ["created"] },
+  // Where servers die often enough, ten runs in a row use up their attempts, and the agent would be stopped.
+  disableAfterFailures: 1_000_000,
   model: { provider: "scripted", name: "chaos", script: { rules } },
   ...overrides
 })
