@@ -62,6 +62,7 @@ export const definers: Readonly<Record<string, string>> = {
   lapse_workers: "as lapse_leases, for programs that are named; answers how many",
   lapse_leases: "lets every run of a program that died be taken over, and answers nothing",
   let_go_parked: "lets runs go that wait for nobody any more, and answers how many",
+  count_grown_tables: "lets PostgreSQL count rows for its own plans, and answers nothing",
   bounded_gauges: "as gauges",
   paused_runs: "as gauges",
   gauges: "answers counts over all projects, for whoever watches the server",
