@@ -5,7 +5,7 @@
 /** The statements of this migration, in order. */
 export const statements: ReadonlyArray<string> = [
   // Of a table that was never counted four pages are as many as none. Whoever counts one already is left to it.
-  `create function kb.count_grown_tables() returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  `create function kb.count_grown_tables() returns void language plpgsql security definer set search_path = kb, pg_temp as $$
   declare
     grown regclass;
   begin
