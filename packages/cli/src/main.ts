@@ -108,6 +108,9 @@ runCommandLine(args).pipe(
   (command) =>
     NodeRuntime.runMain(command, {
       disableErrorReporting: true,
-      teardown: (exit) => process.exit(end(exit))
+      // The work may end by what a hurry takes from it: then the hurry ends the program, behind what would outlive it, and says so.
+      teardown: (exit) => {
+        if (!isHastened) process.exit(end(exit))
+      }
     })
 )

@@ -9,6 +9,24 @@ import { realConsole, run } from "./real-visit.ts"
 const real = realConsole()
 
 describe("the palette", () => {
+  it("opens what is found where Enter came before it was", async () => {
+    const story = await real.newStory()
+    const ada = await run(
+      story.post("/objects", { type: "Person", key: "ada", properties: { field: "engines" } })
+    )
+    const { page } = await real.visit(story)
+    await page.getByRole("heading", { level: 1, name: "Inbox" }).waitFor({ state: "attached" })
+    const { promise: isPressed, resolve: press } = Promise.withResolvers<void>()
+    await page.route(/\/objects\?/, (route) => isPressed.then(() => route.continue()))
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("engines")
+    await page.getByRole("status").getByText("Searching …").waitFor()
+    await page.getByRole("option").waitFor({ state: "detached" })
+    await page.keyboard.press("Enter")
+    press()
+    await page.waitForURL(`**/objects/${ada.id}?*`)
+  })
+
   it("finds pages, objects by their words and by their id, and does what it names", async () => {
     const story = await real.newStory()
     const ada = await run(

@@ -9,9 +9,10 @@ import { Button } from "../parts/button.tsx"
 import { DialogFrame } from "../parts/dialog-frame.tsx"
 import { SearchIcon } from "../parts/icons.tsx"
 import { lazyPart } from "../parts/lazy-part.tsx"
+import { fieldMark } from "./palette-field.ts"
 
 const Palette = lazyPart(() => import("../palette/palette.tsx"), "Palette", {
-  fetching: ({ typedAhead }) => <TypedAhead typed={typedAhead} />,
+  fetching: () => null,
   missing: ({ onClose }, again) => (
     <DialogFrame isOpen title="Not here yet" onClose={onClose} returnsFocus>
       <p className="mt-2 text-sm text-ink-soft">
@@ -26,10 +27,40 @@ const Palette = lazyPart(() => import("../palette/palette.tsx"), "Palette", {
   )
 })
 
+/**
+ * Keeps what is typed, from the key that opens the palette until its field has the focus: it is meant for the palette, and a
+ * letter elsewhere may decide something. Answers what ends that.
+ */
+const keepTyped = (typed: RefObject<string>): (() => void) => {
+  const keep = (event: KeyboardEvent) => {
+    if (event.target instanceof Element && event.target.matches(`[${fieldMark}]`)) return
+    const isLetter = isPlain(event) && event.key.length === 1
+    // In a dialog that is there the other keys have their own meaning.
+    if (!isLetter && isDialogOpen()) return
+    event.stopImmediatePropagation()
+    if (!isLetter) return
+    event.preventDefault()
+    typed.current += event.key
+  }
+  window.addEventListener("keydown", keep, true)
+  return () => window.removeEventListener("keydown", keep, true)
+}
+
 export const PaletteDoor = (): ReactNode => {
   const [isOpen, setIsOpen] = useState(false)
   const { areKeysOn } = useKeyMap()
   const typedAhead = useRef("")
+  const stopKeeping = useRef(() => {})
+  const open = () => {
+    typedAhead.current = ""
+    stopKeeping.current = keepTyped(typedAhead)
+    setIsOpen(true)
+  }
+  const close = () => {
+    stopKeeping.current()
+    setIsOpen(false)
+  }
+  useEffect(() => () => stopKeeping.current(), [])
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
       const isAsked =
@@ -37,8 +68,7 @@ export const PaletteDoor = (): ReactNode => {
         (event.key === "/" && areKeysOn && isPlain(event) && !isTyping(event.target))
       if (!isAsked || isDialogOpen()) return
       event.preventDefault()
-      typedAhead.current = ""
-      setIsOpen(true)
+      open()
     }
     document.addEventListener("keydown", listen)
     return () => document.removeEventListener("keydown", listen)
@@ -47,10 +77,7 @@ export const PaletteDoor = (): ReactNode => {
     <>
       <button
         type="button"
-        onClick={() => {
-          typedAhead.current = ""
-          setIsOpen(true)
-        }}
+        onClick={open}
         title={`Go to anything (${commandText("K")} or /)`}
         className="flex h-9 items-center gap-2 rounded-lg px-2.5 text-sm text-ink-soft hover:bg-sunken hover:text-ink"
       >
@@ -58,22 +85,7 @@ export const PaletteDoor = (): ReactNode => {
         <span className="sr-only">Go to anything</span>
         <kbd className="hidden font-sans text-2xs text-ink-faint hover-device:inline">{commandText("K")}</kbd>
       </button>
-      {isOpen && <Palette typedAhead={typedAhead} onClose={() => setIsOpen(false)} />}
+      {isOpen && <Palette typedAhead={typedAhead} onClose={close} />}
     </>
   )
-}
-
-/** Keeps what is typed while the palette is loaded: it is meant for the palette, and a letter elsewhere may decide something. */
-const TypedAhead = ({ typed }: { readonly typed: RefObject<string> }): ReactNode => {
-  useEffect(() => {
-    const keep = (event: KeyboardEvent) => {
-      event.stopImmediatePropagation()
-      if (!isPlain(event) || event.key.length !== 1) return
-      event.preventDefault()
-      typed.current += event.key
-    }
-    window.addEventListener("keydown", keep, true)
-    return () => window.removeEventListener("keydown", keep, true)
-  }, [typed])
-  return null
 }

@@ -4,7 +4,17 @@
  * The focus stays in the field; arrows choose, Enter opens, Escape closes.
  */
 import { Dialog } from "radix-ui"
-import { type KeyboardEvent, type ReactNode, type RefObject, useId, useRef, useState } from "react"
+import {
+  type FocusEvent,
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useId,
+  useRef,
+  useState
+} from "react"
+import { fieldMark } from "../frame/palette-field.ts"
 import { limits } from "../limits.ts"
 import { SearchIcon } from "../parts/icons.tsx"
 import { leaveEscape, useEscape } from "../parts/use-escape.ts"
@@ -48,9 +58,11 @@ export const Palette = ({ typedAhead, onClose }: PaletteProps): ReactNode => {
 }
 
 const Finder = ({ typedAhead, onClose }: PaletteProps): ReactNode => {
-  const [typed, setTyped] = useState(() => typedAhead.current)
+  const [typed, setTyped] = useState("")
   const [settled, setSettled] = useState(typed)
   const [chosen, setChosen] = useState(0)
+  // Enter came before anything was found.
+  const [isAwaited, setIsAwaited] = useState(false)
   const later = useLater(limits.searchPauseMs)
   const listId = useId()
   const { entries, isSearching, error } = useEntries(typed, settled)
@@ -59,12 +71,28 @@ const Finder = ({ typedAhead, onClose }: PaletteProps): ReactNode => {
     onClose()
     entry.open()
   }
+  /** What was typed before the field had the focus. */
+  const takeTyped = ({ currentTarget }: FocusEvent<HTMLInputElement>) => {
+    if (typedAhead.current === "") return
+    const value = currentTarget.value + typedAhead.current
+    typedAhead.current = ""
+    setTyped(value)
+    setSettled(value)
+  }
+  useEffect(() => {
+    if (!isAwaited || (isSearching && entries.length === 0)) return
+    setIsAwaited(false)
+    const [first] = entries
+    if (first) open(first)
+  }, [isAwaited, isSearching, entries.length])
   const press = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     const entry = entries[place]
     if (by !== undefined) setChosen((place + by + entries.length) % Math.max(entries.length, 1))
-    else if (event.key === "Enter" && !event.nativeEvent.isComposing && entry) open(entry)
-    else return
+    else if (event.key === "Enter" && !event.nativeEvent.isComposing) {
+      if (entry) open(entry)
+      else setIsAwaited(isSearching)
+    } else return
     event.preventDefault()
   }
   return (
@@ -81,11 +109,14 @@ const Finder = ({ typedAhead, onClose }: PaletteProps): ReactNode => {
           autoComplete="off"
           spellCheck={false}
           maxLength={limits.maxSearchCharacters}
+          {...{ [fieldMark]: "" }}
+          onFocus={takeTyped}
           value={typed}
           onChange={(event) => {
             const { value } = event.target
             setTyped(value)
             setChosen(0)
+            setIsAwaited(false)
             later(() => setSettled(value))
           }}
           onKeyDown={press}
