@@ -19,7 +19,7 @@ describe("the palette", () => {
     const { promise: isPressed, resolve: press } = Promise.withResolvers<void>()
     await page.route(/\/objects\?/, (route) => isPressed.then(() => route.continue()))
     await page.keyboard.press("Control+k")
-    await page.keyboard.type("engines")
+    await page.getByRole("combobox", { name: /Search pages/ }).fill("engines")
     await page.getByRole("status").getByText("Searching …").waitFor()
     await page.getByRole("option").waitFor({ state: "detached" })
     await page.keyboard.press("Enter")
