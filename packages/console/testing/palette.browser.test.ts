@@ -3,12 +3,29 @@
  */
 import { describe, expect, it } from "vitest"
 import { saying, watcher } from "../../server/testing/story-words.ts"
+import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
 
 describe("the palette", () => {
+  it("keeps each letter that comes before it is there, also those that lead to a page elsewhere", async () => {
+    const story = await real.newStory()
+    const { page, goTo } = await real.visit(story, "/nowhere")
+    const { promise: isTyped, resolve: stopTyping } = Promise.withResolvers<void>()
+    await page.route(/\/assets\/palette[^/]*\.js/, (route) => isTyped.then(() => route.continue()))
+    await goTo("/")
+    await page.getByRole("heading", { level: 1, name: "Inbox" }).waitFor({ state: "attached" })
+    await page.keyboard.press("Control+k")
+    // g r leads to the runs.
+    await page.keyboard.type("grand engines")
+    stopTyping()
+    const field = page.getByRole("combobox", { name: /Search pages/ })
+    await inTime(() => field.inputValue()).toBe("grand engines")
+    expect(new URL(page.url()).pathname).toBe("/")
+  })
+
   it("opens what is found where Enter came before it was", async () => {
     const story = await real.newStory()
     const ada = await run(
@@ -19,7 +36,7 @@ describe("the palette", () => {
     const { promise: isPressed, resolve: press } = Promise.withResolvers<void>()
     await page.route(/\/objects\?/, (route) => isPressed.then(() => route.continue()))
     await page.keyboard.press("Control+k")
-    await page.getByRole("combobox", { name: /Search pages/ }).fill("engines")
+    await page.keyboard.type("engines")
     await page.getByRole("status").getByText("Searching …").waitFor()
     await page.getByRole("option").waitFor({ state: "detached" })
     await page.keyboard.press("Enter")

@@ -5,11 +5,13 @@
  * that follow would be keys of the page: `a` approves. So letters mean nothing,
  * until the hands have rested, where the last one was meant for a field that was
  * left neither by a key nor by the pointer, or where the field went that had the focus.
+ * Letters for a palette that is not there yet are kept for it before all else.
  */
 import { useEffect } from "react"
 import { limits } from "../limits.ts"
 import { readClock } from "../parts/read-clock.ts"
 import { isPlain, isTyping } from "./is-typing.ts"
+import { isKept } from "./typed-ahead.ts"
 
 /** **Gotchas** It must listen before everybody else: it is used once, by the frame, above all that hears keys in the capture phase. */
 export const useTakenAway = (): void => {
@@ -26,6 +28,7 @@ export const useTakenAway = (): void => {
       focused = null
     }
     const listen = (event: KeyboardEvent) => {
+      if (isKept(event)) return
       const isLetter = isPlain(event) && [...event.key].length === 1
       if (isTyping(event.target)) {
         if (!isLetter) return leave()

@@ -8,13 +8,12 @@ import {
   type FocusEvent,
   type KeyboardEvent,
   type ReactNode,
-  type RefObject,
   useEffect,
   useId,
   useRef,
   useState
 } from "react"
-import { fieldMark } from "../frame/palette-field.ts"
+import { fieldMark, takeTyped } from "../keys/typed-ahead.ts"
 import { limits } from "../limits.ts"
 import { SearchIcon } from "../parts/icons.tsx"
 import { leaveEscape, useEscape } from "../parts/use-escape.ts"
@@ -26,12 +25,10 @@ import type { Entry } from "./entries.ts"
 import { useEntries } from "./use-entries.ts"
 
 interface PaletteProps {
-  /** What was typed before it was there. */
-  readonly typedAhead: RefObject<string>
   readonly onClose: () => void
 }
 
-export const Palette = ({ typedAhead, onClose }: PaletteProps): ReactNode => {
+export const Palette = ({ onClose }: PaletteProps): ReactNode => {
   const content = useRef<HTMLDivElement>(null)
   useEscape(true, content, onClose)
   return (
@@ -50,14 +47,14 @@ export const Palette = ({ typedAhead, onClose }: PaletteProps): ReactNode => {
           className="enter fixed inset-x-3 top-[max(0.75rem,10vh)] z-40 mx-auto flex max-h-[76vh] max-w-xl flex-col overflow-hidden rounded-2xl border border-line bg-surface shadow-raised outline-none"
         >
           <Dialog.Title className="sr-only">Go to anything</Dialog.Title>
-          <Finder typedAhead={typedAhead} onClose={onClose} />
+          <Finder onClose={onClose} />
         </Dialog.Content>
       </Dialog.Portal>
     </Dialog.Root>
   )
 }
 
-const Finder = ({ typedAhead, onClose }: PaletteProps): ReactNode => {
+const Finder = ({ onClose }: PaletteProps): ReactNode => {
   const [typed, setTyped] = useState("")
   const [settled, setSettled] = useState(typed)
   const [chosen, setChosen] = useState(0)
@@ -71,20 +68,24 @@ const Finder = ({ typedAhead, onClose }: PaletteProps): ReactNode => {
     onClose()
     entry.open()
   }
-  /** What was typed before the field had the focus. */
-  const takeTyped = ({ currentTarget }: FocusEvent<HTMLInputElement>) => {
-    if (typedAhead.current === "") return
-    const value = currentTarget.value + typedAhead.current
-    typedAhead.current = ""
+  const change = (value: string) => {
     setTyped(value)
-    setSettled(value)
-  }
-  useEffect(() => {
-    if (!isAwaited || (isSearching && entries.length === 0)) return
+    setChosen(0)
     setIsAwaited(false)
-    const [first] = entries
-    if (first) open(first)
-  }, [isAwaited, isSearching, entries.length])
+  }
+  const addTyped = ({ currentTarget }: FocusEvent<HTMLInputElement>) => {
+    const added = takeTyped()
+    if (added === "") return
+    change(currentTarget.value + added)
+    setSettled(currentTarget.value + added)
+  }
+  if (isAwaited && !isSearching && entries.length === 0) setIsAwaited(false)
+  const found = isAwaited ? entries[0] : undefined
+  useEffect(() => {
+    if (found === undefined) return
+    onClose()
+    found.open()
+  }, [found, onClose])
   const press = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     const entry = entries[place]
@@ -110,13 +111,11 @@ const Finder = ({ typedAhead, onClose }: PaletteProps): ReactNode => {
           spellCheck={false}
           maxLength={limits.maxSearchCharacters}
           {...{ [fieldMark]: "" }}
-          onFocus={takeTyped}
+          onFocus={addTyped}
           value={typed}
           onChange={(event) => {
             const { value } = event.target
-            setTyped(value)
-            setChosen(0)
-            setIsAwaited(false)
+            change(value)
             later(() => setSettled(value))
           }}
           onKeyDown={press}
