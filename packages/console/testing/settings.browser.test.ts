@@ -159,6 +159,8 @@ it("tells which models can be asked, renames the project, bounds its chains, and
   await screenshot(page, "settings-models")
   expect(await axeFaultsInBoth(page)).toEqual([])
   await page.getByRole("tab", { name: "Models" }).press("ArrowRight")
+  // The focus follows an arrow a moment later.
+  await inTime(() => page.evaluate(() => document.activeElement?.textContent)).toBe("Project")
   await page.keyboard.press("Enter")
   await page.getByRole("textbox", { name: "Name" }).fill("The garden")
   await page.keyboard.press("Enter")

@@ -14,7 +14,7 @@ import { ModelPrice } from "@tropism/domain/model-price"
 import { RateLimit, ReactionFilter, ReactionInput } from "@tropism/domain/reaction"
 import { expect, it } from "vitest"
 import { definitionFaults } from "./definition-faults.ts"
-import { changesOf, draftOf, emptyDraft, sentOf } from "./agent-draft.ts"
+import { type AgentDraft, changesOf, draftAfterSave, draftOf, emptyDraft, sentOf } from "./agent-draft.ts"
 import { partsOf } from "./draft-texts.ts"
 import { emptyStep } from "./flow-draft.ts"
 import { allowedWords, knownEvents } from "./listener-rows.ts"
@@ -256,4 +256,13 @@ it("offers the events of a server that the project knows by name, as far as agen
   expect(knownEvents(orders)).toEqual(["bag.packed", "order.placed"])
   expect(allowedWords(orders)).toBe("Agents may hear order.*, bag.packed")
   expect(allowedWords({})).toMatch(/may hear none/)
+})
+
+it("what was written since a draft was sent stays, on top of what was saved", () => {
+  const sent: AgentDraft = { ...draftOf(rich), role: "Mine", tools: " graph.* " }
+  const saved = { ...draftOf(rich), role: "Mine" }
+  expect(draftAfterSave(sent, sent, saved)).toBe(saved)
+  expect(draftAfterSave({ ...sent, prompt: "More." }, sent, saved)).toEqual({ ...saved, prompt: "More." })
+  // Written and taken back is what was sent, which the server has made neat.
+  expect(draftAfterSave({ ...sent }, sent, saved)).toEqual(saved)
 })

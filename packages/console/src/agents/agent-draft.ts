@@ -97,6 +97,17 @@ export const draftOf = (input: AgentInput): AgentDraft => {
   }
 }
 
+/** A draft once what was sent of it is saved: what was written since stays, on top of what was saved. */
+export const draftAfterSave = (draft: AgentDraft, sent: AgentDraft, saved: AgentDraft): AgentDraft =>
+  draft === sent
+    ? saved
+    : {
+        ...saved,
+        ...Object.fromEntries(
+          Object.entries(draft).filter(([field, value]) => !Object.is(value, sent[field as keyof AgentDraft]))
+        )
+      }
+
 /**
  * What an edit changes of a definition; null is a field that was emptied, which goes back to its default.
  *

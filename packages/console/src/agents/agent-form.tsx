@@ -17,7 +17,7 @@ import { CheckField } from "../parts/form-fields.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { Problem } from "../server/problem.ts"
 import { modelsQuery } from "../server/settings-queries.ts"
-import { type AgentDraft, sentOf } from "./agent-draft.ts"
+import { type AgentDraft, draftAfterSave, sentOf } from "./agent-draft.ts"
 import { definitionFaults } from "./definition-faults.ts"
 import type { DraftFields } from "./draft-fields.ts"
 import type { Sent } from "./draft-texts.ts"
@@ -33,6 +33,7 @@ import { TriggerFields } from "./trigger-fields.tsx"
 import { useFaultFocus } from "../parts/use-fault-focus.ts"
 
 interface AgentFormProps {
+  /** What it begins with; another one is what its last save made. */
   readonly initial: AgentDraft
   /** What is known of the model of the agent as it is saved; none of a new one. */
   readonly missing?: string | null
@@ -51,6 +52,12 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
   const [draft, setDraft] = useState(initial)
   const [unfit, setUnfit] = useState<Problem>()
   const [asked, setAsked] = useState<Sent>()
+  const [base, setBase] = useState(initial)
+  const [saving, setSaving] = useState(initial)
+  if (base !== initial) {
+    setBase(initial)
+    setDraft(draftAfterSave(draft, saving, initial))
+  }
   const isChanged = draft !== initial
   const blocker = useBlocker({
     shouldBlockFn: () => isChanged && !isBusy,
@@ -76,6 +83,7 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
       errors.length === 0 ? undefined : new Problem({ status: 422, document: { title: unfitTitle, errors } })
     )
     if (errors.length > 0) return
+    setSaving(draft)
     if (wouldWakeInVain(draft, saved, missing)) setAsked(sent)
     else onSave(sent)
   }

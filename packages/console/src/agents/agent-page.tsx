@@ -5,7 +5,7 @@ import type { Agent } from "@tropism/domain/agent"
 import { definitionOf, leanAgent } from "@tropism/domain/agent-version"
 import { useQuery } from "@tanstack/react-query"
 import { Link, useParams } from "@tanstack/react-router"
-import { type ReactNode, useMemo, useState } from "react"
+import { type ReactNode, useMemo, useRef, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { Command } from "../parts/command.tsx"
@@ -106,23 +106,34 @@ const Definition = ({ agent, missing }: DefinitionProps): ReactNode => {
   const [base, setBase] = useState(agent)
   /** The version that was seen last, which is saved on top of. */
   const [seen, setSeen] = useState(agent.version)
-  const [isTouched, setIsTouched] = useState(false)
+  /** How often something was written, and how much of that is saved. */
+  const [touches, setTouches] = useState(0)
+  const [savedTouches, setSavedTouches] = useState(0)
+  const sentTouches = useRef(0)
+  const isTouched = touches > savedTouches
+  const [form, setForm] = useState(0)
+  const follow = (to: Agent, upTo: number) => {
+    setBase(to)
+    setSeen(to.version)
+    setSavedTouches(upTo)
+  }
   const begin = (from: Agent) => {
-    setBase(from)
-    setSeen(from.version)
-    setIsTouched(false)
+    follow(from, touches)
+    setForm(form + 1)
   }
   const initial = useMemo(() => draftOf(leanAgent(definitionOf(base))), [base])
   const { run, isBusy, error } = useWrite<Agent>((after) => {
-    begin(after)
+    follow(after, sentTouches.current)
     show({ tone: "done", title: "Saved", sentence: `The agent is at version ${after.version}.` })
   })
   const hasMoved = agent.version > seen && !isBusy
   // Where nothing was written, nothing is to be kept.
   if (hasMoved && !isTouched) begin(agent)
   const before = sentOf(initial).sent
-  const save = (sent: Sent) =>
+  const save = (sent: Sent) => {
+    sentTouches.current = touches
     run({ path: agentPath(base.id), method: "PATCH", ifMatch: seen, body: changesOf(before, sent) })
+  }
   if (!isAdmin)
     return (
       <>
@@ -152,14 +163,14 @@ const Definition = ({ agent, missing }: DefinitionProps): ReactNode => {
         </div>
       )}
       <AgentForm
-        key={base.version}
+        key={form}
         initial={initial}
         missing={missing}
         verb="Save as a new version"
         isBusy={isBusy}
         error={error}
         onSave={save}
-        onTouch={() => setIsTouched(true)}
+        onTouch={() => setTouches(touches + 1)}
       />
     </>
   )
