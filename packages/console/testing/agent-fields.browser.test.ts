@@ -284,39 +284,3 @@ it("an admin says in the settings which events of a server agents may hear, and 
     )
   await inTime(offered).toEqual(["stock.low"])
 })
-
-it("what is written while a definition is being saved stays, and is saved by the next press", async () => {
-  const story = await real.newStory()
-  const agent = await run(story.post("/agents", watcher({ name: "clerk", role: "Keeps order" })))
-  const { page } = await real.visit(story, `/agents/${agent.id}?tab=definition`)
-  const answered = Promise.withResolvers<void>()
-  await page.route(`**/agents/${agent.id}`, async (route) => {
-    if (route.request().method() !== "PATCH") return route.fallback()
-    const response = await route.fetch()
-    await answered.promise
-    await route.fulfill({ response })
-  })
-  const role = formOf(page).getByLabel("Role")
-  await role.fill("Keeps order, slowly")
-  await page.keyboard.press("Enter")
-  await atVersion(page, 2)
-  await page.keyboard.type(" and well")
-  answered.resolve()
-  await page.getByText("The agent is at version 2.").first().waitFor()
-  expect(await role.inputValue()).toBe("Keeps order, slowly and well")
-  expect(await role.evaluate((field) => field === document.activeElement)).toBe(true)
-  // It is no longer what is saved, so who leaves is asked.
-  await page.keyboard.press("Escape")
-  await page
-    .getByRole("link", { name: "All agents" })
-    .or(page.getByRole("link", { name: "Agents" }))
-    .first()
-    .press("Enter")
-  await page.getByRole("button", { name: "Stay here" }).press("Enter")
-  await saveOf(page).press("Enter")
-  await atVersion(page, 3)
-  expect(await run(story.get(`/agents/${agent.id}`))).toMatchObject({
-    version: 3,
-    role: "Keeps order, slowly and well"
-  })
-})

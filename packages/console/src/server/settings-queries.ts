@@ -16,11 +16,14 @@ import { call } from "./request.ts"
 
 const wholePage = { limit: limits.rowsPerPage }
 
+/** What people set is no event of the graph, and others set it too. */
+const refreshMs = limits.refreshIntervalMs
+
 export const membersQuery = (projectId: string) =>
-  reading<Page<Member>>({ projectId, key: ["members"], path: "members", parameters: wholePage })
+  reading<Page<Member>>({ projectId, key: ["members"], path: "members", parameters: wholePage, refreshMs })
 
 export const tokensQuery = (projectId: string) =>
-  reading<Page<Token>>({ projectId, key: ["tokens"], path: "tokens", parameters: wholePage })
+  reading<Page<Token>>({ projectId, key: ["tokens"], path: "tokens", parameters: wholePage, refreshMs })
 
 export const mcpServersQuery = (projectId: string) =>
   reading<Page<McpServer>>({
@@ -28,26 +31,27 @@ export const mcpServersQuery = (projectId: string) =>
     key: ["mcp-servers"],
     path: "mcp-servers",
     parameters: wholePage,
-    refreshMs: limits.refreshIntervalMs
+    refreshMs
   })
 
 export const modelsQuery = (projectId: string) =>
   reading<ModelsState>({ projectId, key: ["models"], path: "models" })
 
 export const projectSettingsQuery = (projectId: string) =>
-  reading<ProjectSettings>({ projectId, key: ["settings"], path: "settings" })
+  reading<ProjectSettings>({ projectId, key: ["settings"], path: "settings", refreshMs })
 
-/** What stops the agents: somebody may turn the switch anywhere, so it is read again. */
+/** What stops the agents. */
 export const killSwitchQuery = (projectId: string) =>
   reading<typeof KillSwitch.Type>({
     projectId,
     key: ["kill-switch"],
     path: "kill-switch",
-    refreshMs: limits.refreshIntervalMs
+    refreshMs
   })
 
 /** The person's own sessions, in whatever project. */
 export const sessionsQuery = queryOptions({
   queryKey: ["me", "sessions"],
-  queryFn: ({ signal }) => Effect.runPromise(call<Page<Session>>("/api/me/sessions"), { signal })
+  queryFn: ({ signal }) => Effect.runPromise(call<Page<Session>>("/api/me/sessions"), { signal }),
+  refetchInterval: refreshMs
 })

@@ -33,17 +33,23 @@ const fields: ReadonlyArray<{
   { name: "maxCostUsd", label: "Dollars", hint: "Of requests whose price is known; nothing is no bound." }
 ]
 
+/** What was typed and is not saved. */
+type Typed = Partial<Record<keyof ChainLimits, string>>
+
+const typedSince = (sent: Typed, now: Typed): Typed =>
+  Object.fromEntries(fields.flatMap(({ name }) => (now[name] === sent[name] ? [] : [[name, now[name]]])))
+
 const textOf = (value: number | null): string => (value === null ? "" : String(value))
 
 export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): ReactNode => {
   const { project, isAdmin } = useConsole()
   const show = useToasts()
-  const [typed, setTyped] = useState<Partial<Record<keyof ChainLimits, string>>>({})
+  const [typed, setTyped] = useState<Typed>({})
   const save = useAct({
-    act: (chainLimits: ChainLimitsPatch) => changeSettings(project.id, { chainLimits }),
+    act: (sent: Typed) => changeSettings(project.id, { chainLimits: patchOf(sent) }),
     touches: [[project.id, "settings"]],
-    onDone: () => {
-      setTyped({})
+    onDone: (_saved, sent) => {
+      setTyped((now) => typedSince(sent, now))
       show({ tone: "done", title: "Saved", sentence: "The bounds hold from the next event on." })
     }
   })
@@ -65,7 +71,7 @@ export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): R
         noValidate
         onSubmit={(event) => {
           event.preventDefault()
-          save.run(patchOf(typed))
+          save.run(typed)
         }}
         className="grid gap-4 sm:grid-cols-2"
       >
@@ -97,7 +103,7 @@ export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): R
 }
 
 /** What was typed; nothing goes back to the default, and what is no number is the server's to refuse. */
-const patchOf = (typed: Partial<Record<keyof ChainLimits, string>>): ChainLimitsPatch =>
+const patchOf = (typed: Typed): ChainLimitsPatch =>
   Object.fromEntries(
     Object.entries(typed).map(([name, text]) => [name, text.trim() === "" ? null : Number(text)])
   )

@@ -2,7 +2,6 @@
  * The project itself: its name, the switch that stops all its agents, and how far a chain may go.
  */
 import type { Stop } from "@tropism/domain/kill-switch"
-import type { ProjectSettings } from "@tropism/domain/project-settings"
 import { useQuery } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
@@ -202,9 +201,7 @@ const Bounds = (): ReactNode => {
   return (
     <Part title="How far a chain may go">
       {error !== null && <Failure error={error} hasOlder={data !== undefined} />}
-      {data !== undefined && <ChainLimitsForm key={keyOf(data)} limits={data.chainLimits} />}
+      {data !== undefined && <ChainLimitsForm limits={data.chainLimits} />}
     </Part>
   )
 }
-
-const keyOf = (settings: ProjectSettings): string => JSON.stringify(settings)

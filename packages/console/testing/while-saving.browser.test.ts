@@ -1,0 +1,77 @@
+/**
+ * What somebody writes while a form is being saved, against the whole program: it stays, and is saved by the next press.
+ */
+import type { Page } from "playwright-core"
+import { expect, it } from "vitest"
+import { watcher } from "../../server/testing/story-words.ts"
+import { inTime } from "./inbox-words.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+/** Keeps the answer to the next change of an address until it is asked for: as a slow line does. */
+const holdAnswer = async (page: Page, address: string): Promise<() => void> => {
+  const asked = Promise.withResolvers<void>()
+  await page.route(address, async (route) => {
+    if (route.request().method() !== "PATCH") return route.fallback()
+    const response = await route.fetch()
+    await asked.promise
+    await route.fulfill({ response })
+  })
+  return asked.resolve
+}
+
+it("of a definition, whose field keeps the focus", async () => {
+  const story = await real.newStory()
+  const agent = await run(story.post("/agents", watcher({ name: "clerk", role: "Keeps order" })))
+  const { page } = await real.visit(story, `/agents/${agent.id}?tab=definition`)
+  const answer = await holdAnswer(page, `**/agents/${agent.id}`)
+  const form = page.getByRole("form", { name: "Agent" })
+  const atVersion = (version: number) =>
+    page.getByRole("heading", { level: 1, name: new RegExp(`version ${version}`) }).waitFor()
+  const role = form.getByLabel("Role")
+  await role.fill("Keeps order, slowly")
+  await page.keyboard.press("Enter")
+  await atVersion(2)
+  await page.keyboard.type(" and well")
+  answer()
+  await page.getByText("The agent is at version 2.").first().waitFor()
+  expect(await role.inputValue()).toBe("Keeps order, slowly and well")
+  expect(await role.evaluate((field) => field === document.activeElement)).toBe(true)
+  // It is not what is saved, so who leaves is asked.
+  await page.getByRole("tab", { name: "Versions" }).press("Enter")
+  const leaving = page.getByRole("dialog", { name: "Leave without saving?" })
+  await leaving.getByRole("button", { name: "Stay here", disabled: false }).press("Enter")
+  await leaving.waitFor({ state: "detached" })
+  await page.getByRole("button", { name: "Save as a new version", disabled: false }).press("Enter")
+  await atVersion(3)
+  const kept = { version: 3, role: "Keeps order, slowly and well" }
+  expect(await run(story.get(`/agents/${agent.id}`))).toMatchObject(kept)
+})
+
+it("of the bounds of a chain", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/settings?tab=project")
+  const answer = await holdAnswer(page, "**/settings")
+  await page.getByLabel("Depth").fill("3")
+  await page.getByLabel("Runs").fill("40")
+  await page.keyboard.press("Enter")
+  await page.getByRole("button", { name: "Save the bounds", disabled: true }).waitFor()
+  await page.getByLabel("Runs").fill("50")
+  await page.getByLabel("Tokens").fill("9000")
+  answer()
+  await page.getByText("The bounds hold from the next event on.").first().waitFor()
+  expect(await page.getByLabel("Depth").inputValue()).toBe("3")
+  expect(await page.getByLabel("Runs").inputValue()).toBe("50")
+  expect(await page.getByLabel("Tokens").inputValue()).toBe("9000")
+  expect((await run(story.get("/settings"))).chainLimits).toMatchObject({ maxRuns: 40, maxTokens: null })
+  await page.getByRole("button", { name: "Save the bounds", disabled: false }).press("Enter")
+  const limits = async () => (await run(story.get("/settings"))).chainLimits
+  await inTime(limits).toMatchObject({ maxRuns: 50, maxTokens: 9_000 })
+
+  // What another admin says meanwhile takes the place of what was not typed here alone.
+  await page.getByLabel("Dollars").fill("7")
+  await run(story.patch("/settings", { chainLimits: { maxRuns: 60 } }))
+  await inTime(() => page.getByLabel("Runs").inputValue()).toBe("60")
+  expect(await page.getByLabel("Dollars").inputValue()).toBe("7")
+})
