@@ -87,7 +87,7 @@ export const poolLimits = {
   /** Statements that go to PostgreSQL in one write: those of a transaction that ends a run, begin and commit included. */
   statementsTogether: 5,
   /** No transaction waits for anything but the database: one in which nothing is asked for so long belongs to a server that stands still. */
-  idleTransactionMs: 4_000,
+  idleTransactionMs: 3_000,
   /** Of a snapshot, which holds no lock and waits for its reader. */
   idleSnapshotMs: 600_000,
   pingTimeoutMs: 2_000,

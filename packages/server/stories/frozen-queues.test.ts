@@ -12,7 +12,7 @@ import { make } from "../testing/story-words.ts"
 
 const waiting = 4
 
-/** One transaction that stands still is broken off after four seconds, and whoever waits looks anew at once; four would take sixteen. */
+/** One transaction that stands still is broken off after three seconds, and whoever waits looks anew at once; four would take twelve. */
 const withinMs = 9_000
 
 describe("Transactions of a server that stands still", () => {
