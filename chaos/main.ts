@@ -43,14 +43,18 @@ const failOverWithinMs = 6_000
 /** How long anything may take that a fail-over is measured by. */
 const patienceMs = 60_000
 
-const tell = (kind: string, detail: Readonly<Record<string, unknown>>): void =>
+const beganMs = performance.now()
+
+const tell = (kind: string, detail: Readonly<Record<string, unknown>>): void => {
+  const told = { "at s": Math.round((performance.now() - beganMs) / 1_000), ...detail }
   console.log(
     values.json
-      ? JSON.stringify({ kind, ...detail })
-      : `${kind}: ${Object.entries(detail)
+      ? JSON.stringify({ kind, ...told })
+      : `${kind}: ${Object.entries(told)
           .map(([name, value]) => `${name} ${String(value)}`)
           .join(", ")}`
   )
+}
 
 const folder = mkdtempSync(join(quickFolder, "tropism-chaos-"))
 chmodSync(folder, 0o711)
@@ -119,9 +123,11 @@ const killOne = async (server: MortalServer | undefined, there: BreakableDatabas
   await untilAnotherWorks(server)
   const working = await workOf(server, there)
   server?.kill()
+  let acknowledgedMs: number | undefined
   const started = async (): Promise<number | null> => {
     const from = performance.now()
     const { id } = await people.create("Order", senderOf(servers.filter((one) => !frozen.has(one))))
+    acknowledgedMs = Math.round(performance.now() - from)
     const entry =
       "select 1 from kb.agent_processing_log where graph_object_id = $1 and started_at is not null"
     const tookMs = await waited(patienceMs, async () => (await there.ask(entry, [id])).length > 0)
@@ -135,7 +141,12 @@ const killOne = async (server: MortalServer | undefined, there: BreakableDatabas
   const [failOver, takeOver] = await Promise.all([started(), movedOn()])
   failOvers.push(failOver)
   takeOvers.push(takeOver)
-  tell("kill", { "fail-over ms": failOver, "take-over ms": takeOver, frozen: frozen.size })
+  tell("kill", {
+    "acknowledged ms": acknowledgedMs,
+    "fail-over ms": failOver,
+    "take-over ms": takeOver,
+    frozen: frozen.size
+  })
 }
 
 const commit = async (

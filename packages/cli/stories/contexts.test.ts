@@ -53,6 +53,25 @@ describe("tropism contexts", () => {
     })
   )
 
+  it.live("says a first word in a fork, and makes none where that is refused", () =>
+    Effect.gen(function* () {
+      const { contexts } = yield* scene
+      const forked = yield* contexts("fork", "talk", "aside", "--message", "And in Spanish?")
+      expect(forked).toMatchObject({
+        exitCode: 0,
+        out: [
+          expect.stringMatching(/^aside shares the events of talk up to \d+\.$/),
+          "What you said is answered there: tropism contexts tail aside"
+        ]
+      })
+      expect((yield* contexts("log", "aside")).out.join("\n")).toContain("And in Spanish?")
+      const silent = yield* contexts("fork", "talk", "silent", "--message", "")
+      expect(silent.exitCode).not.toBe(0)
+      expect(silent.error).toMatch(/message/)
+      expect((yield* contexts("show", "silent")).error).toBe("There is no such context.")
+    })
+  )
+
   it.live("prints a log, for people and as it is kept, and follows it", () =>
     Effect.gen(function* () {
       const { contexts, contextsInto, log, story } = yield* scene

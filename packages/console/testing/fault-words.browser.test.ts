@@ -2,6 +2,7 @@
  * How a form that was not taken speaks of its fields, against the whole program: by their labels, all at once, before it asks anything else.
  */
 import { expect, it } from "vitest"
+import { inTime } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -45,4 +46,28 @@ it("the bounds of a chain are refused by their labels", async () => {
   expect(await told.innerText()).toMatch(/Dollars: /)
   expect(await told.innerText()).not.toMatch(/chain limits|max/i)
   expect((await run(story.get("/settings"))).chainLimits.maxCostUsd).toBeNull()
+})
+
+it("what is no number is refused at its field, and no bound goes for it", async () => {
+  const story = await real.newStory()
+  await run(story.patch("/settings", { chainLimits: { maxCostUsd: 15 } }))
+  const { page } = await real.visit(story, "/settings?tab=project")
+  const dollars = page.getByLabel("Dollars")
+  for (const typed of ["2-5", "5e", "1,5", "9007199254740993"]) {
+    await dollars.fill("")
+    await dollars.pressSequentially(typed)
+    await page.keyboard.press("Enter")
+    await page
+      .getByRole("alert")
+      .getByText(/^Dollars: /)
+      .waitFor()
+    await inTime(() => dollars.getAttribute("aria-invalid")).toBe("true")
+    expect(await dollars.inputValue()).toBe(typed)
+    await page.getByRole("button", { name: "Save the bounds", disabled: false }).waitFor()
+    expect((await run(story.get("/settings"))).chainLimits.maxCostUsd).toBe(15)
+  }
+  expect(await page.getByText(/undefined/).count()).toBe(0)
+  await dollars.fill("2.5")
+  await page.keyboard.press("Enter")
+  await inTime(async () => (await run(story.get("/settings"))).chainLimits.maxCostUsd).toBe(2.5)
 })

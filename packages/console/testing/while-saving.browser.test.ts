@@ -9,7 +9,7 @@ import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
 
-/** Keeps the answer to the next change of an address until it is asked for: as a slow line does. */
+/** Keeps the answer to a change of an address until it is asked for: as a slow line does. */
 const holdAnswer = async (page: Page, address: string): Promise<() => void> => {
   const asked = Promise.withResolvers<void>()
   await page.route(address, async (route) => {
@@ -74,4 +74,43 @@ it("of the bounds of a chain", async () => {
   await run(story.patch("/settings", { chainLimits: { maxRuns: 60 } }))
   await inTime(() => page.getByLabel("Runs").inputValue()).toBe("60")
   expect(await page.getByLabel("Dollars").inputValue()).toBe("7")
+})
+
+it("of a form that goes once it is saved, which takes no letter meanwhile", async () => {
+  const story = await real.newStory()
+  const note = await run(story.post("/objects", { type: "Note", properties: { t: "old" } }))
+  const { page, goTo } = await real.visit(story, `/objects/${note.id}`)
+  const answer = await holdAnswer(page, `**/objects/${note.id}`)
+  await page.getByRole("button", { name: "Edit t", disabled: false }).press("Enter")
+  const dialog = page.getByRole("dialog")
+  const value = dialog.getByLabel("Value")
+  await value.fill("new")
+  await dialog.getByRole("button", { name: "Save", disabled: false }).press("Enter")
+  await dialog.getByRole("button", { name: "Save", disabled: true }).waitFor()
+  await value.press("End")
+  await page.keyboard.type(" and more")
+  expect(await value.inputValue()).toBe("new")
+  answer()
+  await dialog.waitFor({ state: "detached" })
+  expect(await run(story.get(`/objects/${note.id}`))).toMatchObject({ properties: { t: "new" } })
+
+  await goTo("/agents/new")
+  const form = page.getByRole("form", { name: "Agent" })
+  const made = Promise.withResolvers<void>()
+  await page.route("**/agents", async (route) => {
+    if (route.request().method() !== "POST") return route.fallback()
+    await made.promise
+    await route.fallback()
+  })
+  await form.getByLabel("Woken by").selectOption({ label: "A person" })
+  await form.getByLabel("Prompt", { exact: true }).fill("Greet.")
+  await form.getByLabel("Name").fill("greeter")
+  await form.getByLabel(/^Enabled: /).press("Space")
+  await page.getByRole("button", { name: "Make the agent", disabled: false }).press("Enter")
+  await page.getByRole("button", { name: "Make the agent", disabled: true }).waitFor()
+  await form.getByLabel("Role").focus()
+  await page.keyboard.type("Late")
+  expect(await form.getByLabel("Role").inputValue()).toBe("")
+  made.resolve()
+  await page.getByRole("heading", { level: 1, name: /greeter/ }).waitFor()
 })

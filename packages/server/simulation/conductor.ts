@@ -51,7 +51,7 @@ export interface Conductor {
   readonly endAll: () => Promise<void>
 }
 
-/** How long a statement may be silent before PostgreSQL is asked whether it waits for a lock. */
+/** How long a statement may be silent before PostgreSQL is asked whether it waits for a lock; twice as long before each other time. */
 const patienceMs = 4
 
 export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOptions): Conductor => {
@@ -83,8 +83,8 @@ export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOpt
 
   /** True when the statement waits for a lock; false when it has its answer. */
   const waitsForLock = async (attempt: Attempt): Promise<boolean> => {
-    for (;;) {
-      if (await settlesWithin(attempt.settled, patienceMs)) return false
+    for (let patience = patienceMs; ; patience *= 2) {
+      if (await settlesWithin(attempt.settled, patience)) return false
       if (await isBlocked(attempt.processId)) return true
     }
   }

@@ -144,9 +144,14 @@ const fork = Command.make(
     agent: Flag.String("agent").pipe(
       Flag.withDescription("Who goes on with it, by name or id (default: the same agent)"),
       Flag.optional
+    ),
+    message: Flag.String("message").pipe(
+      Flag.withMetavar("<text>"),
+      Flag.withDescription("Said in it at once, and answered; where that is refused no fork is made"),
+      Flag.optional
     )
   },
-  ({ agent, at, context, name }) =>
+  ({ agent, at, context, message, name }) =>
     inProject((access) =>
       Effect.gen(function* () {
         const screen = yield* Screen
@@ -155,12 +160,18 @@ const fork = Command.make(
           payload: {
             name,
             at: Option.getOrNull(at),
-            agentId: Option.isSome(agent) ? (yield* findAgent(access, agent.value)).id : null
+            agentId: Option.isSome(agent) ? (yield* findAgent(access, agent.value)).id : null,
+            message: Option.getOrNull(message)
           }
         })
         yield* printOr(
           forked,
-          screen.print(`${forked.name} shares the events of ${context} up to ${forked.forkedFrom?.at}.`)
+          screen.print(
+            `${forked.name} shares the events of ${context} up to ${forked.forkedFrom?.at}.`,
+            ...(Option.isSome(message)
+              ? [`What you said is answered there: tropism contexts tail ${forked.name}`]
+              : [])
+          )
         )
       })
     )
@@ -170,6 +181,10 @@ const fork = Command.make(
     {
       command: "tropism contexts fork talk what-if --at 12",
       description: "Go on from event 12 in another way"
+    },
+    {
+      command: 'tropism contexts fork talk what-if --message "And in Spanish?"',
+      description: "Ask something else there at once"
     }
   ])
 )

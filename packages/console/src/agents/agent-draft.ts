@@ -164,7 +164,7 @@ const triggerOf = (draft: AgentDraft): Result.Result<Sent, DraftFault> => {
     draft.triggerType === "schedule"
       ? {
           cronSchedule: draft.cronSchedule,
-          ...given("timezone", draft.timezone),
+          ...given("timezone", draft.timezone.trim()),
           ...given("catchUp", draft.catchUp),
           ...given("overlapPolicy", draft.overlapPolicy)
         }

@@ -30,6 +30,7 @@ import { ModelFields } from "./model-fields.tsx"
 import { PowerFields } from "./power-fields.tsx"
 import { ReviewFields } from "./review-fields.tsx"
 import { TriggerFields } from "./trigger-fields.tsx"
+import { useClosed } from "../parts/use-closed.ts"
 import { useFaultFocus } from "../parts/use-fault-focus.ts"
 
 interface AgentFormProps {
@@ -74,6 +75,9 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
     }
   }
   const saved = props.missing === undefined ? undefined : { draft: initial, missing: props.missing }
+  const form = useFaultFocus(refused)
+  // A new agent has a page of its own once it is made.
+  useClosed(form, isBusy && saved === undefined)
   const missing = missingOf(draft, saved, models)
   const save = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
@@ -88,7 +92,7 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
     else onSave(sent)
   }
   return (
-    <form ref={useFaultFocus(refused)} onSubmit={save} className="grid max-w-3xl gap-8" aria-label="Agent">
+    <form ref={form} onSubmit={save} className="grid max-w-3xl gap-8" aria-label="Agent">
       <FieldLabels>
         <Sections {...fields} missing={missing} />
         {refused !== null && <Failure error={refused} />}

@@ -7,6 +7,9 @@ import { cronText, healthText, outcomeWord } from "./agent-words.ts"
 
 it("says a schedule in words, and nothing of what is none", () => {
   expect(cronText("0 9 * * 1-5")).toBe("At 09:00, Monday through Friday")
+  expect(cronText("0 0 13 * 5")).toBe("At 00:00, on day 13 of the month, or on Friday")
+  expect(cronText("0 9,10 1-7 1,6 MON")).toMatch(/between day 1 and 7 of the month, or on Monday/)
+  expect(cronText("0 9 1 * *")).toBe("At 09:00, on day 1 of the month")
   expect(cronText("nine")).toBeUndefined()
 })
 

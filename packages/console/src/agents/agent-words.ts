@@ -10,10 +10,17 @@ import { toString as cronWords } from "cronstrue"
 import { Option } from "effect"
 
 /** A schedule in words; undefined where it is no cron expression. */
-export const cronText = (expression: string): string | undefined =>
-  Option.getOrUndefined(
-    Option.liftThrowable(() => cronWords(expression, { use24HourTimeFormat: true, verbose: true }))()
+export const cronText = (expression: string): string | undefined => {
+  const [, , day, , weekday] = expression.trim().split(/\s+/)
+  const isEither = day !== "*" && weekday !== "*"
+  return Option.liftThrowable(() =>
+    cronWords(expression, { use24HourTimeFormat: true, verbose: true })
+  )().pipe(
+    // A day of the month and a day of the week are two ways for a day to be meant.
+    Option.map((words) => (isEither ? words.replace(/, and (?=(?:on )?[^,]*day)/, ", or ") : words)),
+    Option.getOrUndefined
   )
+}
 
 const triggerWords: Readonly<Record<Agent["triggerType"], string>> = {
   reaction: "A change of the graph, or a foreign event",

@@ -11,6 +11,7 @@ import { Failure } from "../parts/failure.tsx"
 import { ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { agentPath } from "../server/agent-queries.ts"
 import { useWrite } from "../server/use-write.ts"
+import { numberSent } from "../words/number-sent.ts"
 
 interface BeginDryRunProps {
   readonly agent: Agent
@@ -24,7 +25,9 @@ export const BeginDryRun = ({ agent, onBegun }: BeginDryRunProps): ReactNode => 
   const { objectId, fields } = useChosenObject("the object")
   const begin = useWrite<Backtest>(({ id }) => onBegun(id))
   const body =
-    over === "object" ? { objectIds: [objectId] } : { days: Number(days), maxEvents: Number(maxEvents) }
+    over === "object"
+      ? { objectIds: [objectId] }
+      : { days: numberSent(days), maxEvents: numberSent(maxEvents) }
   const command =
     over === "events"
       ? `npx tropism backtest ${agent.name} --days ${days} --max-events ${maxEvents}`

@@ -5,6 +5,7 @@
  */
 import { isJsonObject, type JsonFault } from "@tropism/domain/json"
 import { Result } from "effect"
+import { numberSent } from "../words/number-sent.ts"
 
 /** A definition, or a part of one, as it is sent; the server judges it, not the form. */
 export type Sent = Readonly<Record<string, unknown>>
@@ -22,13 +23,8 @@ export const partsOf = (text: string, ends = /[,\n]/): ReadonlyArray<string> =>
 export const given = (field: string, text: string): Sent => (text.trim() === "" ? {} : { [field]: text })
 
 /** What is no number is sent as it was written, and the server says what is wrong with it. */
-export const numberGiven = (field: string, text: string): Sent => {
-  if (text.trim() === "") return {}
-  const number = Number(text)
-  // A whole number that would be rounded on its way is no number either.
-  const isKept = Number.isFinite(number) && (Number.isSafeInteger(number) || !Number.isInteger(number))
-  return { [field]: isKept ? number : text }
-}
+export const numberGiven = (field: string, text: string): Sent =>
+  text.trim() === "" ? {} : { [field]: numberSent(text) }
 
 /** The parts of a list, where it has any. */
 export const listGiven = (field: string, text: string): Sent => {

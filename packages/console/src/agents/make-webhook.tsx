@@ -7,6 +7,7 @@ import { FormDialog } from "../parts/form-dialog.tsx"
 import { CheckField, TextField } from "../parts/form-fields.tsx"
 import { agentPath } from "../server/agent-queries.ts"
 import { useWrite } from "../server/use-write.ts"
+import { numberSent } from "../words/number-sent.ts"
 
 interface MakeWebhookProps {
   readonly agentId: string
@@ -32,7 +33,7 @@ export const MakeWebhook = ({ agentId, onMade, onClose }: MakeWebhookProps): Rea
           method: "POST",
           body: {
             name,
-            ratePerMinute: rate === "" ? null : Number(rate),
+            ratePerMinute: rate.trim() === "" ? null : numberSent(rate),
             untrusted
           }
         })

@@ -40,7 +40,7 @@ const ScheduleFields = ({ draft, change, at }: DraftFields): ReactNode => {
   const ask = (changes: Partial<Pick<typeof draft, "cronSchedule" | "timezone">>) => {
     change(changes)
     const { cronSchedule, timezone } = { ...draft, ...changes }
-    later(() => setAsked({ cron: cronSchedule, zone: timezone }))
+    later(() => setAsked({ cron: cronSchedule, zone: timezone.trim() }))
   }
   return (
     <>

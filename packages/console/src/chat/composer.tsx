@@ -2,7 +2,7 @@
  * Where a person writes to an agent: Enter sends, Shift and Enter begin a line.
  */
 import { conversationBounds } from "@tropism/domain/conversation"
-import { type ReactNode, useEffect, useId, useRef, useState } from "react"
+import { type ReactNode, useEffect, useId, useRef } from "react"
 import { Button } from "../parts/button.tsx"
 
 interface ComposerProps {
@@ -11,22 +11,28 @@ interface ComposerProps {
   readonly isAtWork: boolean
   /** Whether the focus begins here: what was said began a conversation, and the person goes on writing. */
   readonly hasFocus: boolean
+  /** What is written and not yet said. */
+  readonly text: string
+  readonly onWrite: (text: string) => void
   readonly onSend: (message: string) => void
   readonly onStop: (() => void) | undefined
 }
 
-export const Composer = ({ agentName, isAtWork, hasFocus, onSend, onStop }: ComposerProps): ReactNode => {
-  const [text, setText] = useState("")
+export const Composer = (props: ComposerProps): ReactNode => {
+  const { agentName, isAtWork, hasFocus, text, onWrite, onSend, onStop } = props
   const id = useId()
   const area = useRef<HTMLTextAreaElement>(null)
   const wasFocused = useRef(hasFocus)
   useEffect(() => {
-    if (wasFocused.current) area.current?.focus({ preventScroll: true })
+    const { current } = area
+    if (current === null || !wasFocused.current) return
+    current.focus({ preventScroll: true })
+    // Who goes on writing does so behind what is there.
+    current.setSelectionRange(current.value.length, current.value.length)
   }, [])
   const send = () => {
     if (isAtWork || text.trim() === "") return
     onSend(text)
-    setText("")
   }
   return (
     <form
@@ -45,7 +51,7 @@ export const Composer = ({ agentName, isAtWork, hasFocus, onSend, onStop }: Comp
         value={text}
         rows={3}
         maxLength={conversationBounds.messageMaxChars}
-        onChange={(event) => setText(event.target.value)}
+        onChange={(event) => onWrite(event.target.value)}
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return
           event.preventDefault()

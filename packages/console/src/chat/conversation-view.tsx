@@ -17,6 +17,7 @@ import { conversationQuery, messagesQuery } from "../server/chat-queries.ts"
 import { call, inProject } from "../server/request.ts"
 import { modelsQuery } from "../server/settings-queries.ts"
 import { Composer } from "./composer.tsx"
+import { useDraft } from "./use-draft.ts"
 import { ConversationActions } from "./conversation-actions.tsx"
 import type { Saying } from "./say.ts"
 import { Transcript } from "./transcript.tsx"
@@ -168,7 +169,12 @@ const Spoken = ({ agentName, messages, turns, turn, start, canSpeak }: SpokenPro
   const isHere =
     ending !== undefined && isOf(ending.saying, ending.answer?.conversationId, start.conversationId)
   const stoppable = turn?.conversationId
-  const say = (message: string) => speak({ ...start, message })
+  const [draft, write] = useDraft(project.id, start.conversationId, isHere ? ending : undefined)
+  const say = (message: string) => {
+    // What is said again may stand in the field by now, or something else that is yet to be said.
+    if (draft === message) write("")
+    speak({ ...start, message })
+  }
   return (
     <>
       <Transcript
@@ -184,6 +190,8 @@ const Spoken = ({ agentName, messages, turns, turn, start, canSpeak }: SpokenPro
           agentName={agentName}
           isAtWork={anyTurn !== undefined}
           hasFocus={turn !== undefined}
+          text={draft}
+          onWrite={write}
           onSend={say}
           onStop={stoppable === undefined ? undefined : () => stop.mutate(stoppable)}
         />

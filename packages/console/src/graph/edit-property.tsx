@@ -20,6 +20,8 @@ import { visibleText } from "../words/visible-text.ts"
 import {
   editableText,
   hasMoved,
+  hasProperty,
+  isNow,
   kindOf,
   makerText,
   noJson,
@@ -51,7 +53,8 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
   const { run, isBusy, error, given } = useWrite<GraphObject>(onClose)
   const isDeleted = provenance.deleted !== null || (isMissing(error) && given?.ifMatch === provenance.version)
   // Against the version that was shown, or a later one in which this property is the same.
-  const isMoved = hasMoved(opened, provenance, name)
+  const isMoved = hasMoved(opened, provenance, name) && !isNow(provenance, name, writtenValue(text, kind))
+  const isThere = property === undefined && !isBusy && hasProperty(provenance, name)
   const { version } = isMoved ? opened : provenance
   const write = (value: Schema.Json) =>
     run({
@@ -71,16 +74,18 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
       title={property === undefined ? "Add a property" : `Edit ${visibleText(name)}`}
       verb="Save"
       isBusy={isBusy}
-      isReady={name !== "" && !isDeleted}
+      isReady={name !== "" && !isDeleted && !isThere}
       error={isMissing(error) ? null : error}
       pointers={[pointer]}
       onSubmit={save}
       onClose={onClose}
     >
       {isDeleted && <DeletedNotice provenance={provenance} />}
-      {isMoved && <ChangedNotice now={nowText(provenance, name)} onKeep={() => setOpened(provenance)} />}
+      {isMoved && !isThere && (
+        <ChangedNotice now={nowText(provenance, name)} onKeep={() => setOpened(provenance)} />
+      )}
       {property === undefined && (
-        <TextField label="Name" value={name} onChange={setName} isRequired hasFirstFocus />
+        <NewName name={name} onChange={setName} there={isThere ? nowText(provenance, name) : undefined} />
       )}
       <ChoiceField
         label="Written as"
@@ -109,6 +114,24 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
     </FormDialog>
   )
 }
+
+interface NewNameProps {
+  readonly name: string
+  readonly onChange: (name: string) => void
+  /** What the property is that has this name already. */
+  readonly there: string | undefined
+}
+
+const NewName = ({ name, onChange, there }: NewNameProps): ReactNode => (
+  <TextField
+    label="Name"
+    value={name}
+    onChange={onChange}
+    isRequired
+    hasFirstFocus
+    fault={there && `There is one already. It is ${there}; edit it to change it.`}
+  />
+)
 
 interface ChangedNoticeProps {
   /** What the property is by now. */

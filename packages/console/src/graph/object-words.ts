@@ -74,18 +74,34 @@ export const provenanceName = ({ objectId, key, properties }: Provenance): strin
     properties: Object.fromEntries(properties.map(({ property, value }) => [property, value]))
   })
 
+const valueIn = ({ properties }: Provenance, name: string): Schema.Json | undefined =>
+  properties.find(({ property }) => property === name)?.value
+
+/** Whether an object has a property of this name. */
+export const hasProperty = (provenance: Provenance, name: string): boolean =>
+  valueIn(provenance, name) !== undefined
+
+/** Whether a property is just what somebody wants it to be: a save whose answer was lost may have made it so. */
+export const isNow = (
+  provenance: Provenance,
+  name: string,
+  wanted: Result.Result<Schema.Json, unknown>
+): boolean => {
+  const now = valueIn(provenance, name)
+  return now !== undefined && Result.isSuccess(wanted) && canonicalJson(now) === canonicalJson(wanted.success)
+}
+
 /** Whether a property has another value than it had. */
 export const hasMoved = (before: Provenance, after: Provenance, name: string): boolean => {
-  const valueIn = ({ properties }: Provenance) => properties.find(({ property }) => property === name)?.value
-  const [old, young] = [valueIn(before), valueIn(after)]
+  const [old, young] = [valueIn(before, name), valueIn(after, name)]
   return old === undefined || young === undefined
     ? old !== young
     : canonicalJson(old) !== canonicalJson(young)
 }
 
 /** A property's present value as it would be edited; `gone` where there is none. */
-export const nowText = ({ properties }: Provenance, name: string): string => {
-  const now = properties.find(({ property }) => property === name)?.value
+export const nowText = (provenance: Provenance, name: string): string => {
+  const now = valueIn(provenance, name)
   return now === undefined ? "gone" : `“${editableText(now, kindOf(now))}”`
 }
 

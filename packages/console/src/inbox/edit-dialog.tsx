@@ -19,6 +19,7 @@ import { visibleText } from "../words/visible-text.ts"
 import { OvertakenNotice } from "./overtaken-notice.tsx"
 import { StaleNotice } from "./stale-notice.tsx"
 import { useOvertaken } from "./use-overtaken.ts"
+import { propertyOf } from "../suggestion/property-diff.ts"
 
 interface EditDialogProps {
   readonly projectId: string
@@ -159,7 +160,7 @@ const versionOf = ({ target, relationship }: SuggestionTask): number | undefined
   (target ?? relationship)?.version
 
 const nowText = ({ target, relationship }: SuggestionTask, name: string): string => {
-  const now = (target ?? relationship)?.properties[name]
+  const now = propertyOf((target ?? relationship)?.properties ?? {}, name)
   return now === undefined ? "gone" : JSON.stringify(now)
 }
 

@@ -6,6 +6,7 @@ import { Button } from "./button.tsx"
 import { DialogFrame } from "./dialog-frame.tsx"
 import { Failure } from "./failure.tsx"
 import { FieldLabels } from "./field-labels.tsx"
+import { useClosed } from "./use-closed.ts"
 import { useFaultFocus } from "./use-fault-focus.ts"
 import { isBeside } from "../server/problem.ts"
 
@@ -28,6 +29,7 @@ interface FormDialogProps {
 export const FormDialog = (props: FormDialogProps): ReactNode => {
   const { title, verb, isBusy, isReady = true, error, pointers, onSubmit, onClose, children } = props
   const form = useFaultFocus(error)
+  useClosed(form, isBusy)
   return (
     <DialogFrame isOpen title={title} onClose={onClose} returnsFocus>
       <FieldLabels>
@@ -38,6 +40,7 @@ export const FormDialog = (props: FormDialogProps): ReactNode => {
             event.preventDefault()
             onSubmit()
           }}
+          aria-busy={isBusy}
           className="mt-4 grid gap-4"
         >
           {error !== null && !isBeside(error, pointers) && <Failure error={error} />}

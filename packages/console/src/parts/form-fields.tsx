@@ -11,6 +11,7 @@ interface TextFieldProps extends FieldWords {
   readonly isMono?: boolean
   /** More than one makes an area of so many lines. */
   readonly lines?: number
+  /** A number is typed as text: a browser's own field for it says nothing of what it could not read. */
   readonly type?: "text" | "number" | "url" | "password"
   readonly hasFirstFocus?: boolean
   /** What is known that may be meant; of one line only. */
@@ -43,7 +44,7 @@ export const TextField = (props: TextFieldProps): ReactNode => {
             <input
               {...control}
               {...shared}
-              type={type}
+              {...(type === "number" ? { inputMode: "decimal" } : { type })}
               {...(offered.length > 0 && { list: `${control.id}-offered` })}
               onChange={(event) => onChange(event.target.value)}
               className={`${controlClass} h-9 ${isMono ? "font-mono" : ""}`}

@@ -4,6 +4,7 @@
  * Pure. Only what was changed is sent, so that what was left alone stays the agent's own.
  */
 import type { RunLimits } from "@tropism/domain/run"
+import { numberSent } from "../words/number-sent.ts"
 
 export interface LimitTexts {
   readonly maxTokens: string
@@ -21,13 +22,18 @@ export const limitTextsOf = ({ maxTokens, maxCostUsd, maxSteps, timeoutMs }: Run
   timeoutSeconds: textOf(timeoutMs === null ? null : timeoutMs / 1_000)
 })
 
-export const changedLimits = (before: LimitTexts, after: LimitTexts): Partial<RunLimits> => {
+export const changedLimits = (before: LimitTexts, after: LimitTexts): Readonly<Record<string, unknown>> => {
   const isChanged = (name: keyof LimitTexts): boolean =>
     after[name].trim() !== "" && after[name] !== before[name]
   return {
-    ...(isChanged("maxTokens") && { maxTokens: Number(after.maxTokens) }),
-    ...(isChanged("maxCostUsd") && { maxCostUsd: Number(after.maxCostUsd) }),
-    ...(isChanged("maxSteps") && { maxSteps: Number(after.maxSteps) }),
-    ...(isChanged("timeoutSeconds") && { timeoutMs: Math.round(Number(after.timeoutSeconds) * 1_000) })
+    ...(isChanged("maxTokens") && { maxTokens: numberSent(after.maxTokens) }),
+    ...(isChanged("maxCostUsd") && { maxCostUsd: numberSent(after.maxCostUsd) }),
+    ...(isChanged("maxSteps") && { maxSteps: numberSent(after.maxSteps) }),
+    ...(isChanged("timeoutSeconds") && { timeoutMs: millisSent(after.timeoutSeconds) })
   }
+}
+
+const millisSent = (seconds: string): number | string => {
+  const sent = numberSent(seconds)
+  return typeof sent === "number" ? Math.round(sent * 1_000) : sent
 }

@@ -1,7 +1,7 @@
 /**
  * How far one root event may lead: how deep, how many runs, tokens and dollars.
  */
-import { chainBounds, type ChainLimits, type ChainLimitsPatch } from "@tropism/domain/chain"
+import { chainBounds, type ChainLimits } from "@tropism/domain/chain"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
@@ -13,6 +13,7 @@ import { useToasts } from "../parts/toasts.tsx"
 import { useFaultFocus } from "../parts/use-fault-focus.ts"
 import { changeSettings } from "./settings-acts.ts"
 import { useAct } from "../server/use-act.ts"
+import { numberSent } from "../words/number-sent.ts"
 
 const fields: ReadonlyArray<{
   readonly name: keyof ChainLimits
@@ -103,7 +104,7 @@ export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): R
 }
 
 /** What was typed; nothing goes back to the default, and what is no number is the server's to refuse. */
-const patchOf = (typed: Typed): ChainLimitsPatch =>
+const patchOf = (typed: Typed): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
-    Object.entries(typed).map(([name, text]) => [name, text.trim() === "" ? null : Number(text)])
+    Object.entries(typed).map(([name, text]) => [name, text.trim() === "" ? null : numberSent(text)])
   )

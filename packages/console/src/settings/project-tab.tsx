@@ -19,6 +19,7 @@ import { visibleText } from "../words/visible-text.ts"
 import { ChainLimitsForm } from "./chain-limits-form.tsx"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { OnlyAdmins, SectionHead } from "../parts/rows.tsx"
+import { useClosed } from "../parts/use-closed.ts"
 import { useFaultFocus } from "../parts/use-fault-focus.ts"
 import { mayMakeProjects, NewProject } from "./new-project.tsx"
 import { renameProject, turnKillSwitch } from "./settings-acts.ts"
@@ -67,6 +68,7 @@ const Name = (): ReactNode => {
       })
   })
   const form = useFaultFocus(rename.error)
+  useClosed(form, rename.isBusy)
   return (
     <Part title="Name">
       {isAdmin ? (

@@ -6,7 +6,7 @@ import type { Member, NewToken, TokenInput } from "@tropism/api/members-api"
 import type { Project } from "@tropism/api/system-api"
 import type { KillSwitchInput } from "@tropism/api/kill-switch-api"
 import type { McpServer, McpServerInput, McpServerPatch } from "@tropism/domain/mcp-server"
-import type { ProjectSettings, ProjectSettingsPatch } from "@tropism/domain/project-settings"
+import type { ProjectSettings } from "@tropism/domain/project-settings"
 import { call, inProject } from "../server/request.ts"
 
 const memberPath = (projectId: string, userId: string, rest = ""): string =>
@@ -68,5 +68,5 @@ export const renameProject = (projectId: string, name: string) =>
 export const turnKillSwitch = (projectId: string, body: KillSwitchInput) =>
   call<unknown>(inProject(projectId, "kill-switch"), { method: "PUT", body })
 
-export const changeSettings = (projectId: string, body: ProjectSettingsPatch) =>
+export const changeSettings = (projectId: string, body: Readonly<Record<string, unknown>>) =>
   call<ProjectSettings>(inProject(projectId, "settings"), { method: "PATCH", body })

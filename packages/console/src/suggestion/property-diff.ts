@@ -54,6 +54,10 @@ export const requestedRows = (change: Change): ReadonlyArray<PropertyRow> =>
       )
     : []
 
+/** A property by its name, which may be that of something that every JavaScript object has. */
+export const propertyOf = (properties: Properties, name: string): Schema.Json | undefined =>
+  Object.hasOwn(properties, name) ? properties[name] : undefined
+
 const patchRows = (
   current: Properties,
   patch: Properties,
@@ -61,7 +65,7 @@ const patchRows = (
 ): ReadonlyArray<PropertyRow> =>
   Object.entries(patch).flatMap(([key, value]) => {
     const here = [...path, key]
-    const before = Object.hasOwn(current, key) ? current[key] : undefined
+    const before = propertyOf(current, key)
     const goesDeeper = isJsonObject(value) && isJsonObject(before) && here.length < limits.maxDiffDepth
     return goesDeeper ? patchRows(before, value, here) : [patchRow(here, before, value)]
   })
@@ -110,7 +114,7 @@ export const versionDifferences = (
   after: Properties
 ): ReadonlyArray<{ readonly name: string; readonly before?: Schema.Json; readonly after?: Schema.Json }> =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) => {
-    const [old, young] = [before[name], after[name]]
+    const [old, young] = [propertyOf(before, name), propertyOf(after, name)]
     if (old !== undefined && young !== undefined && canonicalJson(old) === canonicalJson(young)) return []
     return [{ name, ...(old !== undefined && { before: old }), ...(young !== undefined && { after: young }) }]
   })
