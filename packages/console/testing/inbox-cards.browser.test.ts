@@ -7,7 +7,13 @@ import type { Page } from "playwright-core"
 import type { Json, Story } from "../../server/testing/platform.ts"
 import { asked, asking } from "../../server/testing/question-words.ts"
 import { change, make } from "../../server/testing/story-words.ts"
-import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
+import {
+  creating,
+  pendingOf,
+  suggesting,
+  suggestingOnce,
+  updating
+} from "../../server/testing/suggestion-words.ts"
 import { suggestedAll } from "./inbox-plants.ts"
 import { card, cardOf, inTime, listed } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
@@ -118,4 +124,14 @@ it("answers to choose from stand whole on a phone, however long, and the run say
   }
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(375)
   await page.getByText("paused: it asks a person").waitFor()
+})
+
+it("on a phone no long word makes the page wider, also of cards that are far from view", async () => {
+  const story = await real.newStory()
+  const agent = await run(suggesting(story))
+  const keys = Array.from({ length: 12 }, (_, index) => `${index}${"x".repeat(80)}`)
+  for (const key of keys) await run(suggestingOnce(story, agent, creating(key)))
+  const { page } = await real.visit(story, "/", { viewport: { width: 375, height: 700 } })
+  await listed(page, keys.length)
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(375)
 })

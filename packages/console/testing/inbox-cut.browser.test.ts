@@ -43,9 +43,9 @@ it("offline it keeps what it has and what is being written and says so; back aga
   await inTime(() => page.locator("article").count()).toBe(1)
   await run(story.patch(`/objects/${person.id}`, { properties: { age: 3 } }))
   await run(suggestingOnce(story, agent, creating("while-away")))
-  // What is decided meanwhile is not taken for done: it stays, and says why.
+  // What is decided meanwhile is taken neither for done nor for not done: it stays, and says why.
   await page.keyboard.press("Control+Enter")
-  await page.getByText(`#${task.number} was not rejected`).first().waitFor()
+  await page.getByText(`It is not known whether #${task.number} was rejected`).first().waitFor()
   expect((await run(story.get(`/tasks/${task.id}`))).status).toBe("pending")
 
   line.mend()
@@ -54,4 +54,27 @@ it("offline it keeps what it has and what is being written and says so; back aga
   await page.getByRole("img", { name: "Live: changes appear at once" }).waitFor({ state: "attached" })
   // The feed goes on behind the last event that was heard, so that none in between is lost.
   await inTime(() => asked.at(-1)).toBe(String(items.length))
+})
+
+it("a decision whose answer was lost is told as what became of it, with its way back", async () => {
+  const story = await real.newStory()
+  const agent = await run(suggesting(story))
+  for (const key of ["one", "two", "three"]) await run(suggestingOnce(story, agent, creating(key)))
+  const { page } = await real.visit(story)
+  await listed(page, 3)
+  const [first, ...others] = await run(pendingOf(story))
+  await page.route(/\/(approve|decisions)$/, async (route) => {
+    await route.fetch()
+    await route.abort("connectionreset")
+  })
+  await cardOf(page, first)
+    .getByRole("button", { name: /^Approve/, disabled: false })
+    .press("Enter")
+  await page.getByText(`Approved #${first.number}`).first().waitFor()
+  await page.getByRole("button", { name: /Undo/ }).first().waitFor()
+  for (const task of others) await cardOf(page, task).getByRole("checkbox").check()
+  await heard(page, "A", async () => (await page.getByText("Approved 2 suggestions").count()) > 0)
+  expect(await page.getByText(/not approved|not known/).count()).toBe(0)
+  for (const { id } of [first, ...others])
+    expect((await run(story.get(`/tasks/${id}`))).status).toBe("completed")
 })

@@ -26,6 +26,21 @@ describe("the palette", () => {
     expect(new URL(page.url()).pathname).toBe("/")
   })
 
+  it("gives the keyboard back to where it was when nothing is opened", async () => {
+    const story = await real.newStory()
+    const { page } = await real.visit(story, "/runs")
+    const link = page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Chains" })
+    for (let time = 1; time <= 2; time++) {
+      await link.focus()
+      await page.keyboard.press("Control+k")
+      const field = page.getByRole("combobox", { name: /Search pages/ })
+      await inTime(() => field.evaluate((it) => it === document.activeElement)).toBe(true)
+      await page.keyboard.press("Escape")
+      await field.waitFor({ state: "detached" })
+      await inTime(() => link.evaluate((it) => it === document.activeElement)).toBe(true)
+    }
+  })
+
   it("opens what is found where Enter came before it was", async () => {
     const story = await real.newStory()
     const ada = await run(

@@ -1,7 +1,7 @@
 /**
  * What opens the palette: a button, ⌘K or Ctrl K anywhere, `/` outside fields. It is loaded when it is opened first.
  */
-import { type ReactNode, useEffect, useState } from "react"
+import { type ReactNode, useCallback, useEffect, useState } from "react"
 import { commandText } from "../keys/command-key.ts"
 import { isDialogOpen, isPlain, isTyping } from "../keys/is-typing.ts"
 import { useKeyMap } from "../keys/key-map.ts"
@@ -29,6 +29,12 @@ const Palette = lazyPart(() => import("../palette/palette.tsx"), "Palette", {
 
 export const PaletteDoor = (): ReactNode => {
   const [isOpen, setIsOpen] = useState(false)
+  const [opener, setOpener] = useState<Element | null>(null)
+  const open = useCallback(() => {
+    setOpener(document.activeElement)
+    keepTyped()
+    setIsOpen(true)
+  }, [])
   const { areKeysOn } = useKeyMap()
   useEffect(() => keepNoMore, [])
   useEffect(() => {
@@ -38,20 +44,16 @@ export const PaletteDoor = (): ReactNode => {
         (event.key === "/" && areKeysOn && isPlain(event) && !isTyping(event.target))
       if (!isAsked || isDialogOpen()) return
       event.preventDefault()
-      keepTyped()
-      setIsOpen(true)
+      open()
     }
     document.addEventListener("keydown", listen)
     return () => document.removeEventListener("keydown", listen)
-  }, [areKeysOn])
+  }, [areKeysOn, open])
   return (
     <>
       <button
         type="button"
-        onClick={() => {
-          keepTyped()
-          setIsOpen(true)
-        }}
+        onClick={open}
         title={`Go to anything (${commandText("K")} or /)`}
         className="flex h-9 items-center gap-2 rounded-lg px-2.5 text-sm text-ink-soft hover:bg-sunken hover:text-ink"
       >
@@ -61,6 +63,7 @@ export const PaletteDoor = (): ReactNode => {
       </button>
       {isOpen && (
         <Palette
+          opener={opener}
           onClose={() => {
             keepNoMore()
             setIsOpen(false)

@@ -6,7 +6,7 @@
  */
 import type { Properties } from "@tropism/domain/json"
 import type { SuggestionTask } from "@tropism/domain/task"
-import { type ReactNode, useId, useState } from "react"
+import { type ReactNode, useId, useRef, useState } from "react"
 import { Button } from "../parts/button.tsx"
 import { DialogFrame } from "../parts/dialog-frame.tsx"
 import { controlClass } from "../parts/field.tsx"
@@ -53,6 +53,7 @@ const EditForm = ({ projectId, task, listed, onApprove, onDone, onCancel }: Edit
   // What is shown when it is opened is what is decided: the digest tells when it is refined meanwhile.
   const [shown, setShown] = useState(task)
   const [fields, setFields] = useState(() => editFields(shown.payload.suggestedChanges) ?? [])
+  const form = useRef<HTMLFormElement>(null)
   const [isSending, setIsSending] = useState(false)
   const [refusal, setRefusal] = useState<string>()
   const { left, sentences } = useOvertaken(projectId, [task], listed)
@@ -73,6 +74,7 @@ const EditForm = ({ projectId, task, listed, onApprove, onDone, onCancel }: Edit
   }
   return (
     <form
+      ref={form}
       onSubmit={(event) => {
         event.preventDefault()
         approve()
@@ -86,14 +88,20 @@ const EditForm = ({ projectId, task, listed, onApprove, onDone, onCancel }: Edit
       {!isOvertaken && versionOf(task) !== versionOf(shown) && (
         <MovedNotice
           actions={
-            <Button size="small" onClick={() => setShown(task)}>
+            <Button
+              size="small"
+              onClick={() => {
+                setShown(task)
+                form.current?.querySelector<HTMLElement>("[data-first-focus]")?.focus()
+              }}
+            >
               Keep mine, for how it is now
             </Button>
           }
         >
           <p>It has changed since you began to edit.</p>
           <ul className="m-0 list-none p-0">
-            {fields.map(({ name }) => (
+            {movedNames(fields, shown, task).map((name) => (
               <li key={name}>
                 <Visible text={`${name} is ${cutText(nowText(task, name), 2, 200)} now.`} />
               </li>
@@ -158,6 +166,14 @@ const EditFoot = ({ hasNothing, isOvertaken, isReady, isSending, onCancel }: Edi
 /** The version of what it would change, as it is now. */
 const versionOf = ({ target, relationship }: SuggestionTask): number | undefined =>
   (target ?? relationship)?.version
+
+/** Those of the fields whose property is no longer what it was when the edit began. */
+const movedNames = (
+  fields: ReadonlyArray<EditField>,
+  shown: SuggestionTask,
+  task: SuggestionTask
+): ReadonlyArray<string> =>
+  fields.flatMap(({ name }) => (nowText(shown, name) === nowText(task, name) ? [] : [name]))
 
 const nowText = ({ target, relationship }: SuggestionTask, name: string): string => {
   const now = propertyOf((target ?? relationship)?.properties ?? {}, name)

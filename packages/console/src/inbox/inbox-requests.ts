@@ -34,6 +34,8 @@ export const approveEdited = (
 export interface Outcome {
   readonly task: SuggestionTask
   readonly failure: Failure | undefined
+  /** No answer came, and the server could not be asked what became of it. */
+  readonly isUnknown?: boolean
 }
 
 /** Decides many in one request, each in a transaction of its own. */

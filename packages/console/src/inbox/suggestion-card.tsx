@@ -87,7 +87,7 @@ export const SuggestionCard = memo((props: SuggestionCardProps): ReactNode => {
           <CardBody {...props} />
         </>
       ) : (
-        <h3 id={titleId} className="min-h-60 p-5 text-base font-semibold">
+        <h3 id={titleId} className="min-h-60 p-5 text-base font-semibold wrap-anywhere">
           {visibleText(task.title)}
         </h3>
       )}

@@ -5,14 +5,14 @@
  * refusal written on it. Nothing is decided on the page before the server said so.
  */
 import type { Properties } from "@tropism/domain/json"
-import type { SuggestionTask } from "@tropism/domain/task"
+import { isSuggestion, type SuggestionTask } from "@tropism/domain/task"
 import { useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { type Dispatch, useCallback } from "react"
 import { type Message, useToasts } from "../parts/toasts.tsx"
-import { failureSentence, isOfWhoAsks } from "../server/problem.ts"
+import { failureSentence, isOfWhoAsks, Unreachable } from "../server/problem.ts"
 import { type PendingTasks, pendingTasksKey, principalQuery } from "../server/queries.ts"
-import { approve, type Failure, reject } from "../server/request.ts"
+import { approve, type Failure, readTask, reject } from "../server/request.ts"
 import { approvalSentence, rejectionSentence } from "../suggestion/change-words.ts"
 import { limits } from "../limits.ts"
 import {
@@ -44,6 +44,8 @@ export type Decide = (
 interface Told {
   readonly task: SuggestionTask
   readonly refusal: string | undefined
+  /** No answer came, and nothing is known of what became of it. */
+  readonly isUnknown?: boolean
 }
 
 export const useDecisions = (projectId: string, dispatch: Dispatch<InboxEvent>): Decide => {
@@ -85,12 +87,12 @@ export const useDecisions = (projectId: string, dispatch: Dispatch<InboxEvent>):
         yield* forget(outcomes.flatMap(({ failure, task }) => (failure === undefined ? [task] : [])))
         return yield* Effect.forEach(
           outcomes,
-          Effect.fnUntraced(function* ({ failure, task }) {
+          Effect.fnUntraced(function* ({ failure, isUnknown = false, task }) {
             if (failure === undefined) return { task, refusal: undefined } satisfies Told
             const refusal = yield* refusalOf(task, failure)
             dispatch({ type: "decisionRefused", id: task.id, sentence: refusal })
             if (isOfWhoAsks(failure)) queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
-            return { task, refusal } satisfies Told
+            return { task, refusal, isUnknown } satisfies Told
           })
         )
       })
@@ -139,6 +141,21 @@ export const useDecisions = (projectId: string, dispatch: Dispatch<InboxEvent>):
   )
 }
 
+/** What became of a decision whose answer was lost: its task says so, where the server can be asked again. */
+const whatBecame = (
+  projectId: string,
+  decision: Decision,
+  task: SuggestionTask,
+  failure: Unreachable
+): Effect.Effect<Outcome> =>
+  readTask(projectId, task.id).pipe(
+    Effect.map((now): Outcome => {
+      const isDone = now.status === (decision === "approve" ? "completed" : "rejected")
+      return isDone && isSuggestion(now) ? { task: now, failure: undefined } : { task, failure }
+    }),
+    Effect.orElseSucceed((): Outcome => ({ task, failure, isUnknown: true }))
+  )
+
 /** One by its own door; of many so many in a request, so that the list is seen to shrink. */
 const portionsOf = (tasks: ReadonlyArray<SuggestionTask>): ReadonlyArray<ReadonlyArray<SuggestionTask>> =>
   Array.from({ length: Math.ceil(tasks.length / limits.decisionsPerRequest) }, (_, index) =>
@@ -163,7 +180,11 @@ const decidePortion = (
         ).pipe(Effect.map((task): ReadonlyArray<Outcome> => [{ task, failure: undefined }]))
       : decideTogether(projectId, decision, tasks, reason)
   return outcomes.pipe(
-    Effect.catch((failure) => Effect.succeed(tasks.map((task): Outcome => ({ task, failure }))))
+    Effect.catch((failure) =>
+      failure instanceof Unreachable
+        ? Effect.forEach(tasks, (task) => whatBecame(projectId, decision, task, failure))
+        : Effect.succeed(tasks.map((task): Outcome => ({ task, failure })))
+    )
   )
 }
 
@@ -187,9 +208,12 @@ export const messages = (
       sentence: isOne || decision === "reject" ? sentence : manyWords(done)
     })
   }
-  if (refused.length > 0) told.push(refusalMessage(decision, refused))
+  for (const some of [refused.filter(isKnown), refused.filter((each) => !isKnown(each))])
+    if (some.length > 0) told.push(refusalMessage(decision, some))
   return told
 }
+
+const isKnown = ({ isUnknown = false }: Told): boolean => !isUnknown
 
 const manyWords = (done: ReadonlyArray<Told>): string => {
   const unchanged = done.filter(({ task }) => task.outcome?.change === "unchanged").length
@@ -202,14 +226,16 @@ const maxRefusalsTold = 3
 const refusalMessage = (decision: Decision, refused: ReadonlyArray<Told>): Message => {
   const [only] = refused
   const verb = decision === "approve" ? "approved" : "rejected"
+  const title = (what: string, was: string): string =>
+    refused.every(isKnown) ? `${what} ${was} not ${verb}` : `It is not known whether ${what} ${was} ${verb}`
   if (refused.length === 1 && only) {
-    return { tone: "refused", title: `#${only.task.number} was not ${verb}`, sentence: only.refusal ?? "" }
+    return { tone: "refused", title: title(`#${only.task.number}`, "was"), sentence: only.refusal ?? "" }
   }
   const told = refused.slice(0, maxRefusalsTold).map(({ task, refusal }) => `#${task.number}: ${refusal}`)
   const rest = refused.length - told.length
   return {
     tone: "refused",
-    title: `${refused.length} suggestions were not ${verb}`,
+    title: title(`${refused.length} suggestions`, "were"),
     sentence: [...told, ...(rest > 0 ? [`And ${rest} more; each says why.`] : [])].join(" ")
   }
 }

@@ -25,17 +25,24 @@ import type { Entry } from "./entries.ts"
 import { useEntries } from "./use-entries.ts"
 
 interface PaletteProps {
+  /** What had the focus before, and has it again when nothing was opened. */
+  readonly opener: Element | null
   readonly onClose: () => void
 }
 
-export const Palette = ({ onClose }: PaletteProps): ReactNode => {
+export const Palette = ({ opener, onClose }: PaletteProps): ReactNode => {
   const content = useRef<HTMLDivElement>(null)
-  useEscape(true, content, onClose)
+  const isLeft = useRef(false)
+  const leave = () => {
+    isLeft.current = true
+    onClose()
+  }
+  useEscape(true, content, leave)
   return (
     <Dialog.Root
       open
       onOpenChange={(isOpen) => {
-        if (!isOpen) onClose()
+        if (!isOpen) leave()
       }}
     >
       <Dialog.Portal>
@@ -43,6 +50,11 @@ export const Palette = ({ onClose }: PaletteProps): ReactNode => {
         <Dialog.Content
           ref={content}
           onEscapeKeyDown={leaveEscape}
+          onCloseAutoFocus={(event) => {
+            // By itself it would go to the field, which is gone; a page that was opened takes it.
+            event.preventDefault()
+            if (isLeft.current && opener instanceof HTMLElement) opener.focus()
+          }}
           aria-describedby={undefined}
           className="enter fixed inset-x-3 top-[max(0.75rem,10vh)] z-40 mx-auto flex max-h-[76vh] max-w-xl flex-col overflow-hidden rounded-2xl border border-line bg-surface shadow-raised outline-none"
         >
@@ -54,7 +66,7 @@ export const Palette = ({ onClose }: PaletteProps): ReactNode => {
   )
 }
 
-const Finder = ({ onClose }: PaletteProps): ReactNode => {
+const Finder = ({ onClose }: Pick<PaletteProps, "onClose">): ReactNode => {
   const [typed, setTyped] = useState("")
   const [settled, setSettled] = useState(typed)
   const [chosen, setChosen] = useState(0)
