@@ -42,6 +42,25 @@ it("keeps the frame where the code of a page cannot be fetched, and fetches it w
   await page.getByRole("heading", { level: 1, name: "Chains" }).waitFor()
 })
 
+it("shows a page whose parts could not be fetched either, once the server answers again", async () => {
+  const story = await real.newStory()
+  const { page, goTo } = await real.visit(story, "/nowhere")
+  // No code is fetched before it is asked for.
+  await page.addInitScript("window.requestIdleCallback = () => 0")
+  let isCut = false
+  await page.route(/\/assets\/.*\.js/, (route) =>
+    isCut ? route.abort("internetdisconnected") : route.continue()
+  )
+  await goTo("/")
+  await page.getByRole("heading", { level: 1, name: "Inbox" }).waitFor({ state: "attached" })
+  isCut = true
+  await toPage(page, "Chains")
+  await page.getByText("The code of this page could not be fetched from the server.").waitFor()
+  isCut = false
+  await page.getByRole("button", { name: "Try again" }).click()
+  await page.getByRole("heading", { level: 1, name: "Chains" }).waitFor()
+})
+
 it("keeps the page where what finds anything cannot be fetched, and opens it when asked again", async () => {
   const story = await real.newStory()
   const { page, goTo } = await real.visit(story, "/nowhere")

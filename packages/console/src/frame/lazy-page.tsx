@@ -20,6 +20,7 @@ export const lazyPage = <Name extends string>(
   name: Name
 ): LazyPage => {
   const Part = lazyPart(load, name, {
+    isPage: true,
     fetching: () => <Skeleton label="Fetching the page …" />,
     missing: (_, again) => (
       <PageFault title="This page is not here yet" onAgain={again}>

@@ -1,9 +1,10 @@
 /**
  * A part of the console whose code is fetched when it is first drawn, or before that while the browser is idle.
  *
- * Where the code does not come, what stands around the part stays: an address is
- * never loaded again, because without a server that would leave nothing of the
- * console.
+ * Where the code does not come, what stands around the part stays: without a
+ * server, loading the address again would leave nothing of the console. A whole
+ * page is loaded again where its code does not come though the server answers: a
+ * browser keeps which of the files that it shares with others could not be fetched.
  */
 import { Effect, Schedule } from "effect"
 import { type ComponentType, type ReactNode, useEffect, useState } from "react"
@@ -19,6 +20,8 @@ interface Meanwhile<Props> {
   readonly fetching: (props: Props) => ReactNode
   /** It could not be fetched; `again` tries anew. */
   readonly missing: (props: Props, again: () => void) => ReactNode
+  /** It is all there is to lose: the address may be loaded again for it. */
+  readonly isPage?: boolean
 }
 
 /** The component that a module exports by a name, and what is drawn while it is not there. */
@@ -48,7 +51,10 @@ export const lazyPart = <Name extends string, Props extends object>(
       })
       const abort = new AbortController()
       Effect.runPromise(Effect.isSuccess(patient), { signal: abort.signal }).then(
-        (isHere) => setState(isHere ? "here" : "missing"),
+        (isHere) => {
+          setState(isHere ? "here" : "missing")
+          if (!isHere && attempt > 0 && meanwhile.isPage === true) void reloadWithServer()
+        },
         () => {}
       )
       return () => abort.abort()
@@ -71,6 +77,15 @@ export const lazyPart = <Name extends string, Props extends object>(
   waiting.push(preloading)
   return Object.assign(Part, { preload: () => Effect.runPromise(preloading) })
 }
+
+/** Loads the address again, if the server answers. */
+const reloadWithServer = (): Promise<void> =>
+  fetch(location.href, { cache: "no-store", headers: { accept: "text/html" } }).then(
+    ({ ok }) => {
+      if (ok) location.reload()
+    },
+    () => {}
+  )
 
 /** A browser may keep that an address could not be fetched; the same file under another address is asked for again. */
 const fetchedAnew = (error: unknown) => {
