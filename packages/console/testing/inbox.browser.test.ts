@@ -272,7 +272,7 @@ it("a reason that was not taken need not be written again", async () => {
   await reason.fill("a finding for jars, not this")
   await page.context().setOffline(true)
   await page.keyboard.press("Control+Enter")
-  await page.getByText(`#${tasks.created.number} was not rejected`).first().waitFor()
+  await page.getByText(`It is not known whether #${tasks.created.number} was rejected`).first().waitFor()
   await page.context().setOffline(false)
   await cardOf(page, tasks.plain).focus()
   await heard(page, "r", async () => (await reason.count()) === 1)

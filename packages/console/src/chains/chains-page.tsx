@@ -32,8 +32,8 @@ export const ChainsPage = (): ReactNode => {
         empty={
           <EmptyState
             title="Nothing has followed from anything yet"
-            command="npx tropism demo"
-            does="changes a graph for agents to react to"
+            command="npx tropism import objects.jsonl"
+            does="puts objects of a file into the graph, for agents to react to"
           >
             A chain begins when an agent wakes, and grows with what other agents make of its work.
           </EmptyState>

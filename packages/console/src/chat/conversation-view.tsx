@@ -77,14 +77,16 @@ export const ConversationView = ({ conversationId, agents, turns }: Conversation
   const { data: conversation, error } = useQuery(conversationQuery(project.id, conversationId))
   const said = useQuery(messagesQuery(project.id, conversationId))
   const turn = turns.turn?.conversationId === conversationId ? turns.turn : undefined
-  if (conversation === undefined)
+  // Of one that has just begun is known enough to go on writing.
+  const agentId = conversation?.agentId ?? turn?.saying.agentId
+  if (agentId === undefined)
     return error === null ? <Skeleton label="Reading the conversation …" /> : <Failure error={error} />
-  const agent = agents.find(({ id }) => id === conversation.agentId)
+  const agent = agents.find(({ id }) => id === agentId)
   const agentName = agent?.name ?? "the agent"
   const messages = before(said.data?.messages ?? [], turn)
   return (
     <>
-      <Head conversation={conversation} agentName={agentName} />
+      {conversation !== undefined && <Head conversation={conversation} agentName={agentName} />}
       {agent !== undefined && <ScriptNotice agent={agent} />}
       {said.error !== null && <Failure error={said.error} hasOlder={said.data !== undefined} triesAgain />}
       {said.data?.isWhole === false && (
@@ -169,7 +171,12 @@ const Spoken = ({ agentName, messages, turns, turn, start, canSpeak }: SpokenPro
   const isHere =
     ending !== undefined && isOf(ending.saying, ending.answer?.conversationId, start.conversationId)
   const stoppable = turn?.conversationId
-  const [draft, write] = useDraft(project.id, start.conversationId, isHere ? ending : undefined)
+  const [draft, write] = useDraft(
+    project.id,
+    start.conversationId,
+    turn !== undefined && turn.saying.conversationId === undefined,
+    isHere ? ending : undefined
+  )
   const say = (message: string) => {
     // What is said again may stand in the field by now, or something else that is yet to be said.
     if (draft === message) write("")

@@ -14,10 +14,12 @@ export const keepDraft = (projectId: string, conversationId: string | undefined,
     ? sessionStorage.removeItem(nameOf(projectId, conversationId))
     : sessionStorage.setItem(nameOf(projectId, conversationId), text)
 
-/** A conversation has begun: what was written meanwhile is for it. */
-export const moveDraft = (projectId: string, conversationId: string): void => {
-  keepDraft(projectId, conversationId, keptDraft(projectId, undefined))
+/** The draft for a conversation that has just begun: what was written meanwhile is for it. */
+export const movedDraft = (projectId: string, conversationId: string): string => {
+  const written = keptDraft(projectId, undefined)
+  if (written !== "") keepDraft(projectId, conversationId, written)
   keepDraft(projectId, undefined, "")
+  return keptDraft(projectId, conversationId)
 }
 
 /** What was said is refused: it stands where it was written, unless something else does. */

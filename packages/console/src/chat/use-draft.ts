@@ -2,16 +2,21 @@
  * What is written in a conversation and not yet said; what was said and refused stands there again.
  */
 import { useState } from "react"
-import { keepDraft, keptDraft } from "./kept-draft.ts"
+import { keepDraft, keptDraft, movedDraft } from "./kept-draft.ts"
 import type { Ending } from "./use-turn.ts"
 
-/** `ending` is how the last turn ended that was of this conversation. */
+/** `hasBegun` says that it was begun by what is being said, `ending` how the last turn ended that was of it. */
 export const useDraft = (
   projectId: string,
   conversationId: string | undefined,
+  hasBegun: boolean,
   ending: Ending | undefined
 ): readonly [text: string, write: (text: string) => void] => {
-  const [text, setText] = useState(() => keptDraft(projectId, conversationId))
+  const [text, setText] = useState(() =>
+    hasBegun && conversationId !== undefined
+      ? movedDraft(projectId, conversationId)
+      : keptDraft(projectId, conversationId)
+  )
   const [heard, setHeard] = useState(ending)
   if (heard !== ending) {
     setHeard(ending)

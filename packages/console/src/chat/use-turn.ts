@@ -6,7 +6,7 @@ import { useQueryClient } from "@tanstack/react-query"
 import { Effect, Fiber } from "effect"
 import { useCallback, useEffect, useRef, useState } from "react"
 import { newRequestKey } from "../server/request-key.ts"
-import { moveDraft, returnDraft } from "./kept-draft.ts"
+import { returnDraft } from "./kept-draft.ts"
 import { dropSaying, keepSaying, keptSaying } from "./kept-saying.ts"
 import { type HeardCall, say, type Saying, type SayingListener } from "./say.ts"
 
@@ -50,7 +50,6 @@ export const useTurn = (projectId: string, onBegun: (conversationId: string) => 
           change((before) => ({ ...before, conversationId, words: "", isLost: false }))
           if (saying.conversationId !== undefined) return
           keepSaying(projectId, { ...saying, conversationId })
-          moveDraft(projectId, conversationId)
           begun.current(conversationId)
         },
         onWords: (text) => change((before) => ({ ...before, words: before.words + text })),

@@ -37,8 +37,8 @@ export const ProcessingLog = ({ agent }: { readonly agent: Agent }): ReactNode =
         <EmptyState
           title={status === undefined ? "Nothing was meant for it yet" : "No entry is like that"}
           {...(status === undefined && {
-            command: "npx tropism demo",
-            does: "changes a graph for agents to react to"
+            command: "npx tropism import objects.jsonl",
+            does: "puts objects of a file into the graph, for agents to react to"
           })}
         >
           {status === undefined
