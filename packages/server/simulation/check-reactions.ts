@@ -46,18 +46,25 @@ const handledOnce: Checker = ({ entries, runs }) => {
 const isReaction = ({ trigger }: RunRow): boolean =>
   trigger.type === "reaction" || trigger.type === "mcpEvent"
 
+/** Who cancels a run need not say why; the server always does. */
+const isCancelledByPerson = ({ status, errorMessage }: RunRow): boolean =>
+  status === "cancelled" && errorMessage === null
+
 /** What a run is about. */
 const handledBy = ({ trigger }: RunRow): ReadonlyArray<{ readonly id: string }> => [
   ...(trigger.events ?? []),
   ...(trigger.mcpEvents ?? [])
 ]
 
-/** What did not end well is tried again, or kept as a dead letter. */
-const deadLettersKept: Checker = ({ entries }) => {
+/** What did not end well is tried again, or kept as a dead letter; what a person cancelled is none. */
+const deadLettersKept: Checker = ({ entries, runs }) => {
+  const cancelled = new Set(runs.filter(isCancelledByPerson).map(({ id }) => id))
   const attempts = new Set(entries.map((entry) => keyOf(...keysOf(entry), entry.attempt)))
   return entries.flatMap((entry) => {
     const isTriedAgain = attempts.has(keyOf(...keysOf(entry), entry.attempt + 1))
     const isDead = entry.deadLetteredAt !== null
+    if (cancelled.has(entry.runId ?? "") && entry.status === "failed")
+      return unless(!isDead, `entry ${entry.id} is a dead letter although a person cancelled its run`)
     return ["failed", "abandoned"].includes(entry.status)
       ? unless(
           isDead !== isTriedAgain,

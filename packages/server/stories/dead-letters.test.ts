@@ -114,9 +114,14 @@ layer(SharedServer.layer)((it) => {
         yield* make(story, "Person")
         const [begun] = yield* entriesWhen(story, other, 1, (entry) => entry.status === "processing")
         yield* story.post(`/runs/${begun.runId}/cancel`)
-        expect(yield* entriesOf(story, other)).toMatchObject([
-          { status: "failed", deadLetteredAt: expect.any(String) }
-        ])
+        const [cancelled] = yield* entriesOf(story, other)
+        // Who cancels a run wanted it so: nothing waits for a person, and a person may still try it again.
+        expect(cancelled).toMatchObject({ status: "failed", deadLetteredAt: null })
+        expect(yield* deadLettersOf(story, other)).toEqual([])
+        expect(yield* story.post(`/agents/${other.id}/processing-log/${cancelled.id}/retry`)).toMatchObject({
+          status: "pending",
+          attempt: 2
+        })
         for (const run of yield* runsOf(story, agent))
           if (run.completedAt === null) yield* story.post(`/runs/${run.id}/cancel`)
       })

@@ -166,7 +166,12 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* found(id)(rows)
     yield* countRested("cancelled")(rows)
     yield* dropQuestions([id])
-    yield* settleRuns(rows, { status: "failed", message: because ?? "The run was cancelled", isFinal: true })
+    yield* settleRuns(rows, {
+      status: "failed",
+      message: because ?? "The run was cancelled",
+      isFinal: true,
+      isWanted: because === null
+    })
     yield* ended({ id, backtestId: rows[0]?.backtestId ?? null })
     yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))
   }, orDie)

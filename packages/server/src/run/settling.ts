@@ -29,8 +29,10 @@ export interface Ending {
   readonly status: "completed" | "failed" | "abandoned"
   readonly message: string | null
   readonly reason?: string
-  /** A person ended it: no policy tries it again. */
+  /** No policy tries it again. */
   readonly isFinal?: true
+  /** A person wanted it so: nobody has to look at it, so it is no dead letter. */
+  readonly isWanted?: boolean
 }
 
 export const makeSettling = Effect.gen(function* () {
@@ -42,9 +44,10 @@ export const makeSettling = Effect.gen(function* () {
   /** Ends the entries that a condition names, and answers how many there were. */
   const settle = Effect.fnUntraced(function* (which: Statement.Fragment, ending: Ending) {
     const { projectId } = yield* ProjectTransaction
+    const isDead = ending.status !== "completed" && ending.isWanted !== true
     const ended = yield* sql<Line & { readonly id: EntryId }>`
       update kb.agent_processing_log set status = ${ending.status}, completed_at = now(), error_message = ${ending.message},
-        reason = coalesce(${ending.reason ?? null}, reason), dead_lettered_at = case when ${ending.status === "completed"} then null else now() end
+        reason = coalesce(${ending.reason ?? null}, reason), dead_lettered_at = case when ${isDead}::boolean then now() end
       where id = any(array(
         select id from kb.agent_processing_log entry where entry.project_id = ${projectId} and ${which} order by id for no key update))
       returning id, agent_id, graph_object_id`
