@@ -84,6 +84,30 @@ it("what was typed into a dialog goes by a second Escape only, and what was not 
   await dialog.waitFor({ state: "hidden" })
 })
 
+it("what was typed into a dialog goes by a second Back only, and what was not goes by the first", async () => {
+  const { page, goTo, tasks } = await two()
+  const [task] = tasks
+  await goTo("/runs")
+  await page.getByRole("link", { name: /^Inbox/ }).click()
+  const dialog = page.getByRole("dialog")
+  await cardOf(page, task).focus()
+  await heard(page, "r", async () => (await dialog.count()) === 1)
+  const reason = page.getByRole("textbox", { name: "Reason" })
+  await reason.fill("Not of this project")
+  await page.evaluate("history.back()")
+  await dialog.getByText("and so does Back").waitFor()
+  expect(await reason.inputValue()).toBe("Not of this project")
+  expect(new URL(page.url()).pathname).toBe("/")
+  await page.evaluate("history.back()")
+  await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor()
+  expect(await dialog.count()).toBe(0)
+  await page.getByRole("link", { name: /^Inbox/ }).click()
+  await cardOf(page, task).focus()
+  await heard(page, "r", async () => (await dialog.count()) === 1)
+  await page.evaluate("history.back()")
+  await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor()
+})
+
 it("a task and an event are found by the numbers by which they are called everywhere", async () => {
   const { page, goTo, tasks } = await two()
   const [, second] = tasks

@@ -111,6 +111,29 @@ it("a link to a task brings its card into view, on a phone as well", async () =>
   }
 })
 
+it("whoever decides far down what a link led to stays there", async () => {
+  const story = await real.newStory()
+  const tasks = await manyTasks(story)
+  const task = tasks.filter(({ type }) => type !== "todo" && type !== "question").at(15)
+  const { page } = await real.visit(story, `/tasks/${task?.id}`)
+  await listed(page, tasks.length)
+  await inTime(() => placeOf(page, task?.title)).toEqual({ isBelowBar: true, isSeen: true })
+  const approve = cardOf(page, task).getByRole("button", { name: /^Approve/ })
+  await approve.scrollIntoViewIfNeeded()
+  const from = await page.evaluate(() => {
+    const places: Array<number> = []
+    Object.assign(window, { places })
+    window.addEventListener("scroll", () => places.push(window.scrollY))
+    return window.scrollY
+  })
+  await approve.click()
+  await listed(page, tasks.length - 1)
+  expect(new URL(page.url()).pathname).toBe("/")
+  expect(from).toBeGreaterThan(1_000)
+  const places = await page.evaluate<Array<number>>("window.places")
+  expect(Math.min(from, ...places)).toBeGreaterThan(from - 700)
+})
+
 it("answers to choose from stand whole on a phone, however long, and the run says that it asks", async () => {
   const story = await real.newStory()
   const answers = ["Merge both customers into the older one and keep all of their orders", "word".repeat(40)]

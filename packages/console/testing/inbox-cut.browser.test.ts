@@ -3,7 +3,9 @@
  *
  * Nothing in it waits for time.
  */
+import { Effect } from "effect"
 import { expect, it } from "vitest"
+import { asked, asking } from "../../server/testing/question-words.ts"
 import {
   creating,
   pendingOf,
@@ -12,7 +14,7 @@ import {
   updating
 } from "../../server/testing/suggestion-words.ts"
 import { cutLine } from "./cut-line.ts"
-import { cardOf, inTime, heard, listed } from "./inbox-words.ts"
+import { card, cardOf, inTime, heard, listed } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -77,4 +79,46 @@ it("a decision whose answer was lost is told as what became of it, with its way 
   expect(await page.getByText(/not approved|not known/).count()).toBe(0)
   for (const { id } of [first, ...others])
     expect((await run(story.get(`/tasks/${id}`))).status).toBe("completed")
+})
+
+it("an answer and a todo that are lost on their way back are told as what became of them", async () => {
+  const story = await real.newStory()
+  await run(Effect.asVoid(asked(story, asking("Which of them?"))))
+  const todo = await run(story.post("/tasks", { title: "Call Ada" }))
+  const { page } = await real.visit(story)
+  await listed(page, 2)
+  const question = card(page, "Which of them?")
+  const field = question.getByRole("textbox")
+  const isLost = /\/(answer|complete)$/
+  // The server is not asked at all, and says so when it is asked what became of it.
+  await page.route(isLost, (route) => route.abort("connectionreset"))
+  await field.fill("The first")
+  await question.getByRole("button", { name: "Answer" }).press("Enter")
+  await page
+    .getByText(/^#\d+ was not answered/)
+    .first()
+    .waitFor()
+  expect(await field.inputValue()).toBe("The first")
+  // Nor can it be asked.
+  await page.route(/\/tasks\/[^/?]+$/, (route) => route.abort("connectionreset"))
+  await question.getByRole("button", { name: "Answer" }).press("Enter")
+  await page
+    .getByText(/^It is not known whether #\d+ was answered/)
+    .first()
+    .waitFor()
+  await question.getByText("Trying again does nothing twice.").waitFor()
+  await page.unrouteAll()
+  // It does what it is asked, and only its answer is lost.
+  await page.route(isLost, async (route) => {
+    await route.fetch()
+    await route.abort("connectionreset")
+  })
+  await question.getByRole("button", { name: "Answer" }).press("Enter")
+  await page
+    .getByText(/^Answered #\d+/)
+    .first()
+    .waitFor()
+  await card(page, "Call Ada").getByRole("button", { name: "Complete" }).press("Enter")
+  await page.getByText(`Done t${todo.number}`).first().waitFor()
+  await listed(page, 0)
 })

@@ -76,6 +76,16 @@ it("of the bounds of a chain", async () => {
   await run(story.patch("/settings", { chainLimits: { maxRuns: 60 } }))
   await inTime(() => page.getByLabel("Runs").inputValue()).toBe("60")
   expect(await page.getByLabel("Dollars").inputValue()).toBe("7")
+
+  // Who leaves is asked first, also by another part of the same page.
+  await page.getByRole("tab", { name: "Models" }).click()
+  const leaving = page.getByRole("dialog", { name: "Leave without saving?" })
+  await leaving.getByRole("button", { name: "Stay here" }).press("Enter")
+  await leaving.waitFor({ state: "detached" })
+  expect(await page.getByLabel("Dollars").inputValue()).toBe("7")
+  await page.getByRole("link", { name: /^Inbox/ }).click()
+  await leaving.getByRole("button", { name: "Leave" }).press("Enter")
+  await page.getByRole("heading", { level: 1, name: "Inbox" }).waitFor({ state: "attached" })
 })
 
 it("of a form that goes once it is saved, which takes no letter meanwhile", async () => {

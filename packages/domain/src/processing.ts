@@ -62,7 +62,7 @@ export const ProcessingEntry = Schema.Struct({
   /** Before this instant no run begins for it; null when it has a run, or waits for no instant. */
   dueAt: Schema.NullOr(Timestamp),
   errorMessage: Schema.NullOr(Schema.String),
-  /** Since when it is a dead letter: it failed or was abandoned and is tried again only when somebody says so. */
+  /** Since when it is a dead letter: it failed or was abandoned and is tried again only when somebody says so. What a person cancelled is none. */
   deadLetteredAt: Schema.NullOr(Timestamp),
   startedAt: Schema.NullOr(Timestamp),
   completedAt: Schema.NullOr(Timestamp),

@@ -193,6 +193,14 @@ export const plants: ReadonlyArray<Plant> = [
     sql: [`update kb.agent_processing_log set dead_lettered_at = null where project_id = $1`]
   },
   {
+    checker: "deadLettersKept",
+    fault: "what a person cancelled is a dead letter",
+    sql: [
+      `update kb.agent_runs set status = 'cancelled', error_message = null where id in (
+        select run_id from kb.agent_processing_log where project_id = $1 and dead_lettered_at is not null)`
+    ]
+  },
+  {
     checker: "deliveredOnce",
     fault: "a delivery is accepted as a run that it did not begin",
     sql: [

@@ -6,9 +6,9 @@
  * asked, and so is who enables an agent for which nobody can think.
  */
 import { useQuery } from "@tanstack/react-query"
-import { useBlocker } from "@tanstack/react-router"
 import { type ReactNode, type SubmitEvent, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
+import { AskBeforeLeaving } from "../parts/ask-before-leaving.tsx"
 import { Button } from "../parts/button.tsx"
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
 import { Failure } from "../parts/failure.tsx"
@@ -59,12 +59,6 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
     setBase(initial)
     setDraft(draftAfterSave(draft, saving, initial))
   }
-  const isChanged = draft !== initial
-  const blocker = useBlocker({
-    shouldBlockFn: () => isChanged && !isBusy,
-    enableBeforeUnload: () => isChanged && !isBusy,
-    withResolver: true
-  })
   const refused = unfit ?? error
   const fields: DraftFields = {
     draft,
@@ -115,16 +109,7 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
       >
         Each run that wakes would fail. <Visible text={missing ?? ""} />
       </ConfirmDialog>
-      <ConfirmDialog
-        isOpen={blocker.status === "blocked"}
-        title="Leave without saving?"
-        verb="Leave"
-        staying="Stay here"
-        onConfirm={() => blocker.proceed?.()}
-        onClose={() => blocker.reset?.()}
-      >
-        What you changed here is lost then.
-      </ConfirmDialog>
+      <AskBeforeLeaving isUnsaved={draft !== initial && !isBusy} />
     </form>
   )
 }

@@ -7,7 +7,7 @@ import type { Decided } from "@tropism/api/tasks-api"
 import type { Properties } from "@tropism/domain/json"
 import type { SuggestionTask, Task, UndoTask } from "@tropism/domain/task"
 import { Effect } from "effect"
-import { Problem, type ProblemDocument } from "../server/problem.ts"
+import { Problem, type ProblemDocument, Unreachable } from "../server/problem.ts"
 import { call, type Failure, inProject, readTask } from "../server/request.ts"
 import { visibleText } from "../words/visible-text.ts"
 import type { Decision } from "./inbox-state.ts"
@@ -34,8 +34,6 @@ export const approveEdited = (
 export interface Outcome {
   readonly task: SuggestionTask
   readonly failure: Failure | undefined
-  /** No answer came, and the server could not be asked what became of it. */
-  readonly isUnknown?: boolean
 }
 
 /** Decides many in one request, each in a transaction of its own. */
@@ -84,6 +82,17 @@ export const approveUndo = (
     method: "POST",
     body: { digest: task.digest, leaveOut }
   })
+
+/** What became of what was done about a task, where the answer was lost: the task says so, if the server can be asked again. */
+export const foundDone =
+  (projectId: string, taskId: string, isDone: (now: Task) => boolean) =>
+  (failure: Failure): Effect.Effect<Task, Failure> =>
+    failure instanceof Unreachable
+      ? readTask(projectId, taskId).pipe(
+          Effect.mapError(() => failure),
+          Effect.filterOrFail(isDone, () => new Unreachable({ cause: failure.cause }))
+        )
+      : Effect.fail(failure)
 
 /** Whether somebody else was first. */
 export const isDecidedAlready = (failure: unknown): boolean =>

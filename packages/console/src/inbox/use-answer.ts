@@ -4,15 +4,16 @@
  * An answered question leaves the list at once; a refused one stays with the
  * refusal written on it, and with what was written.
  */
-import type { QuestionTask } from "@tropism/domain/task"
+import { isQuestion, type QuestionTask } from "@tropism/domain/task"
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { useContext } from "react"
 import { useToasts } from "../parts/toasts.tsx"
-import { failureSentence } from "../server/problem.ts"
+import { failureSentence, isLeftOpen } from "../server/problem.ts"
 import { type PendingTasks, pendingTasksKey } from "../server/queries.ts"
 import { answer } from "../server/request.ts"
 import { visibleText } from "../words/visible-text.ts"
+import { foundDone } from "./inbox-requests.ts"
 import { InboxPlace } from "./linked-card.ts"
 
 /** `onAnswered` is told once the server has taken the answer. */
@@ -21,7 +22,13 @@ export const useAnswer = (projectId: string, task: QuestionTask, onAnswered: () 
   const show = useToasts()
   const { stay } = useContext(InboxPlace)
   const { error, isPending, mutate, variables } = useMutation({
-    mutationFn: (text: string) => Effect.runPromise(answer(projectId, task, text)),
+    mutationFn: (text: string) =>
+      Effect.runPromise(
+        Effect.catch(
+          Effect.asVoid(answer(projectId, task, text)),
+          foundDone(projectId, task.id, (now) => isQuestion(now) && now.payload.answer === text)
+        )
+      ),
     onSuccess: () => {
       onAnswered()
       const key = pendingTasksKey(projectId)
@@ -41,7 +48,10 @@ export const useAnswer = (projectId: string, task: QuestionTask, onAnswered: () 
     },
     onError: (failure) => {
       stay(task.id)
-      show({ tone: "refused", title: `#${task.number} was not answered`, sentence: failureSentence(failure) })
+      const title = isLeftOpen(failure)
+        ? `It is not known whether #${task.number} was answered`
+        : `#${task.number} was not answered`
+      show({ tone: "refused", title, sentence: failureSentence(failure) })
       return queryClient.invalidateQueries({ queryKey: pendingTasksKey(projectId) })
     }
   })

@@ -10,14 +10,15 @@ import { useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { type Dispatch, useCallback } from "react"
 import { type Message, useToasts } from "../parts/toasts.tsx"
-import { failureSentence, isOfWhoAsks, Unreachable } from "../server/problem.ts"
+import { failureSentence, isLeftOpen, isOfWhoAsks, Unreachable } from "../server/problem.ts"
 import { type PendingTasks, pendingTasksKey, principalQuery } from "../server/queries.ts"
-import { approve, type Failure, readTask, reject } from "../server/request.ts"
+import { approve, type Failure, reject } from "../server/request.ts"
 import { approvalSentence, rejectionSentence } from "../suggestion/change-words.ts"
 import { limits } from "../limits.ts"
 import {
   approveEdited,
   decideTogether,
+  foundDone,
   isDecidedAlready,
   type Outcome,
   whoDecided
@@ -44,7 +45,7 @@ export type Decide = (
 interface Told {
   readonly task: SuggestionTask
   readonly refusal: string | undefined
-  /** No answer came, and nothing is known of what became of it. */
+  /** Nobody knows what became of it. */
   readonly isUnknown?: boolean
 }
 
@@ -87,12 +88,12 @@ export const useDecisions = (projectId: string, dispatch: Dispatch<InboxEvent>):
         yield* forget(outcomes.flatMap(({ failure, task }) => (failure === undefined ? [task] : [])))
         return yield* Effect.forEach(
           outcomes,
-          Effect.fnUntraced(function* ({ failure, isUnknown = false, task }) {
+          Effect.fnUntraced(function* ({ failure, task }) {
             if (failure === undefined) return { task, refusal: undefined } satisfies Told
             const refusal = yield* refusalOf(task, failure)
             dispatch({ type: "decisionRefused", id: task.id, sentence: refusal })
             if (isOfWhoAsks(failure)) queryClient.invalidateQueries({ queryKey: principalQuery.queryKey })
-            return { task, refusal, isUnknown } satisfies Told
+            return { task, refusal, isUnknown: isLeftOpen(failure) } satisfies Told
           })
         )
       })
@@ -141,20 +142,25 @@ export const useDecisions = (projectId: string, dispatch: Dispatch<InboxEvent>):
   )
 }
 
-/** What became of a decision whose answer was lost: its task says so, where the server can be asked again. */
+/** What became of a decision whose answer was lost. */
 const whatBecame = (
   projectId: string,
   decision: Decision,
   task: SuggestionTask,
   failure: Unreachable
-): Effect.Effect<Outcome> =>
-  readTask(projectId, task.id).pipe(
-    Effect.map((now): Outcome => {
-      const isDone = now.status === (decision === "approve" ? "completed" : "rejected")
-      return isDone && isSuggestion(now) ? { task: now, failure: undefined } : { task, failure }
-    }),
-    Effect.orElseSucceed((): Outcome => ({ task, failure, isUnknown: true }))
+): Effect.Effect<Outcome> => {
+  const status = decision === "approve" ? "completed" : "rejected"
+  return foundDone(
+    projectId,
+    task.id,
+    (now) => now.status === status
+  )(failure).pipe(
+    Effect.match({
+      onFailure: (left): Outcome => ({ task, failure: left }),
+      onSuccess: (now): Outcome => ({ task: isSuggestion(now) ? now : task, failure: undefined })
+    })
   )
+}
 
 /** One by its own door; of many so many in a request, so that the list is seen to shrink. */
 const portionsOf = (tasks: ReadonlyArray<SuggestionTask>): ReadonlyArray<ReadonlyArray<SuggestionTask>> =>

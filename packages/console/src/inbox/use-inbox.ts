@@ -206,6 +206,7 @@ const useLinkedTask = (
     dispatch({ type: "opened", id: taskId })
   }, [taskId, isListed, dispatch])
   useEffect(() => {
-    if (isDeciding) navigate({ to: "/", search: (search) => search, replace: true })
+    // The page is the same one: whoever is far down stays there.
+    if (isDeciding) navigate({ to: "/", search: (search) => search, replace: true, resetScroll: false })
   }, [isDeciding, navigate])
 }

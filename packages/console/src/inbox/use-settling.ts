@@ -9,10 +9,10 @@ import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { useContext, useRef } from "react"
 import { useToasts } from "../parts/toasts.tsx"
-import { failureSentence } from "../server/problem.ts"
+import { failureSentence, isLeftOpen } from "../server/problem.ts"
 import { type PendingTasks, pendingTasksKey } from "../server/queries.ts"
 import { type Settlement, settle } from "../server/request.ts"
-import { approveUndo } from "./inbox-requests.ts"
+import { approveUndo, foundDone } from "./inbox-requests.ts"
 import { InboxPlace } from "./linked-card.ts"
 import { visibleText } from "../words/visible-text.ts"
 
@@ -42,9 +42,18 @@ export const useSettling = (projectId: string, task: Task) => {
   const { error, isPending, mutate } = useMutation({
     mutationFn: ({ how, leaveOut = [] }: Settling): Promise<Task> =>
       Effect.runPromise(
-        isUndo(task) && how === "approve"
+        (isUndo(task) && how === "approve"
           ? approveUndo(projectId, task, leaveOut)
           : settle(projectId, task, how)
+        ).pipe(
+          Effect.catch(
+            foundDone(
+              projectId,
+              task.id,
+              ({ status }) => status === (how === "reject" ? "rejected" : "completed")
+            )
+          )
+        )
       ),
     onSuccess: (_, { how }) => {
       const key = pendingTasksKey(projectId)
@@ -65,7 +74,8 @@ export const useSettling = (projectId: string, task: Task) => {
     onError: (failure) => {
       isSettling.current = false
       stay(task.id)
-      show({ tone: "refused", title: `${name} stays as it was`, sentence: failureSentence(failure) })
+      const title = isLeftOpen(failure) ? `It is not known what became of ${name}` : `${name} stays as it was`
+      show({ tone: "refused", title, sentence: failureSentence(failure) })
       return queryClient.invalidateQueries({ queryKey: pendingTasksKey(projectId) })
     }
   })

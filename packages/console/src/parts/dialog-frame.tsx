@@ -1,6 +1,7 @@
 /**
  * A dialog over the page: traps the focus, closes on the first Escape, has a title.
  */
+import { useBlocker } from "@tanstack/react-router"
 import { Dialog } from "radix-ui"
 import { type ReactNode, useRef, useState } from "react"
 import { isDialogOpen } from "../keys/is-typing.ts"
@@ -48,6 +49,13 @@ export const DialogFrame = ({
   }
   useEscape(isOpen, content, () => {
     if (mayLeave(true)) close()
+  })
+  const isHolding = holds !== undefined || typing !== "nothing"
+  useBlocker({
+    // By its own buttons a dialog goes on to other pages; by the browser's it would only be lost.
+    shouldBlockFn: ({ action }) => action !== "PUSH" && action !== "REPLACE" && !mayLeave(true),
+    enableBeforeUnload: isHolding,
+    disabled: !isOpen || !isHolding
   })
   return (
     <Dialog.Root
@@ -101,7 +109,7 @@ export const DialogFrame = ({
           </div>
           {typing === "leaving" && (
             <p role="status" className="mt-2 text-sm text-caution-ink">
-              {holds ?? "What you typed is not kept yet. Escape once more drops it."}
+              {holds ?? "What you typed is not kept yet. Escape once more drops it, and so does Back."}
             </p>
           )}
           {children}

@@ -96,6 +96,9 @@ describe("a refusal", () => {
     expect(failureSentence(new Unreachable({ cause: new TypeError("fetch failed") }))).toBe(
       "The server does not answer."
     )
+    expect(failureSentence(new Unreachable({ cause: new TypeError("fetch failed"), isOpen: true }))).toMatch(
+      /not known whether this was done\. Trying again does nothing twice\.$/
+    )
     expect(failureSentence(new TypeError("x is undefined"))).toMatch(/^The console could not understand/)
   })
 

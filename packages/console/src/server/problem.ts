@@ -33,11 +33,20 @@ export class Problem extends Data.TaggedError("Problem")<{
 }
 
 /** No answer came: the server is down, restarting, or out of reach. */
-export class Unreachable extends Data.TaggedError("Unreachable")<{ readonly cause: unknown }> {
+export class Unreachable extends Data.TaggedError("Unreachable")<{
+  readonly cause: unknown
+  /** Something was to be done, and may have been. */
+  readonly isOpen?: boolean
+}> {
   override get message(): string {
-    return "The server does not answer."
+    return this.isOpen
+      ? "The server gave no answer, so it is not known whether this was done. Trying again does nothing twice."
+      : "The server does not answer."
   }
 }
+
+/** Whether something may have been done or not. */
+export const isLeftOpen = (error: unknown): boolean => error instanceof Unreachable && error.isOpen === true
 
 export const isUnauthorized = (error: unknown): boolean => error instanceof Problem && error.status === 401
 

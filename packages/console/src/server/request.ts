@@ -28,6 +28,7 @@ interface Request {
 /** Sends one request and reads its JSON answer; an answer without a body is null. */
 export const call = Effect.fnUntraced(function* <A>(path: string, request: Request = {}) {
   const { method, body, ifMatch, idempotencyKey } = request
+  const isOpen = method !== undefined
   const response = yield* answerOf(path, {
     headers: {
       accept: "application/json",
@@ -37,12 +38,12 @@ export const call = Effect.fnUntraced(function* <A>(path: string, request: Reque
     },
     ...(method && { method }),
     ...(body !== undefined && { body: JSON.stringify(body) })
-  })
+  }).pipe(Effect.mapError(({ cause }) => new Unreachable({ cause, isOpen })))
   if (!response.ok)
     return yield* new Problem({ status: response.status, document: yield* documentOf(response) })
   return yield* Effect.tryPromise({
     try: (): Promise<A> => response.text().then((text) => JSON.parse(text === "" ? "null" : text)),
-    catch: (cause) => new Unreachable({ cause })
+    catch: (cause) => new Unreachable({ cause, isOpen })
   })
 })
 

@@ -4,6 +4,7 @@
 import { chainBounds, type ChainLimits } from "@tropism/domain/chain"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
+import { AskBeforeLeaving } from "../parts/ask-before-leaving.tsx"
 import { Button } from "../parts/button.tsx"
 import { DefinitionList } from "../parts/definition-list.tsx"
 import { Failure } from "../parts/failure.tsx"
@@ -64,6 +65,7 @@ export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): R
         }))}
       />
     )
+  const isUntouched = Object.keys(typed).length === 0
   const pointers = fields.map(({ name }) => `/chainLimits/${name}`)
   return (
     <FieldLabels>
@@ -94,11 +96,12 @@ export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): R
           />
         ))}
         <div className="sm:col-span-2">
-          <Button type="submit" disabled={save.isBusy || Object.keys(typed).length === 0}>
+          <Button type="submit" disabled={save.isBusy || isUntouched}>
             Save the bounds
           </Button>
         </div>
       </form>
+      <AskBeforeLeaving isUnsaved={!isUntouched && !save.isBusy} />
     </FieldLabels>
   )
 }

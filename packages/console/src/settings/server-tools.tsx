@@ -9,6 +9,7 @@ import { Failure } from "../parts/failure.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { useAct } from "../server/use-act.ts"
+import { cutText } from "../words/cut-text.ts"
 import { changeServer } from "./settings-acts.ts"
 
 export const ServerTools = ({ server }: { readonly server: McpServer }): ReactNode => {
@@ -60,7 +61,7 @@ export const ServerTools = ({ server }: { readonly server: McpServer }): ReactNo
             )}
             {tool.description !== null && (
               <span className="block text-ink-soft [overflow-wrap:anywhere]">
-                <Visible text={tool.description.slice(0, 1_000)} />
+                <Visible text={cutText(tool.description, 20, 1_000)} />
               </span>
             )}
             <span className="block text-ink-faint" title={tool.hash}>

@@ -14,6 +14,7 @@ import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
 import { mcpServersQuery } from "../server/settings-queries.ts"
 import { countText } from "../words/amounts.ts"
+import { cutText } from "../words/cut-text.ts"
 import { OnlyAdmins, Row, Rows, SectionHead } from "../parts/rows.tsx"
 import { ServerForm } from "./server-form.tsx"
 import { ServerTools } from "./server-tools.tsx"
@@ -114,7 +115,7 @@ const ServerRow = ({ server }: { readonly server: McpServer }): ReactNode => {
       {stateText(server)}
       {server.lastError !== null && (
         <span className="mt-1 block border-l-2 border-line-strong pl-3">
-          <Visible text={server.lastError.slice(0, 1_000)} />
+          <Visible text={cutText(server.lastError, 20, 1_000)} />
         </span>
       )}
     </Row>

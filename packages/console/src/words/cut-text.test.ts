@@ -16,6 +16,9 @@ describe("a cut text", () => {
 
   it("does not cut a character in two", () => {
     expect(cutText("ab😀", 1, 3)).toBe("ab")
+    expect(cutText("ab👩‍👩‍👧 and more", 1, 5)).toBe("ab")
+    expect(cutText("cafe\u0301s", 1, 4)).toBe("caf")
+    expect(cutText("🇫🇷🇩🇪", 1, 6)).toBe("🇫🇷")
   })
 })
 

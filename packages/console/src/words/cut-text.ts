@@ -7,10 +7,15 @@ export const cutText = (text: string, maxLines: number, maxCharacters: number): 
   const lines = text.split("\n")
   const fewer = lines.length > maxLines ? lines.slice(0, maxLines).join("\n") : text
   if (fewer.length <= maxCharacters) return fewer
-  const cut = fewer.slice(0, maxCharacters)
-  // A high surrogate at the cut belongs to a character that went over it.
-  return /[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut
+  // What stands at the cut goes with all that people see as one character; the part behind it is enough to know its end.
+  const near = characters.segment(fewer.slice(0, maxCharacters + longestCharacter))
+  return fewer.slice(0, near.containing(maxCharacters)?.index ?? maxCharacters)
 }
+
+const characters = new Intl.Segmenter(undefined, { granularity: "grapheme" })
+
+/** Code units; a family of emoji is some twenty. */
+const longestCharacter = 32
 
 /** The same on one glance: with "…" where something is left out, behind the last word that is whole where one is near. */
 export const shortText = (text: string, maxLines: number, maxCharacters: number): string => {

@@ -71,9 +71,15 @@ describe("a foreign text", () => {
       )
       const marks = pieces.filter(({ name }) => name !== undefined).length
       const breaks = text.split("\n").length - 1
-      expect([...plain.join("")].length + marks).toBe([...text].length + breaks)
+      // Nothing at all is one mark.
+      expect([...plain.join("")].length + marks).toBe(Math.max([...text].length + breaks, 1))
     }
   )
+
+  it("is seen where it is nothing, in what is compared", () => {
+    expect(seen("", true)).toBe("[empty]")
+    expect(seen("")).toBe("")
+  })
 
   it("is one line where no markup fits", () => {
     expect(visibleText("a\n\n b\u0000")).toBe("a bU+0000")

@@ -50,8 +50,9 @@ const names: Readonly<Record<number, string>> = {
   0xfeff: "byte order mark"
 }
 
-/** Cuts a text into plain pieces and marks; the plain pieces hold no character that hides. */
+/** Cuts a text into plain pieces and marks; the plain pieces hold no character that hides. An exact nothing is a mark, too. */
 export const visiblePieces = (text: string, options: VisibleTextOptions = {}): ReadonlyArray<Piece> => {
+  if (text === "" && options.exact) return [{ text: "empty", name: "nothing" }]
   const characters = [...text]
   const edges = options.exact ? edgeSpaces(characters) : new Set<number>()
   const pieces: Array<Piece> = []
