@@ -370,3 +370,20 @@ it("what was written stays when somebody saves another version, and when one dec
   await inTime(() => prompt.inputValue()).toBe("Theirs at last.")
   expect(await page.getByText(/Somebody has made version/).count()).toBe(0)
 })
+
+it("an agent that somebody deletes under its open form says so, and what is written becomes a new one", async () => {
+  const story = await real.newStory()
+  const agent = await run(story.post("/agents", watcher({ name: "doomed", enabled: false })))
+  const { page } = await real.visit(story, `/agents/${agent.id}?tab=definition`)
+  const form = page.getByRole("form", { name: "Agent" })
+  await form.getByLabel("Prompt", { exact: true }).fill("What took an hour to write.")
+  await run(story.ask("DELETE", `/agents/${agent.id}`))
+  await page.getByText("It was deleted meanwhile.").waitFor()
+  expect(await page.getByRole("button", { name: /^(Run now|Enable|Delete)/ }).count()).toBe(0)
+  await form.getByRole("button", { name: "Make a new agent of it", disabled: false }).press("Enter")
+  await page.getByRole("heading", { level: 1, name: /doomed\s*version 1/ }).waitFor()
+  await page.getByText("It was deleted meanwhile.").waitFor({ state: "detached" })
+  const [made] = (await run(story.get("/agents"))).items
+  expect(made.id).not.toBe(agent.id)
+  expect(made).toMatchObject({ name: "doomed", prompt: "What took an hour to write.", enabled: false })
+})

@@ -4,6 +4,7 @@
 import { expect, it } from "vitest"
 import { promptWithObject } from "../../server/testing/platform.ts"
 import { calling, entriesWhen, make, watcher } from "../../server/testing/story-words.ts"
+import { cutLine } from "./cut-line.ts"
 import { axeFaultsInBoth, screenshot, submitTwice } from "./page-checks.ts"
 import { inTime } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
@@ -190,6 +191,18 @@ it("says of an object that was deleted while somebody wrote which it is and by w
   await dialog.getByRole("button", { name: "Save", exact: true, disabled: false }).press("Enter")
   await dialog.waitFor({ state: "detached" })
   expect((await run(story.get(`/objects/${ada.id}`))).properties).toEqual({ name: "Lady Ada" })
+})
+
+it("says that the server does not answer, and that what it shows is from before", async () => {
+  const story = await real.newStory()
+  const note = await run(story.post("/objects", { type: "Note", properties: { t: "old" } }))
+  const line = await cutLine(story.url)
+  const { page } = await real.visit({ ...story, url: line.url }, `/objects/${note.id}`)
+  await page.getByRole("button", { name: "Edit t" }).waitFor()
+  line.cut()
+  await page.getByText("The server does not answer. What you see is from before. Trying again.").waitFor()
+  line.mend()
+  await page.getByText("The server does not answer.").waitFor({ state: "detached" })
 })
 
 it("an object that is not there is told as a sentence", async () => {

@@ -4,7 +4,7 @@
 import type { Agent } from "@tropism/domain/agent"
 import { definitionOf, leanAgent } from "@tropism/domain/agent-version"
 import { useQuery } from "@tanstack/react-query"
-import { Link, useParams } from "@tanstack/react-router"
+import { Link, useNavigate, useParams } from "@tanstack/react-router"
 import { type ReactNode, useMemo, useRef, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
@@ -18,6 +18,7 @@ import { type Tab, Tabs } from "../parts/tabs.tsx"
 import { useToasts } from "../parts/toasts.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { agentHealthQuery, agentPath, agentQuery } from "../server/agent-queries.ts"
+import { isMissing } from "../server/problem.ts"
 import { useWrite } from "../server/use-write.ts"
 import { AgentActions } from "./agent-actions.tsx"
 import { AgentBacktests } from "./agent-backtests.tsx"
@@ -38,6 +39,7 @@ export const AgentPage = (): ReactNode => {
       <NotShown title="Agent" error={error} reading="Reading the agent …" to="/agents" way="All agents" />
     )
   const missing = health?.items[0]?.modelMissing ?? null
+  const isGone = isMissing(error)
   return (
     <>
       <PageHeader
@@ -52,10 +54,18 @@ export const AgentPage = (): ReactNode => {
         }
         lead={agent.role !== null && <Visible text={agent.role} />}
       >
-        <AgentActions agent={agent} missing={missing} />
+        {!isGone && <AgentActions agent={agent} missing={missing} />}
       </PageHeader>
-      {error !== null && <Failure error={error} hasOlder triesAgain />}
-      {!agent.enabled && (
+      {isGone && (
+        <p
+          role="status"
+          className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+        >
+          It was deleted meanwhile. What you see is from before; its definition can become a new agent.
+        </p>
+      )}
+      {error !== null && !isGone && <Failure error={error} hasOlder triesAgain />}
+      {!isGone && !agent.enabled && (
         <p
           role="status"
           className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
@@ -71,7 +81,7 @@ export const AgentPage = (): ReactNode => {
           Nobody can think for it. <Visible text={missing} />
         </p>
       )}
-      <Tabs key={agent.id} label="About this agent" tabs={tabsOf(agent, missing)} />
+      <Tabs key={agent.id} label="About this agent" tabs={tabsOf(agent, missing, isGone)} />
       <div className="mt-8 max-w-xl">
         <Command text={`npx tropism run ${agent.name}`} />
       </div>
@@ -79,12 +89,12 @@ export const AgentPage = (): ReactNode => {
   )
 }
 
-const tabsOf = (agent: Agent, missing: string | null): ReadonlyArray<Tab> => [
+const tabsOf = (agent: Agent, missing: string | null, isGone: boolean): ReadonlyArray<Tab> => [
   { id: "overview", title: "Overview", content: () => <AgentOverview agent={agent} /> },
   {
     id: "definition",
     title: "Definition",
-    content: () => <Definition agent={agent} missing={missing} />
+    content: () => <Definition agent={agent} missing={missing} isGone={isGone} />
   },
   { id: "versions", title: "Versions", count: agent.version, content: () => <AgentVersions agent={agent} /> },
   { id: "backtests", title: "Dry runs", content: () => <AgentBacktests agent={agent} /> },
@@ -97,11 +107,14 @@ interface DefinitionProps {
   readonly agent: Agent
   /** Why no model can be asked for it; null where one can. */
   readonly missing: string | null
+  /** Somebody has deleted it: what is written can only become a new agent. */
+  readonly isGone: boolean
 }
 
-const Definition = ({ agent, missing }: DefinitionProps): ReactNode => {
+const Definition = ({ agent, missing, isGone }: DefinitionProps): ReactNode => {
   const { isAdmin } = useConsole()
   const show = useToasts()
+  const navigate = useNavigate()
   /** What is edited: it stays, whoever saves another version meanwhile. */
   const [base, setBase] = useState(agent)
   /** The version that was seen last, which is saved on top of. */
@@ -123,6 +136,7 @@ const Definition = ({ agent, missing }: DefinitionProps): ReactNode => {
   }
   const initial = useMemo(() => draftOf(leanAgent(definitionOf(base))), [base])
   const { run, isBusy, error } = useWrite<Agent>((after) => {
+    if (after.id !== base.id) return navigate({ to: "/agents/$agentId", params: { agentId: after.id } })
     follow(after, sentTouches.current)
     show({ tone: "done", title: "Saved", sentence: `The agent is at version ${after.version}.` })
   })
@@ -132,6 +146,7 @@ const Definition = ({ agent, missing }: DefinitionProps): ReactNode => {
   const before = sentOf(initial).sent
   const save = (sent: Sent) => {
     sentTouches.current = touches
+    if (isGone) return run({ path: "agents", method: "POST", body: sent })
     run({ path: agentPath(base.id), method: "PATCH", ifMatch: seen, body: changesOf(before, sent) })
   }
   if (!isAdmin)
@@ -166,7 +181,7 @@ const Definition = ({ agent, missing }: DefinitionProps): ReactNode => {
         key={form}
         initial={initial}
         missing={missing}
-        verb="Save as a new version"
+        verb={isGone ? "Make a new agent of it" : "Save as a new version"}
         isBusy={isBusy}
         error={error}
         onSave={save}

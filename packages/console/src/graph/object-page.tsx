@@ -56,6 +56,10 @@ interface KnownObjectProps {
 
 const KnownObject = ({ provenance, object, error }: KnownObjectProps): ReactNode => {
   const { objectId: id, type, version, deleted } = provenance
+  const { project } = useConsole()
+  // An object is read again when something happens to it: that nobody answers is heard from what is asked all the time.
+  const { error: unheard } = useQuery(pendingTasksQuery(project.id))
+  const failure = error ?? unheard
   const name = provenanceName(provenance)
   return (
     <>
@@ -79,7 +83,7 @@ const KnownObject = ({ provenance, object, error }: KnownObjectProps): ReactNode
       >
         <ObjectActions provenance={provenance} name={name} />
       </PageHeader>
-      {error !== null && <Failure error={error} hasOlder triesAgain />}
+      {failure !== null && <Failure error={failure} hasOlder triesAgain />}
       {deleted !== null && (
         <p
           role="status"
