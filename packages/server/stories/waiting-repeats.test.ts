@@ -16,9 +16,17 @@ import { asTimePasses } from "../testing/shared-server.ts"
 const open = `select count(*)::int from pg_stat_activity
   where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null`
 
-/** Two servers on one database; what the first one of them is asked to write is held until it may go on. */
-const held = Effect.gen(function* () {
-  const access = { ...(yield* freshDatabase), embedded: false }
+/** Two servers on one database; what the first one of them is asked to write is held until it may go on, or until PostgreSQL breaks it off. */
+const heldFor = Effect.fnUntraced(function* (idleTransactionMs: number) {
+  const fresh = yield* freshDatabase
+  const access = {
+    ...fresh,
+    embedded: false,
+    serverStartupParameters: {
+      ...fresh.serverStartupParameters,
+      idle_in_transaction_session_timeout: String(idleTransactionMs)
+    }
+  }
   const [reached, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
   const here = yield* Effect.provideService(startServer(access), CrashPoint, {
     hit: (name) =>
@@ -39,6 +47,9 @@ const held = Effect.gen(function* () {
   const transactions = Effect.map(askAsServer(access, open), ([row]) => Number(row?.[0]))
   return { access, first, goOn, here, key, object, path, repeat, story, there, transactions }
 })
+
+/** For as long as the story takes, however busy the machine is. */
+const held = heldFor(60_000)
 
 /** Lets the servers' time go on, a second at each look. */
 const afterMs = (ms: number) => {
@@ -134,5 +145,23 @@ describe("Repeats while the first is at work", () => {
       expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([201, "true"])
       expect((yield* here.send("POST", path, object, key)).body).toEqual(again.body)
     }).pipe(Effect.scoped)
+  )
+})
+
+describe("A transaction in which its server stands still", () => {
+  it.effect(
+    "is broken off: whoever asked is told to try again, nothing is there, and the repeat does it once",
+    () =>
+      Effect.gen(function* () {
+        const { first, goOn, here, key, object, path, story, transactions } = yield* heldFor(1_500)
+        yield* eventually(transactions, (count) => count === 0)
+        yield* Deferred.succeed(goOn, undefined)
+        const refusal = yield* Fiber.join(first)
+        expectProblem(refusal, 503)
+        expect(refusal.headers.get("retry-after")).toBe("1")
+        expect((yield* story.get("/objects")).items).toEqual([])
+        expect((yield* here.send("POST", path, object, key)).status).toBe(201)
+        expect((yield* story.get("/objects")).items).toHaveLength(1)
+      }).pipe(Effect.scoped)
   )
 })

@@ -8,8 +8,11 @@ import { type Cause, Effect } from "effect"
 import { SqlError } from "effect/sql"
 import { errorCode } from "./postgres-access.ts"
 
-/** What PostgreSQL says that starts or stops, is full, has no connection left, or takes no writes: classes 08, 53 and 57P, and 25006. */
-const awayStates = /^(?:08|53|57P|25006)/
+/**
+ * What PostgreSQL says that starts or stops, is full, has no connection left, or takes no writes: classes 08, 53 and 57P, and 25006;
+ * and 25P03, when it has broken off a transaction in which its server stood still.
+ */
+const awayStates = /^(?:08|53|57P|25006|25P03)/
 
 /** A database that cannot be reached, or works for nobody at the moment, is no fault of this request and may be back for the next one; one whose answer cannot be read is there. */
 export const isDatabaseAway = (defect: unknown): boolean =>

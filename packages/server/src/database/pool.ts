@@ -33,8 +33,8 @@ export const poolLayer = (options: {
       const pool = yield* PgPool.make({
         url: options.url,
         startupParameters: {
-          ...options.startupParameters,
-          idle_in_transaction_session_timeout: String(poolLimits.idleTransactionMs)
+          idle_in_transaction_session_timeout: String(poolLimits.idleTransactionMs),
+          ...options.startupParameters
         },
         applicationName: options.name ?? "tropism",
         maxConnections: poolLimits.connections,

@@ -79,7 +79,7 @@ export const outdatedSentence = (
   const places = list(conflicts.map(({ pointer }) => nameOf(pointer)))
   if (change.type === "delete" || change.type === "deleteRelationship")
     return `The ${what} changed after the agent suggested to delete it: ${places}. Reject it, or delete the ${what} yourself`
-  return `The ${what} changed after the agent suggested this, in what it would write: ${places}. Reject it, or edit it for how the ${what} is now (baseVersion ${current}) before you approve it`
+  return `The ${what} changed after the agent suggested this, in what it would write: ${places}. Reject it, or edit it for how the ${what} is now ("baseVersion": ${current}) before you approve it`
 }
 
 /** A place in properties as people say it: `address › city`. */
