@@ -57,12 +57,11 @@ export const AgentPage = (): ReactNode => {
         {!isGone && <AgentActions agent={agent} missing={missing} />}
       </PageHeader>
       {isGone && (
-        <p
-          role="status"
-          className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
-        >
-          It was deleted meanwhile. What you see is from before; its definition can become a new agent.
-        </p>
+        <div className="mb-6">
+          <MovedNotice>
+            It was deleted meanwhile. What you see is from before; its definition can become a new agent.
+          </MovedNotice>
+        </div>
       )}
       {error !== null && !isGone && <Failure error={error} hasOlder triesAgain />}
       {!isGone && !agent.enabled && (

@@ -10,7 +10,7 @@ import { useQueryClient } from "@tanstack/react-query"
 import { Effect } from "effect"
 import { type Dispatch, useCallback } from "react"
 import { type Message, useToasts } from "../parts/toasts.tsx"
-import { failureSentence, isLeftOpen, isOfWhoAsks, Unreachable } from "../server/problem.ts"
+import { failureSentence, isLeftOpen, isOfWhoAsks } from "../server/problem.ts"
 import { type PendingTasks, pendingTasksKey, principalQuery } from "../server/queries.ts"
 import { approve, type Failure, reject } from "../server/request.ts"
 import { approvalSentence, rejectionSentence } from "../suggestion/change-words.ts"
@@ -142,12 +142,12 @@ export const useDecisions = (projectId: string, dispatch: Dispatch<InboxEvent>):
   )
 }
 
-/** What became of a decision whose answer was lost. */
+/** What became of a decision that failed: where only its answer was lost it may have been done. */
 const whatBecame = (
   projectId: string,
   decision: Decision,
   task: SuggestionTask,
-  failure: Unreachable
+  failure: Failure
 ): Effect.Effect<Outcome> => {
   const status = decision === "approve" ? "completed" : "rejected"
   return foundDone(
@@ -186,11 +186,7 @@ const decidePortion = (
         ).pipe(Effect.map((task): ReadonlyArray<Outcome> => [{ task, failure: undefined }]))
       : decideTogether(projectId, decision, tasks, reason)
   return outcomes.pipe(
-    Effect.catch((failure) =>
-      failure instanceof Unreachable
-        ? Effect.forEach(tasks, (task) => whatBecame(projectId, decision, task, failure))
-        : Effect.succeed(tasks.map((task): Outcome => ({ task, failure })))
-    )
+    Effect.catch((failure) => Effect.forEach(tasks, (task) => whatBecame(projectId, decision, task, failure)))
   )
 }
 

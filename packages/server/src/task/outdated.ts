@@ -4,6 +4,7 @@
  * Flow: graph → outbox → dispatch → run → tool → **task**
  */
 import type { Change } from "@tropism/domain/change"
+import { pathSteps } from "@tropism/domain/property-filter"
 import { AddedRelationship, PropertyConflict, type Standing } from "@tropism/domain/staleness"
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -76,19 +77,11 @@ export const outdatedSentence = (
   }
   if (relationships.length > 0)
     return `Since the agent suggested to delete the object, ${relationships.length === 1 ? "a relationship was made that ends at it" : `${relationships.length} relationships were made that end at it`} and would go with it: ${list(relationships.map(({ type }) => type))}. Reject it, or delete the object yourself`
-  const places = list(conflicts.map(({ pointer }) => nameOf(pointer)))
+  const places = list(conflicts.map(({ pointer }) => pathSteps(pointer).join(" › ")))
   if (change.type === "delete" || change.type === "deleteRelationship")
     return `The ${what} changed after the agent suggested to delete it: ${places}. Reject it, or delete the ${what} yourself`
   return `The ${what} changed after the agent suggested this, in what it would write: ${places}. Reject it, or edit it for how the ${what} is now ("baseVersion": ${current}) before you approve it`
 }
-
-/** A place in properties as people say it: `address › city`. */
-const nameOf = (pointer: string): string =>
-  pointer
-    .slice(1)
-    .split("/")
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"))
-    .join(" › ")
 
 const list = (names: ReadonlyArray<string>): string => {
   const text = names.join(", ")
