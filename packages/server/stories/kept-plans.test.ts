@@ -6,14 +6,16 @@
  * looked at.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { AgentId, ProjectId } from "@tropism/domain/ids"
+import { AgentId, ProjectId, UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { Database, keepingPlans } from "../src/database/database.ts"
+import { Database, keepingPlans, type ProjectTransaction } from "../src/database/database.ts"
 import { standingsOf } from "../src/dispatch/standing.ts"
+import { Objects } from "../src/graph/objects.ts"
 import { Outbox } from "../src/outbox/outbox.ts"
 import { Runs } from "../src/run/runs.ts"
 import { WaitingEntries } from "../src/run/waiting-entries.ts"
+import { Tasks } from "../src/task/tasks.ts"
 import { filledBy } from "../testing/filled-database.ts"
 import { rowsReadIn } from "../testing/rows-read.ts"
 
@@ -30,33 +32,61 @@ const many = 40_000
 const few = 1_500
 
 const each = `generate_series(1, ${projects}) n`
-const past = `(select n, ${idOf("0", `1 + n % ${projects}`)} as project_id, ${idOf("a", `1 + n % ${projects}`)} as agent_id, ${idOf("e", "n")} as event_id,
-  ${idOf("f", "n")} as run_id from generate_series(1, ${many}) n) past`
 
-const filling: ReadonlyArray<string> = [
-  `insert into kb.projects (id, name, created_by) select ${idOf("0", "n")}, 'x', 'ada' from ${each}`,
-  `insert into kb.agents (id, project_id, name, version, prompt, flow_type, tools, trigger_type, timezone, execution_mode, enabled, reaction_config)
-    select ${idOf("a", "n")}, ${idOf("0", "n")}, 'reacts', 1, '', 'single', '{}', 'reaction', 'UTC', 'execute', true, '{}' from ${each}`,
-  `insert into kb.agent_versions (agent_id, version, project_id, definition, created_by)
-    select ${idOf("a", "n")}, 1, ${idOf("0", "n")}, '{"defaultTimeoutMs": 1000}', 'ada' from ${each}`,
-  `insert into kb.graph_events (id, project_id, position, entity_type, object_type, entity_id, version, type, changed_properties, snapshot,
-      actor_type, actor_id, root_event_id, depth, dispatched_at)
-    select event_id, project_id, n, 'graphObject', 'Order', event_id, 1, 'created', '{}', '{}', 'user', 'ada', event_id, 0, now() from ${past}`,
-  `insert into kb.contexts (project_id, name, agent_id) select project_id, 'run-' || run_id, agent_id from ${past}`,
-  `insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, trigger, context_name, root_event_id, depth)
-    select run_id, project_id, agent_id, 1, case when n % 20 < 10 then 'completed' else 'queued' end, '{"type": "reaction"}',
-      'run-' || run_id, event_id, 0 from ${past}`,
-  "analyze"
-]
+/** What the events of a past have left; of each, the number of its project, and the state and priority of its run. */
+const fillingOf = (past: {
+  readonly owner: string
+  readonly status: string
+  readonly priority: string
+  readonly dispatchedAt: string
+}) => {
+  const events = `(select n, ${idOf("0", past.owner)} as project_id, ${idOf("a", past.owner)} as agent_id, ${idOf("e", "n")} as event_id,
+    ${idOf("f", "n")} as run_id from generate_series(1, ${many}) n) past`
+  return [
+    `insert into kb.projects (id, name, created_by) select ${idOf("0", "n")}, 'x', 'ada' from ${each}`,
+    `insert into kb.agents (id, project_id, name, version, prompt, flow_type, tools, trigger_type, timezone, execution_mode, enabled, reaction_config)
+      select ${idOf("a", "n")}, ${idOf("0", "n")}, 'reacts', 1, '', 'single', '{}', 'reaction', 'UTC', 'execute', true, '{}' from ${each}`,
+    `insert into kb.agent_versions (agent_id, version, project_id, definition, created_by)
+      select ${idOf("a", "n")}, 1, ${idOf("0", "n")}, '{"defaultTimeoutMs": 1000}', 'ada' from ${each}`,
+    `insert into kb.graph_events (id, project_id, position, entity_type, object_type, entity_id, version, type, changed_properties, snapshot,
+        actor_type, actor_id, root_event_id, depth, dispatched_at)
+      select event_id, project_id, n, 'graphObject', 'Order', event_id, 1, 'created', '{}', '{}', 'user', 'ada', event_id, 0, ${past.dispatchedAt} from ${events}`,
+    `insert into kb.contexts (project_id, name, agent_id) select project_id, 'run-' || run_id, agent_id from ${events}`,
+    `insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, priority, trigger, context_name, root_event_id, depth)
+      select run_id, project_id, agent_id, 1, ${past.status}, ${past.priority}, '{"type": "reaction"}',
+        'run-' || run_id, event_id, 0 from ${events}`,
+    `insert into kb.graph_objects (id, project_id, type, key, properties, version) select event_id, project_id, 'Order', 'order-' || n, '{}', 1 from ${events}`,
+    `insert into kb.tasks (id, project_id, owner, number, type, title, payload, digest, agent_id, run_id, tool_call_id, evidence, depth)
+      select event_id, project_id, '', n, 'object_update_suggestion', 'x', '{}', '', agent_id, run_id, event_id, '[]', 0 from ${events}`,
+    `insert into kb.feeds (project_id) select ${idOf("0", "n")} from ${each}`,
+    "analyze"
+  ]
+}
 
-layer(filledBy(filling), { excludeTestServices: true, timeout: "2 minutes" })((it) => {
+/** Every project has its part of the past, and half of it is done. */
+const shared = fillingOf({
+  owner: `1 + n % ${projects}`,
+  status: "case when n % 20 < 10 then 'completed' else 'queued' end",
+  priority: "1",
+  dispatchedAt: "now()"
+})
+
+/** One project has nine tenths of everything in its queue, half of it a backtest's; what is another's came before it or behind it. */
+const crowded = fillingOf({
+  owner: `case when n <= ${many} * 0.05 then 3 when n <= ${many} * 0.95 then 2 else 1 end`,
+  status: "'queued'",
+  priority: "1 + n / 10 % 2",
+  dispatchedAt: "null"
+})
+
+const rowsOf: ReturnType<typeof rowsReadIn> = (use) => keepingPlans(rowsReadIn(project)(use))
+const places = (time: number) => ({ limit: 8, oldest: time % 2, backtests: 4 })
+
+layer(filledBy(shared), { excludeTestServices: true, timeout: "2 minutes" })((it) => {
   describe("Plans that a connection keeps", () => {
-    const rowsOf: ReturnType<typeof rowsReadIn> = (use) => keepingPlans(rowsReadIn(project)(use))
-
     it.effect("claims out of a long queue look at what they claim", () =>
       Effect.gen(function* () {
         const { claim, takeOver } = yield* Runs
-        const places = (time: number) => ({ limit: 8, oldest: time % 2, backtests: 4 })
         expect(yield* rowsOf((time) => claim("worker", places(time)))).toBeLessThan(few)
         expect(yield* rowsOf((time) => takeOver("worker", places(time)))).toBeLessThan(few)
       })
@@ -107,6 +137,43 @@ layer(filledBy(filling), { excludeTestServices: true, timeout: "2 minutes" })((i
         const refused = yield* Effect.exit(database.askBoth(project, begin("said-2"), begin("said-1")))
         expect(refused._tag).toBe("Failure")
         expect(yield* database.ask(project, look)).toEqual([{ name: "said-1" }])
+      })
+    )
+  })
+})
+
+layer(filledBy(crowded), { excludeTestServices: true, timeout: "2 minutes" })((it) => {
+  describe("Behind the queue of another project", () => {
+    it.effect("a claim looks at what it claims", () =>
+      Effect.gen(function* () {
+        const { claim } = yield* Runs
+        expect(yield* rowsOf((time) => claim("worker", places(time)))).toBeLessThan(few)
+      })
+    )
+
+    it.effect("a round of dispatch looks at what it dispatches", () =>
+      Effect.gen(function* () {
+        const outbox = yield* Outbox
+        const claimed = Effect.map(outbox.claim(100), (events) => expect(events.length).toBe(100))
+        expect(yield* rowsOf(() => claimed)).toBeLessThan(few)
+      })
+    )
+
+    it.effect("a page of what came before it is read alone", () =>
+      Effect.gen(function* () {
+        const runs = yield* Runs
+        const tasks = yield* Tasks
+        const objects = yield* Objects
+        const older = rowsReadIn(ProjectId.make("01990000-0000-7000-8000-000000000003"))
+        const pages: ReadonlyArray<Effect.Effect<ReadonlyArray<unknown>, never, ProjectTransaction>> = [
+          runs.list({}, undefined, 50),
+          tasks.list({}, UserId.make("ada"), undefined, 50),
+          objects.list({}, "createdAt", undefined, 50)
+        ]
+        for (const page of pages) {
+          const whole = Effect.map(page, (rows) => expect(rows.length).toBe(50))
+          expect(yield* older(() => whole)).toBeLessThan(few)
+        }
       })
     )
   })

@@ -185,7 +185,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(text).not.toMatch(/Rows Removed by Filter: \d{3,}/)
         }
         const all = yield* plan({})
-        expect(all).toMatch(/Index .*agent_runs_list/)
+        expect(all).toMatch(/Index .*agent_runs_pkey/)
       })
     )
   })
