@@ -23,8 +23,8 @@ export interface ConductorOptions {
   readonly chance: Chance
   /** Asked before each statement of a program. */
   readonly fateOf: (statement: Statement) => Fate
-  /** Whether a backend waits for a lock of another one. */
-  readonly isBlocked: (processId: number) => Promise<boolean>
+  /** The backends that a backend waits for; none when it does not wait for a lock. */
+  readonly blockersOf: (processId: number) => Promise<ReadonlyArray<number>>
   /** Told of each turn, for whoever wants to follow. */
   readonly trace?: ((line: string) => void) | undefined
 }
@@ -54,7 +54,7 @@ export interface Conductor {
 /** How long a statement may be silent before PostgreSQL is asked whether it waits for a lock; twice as long before each other time. */
 const patienceMs = 4
 
-export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOptions): Conductor => {
+export const makeConductor = ({ chance, fateOf, blockersOf, trace }: ConductorOptions): Conductor => {
   const waiting: Array<Statement> = []
   const blocked: Array<Attempt> = []
   const doomed: Array<Program> = []
@@ -63,6 +63,10 @@ export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOpt
   let stirrings = 0
   let turns = 0
   let hasRaced = false
+  /** The backends that let go of locks since those that wait were last asked about. */
+  const releasers = new Set<number>()
+  /** Whether any of those that wait may have its lock, since lines ended in the middle of a transaction. */
+  let mayAnyBeFree = false
   const stir = (): void => void (stirrings += 1)
   const clock = makeWorldClock(stir)
 
@@ -85,20 +89,46 @@ export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOpt
   const waitsForLock = async (attempt: Attempt): Promise<boolean> => {
     for (let patience = patienceMs; ; patience *= 2) {
       if (await settlesWithin(attempt.settled, patience)) return false
-      if (await isBlocked(attempt.processId)) return true
+      if (await isBlocked(attempt)) return true
     }
   }
 
-  /** Answers statements that no longer wait for a lock, in the order in which they began to. */
+  const isBlocked = async (attempt: Attempt): Promise<boolean> => {
+    attempt.blockers = await blockersOf(attempt.processId)
+    return attempt.blockers.length > 0
+  }
+
+  /** Whether it waits as before, after some backends may have let go of locks, or any of them. */
+  const stillWaits = async (
+    attempt: Attempt,
+    released: ReadonlySet<number> | undefined
+  ): Promise<boolean> => {
+    if (attempt.exit !== undefined) return false
+    if (released !== undefined && !attempt.blockers.some((blocker) => released.has(blocker))) return true
+    return (await isBlocked(attempt)) || waitsForLock(attempt)
+  }
+
+  /**
+   * Answers statements that no longer wait for a lock, in the order in which they began to.
+   *
+   * PostgreSQL hands locks on before it answers the statement that let go of
+   * them, so only those are asked about that waited for its backend.
+   */
   const answerUnblocked = async (): Promise<void> => {
-    const before = [...blocked]
-    for (const attempt of before) {
-      if (attempt.exit === undefined && (await waitsForLock(attempt))) continue
-      hasRaced ||= before.length > 1
-      blocked.splice(blocked.indexOf(attempt), 1)
-      trace?.(`${attempt.statement.program.name} has its lock`)
-      await conclude(attempt)
-      await settle()
+    while (mayAnyBeFree || releasers.size > 0) {
+      const released = mayAnyBeFree ? undefined : new Set(releasers)
+      mayAnyBeFree = false
+      releasers.clear()
+      const before = [...blocked]
+      for (const attempt of before) {
+        if (await stillWaits(attempt, released)) continue
+        hasRaced ||= before.length > 1
+        blocked.splice(blocked.indexOf(attempt), 1)
+        trace?.(`${attempt.statement.program.name} has its lock`)
+        if (attempt.statement.mayRelease) releasers.add(attempt.processId)
+        await conclude(attempt)
+        await settle()
+      }
     }
   }
 
@@ -106,7 +136,7 @@ export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOpt
     const { statement } = attempt
     if (attempt.exit !== undefined && Exit.isFailure(attempt.exit))
       trace?.(`${statement.program.name} is refused: ${errorText(attempt.exit)}`)
-    if (!statement.program.isAlive || statement.line.isBroken) await statement.line.drop()
+    if (!statement.program.isAlive || statement.line.isBroken) await drop(statement.line)
     statement.whenOver?.()
     answer(attempt, attempt.exit)
   }
@@ -124,14 +154,20 @@ export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOpt
     if (fate === "breakAfter") return breakLine(statement)
     await conclude(attempt)
     if (blocked.length > 0 && statement.mayRelease) {
+      releasers.add(attempt.processId)
       await settle()
       await answerUnblocked()
     }
   }
 
+  const drop = (line: Line): Promise<void> => {
+    mayAnyBeFree ||= line.inTransaction()
+    return line.drop()
+  }
+
   /** The connection is gone under a statement: whoever asked learns only that. */
   const breakLine = async (statement: Statement): Promise<void> => {
-    await statement.line.drop()
+    await drop(statement.line)
     statement.whenOver?.()
     stir()
     statement.answer(brokenLine())
@@ -146,10 +182,11 @@ export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOpt
     }
     clock.forget(program)
     const busy = new Set(blocked.map((attempt) => attempt.statement.line))
-    for (const line of [...program.lines]) if (!busy.has(line)) await line.drop()
+    for (const line of [...program.lines]) if (!busy.has(line)) await drop(line)
     stir()
     program.tellEnd()
-    if (blocked.length > 0) await answerUnblocked()
+    mayAnyBeFree = true
+    await answerUnblocked()
   }
 
   /** What may go on now: statements of programs that are awake, and alarms that ring. */
@@ -191,7 +228,9 @@ export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOpt
         if (blocked.length === 0) throw new Error("Everything waits and nothing can go on")
         // Only PostgreSQL can go on: it ends a deadlock by refusing one of the statements.
         trace?.("deadlock")
-        await waitForAny(blocked).then(answerUnblocked)
+        await waitForAny(blocked)
+        mayAnyBeFree = true
+        await answerUnblocked()
       }
     }
   }
@@ -223,7 +262,10 @@ export const makeConductor = ({ chance, fateOf, isBlocked, trace }: ConductorOpt
       stir()
       done()
     },
-    release: (line) => void line.giveBack(),
+    release: (line) => {
+      mayAnyBeFree ||= line.inTransaction()
+      void line.giveBack()
+    },
     doom: (program) => {
       stir()
       doomed.push(program)

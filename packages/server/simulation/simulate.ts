@@ -33,7 +33,7 @@ export interface Surroundings {
   readonly serverLender: Lender
   /** Logs in as the owner. */
   readonly ownerLender: Lender
-  readonly isBlocked: (processId: number) => Promise<boolean>
+  readonly blockersOf: (processId: number) => Promise<ReadonlyArray<number>>
 }
 
 export interface Report {
@@ -72,7 +72,7 @@ export const simulate = async (
   const conductor = makeConductor({
     chance: chance.fork("turns"),
     fateOf: ({ program }) => (program.name === "world" ? "go" : plan.statement()),
-    isBlocked: surroundings.isBlocked,
+    blockersOf: surroundings.blockersOf,
     trace
   })
   const errors: Array<string> = []

@@ -35,6 +35,8 @@ export interface Attempt {
   readonly processId: number
   readonly settled: Promise<void>
   exit: Answer | undefined
+  /** The backends that hold what it waits for, as far as is known. */
+  blockers: ReadonlyArray<number>
 }
 
 /** A new line of a program. */
@@ -130,5 +132,6 @@ const over = (statement: Statement, exit: Answer | undefined): Attempt => ({
   statement,
   processId: 0,
   settled: Promise.resolve(),
-  exit
+  exit,
+  blockers: []
 })

@@ -23,14 +23,13 @@ export const openSurroundings = Effect.fn("openSurroundings")(function* (access:
   const own = yield* Layer.build(Models.layer).pipe(Effect.provide([NodeServices.layer, Logger.layer([])]))
   const models = Context.make(Models, withGuard(Context.get(own, Models)))
   const observer = yield* PgConnection.make({ url: access.ownerUrl })
-  const isBlocked = (processId: number) =>
+  const blockersOf = (processId: number) =>
     Effect.runPromise(
-      Effect.map(
-        observer.queryValues("select cardinality(pg_blocking_pids($1)) > 0", [processId]),
-        ([row]) => row?.[0] === true
+      Effect.map(observer.queryValues("select unnest(pg_blocking_pids($1))", [processId]), (rows) =>
+        rows.map(([blocker]) => Number(blocker))
       )
     )
-  return { models, serverLender, ownerLender, isBlocked } satisfies Surroundings
+  return { models, serverLender, ownerLender, blockersOf } satisfies Surroundings
 })
 
 const lend = Effect.fnUntraced(function* (
