@@ -148,6 +148,32 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expectProblem(yield* story.send("PUT", `${root}/nothing`), 404)
       })
     )
+
+    it.effect("is not gone around by letters that are encoded, by its host or by what follows a path", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const root = `/projects/${story.projectId}`
+        const first = story.projectId.charCodeAt(0).toString(16)
+        const encoded = `/projects/%${first}${story.projectId.slice(1)}`
+        for (const path of [`/api${root}/objects`, `/%61pi${root}/objects`, `/api${encoded}/%6fbjects`]) {
+          const made = yield* story.send("POST", path, { type: "C" }, { "idempotency-key": "one" })
+          expect([path, made.status]).toEqual([path, 201])
+        }
+        expect((yield* story.get("/objects?type=C")).items).toHaveLength(1)
+        expectProblem(
+          yield* story.send("POST", `/api${root}/objects;v=1`, { type: "C" }, { "idempotency-key": "one" }),
+          404
+        )
+        const me = yield* story.send("GET", "/%61pi/me")
+        expect([me.status, me.headers.get("cache-control")]).toEqual([200, "no-store"])
+        // Another project's door is not taken for the one at the root.
+        for (const path of ["/%61pi/projects", "/api/%70rojects"]) {
+          const ping = { jsonrpc: "2.0", id: 1, method: "ping" }
+          const elsewhere = yield* story.send("POST", `${path}/${crypto.randomUUID()}/mcp`, ping)
+          expect([path, elsewhere.status]).toEqual([path, 404])
+        }
+      })
+    )
   })
 
   describe("Every answer", () => {

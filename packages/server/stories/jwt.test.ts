@@ -20,12 +20,13 @@ import {
   storyOf,
   trusting
 } from "../testing/jwt-words.ts"
+import { newConversation, talk, talker } from "../testing/conversation-words.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { type Doors, eventually, newProject, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { rawSubscriber } from "../testing/raw-subscriber.ts"
 import { patientDatabase } from "../testing/shared-server.ts"
-import { make } from "../testing/story-words.ts"
+import { endedRuns, make } from "../testing/story-words.ts"
 
 interface World {
   readonly doors: Doors
@@ -104,6 +105,32 @@ layer(Trusting.layer)((it) => {
         expectProblem(yield* hers.ask("GET", "/objects"), 404)
         yield* TestClock.adjust(streamLimits.permitIntervalMs)
         yield* stream.closed
+      })
+    )
+
+    it.effect("a viewer reads nobody's words, however the address is written", () =>
+      Effect.gen(function* () {
+        const world = yield* Trusting
+        const { story } = world
+        for (const [userId, role] of [
+          ["ed", "editor"],
+          ["vera", "viewer"]
+        ])
+          yield* story.post("/members", { userId, role })
+        const [ed, vera] = [yield* as(world, "ed"), yield* as(world, "vera")]
+        const agent = yield* talker(story, [{ say: "You said: {{ message }}" }], { tools: [] })
+        yield* talk(ed, yield* newConversation(story, agent, "Secrets", "ed"), "My secret is 42")
+        const [run] = yield* endedRuns(story, agent, 1)
+        const { projectId } = story
+        const encoded = `%${projectId.charCodeAt(0).toString(16)}${projectId.slice(1)}`
+        for (const root of [
+          `/api/projects/${projectId}`,
+          `/api/projects/${encoded}`,
+          `/%61pi/projects/${projectId}`
+        ]) {
+          const seen = yield* vera.send("GET", `${root}/runs/${run.id}`)
+          expect(seen).toMatchObject({ status: 200, body: { owner: "ed", summary: null } })
+        }
       })
     )
 

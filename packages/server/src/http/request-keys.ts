@@ -48,7 +48,8 @@ export const readSaidKey = Effect.fnUntraced(function* (isFile: boolean) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const key = request.method === "POST" ? yield* readKey : undefined
   if (key === undefined) return undefined
-  const [path = "", search = ""] = request.url.split("?", 2)
+  const [path = ""] = request.url.split("?", 1)
+  const search = request.url.slice(path.length)
   const query = [...new URLSearchParams(search)].filter(([name]) => name !== "wait")
   const body = isFile ? "" : yield* Effect.orDie(request.text)
   const asked = [query, body === "" ? null : (JSON.parse(body) as Schema.Json)]

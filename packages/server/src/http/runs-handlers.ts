@@ -62,8 +62,12 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
       "get",
       Effect.fn("http.runs.get")(function* ({ params }) {
         const runs = yield* Runs
-        const principal = yield* CurrentPrincipal
-        return shownRun(principal, yield* knownRun(reading(params.projectId, runs.get(params.runId))))
+        return yield* reading(
+          params.projectId,
+          Effect.flatMap(CurrentPrincipal, (principal) =>
+            Effect.map(knownRun(runs.get(params.runId)), (run) => shownRun(principal, run))
+          )
+        )
       })
     )
     .handleRaw(
