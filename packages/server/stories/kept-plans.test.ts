@@ -13,6 +13,7 @@ import { Database, keepingPlans, type ProjectTransaction } from "../src/database
 import { standingsOf } from "../src/dispatch/standing.ts"
 import { Objects } from "../src/graph/objects.ts"
 import { Outbox } from "../src/outbox/outbox.ts"
+import { Descendants } from "../src/run/descendants.ts"
 import { Runs } from "../src/run/runs.ts"
 import { WaitingEntries } from "../src/run/waiting-entries.ts"
 import { Tasks } from "../src/task/tasks.ts"
@@ -78,6 +79,17 @@ const crowded = fillingOf({
   priority: "1 + n / 10 % 2",
   dispatchedAt: "null"
 })
+
+/** Half of all runs rest at a limit below one that has completed, and nobody wants the first of them any more. */
+const resting = [
+  ...shared,
+  `update kb.agent_runs child set status = 'paused', pause_reason = 'stepLimit', parent_run_id = parent.id, ancestors = array[parent.id]
+    from (select n, ${idOf("f", "n")} as run_id, ${idOf("f", "n - 10")} as parent_id from generate_series(1, ${many}) n) place
+    join kb.agent_runs parent on parent.id = place.parent_id
+    where child.id = place.run_id and n % 20 >= 10`,
+  `update kb.agent_runs set status = 'failed' where id = ${idOf("f", "1")}`,
+  "analyze"
+]
 
 const rowsOf: ReturnType<typeof rowsReadIn> = (use) => keepingPlans(rowsReadIn(project)(use))
 const places = (time: number) => ({ limit: 8, oldest: time % 2, backtests: 4 })
@@ -175,6 +187,28 @@ layer(filledBy(crowded), { excludeTestServices: true, timeout: "2 minutes" })((i
           expect(yield* older(() => whole)).toBeLessThan(few)
         }
       })
+    )
+  })
+})
+
+layer(filledBy(resting), { excludeTestServices: true, timeout: "2 minutes" })((it) => {
+  describe("Beside sub-runs that rest at a limit", () => {
+    it.effect(
+      "a look for runs that nobody wants looks at those at work, and a slower one finds the others",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const due = Effect.orDie(sql`select project_id from kb.projects_with_due_waits() as project_id`)
+          expect(yield* rowsOf(() => due)).toBeLessThan(few)
+          expect(yield* due).toEqual([])
+          const { cancelResting } = yield* Descendants
+          expect(yield* cancelResting).toBe(1)
+          const [unwanted] = yield* (yield* Database).inProject(
+            ProjectId.make("01990000-0000-7000-8000-000000000002"),
+            Effect.orDie(sql`select status from kb.agent_runs where id = ${sql.literal(idOf("f", "11"))}`)
+          )
+          expect(unwanted).toEqual({ status: "cancelled" })
+        })
     )
   })
 })

@@ -10,7 +10,7 @@ import { Scheduler } from "../src/dispatch/scheduler.ts"
 import { dispatchLimits } from "../src/limits.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, type Json, newProject, startServer } from "../testing/platform.ts"
+import { eventually, type Json, newProject, scripted, startServer } from "../testing/platform.ts"
 import { unserved, whileServing } from "../testing/restarts.ts"
 import { clerk, instantsUntil, passUntil, periodsBefore, runDueAt } from "../testing/schedule-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -183,6 +183,31 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         yield* eventually(runsOf(story, agent), (runs) =>
           runs.some((run) => run.trigger.dueAt === third.toISOString() && run.status === "running")
         )
+      })
+    )
+
+    it.effect("overlapPolicy skip: so it is while the earlier run waits for another, and for an answer", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* story.post("/agents", {
+          ...clerk("0 * * * *", { name: "helper", model: silentFor(60_000) }),
+          triggerType: "manual",
+          cronSchedule: null
+        })
+        const waiting = {
+          subAgents: [{ tool: "spawn_agent", arguments: { agent: "helper", task: "Help." } }],
+          question: [{ tool: "ask_user", arguments: { question: "Shall I?" } }]
+        }
+        for (const [pauseReason, calls] of Object.entries(waiting)) {
+          const model = scripted([{ when: "step == 0", calls }, { say: "Done." }])
+          const settings = { name: pauseReason, model, tools: ["run.*", "user.*"], subAgents: ["helper"] }
+          const agent = yield* story.post("/agents", clerk("0 * * * *", settings))
+          const [second, first] = [hoursBefore(agent.nextFireAt, 1), hoursBefore(agent.nextFireAt, 2)]
+          yield* passUntil(story.access, agent, second)
+          yield* eventually(runsOf(story, agent), (runs) => runs[0]?.pauseReason === pauseReason)
+          yield* passUntil(story.access, agent, first)
+          expect(yield* runDueAt(story, agent, first)).toMatchObject({ status: "skipped" })
+        }
       })
     )
 

@@ -11,6 +11,7 @@ import {
   logWith,
   newContext,
   quietLog,
+  say,
   typesOf
 } from "../testing/context-words.ts"
 import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
@@ -269,6 +270,33 @@ layer(SharedServer.layer)((it) => {
         expect((yield* story.get("/runs")).items).toMatchObject([{ status: "completed", pauseReason: null }])
         expect(yield* logOf(story, "talk")).toEqual(log)
       })
+    )
+
+    it.effect(
+      "refuses a message that nobody would answer, because the agent has as many runs as it may have",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const model = scripted([
+            { when: "message contains 'slow'", say: "At last.", latencyMs: 600_000 },
+            { when: "tools.size == 0", say: "So far so good." },
+            { calls: [{ tool: "create_object", arguments: { type: "Note", properties: {} } }] }
+          ])
+          const agent = yield* newContext(story, "talk", model, { maxSteps: 1, maxPendingRuns: 1 })
+          yield* addEvent(story, "talk", "Begin")
+          yield* eventually(story.get("/runs?status=paused"), (page) => page.items.length === 1)
+          yield* story.post("/contexts", { name: "elsewhere", agentId: agent.id })
+          yield* addEvent(story, "elsewhere", "Be slow")
+          const busy = yield* eventually(story.get("/runs?status=running"), (page) => page.items.length === 1)
+          const log = yield* logOf(story, "talk")
+          const refused = yield* say(story, "talk", "Go on")
+          expectProblem(refused, 429)
+          expect(refused.body.reason).toBe("pendingRuns")
+          expect(yield* logOf(story, "talk")).toEqual(log)
+
+          yield* story.post(`/runs/${busy.items[0].id}/cancel`)
+          expect((yield* say(story, "talk", "Go on")).status).toBe(204)
+        })
     )
   })
 })

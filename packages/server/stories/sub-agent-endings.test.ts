@@ -141,13 +141,13 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
-    it.effect("also where the program died before it came to it: the lookout finds it", () =>
+    it.effect("also where the program died before it came to it: a sweep finds it", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const { leaf, top } = yield* newOrphan(story)
         yield* endByHand(story, top)
         yield* asTimePasses(
-          outboxLimits.lookIntervalMs,
+          runLimits.stuckIntervalMs,
           runNow(story, leaf),
           ({ status }) => status === "cancelled"
         )

@@ -18,6 +18,7 @@ import { Tokens } from "../http/tokens.ts"
 import { tokenLimits } from "../http/token-limits.ts"
 import { runLimits } from "../limits.ts"
 import { share } from "../outbox/wake-ups.ts"
+import { Descendants } from "../run/descendants.ts"
 import { Endings } from "../run/endings.ts"
 import { KillSwitches } from "../run/kill-switches.ts"
 import { ProcessingLog } from "../run/processing-log.ts"
@@ -45,6 +46,8 @@ export class Sweeps extends Context.Service<
     readonly followSwitches: Effect.Effect<number>
     /** Ends the wait of suggestions that nobody decided in time; answers how many. */
     readonly expireTasks: Effect.Effect<number>
+    /** Ends runs that rest at a limit and that no run above them wants any more; answers how many. */
+    readonly cancelResting: Effect.Effect<number>
     /** Lets waiting entries go that are parked behind nothing; answers how many. */
     readonly letGoParked: Effect.Effect<number>
   }
@@ -55,6 +58,7 @@ export class Sweeps extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const database = yield* Database
       const endings = yield* Endings
+      const { cancelResting } = yield* Descendants
       const log = yield* ProcessingLog
       const switches = yield* KillSwitches
       const waiting = yield* WaitingEntries
@@ -128,6 +132,7 @@ export class Sweeps extends Context.Service<
         forgetTokens,
         followSwitches,
         expireTasks,
+        cancelResting,
         letGoParked
       }
       return Sweeps.of({ ...sweeps, run: atIntervals(sweeps) })
@@ -161,6 +166,9 @@ const atIntervals = (all: Omit<Context.Service.Shape<typeof Sweeps>, "run">): Ef
       ),
       every("The expiry of suggestions", reviewLimits.expiryIntervalMs, sweeps.expireTasks, (count) =>
         Effect.logInfo(`${count} suggestions were decided by nobody in time and are expired now`)
+      ),
+      every("The unwanted runs' sweep", runLimits.stuckIntervalMs, sweeps.cancelResting, (count) =>
+        Effect.logInfo(`${count} runs rested that were wanted by no run above them, and are cancelled now`)
       ),
       every("The parked entries' sweep", runLimits.stuckIntervalMs, sweeps.letGoParked, (count) =>
         Effect.logWarning(`${count} waiting entries were parked behind nothing and go on now`)

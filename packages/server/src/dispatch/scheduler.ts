@@ -39,11 +39,11 @@ interface DueSchedule {
   readonly now: Date
 }
 
-/** Runs of an agent that wait or work. */
 interface LiveRuns {
   readonly agentId: AgentId
-  /** Whether one of them is its schedule's. */
+  /** Whether one of its schedule's has not ended: it waits, works or rests until it goes on by itself. */
   readonly isScheduled: boolean
+  /** Its runs that wait or work. */
   readonly count: number
 }
 
@@ -71,6 +71,9 @@ export class Scheduler extends Context.Service<
       const ids = yield* Ids
       const wakeUps = yield* WakeUps
 
+      const isUnended = sql`run.due_at is not null and (run.status in ('queued', 'running')
+        or run.status = 'paused' and run.pause_reason in ('question', 'subAgents', 'killSwitch'))`
+
       /** While a kill switch is on nothing is due; that time was missed, and is caught up with as the agent says. */
       const claim = Effect.gen(function* () {
         const { projectId } = yield* ProjectTransaction
@@ -81,7 +84,7 @@ export class Scheduler extends Context.Service<
           where schedule.project_id = ${projectId} and agent.enabled and agent.deleted_at is null and not ${isStopped(sql)}
             and (schedule.next_fire_at <= now()
             or (schedule.backlog_from is not null and not exists (select 1 from kb.agent_runs run
-              where run.agent_id = schedule.agent_id and run.due_at is not null and run.status in ('queued', 'running'))))
+              where run.agent_id = schedule.agent_id and ${isUnended})))
           order by schedule.next_fire_at limit ${dispatchLimits.batchSchedules}
           for update of schedule skip locked for no key update of agent skip locked`
       })
@@ -90,8 +93,10 @@ export class Scheduler extends Context.Service<
       const findLive = (due: ReadonlyArray<DueSchedule>) =>
         Effect.map(
           sql<LiveRuns>`
-            select agent_id, bool_or(due_at is not null) as is_scheduled, count(*)::int as count from kb.agent_runs
-            where agent_id = any(${due.map((schedule) => schedule.agentId)}::uuid[]) and status in ('queued', 'running') and backtest_id is null group by agent_id`,
+            select agent_id, exists (select from kb.agent_runs run where run.agent_id = agent.agent_id and ${isUnended}) as is_scheduled,
+              (select count(*) from kb.agent_runs run where run.agent_id = agent.agent_id
+                and run.status in ('queued', 'running') and run.backtest_id is null)::int as count
+            from unnest(${due.map((schedule) => schedule.agentId)}::uuid[]) as agent(agent_id)`,
           (rows) => new Map(rows.map((row) => [row.agentId, row]))
         )
 

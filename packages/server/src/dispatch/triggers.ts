@@ -120,9 +120,12 @@ export class Triggers extends Context.Service<
         yield* openToPeople(context)
         const keep = Effect.andThen(judged, contexts.append(context.name, [saidBy(event, by)]))
         if (event.triggersAgentTurn !== true) return yield* Effect.asVoid(keep)
-        // What nobody would answer is not taken: neither by a disabled agent nor by one that is gone.
+        // What nobody would answer is not taken: neither by a disabled agent or one that is gone, nor by a run that rests at a limit.
         const admitted = yield* Effect.result(admission.places(context.agentId))
-        if (Result.isFailure(admitted) && admitted.failure.reason !== "pendingRuns")
+        if (
+          Result.isFailure(admitted) &&
+          (admitted.failure.reason !== "pendingRuns" || (yield* runs.restsAtLimit(context.name)))
+        )
           return yield* admitted.failure
         const agent = yield* agents.get(context.agentId)
         if (!agent) return yield* Effect.die(new Error(`Agent ${context.agentId} is gone while it is held`))

@@ -9,7 +9,8 @@
  * Each is cancelled in a transaction of its own,
  * after the one that made it unwanted, so no child is locked while a parent is
  * held. Who is cancelled spawns no more: it is looked again until none is left.
- * A crash in between loses nothing, because a loop of its own looks for the same.
+ * A crash in between loses nothing, because a loop of its own looks for the same: each second
+ * for what is at work, and now and then for what rests at a limit and does nothing.
  */
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
@@ -30,6 +31,8 @@ export class Descendants extends Context.Service<
   {
     /** Cancels whatever is alive below a run and unwanted, and answers how many runs there were; afterwards nothing there writes. */
     readonly cancelBelow: (projectId: ProjectId, runId: RunId) => Effect.Effect<number>
+    /** Cancels what is unwanted and rests at a limit in any project, and answers how many runs there were. */
+    readonly cancelResting: Effect.Effect<number>
     /** Cancels unwanted runs, and lets those go on that wait for others and have used their time, for ever. */
     readonly run: Effect.Effect<never>
   }
@@ -120,8 +123,21 @@ export class Descendants extends Context.Service<
         return false
       })
 
+      const cancelResting = Effect.gen(function* () {
+        const found = yield* orDie(
+          sql<{
+            projectId: ProjectId
+          }>`select project_id from kb.projects_with_unwanted_rests() as project_id`
+        )
+        const counts = yield* Effect.forEach(found, ({ projectId }) =>
+          share("Unwanted runs", projectId, cancelWhile(projectId, sql`true`))
+        )
+        return counts.reduce((sum, count) => sum + count, 0)
+      })
+
       return Descendants.of({
         cancelBelow,
+        cancelResting,
         run: drive("Waits", "waits", untilWoken, round).pipe(Effect.provideService(WakeUps, wakeUps))
       })
     })

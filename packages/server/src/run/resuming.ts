@@ -57,5 +57,12 @@ export const makeResuming = Effect.gen(function* () {
     orDie
   )
 
-  return { resume, resumeOn }
+  const restsAtLimit = Effect.fn("Runs.restsAtLimit")(function* (name: ContextName) {
+    const { projectId } = yield* ProjectTransaction
+    const rows = yield* sql`
+      select from kb.agent_runs where project_id = ${projectId} and context_name = ${name} and status = 'paused' and ${sql.in("pause_reason", reasons)}`
+    return rows.length > 0
+  }, orDie)
+
+  return { resume, resumeOn, restsAtLimit }
 })

@@ -106,6 +106,8 @@ export class Runs extends Context.Service<
     ) => Effect.Effect<void, RunNotInState | BudgetSpent, ProjectTransaction>
     /** Queues the run again that a limit paused on a context; false when there is none. */
     readonly resumeOn: (name: ContextName) => Read<boolean>
+    /** Whether a limit paused the run of a context: it goes on only when a person says so. */
+    readonly restsAtLimit: (name: ContextName) => Read<boolean>
     /** Holds a run that has not ended for this transaction, whoever works on it, and answers what was said of an answer that is not complete. */
     readonly holdOpen: (id: RunId) => Effect.Effect<string, RunNotInState, ProjectTransaction>
     readonly get: (id: RunId) => Read<Run | undefined>
