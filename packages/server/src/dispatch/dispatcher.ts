@@ -155,11 +155,12 @@ export class Dispatcher extends Context.Service<
         const standings = new Map(found.map((standing) => [standing.agentId, standing]))
         const isAtOnce = ({ candidate }: Match): boolean =>
           beginsAtOnce(standings.get(candidate.agentId), agents.get(candidate.agentId)?.length ?? 0)
-        yield* wakeAtOnce(matches.filter(isAtOnce), refusals)
         const waiting = matches.filter((match) => !isAtOnce(match))
+        // Agents before chains, as whoever releases holds them.
         const held = yield* withSql(
           lockAgents([...new Set(waiting.map(({ candidate }) => candidate.agentId))], "wait")
         )
+        yield* wakeAtOnce(matches.filter(isAtOnce), refusals)
         yield* openWaiting(waiting, standings)
         yield* outbox.settle(events.map(({ id }): Dispatched => ({ id, refusals: refusals.get(id) ?? [] })))
         if (held.length > 0) yield* release(held)
