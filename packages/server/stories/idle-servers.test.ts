@@ -7,10 +7,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
+import { dispatchLimits } from "../src/limits.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, newProject, startServer, storyKeys } from "../testing/platform.ts"
+import { eventually, type Json, newProject, startServer, storyKeys } from "../testing/platform.ts"
+import { make, watcher } from "../testing/story-words.ts"
 
 /** Transactions that have ended so far, and when. */
 const countNow = (access: PostgresAccess) =>
@@ -49,6 +51,30 @@ describe("Requirement: an idle server leaves its database alone", () => {
       const perSecond = yield* restingRate(access, 5)
       expect([perSecond > 0, perSecond <= 5]).toEqual([true, true])
     })
+  )
+
+  it.live(
+    "one at which as many agents were due at once as one turn of the releaser takes has no more when they are done",
+    () =>
+      Effect.gen(function* () {
+        const access = yield* freshDatabase
+        const story = yield* newProject(yield* startServer(access), access)
+        const reactionConfig = { objectTypes: ["Person"], events: ["created"], debounceMs: 2_000 }
+        const numbers = Array.from({ length: dispatchLimits.releaseAgents }, (_, index) => index + 1)
+        yield* Effect.forEach(
+          numbers,
+          (number) => story.post("/agents", watcher({ name: `watcher-${number}`, reactionConfig })),
+          { concurrency: 4, discard: true }
+        )
+        yield* make(story, "Person")
+        yield* eventually(
+          story.get("/runs?limit=200"),
+          ({ items }) =>
+            items.length === numbers.length && items.every(({ completedAt }: Json) => completedAt !== null)
+        )
+        expect(yield* restingRate(access, 5)).toBeGreaterThan(0)
+      }),
+    120_000
   )
 
   it.live("three servers of a cluster have at most 15 each", () =>

@@ -82,8 +82,12 @@ export class Releaser extends Context.Service<
 
       const round = Effect.gen(function* () {
         pauseMs = undefined
+        const all = yield* projects
+        // Where nothing is due no turn goes on from there; a round that waited for one would be followed by the next at once, for ever.
+        for (const projectId of nextAgents.keys())
+          if (!all.some((one) => one.projectId === projectId && one.inMs <= 0)) nextAgents.delete(projectId)
         let moved = 0
-        for (const { projectId, inMs } of yield* projects) {
+        for (const { projectId, inMs } of all) {
           if (inMs > 0) comeBackIn(inMs)
           else
             moved += yield* share(
