@@ -101,6 +101,7 @@ import { KillSwitches } from "./run/kill-switches.ts"
 import { ModelCallReading } from "./run/model-call-reading.ts"
 import { OpenRequestReading } from "./run/open-request-reading.ts"
 import { ModelCalls } from "./run/model-calls.ts"
+import { Presence } from "./run/presence.ts"
 import { ProcessingLog } from "./run/processing-log.ts"
 import { Answers, questions } from "./run/questions.ts"
 import { Runs } from "./run/runs.ts"
@@ -236,7 +237,10 @@ const foreignTools = Layer.mergeAll(
   Layer.provideMerge(tools)
 )
 const toolServers = Layer.provideMerge(ToolServers.layer, Layer.provideMerge(Toolbox.layer, foreignTools))
-const runs = Layer.provideMerge(Worker.layer, Layer.provideMerge(Actor.layer, toolServers))
+const runs = Layer.provideMerge(
+  Worker.layer,
+  Layer.provideMerge(Layer.merge(Actor.layer, Presence.layer), toolServers)
+)
 const dispatch = Layer.mergeAll(
   Dispatcher.layer,
   Releaser.layer,

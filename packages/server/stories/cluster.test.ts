@@ -4,6 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { nameOf } from "../src/cluster/cluster-address.ts"
+import { clusterLimits } from "../src/cluster/cluster-limits.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { runLimits } from "../src/limits.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
@@ -18,11 +19,12 @@ import {
   newProject,
   scripted,
   startServer,
+  type Story,
   storyIn,
   storyKeys
 } from "../testing/platform.ts"
 import { clerk, passUntil } from "../testing/schedule-words.ts"
-import { runsOf } from "../testing/story-words.ts"
+import { runsOf, watcher } from "../testing/story-words.ts"
 
 const shared = Effect.map(freshDatabase, (access) => ({ ...access, embedded: false }))
 
@@ -226,6 +228,114 @@ describe("The port between servers", () => {
           )
         expect(yield* knock({})).toBe(401)
         expect(yield* knock({ authorization: "Bearer a-token-for-stories" })).toBe(401)
+      })
+    )
+  )
+})
+
+/** Refuses what servers write to say that they live, as if their connections for that were lost; their pools are well. */
+const silence = Effect.fnUntraced(function* (access: PostgresAccess, ...silent: ReadonlyArray<string>) {
+  yield* ask(access, "drop trigger if exists silence on kb_cluster.tropism_runners")
+  if (silent.length > 0)
+    yield* ask(
+      access,
+      `create trigger silence before update on kb_cluster.tropism_runners for each row
+       when (new.address in (${silent.map((address) => `'${address}'`).join(", ")})) execute function kb_cluster.refuse()`
+    )
+  const { lookMs, silenceMs } = clusterLimits
+  yield* eventually(
+    ask(
+      access,
+      `select from kb_cluster.tropism_runners where case when address = any($1::text[])
+         then last_heartbeat < now() - make_interval(secs => $2) else last_heartbeat > now() - interval '1500 ms' end`,
+      [silent, (silenceMs + 3 * lookMs) / 1_000]
+    ),
+    ({ length }) => length === 2
+  )
+})
+
+/** Begins some runs and answers, when all are done, at which servers and in which attempts that was. */
+const done = Effect.fnUntraced(function* (story: Story, agent: Json) {
+  const begin = story.post(`/agents/${agent.id}/trigger?wait=false`, {})
+  const ids = (yield* Effect.all([begin, begin, begin, begin])).map(({ id }) => id)
+  yield* eventually(
+    Effect.forEach(ids, (id) => story.get(`/runs/${id}`)),
+    (runs) => runs.every(({ completedAt }) => completedAt !== null),
+    60_000
+  )
+  return yield* ask(
+    story.access,
+    `select distinct status, attempt, split_part(worker_id, '#', 1) from kb.agent_runs where id = any($1::uuid[])`,
+    [ids]
+  )
+})
+
+describe("A server that cannot say that it lives", () => {
+  it.live(
+    "takes no runs until others see it again, for what it took would be taken from it; where nobody is seen all go on",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const access = yield* shared
+          yield* ask(
+            access,
+            `create function kb_cluster.refuse() returns trigger language plpgsql as
+             $$ begin raise exception 'A story has no sign of life here'; end $$`
+          )
+          const start = Effect.flatMap(freeAddress, (at) =>
+            Effect.map(startServer(access, [], undefined, false, storyKeys, at), (doors) => ({
+              at: nameOf(at),
+              doors
+            }))
+          )
+          const [one, other] = yield* Effect.all([start, start])
+          const story = yield* newProject(one.doors, access)
+          const model = scripted([{ say: "Done", latencyMs: 3_000 }])
+          const agent = yield* story.post(
+            "/agents",
+            watcher({ triggerType: "manual", reactionConfig: null, model })
+          )
+          // Each run is told of first at the server that cannot take it.
+          yield* silence(access, one.at)
+          expect(yield* done(story, agent)).toEqual([["completed", 1, other.at]])
+          yield* silence(access, other.at)
+          expect(yield* done(storyIn(other.doors, access, story.projectId), agent)).toEqual([
+            ["completed", 1, one.at]
+          ])
+          yield* silence(access, one.at, other.at)
+          for (const [status, attempt] of yield* done(story, agent))
+            expect([status, attempt]).toEqual(["completed", 1])
+        })
+      ),
+    150_000
+  )
+
+  it.live("takes none while it cannot find out whether it is seen", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const access = yield* shared
+        const at = yield* freeAddress
+        const story = yield* newProject(
+          yield* startServer(access, [], undefined, false, storyKeys, at),
+          access
+        )
+        const agent = yield* story.post("/agents", watcher({ triggerType: "manual", reactionConfig: null }))
+        yield* ask(access, "revoke select on kb_cluster.tropism_runners from tropism_server")
+        yield* eventually(
+          ask(access, "select from kb_cluster.tropism_runners where last_heartbeat < now() - interval '2 s'"),
+          ({ length }) => length === 1
+        )
+        const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`, {})
+        yield* eventually(
+          ask(
+            access,
+            "select from kb.agent_runs where id = $1 and status = 'queued' and created_at < now() - interval '2 s'",
+            [run.id]
+          ),
+          ({ length }) => length === 1
+        )
+        yield* ask(access, "grant select on kb_cluster.tropism_runners to tropism_server")
+        yield* eventually(story.get(`/runs/${run.id}`), ({ status }) => status === "completed")
       })
     )
   )

@@ -8,11 +8,16 @@
  * two looks, has its leases ended, and others take over as they do with any
  * lease that has ended. Who was only frozen finds its attempt gone, and writes
  * nothing. Each server looks, so that the one that looks cannot be the one that died.
+ *
+ * A server that can give no sign of life sees that by itself: while another one
+ * does, it takes no runs, and it never judges others. Where nobody is seen, nobody
+ * is missed: all go on, and leases end by themselves.
  */
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
+import { Presence } from "../run/presence.ts"
 import { clusterLimits } from "./cluster-limits.ts"
 
 /** Says who works at an address from now on: whoever did before is gone. */
@@ -24,31 +29,41 @@ export const enter = (address: string, worker: string) =>
       on conflict (address) do update set worker_id = excluded.worker_id`
   }).pipe(orDie)
 
-/** Looks for ever for workers whose server is gone, and ends their leases. */
+/** Looks for ever for workers whose server is gone, and ends their leases; says when this server is one that others miss. */
 export const watchForAbsent = (ownWorker: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const presence = yield* Presence
     let missedBefore: ReadonlySet<string> = new Set()
+    let judgesFromMs = 0
 
     const look = Effect.gen(function* () {
-      const rows = yield* sql<{
-        worker: string
-      }>`select kb.absent_workers(${clusterLimits.silenceMs / 1_000}::float8) as worker`
-      const missed = rows.map(({ worker }) => worker).filter((worker) => worker !== ownWorker)
+      const silence = sql`${clusterLimits.silenceMs / 1_000}::float8`
+      const rows = yield* sql<{ worker: string; isSeen: boolean }>`
+        select entered.worker_id as worker, true as is_seen
+        from kb_cluster.workers entered join kb_cluster.tropism_runners server on server.address = entered.address
+        where server.last_heartbeat > now() - make_interval(secs => ${silence})
+        union all select absent.worker, false from kb.absent_workers(${silence}) as absent(worker)`
+      const seen = rows.filter(({ isSeen }) => isSeen)
+      const isSeen = seen.some(({ worker }) => worker === ownWorker)
+      yield* presence.tell(!isSeen && seen.length > 0)
+      const judges = isSeen && (yield* Clock.currentTimeMillis) >= judgesFromMs
+      const missed = judges ? rows.filter((row) => !row.isSeen).map(({ worker }) => worker) : []
       yield* lapse(missed.filter((worker) => missedBefore.has(worker)))
       missedBefore = new Set(missed)
-      return clusterLimits.lookMs
     })
 
-    // Who cannot ask knows of nobody, and after that all may have been kept from giving a sign.
-    const afterFault = Effect.sync(() => {
+    // Who cannot ask knows of nobody, not even of itself, and after that all may have been kept from giving a sign.
+    const afterFault = Effect.gen(function* () {
       missedBefore = new Set()
-      return clusterLimits.graceMs
+      judgesFromMs = (yield* Clock.currentTimeMillis) + clusterLimits.graceMs
+      yield* presence.tell(true)
     })
 
-    return yield* look.pipe(
+    // The pause comes first: who has just entered has not said yet that it lives.
+    return yield* Effect.sleep(clusterLimits.lookMs).pipe(
+      Effect.andThen(look),
       Effect.catchCause(() => afterFault),
-      Effect.flatMap((pauseMs) => Effect.sleep(pauseMs)),
       Effect.forever
     )
   })

@@ -19,6 +19,7 @@ import { drive, nextWakeUp, share, untilWoken, WakeUps } from "../outbox/wake-up
 import { Actor } from "./actor.ts"
 import { Endings } from "./endings.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
+import { Presence } from "./presence.ts"
 import { Runs } from "./runs.ts"
 import { causeSentence } from "./sentences.ts"
 import { WorkerName } from "./worker-name.ts"
@@ -48,6 +49,7 @@ export class Worker extends Context.Service<
       const actor = yield* Actor
       const endings = yield* Endings
       const wakeUps = yield* WakeUps
+      const { isMissed } = yield* Presence
       const workerId = (yield* WorkerName) ?? (yield* (yield* Ids).next)
       const hands = yield* FiberSet.make<void>()
       const claiming = yield* Semaphore.make(1)
@@ -152,7 +154,7 @@ export class Worker extends Context.Service<
 
       /** One share for each project with work, in turn, so that all of them move. */
       const round = Effect.gen(function* () {
-        if (isLeaving) return false
+        if (isLeaving || (yield* isMissed)) return false
         const due = inTurn(yield* projects, lastServed)
         for (const projectId of takenFrom.keys())
           if (!due.some((project) => project.projectId === projectId)) takenFrom.delete(projectId)
