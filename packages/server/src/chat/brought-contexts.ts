@@ -11,7 +11,7 @@
 import type { ContextName } from "@tropism/domain/context-event"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { chatLimits } from "./chat-limits.ts"
 
 type InProject<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -23,8 +23,8 @@ export class BroughtContexts extends Context.Service<
     readonly keep: (name: ContextName) => InProject<void>
     /** Keeps a context from being forgotten in this transaction, and for long where it is spoken in; false when it is forgotten. */
     readonly hold: (name: ContextName, isSpokenIn: boolean) => InProject<boolean>
-    /** Forgets what was said in some that nobody needs any more, of all projects; answers how many. */
-    readonly forget: Effect.Effect<number>
+    /** Forgets, in a transaction of its own, what was said in some that nobody needs any more, of all projects; answers how many, and whether there may be more. */
+    readonly forget: Effect.Effect<{ readonly count: number; readonly hasMore: boolean }>
   }
 >()("@tropism/server/chat/BroughtContexts") {
   static readonly layer = Layer.effect(
@@ -53,9 +53,12 @@ export class BroughtContexts extends Context.Service<
         return rows.length > 0
       }, orDie)
 
-      const forget = sql<{ readonly count: number }>`
-        select kb.forget_brought_contexts(${chatLimits.broughtWaitMs / 1_000}::float8, ${chatLimits.forgetBatchContexts}::int) as count`.pipe(
-        Effect.map(([row]) => row?.count ?? 0),
+      // Some that were due may all be needed and wait for another day: the count does not tell. Only a transaction that found none has no id.
+      const forget = sql<{ readonly count: number; readonly hasMore: boolean }>`
+        with swept as materialized (
+          select kb.forget_brought_contexts(${chatLimits.broughtWaitMs / 1_000}::float8, ${chatLimits.forgetBatchContexts}::int) as count
+        ) select count, pg_current_xact_id_if_assigned() is not null as has_more from swept`.pipe(
+        Effect.flatMap(onlyRow),
         orDie
       )
 

@@ -106,19 +106,25 @@ export class Sweeps extends Context.Service<
 
       const abandonStuck = alone("tropism.stuck", stuck, 0)
 
-      const forgetOld = inBatches(alone("tropism.forget", log.forget, 0), {
-        most: runLimits.forgetBatchEntries,
-        batches: runLimits.forgetMaxBatches
-      })
+      const forgetOld = inBatches(
+        alone("tropism.forget", batchOf(log.forget, runLimits.forgetBatchEntries), noBatch),
+        runLimits.forgetMaxBatches
+      )
 
-      const forgetContexts = inBatches(alone("tropism.contexts", brought.forget, 0), {
-        most: chatLimits.forgetBatchContexts,
-        batches: chatLimits.forgetMaxBatches
-      })
+      const forgetContexts = inBatches(
+        alone("tropism.contexts", brought.forget, noBatch),
+        chatLimits.forgetMaxBatches
+      )
 
-      const forgetKeys = alone("tropism.keys", keys.forget, 0)
+      const forgetKeys = inBatches(
+        alone("tropism.keys", batchOf(keys.forget, keyLimits.forgetBatchKeys), noBatch),
+        keyLimits.forgetMaxBatches
+      )
 
-      const forgetTokens = alone("tropism.tokens", tokens.forget, 0)
+      const forgetTokens = inBatches(
+        alone("tropism.tokens", batchOf(tokens.forget, tokenLimits.forgetBatchTokens), noBatch),
+        tokenLimits.forgetMaxBatches
+      )
 
       const followSwitches = alone("tropism.switches", switches.follow, 0)
 
@@ -180,17 +186,26 @@ const atIntervals = (all: Omit<Context.Service.Shape<typeof Sweeps>, "run">): Ef
 
 const sweepsAtOnce = 2
 
+/** What was swept in one transaction, and whether there may be more. */
+interface Batch {
+  readonly count: number
+  readonly hasMore: boolean
+}
+
+const noBatch: Batch = { count: 0, hasMore: false }
+
+/** A batch of a sweep that removes all it finds: there may be more where it was as many as it takes. */
+const batchOf = (sweep: Effect.Effect<number>, most: number): Effect.Effect<Batch> =>
+  Effect.map(sweep, (count) => ({ count, hasMore: count >= most }))
+
 /** One batch is one transaction, so that a long sweep holds no lock for long. */
-const inBatches = (
-  sweep: Effect.Effect<number>,
-  { batches, most }: { readonly batches: number; readonly most: number }
-): Effect.Effect<number> =>
+const inBatches = (batch: Effect.Effect<Batch>, atMost: number): Effect.Effect<number> =>
   Effect.gen(function* () {
     let swept = 0
-    for (let batch = 0; batch < batches; batch += 1) {
-      const count = yield* sweep
+    for (let done = 0; done < atMost; done += 1) {
+      const { count, hasMore } = yield* batch
       swept += count
-      if (count < most) break
+      if (!hasMore) break
     }
     return swept
   })

@@ -43,8 +43,9 @@ export const keyLimits = {
   /** Between two looks at whether the first is done, where that is at work at another server and no ring told of its end. */
   lookIntervalMs: 1_000,
   retryAfterSeconds: 2,
-  /** Keys removed in one transaction, and between two looks for old ones. */
+  /** Keys removed in one transaction, transactions in one look, and between two looks for old ones. */
   forgetBatchKeys: 10_000,
+  forgetMaxBatches: 1_000,
   forgetIntervalMs: 3_600_000
 } as const
 

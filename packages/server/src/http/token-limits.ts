@@ -12,8 +12,9 @@ export const tokenLimits = {
   memberCodeMaxAgeSeconds: 86_400,
   /** A token or session that has ended is kept for this long. */
   endedTokensKeepMs: 2_592_000_000,
-  /** Tokens removed in one transaction. */
+  /** Tokens removed in one transaction, and transactions in one look. */
   forgetBatchTokens: 1_000,
+  forgetMaxBatches: 1_000,
   /** Between two looks for tokens that ended long ago. */
   forgetTokensIntervalMs: 3_600_000,
   /** A JWT may be so long: a provider that names a person's groups in it fills some of that. */
