@@ -72,6 +72,7 @@ import { Provenances } from "./graph/provenance.ts"
 import { Purges } from "./graph/purges.ts"
 import { Relationships } from "./graph/relationships.ts"
 import { Closing } from "./http/closing.ts"
+import { Permits } from "./http/permits.ts"
 import { Readiness } from "./http/readiness.ts"
 import { LiveLogs } from "./http/live-logs.ts"
 import { IssuedTokens } from "./http/issued-tokens.ts"
@@ -168,7 +169,7 @@ const ground = Layer.provideMerge(
     Sessions.layer,
     Members.layer,
     KillSwitches.layer,
-    Layer.provideMerge(LiveLogs.layer, Closing.layer),
+    Layer.provideMerge(LiveLogs.layer, Layer.merge(Closing.layer, Permits.layer)),
     Readiness.layer,
     PassingWords.layer,
     BroughtContexts.layer

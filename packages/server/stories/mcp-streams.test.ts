@@ -82,4 +82,26 @@ layer(SharedServer.layer)((it) => {
       })
     )
   })
+
+  describe("A token of which the database says nothing for a moment", () => {
+    it.effect("keeps the stream of its session", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const person = yield* asUser(story, "viewer")
+        const stream = yield* listen(person, addressOf(story))
+        const over = yield* Effect.forkChild(stream.over)
+        // Whoever opens a stream is looked up once more when it begins.
+        for (let times = 0; times < 5; times += 1)
+          expect((yield* sendMessage(person, addressOf(story), opening)).status).toBe(200)
+        const principals = "execute on function kb.find_principal"
+        yield* ask(story.access, `revoke ${principals} from tropism_server`)
+        yield* TestClock.adjust(streamLimits.permitIntervalMs)
+        for (let times = 0; times < 5; times += 1)
+          expect((yield* sendMessage(person, addressOf(story), opening)).status).toBe(500)
+        yield* ask(story.access, `grant ${principals} to tropism_server`)
+        expect((yield* sendMessage(person, addressOf(story), opening)).status).toBe(200)
+        expect(over.pollUnsafe()).toBe(undefined)
+      })
+    )
+  })
 })

@@ -8,9 +8,14 @@
  * the same answer.
  */
 import { Api } from "@tropism/api/api"
-import { Conflict, type InvalidInput, NotFound, type TooManyRequests } from "@tropism/api/problems"
+import {
+  Conflict,
+  type InvalidInput,
+  NotFound,
+  type TooManyRequests,
+  Unauthorized
+} from "@tropism/api/problems"
 import { shownCall } from "@tropism/domain/chat-calls"
-import type { ProjectId } from "@tropism/domain/ids"
 import { Cause, Effect, Option, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -18,6 +23,7 @@ import { chatLimits } from "../chat/chat-limits.ts"
 import { type ChatPart, Chatting, type NotSaid, type Said, type SayingRefused } from "../chat/chatting.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { inProject } from "./access.ts"
+import { currentLoss } from "./permits.ts"
 import { answerProblem, invalid, keepable, triggerProblem } from "./refusals.ts"
 import { streamHeaders, wantsStream } from "./sse.ts"
 
@@ -40,8 +46,13 @@ export const chatHandlers = HttpApiBuilder.group(Api, "chat", (handlers) =>
       )
       yield* CrashPoint.hit("chat.afterCommit")
       const waits = query.wait !== "false"
-      if (yield* wantsStream) return streamed(chatting, projectId, said, waits ? chatLimits.streamWaitMs : 0)
-      const answer = yield* chatting.answer(projectId, said, waits ? chatLimits.waitMs : 0)
+      const lost = yield* currentLoss(projectId)
+      if (yield* wantsStream)
+        return streamed(chatting.answering(projectId, said, waits ? chatLimits.streamWaitMs : 0), said, lost)
+      const answer = yield* Effect.raceFirst(
+        chatting.answer(projectId, said, waits ? chatLimits.waitMs : 0),
+        Effect.andThen(lost, Effect.fail(lostToken))
+      )
       return yield* Effect.orDie(
         HttpServerResponse.json(answer, { status: answer.status === "working" ? 202 : 200 })
       )
@@ -82,11 +93,17 @@ const sayingProblem = ({ detail, reason }: SayingRefused) => {
   }
 }
 
-/** The answer as server-sent events, with a comment now and then while it is quiet. */
-const streamed = (chatting: Chatting["Service"], projectId: ProjectId, said: Said, waitMs: number) =>
+/** What whoever waits is told whose token may not hear the answer any more. */
+const lostToken = new Unauthorized({
+  detail:
+    "Your token is not good any more, or has another role by now: your message is kept and will be answered"
+})
+
+/** The answer as server-sent events, with a comment now and then while it is quiet; whoever may not hear it any more is cut off. */
+const streamed = (parts: Stream.Stream<ChatPart>, said: Said, lost: Effect.Effect<void>) =>
   HttpServerResponse.stream(
     Stream.make(sent("begun", { conversationId: said.conversationId })).pipe(
-      Stream.concat(Stream.map(chatting.answering(projectId, said, waitMs), sentPart)),
+      Stream.concat(Stream.map(Stream.interruptWhen(parts, lost), sentPart)),
       Stream.catchCause((cause) =>
         Cause.hasInterruptsOnly(cause) ? Stream.failCause(cause) : Stream.fromEffect(faulty(cause))
       ),

@@ -5,6 +5,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { ProjectId } from "@tropism/domain/ids"
 import { Effect, Fiber, Latch, Layer, Stream } from "effect"
 import { Closing } from "./closing.ts"
+import { Permits } from "./permits.ts"
 import { streamLimits } from "./stream-limits.ts"
 import { type Topic, WakeUps } from "../outbox/wake-ups.ts"
 import { LiveLogs, type LiveSource, type SseEvent } from "./live-logs.ts"
@@ -75,7 +76,7 @@ const watch = Effect.fnUntraced(function* (
 const upTo = (count: number, from = 1): ReadonlyArray<string> =>
   Array.from({ length: count - from + 1 }, (_, index) => JSON.stringify({ number: from + index }))
 
-const layer = Layer.provideMerge(LiveLogs.layer, Layer.merge(WakeUps.layer, Closing.layer))
+const layer = Layer.provideMerge(LiveLogs.layer, Layer.mergeAll(WakeUps.layer, Closing.layer, Permits.layer))
 
 describe("A log that is watched", () => {
   it.effect("is read once for a thousand who watch it, and no more when the last of them has gone", () =>

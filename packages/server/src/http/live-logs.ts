@@ -9,7 +9,7 @@
  * pages of the log by itself until it has caught up, a few of them at a time, so
  * none costs the others anything. One that takes nothing of what it was handed for
  * `stallMs` is cut off and can come back with the id that it heard last; one whose
- * permit holds no more is cut off, too. When the server stops all streams end.
+ * permit holds no more (`permits.ts`) is cut off, too. When the server stops all streams end.
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import {
@@ -25,6 +25,7 @@ import {
   Stream
 } from "effect"
 import { Closing } from "./closing.ts"
+import { type Permit, Permits } from "./permits.ts"
 import { streamLimits } from "./stream-limits.ts"
 import { drive, type Topic, WakeUps } from "../outbox/wake-ups.ts"
 import {
@@ -63,16 +64,8 @@ export interface LiveSource {
   readonly passing?: (show: (event: SseEvent) => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** By what somebody may watch a log; it is looked at again while the stream is open. */
-export interface Permit {
-  /** The same for all who may by the same. */
-  readonly key: string
-  readonly holds: Effect.Effect<boolean>
-}
-
 interface Subscriber {
   readonly progress: Progress
-  readonly permit: Permit
   /** Lets it go on while it waits, with a text of its own or with what is new. */
   wake: ((text: Uint8Array | undefined) => void) | undefined
   /** Ends its connection. */
@@ -108,6 +101,7 @@ export class LiveLogs extends Context.Service<
     LiveLogs,
     Effect.gen(function* () {
       const wakeUps = yield* WakeUps
+      const permits = yield* Permits
       const { begun } = yield* Closing
       let isClosing = false
       const surroundings = yield* Effect.context<never>()
@@ -127,12 +121,11 @@ export class LiveLogs extends Context.Service<
         return log
       }
 
-      const enter = (source: LiveSource, after: number, permit: Permit) =>
+      const enter = (source: LiveSource, after: number) =>
         Effect.sync(() => {
           const log = logs.get(source.key) ?? begin(source)
           const subscriber: Subscriber = {
             progress: progressAfter(after),
-            permit,
             wake: undefined,
             cut: () => {},
             held: 0,
@@ -170,23 +163,21 @@ export class LiveLogs extends Context.Service<
         streamLimits.heartbeatIntervalMs,
         Effect.sync(() => subscribers().forEach(beat))
       )
-      yield* forkEvery(
-        streamLimits.permitIntervalMs,
-        Effect.suspend(() => dismiss(subscribers()))
-      )
 
       return LiveLogs.of({
         watching: () => subscribers().length,
         watch: (source, after, permit) =>
           Stream.unwrap(
-            Effect.map(Effect.acquireRelease(enter(source, after, permit), leave), ({ log, subscriber }) =>
-              Stream.fromPull(
+            Effect.gen(function* () {
+              const { log, subscriber } = yield* Effect.acquireRelease(enter(source, after), leave)
+              yield* permits.attend(permit, () => subscriber.cut())
+              return Stream.fromPull(
                 Effect.withFiber((fiber) => {
                   subscriber.cut = () => fiber.interruptUnsafe()
                   return Effect.succeed(nextOf(log, subscriber, catchingUp))
                 })
               )
-            )
+            })
           )
       })
     })
@@ -260,18 +251,6 @@ const beat = (subscriber: Subscriber) => {
     if (subscriber.held * streamLimits.heartbeatIntervalMs >= streamLimits.stallMs) subscriber.cut()
   }
 }
-
-/** Ends the connections of those who may watch no longer; each permit is looked at once. */
-const dismiss = Effect.fnUntraced(function* (subscribers: ReadonlyArray<Subscriber>) {
-  const verdicts = new Map<string, boolean>()
-  for (const { cut, permit } of subscribers) {
-    // A database that is away says nothing of anybody's permit.
-    const holds =
-      verdicts.get(permit.key) ?? (yield* Effect.catchDefect(permit.holds, () => Effect.succeed(true)))
-    verdicts.set(permit.key, holds)
-    if (!holds) cut()
-  }
-})
 
 type Texts = Arr.NonEmptyReadonlyArray<Uint8Array>
 

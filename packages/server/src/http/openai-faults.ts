@@ -118,6 +118,12 @@ export const serverFault = openAiFault("The server failed; its log says why", {
   code: "server_fault"
 })
 
+/** Whoever asked may not be told the answer any more. */
+export const lostToken = openAiFault(
+  "This token is not good any more, or has another role by now: the agent goes on, and its answer is not told here",
+  { status: 401, code: "invalid_api_key" }
+)
+
 /**
  * The turn that was to answer has failed, told in this sentence.
  *

@@ -19,13 +19,14 @@ import { Turns } from "../chat/turns.ts"
 import { looking } from "./access.ts"
 import { unfitBody } from "./input-faults.ts"
 import { type AnswerTerms, beginHearing, completionOf, hear } from "./openai-answer.ts"
-import { failedTurn, faultOf, openAiFault, serverFault } from "./openai-faults.ts"
+import { failedTurn, faultOf, lostToken, openAiFault, serverFault } from "./openai-faults.ts"
 import { openAiLimits } from "./openai-limits.ts"
 import { getModel, knownAgent, listModels } from "./openai-models.ts"
 import { onlyProject } from "./openai-project.ts"
 import { readCompletion } from "./openai-request.ts"
 import { conversationHeader, sayIn } from "./openai-saying.ts"
 import { streamedAnswer } from "./openai-stream.ts"
+import { currentLoss } from "./permits.ts"
 import { judgeBodyUpTo, judgeEncoding } from "./request-judgement.ts"
 
 const complete = Effect.fn("http.openai.complete")(function* (projectId: ProjectId) {
@@ -44,9 +45,13 @@ const complete = Effect.fn("http.openai.complete")(function* (projectId: Project
   const { isStreamed, isUsageWanted } = wanted
   const waitMs = isStreamed ? openAiLimits.streamWaitMs : openAiLimits.waitMs
   const parts = follow(projectId, said.context, said.number, { isTurnOpen: said.isAnswer, waitMs })
+  const lost = yield* currentLoss(projectId)
   const response = isStreamed
-    ? streamedAnswer(parts, terms, said.number, isUsageWanted)
-    : yield* wholeAnswer(parts, terms, said.number)
+    ? streamedAnswer(parts, terms, said.number, isUsageWanted, lost)
+    : yield* Effect.raceFirst(
+        wholeAnswer(parts, terms, said.number),
+        Effect.andThen(lost, Effect.fail(lostToken))
+      )
   return HttpServerResponse.setHeader(response, conversationHeader, terms.conversation)
 })
 

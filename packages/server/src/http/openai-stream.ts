@@ -11,15 +11,16 @@ import { Cause, Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { TurnPart } from "../chat/turns.ts"
 import { type AnswerTerms, beginHearing, chunksOf, type HeardAnswer, hear } from "./openai-answer.ts"
-import { failedTurn, type OpenAiFault, serverFault } from "./openai-faults.ts"
+import { failedTurn, lostToken, type OpenAiFault, serverFault } from "./openai-faults.ts"
 import { openAiLimits } from "./openai-limits.ts"
 
-/** Tells the parts of an answer to an event as they come. */
+/** Tells the parts of an answer to an event as they come; whoever may not hear more of it is told so last. */
 export const streamedAnswer = (
   parts: Stream.Stream<TurnPart>,
   terms: AnswerTerms,
   number: number,
-  isUsageWanted: boolean
+  isUsageWanted: boolean,
+  lost: Effect.Effect<void>
 ): HttpServerResponse.HttpServerResponse => {
   const chunks = chunksOf(terms, isUsageWanted)
   const told = parts.pipe(
@@ -37,7 +38,11 @@ export const streamedAnswer = (
         : Stream.fromEffect(Effect.as(Effect.logError("A completion failed", cause), faultEvent(serverFault)))
     )
   )
-  const whole = Stream.concat(Stream.make(event(chunks.first)), told)
+  const dismissal = Stream.fromEffect(Effect.as(lost, faultEvent(lostToken)))
+  const whole = Stream.concat(
+    Stream.make(event(chunks.first)),
+    Stream.merge(told, dismissal, { haltStrategy: "either" })
+  )
   const heartbeats = Stream.map(
     Stream.drop(Stream.tick(openAiLimits.heartbeatIntervalMs), 1),
     () => ": heartbeat\n\n"

@@ -7,14 +7,10 @@
  * misses nothing and gets nothing twice. An id that this log has not given names
  * no place in it: the stream begins where one without it would.
  */
-import { CurrentPrincipal, roleIn } from "@tropism/api/authorization"
-import type { ProjectId } from "@tropism/domain/ids"
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { digestOf } from "../task/digest.ts"
-import { CurrentCredential } from "./authorization.ts"
-import { LiveLogs, type LiveSource, type Permit } from "./live-logs.ts"
-import { Tokens } from "./tokens.ts"
+import { LiveLogs, type LiveSource } from "./live-logs.ts"
+import { currentPermit } from "./permits.ts"
 
 /** Nobody between keeps what is streamed, or holds it back; and a server that stops waits for no further request over its connection. */
 export const streamHeaders = {
@@ -48,21 +44,6 @@ export const sseResponse = Effect.fn("sseResponse")(function* (source: LiveSourc
     logs.watch(source, heard ?? given, yield* currentPermit(source.projectId)),
     { contentType: "text/event-stream", headers: streamHeaders }
   )
-})
-
-/** That the request's credential is known still, and may in the project what it might when it came. */
-const currentPermit = Effect.fnUntraced(function* (projectId: ProjectId) {
-  const tokens = yield* Tokens
-  const credential = yield* CurrentCredential
-  const role = roleIn(yield* CurrentPrincipal, projectId)
-  const permit: Permit = {
-    key: `${projectId} ${yield* digestOf(Redacted.value(credential))}`,
-    holds: Effect.map(
-      tokens.find(credential),
-      (principal) => principal !== undefined && roleIn(principal, projectId) === role
-    )
-  }
-  return permit
 })
 
 const idPattern = /^(?:(?<name>[^:]+):)?(?<digits>\d{1,15})(?<piece>\.d\d{1,15})?$/

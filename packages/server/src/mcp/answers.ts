@@ -37,11 +37,11 @@ const isOpenEnded = (message: unknown): boolean =>
 const isMethod = (message: unknown, method: string): boolean =>
   Predicate.hasProperty(message, "method") && message.method === method
 
-/** What becomes of a stream without an end of its own. */
-export interface OpenEnded {
-  /** Done when it is to end. */
+/** What becomes of a stream. */
+export interface Streaming {
+  /** Done when it is to end, whether or not it has an end of its own. */
   readonly over: Effect.Effect<unknown>
-  /** What is told there beside what the SDK says, which waits until this has begun; it may end the stream. */
+  /** What is told there, where it has none, beside what the SDK says, which waits until this has begun; it may end the stream. */
   readonly told: Effect.Effect<Stream.Stream<Uint8Array>, never, Scope.Scope>
 }
 
@@ -49,14 +49,16 @@ export interface OpenEnded {
 export const asHttp = (
   response: Response,
   message: unknown,
-  openEnded: OpenEnded
+  streaming: Streaming
 ): HttpServerResponse.HttpServerResponse => {
   const { body } = response
   if (body === null || response.headers.get("content-type") !== "text/event-stream")
     return HttpServerResponse.fromWeb(response)
   const sent = Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error })
   return HttpServerResponse.stream(
-    isOpenEnded(message) ? Stream.concat(Stream.succeed(begun), untilOver(sent, openEnded)) : sent,
+    isOpenEnded(message)
+      ? Stream.concat(Stream.succeed(begun), untilOver(sent, streaming))
+      : Stream.interruptWhen(sent, streaming.over),
     {
       status: response.status,
       headers: {
@@ -68,7 +70,7 @@ export const asHttp = (
   )
 }
 
-const untilOver = <E>(sent: Stream.Stream<Uint8Array, E>, { over, told }: OpenEnded) =>
+const untilOver = <E>(sent: Stream.Stream<Uint8Array, E>, { over, told }: Streaming) =>
   Stream.unwrap(Effect.map(told, (more) => Stream.merge(sent, more, { haltStrategy: "either" }))).pipe(
     Stream.interruptWhen(over)
   )

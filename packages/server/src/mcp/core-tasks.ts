@@ -5,9 +5,10 @@
  *
  * The same runs, rights and answers as behind the extension: only the words are
  * others. What a task asks comes to its client while that waits for the result,
- * as a request of the server; whoever else answers meanwhile takes it back.
+ * as a request of the server; whoever else answers meanwhile takes it back. Who
+ * waits is looked up with each look, so whoever has lost the token is told no result.
  */
-import { ProtocolErrorCode, type ServerContext } from "@modelcontextprotocol/server"
+import { type ProtocolError, ProtocolErrorCode, type ServerContext } from "@modelcontextprotocol/server"
 import type { RunId } from "@tropism/domain/ids"
 import { Deferred, Effect, FiberMap, Queue, Schema } from "effect"
 import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
@@ -18,9 +19,12 @@ import { InputResponse, RunTasks } from "./run-tasks.ts"
 import { makePlaces } from "./streams.ts"
 import { taskBounds } from "./task-bounds.ts"
 import type { TaskCaller } from "./task-caller.ts"
-import { told } from "./task-faults.ts"
+import { noTask, told } from "./task-faults.ts"
 
 const coreOf = (task: DetailedTask) => ({ ...coreTaskOf(task, task.result?.isError === true) })
+
+/** Who asks by now; whoever may not look any more finds no task. */
+type WhoAsks = Effect.Effect<TaskCaller, ProtocolError>
 
 const readResponse = Schema.decodeUnknownEffect(InputResponse)
 
@@ -57,7 +61,7 @@ export const makeCoreTasks = Effect.gen(function* () {
 
   /** Asks the client for one thing, and does what it answers; whether that could be done. */
   const ask = (
-    asking: TaskCaller,
+    whoAsks: WhoAsks,
     runId: RunId,
     key: string,
     { method, params }: InputRequest,
@@ -77,14 +81,14 @@ export const makeCoreTasks = Effect.gen(function* () {
           { signal, timeout: taskBounds.waitMaxMs }
         )
       )
-      yield* tasks.answer(asking, runId, { [key]: yield* readResponse(answered) })
+      yield* tasks.answer(yield* whoAsks, runId, { [key]: yield* readResponse(answered) })
     }).pipe(
       // What it cannot be asked, or has answered in vain, waits for somebody else, or for its next try.
       Effect.catch((problem) => Effect.logDebug("A task's question was not answered", problem))
     )
 
   /** Asks what a task asks, until it has ended. */
-  const settle = Effect.fnUntraced(function* (asking: TaskCaller, runId: RunId, context: ServerContext) {
+  const settle = Effect.fnUntraced(function* (whoAsks: WhoAsks, runId: RunId, context: ServerContext) {
     const bell = yield* Queue.sliding<void>(1)
     const ring = Queue.offer(bell, undefined)
     const mailbox = yield* wakeUps.listen(`run:${runId}`)
@@ -92,14 +96,14 @@ export const makeCoreTasks = Effect.gen(function* () {
     const asked = new Set<string>()
     const forms = yield* FiberMap.make<string>()
     while (true) {
-      const task = yield* look(asking, runId)
+      const task = yield* look(yield* whoAsks, runId)
       if (isOver(task.status)) return task
       const requests = task.inputRequests ?? {}
       for (const key of asked) if (!Object.hasOwn(requests, key)) yield* FiberMap.remove(forms, key)
       for (const [key, request] of Object.entries(requests)) {
         if (asked.has(key)) continue
         asked.add(key)
-        yield* FiberMap.run(forms, key, Effect.andThen(ask(asking, runId, key, request, context), ring))
+        yield* FiberMap.run(forms, key, Effect.andThen(ask(whoAsks, runId, key, request, context), ring))
       }
       yield* nextWakeUp(bell, taskBounds.sweepIntervalMs)
     }
@@ -108,13 +112,19 @@ export const makeCoreTasks = Effect.gen(function* () {
   const goesOn = fault(ProtocolErrorCode.InternalError, "The task goes on: ask for its result again")
 
   /** Waits for the end of a task and answers what the call would have answered. */
-  const result = Effect.fnUntraced(function* (asking: TaskCaller, runId: RunId, context: ServerContext) {
+  const result = Effect.fnUntraced(function* (
+    asking: TaskCaller,
+    callerNow: Effect.Effect<TaskCaller | undefined>,
+    runId: RunId,
+    context: ServerContext
+  ) {
     yield* Effect.acquireRelease(places.enter(`${asking.projectId} ${asking.principal.userId}`), places.leave)
     const over = Effect.andThen(
       Effect.raceFirst(Deferred.await(closing), Effect.sleep(taskBounds.waitMaxMs)),
       Effect.fail(goesOn)
     )
-    const task = yield* Effect.raceFirst(settle(asking, runId, context), over)
+    const whoAsks = Effect.filterOrFail(callerNow, (caller) => caller !== undefined, noTask)
+    const task = yield* Effect.raceFirst(settle(whoAsks, runId, context), over)
     if (task.result === undefined)
       return yield* Effect.fail(badParams("The task was cancelled: it has no result"))
     const { content, isError, structuredContent } = task.result

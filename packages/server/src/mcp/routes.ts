@@ -3,7 +3,7 @@
  *
  * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
  */
-import { Effect, Layer, Redacted, Schedule } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerRespondable, HttpServerResponse } from "effect/http"
 import { Unauthorized } from "@tropism/api/problems"
 import type { Database } from "../database/database.ts"
@@ -12,7 +12,7 @@ import { howToGetIn } from "../http/access.ts"
 import { bearerOf } from "../http/authorization.ts"
 import { preflight, readableBy } from "../http/cross-origin.ts"
 import { originOf, Standing } from "../http/origins.ts"
-import { streamLimits } from "../http/stream-limits.ts"
+import { Permits } from "../http/permits.ts"
 import { version } from "../http/system-handlers.ts"
 import type { Tokens } from "../http/tokens.ts"
 import { TrustedIssuer } from "../http/trusted-issuer.ts"
@@ -59,6 +59,7 @@ const mcpRoutes = Effect.gen(function* () {
   const door = yield* makeDoor
   const offered = yield* parts
   const updates = yield* ResourceUpdates
+  const permits = yield* Permits
   const openEnded = yield* makeSessionStream
   const services = yield* Effect.context<Database | Projects | Tokens>()
 
@@ -92,12 +93,12 @@ const mcpRoutes = Effect.gen(function* () {
       words,
       offers: () => offersTo({ place, origin, tokenHash })
     })
+    const found = JSON.stringify(place)
     // Who is somebody else by now, of another role say, opens a stream as that.
-    const lost = find.pipe(
-      Effect.filterOrFail((now) => JSON.stringify(now) === JSON.stringify(place)),
-      Effect.repeat(Schedule.spaced(streamLimits.permitIntervalMs)),
-      Effect.catch(() => Effect.void)
-    )
+    const lost = permits.lost({
+      key: `${path} ${tokenHash} ${found}`,
+      holds: Effect.match(find, { onFailure: () => false, onSuccess: (now) => JSON.stringify(now) === found })
+    })
     const sessionId = request.headers["mcp-session-id"]
     const { projectId: within } = place
     if (request.method === "DELETE" && response.ok && sessionId !== undefined && within !== null)

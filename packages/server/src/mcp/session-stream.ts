@@ -9,7 +9,7 @@
  */
 import { Effect, Stream } from "effect"
 import { Closing } from "../http/closing.ts"
-import type { OpenEnded } from "./answers.ts"
+import type { Streaming } from "./answers.ts"
 import { type Listening, ResourceUpdates } from "./resource-updates.ts"
 
 /** What becomes of the answer to a request: a GET opens the stream of its session. */
@@ -21,7 +21,7 @@ export const makeSessionStream = Effect.gen(function* () {
     listening: Listening | undefined,
     sessionId: string | undefined,
     lost: Effect.Effect<unknown>
-  ): OpenEnded => {
+  ): Streaming => {
     // A stream of 2026-07-28 is answered when the server stops, by whoever serves it.
     if (method !== "GET") return { over: lost, told: Effect.succeed(Stream.never) }
     return {

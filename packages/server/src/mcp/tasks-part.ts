@@ -88,6 +88,17 @@ export const tasksPart: Effect.Effect<McpPart, never, RunTasks | Tokens | WakeUp
       return {}
     })
 
+    /** Who a caller is by now; undefined when the token opens the project no more. */
+    const callerNow = (caller: McpCaller, { canElicit }: TaskCaller) =>
+      Effect.flatMap(tokens.findByHash(caller.tokenHash), (principal) =>
+        principal === undefined
+          ? Effect.undefined
+          : principalIn(principal, caller.projectId).pipe(
+              Effect.map((now): TaskCaller => ({ ...caller, principal: now, canElicit })),
+              Effect.orElseSucceed(() => undefined)
+            )
+      )
+
     const extend = (caller: McpCaller) => (server: Server, run: RunForServer) => {
       const serve = (methods: Methods) =>
         server.setRequestHandler(methods.name, anyParams, (params, context) =>
@@ -115,7 +126,10 @@ export const tasksPart: Effect.Effect<McpPart, never, RunTasks | Tokens | WakeUp
         extension: (asking, runId) => Effect.mapError(Effect.as(tasks.cancel(asking, runId), {}), told),
         core: (asking, runId) => core.cancel(asking, runId)
       })
-      serve({ name: "tasks/result", core: core.result })
+      serve({
+        name: "tasks/result",
+        core: (asking, runId, context) => core.result(asking, callerNow(caller, asking), runId, context)
+      })
       serve({ name: "tasks/update", extension: update })
       server.setRequestHandler("tasks/list", anyParams, (params, context) =>
         run(
@@ -148,17 +162,6 @@ export const tasksPart: Effect.Effect<McpPart, never, RunTasks | Tokens | WakeUp
         return asksForTask || knowsTasks(context) ? asTask(caller, call, context) : undefined
       return asksForTask ? Effect.fail(noTaskOf(call.name)) : undefined
     }
-
-    /** Who a caller is by now; undefined when the token opens the project no more. */
-    const callerNow = (caller: McpCaller, { canElicit }: TaskCaller) =>
-      Effect.flatMap(tokens.findByHash(caller.tokenHash), (principal) =>
-        principal === undefined
-          ? Effect.undefined
-          : principalIn(principal, caller.projectId).pipe(
-              Effect.map((now): TaskCaller => ({ ...caller, principal: now, canElicit })),
-              Effect.orElseSucceed(() => undefined)
-            )
-      )
 
     /** Tells of those of these tasks that are there for this caller. */
     const listen = Effect.fnUntraced(function* (
