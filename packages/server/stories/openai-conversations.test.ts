@@ -199,6 +199,40 @@ layer(SharedServer.layer, { excludeTestServices: true })((here) => {
       })
     )
 
+    here.effect(
+      "what was said under a key is answered again when its agent has another name, and is gone",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* newModel(story, "clerk", echo)
+          const body = { model: "clerk", temperature: 0.5, messages: [user("Hello")] }
+          const send = (more: Json = {}) =>
+            sendCompletion(story, { ...body, ...more }, { "idempotency-key": "a-key" })
+          const first = yield* send()
+          expect(first.body.choices[0].message.content).toBe("Answer 1: Hello")
+          const shown = ({ body: told, headers, status }: Json) => [
+            status,
+            headers.get("idempotency-replayed"),
+            told.id,
+            told.choices
+          ]
+          const again = Effect.map(send(), shown)
+          const kept = [200, "true", first.body.id, first.body.choices]
+          yield* story.patch(`/agents/${agent.id}`, { name: "scribe" })
+          expect(yield* again).toEqual(kept)
+          // Another one that has the name now was not spoken to.
+          const other = yield* newModel(story, "clerk", echo)
+          expect(yield* again).toEqual(kept)
+          expect(yield* runsOf(story, other)).toEqual([])
+          for (const { id } of [agent, other]) yield* story.delete(`/agents/${id}`)
+          expect(yield* again).toEqual(kept)
+          expect((yield* send({ messages: [user("Another")] })).body.error.code).toBe(
+            "idempotency_key_reused"
+          )
+          expect((yield* sendCompletion(story, body)).body.error.code).toBe("model_not_found")
+        })
+    )
+
     here.effect("an agent that asks ends its answer with the question, and the next message answers it", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

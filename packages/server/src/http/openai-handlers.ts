@@ -4,7 +4,7 @@
  * Flow: **http** → chat → dispatch → run → tool → task
  *
  * The request is judged, its files are kept, and then one transaction begins the
- * context and says what is said. From there on the agent works whether or not
+ * context and says what is said, unless that was done under its key before. From there on the agent works whether or not
  * anybody waits: the answer is told from the log.
  */
 import { OpenAiApi } from "@tropism/api/openai-api"
@@ -21,7 +21,7 @@ import { unfitBody } from "./input-faults.ts"
 import { type AnswerTerms, beginHearing, completionOf, hear } from "./openai-answer.ts"
 import { failedTurn, faultOf, lostToken, openAiFault, serverFault } from "./openai-faults.ts"
 import { openAiLimits } from "./openai-limits.ts"
-import { getModel, knownAgent, listModels } from "./openai-models.ts"
+import { getModel, listModels } from "./openai-models.ts"
 import { onlyProject } from "./openai-project.ts"
 import { readCompletion } from "./openai-request.ts"
 import { conversationHeader, sayIn } from "./openai-saying.ts"
@@ -33,8 +33,7 @@ const complete = Effect.fn("http.openai.complete")(function* (projectId: Project
   // Who may not speak here is refused before anything is read.
   yield* looking(projectId, "editor", Effect.succeed)
   const wanted = yield* readWanted
-  const agent = yield* looking(projectId, "editor", () => knownAgent(wanted.model))
-  const said = yield* sayIn(projectId, agent, wanted)
+  const said = yield* sayIn(projectId, wanted)
   const terms: AnswerTerms = {
     id: `chatcmpl-${said.context}-${said.number}`,
     created: Math.floor((yield* Clock.currentTimeMillis) / 1_000),

@@ -3,8 +3,9 @@
  *
  * Flow: **http** → chat → dispatch → run → tool → task
  *
- * Files are kept before; the context, what is said in it and the key under which
- * the request may come again are one transaction.
+ * What was said under the key is answered before anything is looked for that may
+ * be gone by now: the agent, its model, a file's address. Files are kept before; the
+ * context, what is said in it and the key are one transaction.
  */
 import { createHash } from "node:crypto"
 import type { Agent } from "@tropism/domain/agent"
@@ -14,9 +15,10 @@ import type { ProjectId, UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { Completions, type SaidFile, type Saying } from "../chat/completions.ts"
 import { Models } from "../model/models.ts"
-import { inProject } from "./access.ts"
+import { inProject, looking, unlessRecalled } from "./access.ts"
 import { openAiFault } from "./openai-faults.ts"
 import { keepFiles } from "./openai-files.ts"
+import { knownAgent } from "./openai-models.ts"
 import { filesOf, sourceKey, type WantedCompletion, type WantedMessage } from "./openai-request.ts"
 import { triggerProblem } from "./refusals.ts"
 import { CurrentKey, readKey, saidKey } from "./request-keys.ts"
@@ -25,28 +27,13 @@ import { CurrentKey, readKey, saidKey } from "./request-keys.ts"
 export const conversationHeader = "x-tropism-conversation"
 
 /** Keeps what is said, and the run that will answer it. */
-export const sayIn = Effect.fnUntraced(function* (
-  projectId: ProjectId,
-  agent: Agent,
-  wanted: WantedCompletion
-) {
+export const sayIn = Effect.fnUntraced(function* (projectId: ProjectId, wanted: WantedCompletion) {
   const key = yield* openAiKey
-  // What goes on has all that was said before in its log.
-  const history = wanted.conversation === null ? wanted.history : []
-  const kept = yield* keepFiles(projectId, filesOf({ history, said: wanted.said }))
-  const saying: Saying = {
-    content: wanted.said.content,
-    files: filesIn(wanted.said, kept),
-    settings: yield* settingsOf(agent, wanted)
-  }
-  const messages = history.map((message) => givenOf(message, kept))
   const said =
     key === undefined
       ? undefined
-      : yield* saidKey({ key, route: "POST /v1/chat/completions", asked: digestOf(agent, wanted) })
-  return yield* inProject(projectId, "editor", ({ userId: by }) =>
-    say(agent, wanted, messages, saying, by)
-  ).pipe(
+      : yield* saidKey({ key, route: "POST /v1/chat/completions", asked: digestOf(wanted) })
+  return yield* unlessRecalled(projectId, "editor", sayOnce(projectId, wanted)).pipe(
     Effect.provideService(CurrentKey, said),
     Effect.catchTags({
       TriggerRefused: triggerProblem,
@@ -62,6 +49,20 @@ export const sayIn = Effect.fnUntraced(function* (
         )
     })
   )
+})
+
+const sayOnce = Effect.fnUntraced(function* (projectId: ProjectId, wanted: WantedCompletion) {
+  const agent = yield* looking(projectId, "editor", () => knownAgent(wanted.model))
+  // What goes on has all that was said before in its log.
+  const history = wanted.conversation === null ? wanted.history : []
+  const kept = yield* keepFiles(projectId, filesOf({ history, said: wanted.said }))
+  const saying: Saying = {
+    content: wanted.said.content,
+    files: filesIn(wanted.said, kept),
+    settings: yield* settingsOf(agent, wanted)
+  }
+  const messages = history.map((message) => givenOf(message, kept))
+  return yield* inProject(projectId, "editor", ({ userId: by }) => say(agent, wanted, messages, saying, by))
 })
 
 /** Begins a context, or goes on in the one that is named. */
@@ -92,14 +93,12 @@ const openAiKey = Effect.mapError(readKey, ({ detail }) =>
   openAiFault(detail ?? "This is no key", { param: "idempotency-key" })
 )
 
-/** Of all that is asked for; whether the answer is streamed is not part of it. */
-const digestOf = (
-  { id }: Agent,
-  { isStreamed: _isStreamed, isUsageWanted: _isUsageWanted, model: _model, ...asked }: WantedCompletion
-): string =>
-  createHash("sha256")
-    .update(JSON.stringify([id, asked]))
-    .digest("hex")
+/** Of all that is asked for, in its own words; whether the answer is streamed is not part of it. */
+const digestOf = ({
+  isStreamed: _isStreamed,
+  isUsageWanted: _isUsageWanted,
+  ...asked
+}: WantedCompletion): string => createHash("sha256").update(JSON.stringify(asked)).digest("hex")
 
 /** Which model answers, where the request says how. */
 const settingsOf = Effect.fnUntraced(function* (
