@@ -4,6 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { ownNames } from "@tropism/api/idempotency"
 import { Effect } from "effect"
+import { importFile } from "../testing/import-words.ts"
 import {
   agentDoors,
   graphDoors,
@@ -194,6 +195,33 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(kept).toHaveLength(1)
         expect(kept[0]?.[0]).toMatch(/^"v1\./)
         expect(JSON.stringify(kept)).not.toContain(token)
+      })
+    )
+
+    it.effect("is refused where a file has an id of its own instead, and nothing is done", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* story.post("/objects", { type: "A", properties: {} })
+        const dump = (yield* story.send("GET", `/api/projects/${story.projectId}/dump`)).body
+        const lines = '{"type":"A","properties":{}}\n'
+        const projects = Effect.map(
+          story.send("GET", "/api/projects?limit=200"),
+          ({ body }) => body.items.length
+        )
+        const before = yield* projects
+        const headers = { "content-type": "application/octet-stream" }
+        for (const [path, body, instead] of [
+          ["/import?format=jsonl", lines, "resume"],
+          ["/api/restore", dump, "id"]
+        ] as const) {
+          const refusal = yield* sendAt(story, { path, body, headers }, "k")
+          expectProblem(refusal, 400, "idempotency-key")
+          expect(refusal.body.detail).toContain(`?${instead}=`)
+        }
+        expect((yield* story.get("/objects")).items).toHaveLength(1)
+        expect(yield* projects).toBe(before)
+        const keyless = yield* importFile(story, lines, {}, "?format=jsonl")
+        expect([keyless.status, (yield* story.get("/objects")).items.length]).toEqual([200, 2])
       })
     )
 

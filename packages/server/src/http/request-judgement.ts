@@ -88,12 +88,31 @@ const judgeFile = Effect.fnUntraced(function* (
     return yield* Effect.andThen(dropBody, tooLarge(maxBytes))
 })
 
+/** Refuses a key where the file has an id instead: whoever sends one takes the request for safe to repeat. */
+const refuseKey = (instead: string) =>
+  Effect.gen(function* () {
+    const { headers } = yield* HttpServerRequest.HttpServerRequest
+    if (headers["idempotency-key"] === undefined) return
+    const message = `No Idempotency-Key is taken here: ${instead}`
+    const refusal = new MalformedRequest({
+      detail: message,
+      errors: [{ pointer: "idempotency-key", message }]
+    })
+    return yield* Effect.andThen(dropBody, refuseRest(refusal))
+  })
+
 /** The requests whose body is a file, by their names in the contract. */
 const judges: Readonly<Record<string, ReturnType<typeof judgeFile>>> = {
-  import: judgeFile((url) =>
-    /[?&]format=package-lock(?:&|$)/.test(url) ? lockfileMaxBytes : importMaxBytes
+  import: Effect.andThen(
+    refuseKey(
+      "give the import an id of your own with ?id=, and send the file again with ?resume= and that id, which makes nothing twice; a lockfile may be sent again as it is"
+    ),
+    judgeFile((url) => (/[?&]format=package-lock(?:&|$)/.test(url) ? lockfileMaxBytes : importMaxBytes))
   ),
-  restoreDump: judgeFile(() => dumpMaxBytes),
+  restoreDump: Effect.andThen(
+    refuseKey("give the new project an id of your own with ?id=, which is made once"),
+    judgeFile(() => dumpMaxBytes)
+  ),
   attach: judgeFile(
     () => attachmentMaxBytes,
     (contentType) => saysBytes(contentType) || mimeTypeOf(contentType) !== undefined,
