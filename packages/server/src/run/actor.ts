@@ -254,7 +254,7 @@ export class Actor extends Context.Service<
               failRun(run, downfallOf(failure))
             ),
             Effect.catchTag("RunHalted", ({ detail }) =>
-              Effect.andThen(database.inProject(run.projectId, endings.cancel(run, detail)), endBelow(run))
+              Effect.andThen(guarded(run, endings.cancel(run, detail)), endBelow(run))
             ),
             Effect.catchTag(["RunNotInState", "AttemptLost"], () =>
               Effect.logInfo("The attempt was lost: another worker, a person or the clock has the run", {
