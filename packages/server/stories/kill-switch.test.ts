@@ -2,7 +2,9 @@
  * One switch stops every agent of a project or of the server; nothing is lost, and all goes on afterwards.
  */
 import { describe, expect, it as live, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
+import { connect } from "../src/database/postgres-access.ts"
+import { whenWaiting } from "../testing/interposed.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, newStory, type Story } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -180,6 +182,40 @@ layer(SharedServer.layer)((it) => {
         yield* ask(story.access, "delete from kb.kill_switches where project_id = $1", [story.projectId])
         yield* asTimePasses(minute / 4, runsOf(story, agent), ([found]) => found.completedAt !== null)
         expect((yield* story.get("/objects?type=Note")).items).toHaveLength(1)
+      })
+    )
+
+    it.effect("counts the runs that it has stopped as live from the moment at which it is off", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const reactionConfig = { objectTypes: ["Person"], events: ["created"], maxConcurrency: 1 }
+        const agent = yield* story.post("/agents", slowWriter({ reactionConfig }))
+        yield* make(story, "Person")
+        yield* entriesWhen(story, agent, 1, (entry) => entry.status === "processing")
+        yield* stop(story)
+
+        // A claim that is not committed yet keeps the runs from following the switch.
+        const claim = yield* connect(story.access.ownerUrl)
+        yield* claim.query("begin")
+        yield* claim.query("select pg_advisory_xact_lock_shared(hashtextextended('tropism.claims', 0))")
+        const released = yield* Effect.forkScoped(goOn(story))
+        yield* whenWaiting(story.access, 1)
+        yield* make(story, "Person")
+        yield* asTimePasses(
+          1_000,
+          entriesOf(story, agent),
+          ([, second]) => second !== undefined && (second.reason !== null || second.runId !== null)
+        )
+        expect(yield* runsOf(story, agent)).toMatchObject([{ pauseReason: "killSwitch" }])
+        yield* claim.query("commit")
+        expect(yield* Fiber.join(released)).toMatchObject({ status: 200, body: { stopped: null } })
+        expect(yield* runsOf(story, agent)).toHaveLength(1)
+        const runs = yield* asTimePasses(
+          minute / 4,
+          runsOf(story, agent),
+          (found) => found.length === 2 && found.every((run) => run.completedAt !== null)
+        )
+        expect(runs.map((run) => run.status)).toEqual(["completed", "completed"])
       })
     )
 

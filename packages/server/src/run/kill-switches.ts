@@ -7,7 +7,8 @@
  * its own switch and the server's and nothing else, so `isStopped` is a whole
  * question in one word of a statement that is made anyway. A switch is on from
  * its commit; in a statement after it the runs at work lose their attempt tokens,
- * so none of them can write once `stop` has answered.
+ * so none of them can write once `stop` has answered. It is off in the transaction
+ * in which what it stopped is queued.
  */
 import type { ProjectId, RunId, UserId } from "@tropism/domain/ids"
 import type { Stop } from "@tropism/domain/kill-switch"
@@ -65,27 +66,33 @@ export class KillSwitches extends Context.Service<
         orDie
       )
 
-      /** In the transaction of the project whose switch it is; the server's belongs to none. */
-      const within = <A, E>(projectId: ProjectId | null, statement: Effect.Effect<A, E>) =>
-        projectId === null ? statement : database.inProject(projectId, statement)
+      /** In a transaction of the project whose switch it is; the server's belongs to none. It may be broken off for the sake of another. */
+      const within = <A, E>(projectId: ProjectId | null, effect: Effect.Effect<A, E>) =>
+        projectId === null
+          ? sql.withTransaction(effect).pipe(Effect.retry({ times: poolLimits.clashRetries }))
+          : database.inProject(projectId, effect)
 
-      const follow = Effect.gen(function* () {
-        // It takes many runs at once, and so may be broken off for the sake of another transaction.
-        const rows = yield* sql
-          .withTransaction(
-            Effect.andThen(
-              awaitClaims(sql),
-              sql<{ id: RunId }>`select id from kb.follow_kill_switches() as id`
-            )
-          )
-          .pipe(Effect.retry({ times: poolLimits.clashRetries }))
+      /** Lets every run follow in one transaction with what is changed of the switches: between the two a run that was stopped would count nowhere. */
+      const followBehind = Effect.fnUntraced(function* <E>(
+        projectId: ProjectId | null,
+        change: Effect.Effect<unknown, E>
+      ) {
+        const following = Effect.gen(function* () {
+          // The claims first, before any row of a switch or a run: whoever claims holds them while it takes runs.
+          yield* awaitClaims(sql)
+          yield* change
+          return yield* sql<{ id: RunId }>`select id from kb.follow_kill_switches() as id`
+        })
+        const rows = yield* within(projectId, following)
         for (const { id } of rows) {
           yield* wakeUps.signal(`run:${id}`)
           yield* wakeUps.signal(`taken:${id}`)
         }
         if (rows.length > 0) yield* wakeUps.signal("runs")
         return rows.length
-      }).pipe(orDie)
+      }, orDie)
+
+      const follow = followBehind(null, Effect.void)
 
       const stop = Effect.fn("KillSwitches.stop")(function* (
         projectId: ProjectId | null,
@@ -103,11 +110,10 @@ export class KillSwitches extends Context.Service<
       }, orDie)
 
       const release = Effect.fn("KillSwitches.release")(function* (projectId: ProjectId | null) {
-        yield* within(
+        yield* followBehind(
           projectId,
           sql`delete from kb.kill_switches where project_id is not distinct from ${projectId}::uuid`
         )
-        yield* follow
         // What waited meanwhile is due for whoever looks.
         yield* Effect.forEach(["releases", "runs", "schedules"] as const, wakeUps.signal)
         yield* Effect.logWarning("A kill switch was turned off", { projectId })
