@@ -52,6 +52,45 @@ const slowWriter = (overrides: Record<string, unknown> = {}) =>
     ...overrides
   })
 
+/** Holds one of the server's own locks until it is committed, or the story ends. */
+const holding = Effect.fnUntraced(function* ({ access }: Story, lock: "claims" | "switches", mode = "") {
+  const holder = yield* connect(access.ownerUrl)
+  yield* holder.query("begin")
+  yield* holder.query(`select pg_advisory_xact_lock${mode}(hashtextextended('tropism.${lock}', 0))`)
+  return holder
+})
+
+/** A run whose attempt has met a switch that is on and that no run follows yet; `lost` is how many attempts have said that they lost theirs. */
+const metByAnAttempt = Effect.gen(function* () {
+  const { log } = yield* SharedServer
+  const story = yield* newStoryHere
+  const agent = yield* story.post("/agents", slowWriter())
+  yield* make(story, "Person")
+  yield* entriesWhen(story, agent, 1, (entry) => entry.status === "processing")
+  const all = Effect.sync(() => log.filter(({ message }) => String(message).includes("attempt was lost")))
+  const before = (yield* all).length
+  const lost = Effect.map(all, ({ length }) => length - before)
+  // No sweep makes good what nobody else does.
+  yield* holding(story, "switches")
+  const claim = yield* holding(story, "claims")
+  yield* ask(
+    story.access,
+    "insert into kb.kill_switches (project_id, reason, stopped_by) values ($1, 'A moment', 'ada')",
+    [story.projectId]
+  )
+  yield* asTimePasses(minute, lost, (count) => count === 1)
+  return { agent, claim, lost, story }
+})
+
+/** Its run ends well in its first attempt and its first turn: nobody has taken it for dead. */
+const goesOnAtOnce = Effect.fnUntraced(function* (story: Story, agent: Json) {
+  const [run] = yield* asTimePasses(minute / 4, runsOf(story, agent), ([found]) => found.completedAt !== null)
+  expect(run).toMatchObject({ status: "completed", summary: "Written.", attempt: 1 })
+  const { items } = yield* story.get(`/runs/${run.id}/events?limit=200`)
+  expect(items.map(({ type }: Json) => type)).not.toContain("AgentTurnInterruptedEvent")
+  expect((yield* story.get("/objects?type=Note")).items).toHaveLength(1)
+})
+
 layer(SharedServer.layer)((it) => {
   describe("Safeguards: the kill switch of a project (S001-K04)", () => {
     it.effect("stops a run at work before its next write, and lets it go on when it is released", () =>
@@ -195,9 +234,7 @@ layer(SharedServer.layer)((it) => {
         yield* stop(story)
 
         // A claim that is not committed yet keeps the runs from following the switch.
-        const claim = yield* connect(story.access.ownerUrl)
-        yield* claim.query("begin")
-        yield* claim.query("select pg_advisory_xact_lock_shared(hashtextextended('tropism.claims', 0))")
+        const claim = yield* holding(story, "claims", "_shared")
         const released = yield* Effect.forkScoped(goOn(story))
         yield* whenWaiting(story.access, 1)
         yield* make(story, "Person")
@@ -216,6 +253,29 @@ layer(SharedServer.layer)((it) => {
           (found) => found.length === 2 && found.every((run) => run.completedAt !== null)
         )
         expect(runs.map((run) => run.status)).toEqual(["completed", "completed"])
+      })
+    )
+
+    it.effect("loses no run whose attempt met it in the moment before it was off again", () =>
+      Effect.gen(function* () {
+        const { agent, claim, lost, story } = yield* metByAnAttempt
+        // The attempt finds that it may not write; the switch is off before its run has followed.
+        yield* ask(story.access, "delete from kb.kill_switches where project_id = $1", [story.projectId])
+        yield* claim.query("commit")
+        yield* goesOnAtOnce(story, agent)
+        expect(yield* lost).toBe(1)
+      })
+    )
+
+    it.effect("lets a run rest whose attempt met it before the runs had followed it", () =>
+      Effect.gen(function* () {
+        const { agent, claim, lost, story } = yield* metByAnAttempt
+        yield* claim.query("commit")
+        yield* eventually(runsOf(story, agent), (runs) => runs.every(isPaused))
+        expect(yield* runsOf(story, agent)).toMatchObject([{ pauseReason: "killSwitch", attempt: 0 }])
+        expect(yield* goOn(story)).toMatchObject({ status: 200, body: { stopped: null } })
+        yield* goesOnAtOnce(story, agent)
+        expect(yield* lost).toBe(1)
       })
     )
 

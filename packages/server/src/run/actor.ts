@@ -257,9 +257,13 @@ export class Actor extends Context.Service<
               Effect.andThen(guarded(run, endings.cancel(run, detail)), endBelow(run))
             ),
             Effect.catchTag(["RunNotInState", "AttemptLost"], () =>
-              Effect.logInfo("The attempt was lost: another worker, a person or the clock has the run", {
-                runId: run.id
-              })
+              Effect.andThen(
+                Effect.logInfo("The attempt was lost: another worker, a person or the clock has the run", {
+                  runId: run.id
+                }),
+                // Or nobody has: a kill switch that kept it from writing may be off again before the run followed it.
+                database.inProject(run.projectId, runs.yieldToSwitch(run))
+              )
             )
           )
         },

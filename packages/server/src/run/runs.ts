@@ -26,6 +26,7 @@ import { makeQueueing } from "./queueing.ts"
 import { makeReading, type RunFilter, type StandingRun } from "./reading.ts"
 import { type BudgetSpent, makeResuming } from "./resuming.ts"
 import { makeSpending, type StepUse } from "./spending.ts"
+import { makeYielding } from "./yielding.ts"
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 type Verb = Effect.Effect<void, RunNotInState, ProjectTransaction>
@@ -67,6 +68,8 @@ export class Runs extends Context.Service<
     readonly release: (run: ClaimedRun, because: string) => Read<void>
     /** Gives a run back because this worker is stopping; the attempt does not count. */
     readonly handBack: (run: ClaimedRun) => Read<void>
+    /** Gives back a run that this attempt still holds although it might not write: a kill switch was on. It rests, or is queued where none is on any more; the attempt does not count. */
+    readonly yieldToSwitch: (run: ClaimedRun) => Read<void>
     /** Lets every run be taken over at once: for a program that knows it is alone on its database. */
     readonly lapseAll: Effect.Effect<void>
     /** The parts of an append that count one model request: in the run, and in every budget that it spends. */
@@ -137,6 +140,7 @@ export class Runs extends Context.Service<
       const { counting, countingAside } = yield* makeSpending
       const { foresee, mayAsk } = yield* makeAsking
       const resuming = yield* makeResuming
+      const yielding = yield* makeYielding
       const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
       const heartbeat = (run: ClaimedRun) =>
@@ -191,6 +195,7 @@ export class Runs extends Context.Service<
         wait,
         cancel,
         ...resuming,
+        ...yielding,
         holdOpen,
         get,
         among,
