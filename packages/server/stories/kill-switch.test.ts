@@ -4,6 +4,7 @@
 import { describe, expect, it as live, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { connect } from "../src/database/postgres-access.ts"
+import { runLimits } from "../src/limits.ts"
 import { whenWaiting } from "../testing/interposed.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, newStory, type Story } from "../testing/platform.ts"
@@ -276,6 +277,36 @@ layer(SharedServer.layer)((it) => {
         expect(yield* goOn(story)).toMatchObject({ status: 200, body: { stopped: null } })
         yield* goesOnAtOnce(story, agent)
         expect(yield* lost).toBe(1)
+      })
+    )
+
+    it.effect("finds no run held by a worker that waits with its claims until all have followed", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", slowWriter())
+        yield* make(story, "Person")
+        yield* entriesWhen(story, agent, 1, (entry) => entry.status === "processing")
+        // Only the worker waits: no sweep does.
+        yield* holding(story, "switches")
+        const following = yield* holding(story, "claims")
+        // Its workers have died as often as they may: the next that looks gives it up, and then claims.
+        yield* ask(
+          story.access,
+          "update kb.agent_runs set attempt = $2, attempt_token = null, lease_expires_at = now() where project_id = $1",
+          [story.projectId, runLimits.maxAttemptsInAll]
+        )
+        const waiting = whenWaiting(story.access, 1)
+        yield* Effect.raceFirst(waiting, Effect.forever(asTimePasses(1_000, Effect.void, () => true)))
+        yield* following.query(
+          `select id from kb.agent_runs where project_id = '${story.projectId}' for update nowait`
+        )
+        yield* following.query("commit")
+        const [run] = yield* asTimePasses(
+          1_000,
+          runsOf(story, agent),
+          ([found]) => found.completedAt !== null
+        )
+        expect(run).toMatchObject({ status: "failed" })
       })
     )
 

@@ -20,6 +20,7 @@ import { Actor } from "./actor.ts"
 import { Endings } from "./endings.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Presence } from "./presence.ts"
+import { announceClaim } from "./kill-switches.ts"
 import { Runs } from "./runs.ts"
 import { causeSentence } from "./sentences.ts"
 import { WorkerName } from "./worker-name.ts"
@@ -118,7 +119,8 @@ export class Worker extends Context.Service<
           .inProject(
             projectId,
             Effect.gen(function* () {
-              if (hasLapsed) yield* endings.giveUp
+              // The claims before any run, as whoever lets runs follow a switch takes them: else the two would wait for each other.
+              if (hasLapsed) yield* Effect.andThen(orDie(announceClaim(sql)), endings.giveUp)
               const tests = runLimits.concurrentBacktestRuns - testing
               const lapsed = hasLapsed
                 ? yield* runs.takeOver(workerId, { limit: free, backtests: tests })
