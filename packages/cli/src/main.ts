@@ -9,7 +9,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, type Exit, Layer } from "effect"
 import { runCommandLine } from "./command-line.ts"
-import { Lasting } from "./commands/start.ts"
+import { Lasting, StandingBegan } from "./commands/start.ts"
 import { endingOf, failureText, wantsJson } from "./ending.ts"
 import { exitCodes } from "./exit-codes.ts"
 import { outputLost, stoppedAtOnce } from "./failure.ts"
@@ -19,8 +19,8 @@ import { Screen } from "./terminal/screen.ts"
 
 const args = process.argv.slice(2)
 
-/** Commands that run until they are stopped: stopping them is their success. */
-const isStoppedBySignal = args.some((arg) => arg === "start" || arg === "demo")
+/** Whether the command is one that runs until it is stopped; it says so itself, as no word among the arguments can. */
+let isStanding = false
 
 /** The first signal that came. */
 let signalled: "SIGINT" | "SIGTERM" | undefined
@@ -29,14 +29,14 @@ const end = (exit: Exit.Exit<unknown, unknown>): number => {
   const { exitCode, told } = endingOf(exit, args, signalled)
   if (told !== undefined) process.stderr.write(`${told}\n`)
   const isStopped = exitCode === exitCodes.interrupted || exitCode === exitCodes.terminated
-  return isStopped && isStoppedBySignal ? exitCodes.done : exitCode
+  return isStopped && isStanding ? exitCodes.done : exitCode
 }
 
 const stop = () => process.emit("SIGTERM", "SIGTERM")
 
 // A reader that has seen enough (head) closes the pipe: that is no failure, and a server stops in good order.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (isStoppedBySignal) stop()
+  if (isStanding) stop()
   else if (error.code === "EPIPE") process.exit(exitCodes.done)
   else {
     process.stderr.write(`${failureText(outputLost(error), wantsJson(args))}\n`)
@@ -60,7 +60,7 @@ const hasten = () => {
     Effect.forEach(lasting, (atOnce) => atOnce, { concurrency: "unbounded", discard: true }).pipe(
       Effect.ensuring(
         Effect.sync(() => {
-          if (isStoppedBySignal) process.stderr.write(`${failureText(stoppedAtOnce, wantsJson(args))}\n`)
+          if (isStanding) process.stderr.write(`${failureText(stoppedAtOnce, wantsJson(args))}\n`)
           process.exit(exitCodes.failed)
         })
       )
@@ -104,6 +104,7 @@ if (launcherFd > 2) {
 
 runCommandLine(args).pipe(
   Effect.provideService(Lasting, lasting),
+  Effect.provideService(StandingBegan, () => void (isStanding = true)),
   Effect.provide(Layer.mergeAll(Keyboard.layer, Layer.provideMerge(Screen.layer, NodeServices.layer))),
   (command) =>
     NodeRuntime.runMain(command, {

@@ -40,10 +40,10 @@ const ended = (story: Story, ...args: ReadonlyArray<string>) =>
   })
 
 /** Ends a command that would go on for ever. */
-const signalled = (story: Story, signal: NodeJS.Signals) =>
+const signalled = (story: Story, signal: NodeJS.Signals, ...flags: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     yield* make(story, "Thing")
-    const tail = yield* started(story, "tail", "--after", "0")
+    const tail = yield* started(story, "tail", "--after", "0", ...flags)
     yield* until(() => tail.out().includes("Thing"))
     tail.process.kill(signal)
     yield* until(() => tail.code() !== undefined)
@@ -144,6 +144,31 @@ describe("Requirement: the command line among other programs", () => {
           error: expect.stringMatching(/Standard output could not be written \(ENOSPC\)/)
         })
       expect(ends.map(({ error }) => error.trim().split("\n").length)).toEqual(commands.map(() => 1))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("a project that is called as the server's commands are changes no exit code", () =>
+    Effect.gen(function* () {
+      const story = yield* newStory
+      yield* make(story, "Thing")
+      const renamed = yield* ended(story, "projects", "rename", "demo")
+      expect([renamed.code, renamed.error]).toEqual([0, ""])
+      const lost = "Standard output could not be written (ENOSPC)"
+      for (const command of ["export -o -", "dump -o -", "runs"]) {
+        const { code, error } = yield* Effect.promise(() =>
+          intoFullDevice(
+            `node ${launcher} ${command} --project demo --url ${story.url}`,
+            environmentOf(story)
+          )
+        )
+        expect([command, code, error]).toEqual([command, "1", expect.stringContaining(lost)])
+      }
+      const ends = { SIGTERM: 143, SIGINT: 130 } as const
+      for (const signal of ["SIGTERM", "SIGINT"] as const)
+        expect([signal, yield* Effect.scoped(signalled(story, signal, "--project", "demo"))]).toEqual([
+          signal,
+          ends[signal]
+        ])
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

@@ -5,7 +5,7 @@
  * for it. Whatever goes wrong around the server is told and the server goes on;
  * only the server's own failure ends the command.
  */
-import { Clock, Config, Deferred, Effect, Fiber, Option, Redacted, References } from "effect"
+import { Clock, Config, Context, Deferred, Effect, Fiber, Option, Redacted, References } from "effect"
 import { Command, Flag, GlobalFlag } from "effect/cli"
 import type { Ready } from "@tropism/server/main"
 import { withClient } from "../access.ts"
@@ -22,6 +22,11 @@ import { formatDuration } from "../terminal/time.ts"
 
 /** Whoever may end the program early is told by it what to end first. */
 export { Lasting } from "@tropism/server/database/lasting"
+
+/** Hears that a command has begun that goes on until it is stopped: stopping it is its success. */
+export class StandingBegan extends Context.Reference<() => void>("@tropism/cli/commands/StandingBegan", {
+  defaultValue: () => () => {}
+}) {}
 
 const demoFlag = Flag.Boolean("demo").pipe(
   Flag.withDescription(
@@ -76,6 +81,8 @@ interface StartOptions {
 /** Starts it; with `--json` every line is an object, the first says that the server is ready. */
 const start = (options: StartOptions) =>
   Effect.gen(function* () {
+    const standingBegan = yield* StandingBegan
+    standingBegan()
     const screen = yield* Screen
     const isJson = yield* JsonFlag
     const server = startServer(screen, options)
