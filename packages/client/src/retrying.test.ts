@@ -2,8 +2,11 @@
  * Requests that are made again, and those that must not be, by a scripted server and a test clock.
  */
 import { describe, expect, it } from "@effect/vitest"
+import { Api } from "@tropism/api/api"
+import { ownNames } from "@tropism/api/idempotency"
 import { Effect, type Layer, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
+import { HttpApi } from "effect/http-api"
 import { TestClock } from "effect/testing"
 import { type Answer, cannotBeReached, says, server, whileTimePasses } from "../testing/scripted-server.ts"
 import { makeClient } from "./client.ts"
@@ -29,6 +32,15 @@ const asked = (request: HttpClientRequest.HttpClientRequest, ...answers: Readonl
 const url = "http://tropism.test/things"
 const reading = HttpClientRequest.get(url)
 const writing = HttpClientRequest.post(url)
+
+/** Every POST of the contract, with its name and its address. */
+const postsOfContract: Array<{ readonly call: string; readonly path: string }> = []
+HttpApi.reflect(Api, {
+  onGroup: () => undefined,
+  onEndpoint: ({ endpoint: { identifier, method, path }, group }) => {
+    if (method === "POST") postsOfContract.push({ call: `${group.identifier}.${identifier}`, path })
+  }
+})
 
 describe("retrying", () => {
   it.effect("makes a POST again under one key, whatever became of its connection", () =>
@@ -66,6 +78,27 @@ describe("retrying", () => {
       }
       const flowing = HttpClientRequest.bodyStream(writing, Stream.make(new Uint8Array(1)))
       expect(yield* asked(flowing, cannotBeReached, done)).toMatchObject({ made: 1 })
+    })
+  )
+
+  it.effect("gives no key to what takes none, and never makes it again by itself", () =>
+    Effect.gen(function* () {
+      expect(postsOfContract.filter(({ call }) => call in ownNames)).toHaveLength(
+        Object.keys(ownNames).length
+      )
+      for (const { call, path } of postsOfContract) {
+        const request = HttpClientRequest.post(`http://tropism.test${path.replaceAll(/:\w+/g, "any")}?name=x`)
+        const takesKey = !(call in ownNames)
+        for (const answer of [cannotBeReached, busy(), busy("1", 429), busy(undefined, 502)]) {
+          const { made, requests } = yield* asked(request, answer, done)
+          const isKeyed = requests[0]?.headers["idempotency-key"] !== undefined
+          expect({ call, made, isKeyed }).toEqual({
+            call,
+            made: takesKey ? 2 : 1,
+            isKeyed: takesKey
+          })
+        }
+      }
     })
   )
 

@@ -4,7 +4,8 @@
  * A POST gets an `Idempotency-Key` of its own, so whatever becomes of its
  * connection, the server does it once. What is neither a reading nor keyed is
  * made again only where the server says that it has done nothing of it (429).
- * A refusal is an answer and never asked for again.
+ * A refusal is an answer and never asked for again. What the server takes no key
+ * for is given none and made once.
  */
 import { Effect, Random, Result } from "effect"
 import { HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
@@ -23,9 +24,9 @@ export const retrying =
       )
     )
 
-/** Gives a POST a key where it has none. */
+/** Gives a POST a key where it has none and the server takes one. */
 const withKey = (request: HttpClientRequest.HttpClientRequest): HttpClientRequest.HttpClientRequest =>
-  request.method === "POST" && request.headers["idempotency-key"] === undefined
+  request.method === "POST" && request.headers["idempotency-key"] === undefined && !hasOwnName(request)
     ? HttpClientRequest.setHeader(request, "idempotency-key", newKey())
     : request
 
@@ -77,7 +78,8 @@ const pauseBefore = (
   request: HttpClientRequest.HttpClientRequest,
   made: number
 ): Effect.Effect<number | undefined> => {
-  if (isStreamed(request) || !mayComeAgain(outcome, request)) return Effect.succeed(undefined)
+  if (isStreamed(request) || hasOwnName(request) || !mayComeAgain(outcome, request))
+    return Effect.succeed(undefined)
   const asked = Result.isSuccess(outcome) ? retryAfterMs(outcome.success) : undefined
   if (asked !== undefined && asked > limits.retryAfterLongestMs) return Effect.succeed(undefined)
   const own = Math.min(limits.retryFirstMs * 2 ** made, limits.retryLongestMs)
@@ -100,6 +102,14 @@ const mayComeAgain = (
   if (status === 409) return isKeyed && told["retry-after"] !== undefined
   return hasNoSecondEffect && [502, 503, 504].includes(status)
 }
+
+/**
+ * Whether the server knows such a request by a name in it and takes no key: `ownNames` of the contract, which has
+ * each by its operation's name. Only who sends it knows whether it may be sent again.
+ */
+const hasOwnName = ({ method, url }: HttpClientRequest.HttpClientRequest): boolean =>
+  method === "POST" &&
+  /\/api\/(projects\/[^/]+\/import|restore|hooks\/[^/]+)$/.test(url.split(/[?#]/, 1)[0] ?? "")
 
 /** A body that flows cannot be sent twice. */
 const isStreamed = ({ body }: HttpClientRequest.HttpClientRequest): boolean =>

@@ -5,7 +5,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { freshDatabase } from "../../server/testing/fresh-database.ts"
 import { prepareMortal, startMortal } from "../../server/testing/mortal-servers.ts"
-import { type Json, newProject, storyToken } from "../../server/testing/platform.ts"
+import { type Json, newProject, newStory, storyToken } from "../../server/testing/platform.ts"
 import { makeTeller } from "../src/plain/chat-events.ts"
 import { createClient } from "../src/plain/create-client.ts"
 import { type Conflict, endpoints } from "../src/plain/contract.gen.ts"
@@ -79,6 +79,42 @@ describe("The client for programs without Effect", () => {
         expect(keyed.length).toBeGreaterThan(new Set(keyed).size)
       })
     )
+  )
+
+  it.live(
+    "sends a file once, whoever says that the server did not answer: it has no name to be known by",
+    () =>
+      Effect.gen(function* () {
+        const story = yield* newStory
+        const posts: Array<string | null> = []
+        // A proxy that passes it on and loses the answer.
+        const losing = Object.assign(
+          async (input: string | URL | Request, init?: RequestInit) => {
+            posts.push(new Headers(init?.headers).get("idempotency-key"))
+            const text = await (await fetch(input, init)).text()
+            return posts.length === 1 ? new Response("", { status: 502 }) : new Response(text)
+          },
+          { preconnect: fetch.preconnect }
+        )
+        const client = createClient({
+          url: story.url,
+          token: story.token,
+          project: story.projectId,
+          fetch: losing
+        })
+        const bytes = new TextEncoder().encode('{"type":"Sent","properties":{}}\n')
+        for (const body of [bytes, new Blob([bytes])]) {
+          posts.length = 0
+          const lines = take(9, client.transfer.import(body, { query: { format: "jsonl" } }))
+          expect(yield* Effect.promise(() => lines.catch(({ status }) => status))).toBe(502)
+          expect(posts).toEqual([null])
+        }
+        posts.length = 0
+        const restored = take(9, client.dumps.restoreDump(bytes))
+        expect(yield* Effect.promise(() => restored.catch(({ status }) => status))).toBe(502)
+        expect(posts).toEqual([null])
+        expect((yield* story.get("/objects?type=Sent")).items).toHaveLength(2)
+      })
   )
 
   it("is not made for what no request could ask: the fault is told at once, and the token is not", () => {
