@@ -57,7 +57,7 @@ export const limits = {
   agentFileBytes: 1024 * 1024,
   /** Lines of a long text that are shown of what was, and of what is. */
   differenceLines: 20,
-  /** Of an agent that is asked something: runs that are looked at for the one in this context. */
+  /** Of an agent that is asked something: the newest runs, which are known before it answers. */
   chatRuns: 50,
   /** How long the log may say nothing before it is asked whether the run broke without a word. */
   chatSilenceMs: 1_000,

@@ -5,15 +5,20 @@ import { tmpdir } from "node:os"
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { newContext } from "../../server/testing/context-words.ts"
-import { newStory, scripted } from "../../server/testing/platform.ts"
-import { invokeWith } from "../testing/invoke.ts"
+import { countOf, logOf, newContext } from "../../server/testing/context-words.ts"
+import { asking, askingModel } from "../../server/testing/question-words.ts"
+import { eventually, newStory, scripted } from "../../server/testing/platform.ts"
+import { invokeWith, until } from "../testing/invoke.ts"
+import { childrenOf, launch, launcher } from "../testing/launch.ts"
 import { onTerminal } from "../testing/terminal-process.ts"
 
 const missingTask = [
   { when: "step == 0", calls: [{ tool: "complete_task", arguments: { task_id: 999 } }] },
   { say: "Half a", fault: { kind: "cut" } }
 ]
+
+/** More runs of an agent than one page of them has. */
+const elsewhere = Array.from({ length: 55 }, (_, index) => index)
 
 const sentences =
   "I couldn't find that task: there is no #999. Would you like to see your current tasks?\n\nI'm having trouble. Try again."
@@ -46,6 +51,61 @@ describe("Requirement: a person is told what to do, and not what broke", () => {
       yield* typed.sees("I'm having trouble. Try again.")
       yield* typed.press("/exit\r")
       expect(yield* typed.exitCode).toBe(0)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("a run that is cancelled before its first word is told as that, whatever else its agent does", () =>
+    Effect.gen(function* () {
+      const story = yield* newStory
+      const agent = yield* newContext(story, "talk")
+      const hold = (stopped: boolean) => story.ask("PUT", "/kill-switch", { stopped, reason: "Hold" })
+      const at = ["--url", story.url]
+      const environment = { TROPISM_TOKEN: story.token }
+      const speaking = yield* launch(launcher, ["chat", "talk", "-m", "Hello", ...at], environment)
+      // It is heard, and nothing is begun before it is quiet for a moment.
+      yield* eventually(
+        logOf(story, "talk"),
+        (events) => countOf(events, "UserMessageEvent") === 1,
+        30_000,
+        [5, 5]
+      )
+      yield* hold(true)
+      const { items } = yield* eventually(story.get("/runs?status=paused"), ({ items }) => items.length === 1)
+      const [program = 0] = childrenOf(speaking.process.pid ?? 0)
+      process.kill(program, "SIGSTOP")
+      yield* story.post(`/runs/${items[0].id}/cancel`)
+      yield* hold(false)
+      yield* Effect.forEach(elsewhere, () => story.post(`/agents/${agent.id}/trigger?wait=false`))
+      process.kill(program, "SIGCONT")
+      yield* until(() => speaking.code() !== undefined)
+      expect([speaking.code(), speaking.out(), speaking.error()]).toEqual([
+        1,
+        "",
+        `tropism: The run was cancelled before its first word. "tropism runs show ${items[0].id}" shows it.\n`
+      ])
+      const again = yield* invokeWith(environment, "chat", "talk", "-m", "Again", ...at)
+      expect(again).toMatchObject({ exitCode: 0, error: "" })
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("an answer that is awaited is given, however many runs of the agent wait elsewhere", () =>
+    Effect.gen(function* () {
+      const story = yield* newStory
+      const model = askingModel(asking("Which one?"))
+      const agent = yield* newContext(story, "desk", model, { tools: ["run.ask_user"] })
+      const chat = (message: string) =>
+        invokeWith({ TROPISM_TOKEN: story.token }, "chat", "desk", "-m", message, "--url", story.url)
+      expect(yield* chat("Hello")).toMatchObject({ exitCode: 3 })
+      yield* Effect.forEach(elsewhere, () => story.post(`/agents/${agent.id}/trigger?wait=false`))
+      yield* eventually(
+        story.get("/tasks?type=question&limit=200"),
+        ({ items }) => items.length > elsewhere.length
+      )
+      expect(yield* chat("This one")).toEqual({
+        exitCode: 0,
+        out: [expect.stringContaining("This one")],
+        error: ""
+      })
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

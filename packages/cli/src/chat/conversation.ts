@@ -8,10 +8,11 @@
 import type { EventInput } from "@tropism/api/contexts-api"
 import type { Agent } from "@tropism/domain/agent"
 import { type ContextEventId, type ContextName, eventNumber } from "@tropism/domain/context-event"
+import type { RunId } from "@tropism/domain/ids"
 import { isQuestion } from "@tropism/domain/task"
 import { statusOf } from "@tropism/client/failure-sentence"
 import { Deferred, Effect, Option, Queue, Stream } from "effect"
-import type { Access } from "../access.ts"
+import { type Access, readPages } from "../access.ts"
 import { type FedEvent, followContext } from "../context-feed.ts"
 import { type Failure, failure, requestFailure } from "../failure.ts"
 import { limits } from "../limits.ts"
@@ -24,6 +25,7 @@ import {
   type TurnEnd,
   unread
 } from "./progress.ts"
+import { type KnownRuns, runsIn } from "./runs-here.ts"
 
 /** Where the agent stands once nothing more comes by itself. */
 export type Rest =
@@ -31,6 +33,12 @@ export type Rest =
   | { readonly type: "question"; readonly question: Question }
   /** A run failed before its first word, so the log says nothing of it. */
   | { readonly type: "broken"; readonly told: string }
+  /** A run was cancelled before its first word, and the log says nothing of it either. */
+  | { readonly type: "cancelled"; readonly runId: RunId }
+
+/** What a person is told where the run that was to answer was cancelled. */
+export const cancelledSentence = (runId: RunId): string =>
+  `The run was cancelled before its first word. "tropism runs show ${runId}" shows it.`
 
 /** Opens a conversation; each event that comes is told, in order. */
 export const openConversation = Effect.fnUntraced(function* (
@@ -82,12 +90,7 @@ export const openConversation = Effect.fnUntraced(function* (
       progress = { ...progress, questions }
     })
 
-  const runsHere = Effect.map(
-    sentence(
-      client.runs.list({ params: access.params, query: { agentId: agent.id, limit: limits.chatRuns } })
-    ),
-    ({ items }) => items.filter((run) => run.contextName === name)
-  )
+  const runs = runsIn(access, agent, name)
 
   /** Adds an event; answers whether it wants an answer. */
   const say = Effect.fnUntraced(function* (payload: EventInput) {
@@ -103,13 +106,20 @@ export const openConversation = Effect.fnUntraced(function* (
   })
 
   const answer = Effect.fnUntraced(function* (question: Question, text: string) {
-    const run = (yield* runsHere).find(({ completedAt }) => completedAt === null)
+    const run = yield* sentence(runs.open)
     if (!run) {
       yield* forget(question)
       return yield* failure("Nobody waits for this answer any more.")
     }
     const { items } = yield* sentence(
-      client.tasks.list({ params: access.params, query: { status: "pending", type: "question" } })
+      readPages(
+        (query) =>
+          client.tasks.list({
+            params: access.params,
+            query: { ...query, status: "pending", type: "question" }
+          }),
+        Infinity
+      )
     )
     const task = items.find(
       (each) => isQuestion(each) && each.runId === run.id && each.payload.question === question.text
@@ -140,16 +150,16 @@ export const openConversation = Effect.fnUntraced(function* (
     progress = { ...progress, questions: [] }
   })
 
-  /** A run that broke before its first word leaves nothing in the log. */
-  const brokenRun = Effect.fnUntraced(function* (known: ReadonlySet<string>) {
-    const [newest] = yield* runsHere
-    return newest && !known.has(newest.id) && newest.status === "failed" && newest.stepCount === 0
-      ? Option.some<Rest>({ type: "broken", told: toldOfBreaking })
-      : Option.none<Rest>()
+  /** A run that ended before its first word leaves nothing in the log. */
+  const wordlessEnd = Effect.fnUntraced(function* (known: KnownRuns | undefined) {
+    const run = yield* runs.newest(known)
+    if (!run || run.stepCount > 0) return undefined
+    if (run.status === "failed") return { type: "broken", told: toldOfBreaking } satisfies Rest
+    return run.status === "cancelled" ? ({ type: "cancelled", runId: run.id } satisfies Rest) : undefined
   })
 
-  /** Waits until the agent is at rest; `known` are the runs before what it is asked now. */
-  const rest = Effect.fnUntraced(function* (known: ReadonlySet<string>) {
+  /** Waits until the agent is at rest; `known` are the runs before what it is asked now, where somebody knows them. */
+  const rest = Effect.fnUntraced(function* (known: KnownRuns | undefined) {
     while (true) {
       const now = restNow()
       if (now) return now
@@ -159,11 +169,11 @@ export const openConversation = Effect.fnUntraced(function* (
       )
       if (Option.isSome(heard) || progress.isTurnOpen) continue
       // Whether the server can still be reached is for the log to say.
-      const broken = yield* Effect.orElseSucceed(brokenRun(known), () => Option.none<Rest>())
-      if (Option.isNone(broken)) continue
+      const end = yield* Effect.orElseSucceed(wordlessEnd(known), () => undefined)
+      if (end === undefined) continue
       progress = { ...progress, isDue: false }
       unheard = 0
-      return broken.value
+      return end
     }
   })
 
@@ -176,7 +186,7 @@ export const openConversation = Effect.fnUntraced(function* (
     question,
     rest,
     /** The runs that there are now. */
-    knownRuns: Effect.map(runsHere, (runs): ReadonlySet<string> => new Set(runs.map(({ id }) => id))),
+    knownRuns: sentence(runs.known),
     /** Whether something comes by itself: an agent that has asked waits. */
     isAtWork: () => !question() && (progress.isTurnOpen || progress.isDue || unheard > 0),
     interrupt,

@@ -12,7 +12,8 @@ import { type Failure, failure } from "../failure.ts"
 import type { Listening } from "../terminal/keyboard.ts"
 import { printable } from "../terminal/text.ts"
 import { typed } from "../typed-input.ts"
-import type { Conversation, Rest } from "./conversation.ts"
+import { cancelledSentence, type Conversation, type Rest } from "./conversation.ts"
+import type { KnownRuns } from "./runs-here.ts"
 
 /** Says all there is to say, messages and events; fails where the agent could not answer. */
 export const feed = <E, R>(
@@ -30,7 +31,7 @@ export const feed = <E, R>(
     })
   )
 
-const awaited = (conversation: Conversation, { typed: inputs }: Listening, known: ReadonlySet<string>) =>
+const awaited = (conversation: Conversation, { typed: inputs }: Listening, known: KnownRuns) =>
   Effect.scoped(
     Effect.gen(function* () {
       const resting = yield* Effect.forkScoped(conversation.rest(known))
@@ -52,6 +53,8 @@ const judged = (rest: Rest, context: string): Effect.Effect<void, Failure> => {
       return Effect.void
     case "broken":
       return Effect.fail(failure(`${rest.told} "tropism runs" says what went wrong.`))
+    case "cancelled":
+      return Effect.fail(failure(cancelledSentence(rest.runId)))
     case "failed":
       return Effect.fail(
         failure(`${printable(rest.told)} "tropism contexts log ${context}" says what went wrong.`)

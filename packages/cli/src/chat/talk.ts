@@ -13,8 +13,9 @@ import type { Screen } from "../terminal/screen.ts"
 import { printable, printableLines } from "../terminal/text.ts"
 import { SetLlmConfigInput } from "@tropism/api/contexts-api"
 import { typed } from "../typed-input.ts"
-import type { Conversation, Rest } from "./conversation.ts"
+import { cancelledSentence, type Conversation, type Rest } from "./conversation.ts"
 import type { Question } from "./progress.ts"
+import type { KnownRuns } from "./runs-here.ts"
 
 export const helpLines = [
   "/state              what the agent knows, and how far it is",
@@ -33,7 +34,7 @@ export const talk = Effect.fnUntraced(function* (
 ) {
   const { prompt, typed: inputs } = yield* keyboard.listen("lines")
   /** The runs before what was said last. */
-  let known: ReadonlySet<string> = new Set()
+  let known: KnownRuns | undefined
   /** The question that stands on the screen: what is typed answers no other. */
   let shown: Question | undefined
   let isInterrupting = false
@@ -78,6 +79,8 @@ const told = (screen: Screen["Service"], rest: Rest): Effect.Effect<void> => {
       return screen.print(`The agent rests (${rest.reason}). What you say next lets it go on.`)
     case "broken":
       return screen.print(screen.paint.bad(printableLines(rest.told)))
+    case "cancelled":
+      return screen.print(screen.paint.bad(cancelledSentence(rest.runId)))
     default:
       return Effect.void
   }
