@@ -1,3 +1,6 @@
+/**
+ * An address has one form: whatever a request writes in another way is brought to it.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import { oneForm } from "./addresses.ts"
 
