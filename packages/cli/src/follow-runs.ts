@@ -8,8 +8,8 @@
  */
 import type { RunId } from "@tropism/domain/ids"
 import { isTerminal, type Run } from "@tropism/domain/run"
-import { isUnreachable } from "@tropism/client/failure-sentence"
-import { Effect, Schedule, Stream } from "effect"
+import { isUnreachable, pauseAskedMsOf, statusOf } from "@tropism/client/failure-sentence"
+import { Effect, Stream } from "effect"
 import { type Access, readPages } from "./access.ts"
 import { limits } from "./limits.ts"
 
@@ -88,9 +88,20 @@ export const followRuns = (access: Access) =>
     )
   )
 
-/** Asks again for as long as no server answers: one that is started anew goes on with what was told. */
-export const whenAnswered = <A, E, R>(question: Effect.Effect<A, E, R>) =>
-  Effect.retry(question, { while: isUnreachable, schedule: Schedule.spaced(limits.runPollIdleMs) })
+/** Asks again for as long as no server does what it is asked: one that is started anew goes on with what was told. */
+export const whenAnswered = <A, E, R>(question: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.catch(question, (error) =>
+    isForLater(error)
+      ? Effect.andThen(
+          Effect.sleep(Math.max(pauseAskedMsOf(error) ?? 0, limits.runPollIdleMs)),
+          whenAnswered(question)
+        )
+      : Effect.fail(error)
+  )
+
+/** Whether nobody is there, or what is there is not ready, or has too much to do. */
+const isForLater = (error: unknown): boolean =>
+  isUnreachable(error) || [429, 502, 503, 504].includes(statusOf(error) ?? 0)
 
 /** Everything that is over counts as told; what is open is told when it changes. */
 const firstLook = (access: Access) =>

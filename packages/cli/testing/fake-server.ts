@@ -36,7 +36,7 @@ export interface FakeState {
   /** What the export answers. */
   exportText: string
   /** Statuses that these paths answer instead of doing anything. */
-  failing: Map<string, { readonly status: number; readonly body: unknown }>
+  failing: Map<string, { readonly status: number; readonly body: unknown; readonly headers?: object }>
 }
 
 export interface FakeServer {
@@ -103,7 +103,7 @@ const answer = async (fake: Fake, request: Request): Promise<Response> => {
   if (failing)
     return Response.json(failing.body, {
       status: failing.status,
-      headers: { "content-type": "application/problem+json" }
+      headers: { "content-type": "application/problem+json", ...failing.headers }
     })
   const path = url.pathname.replace(/^\/api\/projects\/[^/]+/, "")
   return route(

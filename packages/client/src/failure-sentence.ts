@@ -10,6 +10,7 @@ import { Option, Predicate, Schema } from "effect"
 import { HttpClientError } from "effect/http"
 import { AnswerUnreadable } from "./client.ts"
 import { FeedLost, FeedRefused, FeedUnreadable } from "./feed.ts"
+import { retryAfterMs } from "./retrying.ts"
 
 /** Problem details as any server of this kind sends them (RFC 9457). */
 const Problem = Schema.Struct({
@@ -25,6 +26,8 @@ const Problem = Schema.Struct({
 const decodeProblem = Schema.decodeUnknownOption(Problem)
 const decodeProblemText = Schema.decodeUnknownOption(Schema.fromJsonString(Problem))
 
+const decodeAsking = Schema.decodeUnknownOption(Schema.Struct({ retryAfterSeconds: Schema.Int }))
+
 /** Whether the request never reached a server. */
 export const isUnreachable = (error: unknown): boolean =>
   error instanceof FeedLost ||
@@ -35,6 +38,13 @@ export const statusOf = (error: unknown): number | undefined => {
   if (error instanceof FeedRefused) return error.status
   if (HttpClientError.isHttpClientError(error)) return error.response?.status
   return Option.getOrUndefined(Option.map(decodeProblem(error), (problem) => problem.status))
+}
+
+/** How long the server asks to be left alone, if it says so. */
+export const pauseAskedMsOf = (error: unknown): number | undefined => {
+  if (HttpClientError.isHttpClientError(error)) return error.response && retryAfterMs(error.response)
+  const asked = Option.map(decodeAsking(error), ({ retryAfterSeconds }) => retryAfterSeconds * 1_000)
+  return Option.getOrUndefined(asked)
 }
 
 /** The problem document that a server answered, if it was one. */

@@ -11,7 +11,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { findAgent } from "../agents-by-name.ts"
 import { type Access, inProject } from "../access.ts"
 import { exitCodes } from "../exit-codes.ts"
-import { failure } from "../failure.ts"
+import { Failure, failure, requestFailure } from "../failure.ts"
 import { whenAnswered } from "../follow-runs.ts"
 import { limits } from "../limits.ts"
 import { showStatus } from "../notice.ts"
@@ -51,6 +51,7 @@ export const runCommand = Command.make(
           const run = detach ? started : yield* awaitEnd(access, started)
           yield* screen.redraw(undefined)
           const toolCalls = yield* withinWait(
+            access,
             run,
             whenAnswered(
               access.client.runs.toolCalls({
@@ -94,6 +95,7 @@ const awaitEnd = (access: Access, started: Run) =>
   isOver(started)
     ? Effect.succeed(started)
     : withinWait(
+        access,
         started,
         whenAnswered(access.client.runs.get({ params: { ...access.params, runId: started.id } })).pipe(
           Effect.repeat({ until: isOver, schedule: Schedule.spaced(limits.runPollBusyMs) })
@@ -101,13 +103,24 @@ const awaitEnd = (access: Access, started: Run) =>
       )
 
 /** What is asked of a run, for as long as this command waits; the server may be started anew meanwhile. */
-const withinWait = <A, E, R>({ id }: Run, asked: Effect.Effect<A, E, R>) =>
-  Effect.timeoutOrElse(asked, {
-    duration: limits.runWaitMs,
-    orElse: () =>
-      Effect.fail(
-        failure(
-          `The run ${id} is still at work; it goes on without this command. "tropism runs show ${id}" shows it.`
-        )
-      )
-  })
+const withinWait = <A, E, R>({ connection }: Access, run: Run, asked: Effect.Effect<A, E, R>) => {
+  const shown = `"tropism runs show ${run.id}" shows it.`
+  return asked.pipe(
+    Effect.mapError((error) => {
+      const { exitCode, message, problem } = requestFailure(error, connection.url)
+      const whereabouts = isOver(run)
+        ? `The run ${run.id} was made: ${shown}`
+        : `The run ${run.id} goes on without this command: ${shown}`
+      return new Failure({
+        exitCode,
+        message: `${message} ${whereabouts}`,
+        ...(problem === undefined ? {} : { problem })
+      })
+    }),
+    Effect.timeoutOrElse({
+      duration: limits.runWaitMs,
+      orElse: () =>
+        Effect.fail(failure(`The run ${run.id} is still at work; it goes on without this command. ${shown}`))
+    })
+  )
+}

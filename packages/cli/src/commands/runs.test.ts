@@ -3,9 +3,9 @@
  */
 import type { RunStep } from "@tropism/domain/model-call"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { fakeServer } from "../../testing/fake-server.ts"
-import { invoke } from "../../testing/invoke.ts"
+import { invoke, until } from "../../testing/invoke.ts"
 import { agent, graphEvent, id, run } from "../../testing/records.ts"
 
 const project = id("project", 1)
@@ -183,6 +183,27 @@ describe("tropism run", () => {
       const trigger = server.requests.find(({ line }) => line.startsWith("POST"))
       expect(trigger?.line).toBe(`POST /api/projects/${project}/agents/${id("agent", 1)}/trigger?wait=false`)
       expect(JSON.parse(trigger?.body ?? "")).toEqual({ input: { days: 7 } })
+    })
+  )
+
+  it.live("waits for a server that is not ready yet, and names the run where it has to end before it", () =>
+    Effect.gen(function* () {
+      const open = run(1, { status: "running", completedAt: null, durationMs: null })
+      const server = yield* fakeServer({ agents, runs: [open] })
+      const path = `/api/projects/${project}/runs/${open.id}`
+      const refuse = (status: number, title: string) =>
+        server.state.failing.set(path, { status, body: { type: "about:blank", status, title } })
+      const asked = () => server.requests.filter(({ line }) => line === `GET ${path}`).length
+      refuse(503, "Not now")
+      const waiting = yield* Effect.forkScoped(invoke(server, "run", "digest"))
+      yield* until(() => asked() > 1 || waiting.pollUnsafe() !== undefined)
+      expect(waiting.pollUnsafe()).toBeUndefined()
+      refuse(500, "The server failed to do this")
+      expect(yield* Fiber.join(waiting)).toEqual({
+        exitCode: 1,
+        out: [],
+        error: `The server answered with status 500. The run ${open.id} goes on without this command: "tropism runs show ${open.id}" shows it.`
+      })
     })
   )
 

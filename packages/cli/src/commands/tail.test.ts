@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { UserId } from "@tropism/domain/ids"
-import { Effect, Fiber } from "effect"
+import { Clock, Effect, Fiber } from "effect"
 import { fakeServer } from "../../testing/fake-server.ts"
 import { invokeInto, until } from "../../testing/invoke.ts"
 import { agent, graphEvent, id, run } from "../../testing/records.ts"
@@ -68,5 +68,33 @@ describe("tropism tail", () => {
         { type: "event", event: graphEvent(2) }
       ])
     })
+  )
+
+  it.live(
+    "waits for a server that is not ready yet, or busy for as long as it says, and misses nothing",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* fakeServer({ runs: [run(1, { status: "running", completedAt: null })] })
+        const out: Array<string> = []
+        const tail = yield* Effect.forkScoped(invokeInto(out, server, "tail", "--after", "0", "--json"))
+        const runsPath = `/api/projects/${id("project", 1)}/runs`
+        const asked = () => server.requests.filter(({ line }) => line.startsWith(`GET ${runsPath}`)).length
+        yield* until(() => asked() > 4)
+        for (const status of [503, 429]) {
+          const body = { type: "about:blank", status, title: "Not now" }
+          server.state.failing.set(runsPath, { status, body, headers: { "retry-after": "3" } })
+          const before = asked()
+          yield* until(() => asked() > before || tail.pollUnsafe() !== undefined)
+          const refusedAt = yield* Clock.currentTimeMillis
+          yield* until(() => asked() > before + 1 || tail.pollUnsafe() !== undefined)
+          expect([status, tail.pollUnsafe()]).toEqual([status, undefined])
+          expect((yield* Clock.currentTimeMillis) - refusedAt).toBeGreaterThan(2_500)
+        }
+        server.state.runs = [run(1)]
+        server.state.failing.clear()
+        yield* until(() => out.length > 0)
+        yield* Fiber.interrupt(tail)
+        expect(out.map((line) => JSON.parse(line).run.status)).toEqual(["completed"])
+      })
   )
 })
