@@ -46,7 +46,7 @@ export class Sweeps extends Context.Service<
     readonly followSwitches: Effect.Effect<number>
     /** Ends the wait of suggestions that nobody decided in time; answers how many. */
     readonly expireTasks: Effect.Effect<number>
-    /** Ends runs that rest at a limit and that no run above them wants any more; answers how many. */
+    /** Ends runs that rest at a limit and that no run above them wants any more, each in a transaction of its own and so under no lock; answers how many. */
     readonly cancelResting: Effect.Effect<number>
     /** Lets waiting entries go that are parked behind nothing; answers how many. */
     readonly letGoParked: Effect.Effect<number>
