@@ -4,7 +4,17 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { arrivalsOf, departuresOf, erlangWait, loadOf, peakOf, seeded, sizes, table } from "./queueing.ts"
+import {
+  arrivalsOf,
+  costs,
+  departuresOf,
+  erlangWait,
+  loadOf,
+  peakOf,
+  seeded,
+  sizes,
+  table
+} from "./queueing.ts"
 
 const meanOf = (sample: ReadonlyArray<number>): number =>
   sample.reduce((sum, value) => sum + value, 0) / sample.length
@@ -45,6 +55,26 @@ describe("the simulation of queueing", () => {
 
 describe("docs/sizing.md", () => {
   const page = readFileSync(join(import.meta.dirname, "../docs/sizing.md"), "utf8")
+
+  it("rests on what the page of figures says that a write and a reaction cost", () => {
+    const figures = readFileSync(join(import.meta.dirname, "../docs/performance.md"), "utf8")
+    const cellsOf = (row: string): ReadonlyArray<number> => {
+      const line = figures.split("\n").find((each) => each.startsWith(`| ${row} |`)) ?? ""
+      return [...line.matchAll(/([\d.]+) ms/g)].map(([, ms]) => Number(ms) / 1_000)
+    }
+    const [both = 0] = cellsOf("a reaction of 1 step with its write")
+    const [server = 0, database] = cellsOf("a reaction of 1 step out of a backlog")
+    const [walled] = cellsOf("graph write with the second wall, PostgreSQL's processor time")
+    expect(costs.reaction).toEqual({ server, database })
+    expect(costs.write.server).toBeCloseTo(both - server, 9)
+    expect(costs.write.database).toBe(walled)
+    for (const [name, { database: atDatabase, server: atServer }] of Object.entries(costs))
+      expect(page).toMatch(
+        new RegExp(
+          `\\| a ${name}[^|]* \\| ${(atServer * 1_000).toFixed(1)} ms \\| ${(atDatabase * 1_000).toFixed(1)} ms \\|`
+        )
+      )
+  })
 
   it("has the table that the simulation prints", () => {
     for (const line of table()) expect(page).toContain(line)

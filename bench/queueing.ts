@@ -82,8 +82,8 @@ export const erlangWait = (rate: number, meanService: number, places: number): n
 
 /** Processor time in seconds, as docs/performance.md has it. */
 export const costs = {
-  write: { server: 0.0029, database: 0.0038 },
-  reaction: { server: 0.0051, database: 0.0065 }
+  write: { server: 0.0049, database: 0.0038 },
+  reaction: { server: 0.0051, database: 0.0059 }
 } as const
 
 export interface Installation {
@@ -149,9 +149,9 @@ export const simulate = (
 export const sizes: ReadonlyArray<Installation> = [
   { events: 1_000_000, reactionShare: 0.1, servers: 1, databaseProcessors: 1 },
   { events: 10_000_000, reactionShare: 0.1, servers: 3, databaseProcessors: 4 },
-  { events: 100_000_000, reactionShare: 0.1, servers: 12, databaseProcessors: 16 },
-  { events: 100_000_000, reactionShare: 0.1, servers: 20, databaseProcessors: 24 },
-  { events: 100_000_000, reactionShare: 0.1, servers: 24, databaseProcessors: 32 }
+  { events: 100_000_000, reactionShare: 0.1, servers: 19, databaseProcessors: 16 },
+  { events: 100_000_000, reactionShare: 0.1, servers: 30, databaseProcessors: 24 },
+  { events: 100_000_000, reactionShare: 0.1, servers: 36, databaseProcessors: 32 }
 ]
 
 const percent = (part: number): string => `${Math.round(part * 100)} %`

@@ -5,7 +5,7 @@
  * that it names exist can, and so can that each decision has a number of its own.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { entryTransitions } from "../packages/domain/src/processing.ts"
 import { transitions } from "../packages/domain/src/run.ts"
@@ -40,6 +40,26 @@ const findDeadFiles = (text: string): ReadonlyArray<string> =>
     .map(([, path = ""]) => path)
     .filter((path) => !source.some((file) => file.path.endsWith(`/${path}`)) && !existsSync(join(root, path)))
 
+/** The headings of a document, as links name them. */
+const anchorsOf = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, "")
+      .replaceAll(" ", "-")
+  )
+
+/** The links of a document to files of this repository, or to headings in them, that are nowhere. */
+const findDeadLinks = (path: string, text: string): ReadonlyArray<string> =>
+  [...text.matchAll(/\]\((?![a-z]+:)([^)\s]+)\)/g)]
+    .map(([, link = ""]) => link)
+    .filter((link) => {
+      const [file = "", anchor] = link.split("#")
+      const target = file === "" ? path : join(dirname(path), file)
+      if (!existsSync(join(root, target))) return true
+      return anchor !== undefined && target.endsWith(".md") && !anchorsOf(read(target)).includes(anchor)
+    })
+
 describe("Migration plan, phase 6: testing and documentation", () => {
   it("S001-R57 the lifecycles name every state of runs, entries and tasks", () => {
     const text = read("docs/lifecycles.md")
@@ -54,6 +74,17 @@ describe("Migration plan, phase 6: testing and documentation", () => {
       expect([path, findDeadFiles(read(path))]).toEqual([path, []])
     expect(findDeadVerbs("`Runs.forget` and `Runs.claim`")).toEqual(["`Runs.forget`"])
     expect(findDeadFiles("`run/never.ts` and `run/closing.ts`")).toEqual(["run/never.ts"])
+  })
+
+  it("S001-R57 every link between documents leads to a file and to a heading that are there", () => {
+    for (const path of ["README.md", "AGENTS.md", ...documents])
+      expect([path, findDeadLinks(path, read(path))]).toEqual([path, []])
+    const dead = "[a](docs/never.md), [b](docs/operating.md#never) and [c](#never)"
+    expect(findDeadLinks("README.md", `${dead}, [d](docs/operating.md#upgrade)`)).toEqual([
+      "docs/never.md",
+      "docs/operating.md#never",
+      "#never"
+    ])
   })
 
   it("S001-R57 every decision has a number and a title of its own", () => {

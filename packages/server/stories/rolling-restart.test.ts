@@ -3,6 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
+import { freeAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { openStream } from "../testing/event-stream.ts"
 import { type MortalServer, prepareMortal, startMortal } from "../testing/mortal-servers.ts"
@@ -30,17 +31,24 @@ const balancing = (servers: ReadonlyArray<Doors>, ready: { now: ReadonlyArray<Do
     Effect.repeat(Schedule.spaced("100 millis"))
   )
 
+/** Who starts anew comes back at its address. */
+const nobodys = Effect.succeed(undefined)
+
 describe("A rolling restart of two servers", () => {
-  it.live(
-    "refuses nobody whose requests go to a ready one, and loses no run and no event of a stream",
-    () =>
+  it.live.each([
+    { which: "by themselves", address: nobodys },
+    { which: "of a cluster", address: freeAddress }
+  ])(
+    "$which refuses nobody whose requests go to a ready one, and loses no run and no event of a stream",
+    ({ address }) =>
       Effect.scoped(
         Effect.gen(function* () {
           const access = { ...(yield* freshDatabase), embedded: false }
-          const [one, other] = yield* Effect.all([startMortal(access), startMortal(access)], {
+          const [here, there] = yield* Effect.all([address, address])
+          const [one, other] = yield* Effect.all([startMortal(access, here), startMortal(access, there)], {
             concurrency: 2
           })
-          const standBy = yield* Effect.all([prepareMortal(access), prepareMortal(access)], {
+          const standBy = yield* Effect.all([prepareMortal(access, here), prepareMortal(access, there)], {
             concurrency: 2
           })
           const story = yield* newProject(one, access)

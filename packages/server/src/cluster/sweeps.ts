@@ -210,7 +210,11 @@ const inBatches = (batch: Effect.Effect<Batch>, atMost: number): Effect.Effect<n
     return swept
   })
 
-/** Sweeps at an interval, for ever, and says when there was something to sweep; at the end of the program it says nothing. */
+/**
+ * Sweeps at an interval, for ever, and says when there was something to sweep; at the end of the program it says nothing.
+ *
+ * **Details** Its start is noted as well as each end: of a sweep that never came to one there would be nothing to raise an alarm on.
+ */
 export const every = (
   name: string,
   intervalMs: number,
@@ -218,12 +222,15 @@ export const every = (
   said: (count: number) => Effect.Effect<void>
 ): Effect.Effect<never> =>
   Effect.tap(sweep, (count) => (count === 0 ? Effect.void : said(count))).pipe(
-    Effect.andThen(Effect.flatMap(Clock.currentTimeMillis, (nowMs) => noteSweep(name, nowMs))),
+    Effect.andThen(noteNow(name)),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.void
         : Effect.logError(`${name} failed and will try again`, cause)
     ),
     Effect.andThen(Effect.sleep(intervalMs)),
-    Effect.forever
+    Effect.forever,
+    (sweeping) => Effect.andThen(noteNow(name), sweeping)
   )
+
+const noteNow = (name: string) => Effect.flatMap(Clock.currentTimeMillis, (nowMs) => noteSweep(name, nowMs))

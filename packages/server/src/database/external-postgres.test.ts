@@ -9,6 +9,9 @@ import { PgConnection } from "@effect/sql-pg"
 import { Effect, Fiber, Logger, Redacted, Schedule, type Scope } from "effect"
 import { embedded } from "./embedded-postgres.ts"
 import { external } from "./external-postgres.ts"
+import { readGauges } from "./gauges.ts"
+import { migrate } from "./migrations.ts"
+import { poolLayer } from "./pool.ts"
 import { connect, type PostgresAccess, serverRole, withDatabase } from "./postgres-access.ts"
 
 let made = 0
@@ -109,6 +112,26 @@ describe("a PostgreSQL that others run", () => {
       assert.lengthOf(all, 3)
       assert.deepStrictEqual((yield* external(url)).serverStartupParameters, { role: serverRole })
     })
+  )
+
+  it.live(
+    "tells how many connections are at work there, though no other login may see it",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* ownerOf("createrole")
+        yield* asAdmin(`grant ${serverRole} to ${new URL(Redacted.value(url)).username}`)
+        const access = yield* external(url)
+        yield* Effect.provide(migrate(access.ownerUrl), Logger.layer([]))
+        yield* connect(url)
+        const seen = yield* Effect.provide(
+          readGauges(),
+          poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
+        )
+        // Who asks is at work, and the connection that was opened before is not.
+        assert.strictEqual(seen.activeConnections, 1)
+        assert.isAtLeast(seen.idleConnections, 1)
+      }).pipe(Effect.scoped),
+    60_000
   )
 
   it.live("is refused with the statements to run by hand when the login may not make the role", () =>

@@ -13,6 +13,7 @@ import { orDie } from "./database.ts"
 
 export interface Gauges {
   readonly queuedRuns: number
+  /** Since the oldest of them was made that no kill switch holds. */
   readonly oldestQueuedSeconds: number
   readonly liveLeases: number
   readonly lapsedLeases: number
@@ -35,15 +36,15 @@ export interface Gauges {
 
 type Row = Readonly<Record<keyof Gauges, number | bigint>>
 
-/** Reads the gauges. */
+/** Reads the gauges. What connections do is seen by their own login alone: the server's, or the owner's where servers log in as it. */
 export const readGauges = Effect.fn("readGauges")(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<Row>`
-    select gauges.*, bounded.*, kb.paused_runs(${telemetryLimits.countedMax}) as paused_runs, connections.active as active_connections, connections.idle as idle_connections
-    from kb.gauges() gauges, kb.bounded_gauges(${telemetryLimits.countedMax}) bounded, (
+    select gauges.*, bounded.*, kb.paused_runs(${telemetryLimits.countedMax}) as paused_runs, own.active + owners.active as active_connections, own.idle + owners.idle as idle_connections
+    from kb.gauges() gauges, kb.bounded_gauges(${telemetryLimits.countedMax}) bounded, kb.owners_connections() owners, (
       select count(*) filter (where state = 'active') as active, count(*) filter (where state is distinct from 'active') as idle
       from pg_stat_activity where datname = current_database() and usename = current_user
-    ) connections`
+    ) own`
   if (row === undefined) return yield* Effect.die(new Error("The database told no gauges"))
   const read: Gauges = {
     queuedRuns: Number(row.queuedRuns),

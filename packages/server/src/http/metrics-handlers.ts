@@ -41,6 +41,7 @@ const gauge = (name: string, description: string, attributes: Record<string, str
 const subscribers = gauge("live_subscribers", "Streams of events that clients of this server have open.")
 
 const runs = "Runs that have not ended, by their state."
+const oldestQueued = "How long ago the oldest of them was made that no kill switch holds."
 const leases = "Runs at work on all servers, by whether their worker is alive."
 const waiting = "Runs that rest until somebody brings them an outcome, by whom they wait for."
 const connections = "Connections of all servers to the database."
@@ -52,7 +53,7 @@ const tell = (seen: Gauges): Effect.Effect<void> =>
       [gauge("live_runs", runs, { status: "running" }), seen.liveLeases + seen.lapsedLeases],
       [gauge("live_runs", runs, { status: "paused" }), seen.pausedRuns],
       [gauge("queued_runs", "Runs that wait for a worker."), seen.queuedRuns],
-      [gauge("oldest_queued_run_seconds", "How long the oldest of them waits."), seen.oldestQueuedSeconds],
+      [gauge("oldest_queued_run_seconds", oldestQueued), seen.oldestQueuedSeconds],
       [gauge("leases", leases, { state: "live" }), seen.liveLeases],
       [gauge("leases", leases, { state: "lapsed" }), seen.lapsedLeases],
       [gauge("waiting_runs", waiting, { reason: "question" }), seen.questionRuns],

@@ -46,7 +46,7 @@ const takenOver = Metric.counter("tropism_leases_taken_over_total", {
   description: "Runs that this server took over because their worker had gone silent."
 })
 const sweptAt = Metric.gauge("tropism_sweep_last_success_seconds", {
-  description: "When this server last finished a sweep, in seconds since 1970."
+  description: "When this server last finished a sweep, or began to sweep, in seconds since 1970."
 })
 
 const rateLimited = Metric.counter("tropism_rate_limited_requests_total", {
@@ -123,7 +123,7 @@ export const countReaction = (ms: number): Effect.Effect<void> =>
 /** Counts runs that were taken over; with none the figure is there, too. */
 export const countTakenOver = (runs: number): Effect.Effect<void> => add(takenOver, {}, runs)
 
-/** Notes that a sweep came to its end. */
+/** Notes that a sweep came to its end, or is to begin. */
 export const noteSweep = (sweep: string, nowMs: number): Effect.Effect<void> =>
   Metric.update(Metric.withAttributes(sweptAt, { sweep }), nowMs / 1_000)
 
