@@ -146,10 +146,10 @@ const logsReplay: Checker = (remains) =>
 const logsClosed: Checker = (remains) =>
   [...logsOf(remains)].flatMap(([name, log]) => {
     const context = fold(log.map((row) => row.event))
-    const runs = remains.runs.filter((run) => run.contextName === name)
+    const newest = remains.runs.findLast((run) => run.contextName === name)
     // A fork shares what was said before it, and answers only what is said in it.
     const isSpokenIn = log.some(({ contextName, json }) => contextName === name && json.triggersAgentTurn)
-    const isBrokenOff = runs.some((run) => ["failed", "cancelled"].includes(run.status))
+    const isBrokenOff = newest?.status === "failed" || newest?.status === "cancelled"
     return [
       ...unless(!context.isSessionOpen, `the session of ${name} is still open`),
       ...unless(

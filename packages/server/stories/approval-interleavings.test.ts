@@ -2,28 +2,11 @@
  * Somebody writes between the moment at which an approval is judged and the moment at which its change is made.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer } from "effect"
-import type { PostgresAccess } from "../src/database/postgres-access.ts"
-import { freshDatabase } from "../testing/fresh-database.ts"
-import { interposedServer, whenWaiting } from "../testing/interposed.ts"
-import { type Answer, type Json, newProject, type Story } from "../testing/platform.ts"
+import { Effect, Fiber } from "effect"
+import { Interposed, newInterposedStory, whenWaiting } from "../testing/interposed.ts"
+import type { Answer, Json, Story } from "../testing/platform.ts"
 import { make } from "../testing/story-words.ts"
 import { approve, suggested, updating } from "../testing/suggestion-words.ts"
-
-class Interposed extends Context.Service<
-  Interposed,
-  { readonly server: Effect.Success<ReturnType<typeof interposedServer>>; readonly access: PostgresAccess }
->()("@tropism/server/stories/Interposed") {
-  static readonly layer = Layer.effect(
-    Interposed,
-    Effect.gen(function* () {
-      const access = yield* freshDatabase
-      return { server: yield* interposedServer(access), access }
-    })
-  )
-}
-
-const newStory = Effect.flatMap(Interposed, ({ access, server }) => newProject(server.doors, access))
 
 /** Approves while somebody writes just after the judgement; the writer has to wait, or the story never goes on. */
 const approvedDuring = Effect.fnUntraced(function* (story: Story, task: Json, write: Effect.Effect<Answer>) {
@@ -50,7 +33,7 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
   describe("Requirement: Staleness, nothing is lost at an approval", () => {
     it.effect("S000-R29 a person's write of the same property comes after the change, and stands", () =>
       Effect.gen(function* () {
-        const story = yield* newStory
+        const story = yield* newInterposedStory
         const person = yield* make(story, "Person", { age: 1 })
         const { task } = yield* suggested(story, updating(person, { age: 2 }))
         const write = story.ask("PATCH", `/objects/${person.id}`, { properties: { age: 36 } })
@@ -66,7 +49,7 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
 
     it.effect("S000-R29 a relationship is not tied to an object whose deletion is approved", () =>
       Effect.gen(function* () {
-        const story = yield* newStory
+        const story = yield* newInterposedStory
         const [gone, other] = [yield* make(story, "Person"), yield* make(story, "Person")]
         const { task } = yield* suggested(story, {
           tool: "delete_object",
@@ -85,7 +68,7 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
 
     it.effect("S000-R29 an object is deleted together with a relationship that was approved before", () =>
       Effect.gen(function* () {
-        const story = yield* newStory
+        const story = yield* newInterposedStory
         const [from, to] = [yield* make(story, "Person"), yield* make(story, "Person")]
         const { task } = yield* suggested(story, {
           tool: "create_relationship",
@@ -102,7 +85,7 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
 
     it.effect("S000-R29 a relationship's new value comes after the change, and stands", () =>
       Effect.gen(function* () {
-        const story = yield* newStory
+        const story = yield* newInterposedStory
         const [from, to] = [yield* make(story, "Person"), yield* make(story, "Person")]
         const ends = { type: "KNOWS", fromId: from.id, toId: to.id }
         const knows = yield* story.post("/relationships", { ...ends, properties: { since: 1 } })

@@ -10,6 +10,7 @@ import {
   logOf,
   logWith,
   newContext,
+  noteTaker,
   quietLog,
   say,
   typesOf
@@ -19,18 +20,6 @@ import { expectProblem } from "../testing/problem-words.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { calling } from "../testing/story-words.ts"
 import { beginAsking, reader, runLog } from "../testing/time-words.ts"
-
-/** Makes one note in each step for as long as it has tools; after being told to go on it knows what it was told. */
-const noteTaker = scripted([
-  { when: "tools.size == 0", say: "So far so good." },
-  { when: 'message contains "enough"', say: "You said: {{ message }}" },
-  {
-    say: "",
-    calls: [
-      { tool: "create_object", arguments: { type: "Note", properties: { name: "{{ turn }}.{{ step }}" } } }
-    ]
-  }
-])
 
 const taker = (overrides: Record<string, unknown> = {}) =>
   reader({}, { name: "taker", defaultTimeoutMs: null, maxSteps: 2, model: noteTaker, ...overrides })

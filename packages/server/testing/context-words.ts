@@ -12,6 +12,24 @@ export const echo = scripted([{ say: "Answer {{ turn }}: {{ message }}" }])
 /** The same, after some seconds of silence. */
 export const slowEcho = scripted([{ say: "Answer {{ turn }}: {{ message }}", latencyMs: 5_000 }])
 
+/** Fails at the first message, and answers whatever is said afterwards. */
+export const failingOnce = scripted([
+  { when: "turn == 1", say: "", fault: { kind: "error", message: "Out of order" } },
+  { say: "Answer {{ turn }}: {{ message }}" }
+])
+
+/** Makes one note in each step for as long as it has tools; after being told to go on it knows what it was told. */
+export const noteTaker = scripted([
+  { when: "tools.size == 0", say: "So far so good." },
+  { when: 'message contains "enough"', say: "You said: {{ message }}" },
+  {
+    say: "",
+    calls: [
+      { tool: "create_object", arguments: { type: "Note", properties: { name: "{{ turn }}.{{ step }}" } } }
+    ]
+  }
+])
+
 /** Makes an agent and a context in which it can be spoken to. */
 export const newContext = Effect.fn("newContext")(function* (
   story: Story,

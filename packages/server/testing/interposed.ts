@@ -1,11 +1,12 @@
 /**
  * A server in which something happens exactly when it passes a named place.
  */
-import { Effect } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { CrashPoint, type CrashPointName } from "../src/crash-point.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
+import { freshDatabase } from "./fresh-database.ts"
 import { ask } from "./owner-rows.ts"
-import { eventually, startServer } from "./platform.ts"
+import { eventually, newProject, startServer } from "./platform.ts"
 
 export const interposedServer = Effect.fn("interposedServer")(function* (access: PostgresAccess) {
   let planned: { readonly place: CrashPointName; readonly act: Effect.Effect<void> } | undefined
@@ -24,6 +25,25 @@ export const interposedServer = Effect.fn("interposedServer")(function* (access:
       Effect.sync(() => void (planned = { place, act }))
   }
 })
+
+/** One such server for the stories of a file. */
+export class Interposed extends Context.Service<
+  Interposed,
+  { readonly server: Effect.Success<ReturnType<typeof interposedServer>>; readonly access: PostgresAccess }
+>()("@tropism/server/testing/Interposed") {
+  static readonly layer = Layer.effect(
+    Interposed,
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      return { server: yield* interposedServer(access), access }
+    })
+  )
+}
+
+/** A project of one's own in it. */
+export const newInterposedStory = Effect.flatMap(Interposed, ({ access, server }) =>
+  newProject(server.doors, access)
+)
 
 /** Waits until so many statements on the database wait for a lock. */
 export const whenWaiting = (access: PostgresAccess, count: number): Effect.Effect<void> =>

@@ -243,6 +243,16 @@ const againAfterClash = <A, E, R>(
         : Effect.failCause(cause)
   )
 
+/** Has the whole transaction done again, as behind a clash: what it had read is not so any more. */
+export const outpaced: Effect.Effect<never> = Effect.die(
+  new SqlError.SqlError({
+    reason: new SqlError.SerializationError({
+      cause: new Error("Another transaction changed what this one had read"),
+      operation: "look"
+    })
+  })
+)
+
 const isFaultOf =
   (...tags: ReadonlyArray<SqlError.SqlErrorReason["_tag"]>) =>
   (reason: Cause.Reason<unknown>): boolean =>

@@ -9,17 +9,17 @@
  */
 import type { Agent } from "@tropism/domain/agent"
 import { ContextName, type NewEvent } from "@tropism/domain/context-event"
-import type { GraphEventId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
+import type { ProjectId, RunId, UserId } from "@tropism/domain/ids"
 import type { Run, Trigger } from "@tropism/domain/run"
 import { isAtRest } from "@tropism/domain/run"
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { Agents } from "../agent/agents.ts"
 import { type ContextHead, Contexts } from "../agent/contexts.ts"
-import { Database, type ProjectTransaction } from "../database/database.ts"
+import { Database, outpaced, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { agentLimits, runLimits } from "../limits.ts"
 import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
-import type { NewRun } from "../run/claimed-run.ts"
+import { chainRoot } from "../run/claimed-run.ts"
 import { Runs } from "../run/runs.ts"
 import { Admission, TriggerRefused } from "../run/admission.ts"
 
@@ -80,25 +80,6 @@ export class Triggers extends Context.Service<
       const ids = yield* Ids
       const wakeUps = yield* WakeUps
 
-      /** A run that begins a chain of its own, named after itself. */
-      const newRun = (
-        id: RunId,
-        agent: Agent,
-        trigger: Trigger,
-        contextName: ContextName,
-        userId: UserId
-      ): NewRun => ({
-        id,
-        agentId: agent.id,
-        agentVersion: agent.version,
-        trigger,
-        contextName,
-        rootEventId: id as string as GraphEventId,
-        depth: 0,
-        userId,
-        dueAt: null
-      })
-
       const byHand = Effect.fn("Triggers.byHand")(function* (
         agent: Agent,
         input: Schema.Json | undefined,
@@ -107,7 +88,8 @@ export class Triggers extends Context.Service<
         yield* admission.places(agent.id)
         const id = (yield* ids.next) as RunId
         const trigger: Trigger = { type: "manual", ...(input === undefined ? {} : { input }) }
-        yield* runs.queue([newRun(id, agent, trigger, ContextName.make(`run-${id}`), by)])
+        const contextName = ContextName.make(`run-${id}`)
+        yield* runs.queue([chainRoot(id, agent, { contextName, trigger, userId: by })])
         return id
       })
 
@@ -134,10 +116,16 @@ export class Triggers extends Context.Service<
         yield* keep
         if (isResumed) return
         const isQueued = yield* runs.queueOn(
-          newRun((yield* ids.next) as RunId, agent, { type: "context" }, context.name, by)
+          chainRoot((yield* ids.next) as RunId, agent, {
+            contextName: context.name,
+            trigger: { type: "context" },
+            userId: by
+          })
         )
         // A run that is at work on the context already answers the message and needs no place.
         if (isQueued && Result.isFailure(admitted)) return yield* admitted.failure
+        // A limit stopped it between the look for such a run and the lock of its log: it goes on, or the message is refused.
+        if (!isQueued && (yield* runs.restsAtLimit(context.name))) return yield* outpaced
       })
 
       const interrupt = Effect.fn("Triggers.interrupt")(function* (

@@ -39,6 +39,7 @@ import type { GuardFlagged } from "./guarding.ts"
 import { makeHearing } from "./hearing.ts"
 import type { RunHalted, RunNotInState } from "./holding.ts"
 import { makeKeeping } from "./keeping.ts"
+import { makeLateMessages } from "./late-messages.ts"
 import { makeObserving } from "./observing.ts"
 import { Runs } from "./runs.ts"
 import { permanentSentence, summaryOf } from "./sentences.ts"
@@ -85,6 +86,7 @@ export class Actor extends Context.Service<
       const { recording } = yield* makeUnmadeCalls
       const { act } = yield* makeActs
       const { keepDue } = yield* makeKeeping
+      const { answerLate } = yield* makeLateMessages
       const observing = yield* makeObserving
       const hear = yield* makeHearing
 
@@ -217,6 +219,8 @@ export class Actor extends Context.Service<
 
       const failRun = Effect.fnUntraced(function* (run: ClaimedRun, { flagged, message, reason }: Downfall) {
         const close = Effect.gen(function* () {
+          // Nobody speaks between the look and the end.
+          yield* contexts.lock(run.contextName)
           const context = yield* contexts.load(run.contextName)
           const error = message.slice(0, runLimits.errorMaxChars)
           const events = closingEvents(context, { type: "failed", error, reason })
@@ -225,6 +229,7 @@ export class Actor extends Context.Service<
             alongside: [...records, ...(flagged?.alongside(events.length) ?? [])]
           })
           yield* runs.fail(run, message, summaryOf(lastWordsOf(run, context)))
+          yield* answerLate(run, context)
         })
         yield* guarded(run, close)
         yield* endBelow(run)

@@ -38,6 +38,21 @@ export interface NewRun {
   readonly backtestId?: BacktestId
 }
 
+/** A run that begins a chain of its own, named after itself. */
+export const chainRoot = (
+  id: RunId,
+  agent: { readonly id: AgentId; readonly version: number },
+  begun: Pick<NewRun, "contextName" | "trigger" | "userId">
+): NewRun => ({
+  ...begun,
+  id,
+  agentId: agent.id,
+  agentVersion: agent.version,
+  rootEventId: id as string as GraphEventId,
+  depth: 0,
+  dueAt: null
+})
+
 /** How a run came to be below another. */
 export interface Spawn {
   readonly parentRunId: RunId
@@ -55,7 +70,10 @@ export interface SkippedRun extends Pick<NewRun, "id" | "agentId" | "agentVersio
 }
 
 /** A run that was ended because its worker had gone silent. */
-export interface FailedRun extends Pick<NewRun, "id" | "agentId" | "contextName"> {
+export interface FailedRun extends Pick<
+  ClaimedRun,
+  "id" | "agentId" | "backtestId" | "contextName" | "userId"
+> {
   /** What is known of an answer that was broken off; null is nothing. */
   readonly summary: string | null
 }

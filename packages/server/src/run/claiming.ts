@@ -8,9 +8,10 @@
  * taken over a bounded number of times and then ended, or ended when nobody
  * took it over.
  */
-import type { BacktestId, RunId } from "@tropism/domain/ids"
+import type { RunId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
+import { Contexts } from "../agent/contexts.ts"
 import { makeFailureStreaks } from "../agent/failure-streaks.ts"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
@@ -38,6 +39,7 @@ export interface Places {
 export const makeClaiming = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
+  const contexts = yield* Contexts
   const wakeUps = yield* WakeUps
   const { countFailures } = yield* makeFailureStreaks
   const { settleRuns } = yield* makeSettling
@@ -145,14 +147,24 @@ export const makeClaiming = Effect.gen(function* () {
     orDie
   )
 
+  /** Holds the runs that are due and then their logs, as every attempt takes them: nobody speaks in them before they have ended. */
+  const holdSilent = Effect.fnUntraced(function* (due: Statement.Fragment) {
+    const { projectId } = yield* ProjectTransaction
+    const silent = yield* sql<Pick<FailedRun, "id" | "contextName">>`
+      select id, context_name from kb.agent_runs run
+      where project_id = ${projectId} and status = 'running' and ${due} order by id for no key update of run`
+    for (const name of silent.map((run) => run.contextName).toSorted()) yield* contexts.lock(name)
+    return silent.map(({ id }) => id)
+  })
+
   /** Ends runs whose worker went silent, together with their entries. */
   const endSilent = Effect.fnUntraced(function* (message: Statement.Fragment, due: Statement.Fragment) {
-    const { projectId } = yield* ProjectTransaction
+    const ids = yield* holdSilent(due)
+    if (ids.length === 0) return []
     const rows = yield* sql<RestingRun & FailedRun & RestedRun & Silent>`
       update kb.agent_runs run set status = 'failed', error_message = ${message}, completed_at = now(), attempt_token = null,
         summary = coalesce(nullif(partial_text, ''), summary), partial_text = null
-      where project_id = ${projectId} and status = 'running' and ${due} returning id, parent_run_id, agent_id, context_name, summary, error_message, backtest_id, ${rested}`
-    if (rows.length === 0) return rows
+      where id = any(${ids}::uuid[]) returning id, parent_run_id, agent_id, context_name, user_id, summary, error_message, backtest_id, ${rested}`
     yield* countRested("failed")(rows)
     yield* holdParents(rows.map((row) => row.parentRunId))
     yield* dropQuestions(rows.map((row) => row.id))
@@ -203,5 +215,4 @@ export const makeClaiming = Effect.gen(function* () {
 
 interface Silent {
   readonly errorMessage: string
-  readonly backtestId: BacktestId | null
 }

@@ -15,6 +15,7 @@ import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import { type Closing, closingEvents, lastWordsOf } from "./closing.ts"
 import type { RunNotInState } from "./holding.ts"
 import type { FailedRun } from "./claimed-run.ts"
+import { makeLateMessages } from "./late-messages.ts"
 import { ProcessingLog } from "./processing-log.ts"
 import { Runs } from "./runs.ts"
 import { summaryOf } from "./sentences.ts"
@@ -39,6 +40,7 @@ export class Endings extends Context.Service<
       const runs = yield* Runs
       const contexts = yield* Contexts
       const log = yield* ProcessingLog
+      const { answerLate } = yield* makeLateMessages
       const { recording } = yield* makeUnmadeCalls
 
       const close = Effect.fnUntraced(function* (id: RunId, name: ContextName, closing: Closing) {
@@ -63,12 +65,13 @@ export class Endings extends Context.Service<
         yield* close(run.id, name, { type: "interrupted", reason: "cancelled", partialText })
       })
 
-      /** Closes the logs of runs that have failed, and keeps what they said last where nothing newer is known. */
+      /** Closes the logs of runs that have failed, which are held, and keeps what they said last where nothing newer is known. */
       const closeAll = Effect.fnUntraced(function* (failed: ReadonlyArray<FailedRun>) {
         for (const run of failed) {
           const context = yield* close(run.id, run.contextName, { type: "interrupted", reason: "crash" })
           const said = summaryOf(lastWordsOf(run, context))
           if (run.summary === null && said !== "") yield* runs.summarize(run.id, said)
+          yield* answerLate(run, context)
         }
       })
 
