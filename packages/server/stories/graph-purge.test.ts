@@ -2,7 +2,9 @@
  * Removing for good: only when somebody says so, and with a record of who did.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
+import { connect } from "../src/database/postgres-access.ts"
+import { whenWaiting } from "../testing/interposed.ts"
 import { ask, refusalOf } from "../testing/owner-rows.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -65,6 +67,15 @@ const furnished = Effect.gen(function* () {
   yield* endedRuns(story, agent, 1)
   return { story, agent, eve, bob, works }
 })
+
+/** A connection with a transaction in which some statements were made; it is broken off with the story. */
+const holding = Effect.fnUntraced(function* ({ access }: Story, ...statements: ReadonlyArray<string>) {
+  const holder = yield* connect(access.ownerUrl)
+  for (const statement of ["begin", ...statements]) yield* holder.query(statement)
+  return holder
+})
+
+const purging = (story: Story, object: Json) => story.delete(`/objects/${object.id}?purge=true`)
 
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Purging an object", () => {
@@ -232,6 +243,68 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect((yield* story.get(`/agents/${failed.id}/dead-letters`)).items).toEqual([])
         expect(yield* runsOf(story, handled)).toHaveLength(1)
         expect(yield* runsOf(story, waiting)).toEqual([])
+      })
+    )
+  })
+
+  describe("What is on its way to an agent when its object is purged", () => {
+    it.effect("begins no run where it is released in the same moment", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const rule = (debounceMs: number) => ({
+          reactionConfig: { objectTypes: ["Person"], events: ["created"], debounceMs }
+        })
+        const agent = yield* story.post("/agents", watcher(rule(60_000)))
+        const eve = yield* make(story, "Person")
+        yield* entriesWhen(story, agent, 1, ({ status }) => status === "pending")
+        const release = `select pg_advisory_xact_lock(hashtextextended('tropism.release.${agent.id}', 0))`
+        const releaser = yield* holding(story, release)
+        yield* story.patch(`/agents/${agent.id}`, rule(1))
+        yield* ask(
+          story.access,
+          "update kb.agent_processing_log set due_at = now() where project_id = $1 and status = 'pending'",
+          [story.projectId]
+        )
+        // The purge has taken the entries and waits to keep its record; the release finds them still there.
+        const recorder = yield* holding(
+          story,
+          `insert into kb.graph_purges (id, project_id, entity_type, entity_id, object_type, versions, relationships)
+           values (gen_random_uuid(), '${story.projectId}', 'graphObject', '${eve.id}', 'Person', 2, 0)`
+        )
+        const purged = yield* Effect.forkScoped(purging(story, eve))
+        yield* whenWaiting(story.access, 1)
+        yield* releaser.query("commit")
+        yield* whenWaiting(story.access, 2)
+        yield* recorder.query("rollback")
+        expect((yield* Fiber.join(purged)).status).toBe(204)
+        // Whoever released it is through when its lock is free.
+        yield* holding(story, release)
+        expect(yield* runsOf(story, agent)).toEqual([])
+        expect(yield* entriesOf(story, agent)).toEqual([])
+      })
+    )
+
+    it.effect("is not begun where its run waits in the queue", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", watcher())
+        // No worker takes a run meanwhile.
+        const claims = yield* holding(
+          story,
+          "select pg_advisory_xact_lock(hashtextextended('tropism.claims', 0))"
+        )
+        const [eve, ann] = [yield* make(story, "Person"), yield* make(story, "Person")]
+        yield* entriesWhen(story, agent, 2, ({ runId }) => runId !== null)
+        expect((yield* purging(story, eve)).status).toBe(204)
+        yield* claims.query("commit")
+        const runs = yield* endedRuns(story, agent, 2)
+        expect(
+          runs.map(({ errorMessage, startedAt, status }) => [status, startedAt !== null, errorMessage])
+        ).toEqual([
+          ["cancelled", false, "What woke it was purged before it had begun"],
+          ["completed", true, null]
+        ])
+        expect(yield* entriesOf(story, agent)).toMatchObject([{ graphObjectId: ann.id, status: "completed" }])
       })
     )
   })

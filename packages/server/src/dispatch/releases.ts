@@ -6,13 +6,15 @@
  * Decides under the agents' locks: what was counted cannot change before the
  * commit. One run for the entries that belong together; each takes a place in
  * the chain of every root among its events. What may not begin waits on, with
- * the reason. Agents that react no more release nothing: their entries end.
+ * the reason. Agents that react no more release nothing: their entries end. An
+ * entry that is gone when it would get its run has the release decided anew.
  */
 import type { AgentId, RunId } from "@tropism/domain/ids"
 import type { ReactionConfig } from "@tropism/domain/reaction"
 import { isExclusive } from "@tropism/domain/waiting"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { outpaced } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
@@ -62,7 +64,9 @@ export const makeReleases = Effect.gen(function* () {
       ...group,
       entries: group.entries.filter((entry) => !capped.has(entry.id))
     }))
-    yield* waiting.link(granted.flatMap(linksOf))
+    const links = granted.flatMap(linksOf)
+    // What was purged since it was looked at has no run, and no place in a chain.
+    if ((yield* waiting.link(links)) < links.length) return yield* outpaced
     yield* runs.queue(granted.flatMap(newRuns))
     yield* waiting.skip(refused.map(({ entry, cap }) => ({ ...entry, reason: cap.reason })))
     // What a foreign server told has its reason in the entry alone.

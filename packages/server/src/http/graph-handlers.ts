@@ -17,6 +17,7 @@ import { type ObjectOrder, placePatterns } from "../graph/object-orders.ts"
 import { Objects } from "../graph/objects.ts"
 import { Provenances } from "../graph/provenance.ts"
 import { Purges } from "../graph/purges.ts"
+import { Endings } from "../run/endings.ts"
 import { reading } from "./access.ts"
 import { onVersion, tagged } from "./conditions.ts"
 import { pageById, pageByNumber, pageByPlace } from "./paging.ts"
@@ -86,11 +87,12 @@ export const objectsHandlers = HttpApiBuilder.group(Api, "objects", (handlers) =
     }),
     delete: Effect.fn("http.objects.delete")(function* ({ params, headers, query }) {
       const { projectId, objectId } = params
+      const { cancelEmptied } = yield* Endings
       yield* onVersion(headers, null, (terms) => {
         const deletion = { type: "delete", objectId, ...terms } as const
         return query.purge === "true"
           ? write(projectId, "admin", (gateway, author, { userId }) =>
-              gateway.purgeObject(deletion, author, userId)
+              Effect.andThen(gateway.purgeObject(deletion, author, userId), cancelEmptied)
             )
           : change(projectId, deletion)
       })

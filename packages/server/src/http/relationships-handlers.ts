@@ -9,6 +9,7 @@ import { Api } from "@tropism/api/api"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Relationships } from "../graph/relationships.ts"
+import { Endings } from "../run/endings.ts"
 import { reading } from "./access.ts"
 import { onVersion, tagged } from "./conditions.ts"
 import { pageById, pageByNumber } from "./paging.ts"
@@ -62,11 +63,12 @@ export const relationshipsHandlers = HttpApiBuilder.group(Api, "relationships", 
     }),
     delete: Effect.fn("http.relationships.delete")(function* ({ params, headers, query }) {
       const { projectId, relationshipId } = params
+      const { cancelEmptied } = yield* Endings
       yield* onVersion(headers, null, (terms) => {
         const deletion = { type: "deleteRelationship", relationshipId, ...terms } as const
         return query.purge === "true"
           ? write(projectId, "admin", (gateway, author, { userId }) =>
-              gateway.purgeRelationship(deletion, author, userId)
+              Effect.andThen(gateway.purgeRelationship(deletion, author, userId), cancelEmptied)
             )
           : change(projectId, deletion)
       })

@@ -18,7 +18,7 @@ import type { FailedRun } from "./claimed-run.ts"
 import { makeLateMessages } from "./late-messages.ts"
 import { ProcessingLog } from "./processing-log.ts"
 import { Runs } from "./runs.ts"
-import { summaryOf } from "./sentences.ts"
+import { emptiedSentence, summaryOf } from "./sentences.ts"
 
 export class Endings extends Context.Service<
   Endings,
@@ -28,6 +28,8 @@ export class Endings extends Context.Service<
       run: { readonly id: RunId; readonly contextName: string },
       because?: string
     ) => Effect.Effect<void, RunNotInState, ProjectTransaction>
+    /** Cancels the queued runs that nobody has begun and whose entries are gone, as a purge takes them; one that is being claimed begins. */
+    readonly cancelEmptied: Effect.Effect<void, never, ProjectTransaction>
     /** Fails the runs whose worker went silent too often. */
     readonly giveUp: Effect.Effect<void, never, ProjectTransaction>
     /** Abandons entries that are in processing for too long with nobody at work on them, and answers how many (S000-R19). */
@@ -65,6 +67,11 @@ export class Endings extends Context.Service<
         yield* close(run.id, name, { type: "interrupted", reason: "cancelled", partialText })
       })
 
+      const cancelEmptied = Effect.gen(function* () {
+        // They are held, so they are as they were found.
+        for (const run of yield* runs.holdEmptied) yield* Effect.orDie(cancel(run, emptiedSentence))
+      })
+
       /** Closes the logs of runs that have failed, which are held, and keeps what they said last where nothing newer is known. */
       const closeAll = Effect.fnUntraced(function* (failed: ReadonlyArray<FailedRun>) {
         for (const run of failed) {
@@ -83,7 +90,7 @@ export class Endings extends Context.Service<
         return abandoned.length + (yield* log.abandonOrphans)
       })
 
-      return Endings.of({ cancel, giveUp, abandonStuck })
+      return Endings.of({ cancel, cancelEmptied, giveUp, abandonStuck })
     })
   )
 }

@@ -6,6 +6,7 @@
  * The condition stands in the `where` clause of every write of an attempt: no
  * row answered means that the attempt has lost the run.
  */
+import type { ContextName } from "@tropism/domain/context-event"
 import type { RunId } from "@tropism/domain/ids"
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -49,6 +50,16 @@ export const makeHolding = Effect.gen(function* () {
     return rows[0]?.partialText ?? ""
   }, orDie)
 
+  /** Only the events of the graph can be purged, and each run that they woke for real began with entries. */
+  const holdEmptied = Effect.gen(function* () {
+    const { projectId } = yield* ProjectTransaction
+    return yield* sql<{ readonly id: RunId; readonly contextName: ContextName }>`
+      select id, context_name from kb.agent_runs run
+      where project_id = ${projectId} and status = 'queued' and started_at is null and trigger_type = 'reaction' and backtest_id is null
+        and not exists (select from kb.agent_processing_log entry where entry.run_id = run.id)
+      order by id for no key update of run skip locked`
+  }).pipe(orDie)
+
   const keepPartial = Effect.fn("Runs.keepPartial")(function* (run: ClaimedRun, text: string) {
     // PostgreSQL keeps no NUL in a text.
     const keepable = text.replaceAll("\0", "")
@@ -76,5 +87,5 @@ export const makeHolding = Effect.gen(function* () {
         )
   }
 
-  return { held, guard, found, holdOpen, holdParents, keepPartial, timingOut }
+  return { held, guard, found, holdEmptied, holdOpen, holdParents, keepPartial, timingOut }
 })

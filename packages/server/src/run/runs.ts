@@ -113,6 +113,8 @@ export class Runs extends Context.Service<
     readonly restsAtLimit: (name: ContextName) => Read<boolean>
     /** Holds a run that has not ended for this transaction, whoever works on it, and answers what was said of an answer that is not complete. */
     readonly holdOpen: (id: RunId) => Effect.Effect<string, RunNotInState, ProjectTransaction>
+    /** Holds the queued runs that nobody has begun and whose entries are all gone, but those that somebody claims at this moment. */
+    readonly holdEmptied: Read<ReadonlyArray<{ readonly id: RunId; readonly contextName: ContextName }>>
     readonly get: (id: RunId) => Read<Run | undefined>
     /** Those of these runs that are there, newest first. */
     readonly among: (ids: ReadonlyArray<RunId>) => Read<ReadonlyArray<Run>>
@@ -134,7 +136,8 @@ export class Runs extends Context.Service<
       const wakeUps = yield* WakeUps
       const queueing = yield* makeQueueing
       const claiming = yield* makeClaiming
-      const { found, guard, held, holdOpen, holdParents, keepPartial, timingOut } = yield* makeHolding
+      const { found, guard, held, holdEmptied, holdOpen, holdParents, keepPartial, timingOut } =
+        yield* makeHolding
       const { complete, completing, fail, pause, wait, cancel } = yield* makeOutcomes
       const { among, chain, get, list, newestOn } = yield* makeReading
       const { counting, countingAside } = yield* makeSpending
@@ -197,6 +200,7 @@ export class Runs extends Context.Service<
         ...resuming,
         ...yielding,
         holdOpen,
+        holdEmptied,
         get,
         among,
         newestOn,

@@ -51,6 +51,9 @@ export const causeSentence = (defect: unknown): string => {
   return keepableText(said, runLimits.breakCauseMaxChars)
 }
 
+/** Why a run was cancelled of which nothing is left that it could look at. */
+export const emptiedSentence = "What woke it was purged before it had begun"
+
 /** Why a run was failed that no further attempt would bring on. */
 export const permanentSentence = (fault: SqlError.SqlError): string =>
   `The database refuses what this run writes, and would refuse it again: ${causeSentence(fault)}`

@@ -79,10 +79,10 @@ export class WaitingEntries extends Context.Service<
     readonly look: (looks: ReadonlyArray<Look>) => Read<ReadonlyArray<WaitingEntry>>
     /** The lines on which a run is at work, held until this transaction ends. */
     readonly busy: (lines: ReadonlyArray<Line>) => Read<ReadonlyArray<Line>>
-    /** Gives entries their runs. */
+    /** Gives entries that still wait their runs, and answers how many there were. */
     readonly link: (
       entries: ReadonlyArray<{ readonly id: EntryId; readonly runId: RunId; readonly exclusive: boolean }>
-    ) => Read<void>
+    ) => Read<number>
     /** Lets entries wait on, and answers how many were given another instant. */
     readonly postpone: (entries: ReadonlyArray<Postponed>) => Read<number>
     /** Ends entries that will get no run, and lets the next of their lines go on. */
@@ -145,12 +145,13 @@ export class WaitingEntries extends Context.Service<
       const link = Effect.fn("WaitingEntries.link")(function* (
         entries: ReadonlyArray<{ readonly id: EntryId; readonly runId: RunId; readonly exclusive: boolean }>
       ) {
-        if (entries.length === 0) return
-        yield* sql`
+        if (entries.length === 0) return 0
+        const linked = yield* sql`
           update kb.agent_processing_log entry
           set run_id = row."runId", exclusive = row.exclusive, parked = false, due_at = null, reason = null
           from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as row(id uuid, "runId" uuid, exclusive boolean)
-          where entry.id = row.id and ${stillWaits}`
+          where entry.id = row.id and ${stillWaits} returning 1`
+        return linked.length
       }, orDie)
 
       const postpone = Effect.fn("WaitingEntries.postpone")(function* (entries: ReadonlyArray<Postponed>) {
