@@ -178,6 +178,8 @@ export const runLimits = {
   maxAttempts: 3,
   /** Claims of one run in all, however many steps were kept. */
   maxAttemptsInAll: 20,
+  /** Runs that a worker gives up, one after the other, before it claims others. */
+  giveUpBatchRuns: 100,
   /** Between two looks at a run by a caller who waits for its end. */
   callerLookMs: 1_000,
   /** The last request of a run whose time is up may take this long (S002-R27). */

@@ -8,7 +8,15 @@ import { runLimits } from "../src/limits.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { freezingServer } from "../testing/frozen-attempts.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, type Json, newProject, scripted } from "../testing/platform.ts"
+import {
+  eventually,
+  type Json,
+  newProject,
+  promptWithObject,
+  scripted,
+  startServer
+} from "../testing/platform.ts"
+import { begin } from "../testing/time-words.ts"
 
 /** Notes one thing in each of six steps, and then says so. */
 const notes = scripted([
@@ -105,5 +113,54 @@ describe("A run whose workers die", () => {
         })
       ),
     90_000
+  )
+
+  it.live("is given up by itself: one that cannot be ended keeps nobody from anything", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const access = yield* freshDatabase
+        const story = yield* newProject(yield* startServer(access), access)
+        const agent = yield* story.post("/agents", {
+          name: "waiter",
+          prompt: promptWithObject,
+          triggerType: "manual",
+          executionMode: "execute",
+          tools: ["graph.*"],
+          model: scripted([
+            { when: 'message contains "hang"', say: "", fault: { kind: "hang" } },
+            { say: "Done." }
+          ])
+        })
+        const runOf = (run: Json) => story.get(`/runs/${run.id}`)
+        const hanging = Effect.flatMap(begin(story, agent, "hang"), (run) =>
+          eventually(runOf(run), ({ status }) => status === "running")
+        )
+        const [stuck, dead] = [yield* hanging, yield* hanging]
+        yield* ask(
+          access,
+          "create function kb.refuse_end() returns trigger language plpgsql as $$ begin raise exception 'disk full'; end $$"
+        )
+        yield* ask(
+          access,
+          `create trigger refuse_end before update on kb.agent_runs for each row
+           when (new.id = '${stuck.id}' and new.status = 'failed') execute function kb.refuse_end()`
+        )
+        yield* ask(
+          access,
+          `update kb.agent_runs set attempt = $2, attempt_token = null, lease_expires_at = now()
+           where project_id = $1 and status = 'running'`,
+          [story.projectId, runLimits.maxAttempts]
+        )
+        const last = yield* begin(story, agent, "go")
+        expect(yield* eventually(runOf(last), hasEnded)).toMatchObject({ status: "completed" })
+        expect(yield* eventually(runOf(dead), hasEnded)).toMatchObject({
+          status: "failed",
+          errorMessage: `The worker died ${runLimits.maxAttempts} times during one step of this run`
+        })
+        expect(yield* runOf(stuck)).toMatchObject({ status: "running" })
+        yield* ask(access, "drop trigger refuse_end on kb.agent_runs")
+        expect(yield* eventually(runOf(stuck), hasEnded)).toMatchObject({ status: "failed" })
+      })
+    )
   )
 })

@@ -187,11 +187,22 @@ export const makeClaiming = Effect.gen(function* () {
   const spentSentence = (attempts: number, during: string) =>
     sql`coalesce(${`The last of ${attempts} attempts during ${during} broke: `}::text || error_message, ${`The worker died ${attempts} times during ${during}`}::text)`
 
-  const giveUp = endSilent(
-    sql`case when attempt - attempts_before_step >= ${runLimits.maxAttempts} then ${spentSentence(runLimits.maxAttempts, "one step of this run")}
-      else ${spentSentence(runLimits.maxAttemptsInAll, "this run")} end`,
-    sql`lease_expires_at < now() and ${isSpent}`
-  )
+  const isGivenUp = sql`lease_expires_at < now() and ${isSpent}`
+
+  const spent = Effect.gen(function* () {
+    const { projectId } = yield* ProjectTransaction
+    const rows = yield* sql<Pick<FailedRun, "id">>`
+      select id from kb.agent_runs where project_id = ${projectId} and status = 'running' and ${isGivenUp}
+      order by id limit ${runLimits.giveUpBatchRuns}`
+    return rows.map(({ id }) => id)
+  }).pipe(orDie)
+
+  const giveUp = (id: RunId) =>
+    endSilent(
+      sql`case when attempt - attempts_before_step >= ${runLimits.maxAttempts} then ${spentSentence(runLimits.maxAttempts, "one step of this run")}
+        else ${spentSentence(runLimits.maxAttemptsInAll, "this run")} end`,
+      sql`id = ${id} and ${isGivenUp}`
+    )
 
   const stuckAfter = sql`make_interval(secs => ${runLimits.stuckAfterMs / 1_000}::float8)`
 
@@ -210,7 +221,7 @@ export const makeClaiming = Effect.gen(function* () {
       where id = ${id} and project_id = ${projectId} and status = 'failed' and summary is null`
   }, orDie)
 
-  return { claim, takeOver, giveUp, abandon, summarize }
+  return { claim, takeOver, spent, giveUp, abandon, summarize }
 })
 
 interface Silent {

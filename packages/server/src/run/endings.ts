@@ -7,10 +7,11 @@
  * transaction. An actor that is still at work finds its token gone.
  */
 import type { ContextName } from "@tropism/domain/context-event"
-import type { RunId } from "@tropism/domain/ids"
+import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
 import { Contexts } from "../agent/contexts.ts"
-import type { ProjectTransaction } from "../database/database.ts"
+import { Database, type ProjectTransaction } from "../database/database.ts"
+import { share } from "../outbox/wake-ups.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import { type Closing, closingEvents, lastWordsOf } from "./closing.ts"
 import type { RunNotInState } from "./holding.ts"
@@ -30,8 +31,8 @@ export class Endings extends Context.Service<
     ) => Effect.Effect<void, RunNotInState, ProjectTransaction>
     /** Cancels the queued runs that nobody has begun and whose entries are gone, as a purge takes them; one that is being claimed begins. */
     readonly cancelEmptied: Effect.Effect<void, never, ProjectTransaction>
-    /** Fails the runs whose worker went silent too often. */
-    readonly giveUp: Effect.Effect<void, never, ProjectTransaction>
+    /** Fails the runs of a project whose workers went silent too often, each for itself: one that cannot be failed keeps nobody from anything. */
+    readonly giveUp: (projectId: ProjectId) => Effect.Effect<void>
     /** Abandons entries that are in processing for too long with nobody at work on them, and answers how many (S000-R19). */
     readonly abandonStuck: Effect.Effect<number, never, ProjectTransaction>
   }
@@ -39,6 +40,7 @@ export class Endings extends Context.Service<
   static readonly layer = Layer.effect(
     Endings,
     Effect.gen(function* () {
+      const database = yield* Database
       const runs = yield* Runs
       const contexts = yield* Contexts
       const log = yield* ProcessingLog
@@ -82,7 +84,14 @@ export class Endings extends Context.Service<
         }
       })
 
-      const giveUp = Effect.flatMap(runs.giveUp, closeAll)
+      const giveUp = Effect.fn("Endings.giveUp")(function* (projectId: ProjectId) {
+        for (const id of yield* database.inProject(projectId, runs.spent))
+          yield* share(
+            "Giving up runs",
+            projectId,
+            database.inProject(projectId, Effect.as(Effect.flatMap(runs.giveUp(id), closeAll), 1))
+          )
+      })
 
       const abandonStuck = Effect.gen(function* () {
         const abandoned = yield* runs.abandon

@@ -50,8 +50,10 @@ export class Runs extends Context.Service<
     readonly claim: (workerId: string, places: Places) => Read<ReadonlyArray<ClaimedRun>>
     /** Takes over runs whose worker has gone silent. */
     readonly takeOver: (workerId: string, places: Omit<Places, "oldest">) => Read<ReadonlyArray<ClaimedRun>>
-    /** Runs whose worker has gone silent and whose attempts are spent, ended as failed. */
-    readonly giveUp: Read<ReadonlyArray<FailedRun>>
+    /** Runs whose worker has gone silent and whose attempts are spent. */
+    readonly spent: Read<ReadonlyArray<RunId>>
+    /** Such a run, ended as failed; none where it is no such run any more. */
+    readonly giveUp: (id: RunId) => Read<ReadonlyArray<FailedRun>>
     /** Runs of entries in processing that nobody took over for too long, ended as failed with their entries. */
     readonly abandon: Read<ReadonlyArray<FailedRun>>
     /** Says what a failed run that has no summary has said last. */

@@ -20,7 +20,6 @@ import { Actor } from "./actor.ts"
 import { Endings } from "./endings.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Presence } from "./presence.ts"
-import { announceClaim } from "./kill-switches.ts"
 import { Runs } from "./runs.ts"
 import { causeSentence } from "./sentences.ts"
 import { WorkerName } from "./worker-name.ts"
@@ -115,12 +114,11 @@ export class Worker extends Context.Service<
         )
 
       const claimIn = Effect.fnUntraced(function* ({ projectId, hasLapsed }: DueProject, free: number) {
+        if (hasLapsed) yield* endings.giveUp(projectId)
         const claimed = yield* database
           .inProject(
             projectId,
             Effect.gen(function* () {
-              // The claims before any run, as whoever lets runs follow a switch takes them: else the two would wait for each other.
-              if (hasLapsed) yield* Effect.andThen(orDie(announceClaim(sql)), endings.giveUp)
               const tests = runLimits.concurrentBacktestRuns - testing
               const lapsed = hasLapsed
                 ? yield* runs.takeOver(workerId, { limit: free, backtests: tests })
