@@ -219,6 +219,7 @@ export class Actor extends Context.Service<
 
       const failRun = Effect.fnUntraced(function* (run: ClaimedRun, { flagged, message, reason }: Downfall) {
         const close = Effect.gen(function* () {
+          yield* runs.holdToFail(run)
           // Nobody speaks between the look and the end.
           yield* contexts.lock(run.contextName)
           const context = yield* contexts.load(run.contextName)

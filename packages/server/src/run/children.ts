@@ -97,17 +97,17 @@ export const childRuns = Layer.effect(
       )
     })
 
-    /** Takes a place in the chain and one among the agent's runs, in the order in which the end of a run writes to both. */
+    /** Takes a place among the agent's runs and one in the chain, in the order in which a retry, and the end of a run, write to both. */
     const takePlace = Effect.fnUntraced(function* (agent: Spawnable, { rootEventId }: RunPrincipal) {
+      yield* Effect.catchTag(admission.places(agent.id), "TriggerRefused", ({ detail }) =>
+        refused("notPermitted", detail)
+      )
       const [caps] = yield* takePlaces([[rootEventId]]).pipe(
         Effect.provideService(SqlClient.SqlClient, sql),
         Effect.provideService(Projects, projects)
       )
       const cap = caps?.get(rootEventId)
       if (cap) return yield* refused("notPermitted", cap.reason)
-      yield* Effect.catchTag(admission.places(agent.id), "TriggerRefused", ({ detail }) =>
-        refused("notPermitted", detail)
-      )
     })
 
     const spawn = Effect.fn("ChildRuns.spawn")(function* (

@@ -43,7 +43,7 @@ export const makeClaiming = Effect.gen(function* () {
   const wakeUps = yield* WakeUps
   const { countFailures } = yield* makeFailureStreaks
   const { settleRuns } = yield* makeSettling
-  const { holdParents } = yield* makeHolding
+  const { holdAgents, holdParents } = yield* makeHolding
   const { dropQuestions } = yield* makeDropping
   const { countRested, rested } = yield* makeCountingRuns
   const outbox = yield* Outbox
@@ -147,12 +147,14 @@ export const makeClaiming = Effect.gen(function* () {
     orDie
   )
 
-  /** Holds the runs that are due and then their logs, as every attempt takes them: nobody speaks in them before they have ended. */
+  /** Holds the runs that are due and then their agents and their logs, as every attempt takes them: nobody speaks in them before they have ended. */
   const holdSilent = Effect.fnUntraced(function* (due: Statement.Fragment) {
     const { projectId } = yield* ProjectTransaction
-    const silent = yield* sql<Pick<FailedRun, "id" | "contextName">>`
-      select id, context_name from kb.agent_runs run
+    const silent = yield* sql<RestingRun & FailedRun>`
+      select id, agent_id, backtest_id, context_name, parent_run_id from kb.agent_runs run
       where project_id = ${projectId} and status = 'running' and ${due} order by id for no key update of run`
+    yield* holdParents(silent.map(({ parentRunId }) => parentRunId))
+    yield* holdAgents(silent)
     for (const name of silent.map((run) => run.contextName).toSorted()) yield* contexts.lock(name)
     return silent.map(({ id }) => id)
   })
@@ -166,7 +168,6 @@ export const makeClaiming = Effect.gen(function* () {
         summary = coalesce(nullif(partial_text, ''), summary), partial_text = null
       where id = any(${ids}::uuid[]) returning id, parent_run_id, agent_id, context_name, user_id, summary, error_message, backtest_id, ${rested}`
     yield* countRested("failed")(rows)
-    yield* holdParents(rows.map((row) => row.parentRunId))
     yield* dropQuestions(rows.map((row) => row.id))
     for (const [errorMessage, alike] of Map.groupBy(rows, (row) => row.errorMessage)) {
       // What fails in a backtest fails for nobody.

@@ -4,7 +4,8 @@
  * Flow: graph → outbox → dispatch → **run** → tool → task
  *
  * The condition stands in the `where` clause of every write of an attempt: no
- * row answered means that the attempt has lost the run.
+ * row answered means that the attempt has lost the run. What else is held with a
+ * run is held in one order: its parent, its agent, its log, then entries and budgets.
  */
 import type { ContextName } from "@tropism/domain/context-event"
 import type { RunId } from "@tropism/domain/ids"
@@ -87,5 +88,41 @@ export const makeHolding = Effect.gen(function* () {
         )
   }
 
-  return { held, guard, found, holdEmptied, holdOpen, holdParents, keepPartial, timingOut }
+  /** Holds the agents that count the failures of runs. */
+  const holdAgents = (runs: ReadonlyArray<Pick<ClaimedRun, "agentId" | "backtestId">>) => {
+    // What fails in a backtest fails for nobody.
+    const ids = runs.flatMap(({ agentId, backtestId }) => (backtestId === null ? [agentId] : []))
+    return ids.length === 0
+      ? Effect.void
+      : orDie(
+          Effect.asVoid(
+            sql`select id from kb.agents where id = any(${ids}::uuid[]) order by id for no key update`
+          )
+        )
+  }
+
+  /** The agent of a run whose completion makes failures good. */
+  const blamed = ({ agentId, backtestId }: Pick<ClaimedRun, "agentId" | "backtestId">) =>
+    sql`select id from kb.agents where id = ${agentId} and consecutive_failures > 0 and ${backtestId === null}::boolean`
+
+  const holdBlamed = (run: ClaimedRun) => orDie(Effect.asVoid(sql`${blamed(run)} for no key update`))
+
+  /** The guard of the append that completes a run: it holds the run and then such an agent, before the log. */
+  const guardLast = (run: ClaimedRun) => sql`
+    select run.id from (${guard(run)}) run
+    left join lateral (${blamed(run)} and run.id is not null for no key update) blamed on true`
+
+  return {
+    held,
+    guard,
+    guardLast,
+    found,
+    holdAgents,
+    holdBlamed,
+    holdEmptied,
+    holdOpen,
+    holdParents,
+    keepPartial,
+    timingOut
+  }
 })

@@ -24,6 +24,8 @@ import { makeSpending, type StepUse } from "./spending.ts"
 
 /** How a run that reports to no other completes with its last append. */
 export interface LastAppend {
+  /** What must hold for it. */
+  readonly guard: Statement.Fragment
   /** Parts of the append. */
   readonly alongside: ReadonlyArray<Statement.Fragment>
   /** What the append answers besides, for `over`. */
@@ -37,7 +39,7 @@ export interface LastAppend {
 export const makeOutcomes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
-  const { found, held, holdParents } = yield* makeHolding
+  const { found, guardLast, held, holdParents } = yield* makeHolding
   const { countFailures } = yield* makeFailureStreaks
   const { freeingBehind, settledByEnd, settleRuns } = yield* makeSettling
   const { countingLast } = yield* makeSpending
@@ -61,12 +63,13 @@ export const makeOutcomes = Effect.gen(function* () {
   const forgiven = ({ backtestId }: ClaimedRun) => sql`forgiven as (
       update kb.agents agent set consecutive_failures = 0 from ended
       where agent.id = ended.agent_id and consecutive_failures > 0 and ${backtestId === null}::boolean returning agent.id)`
-  /** Whoever triggers or retries takes the agent's row first, then entries and budgets: so does the end of a run, or both would wait. */
+  /** Whoever triggers or retries takes the agent's row first, then entries and budgets: so does the end of a run, or both would wait. It is held since before the log was. */
   const behindAgent = sql`cross join (select count(*) from forgiven) behind_agent`
 
   const completing = (run: ClaimedRun, summary: string, spent: StepUse | undefined): LastAppend => {
     const isReaction = run.trigger.type === "reaction" || run.trigger.type === "mcpEvent"
     return {
+      guard: guardLast(run),
       alongside: [
         ...countingLast(run, completed(summary), spent, { first: forgiven(run), behind: behindAgent }),
         ...(isReaction ? [settledByEnd(behindAgent)] : [])

@@ -18,7 +18,7 @@ import { type Closing, closingEvents, lastWordsOf, nextSession } from "./closing
 import type { RunNotInState } from "./holding.ts"
 import { Runs } from "./runs.ts"
 import { softStopSentences, summaryOf } from "./sentences.ts"
-import { makeWriting } from "./writing.ts"
+import { makeWriting, type Preparation } from "./writing.ts"
 
 /** The acts by which a run ends with its last append. */
 const makeLastActs = Effect.gen(function* () {
@@ -50,8 +50,9 @@ const makeLastActs = Effect.gen(function* () {
       run: ClaimedRun,
       context: ReducedContext,
       closing: Closing,
-      end: Effect.Effect<void, RunNotInState, ProjectTransaction>
-    ) => over(run, context, appendAndEnd(run, context, closingEvents(context, closing), end))
+      end: Effect.Effect<void, RunNotInState, ProjectTransaction>,
+      preparation?: Preparation
+    ) => over(run, context, appendAndEnd(run, context, closingEvents(context, closing), end, preparation))
   )
 
   return { complete, finish }
@@ -133,7 +134,8 @@ export const makeRests = Effect.gen(function* () {
       run,
       context,
       { type: "failed", error, reason },
-      runs.fail(run, error, summaryOf(lastWordsOf(run, context)))
+      runs.fail(run, error, summaryOf(lastWordsOf(run, context))),
+      { first: runs.holdToFail(run) }
     )
 
   return { complete, finish, interrupt, softStop, pause, restSpent, wait, fail }

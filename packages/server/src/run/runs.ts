@@ -66,6 +66,10 @@ export class Runs extends Context.Service<
     readonly guard: (run: Pick<ClaimedRun, "id" | "attemptToken">) => Statement.Fragment
     /** Holds a run that another waits for, and that other, in the order in which the run's end writes to both. */
     readonly holdToEnd: (run: ClaimedRun) => Verb
+    /** Holds a run that fails, its parent and the agent that counts it, before the log: whoever speaks takes these in that order. */
+    readonly holdToFail: (run: ClaimedRun) => Verb
+    /** Holds the agent of a run that completes, for the same reason, where that makes failures good. */
+    readonly holdBlamed: (run: ClaimedRun) => Read<void>
     /** Gives a run back after its attempt broke, so that another worker may take it at once; `because` is told when no attempt is left. */
     readonly release: (run: ClaimedRun, because: string) => Read<void>
     /** Gives a run back because this worker is stopping; the attempt does not count. */
@@ -113,6 +117,8 @@ export class Runs extends Context.Service<
     readonly resumeOn: (name: ContextName) => Read<boolean>
     /** Whether a limit paused the run of a context: it goes on only when a person says so. */
     readonly restsAtLimit: (name: ContextName) => Read<boolean>
+    /** The same, and holds it for this transaction: before its agent and its log, as its attempts do. */
+    readonly holdAtLimit: (name: ContextName) => Read<boolean>
     /** Holds a run that has not ended for this transaction, whoever works on it, and answers what was said of an answer that is not complete. */
     readonly holdOpen: (id: RunId) => Effect.Effect<string, RunNotInState, ProjectTransaction>
     /** Holds the queued runs that nobody has begun and whose entries are all gone, but those that somebody claims at this moment. */
@@ -138,8 +144,9 @@ export class Runs extends Context.Service<
       const wakeUps = yield* WakeUps
       const queueing = yield* makeQueueing
       const claiming = yield* makeClaiming
-      const { found, guard, held, holdEmptied, holdOpen, holdParents, keepPartial, timingOut } =
-        yield* makeHolding
+      const holding = yield* makeHolding
+      const { found, guard, held, holdAgents, holdBlamed, holdEmptied, holdOpen, holdParents } = holding
+      const { keepPartial, timingOut } = holding
       const { complete, completing, fail, pause, wait, cancel } = yield* makeOutcomes
       const { among, chain, get, list, newestOn } = yield* makeReading
       const { counting, countingAside } = yield* makeSpending
@@ -164,6 +171,12 @@ export class Runs extends Context.Service<
         return parent === undefined ? Effect.void : Effect.andThen(hold(run), holdParents([parent]))
       }
 
+      const holdToFail = (run: ClaimedRun) =>
+        hold(run).pipe(
+          Effect.andThen(holdParents([run.ancestors.at(-1) ?? null])),
+          Effect.andThen(holdAgents([run]))
+        )
+
       const release = (run: ClaimedRun, because: string) =>
         sql`update kb.agent_runs set lease_expires_at = now(), error_message = ${because} where ${held(run)}`.pipe(
           Effect.andThen(sql.afterCommit(wakeUps.signal("runs"))),
@@ -184,6 +197,8 @@ export class Runs extends Context.Service<
         hold,
         guard,
         holdToEnd,
+        holdToFail,
+        holdBlamed,
         release,
         handBack,
         lapseAll,

@@ -34,6 +34,13 @@ interface Completion {
   readonly alongside?: Alongside
 }
 
+/** What goes with the last append of a run that is not its end. */
+export interface Preparation {
+  readonly alongside?: Alongside
+  /** Done before the log is held. */
+  readonly first?: Effect.Effect<void, RunNotInState, ProjectTransaction>
+}
+
 /** What an append answers that has ended its run. */
 interface Ended {
   readonly name: string
@@ -67,7 +74,7 @@ export const makeWriting = Effect.gen(function* () {
     context: ReducedContext,
     events: ReadonlyArray<NewEvent>,
     alongside: Alongside,
-    more: Pick<Terms, "taint" | "telling"> = {}
+    more: Pick<Terms, "guard" | "taint" | "telling"> = {}
   ) =>
     contexts.plan(run.projectId, run.contextName, endOf(context), events, {
       guard: runs.guard(run),
@@ -113,7 +120,7 @@ export const makeWriting = Effect.gen(function* () {
     context: ReducedContext,
     events: ReadonlyArray<NewEvent>,
     end: Effect.Effect<void, RunNotInState, ProjectTransaction>,
-    alongside: Alongside = []
+    { alongside = [], first = Effect.void }: Preparation = {}
   ) {
     const calls = yield* recording(run.id, context.pendingCalls, events)
     const planned = yield* plan(run, context, events, [...alongside, ...calls])
@@ -121,6 +128,7 @@ export const makeWriting = Effect.gen(function* () {
       run.projectId,
       Effect.gen(function* () {
         yield* runs.holdToEnd(run)
+        yield* first
         if (!(yield* contexts.write(run.contextName, planned))) return false
         yield* end
         return true
@@ -136,14 +144,14 @@ export const makeWriting = Effect.gen(function* () {
     { alongside = [], spent, summary }: Completion
   ) {
     if (run.ancestors.length > 0)
-      return yield* appendAndEnd(run, context, events, runs.complete(run, summary), [
-        ...(spent === undefined ? [] : runs.counting(run, spent)),
-        ...alongside
-      ])
+      return yield* appendAndEnd(run, context, events, runs.complete(run, summary), {
+        alongside: [...(spent === undefined ? [] : runs.counting(run, spent)), ...alongside],
+        first: runs.holdBlamed(run)
+      })
     const last = runs.completing(run, summary, spent)
     const calls = yield* recording(run.id, context.pendingCalls, events)
     const parts = [...last.alongside, ...alongside, ...calls]
-    const planned = yield* plan(run, context, events, parts, { telling: last.telling })
+    const planned = yield* plan(run, context, events, parts, { guard: last.guard, telling: last.telling })
     // Whoever finds that the run has ended stops its actor, which tells of the end all the same.
     return yield* Effect.uninterruptible(
       Effect.gen(function* () {
