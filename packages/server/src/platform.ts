@@ -66,6 +66,7 @@ import { Importer } from "./graph/importer.ts"
 import { Imports } from "./graph/imports.ts"
 import { LineImporter } from "./graph/line-importer.ts"
 import { Inspector } from "./graph/inspector.ts"
+import { Moments } from "./graph/moments.ts"
 import { Neighborhoods } from "./graph/neighborhoods.ts"
 import { Objects } from "./graph/objects.ts"
 import { Provenances } from "./graph/provenance.ts"
@@ -183,7 +184,7 @@ const agents = Layer.provideMerge(
     ground
   )
 )
-const reads = Layer.provideMerge(Layer.mergeAll(Objects.layer, Relationships.layer), agents)
+const reads = Layer.provideMerge(Layer.mergeAll(Objects.layer, Relationships.layer, Moments.layer), agents)
 const graph = Layer.provideMerge(
   Layer.mergeAll(Gateway.layer, Inspector.layer, Neighborhoods.layer, Provenances.layer, Purges.layer),
   reads

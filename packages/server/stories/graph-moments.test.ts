@@ -165,11 +165,38 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           `/objects/${ada.id}?asOf=${after(1)}&version=1`
         ])
           expectProblem(yield* story.ask("GET", path), 422, "asOf")
-        for (const far of ["9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999Z", "2096-02-29T12:00:00%2B02:00"])
-          expect((yield* story.get(`/objects/${ada.id}?asOf=${far}`)).version).toBe(3)
         expectProblem(yield* story.ask("GET", `/objects/${ada.id}?asOf=0001-01-01T00:00:00Z`), 404)
         for (const version of ["0", "-1", "1.5", "x", "1e99"])
           expectProblem(yield* story.ask("GET", `/objects/${ada.id}?version=${version}`), 422, "version")
+      })
+    )
+
+    it.effect("is refused while it is still to come, with the instant until which it may be", () =>
+      Effect.gen(function* () {
+        const { story, ada, bob, knows } = yield* past
+        const [[soon] = []] = yield* ask(
+          story.access,
+          `select to_char(now() at time zone 'utc' + interval '1 minute', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
+        )
+        for (const far of [
+          String(soon),
+          "9999-12-31T23:59:59Z",
+          "9999-12-31T23:59:59.999Z",
+          "2096-02-29T12:00:00%2B02:00"
+        ])
+          for (const path of [
+            `/objects/${ada.id}`,
+            "/objects",
+            `/objects/${bob.id}/neighbors`,
+            "/relationships",
+            `/relationships/${knows.id}`,
+            "/export"
+          ]) {
+            const answer = yield* story.ask("GET", `${path}?asOf=${far}`)
+            expectProblem(answer, 422, "asOf")
+            const [until = ""] = /\d{4}-\d\d-\d\dT[\d:.]+Z/.exec(answer.body.detail) ?? []
+            expect((yield* story.get(`/objects/${ada.id}?asOf=${until}`)).version).toBe(3)
+          }
       })
     )
   })

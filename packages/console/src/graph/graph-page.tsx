@@ -9,7 +9,7 @@ import { lazyPart } from "../parts/lazy-part.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { type Tab, Tabs } from "../parts/tabs.tsx"
-import { TimeAgo } from "../parts/time-ago.tsx"
+import { TimeAgo, useNow } from "../parts/time-ago.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
 import { operatorWords } from "./conditions.ts"
@@ -44,6 +44,7 @@ export const GraphPage = (): ReactNode => {
   const [isMaking, setIsMaking] = useState(false)
   const [{ q }] = useAddress()
   const { asOf, faults } = useGraphSearch()
+  const now = useNow()
   return (
     <>
       <PageHeader title="Graph" lead="What the team knows: objects, and how they are related.">
@@ -67,7 +68,8 @@ export const GraphPage = (): ReactNode => {
           </ul>
         </div>
       )}
-      {asOf !== undefined && faults.length === 0 && (
+      {/* The graph as it will be is refused, and the refusal stands in its place. */}
+      {asOf !== undefined && Date.parse(asOf) <= now && faults.length === 0 && (
         <p role="status" className="mb-4 text-sm text-ink-soft">
           This is the graph as it was <TimeAgo instant={asOf} />. A row leads to the object as it is now.
         </p>

@@ -8,11 +8,35 @@
  * milliseconds in which they are told, so what an answer says can be asked again.
  */
 import type { ProjectId } from "@tropism/domain/ids"
-import type { SqlClient, Statement } from "effect/sql"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { onlyRow, orDie, type ProjectTransaction } from "../database/database.ts"
 import { relationshipColumns } from "./recording.ts"
 
 /** The instant as of which to read; undefined is now. */
 export type Moment = Date | undefined
+
+export class Moments extends Context.Service<
+  Moments,
+  {
+    /** The present, by the clock that says when everything was written. */
+    readonly now: Effect.Effect<Date, never, ProjectTransaction>
+  }
+>()("@tropism/server/graph/Moments") {
+  static readonly layer = Layer.effect(
+    Moments,
+    Effect.map(SqlClient.SqlClient, (sql) =>
+      Moments.of({
+        now: orDie(
+          Effect.map(
+            Effect.flatMap(sql<{ readonly now: Date }>`select now() as now`, onlyRow),
+            ({ now }) => now
+          )
+        )
+      })
+    )
+  )
+}
 
 /** The versions up to an instant, the one that was in force first. */
 export const upTo = (sql: SqlClient.SqlClient, moment: Date) =>

@@ -41,15 +41,14 @@ export const objectsHandlers = HttpApiBuilder.group(Api, "objects", (handlers) =
         return yield* Effect.fail(
           invalid("sort", "The graph as it was is not listed by name or type: leave sort or asOf away")
         )
-      const filter = { type, key, text, where, asOf: momentOf(asOf) }
-      return yield* reading(
-        params.projectId,
+      const list = Effect.flatMap(momentOf(asOf), (moment) =>
         pageByPlace(query, placePatterns[order], (after, limit) =>
-          Effect.map(objects.list(filter, order, after, limit), (listed) =>
+          Effect.map(objects.list({ type, key, text, where, asOf: moment }, order, after, limit), (listed) =>
             listed.map(({ object, place }) => ({ item: object, place }))
           )
         )
       )
+      return yield* reading(params.projectId, list)
     }),
     create: Effect.fn("http.objects.create")(function* ({ params, payload }) {
       const { type, key, properties, untrusted } = payload
@@ -116,16 +115,20 @@ export const objectsHandlers = HttpApiBuilder.group(Api, "objects", (handlers) =
       const objects = yield* Objects
       const neighborhoods = yield* Neighborhoods
       const { depth, direction, type, limit } = query
-      const asOf = momentOf(query.asOf)
-      const there = asOf === undefined ? objects.get(params.objectId) : objects.asOf(params.objectId, asOf)
-      const around = neighborhoods.around(params.objectId, {
-        depth: depth ?? 1,
-        direction: direction ?? "both",
-        type,
-        asOf,
-        limit: clampLimit(limit)
+      const around = Effect.gen(function* () {
+        const asOf = yield* momentOf(query.asOf)
+        yield* orNotFound("object")(
+          asOf === undefined ? objects.get(params.objectId) : objects.asOf(params.objectId, asOf)
+        )
+        return yield* neighborhoods.around(params.objectId, {
+          depth: depth ?? 1,
+          direction: direction ?? "both",
+          type,
+          asOf,
+          limit: clampLimit(limit)
+        })
       })
-      return yield* reading(params.projectId, Effect.andThen(orNotFound("object")(there), around))
+      return yield* reading(params.projectId, around)
     }),
     provenance: Effect.fn("http.objects.provenance")(function* ({ params, query: { property } }) {
       const provenances = yield* Provenances

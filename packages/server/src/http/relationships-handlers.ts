@@ -21,11 +21,12 @@ export const relationshipsHandlers = HttpApiBuilder.group(Api, "relationships", 
     list: Effect.fn("http.relationships.list")(function* ({ params, query }) {
       const relationships = yield* Relationships
       const { type, fromId, toId, objectId } = query
-      const filter = { type, fromId, toId, objectId, asOf: momentOf(query.asOf) }
-      return yield* reading(
-        params.projectId,
-        pageById(query, (before, limit) => relationships.list(filter, before, limit))
+      const list = Effect.flatMap(momentOf(query.asOf), (asOf) =>
+        pageById(query, (before, limit) =>
+          relationships.list({ type, fromId, toId, objectId, asOf }, before, limit)
+        )
       )
+      return yield* reading(params.projectId, list)
     }),
     create: Effect.fn("http.relationships.create")(function* ({ params, payload }) {
       const { type, fromId, toId, properties, untrusted } = payload

@@ -73,8 +73,12 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
       "export",
       Effect.fn("http.export")(function* ({ params: { projectId }, query }) {
         const exporter = yield* Exporter
-        const filter = yield* exportFilter(query)
-        const size = yield* reading(projectId, exporter.size(filter))
+        const { filter, size } = yield* reading(
+          projectId,
+          Effect.flatMap(exportFilter(query), (filter) =>
+            Effect.map(exporter.size(filter), (size) => ({ filter, size }))
+          )
+        )
         return HttpServerResponse.stream(Stream.encodeText(exporter.lines(projectId, filter)), {
           contentType: "application/x-ndjson",
           headers: {
@@ -129,5 +133,5 @@ const exportFilter = Effect.fnUntraced(function* ({
       `Name from 1 to ${transferLimits.exportTypes} types with a comma between them, such as Person,Package`
     )
   }
-  return { types: listed, asOf: momentOf(asOf) }
+  return { types: listed, asOf: yield* momentOf(asOf) }
 })

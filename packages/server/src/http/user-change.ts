@@ -14,6 +14,7 @@ import { Effect, Result } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import type { ProjectTransaction } from "../database/database.ts"
 import { Gateway } from "../graph/gateway.ts"
+import { Moments } from "../graph/moments.ts"
 import type { Applied, Author } from "../graph/recording.ts"
 import type { ChangeRefused } from "../graph/refused.ts"
 import { inProject } from "./access.ts"
@@ -73,9 +74,19 @@ export const readAt = Effect.fnUntraced(function* <A, E1, R1, E2, R2, E3, R3>(
   if (version !== undefined && asOf !== undefined)
     return yield* Effect.fail(invalid("asOf", "Ask for a version or for an instant, not for both"))
   if (version !== undefined) return yield* read.atVersion(version)
-  return yield* asOf === undefined ? read.now : read.asOf(new Date(asOf))
+  const moment = yield* momentOf(asOf)
+  return yield* moment === undefined ? read.now : read.asOf(moment)
 })
 
-/** The instant of a query. */
-export const momentOf = (asOf: string | undefined): Date | undefined =>
-  asOf === undefined ? undefined : new Date(asOf)
+/** The instant of a query; one that is still to come is refused, for nobody knows the graph as it will be. */
+export const momentOf = Effect.fnUntraced(function* (asOf: string | undefined) {
+  if (asOf === undefined) return undefined
+  const moment = new Date(asOf)
+  const moments = yield* Moments
+  const now = yield* moments.now
+  if (moment <= now) return moment
+  return yield* invalid(
+    "asOf",
+    `This instant is still to come: ask for one until now, ${now.toISOString()}, or name none to read what is now`
+  )
+})
