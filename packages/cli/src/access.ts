@@ -13,6 +13,7 @@ import type { GlobalFlag } from "effect/cli"
 import { Failure, failure, requestFailure } from "./failure.ts"
 import { limits } from "./limits.ts"
 import { ProjectFlag, readConnection } from "./settings.ts"
+import { whenReady } from "./waiting-for-server.ts"
 
 export interface Access {
   readonly client: ApiClient
@@ -26,10 +27,12 @@ export type AccessNeeds =
   | GlobalFlag.Setting.Identifier<"url">
   | GlobalFlag.Setting.Identifier<"token">
   | GlobalFlag.Setting.Identifier<"project">
+  | GlobalFlag.Setting.Identifier<"json">
+  | GlobalFlag.Setting.Identifier<"quiet">
   | FileSystem.FileSystem
   | Path.Path
 
-/** Runs a command in the chosen project. */
+/** Runs a command in the chosen project; a server that is not ready yet, or busy, is waited for. */
 export const inProject = <A, E, R>(
   body: (access: Access) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, Failure, R | AccessNeeds> =>
@@ -37,7 +40,8 @@ export const inProject = <A, E, R>(
     const connection = yield* readConnection
     return yield* withClient(connection, (client) =>
       Effect.gen(function* () {
-        const project = yield* chooseProject(client, yield* ProjectFlag)
+        const projects = yield* whenReady(connection.url, readProjects(client))
+        const project = yield* chooseProject(projects, yield* ProjectFlag)
         return yield* body(accessTo(client, connection, project))
       })
     )
@@ -60,9 +64,15 @@ export const withClient = <A, E, R>(
     Effect.provide(Client.layer(connection))
   )
 
-const chooseProject = (client: ApiClient, wanted: Option.Option<string>) =>
+/** All projects that the token reaches. */
+const readProjects = (client: ApiClient) =>
+  Effect.map(
+    readPages((query) => client.projects.list({ query }), Infinity),
+    ({ items }) => items
+  )
+
+const chooseProject = (projects: ReadonlyArray<Project>, wanted: Option.Option<string>) =>
   Effect.gen(function* () {
-    const { items: projects } = yield* readPages((query) => client.projects.list({ query }), Infinity)
     if (Option.isSome(wanted)) {
       const found = projects.filter((project) => project.id === wanted.value || project.name === wanted.value)
       if (found.length === 1 && found[0]) return found[0]

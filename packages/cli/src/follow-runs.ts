@@ -8,10 +8,10 @@
  */
 import type { RunId } from "@tropism/domain/ids"
 import { isTerminal, type Run } from "@tropism/domain/run"
-import { isUnreachable, pauseAskedMsOf, statusOf } from "@tropism/client/failure-sentence"
 import { Effect, Stream } from "effect"
 import { type Access, readPages } from "./access.ts"
 import { limits } from "./limits.ts"
+import { whenAnswered } from "./waiting-for-server.ts"
 
 /** What is known of the runs after a look. */
 export interface SeenRuns {
@@ -71,7 +71,7 @@ const isKnown = (seen: SeenRuns, run: Run): boolean =>
 /** A stream of looks; the first comes as soon as what was there before is known. */
 export const followRuns = (access: Access) =>
   Stream.unwrap(
-    Effect.map(firstLook(access), (first) =>
+    Effect.map(whenAnswered(firstLook(access)), (first) =>
       Stream.unfold({ seen: first, pauseMs: 0 }, ({ pauseMs, seen }) =>
         Effect.gen(function* () {
           yield* Effect.sleep(pauseMs)
@@ -87,21 +87,6 @@ export const followRuns = (access: Access) =>
       )
     )
   )
-
-/** Asks again for as long as no server does what it is asked: one that is started anew goes on with what was told. */
-export const whenAnswered = <A, E, R>(question: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.catch(question, (error) =>
-    isForLater(error)
-      ? Effect.andThen(
-          Effect.sleep(Math.max(pauseAskedMsOf(error) ?? 0, limits.runPollIdleMs)),
-          whenAnswered(question)
-        )
-      : Effect.fail(error)
-  )
-
-/** Whether nobody is there, or what is there is not ready, or has too much to do. */
-const isForLater = (error: unknown): boolean =>
-  isUnreachable(error) || [429, 502, 503, 504].includes(statusOf(error) ?? 0)
 
 /** Everything that is over counts as told; what is open is told when it changes. */
 const firstLook = (access: Access) =>

@@ -21,6 +21,8 @@ export const limits = {
   rememberedKeys: 5_000,
   /** How often `run` asks again for the run it wants: about a minute and a half. */
   triggerRetries: 20,
+  /** How long a command waits at its beginning for a server that is not ready yet, or busy; `run` asks about as long for its run. */
+  readyWaitMs: 90_000,
   /** How long `run` waits for the run to end. */
   runWaitMs: 60 * 60_000,
   /** How many tasks are approved or rejected by one command. */

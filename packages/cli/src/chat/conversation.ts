@@ -25,6 +25,7 @@ import {
   type TurnEnd,
   unread
 } from "./progress.ts"
+import { whenReady } from "../waiting-for-server.ts"
 import { type KnownRuns, runsIn } from "./runs-here.ts"
 
 /** Where the agent stands once nothing more comes by itself. */
@@ -51,7 +52,7 @@ export const openConversation = Effect.fnUntraced(function* (
   const params = { ...access.params, name }
   const sentence = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     Effect.mapError(effect, (error) => requestFailure(error, connection.url))
-  const state = yield* sentence(client.contexts.state({ params }))
+  const state = yield* sentence(whenReady(connection.url, client.contexts.state({ params })))
   let progress: Progress = {
     isTurnOpen: state.agentTurnStartedAtEventId !== null,
     isSessionOpen: state.isSessionOpen,

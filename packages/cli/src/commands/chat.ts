@@ -22,6 +22,7 @@ import { notice } from "../notice.ts"
 import { JsonFlag } from "../settings.ts"
 import { Keyboard } from "../terminal/keyboard.ts"
 import { Screen } from "../terminal/screen.ts"
+import { whenReady } from "../waiting-for-server.ts"
 import { statusOf } from "@tropism/client/failure-sentence"
 
 const flag = (name: string, description: string) =>
@@ -168,18 +169,22 @@ const findContext = (
   message: Option.Option<string>
 ) =>
   Effect.gen(function* () {
+    const { url } = access.connection
     const existing = Option.isSome(wanted)
-      ? yield* access.client.contexts.get({ params: { ...access.params, name: wanted.value } }).pipe(
+      ? yield* whenReady(
+          url,
+          access.client.contexts.get({ params: { ...access.params, name: wanted.value } })
+        ).pipe(
           Effect.map(Option.some),
           Effect.catch((error) =>
             statusOf(error) === 404 ? Effect.succeed(Option.none()) : Effect.fail(error)
           )
         )
       : Option.none()
-    const asked = Option.isSome(agent) ? yield* findAgent(access, agent.value) : undefined
+    const asked = Option.isSome(agent) ? yield* whenReady(url, findAgent(access, agent.value)) : undefined
     if (Option.isSome(existing)) {
       const { agentId, name } = existing.value
-      const agents = yield* readAgents(access)
+      const agents = yield* whenReady(url, readAgents(access))
       const known = agents.find(({ id }) => id === agentId)
       if (!known)
         return yield* failure(
@@ -208,7 +213,7 @@ const findContext = (
 
 /** A conversation of one's own with the assistant that a project comes with, called by what is said first. */
 const beginWithAssistant = Effect.fnUntraced(function* (access: Access, message: Option.Option<string>) {
-  const agents = yield* readAgents(access)
+  const agents = yield* whenReady(access.connection.url, readAgents(access))
   const assistant = agents.find(({ name }) => name === "TodoAssistant")
   if (!assistant)
     return yield* failure(

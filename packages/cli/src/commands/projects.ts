@@ -10,6 +10,7 @@ import { readConnection } from "../settings.ts"
 import { Screen } from "../terminal/screen.ts"
 import { printable } from "../terminal/text.ts"
 import { formatAge } from "../terminal/time.ts"
+import { whenReady } from "../waiting-for-server.ts"
 
 const list = Command.make("projects", {}, () =>
   Effect.gen(function* () {
@@ -17,7 +18,10 @@ const list = Command.make("projects", {}, () =>
     const now = yield* Clock.currentTimeMillis
     const connection = yield* readConnection
     const { hasMore, items } = yield* withClient(connection, (client) =>
-      readPages((query) => client.projects.list({ query }), Infinity)
+      whenReady(
+        connection.url,
+        readPages((query) => client.projects.list({ query }), Infinity)
+      )
     )
     yield* printRecords({
       records: items,

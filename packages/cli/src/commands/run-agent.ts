@@ -12,11 +12,11 @@ import { findAgent } from "../agents-by-name.ts"
 import { type Access, inProject } from "../access.ts"
 import { exitCodes } from "../exit-codes.ts"
 import { Failure, failure, requestFailure } from "../failure.ts"
-import { whenAnswered } from "../follow-runs.ts"
 import { limits } from "../limits.ts"
 import { showStatus } from "../notice.ts"
 import { printFacts, printOr } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
+import { whenAnswered, whenReady } from "../waiting-for-server.ts"
 import { runFacts } from "./runs.ts"
 
 export const runCommand = Command.make(
@@ -39,7 +39,7 @@ export const runCommand = Command.make(
       Effect.provide(
         Effect.gen(function* () {
           const screen = yield* Screen
-          const { id, name } = yield* findAgent(access, agent)
+          const { id, name } = yield* whenReady(access.connection.url, findAgent(access, agent))
           // Made again under one key until it is answered: a server that is started anew meanwhile begins one run of it.
           const patient = yield* makeClient({ ...access.connection, retries: limits.triggerRetries })
           const started = yield* patient.agents.trigger({

@@ -14,7 +14,7 @@ import { type Access, inProject } from "../access.ts"
 import { readAgents } from "../agents-by-name.ts"
 import { eventActor, eventChange, eventSubject } from "../event-text.ts"
 import { requestFailure } from "../failure.ts"
-import { followRuns, whenAnswered } from "../follow-runs.ts"
+import { followRuns } from "../follow-runs.ts"
 import { makeNotice } from "../notice.ts"
 import { makeSubjects, renderRunLine } from "../run-line.ts"
 import { JsonFlag } from "../settings.ts"
@@ -22,6 +22,7 @@ import { type Paint, paintState } from "../terminal/paint.ts"
 import { Screen } from "../terminal/screen.ts"
 import { pad } from "../terminal/text.ts"
 import { clockTime } from "../terminal/time.ts"
+import { whenAnswered } from "../waiting-for-server.ts"
 
 export const tailCommand = Command.make(
   "tail",
@@ -56,7 +57,8 @@ const eventLines = (access: Access, after: Option.Option<number>) =>
   Effect.gen(function* () {
     const { paint } = yield* Screen
     const isJson = yield* JsonFlag
-    const names = new Map((yield* readAgents(access)).map((agent) => [agent.id as string, agent.name]))
+    const agents = yield* whenAnswered(readAgents(access))
+    const names = new Map(agents.map((agent) => [agent.id as string, agent.name]))
     const say = yield* makeNotice
     const hear = (state: "waiting" | "back") =>
       say(
@@ -64,7 +66,7 @@ const eventLines = (access: Access, after: Option.Option<number>) =>
           ? `The server at ${access.connection.url} does not answer. Waiting for it; nothing is lost …`
           : "The server is back: what happened meanwhile follows."
       )
-    const position = Option.isSome(after) ? after.value : yield* newestPosition(access)
+    const position = Option.isSome(after) ? after.value : yield* whenAnswered(newestPosition(access))
     return followGraphEvents(access.connection, access.project.id, {
       lastEventId: String(position),
       hear
