@@ -46,6 +46,10 @@ const revoked = Effect.fnUntraced(function* (story: Story, hearer: Story) {
 const saidBehind = (story: Story) =>
   asTimePasses(5_000, story.get("/runs"), ({ items: [run] }) => run?.status === "completed")
 
+/** An agent that is set to work by hand. */
+const newWorker = (story: Story) =>
+  story.post("/agents", watcher({ name: "worker", triggerType: "manual", reactionConfig: null, model: late }))
+
 const streamOf = (story: Story, path: string, body: unknown) =>
   openStream(story, `/api/projects/${story.projectId}${path}`, undefined, {
     method: "POST",
@@ -114,13 +118,23 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
+    it.effect("is refused the end of a run that is waited for where it was begun", () =>
+      Effect.gen(function* () {
+        const { hearer, story } = yield* withHearer
+        const agent = yield* newWorker(story)
+        const waiting = yield* Effect.forkChild(hearer.ask("POST", `/agents/${agent.id}/trigger`))
+        yield* revoked(story, hearer)
+        yield* saidBehind(story)
+        const answer = yield* Fiber.join(waiting)
+        expectProblem(answer, 401)
+        expect(answer.body.detail).toContain("the run was begun and goes on")
+      })
+    )
+
     it.effect("is told no result of a task", () =>
       Effect.gen(function* () {
         const { hearer, story } = yield* withHearer
-        const agent = yield* story.post(
-          "/agents",
-          watcher({ name: "worker", triggerType: "manual", reactionConfig: null, model: late })
-        )
+        const agent = yield* newWorker(story)
         const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
         const { headers } = yield* sendMessage(hearer, addressOf(story), opening)
         const asked = { jsonrpc: "2.0", id: 2, method: "tasks/result", params: { taskId: run.id } }

@@ -5,6 +5,7 @@
  */
 import { Api } from "@tropism/api/api"
 import { TriggerInput } from "@tropism/api/agents-api"
+import { Unauthorized } from "@tropism/api/problems"
 import { isAtRest } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -18,6 +19,7 @@ import { inProject, keepingAnswer, reading } from "./access.ts"
 import { onVersion, taggedAgent } from "./conditions.ts"
 import { optionalBody } from "./optional-body.ts"
 import { pageById } from "./paging.ts"
+import { currentLoss } from "./permits.ts"
 import { definitionProblem, invalid, keepable, orNotFound, triggerProblem } from "./refusals.ts"
 
 const known = orNotFound("agent")
@@ -134,15 +136,23 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
           })
         )
         const isAwaited = query.wait !== "false"
+        const lost = yield* currentLoss(params.projectId)
+        const awaited = Effect.raceFirst(
+          triggers.settled(params.projectId, runId),
+          Effect.andThen(lost, Effect.fail(lostToken))
+        )
         const run = yield* keepingAnswer(
           params.projectId,
           "editor",
           isAwaited ? "awaited" : "at once",
-          known(
-            isAwaited ? triggers.settled(params.projectId, runId) : triggers.look(params.projectId, runId)
-          )
+          known(isAwaited ? awaited : triggers.look(params.projectId, runId))
         )
         return yield* Effect.orDie(HttpServerResponse.json(run, { status: isAtRest(run) ? 200 : 202 }))
       })
     )
 )
+
+/** What whoever waits is told whose token may not hear any more how the run ends. */
+const lostToken = new Unauthorized({
+  detail: "Your token is not good any more, or has another role by now: the run was begun and goes on"
+})
