@@ -4,6 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
 import { eventSource } from "../testing/mcp-event-source.ts"
+import { atTheDoor } from "../testing/person-words.ts"
 import { eventually, type Json, newProject, storyToken } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
@@ -149,6 +150,17 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
             ["deaf", "refused"]
           ])
         )
+        // Whoever asks through MCP is told the same.
+        const { call } = yield* atTheDoor(story)
+        const { result: toMany } = yield* call("explain", { eventId: occurrence.id })
+        expect(toMany.items).toMatchObject(all.items)
+        const { result: toOne } = yield* call("explain", { eventId: occurrence.id, agent: "deaf" })
+        expect(toOne).toMatchObject({ agentId: deaf.id, outcome: "refused", rule: "mcpEvent" })
+        for (const args of [{ eventId: deaf.id }, { eventId: deaf.id, agent: "deaf" }])
+          expect((yield* call("explain", args)).result).toMatchObject({
+            error: "There is no such event",
+            reason: "notFound"
+          })
       })
     )
 

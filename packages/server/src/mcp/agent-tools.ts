@@ -10,6 +10,7 @@ import { Agents } from "../agent/agents.ts"
 import { Explanations } from "../dispatch/explanations.ts"
 import { Triggers } from "../dispatch/triggers.ts"
 import { pageById } from "../http/paging.ts"
+import { orNotFound } from "../http/refusals.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { adds, personTool, reads } from "../tool/person-tool.ts"
 import { asJson, failed, known, opt, pageArguments, pageOf, pageShape } from "./told.ts"
@@ -80,7 +81,7 @@ const explainEvent = {
   name: "explain",
   title: "Explain why agents woke",
   description:
-    "Says why an event of the graph did or did not wake an agent, or, without an agent, each of them. get_object and the project's events know the ids of events.",
+    "Says why an event of the graph, or what an MCP server told, did or did not wake an agent, or, without an agent, each of them. get_object and the project's events know the ids of events, the trigger of a run those of what was told.",
   arguments: Schema.Struct({ eventId: GraphEventId, agent: opt(AgentWord), ...pageArguments }),
   annotations: reads,
   role: "viewer"
@@ -117,13 +118,19 @@ export const makeAgentTools = Effect.gen(function* () {
     ),
     personTool(explainEvent, ({ agent: word, eventId, ...page }) =>
       Effect.gen(function* () {
-        const event = yield* known("event")(outbox.get(eventId))
+        const event = yield* outbox.get(eventId)
         if (typeof word === "string") {
-          const agent = yield* findAgent(word)
-          return { result: asJson(yield* known("agent")(explanations.one(event, agent.id))) }
+          const { id } = yield* findAgent(word)
+          const explanation =
+            event === undefined
+              ? known("event")(explanations.ofOccurrence(eventId, id))
+              : known("agent")(explanations.one(event, id))
+          return { result: asJson(yield* explanation) }
         }
         const all = pageById(pageOf(`explanations of ${eventId}`, page), (before, limit) =>
-          explanations.list(event, before, limit)
+          event === undefined
+            ? orNotFound("event")(explanations.listOfOccurrence(eventId, before, limit))
+            : explanations.list(event, before, limit)
         )
         return { result: asJson(yield* Effect.mapError(all, failed)) }
       })
