@@ -26,7 +26,7 @@ export const followContext = (access: Access, name: string, after: number) =>
     access.connection,
     `/api/projects/${access.project.id}/contexts/${encodeURIComponent(name)}/events`,
     Schema.Json,
-    { lastEventId: String(after) }
+    { after }
   ).pipe(
     Stream.mapEffect(({ data }) =>
       Effect.map(decode(data), (event): FedEvent => ({ number: numberOf(event), json: data, event }))

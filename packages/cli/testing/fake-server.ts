@@ -45,7 +45,7 @@ export interface FakeServer {
   /** Every request as `METHOD path?query`, with its body. */
   readonly requests: Array<{ readonly line: string; readonly body: string }>
   /** Where each connection to the live feed began. */
-  readonly lastEventIds: Array<string | null>
+  readonly feedBeginnings: Array<string | null>
 }
 
 export const token = "secret-token"
@@ -58,7 +58,7 @@ export const fakeServer = (state: Partial<FakeState> = {}) =>
         const fake = {
           state: { ...emptyState(), ...state },
           requests: [] as FakeServer["requests"],
-          lastEventIds: [] as FakeServer["lastEventIds"]
+          feedBeginnings: [] as FakeServer["feedBeginnings"]
         }
         const server = Bun.serve({
           port: 0,
@@ -95,7 +95,7 @@ const answer = async (fake: Fake, request: Request): Promise<Response> => {
   const body = await request.text()
   fake.requests.push({ line: `${request.method} ${url.pathname}${url.search}`, body })
   if (request.headers.get("accept")?.includes("text/event-stream"))
-    fake.lastEventIds.push(request.headers.get("last-event-id"))
+    fake.feedBeginnings.push(beginningOf(request))
   if (url.pathname === "/ready") return Response.json({ status: "ok", version: "0.1.0" })
   if (request.headers.get("authorization") !== `Bearer ${token}`)
     return problem(401, "A valid token is needed")
@@ -173,9 +173,7 @@ const route = (
         (state.importAnswers.shift() ?? state.importLines)
           .map((one) => (typeof one === "string" ? one : `${JSON.stringify(one)}\n`))
           .join(""),
-        {
-          headers: { "content-type": "application/x-ndjson" }
-        }
+        { headers: { "content-type": "application/x-ndjson" } }
       )
     case "GET /export":
       return new Response(state.exportText, {
@@ -368,9 +366,13 @@ const eventPage = (state: FakeState, query: URLSearchParams): Response =>
     query
   )
 
-/** Sends what there is after `Last-Event-ID` and stays open. */
+/** What was heard last counts more than what the address says. */
+const beginningOf = ({ headers, url }: Request): string | null =>
+  headers.get("last-event-id") ?? new URL(url).searchParams.get("after")
+
+/** Sends what there is after the place that is asked for, and stays open. */
 const liveEvents = (state: FakeState, request: Request): Response => {
-  const after = Number(request.headers.get("last-event-id") ?? 0)
+  const after = Number(beginningOf(request) ?? 0)
   const text = state.events
     .filter((event) => (event.position ?? 0) > after)
     .map((event) => `id: ${event.position}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
@@ -379,9 +381,7 @@ const liveEvents = (state: FakeState, request: Request): Response => {
     new ReadableStream({
       start: (controller) => controller.enqueue(encoder.encode(`retry: 1000\n\n${text.join("")}`))
     }),
-    {
-      headers: { "content-type": "text/event-stream" }
-    }
+    { headers: { "content-type": "text/event-stream" } }
   )
 }
 

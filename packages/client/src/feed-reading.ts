@@ -30,7 +30,7 @@ export type FeedFault =
   | { readonly fault: "unreadable"; readonly reason: string }
 
 export interface ReadingOptions {
-  /** Begins after this event; without it the server decides where a feed begins. */
+  /** Begins after this event, which the log must have; without it the feed begins where its address says. */
   readonly lastEventId?: string | undefined
   /**
    * Whether the log behind the feed is over. It is asked when a connection was closed in good order and had brought

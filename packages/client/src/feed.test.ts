@@ -10,16 +10,16 @@ import {
   server,
   whileTimePasses
 } from "../testing/scripted-server.ts"
-import { FeedLost, FeedRefused, FeedUnreadable, followEvents } from "./feed.ts"
-import { pauseMs, type ReadingOptions } from "./feed-reading.ts"
+import { FeedLost, FeedRefused, FeedUnreadable, followEvents, type FollowingOptions } from "./feed.ts"
+import { pauseMs } from "./feed-reading.ts"
 import { limits } from "./limits.ts"
 
 const connection = { url: "http://tropism.test", token: Redacted.make("secret") }
 
-const follow = (options?: ReadingOptions) =>
+const follow = (options?: FollowingOptions) =>
   followEvents(connection, "/feed", Schema.Struct({ n: Schema.Int }), options)
 
-const numbers = (scripted: ReturnType<typeof server>, options?: ReadingOptions) =>
+const numbers = (scripted: ReturnType<typeof server>, options?: FollowingOptions) =>
   follow(options).pipe(
     Stream.map((event) => event.data.n),
     Stream.runCollect,
@@ -36,6 +36,22 @@ describe("followEvents", () => {
         authorization: "Bearer secret",
         "last-event-id": "7"
       })
+    })
+  )
+
+  it.effect("asks for a place by the address, and goes on behind what it has heard", () =>
+    Effect.gen(function* () {
+      const scripted = server(cannotBeReached, says('id: 8\ndata: {"n":8}\n\n'), says(""))
+      expect(yield* whileTimePasses(numbers(scripted, { after: 7 }))).toEqual([8])
+      expect(
+        scripted.requests
+          .slice(0, 3)
+          .map(({ headers, urlParams }) => [headers["last-event-id"], ...urlParams.params])
+      ).toEqual([
+        [undefined, ["after", "7"]],
+        [undefined, ["after", "7"]],
+        ["8", ["after", "7"]]
+      ])
     })
   )
 

@@ -43,8 +43,13 @@ export type FeedFailure = FeedRefused | FeedLost | FeedUnreadable
 export const ContextFeedEvent = Schema.Union([ContextEvent, TextDeltaEvent, UnknownEvent])
 export type ContextFeedEvent = typeof ContextFeedEvent.Type
 
+export interface FollowingOptions extends ReadingOptions {
+  /** Only what comes behind this place: a position of the feed, a number of the log. */
+  readonly after?: number | undefined
+}
+
 /** The graph events of a project. */
-export const followGraphEvents = (connection: Connection, projectId: ProjectId, options?: ReadingOptions) =>
+export const followGraphEvents = (connection: Connection, projectId: ProjectId, options?: FollowingOptions) =>
   followEvents(connection, `/api/projects/${projectId}/events`, GraphEvent, options)
 
 /** Follows the feed at a path, event by event, across as many connections as it takes. */
@@ -52,11 +57,12 @@ export const followEvents = <A, I>(
   connection: Connection,
   path: string,
   schema: Schema.Codec<A, I>,
-  options?: ReadingOptions
+  options?: FollowingOptions
 ): Stream.Stream<FeedEvent<A>, FeedFailure, HttpClient.HttpClient> => {
   const url = `${connection.url}${path}`
+  const request = HttpClientRequest.get(url, { urlParams: { after: options?.after } })
   const decode = Schema.decodeUnknownResult(Schema.fromJsonString(schema))
-  return readFeed(withCredential(connection)(HttpClientRequest.get(url)), options).pipe(
+  return readFeed(withCredential(connection)(request), options).pipe(
     Stream.mapError(failureOf(url)),
     Stream.mapEffect(({ id, text }) =>
       Effect.fromResult(

@@ -18,6 +18,11 @@ const take = async (count: number, elements: AsyncIterable<Json>): Promise<Reado
   return taken
 }
 
+/** The first event that stands in the log. */
+const firstKept = async (events: AsyncIterable<Json>): Promise<Json> => {
+  for await (const event of events) if (event.type !== "TextDeltaEvent") return event
+}
+
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
 
 describe("The client for programs without Effect", () => {
@@ -231,4 +236,13 @@ const talk = async (client: ReturnType<typeof createClient>) => {
   expect(kept.at(-1)).toBe("SessionEndedEvent")
   const heard = await take(kept.length, client.contextEvents(`chat-${answer.conversationId}`, { after: 0 }))
   expect(heard.map(({ type }) => type)).toEqual(kept)
+
+  // A place that the log has not reached is waited for, and none is what begins behind it.
+  const name = `chat-${answer.conversationId}`
+  const beyond = firstKept(client.contextEvents(name, { after: kept.length + 1 }))
+  await client.chat.send({ conversationId: answer.conversationId, message: "And now?" })
+  expect((await beyond)?.id).toMatch(new RegExp(`:${kept.length + 2}$`))
+  const nowhere = take(1, client.contextEvents(name, { after: "yesterday" }))
+  const refused = await nowhere.catch((error: unknown) => error)
+  expect(isProblem(refused, "invalid-input") && refused.detail).toContain("after")
 }

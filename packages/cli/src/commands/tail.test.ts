@@ -49,9 +49,9 @@ describe("tropism tail", () => {
           events: Array.from({ length: count }, (_, index) => graphEvent(index + 1))
         })
         const tail = yield* Effect.forkScoped(invokeInto([], server, "tail"))
-        yield* until(() => server.lastEventIds.length > 0)
+        yield* until(() => server.feedBeginnings.length > 0)
         yield* Fiber.interrupt(tail)
-        expect(server.lastEventIds[0]).toBe(String(count))
+        expect(server.feedBeginnings[0]).toBe(String(count))
       }
     })
   )

@@ -68,7 +68,7 @@ const eventLines = (access: Access, after: Option.Option<number>) =>
       )
     const position = Option.isSome(after) ? after.value : yield* whenAnswered(newestPosition(access))
     return followGraphEvents(access.connection, access.project.id, {
-      lastEventId: String(position),
+      after: position,
       hear
     }).pipe(
       Stream.map(({ data }) =>

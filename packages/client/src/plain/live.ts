@@ -1,8 +1,9 @@
 /**
  * What happens, as it happens: feeds as async iterables that survive cut connections and servers.
  *
- * A feed goes on where it was, at whichever server answers next; `lastEventId`
- * is where another program could go on.
+ * A feed begins where its address says (`after`) and goes on behind what was told
+ * last, at whichever server answers next; `lastEventId` is where another program
+ * could go on.
  */
 import { Effect, Stream } from "effect"
 import { HttpClient } from "effect/http"
@@ -18,12 +19,14 @@ export const feedOf = <A>(
   options: LiveOptions,
   isOver?: Effect.Effect<boolean, Error>
 ): Feed<A> => {
-  let lastEventId = options.after === undefined ? undefined : String(options.after)
+  const { after } = options
+  let lastEventId: string | undefined
+  const begun = Effect.map(asked, (call): Asked => ({ ...call, query: { ...call.query, after } }))
   const reading = (): ReadingOptions => ({
     lastEventId,
     isOver: isOver ? Effect.orElseSucceed(isOver, () => false) : undefined
   })
-  const events = Stream.suspend(() => textsOf(line, asked, reading())).pipe(
+  const events = Stream.suspend(() => textsOf(line, begun, reading())).pipe(
     Stream.map((event) => {
       lastEventId = event.id ?? lastEventId
       return JSON.parse(event.text) as A
@@ -32,7 +35,7 @@ export const feedOf = <A>(
   return {
     [Symbol.asyncIterator]: () => iterated(events, options.signal)[Symbol.asyncIterator](),
     get lastEventId() {
-      return lastEventId
+      return lastEventId ?? (after === undefined ? undefined : String(after))
     }
   }
 }
