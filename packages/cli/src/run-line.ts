@@ -39,9 +39,15 @@ export const renderRunLine = (
     paintState(paint, run.status)(pad(run.status, statusColumns)),
     pad(run.durationMs === null ? "" : formatDuration(run.durationMs), durationColumns, "right")
   ].join("  ")
-  const said = printable(run.errorMessage ?? run.summary ?? "")
+  const said = printable(saidAtEnd(run))
   const room = width === undefined ? Number.POSITIVE_INFINITY : width - displayWidth(facts) - 3
   return (room < 12 ? facts : `${facts}  ${paint.dim(cutEnd(said, room))}`).trimEnd()
+}
+
+/** What came of a run, in its own words; a person who ended it comes first. */
+export const saidAtEnd = ({ cancelledBy, errorMessage, summary }: Run): string => {
+  const said = errorMessage ?? summary ?? ""
+  return cancelledBy === null ? said : `Cancelled by ${cancelledBy}. ${said}`.trimEnd()
 }
 
 /** Finds the name of what each run was about; each object is asked for once. */

@@ -134,6 +134,8 @@ export const Run = Schema.Struct({
   subject: Schema.NullOr(NamedObject),
   summary: Schema.NullOr(Schema.String),
   errorMessage: Schema.NullOr(Schema.String),
+  /** The person who cancelled it; null where nobody did, or the server did, which says in `errorMessage` why. */
+  cancelledBy: Schema.NullOr(UserId),
   stepCount: Schema.Int,
   attempt: Schema.Int,
   usage: Usage,

@@ -46,9 +46,8 @@ const handledOnce: Checker = ({ entries, runs }) => {
 const isReaction = ({ trigger }: RunRow): boolean =>
   trigger.type === "reaction" || trigger.type === "mcpEvent"
 
-/** Who cancels a run need not say why; the server always does. */
-const isCancelledByPerson = ({ status, errorMessage }: RunRow): boolean =>
-  status === "cancelled" && errorMessage === null
+const isCancelledByPerson = ({ status, cancelledBy }: RunRow): boolean =>
+  status === "cancelled" && cancelledBy !== null
 
 /** What a run is about. */
 const handledBy = ({ trigger }: RunRow): ReadonlyArray<{ readonly id: string }> => [

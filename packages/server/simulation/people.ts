@@ -279,7 +279,7 @@ export const cancel = Effect.fnUntraced(function* ({ chance, ask }: Person) {
       Effect.gen(function* () {
         const runs = yield* Runs
         const [newest] = yield* runs.list({}, undefined, 1)
-        if (newest !== undefined) yield* (yield* Endings).cancel(newest)
+        if (newest !== undefined) yield* (yield* Endings).cancel(newest, { by: "ada" as UserId })
       })
     )
   }

@@ -109,6 +109,7 @@ export interface RunRow {
   readonly depth: number
   readonly summary: string | null
   readonly errorMessage: string | null
+  readonly cancelledBy: string | null
   readonly stepCount: number
   readonly usage: { readonly inputTokens: number; readonly outputTokens: number }
   readonly attempt: number

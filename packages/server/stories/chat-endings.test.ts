@@ -103,7 +103,11 @@ layer(SharedServer.layer)((it) => {
         expect((yield* story.delete(`/conversations/${id}`)).status).toBe(204)
         expect(yield* answer).toMatchObject({ status: "interrupted" })
         const [run] = (yield* story.get("/runs")).items
-        expect(run).toMatchObject({ status: "cancelled", errorMessage: "Its conversation was deleted" })
+        expect(run).toMatchObject({
+          status: "cancelled",
+          errorMessage: "Its conversation was deleted",
+          cancelledBy: (yield* story.send("GET", "/api/me")).body.userId
+        })
         const log = yield* logOf(story, context)
         expect(typesOf(log).slice(-2)).toEqual(["AgentTurnInterruptedEvent", "SessionEndedEvent"])
         // The model's answer comes, and finds nobody who may keep it.

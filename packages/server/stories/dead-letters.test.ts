@@ -113,10 +113,19 @@ layer(SharedServer.layer)((it) => {
         )
         yield* make(story, "Person")
         const [begun] = yield* entriesWhen(story, other, 1, (entry) => entry.status === "processing")
-        yield* story.post(`/runs/${begun.runId}/cancel`)
+        const { body: me } = yield* story.send("GET", "/api/me")
+        expect(yield* story.post(`/runs/${begun.runId}/cancel`)).toMatchObject({
+          status: "cancelled",
+          errorMessage: null,
+          cancelledBy: me.userId
+        })
         const [cancelled] = yield* entriesOf(story, other)
         // Who cancels a run wanted it so: nothing waits for a person, and a person may still try it again.
-        expect(cancelled).toMatchObject({ status: "failed", deadLetteredAt: null })
+        expect(cancelled).toMatchObject({
+          status: "failed",
+          errorMessage: `${me.userId} cancelled the run`,
+          deadLetteredAt: null
+        })
         expect(yield* deadLettersOf(story, other)).toEqual([])
         expect(yield* story.post(`/agents/${other.id}/processing-log/${cancelled.id}/retry`)).toMatchObject({
           status: "pending",

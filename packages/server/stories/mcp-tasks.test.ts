@@ -176,7 +176,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             resultType: "complete"
           })
         expect(yield* taskOf(story, run)).toMatchObject({ status: "cancelled" })
-        expect(yield* story.get(`/runs/${run.id}`)).toMatchObject({ status: "cancelled" })
+        expect(yield* story.get(`/runs/${run.id}`)).toMatchObject({
+          status: "cancelled",
+          cancelledBy: (yield* story.send("GET", "/api/me")).body.userId
+        })
       })
     )
 

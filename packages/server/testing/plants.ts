@@ -196,7 +196,7 @@ export const plants: ReadonlyArray<Plant> = [
     checker: "deadLettersKept",
     fault: "what a person cancelled is a dead letter",
     sql: [
-      `update kb.agent_runs set status = 'cancelled', error_message = null where id in (
+      `update kb.agent_runs set status = 'cancelled', cancelled_by = 'ada' where id in (
         select run_id from kb.agent_processing_log where project_id = $1 and dead_lettered_at is not null)`
     ]
   },

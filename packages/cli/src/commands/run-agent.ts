@@ -61,13 +61,9 @@ export const runCommand = Command.make(
             )
           )
           yield* printOr(run, printFacts(runFacts(run, toolCalls.items.length, screen.paint)))
-          if (run.status === "failed" || run.status === "cancelled") {
-            return yield* failure(
-              run.status === "failed"
-                ? `The run failed: ${run.errorMessage ?? "no reason was recorded"}`
-                : "The run was cancelled."
-            )
-          }
+          if (run.status === "failed")
+            return yield* failure(`The run failed: ${run.errorMessage ?? "no reason was recorded"}`)
+          if (run.status === "cancelled") return yield* failure(cancelledSentence(run))
           if (run.status === "paused" && !detach)
             return yield* failure(
               run.pauseReason === "question"
@@ -85,6 +81,11 @@ export const runCommand = Command.make(
     { command: "tropism run digest --input '{\"days\":7}'", description: "Run the agent digest" }
   ])
 )
+
+const cancelledSentence = ({ cancelledBy, errorMessage }: Run): string => {
+  const fate = cancelledBy === null ? "The run was cancelled" : `${cancelledBy} cancelled the run`
+  return errorMessage === null ? `${fate}.` : `${fate}: ${errorMessage}`
+}
 
 /** Whether nothing goes on before somebody does something; what waits for other runs goes on by itself. */
 const isOver = ({ pauseReason, status }: Run): boolean =>

@@ -3,6 +3,7 @@
  */
 import type { RunStep } from "@tropism/domain/model-call"
 import { describe, expect, it } from "@effect/vitest"
+import { UserId } from "@tropism/domain/ids"
 import { Effect, Fiber } from "effect"
 import { fakeServer } from "../../testing/fake-server.ts"
 import { invoke, until } from "../../testing/invoke.ts"
@@ -19,6 +20,25 @@ describe("tropism runs", () => {
       const { out } = yield* invoke(server, "runs")
       expect(out[0]).toMatch(/^RUN +AGENT +STATUS +TRIGGER +STEPS +TOOK +AGE +SUMMARY$/)
       expect(out[1]).toMatch(/failed +created Package v1 +1 +1 min 1 s .* The model refused$/)
+    })
+  )
+
+  it.live("says who cancelled a run", () =>
+    Effect.gen(function* () {
+      const by = { status: "cancelled", cancelledBy: UserId.make("ada") } as const
+      const server = yield* fakeServer({
+        agents: [agent(1, { name: "digest" })],
+        runs: [run(2, { ...by, summary: null }), run(1, { ...by, summary: "Half of it" })]
+      })
+      const { out } = yield* invoke(server, "runs")
+      expect(out.slice(1).map((line) => line.slice(line.indexOf("Cancelled")))).toEqual([
+        "Cancelled by ada.",
+        "Cancelled by ada. Half of it"
+      ])
+      const shown = yield* invoke(server, "runs", "show", id("run", 1))
+      expect(shown.out.map((line) => line.split(/\s{2,}/))).toContainEqual(["Cancelled by", "ada"])
+      const { error, exitCode } = yield* invoke(server, "run", "digest")
+      expect([exitCode, error]).toEqual([1, "ada cancelled the run."])
     })
   )
 

@@ -18,6 +18,7 @@ import { renderTable } from "../terminal/table.ts"
 import { printable } from "../terminal/text.ts"
 import { clockTime, formatAge, formatDuration } from "../terminal/time.ts"
 import { typed } from "../typed-input.ts"
+import { saidAtEnd } from "../run-line.ts"
 import { encodeLog } from "./context-log.ts"
 import { taintText } from "../taint-text.ts"
 import { limitFlag } from "./limit-flag.ts"
@@ -231,6 +232,7 @@ export const runFacts = (run: Run, toolCallCount: number, paint: Paint): Readonl
     run.pauseReason === null ? run.status : `${run.status} (${run.pauseReason})`,
     paintState(paint, run.status)
   ],
+  ["Cancelled by", run.cancelledBy ?? ""],
   ["Spawned by", run.parentRunId ?? ""],
   ["Trigger", triggerText(run)],
   ["Model", run.model ?? ""],
@@ -249,6 +251,6 @@ export const runFacts = (run: Run, toolCallCount: number, paint: Paint): Readonl
 export const tookText = (run: Run): string => (run.durationMs === null ? "" : formatDuration(run.durationMs))
 
 /** What came of a run, in its own words. */
-export const outcomeText = (run: Run): string => printable(run.errorMessage ?? run.summary ?? "")
+export const outcomeText = (run: Run): string => printable(saidAtEnd(run))
 
 const numberOf = (eventId: string): number => Number(eventId.slice(eventId.indexOf(":") + 1))

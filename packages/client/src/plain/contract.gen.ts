@@ -2028,6 +2028,7 @@ export interface Run {
   readonly subject: NamedObject | null
   readonly summary: string | null
   readonly errorMessage: string | null
+  readonly cancelledBy: string | null
   readonly stepCount: number
   readonly attempt: number
   readonly usage: {
@@ -2584,6 +2585,7 @@ export interface UnfinishedRun {
   readonly subject: NamedObject | null
   readonly summary: string | null
   readonly errorMessage: string | null
+  readonly cancelledBy: string | null
   readonly stepCount: number
   readonly attempt: number
   readonly usage: {

@@ -2,7 +2,7 @@
  * What is said of a run in the list and at the head of its page.
  */
 import type { Run, Trigger } from "@tropism/domain/run"
-import { GraphEventId, ObjectId } from "@tropism/domain/ids"
+import { GraphEventId, ObjectId, UserId } from "@tropism/domain/ids"
 import { expect, it } from "vitest"
 import { canCancel, outcomeText, usedText, wakerOf } from "./run-words.ts"
 import { namedText } from "../words/object-name.ts"
@@ -30,9 +30,15 @@ it("says what woke a run by the first of its events, and names its object", () =
   expect(namedText({ ...subject, name: null })).toBe("Person …00000007")
 })
 
-const silent = { pauseReason: null, summary: null, errorMessage: null, stepCount: 1 } as const
+const silent = {
+  pauseReason: null,
+  summary: null,
+  errorMessage: null,
+  cancelledBy: null,
+  stepCount: 1
+} as const
 
-it.each<[Pick<Run, "status" | "pauseReason" | "summary" | "errorMessage" | "stepCount">, string]>([
+it.each<[Parameters<typeof outcomeText>[0], string]>([
   [{ ...silent, status: "running" }, "It works: 1 step so far."],
   [{ ...silent, status: "paused", pauseReason: "timeout" }, "Its time is over. Resume it to let it go on."],
   [
@@ -41,6 +47,12 @@ it.each<[Pick<Run, "status" | "pauseReason" | "summary" | "errorMessage" | "step
   ],
   [{ ...silent, status: "failed", errorMessage: "No model.", summary: "Half." }, "No model."],
   [{ ...silent, status: "completed", summary: "Tidied." }, "Tidied."],
+  [{ ...silent, status: "cancelled", errorMessage: "Its agent was disabled" }, "Its agent was disabled"],
+  [
+    { ...silent, status: "cancelled", cancelledBy: UserId.make("ada"), summary: "Half." },
+    "ada cancelled it. Half."
+  ],
+  [{ ...silent, status: "cancelled", cancelledBy: UserId.make("ada") }, "ada cancelled it."],
   [{ ...silent, status: "completed" }, "It said nothing at its end."]
 ])("says what became of a run: %o", (run, text) => {
   expect(outcomeText(run)).toBe(text)

@@ -54,7 +54,7 @@ const pauses: Readonly<Record<PauseReason, string>> = {
 
 /** What is happening now, or how it ended and why; what it says of itself comes last. */
 export const outcomeText = (
-  run: Pick<Run, "status" | "pauseReason" | "summary" | "errorMessage" | "stepCount">
+  run: Pick<Run, "status" | "pauseReason" | "summary" | "errorMessage" | "cancelledBy" | "stepCount">
 ): string => {
   const own = run.errorMessage ?? run.summary
   if (run.status === "queued") return "It waits for a free worker."
@@ -63,6 +63,7 @@ export const outcomeText = (
   if (run.pauseReason === "budget" && run.errorMessage !== null)
     return `${run.errorMessage} Resume it when there is more.`
   if (run.status === "paused") return pauses[run.pauseReason ?? "question"]
+  if (run.cancelledBy !== null) return `${run.cancelledBy} cancelled it. ${own ?? ""}`.trimEnd()
   return own ?? "It said nothing at its end."
 }
 

@@ -55,7 +55,7 @@ export const makeBacktestRuns = Effect.gen(function* () {
     const live = yield* sql<{ id: RunId; contextName: string }>`
       select run.id, run.context_name from kb.agent_runs run where run.backtest_id = ${id} and ${isLive} order by run.id`
     for (const run of live)
-      yield* Effect.catchTag(endings.cancel(run, because), "RunNotInState", () => Effect.void)
+      yield* Effect.catchTag(endings.cancel(run, { because }), "RunNotInState", () => Effect.void)
   })
 
   return { cancelLive, countLive, end, isLive, spentMicros }

@@ -103,7 +103,8 @@ export const conversationsHandlers = HttpApiBuilder.group(Api, "conversations", 
           // The conversation is held since it is deleted, so nothing that is said in it begins behind this.
           Effect.flatMap(
             changing(id, principal, headers, conversations.remove(id, principal.userId)),
-            ({ contextName }) => cancelWorkIn(contextName, "Its conversation was deleted")
+            ({ contextName }) =>
+              cancelWorkIn(contextName, { by: principal.userId, because: "Its conversation was deleted" })
           )
         )
         if (stopped) yield* descendants.cancelBelow(projectId, stopped)

@@ -146,10 +146,10 @@ export class RunTasks extends Context.Service<
 
       const stop = (caller: TaskCaller, runId: RunId) =>
         Effect.gen(function* () {
-          yield* inProject(caller.projectId, "editor", () =>
+          yield* inProject(caller.projectId, "editor", ({ userId: by }) =>
             Effect.flatMap(readableRun(runId), (run) =>
               // It ended before, or a moment ago: there is nothing to stop.
-              Effect.catchTag(endings.cancel(run), "RunNotInState", () => Effect.void)
+              Effect.catchTag(endings.cancel(run, { by }), "RunNotInState", () => Effect.void)
             )
           )
           yield* descendants.cancelBelow(caller.projectId, runId)

@@ -260,7 +260,7 @@ export class Actor extends Context.Service<
               failRun(run, downfallOf(failure))
             ),
             Effect.catchTag("RunHalted", ({ detail }) =>
-              Effect.andThen(guarded(run, endings.cancel(run, detail)), endBelow(run))
+              Effect.andThen(guarded(run, endings.cancel(run, { because: detail })), endBelow(run))
             ),
             Effect.catchTag(["RunNotInState", "AttemptLost"], () =>
               Effect.andThen(

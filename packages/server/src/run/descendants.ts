@@ -68,7 +68,7 @@ export class Descendants extends Context.Service<
       const cancel = (projectId: ProjectId, run: Unwanted) =>
         database.inProject(
           projectId,
-          Effect.catchTag(endings.cancel(run, run.because), "RunNotInState", () => Effect.void)
+          Effect.catchTag(endings.cancel(run, { because: run.because }), "RunNotInState", () => Effect.void)
         )
 
       /** Looks and cancels until nothing is found: whom the last round cancelled makes those below unwanted. */

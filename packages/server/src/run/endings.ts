@@ -17,6 +17,7 @@ import { type Closing, closingEvents, lastWordsOf } from "./closing.ts"
 import type { RunNotInState } from "./holding.ts"
 import type { FailedRun } from "./claimed-run.ts"
 import { makeLateMessages } from "./late-messages.ts"
+import type { Cancellation } from "./outcomes.ts"
 import { ProcessingLog } from "./processing-log.ts"
 import { Runs } from "./runs.ts"
 import { emptiedSentence, summaryOf } from "./sentences.ts"
@@ -24,10 +25,10 @@ import { emptiedSentence, summaryOf } from "./sentences.ts"
 export class Endings extends Context.Service<
   Endings,
   {
-    /** Cancels a run that has not ended and keeps what it said so far as its summary; a person needs to say no reason. */
+    /** Cancels a run that has not ended and keeps what it said so far as its summary. */
     readonly cancel: (
       run: { readonly id: RunId; readonly contextName: string },
-      because?: string
+      cancellation: Cancellation
     ) => Effect.Effect<void, RunNotInState, ProjectTransaction>
     /** Cancels the queued runs that nobody has begun and whose entries are gone, as a purge takes them; one that is being claimed begins. */
     readonly cancelEmptied: Effect.Effect<void, never, ProjectTransaction>
@@ -58,20 +59,20 @@ export class Endings extends Context.Service<
 
       const cancel = Effect.fn("Endings.cancel")(function* (
         run: { readonly id: RunId; readonly contextName: string },
-        because?: string
+        cancellation: Cancellation
       ) {
         const name = run.contextName as ContextName
         // The run first and then its log, as every attempt takes them: else the two would wait for each other.
         const partialText = yield* runs.holdOpen(run.id)
         yield* contexts.lock(name)
         const said = partialText === "" ? lastWordsOf(run, yield* contexts.load(name)) : partialText
-        yield* runs.cancel(run.id, summaryOf(said), because ?? null)
+        yield* runs.cancel(run.id, summaryOf(said), cancellation)
         yield* close(run.id, name, { type: "interrupted", reason: "cancelled", partialText })
       })
 
       const cancelEmptied = Effect.gen(function* () {
         // They are held, so they are as they were found.
-        for (const run of yield* runs.holdEmptied) yield* Effect.orDie(cancel(run, emptiedSentence))
+        for (const run of yield* runs.holdEmptied) yield* Effect.orDie(cancel(run, { because: emptiedSentence }))
       })
 
       /** Closes the logs of runs that have failed, which are held, and keeps what they said last where nothing newer is known. */

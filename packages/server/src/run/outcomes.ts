@@ -6,7 +6,7 @@
  * Each is one statement on the run, which decides the race; its entries end in
  * the same transaction. Skipped work is never recorded as done.
  */
-import type { RunId } from "@tropism/domain/ids"
+import type { RunId, UserId } from "@tropism/domain/ids"
 import type { PauseReason } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -21,6 +21,11 @@ import { makeCountingRuns, type RestedRun } from "./counting-runs.ts"
 import { makeHolding } from "./holding.ts"
 import { makeSettling, type RestingRun } from "./settling.ts"
 import { makeSpending, type StepUse } from "./spending.ts"
+
+/** By whom a run is cancelled, or why: the server always says why, and a person need not. */
+export type Cancellation =
+  | { readonly by: UserId; readonly because?: string }
+  | { readonly by?: never; readonly because: string }
 
 /** How a run that reports to no other completes with its last append. */
 export interface LastAppend {
@@ -159,11 +164,13 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* ended(run)
   }, orDie)
 
-  const cancel = Effect.fn("Runs.cancel")(function* (id: RunId, summary: string, because: string | null) {
+  const cancel = Effect.fn("Runs.cancel")(function* (id: RunId, summary: string, cancellation: Cancellation) {
+    const because = cancellation.because ?? null
+    const by = cancellation.by ?? null
     const { projectId } = yield* ProjectTransaction
     const rows = yield* sql<RestingRun & RestedRun & Pick<ClaimedRun, "backtestId">>`
-        update kb.agent_runs set status = 'cancelled', summary = nullif(${summary}, ''), error_message = ${because}, completed_at = now(),
-          attempt_token = null, pause_reason = null, partial_text = null
+        update kb.agent_runs set status = 'cancelled', summary = nullif(${summary}, ''), error_message = ${because}, cancelled_by = ${by},
+          completed_at = now(), attempt_token = null, pause_reason = null, partial_text = null
         where id = ${id} and project_id = ${projectId} and status in ('queued', 'running', 'paused') returning id, parent_run_id, backtest_id,
           ${rested}`
     yield* found(id)(rows)
@@ -171,9 +178,9 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* dropQuestions([id])
     yield* settleRuns(rows, {
       status: "failed",
-      message: because ?? "The run was cancelled",
+      message: by === null ? because : `${by} cancelled the run${because === null ? "" : `: ${because}`}`,
       isFinal: true,
-      isWanted: because === null
+      isWanted: by !== null
     })
     yield* ended({ id, backtestId: rows[0]?.backtestId ?? null })
     yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))

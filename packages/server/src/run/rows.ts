@@ -43,6 +43,7 @@ export const toRun = (row: RunRow): Run => ({
   subject: row.subject,
   summary: row.summary,
   errorMessage: row.errorMessage,
+  cancelledBy: row.cancelledBy,
   stepCount: row.stepCount,
   attempt: row.attempt,
   usage: row.usage,

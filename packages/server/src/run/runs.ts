@@ -21,7 +21,7 @@ import { type Foresight, makeAsking } from "./asking.ts"
 import type { ClaimedRun, FailedRun, NewRun, SkippedRun } from "./claimed-run.ts"
 import { makeClaiming, type Places } from "./claiming.ts"
 import { makeHolding, type RunHalted, type RunNotInState } from "./holding.ts"
-import { type LastAppend, makeOutcomes } from "./outcomes.ts"
+import { type Cancellation, type LastAppend, makeOutcomes } from "./outcomes.ts"
 import { makeQueueing } from "./queueing.ts"
 import { makeReading, type RunFilter, type StandingRun } from "./reading.ts"
 import { type BudgetSpent, makeResuming } from "./resuming.ts"
@@ -107,7 +107,7 @@ export class Runs extends Context.Service<
     /** Lets a run rest until a person answers or the runs that it spawned end; its entries stay in processing. */
     readonly wait: (run: ClaimedRun, reason: "question" | "subAgents") => Verb
     /** Ends a run that has not ended, whatever it does. */
-    readonly cancel: (id: RunId, summary: string, because: string | null) => Verb
+    readonly cancel: (id: RunId, summary: string, cancellation: Cancellation) => Verb
     /** Queues a run again that a limit paused, with what it may use from now on; refused, and to be rolled back, where that is spent. */
     readonly resume: (
       id: RunId,
