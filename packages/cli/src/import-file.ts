@@ -16,6 +16,7 @@ import {
 } from "@tropism/api/transfer-api"
 import { isUnreachable, statusOf } from "@tropism/client/failure-sentence"
 import { ImportId } from "@tropism/domain/ids"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect, FileSystem, Path, Schema, Stdio, Stream } from "effect"
 import type { Access } from "./access.ts"
 import { Failure, failure, requestFailure } from "./failure.ts"
@@ -227,7 +228,7 @@ const brokenOff = "The connection broke during the import."
 /** A lockfile that does not say its name is called after its folder; a file of lines by its own name. */
 const nameOf = (path: Path.Path, file: string, isLines: boolean): { readonly name?: string } => {
   const name = file === standardInput ? "" : path.basename(isLines ? file : path.dirname(file))
-  return name === "" ? {} : { name: name.slice(0, 200) }
+  return name === "" ? {} : { name: beginningOf(name, 200) }
 }
 
 /** Says what would be pointless to send; answers the file's size. */

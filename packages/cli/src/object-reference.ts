@@ -9,6 +9,7 @@ import type { GraphObject } from "@tropism/domain/graph"
 import { ObjectId } from "@tropism/domain/ids"
 import type { Provenance } from "@tropism/domain/provenance"
 import { statusOf } from "@tropism/client/failure-sentence"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect, Option, Schema } from "effect"
 import type { Access } from "./access.ts"
 import { failure } from "./failure.ts"
@@ -123,7 +124,7 @@ const findByEnd = (access: Access, type: string, key: string) =>
   Effect.map(
     access.client.objects.list({
       params: access.params,
-      query: { type, query: key.slice(0, 500), sort: "relevance", limit: 200 }
+      query: { type, query: beginningOf(key, 500), sort: "relevance", limit: 200 }
     }),
     ({ items }) => items.filter((object) => object.key?.endsWith(`/${key}`) === true)
   )

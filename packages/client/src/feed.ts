@@ -7,6 +7,7 @@
 import { ContextEvent, TextDeltaEvent, UnknownEvent } from "@tropism/domain/context-event"
 import { GraphEvent } from "@tropism/domain/graph"
 import type { ProjectId } from "@tropism/domain/ids"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect, Result, Schema, Stream } from "effect"
 import { type HttpClient, HttpClientRequest } from "effect/http"
 import { type Connection, withCredential } from "./connection.ts"
@@ -69,7 +70,7 @@ export const followEvents = <A, I>(
         Result.mapBoth(decode(text), {
           onSuccess: (data) => ({ id, data }),
           onFailure: (error) =>
-            new FeedUnreadable({ url, reason: error.message.slice(0, limits.quotedAnswerChars) })
+            new FeedUnreadable({ url, reason: beginningOf(error.message, limits.quotedAnswerChars) })
         })
       )
     )
@@ -83,7 +84,7 @@ const failureOf =
       case "refused":
         return new FeedRefused({
           status: fault.response.status,
-          answer: fault.answer.slice(0, limits.quotedAnswerChars)
+          answer: beginningOf(fault.answer, limits.quotedAnswerChars)
         })
       case "lost":
         return new FeedLost({ failures: fault.failures, url })

@@ -10,6 +10,7 @@ import type { Message } from "./message.ts"
 import type { ReducedContext } from "./reduced-context.ts"
 import { newRun } from "./run-progress.ts"
 import { addUsage } from "./run.ts"
+import { beginningOf } from "./text-beginning.ts"
 
 /** What the model is about to read and no guard has judged; the agent's own words are not judged. */
 export const findUnjudged = ({
@@ -39,7 +40,7 @@ export const readVerdict = (text: string): Verdict => {
   if (/^\W*safe\W*$/i.test(line)) return { isFlagged: false, reason: "" }
   const flagged = /^\W*flagged\b[\s:*.–—-]*(.*)$/is.exec(line)
   if (!flagged) return { isFlagged: true, reason: "its verdict cannot be read" }
-  const reason = (flagged[1] ?? "").trim().slice(0, reasonMaxChars).toWellFormed()
+  const reason = beginningOf((flagged[1] ?? "").trim(), reasonMaxChars).toWellFormed()
   return { isFlagged: true, reason: reason === "" ? "it gave no reason" : reason }
 }
 

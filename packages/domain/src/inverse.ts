@@ -9,6 +9,7 @@
  */
 import type { EntityType } from "./graph.ts"
 import type { UndoAction, UndoStatus } from "./undo.ts"
+import { shortened } from "./text-beginning.ts"
 
 /** A change by somebody who is not the cause. */
 export interface LaterChange {
@@ -157,9 +158,7 @@ const keptWords = (facts: EntityFacts, properties: ReadonlyArray<DraftProperty>)
     .filter(({ property }) => kept.includes(property))
     .flatMap(({ later }) => later ?? [])
     .toSorted((a, b) => b.version - a.version)
-  const names = kept
-    .slice(0, namesTold)
-    .map((name) => (name.length > nameMaxChars ? `${[...name].slice(0, nameMaxChars).join("")}…` : name))
+  const names = kept.slice(0, namesTold).map((name) => shortened(name, nameMaxChars))
   const more = kept.length > namesTold ? ` and ${kept.length - namesTold} more` : ""
   return `; ${newest?.by ?? "somebody else"} has set ${names.join(", ")}${more} since${newest ? ` (version ${newest.version})` : ""}, and that stays`
 }

@@ -7,6 +7,7 @@
  */
 import type { Schema } from "effect"
 import { isJsonObject } from "./json.ts"
+import { beginningOf } from "./text-beginning.ts"
 
 /** The value, or as much of it as fits into so many characters of JSON text. */
 export const cutJson = (value: Schema.Json, maxChars: number): Schema.Json =>
@@ -63,7 +64,7 @@ const share = (
 const cutText = (text: string, room: number): string => {
   let length = Math.max(0, room - 4)
   while (length > 0) {
-    const shown = `${text.slice(0, length).toWellFormed()}…`
+    const shown = `${beginningOf(text, length).toWellFormed()}…`
     if (sizeOf(shown) <= room) return shown
     length = Math.floor(length / 2)
   }

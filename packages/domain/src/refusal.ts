@@ -8,6 +8,7 @@ import { type ChainCap, type ChainLimits, findDepthCap } from "./chain.ts"
 import type { AgentId } from "./ids.ts"
 import type { PropertyFilter } from "./property-filter.ts"
 import { type JudgedEvent, type ReactionConfig, type Refusal, refusalSentences, refuses } from "./reaction.ts"
+import { shortened } from "./text-beginning.ts"
 
 /** What keeps an event from waking an agent: a rule of the agent, a cap of the chain, or an oscillation. */
 export type RefusalRule = Refusal | ChainCap | "oscillation"
@@ -67,6 +68,5 @@ const valuesMaxChars = 500
 
 /** Puts what was compared before the end of a sentence. */
 const withValues = (sentence: string, values: string): string => {
-  const shown = values.length > valuesMaxChars ? `${values.slice(0, valuesMaxChars)}…` : values
-  return `${sentence.replace(/\.$/, "")}: ${shown}.`
+  return `${sentence.replace(/\.$/, "")}: ${shortened(values, valuesMaxChars)}.`
 }

@@ -97,6 +97,17 @@ describe("An answer that nobody can keep", () => {
       })
   )
 
+  it.effect("has a summary that ends between two characters, whatever people see as one", () =>
+    Effect.gen(function* () {
+      const fits = "a".repeat(runLimits.summaryMaxChars - 3)
+      for (const whole of ["👩‍👩‍👧", "👍🏽", "e\u0301\u0301\u0301"]) {
+        const { agent, story } = yield* newProviderStory([saying([`${fits}${whole} and more`])])
+        const run = yield* finished(story, yield* story.post(`/agents/${agent.id}/trigger`))
+        expect([whole, run.summary === fits, run.summary.length]).toEqual([whole, true, fits.length])
+      }
+    })
+  )
+
   it.effect("is kept with counts in bounds where its usage is beyond any column", () =>
     Effect.gen(function* () {
       const usage = { prompt_tokens: 3_000_000_000, completion_tokens: 1e15, total_tokens: 1e15 }

@@ -14,6 +14,7 @@ import {
   type SecretOrText,
   wasReached
 } from "@tropism/domain/mcp-server"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject, readPages } from "../access.ts"
@@ -108,7 +109,7 @@ const print = (one: McpServer) =>
       for (const { changedAt, description, isAllowed, offeredName } of one.tools) {
         const mark = isAllowed ? (changedAt === null ? paint.good("+") : paint.bad("!")) : "-"
         const words = (description ?? "").split("\n", 1)[0] ?? ""
-        yield* print(`${mark} ${printable(offeredName)}  ${paint.dim(printable(words.slice(0, 120)))}`)
+        yield* print(`${mark} ${printable(offeredName)}  ${paint.dim(printable(beginningOf(words, 120)))}`)
       }
     })
   )

@@ -4,6 +4,7 @@
  * Nothing is checked here that the server checks. An answer that is no 2xx
  * leaves as a problem.
  */
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Context, Effect, Stream } from "effect"
 import {
   FetchHttpClient,
@@ -114,7 +115,7 @@ export const problemOf = (
   const problem = parsed(text)
   return typeof problem?.type === "string" && typeof problem.status === "number"
     ? new TropismProblem(response, problem)
-    : new TropismUnreadable(response, text.slice(0, limits.quotedAnswerChars))
+    : new TropismUnreadable(response, beginningOf(text, limits.quotedAnswerChars))
 }
 
 const parsed = (text: string) =>
@@ -131,7 +132,7 @@ export const valueOf = (response: HttpClientResponse.HttpClientResponse): Effect
     if (text === "") return Effect.succeed(undefined)
     const value = parsed(text)
     return value === undefined
-      ? Effect.fail(new TropismUnreadable(response, text.slice(0, limits.quotedAnswerChars)))
+      ? Effect.fail(new TropismUnreadable(response, beginningOf(text, limits.quotedAnswerChars)))
       : Effect.succeed(value)
   })
 
@@ -158,7 +159,7 @@ export const linesOf = (line: Line, asked: Asked): Stream.Stream<unknown, Error>
         Stream.mapEffect((text) => {
           const value = parsed(text)
           return value === undefined
-            ? Effect.fail(new TropismUnreadable(response, text.slice(0, limits.quotedAnswerChars)))
+            ? Effect.fail(new TropismUnreadable(response, beginningOf(text, limits.quotedAnswerChars)))
             : Effect.succeed(value)
         })
       )

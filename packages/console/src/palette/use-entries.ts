@@ -6,6 +6,7 @@
  */
 import { useQuery } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect } from "effect"
 import { subjectOf } from "../feed/feed-items.ts"
 import { useConsole } from "../frame/console-context.tsx"
@@ -36,7 +37,7 @@ export interface Found {
 export const useEntries = (typed: string, settled: string): Found => {
   const { project } = useConsole()
   const words = settled.trim()
-  const wordsOfObjects = words.slice(0, limits.maxSearchCharacters)
+  const wordsOfObjects = beginningOf(words, limits.maxSearchCharacters)
   const agents = useQuery(agentsQuery(project.id))
   const tasks = useQuery(pendingTasksQuery(project.id))
   const conversations = useQuery(conversationsQuery(project.id))

@@ -2,6 +2,7 @@
  * Fields that find an object by words and choose it.
  */
 import { useQuery } from "@tanstack/react-query"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { limits } from "../limits.ts"
@@ -37,7 +38,7 @@ export const useChosenObject = (what: string, without?: string): ChosenObject =>
         value={typed}
         onChange={(text) => {
           setTyped(text)
-          later(() => setWords(text.trim().slice(0, limits.maxSearchCharacters)))
+          later(() => setWords(beginningOf(text.trim(), limits.maxSearchCharacters)))
         }}
       />
       <ChoiceField

@@ -1,6 +1,7 @@
 /**
  * A JSON value as text: escaped, hidden characters shown, folded when it is long, to be copied whole.
  */
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { type ReactNode, useMemo, useState } from "react"
 import { limits } from "../limits.ts"
 import { Button } from "./button.tsx"
@@ -17,7 +18,7 @@ export const JsonView = ({ value, label }: JsonViewProps): ReactNode => {
   const [isOpen, setIsOpen] = useState(false)
   const text = useMemo(() => JSON.stringify(value, null, 2) ?? "undefined", [value])
   const isLong = text.length > limits.maxJsonCharacters
-  const shown = isLong && !isOpen ? text.slice(0, limits.maxJsonCharacters) : text
+  const shown = isLong && !isOpen ? beginningOf(text, limits.maxJsonCharacters) : text
   return (
     <figure className="m-0 rounded-xl border border-line bg-sunken">
       <figcaption className="flex items-center justify-between gap-3 border-b border-line py-1 pr-1.5 pl-3.5 text-2xs text-ink-faint">

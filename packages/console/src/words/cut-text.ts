@@ -1,21 +1,14 @@
 /**
  * The first part of a long text, cut where it hurts least.
  */
+import { beginningOf } from "@tropism/domain/text-beginning"
 
 /** Cuts a text to so many lines and characters, never inside a character; the same text when it fits. */
 export const cutText = (text: string, maxLines: number, maxCharacters: number): string => {
   const lines = text.split("\n")
   const fewer = lines.length > maxLines ? lines.slice(0, maxLines).join("\n") : text
-  if (fewer.length <= maxCharacters) return fewer
-  // What stands at the cut goes with all that people see as one character; the part behind it is enough to know its end.
-  const near = characters.segment(fewer.slice(0, maxCharacters + longestCharacter))
-  return fewer.slice(0, near.containing(maxCharacters)?.index ?? maxCharacters)
+  return beginningOf(fewer, maxCharacters)
 }
-
-const characters = new Intl.Segmenter(undefined, { granularity: "grapheme" })
-
-/** Code units; a family of emoji is some twenty. */
-const longestCharacter = 32
 
 /** The same on one glance: with "…" where something is left out, behind the last word that is whole where one is near. */
 export const shortText = (text: string, maxLines: number, maxCharacters: number): string => {

@@ -10,9 +10,9 @@
 import type { JsonFault } from "@tropism/domain/json"
 import { scanJson } from "@tropism/domain/json-text"
 import { toTransferLine, type TransferLine } from "@tropism/domain/transfer-line"
+import { beginningOf, shortened } from "@tropism/domain/text-beginning"
 import { Result, Schema } from "effect"
 import { type CsvField, csvFields } from "./csv-records.ts"
-import { cutText } from "./keepable-text.ts"
 
 /** What was asked for beside the file. */
 export interface LineSettings extends CsvSettings {
@@ -63,7 +63,7 @@ export const readCsvHeader = (record: string, settings: CsvSettings): Result.Res
       "Nothing says of which type the rows are: name a column type, or give the type beside the file (--type, ?type=)"
     )
   if (settings.key !== undefined && !names.includes(settings.key))
-    return Result.fail(`There is no column ${settings.key}; there are ${names.join(", ").slice(0, 200)}`)
+    return Result.fail(`There is no column ${settings.key}; there are ${beginningOf(names.join(", "), 200)}`)
   return Result.succeed({ columns, settings })
 }
 
@@ -135,4 +135,4 @@ const json = (text: string): Result.Result<Schema.Json, string> => {
   return Result.mapError(decodeJson(text), () => `This must be JSON, and reads ${shorten(text)}`)
 }
 
-const shorten = (text: string): string => cutText(text, 40)
+const shorten = (text: string): string => shortened(text, 40)

@@ -7,7 +7,7 @@
  * a file of ten thousand lines with a merge conflict in it is mended in a
  * moment by somebody who knows the line. It decodes nothing.
  */
-import { beginningOf } from "./keepable-text.ts"
+import { beginningOf } from "@tropism/domain/text-beginning"
 
 /** A place in a text, both counted from 1; the column in UTF-16 units. */
 export interface TextPlace {

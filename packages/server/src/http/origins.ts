@@ -9,6 +9,7 @@
  * of this machine, or named by the operator in `TROPISM_ALLOWED_ORIGINS`.
  */
 
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Context } from "effect"
 import type { HttpServerRequest } from "effect/http"
 
@@ -73,7 +74,7 @@ export const isLocal = (host: string): boolean =>
 
 const isAddress = (host: string): boolean => host.startsWith("[") || /^\d+\.\d+\.\d+\.\d+$/.test(host)
 
-const told = (text: string | undefined): string => (text ?? "nobody").slice(0, 200)
+const told = (text: string | undefined): string => beginningOf(text ?? "nobody", 200)
 
 /** Whether a client reached this server by https, as the proxy before it says; the first of a chain counts. */
 export const isByHttps = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>

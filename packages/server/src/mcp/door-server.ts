@@ -18,6 +18,7 @@ import {
   type ServerCapabilities,
   type ServerContext
 } from "@modelcontextprotocol/server"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect, Predicate } from "effect"
 import { mcpLimits } from "./mcp-limits.ts"
 import type { Offer, PartCall, PartResources, RunForServer } from "./part.ts"
@@ -102,7 +103,7 @@ const serveTools = (server: Server, offers: ReadonlyArray<Offer>, run: RunForSer
   server.setRequestHandler("tools/list", () => ({ tools: tools.map(({ listed }) => listed) }))
   server.setRequestHandler("tools/call", ({ params }, context) => {
     const tool = named.get(params.name)
-    if (!tool) throw badParams(`Unknown tool: ${params.name.slice(0, mcpLimits.toldNameMaxChars)}`)
+    if (!tool) throw badParams(`Unknown tool: ${beginningOf(params.name, mcpLimits.toldNameMaxChars)}`)
     const call: PartCall = {
       name: params.name,
       args: (params.arguments ?? {}) as PartCall["args"],
@@ -124,7 +125,7 @@ const servePrompts = (server: Server, offers: ReadonlyArray<Offer>, run: RunForS
   server.setRequestHandler("prompts/list", () => ({ prompts: prompts.map(({ listed }) => listed) }))
   server.setRequestHandler("prompts/get", ({ params }, context) => {
     const prompt = named.get(params.name)
-    if (!prompt) throw badParams(`Unknown prompt: ${params.name.slice(0, mcpLimits.toldNameMaxChars)}`)
+    if (!prompt) throw badParams(`Unknown prompt: ${beginningOf(params.name, mcpLimits.toldNameMaxChars)}`)
     const given = params.arguments ?? {}
     const missing = prompt.listed.arguments?.find(({ name, required }) => required && !(name in given))
     if (missing) throw badParams(`The prompt ${params.name} needs the argument ${missing.name}`)

@@ -12,6 +12,7 @@
 import type { TaskId } from "@tropism/domain/ids"
 import { isResumable, isTerminal, type Run } from "@tropism/domain/run"
 import type { QuestionPayload, SuggestionTask } from "@tropism/domain/task"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { taskBounds } from "./task-bounds.ts"
 
 /** What of a run waits for a person, by name. */
@@ -93,7 +94,7 @@ export const listedTaskOf = (run: Run, waits: WaitNames, terms: Terms): ListedTa
   return {
     taskId: run.id,
     status,
-    statusMessage: messageOf(run, status).slice(0, taskBounds.messageMaxChars),
+    statusMessage: beginningOf(messageOf(run, status), taskBounds.messageMaxChars),
     createdAt: run.createdAt,
     lastUpdatedAt: run.completedAt ?? run.startedAt ?? run.createdAt,
     ttlMs: null,
@@ -189,7 +190,7 @@ const form = (
   method: "elicitation/create",
   params: {
     mode: "form",
-    message: message.slice(0, taskBounds.questionMaxChars),
+    message: beginningOf(message, taskBounds.questionMaxChars),
     requestedSchema: { type: "object", properties, required }
   }
 })

@@ -6,6 +6,7 @@
  * message is scrubbed and shortened, because some servers repeat the key.
  */
 import { APICallError, LoadAPIKeyError } from "@ai-sdk/provider"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Clock, Duration, Effect, Option, Schema } from "effect"
 import { AiError } from "effect/ai"
 import { modelLimits } from "../limits.ts"
@@ -24,7 +25,7 @@ export const toAiError = Effect.fnUntraced(function* (
   error: unknown,
   { scrub, where }: Teller
 ): Effect.fn.Return<AiError.AiError> {
-  const message = scrub(messageOf(error)).slice(0, modelLimits.failureMessageMaxChars)
+  const message = beginningOf(scrub(messageOf(error)), modelLimits.failureMessageMaxChars)
   const status = statusOf(error)
   if (status !== undefined) {
     const now = yield* Clock.currentTimeMillis

@@ -7,6 +7,7 @@
  * before the first run. These functions throw as Liquid does; `script.ts`
  * catches. What a script sees is in `script-scope.ts`.
  */
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Schema } from "effect"
 import { Context, Liquid, Tokenizer, TokenKind, toValueSync, Value } from "liquidjs"
 import { modelLimits } from "../limits.ts"
@@ -66,7 +67,7 @@ export const parseCondition = (text: string): Evaluate<boolean> => {
     const value = expression(scope)
     if (typeof value === "boolean") return value
     if (value === null) return false
-    throw new Error(`"${text}" is neither true nor false but ${JSON.stringify(value).slice(0, 100)}`)
+    throw new Error(`"${text}" is neither true nor false but ${beginningOf(JSON.stringify(value), 100)}`)
   }
 }
 

@@ -6,6 +6,7 @@
  * decides how long an answer takes. Token counts are estimates, so that budgets
  * and charts have something to show.
  */
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect, Result, Stream } from "effect"
 import { AiError, type Response } from "effect/ai"
 import { cutShort } from "./ai-sdk-error.ts"
@@ -38,7 +39,7 @@ const speak = (answer: ScriptAnswer, inputTokens: number): PartStream => {
       return Stream.never
     case "cut":
       return Stream.concat(
-        say({ ...answer, text: answer.text.slice(0, Math.ceil(answer.text.length / 2)) }),
+        say({ ...answer, text: beginningOf(answer.text, Math.ceil(answer.text.length / 2)) }),
         Stream.fail(cutShort(answer.fault.message))
       )
     case undefined:

@@ -5,6 +5,7 @@
  * a person types are read by their beginning alone, and what is left of them is
  * one title: no rule meets more than `readMaxChars` letters.
  */
+import { beginningOf, shortened } from "@tropism/domain/text-beginning"
 import { readAdding, readWish } from "./todo-adding.ts"
 import { readAside, readCorrection, readMention } from "./todo-asides.ts"
 import { clausesMax, clausesOf, sentencesIn } from "./todo-clauses.ts"
@@ -119,6 +120,7 @@ const readTopic = (text: string): Intent | undefined => {
 
 /** A message of a length that nobody reads: at most one thing to add. */
 const readLong = (text: string): Intent => {
-  const added = readAdding(bare(text.slice(0, 200)), text.slice(200))
-  return added ?? unknown(`${text.slice(0, 60)}…`)
+  const head = beginningOf(text, 200)
+  const added = readAdding(bare(head), text.slice(head.length))
+  return added ?? unknown(shortened(text, 60))
 }

@@ -1,13 +1,14 @@
 /**
  * What TodoAssistant's script says: short, friendly, and nothing of a task that no tool has told (S003-R13…R19).
  */
+import { shortened } from "@tropism/domain/text-beginning"
 import type { Deed, Listed, ListStatus, Named } from "./todo-intents.ts"
 
 /** Of a long title as much as is told back. */
 const titleMaxChars = 80
 
 const short = (title: string): string =>
-  title.length > titleMaxChars ? `${title.slice(0, titleMaxChars - 1)}…` : title
+  title.length > titleMaxChars ? shortened(title, titleMaxChars - 1) : title
 
 export const nameOf = ({ id, title }: Named): string => `#${id} “${short(title)}”`
 

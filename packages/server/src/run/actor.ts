@@ -16,6 +16,7 @@ import { guardSettings } from "@tropism/domain/model-settings"
 import { limitsOf } from "@tropism/domain/run-limits"
 import { taintOfEvents, type TaintSource } from "@tropism/domain/taint"
 import { allowsOffered } from "@tropism/domain/tool-pattern"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Cause, Clock, Context, Effect, Layer, Option, Scope } from "effect"
 import { type AgentVersion, Agents } from "../agent/agents.ts"
 import { Contexts } from "../agent/contexts.ts"
@@ -223,7 +224,7 @@ export class Actor extends Context.Service<
           // Nobody speaks between the look and the end.
           yield* contexts.lock(run.contextName)
           const context = yield* contexts.load(run.contextName)
-          const error = message.slice(0, runLimits.errorMaxChars)
+          const error = beginningOf(message, runLimits.errorMaxChars)
           const events = closingEvents(context, { type: "failed", error, reason })
           const records = yield* recording(run.id, context.pendingCalls, events)
           yield* contexts.append(run.contextName, [...(flagged ? [flagged.verdict] : []), ...events], {

@@ -13,6 +13,7 @@ import { type ContextConfig, emptyConfig } from "@tropism/domain/context-config"
 import type { NewEvent } from "@tropism/domain/context-event"
 import { countShown, findUnjudged, readVerdict } from "@tropism/domain/guard"
 import { addUsage } from "@tropism/domain/run"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Data, Effect, Option, Result } from "effect"
 import type { Statement } from "effect/sql"
 import { runLimits } from "../limits.ts"
@@ -73,7 +74,7 @@ export const makeGuarding = Effect.gen(function* () {
     const event: Judgement["event"] = {
       type: "GuardVerdictEvent",
       ...readVerdict(text),
-      content: text.slice(0, runLimits.verdictMaxChars).toWellFormed(),
+      content: beginningOf(text, runLimits.verdictMaxChars).toWellFormed(),
       messages: countShown(context),
       runId: aside.run.id,
       model,

@@ -9,6 +9,7 @@
  * hears nothing, because its runs are measured against these very decisions.
  */
 import { distinctTaints } from "@tropism/domain/taint"
+import { shortened } from "@tropism/domain/text-beginning"
 import { Effect } from "effect"
 import { Database } from "../database/database.ts"
 import { reviewLimits } from "../task/task-limits.ts"
@@ -48,9 +49,8 @@ const told = ({ change, number, reason, resolvedAt, resolvedBy, title }: Rejecte
   return `- Task ${number}, ${quoted(title)}, which was ${quoted(JSON.stringify(change))}: rejected by ${quoted(resolvedBy)} at ${resolvedAt.toISOString()} with ${why}`
 }
 
-/** A text on one line, in quotes and no longer than it may be; whole characters only. */
+/** A text on one line, in quotes and no longer than it may be. */
 const quoted = (text: string): string => {
-  const characters = [...text]
   const max = reviewLimits.heardTextMaxChars
-  return JSON.stringify(characters.length <= max ? text : `${characters.slice(0, max - 1).join("")}…`)
+  return JSON.stringify(text.length <= max ? text : shortened(text, max - 1))
 }

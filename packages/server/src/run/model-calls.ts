@@ -12,6 +12,7 @@
 import { createHash } from "node:crypto"
 import type { ProjectId } from "@tropism/domain/ids"
 import type { ModelCallPurpose } from "@tropism/domain/model-call"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Database } from "../database/database.ts"
@@ -137,7 +138,8 @@ const triesOf = ({ answer, asked: { afterEvent, purpose = "step", step, tools, t
       behind: kept?.eventsBehind ?? null,
       finish: each.finish?.reason ?? null,
       error:
-        each.failure && `${each.failure.reason}: ${each.failure.message}`.slice(0, runLimits.errorMaxChars),
+        each.failure &&
+        beginningOf(`${each.failure.reason}: ${each.failure.message}`, runLimits.errorMaxChars),
       input: each.finish?.usage.inputTokens ?? 0,
       output: each.finish?.usage.outputTokens ?? 0,
       estimated: each.finish?.isUsageEstimated ?? false,

@@ -12,6 +12,7 @@ import type { ReducedContext } from "@tropism/domain/context"
 import type { NewEvent } from "@tropism/domain/context-event"
 import { countShown } from "@tropism/domain/guard"
 import { noUsage } from "@tropism/domain/run"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect, Option, Result } from "effect"
 import { recallLimits } from "../agent/recall-limits.ts"
 import { CrashPoint } from "../crash-point.ts"
@@ -41,7 +42,7 @@ export const makeNoting = Effect.gen(function* () {
       const skipped: NewEvent = {
         ...noted,
         content: null,
-        error: error.slice(0, runLimits.errorMaxChars),
+        error: beginningOf(error, runLimits.errorMaxChars),
         model: Option.match(context.config.primary, {
           onNone: () => "",
           onSome: ({ name, provider }) => `${provider}:${name}`
@@ -70,7 +71,7 @@ export const makeNoting = Effect.gen(function* () {
       )
     }
     const answer = outcome.value.success
-    const content = answer.text.trim().slice(0, recallLimits.notesMaxChars).toWellFormed()
+    const content = beginningOf(answer.text.trim(), recallLimits.notesMaxChars).toWellFormed()
     const said = content === "" ? { content: null, error: "The model said nothing" } : { content }
     const event: NewEvent = { ...noted, ...said, model: answer.model, usage: answer.usage }
     const kept = yield* append(run, context, [event], keeping(aside, answer))

@@ -12,6 +12,7 @@
 import { microsPerDollar } from "@tropism/domain/chain"
 import { madeCall } from "@tropism/domain/defined-tool"
 import type { ToolCall } from "@tropism/domain/message"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Agents } from "../agent/agents.ts"
@@ -201,13 +202,16 @@ export const makeObserving = Effect.gen(function* () {
 
 /** The first characters of the JSON of a value; of a list, no more items are looked at than are shown. */
 const jsonBeginning = (value: unknown, maxChars: number): string | undefined => {
-  if (!Array.isArray(value)) return JSON.stringify(value)?.slice(0, maxChars)
+  if (!Array.isArray(value)) {
+    const whole = JSON.stringify(value) as string | undefined
+    return whole === undefined ? undefined : beginningOf(whole, maxChars)
+  }
   let json = "["
   for (const item of value) {
     if (json.length > maxChars) break
     json += `${json === "[" ? "" : ","}${JSON.stringify(item)}`
   }
-  return `${json}]`.slice(0, maxChars)
+  return beginningOf(`${json}]`, maxChars)
 }
 
 /** The names that the conventions have for providers; the others go by their own. */

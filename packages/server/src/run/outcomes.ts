@@ -8,6 +8,7 @@
  */
 import type { RunId, UserId } from "@tropism/domain/ids"
 import type { PauseReason } from "@tropism/domain/run"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { makeFailureStreaks } from "../agent/failure-streaks.ts"
@@ -106,7 +107,7 @@ export const makeOutcomes = Effect.gen(function* () {
   }, orDie)
 
   const fail = Effect.fn("Runs.fail")(function* (run: ClaimedRun, message: string, summary: string) {
-    const text = message.slice(0, runLimits.errorMaxChars)
+    const text = beginningOf(message, runLimits.errorMaxChars)
     yield* Effect.flatMap(
       Effect.tap(
         sql<RestedRun>`

@@ -13,6 +13,7 @@
 import type { ContextName, NewEvent } from "@tropism/domain/context-event"
 import type { RunId } from "@tropism/domain/ids"
 import type { PauseReason, RunStatus } from "@tropism/domain/run"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Contexts } from "../agent/contexts.ts"
@@ -120,4 +121,4 @@ const outcomeOf = (
 const cut = (summary: string) =>
   summary.length <= runLimits.reportMaxChars
     ? { summary }
-    : { summary: summary.slice(0, runLimits.reportMaxChars), isTruncated: true }
+    : { summary: beginningOf(summary, runLimits.reportMaxChars), isTruncated: true }

@@ -8,6 +8,7 @@
  */
 import { findFault } from "@tropism/domain/json"
 import type { ToolCall } from "@tropism/domain/message"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import type { Schema } from "effect"
 import { toolLimits } from "../limits.ts"
 import type { ModelToolCall } from "../model/model-request.ts"
@@ -31,4 +32,4 @@ const faultOf = (args: Schema.Json): string | undefined => {
 
 /** The beginning of a text, without what the database cannot keep. */
 const keepable = (text: string, maxChars: number): string =>
-  text.slice(0, maxChars).replaceAll("\u0000", "\uFFFD").toWellFormed()
+  beginningOf(text, maxChars).replaceAll("\u0000", "\uFFFD").toWellFormed()

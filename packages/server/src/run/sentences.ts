@@ -7,6 +7,7 @@ import type { SoftStopReason } from "@tropism/domain/context-event"
 import type { RefusalReason } from "@tropism/domain/decide"
 import type { ToolCall } from "@tropism/domain/message"
 import type { LoopWarning } from "@tropism/domain/repetition"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { SqlError } from "effect/sql"
 import { keepableText } from "../graph/keepable-text.ts"
 import { runLimits } from "../limits.ts"
@@ -58,7 +59,7 @@ export const emptiedSentence = "What woke it was purged before it had begun"
 export const permanentSentence = (fault: SqlError.SqlError): string =>
   `The database refuses what this run writes, and would refuse it again: ${causeSentence(fault)}`
 
-export const summaryOf = (text: string): string => text.slice(0, runLimits.summaryMaxChars)
+export const summaryOf = (text: string): string => beginningOf(text, runLimits.summaryMaxChars)
 
 /** Why a run was ended that did not stop to repeat itself (S002-R37). */
 export const doomLoopSentence = ({ name }: ToolCall, times: number): string =>

@@ -11,6 +11,7 @@
 import type { ReducedContext } from "@tropism/domain/context"
 import type { NewEvent } from "@tropism/domain/context-event"
 import { noUsage } from "@tropism/domain/run"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect, Option, Result } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import { runLimits } from "../limits.ts"
@@ -59,7 +60,7 @@ export const makeSummarizing = Effect.gen(function* () {
     } as const
     if (Result.isFailure(outcome.value)) {
       yield* modelCalls.keepUnanswered(aside)
-      const error = outcome.value.failure.message.slice(0, runLimits.errorMaxChars)
+      const error = beginningOf(outcome.value.failure.message, runLimits.errorMaxChars)
       const failed: NewEvent = {
         ...cut,
         content: null,
@@ -70,7 +71,7 @@ export const makeSummarizing = Effect.gen(function* () {
       return yield* append(run, context, [failed])
     }
     const answer = outcome.value.success
-    const content = answer.text.trim().slice(0, wanted.maxChars).toWellFormed()
+    const content = beginningOf(answer.text.trim(), wanted.maxChars).toWellFormed()
     const said = content === "" ? { content: null, error: "The model said nothing" } : { content }
     const summarized: NewEvent = { ...cut, ...said, model: answer.model, usage: answer.usage }
     const kept = yield* append(run, context, [summarized], keeping(aside, answer))

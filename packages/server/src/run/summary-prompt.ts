@@ -18,6 +18,7 @@ import {
 } from "@tropism/domain/message"
 import { sizeBounds } from "@tropism/domain/message-size"
 import { windowBounds } from "@tropism/domain/prompt-window"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Option } from "effect"
 import { runLimits } from "../limits.ts"
 
@@ -86,10 +87,8 @@ const charsPerWord = 7
 
 /** What was said, one paragraph for each message; of long ones, and of a long whole, the beginning. */
 const transcriptOf = (messages: ReadonlyArray<Message>, maxChars: number): string =>
-  beginningOf(
-    messages
-      .map((message) => beginningOf(paragraphOf(message), runLimits.quotedMessageMaxChars))
-      .join("\n\n"),
+  excerpt(
+    messages.map((message) => excerpt(paragraphOf(message), runLimits.quotedMessageMaxChars)).join("\n\n"),
     Math.max(maxChars, runLimits.quotedMessageMaxChars)
   )
 
@@ -114,7 +113,9 @@ const wordsOf = (part: UserPart | AssistantPart | ToolResultPart): string => {
   }
 }
 
-const beginningOf = (text: string, maxChars: number): string =>
-  text.length <= maxChars
+const excerpt = (text: string, maxChars: number): string => {
+  const shown = beginningOf(text, maxChars)
+  return shown.length === text.length
     ? text
-    : `${text.slice(0, maxChars).toWellFormed()} … (${text.length - maxChars} more characters)`
+    : `${shown.toWellFormed()} … (${text.length - shown.length} more characters)`
+}

@@ -6,6 +6,7 @@
 import type { Change } from "@tropism/domain/change"
 import { pathSteps } from "@tropism/domain/property-filter"
 import { AddedRelationship, PropertyConflict, type Standing } from "@tropism/domain/staleness"
+import { shortened } from "@tropism/domain/text-beginning"
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { ProjectTransaction } from "../database/database.ts"
@@ -84,6 +85,5 @@ export const outdatedSentence = (
 }
 
 const list = (names: ReadonlyArray<string>): string => {
-  const text = names.join(", ")
-  return text.length > taskLimits.listedMaxChars ? `${text.slice(0, taskLimits.listedMaxChars)}…` : text
+  return shortened(names.join(", "), taskLimits.listedMaxChars)
 }

@@ -9,6 +9,7 @@
 import type { AgentId, GraphEventId, RunId, TaskId, ToolCallId, UserId } from "@tropism/domain/ids"
 import { canonicalJson } from "@tropism/domain/json"
 import type { QuestionPayload, TaskStatus } from "@tropism/domain/task"
+import { shortened } from "@tropism/domain/text-beginning"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
@@ -115,11 +116,8 @@ export class QuestionTasks extends Context.Service<
   )
 }
 
-/** The question's first line, short enough for a list; whole characters only. */
+/** The question's first line, short enough for a list. */
 const titleOf = (question: string): string => {
   const [line = ""] = question.trim().split("\n", 1)
-  const characters = [...line]
-  return characters.length <= taskLimits.titleMaxChars
-    ? line
-    : `${characters.slice(0, taskLimits.titleMaxChars - 1).join("")}…`
+  return line.length <= taskLimits.titleMaxChars ? line : shortened(line, taskLimits.titleMaxChars - 1)
 }

@@ -8,6 +8,7 @@
  */
 import { extractWWWAuthenticateParams } from "@modelcontextprotocol/client"
 import { secretPrefix } from "@tropism/domain/mcp-server"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { lineOf } from "./foreign-fault.ts"
 
 /** The same answer; where credentials are wanted, its body says who may mend that. */
@@ -24,8 +25,8 @@ export const sayWhoMayMend = (
     : "wants credentials, and the definition's headers hold none"
   const words = [
     `The server answered ${status}: it ${wants}.`,
-    ...(errorDescription === undefined ? [] : [`It says: ${lineOf(errorDescription).slice(0, 200)}.`]),
-    ...(scope === undefined ? [] : [`It wants the scope ${lineOf(scope).slice(0, 100)}.`]),
+    ...(errorDescription === undefined ? [] : [`It says: ${beginningOf(lineOf(errorDescription), 200)}.`]),
+    ...(scope === undefined ? [] : [`It wants the scope ${beginningOf(lineOf(scope), 100)}.`]),
     ...(resourceMetadataUrl === undefined
       ? []
       : [`Who gives them is told at ${resourceMetadataUrl.href.slice(0, 200)}.`]),

@@ -11,6 +11,7 @@ import type { DefinedTool } from "@tropism/domain/context-config"
 import { isOwnToolName } from "@tropism/domain/defined-tool"
 import { isJsonObject, pointerStep } from "@tropism/domain/json"
 import type { StandsFor, ToolCall } from "@tropism/domain/message"
+import { shortened } from "@tropism/domain/text-beginning"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import type { OfferedTool } from "../model/model-request.ts"
 import { findArgumentsFault } from "./foreign-arguments.ts"
@@ -58,8 +59,7 @@ const derived = (tool: string, given: DefinedTool["arguments"], original = ""): 
 }
 
 const inShort = (value: unknown): string => {
-  const text = JSON.stringify(value)
-  return text.length <= 80 ? text : `${text.slice(0, 80).toWellFormed()}…`
+  return shortened(JSON.stringify(value), 80).toWellFormed()
 }
 
 /** What a schema demands of the arguments together cannot be told of a part of them: the call itself is judged by it. */

@@ -11,10 +11,10 @@ import type { Denial, DenialReason } from "@tropism/domain/denial"
 import type { AgentId, DenialId, RunId, TaskId, ToolCallId, UserId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
 import type { ToolCall } from "@tropism/domain/message"
+import { shortened } from "@tropism/domain/text-beginning"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
-import { cutText } from "../graph/keepable-text.ts"
 import type { ChangeRefused } from "../graph/refused.ts"
 import { Ids } from "../ids.ts"
 import { toolLimits } from "../limits.ts"
@@ -158,7 +158,7 @@ export class Denials extends Context.Service<
 }
 
 /** A sentence may quote what a model or a person wrote, as long as that is. */
-const shown = (detail: string): string => cutText(detail, toolLimits.denialDetailMaxChars)
+const shown = (detail: string): string => shortened(detail, toolLimits.denialDetailMaxChars)
 
 interface DenialRow extends Omit<Denial, "at"> {
   readonly at: Date

@@ -8,6 +8,7 @@
  * answered, or does nobody know?
  */
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Predicate, Schema } from "effect"
 import { ClosedAddress } from "../agent/outside-network.ts"
 import { foreignLimits } from "./foreign-limits.ts"
@@ -67,11 +68,7 @@ export const answered = (message: string): ForeignFault =>
 
 /** One line of an error's text, within its bound. */
 export const lineOf = (text: string): string =>
-  text
-    .replace(/[\p{Cc}\s]+/gu, " ")
-    .trim()
-    .slice(0, foreignLimits.faultMaxChars)
-    .toWellFormed()
+  beginningOf(text.replace(/[\p{Cc}\s]+/gu, " ").trim(), foreignLimits.faultMaxChars).toWellFormed()
 
 /** Reads an error that the SDK, or the network below it, has raised. */
 export const toFault = (error: unknown): ForeignFault => {
@@ -95,7 +92,7 @@ const sdkFault = ({ code, data }: SdkError, text: string): ForeignFault => {
   if (code === SdkErrorCode.NotConnected) return unmade("The connection is closed")
   if (code === SdkErrorCode.UnsupportedResultType) {
     const type = Predicate.hasProperty(data, "resultType") ? lineOf(String(data.resultType)) : "unknown"
-    const message = `The server answered with a result of the type ${type.slice(0, 50)}, which nobody asked it for and nobody can read`
+    const message = `The server answered with a result of the type ${beginningOf(type, 50)}, which nobody asked it for and nobody can read`
     return new ForeignFault({ outcome: "unknown", message, isBroken: false })
   }
   const isBroken = code === SdkErrorCode.ConnectionClosed || code === SdkErrorCode.SendFailed

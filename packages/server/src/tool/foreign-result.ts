@@ -9,6 +9,7 @@
 import type { CallToolResult, Tool } from "@modelcontextprotocol/client"
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker"
 import { findFault, isJsonObject } from "@tropism/domain/json"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Result, type Schema } from "effect"
 import { foreignLimits } from "./foreign-limits.ts"
 import { lineOf } from "./foreign-fault.ts"
@@ -92,4 +93,4 @@ const clean = (text: string): string => text.replaceAll("\0", "").toWellFormed()
 const cut = (text: string): string =>
   text.length <= foreignLimits.resultMaxChars
     ? text
-    : `${text.slice(0, foreignLimits.resultMaxChars)}… (cut: ${foreignLimits.resultMaxChars} of ${text.length} characters)`.toWellFormed()
+    : `${beginningOf(text, foreignLimits.resultMaxChars)}… (cut: ${foreignLimits.resultMaxChars} of ${text.length} characters)`.toWellFormed()

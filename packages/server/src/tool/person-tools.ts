@@ -10,10 +10,10 @@
 import { includesRole } from "@tropism/api/authorization"
 import type { ToolCallId } from "@tropism/domain/ids"
 import { findFault, isJsonObject } from "@tropism/domain/json"
+import { shortened } from "@tropism/domain/text-beginning"
 import { Context, Effect, Layer, Predicate, type Schema } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
-import { cutText } from "../graph/keepable-text.ts"
 import { refused } from "../graph/refused.ts"
 import { Ids } from "../ids.ts"
 import { toolLimits } from "../limits.ts"
@@ -168,7 +168,7 @@ const findUnfit = (args: Schema.Json): string | undefined => {
 /** The arguments as they are kept: who called is a field of the record, whatever they say. */
 const withoutIdentity = ({ inputSchema: { properties } }: PersonTool, args: Schema.Json): Schema.Json => {
   if (findUnfit(args) !== undefined || !isJsonObject(args))
-    return cutText(JSON.stringify(args), toolLimits.faultyArgumentsMaxChars)
+    return shortened(JSON.stringify(args), toolLimits.faultyArgumentsMaxChars)
   const isKept = (name: string) =>
     !isIdentity(name) || (Predicate.isObject(properties) && Object.hasOwn(properties, name))
   return Object.fromEntries(Object.entries(args).filter(([name]) => isKept(name)))

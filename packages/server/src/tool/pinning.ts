@@ -10,6 +10,7 @@ import { createHash } from "node:crypto"
 import type { Tool } from "@modelcontextprotocol/client"
 import { canonicalJson, findFault, isJsonObject } from "@tropism/domain/json"
 import { offeredNameOf, type PinnedTool } from "@tropism/domain/mcp-server"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { foreignLimits } from "./foreign-limits.ts"
 import { whyUnjudgeable } from "./foreign-arguments.ts"
 import { lineOf } from "./foreign-fault.ts"
@@ -36,7 +37,7 @@ export const pinTools = (server: string, listed: ReadonlyArray<Tool>): Pins => {
             ? "it is listed twice"
             : undefined
     if (fault === undefined && typeof pinned !== "string") tools.set(tool.name, pinned)
-    else leftOut.push(`${lineOf(tool.name).slice(0, foreignLimits.leftOutNameMaxChars)} (${fault})`)
+    else leftOut.push(`${beginningOf(lineOf(tool.name), foreignLimits.leftOutNameMaxChars)} (${fault})`)
   }
   return { tools: [...tools.values()], leftOut }
 }
@@ -76,7 +77,8 @@ const whyUncallable = ({ execution }: Tool, inputSchema: JsonSchema): string | u
   if (execution?.taskSupport === "required")
     return "it is called as a task of the revision 2025-11-25 only, which nobody does here"
   const lost = findLostRef(inputSchema)
-  if (lost !== undefined) return `its inputSchema refers to ${lineOf(lost).slice(0, 200)}, which is not in it`
+  if (lost !== undefined)
+    return `its inputSchema refers to ${beginningOf(lineOf(lost), 200)}, which is not in it`
   return whyUnjudgeable(inputSchema)
 }
 

@@ -8,6 +8,7 @@
  * what was asked: it may know, or ask a person itself.
  */
 import { isJsonObject } from "@tropism/domain/json"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { foreignLimits } from "./foreign-limits.ts"
 import { lineOf } from "./foreign-fault.ts"
 
@@ -44,4 +45,4 @@ const wordsOf = ({ method, params }: Wanted): string => {
   return `a person's input${message}${fields.length === 0 ? "" : ` (${cut(fields.join(", "))})`}`
 }
 
-const cut = (text: string): string => lineOf(text).slice(0, foreignLimits.wantedMaxChars)
+const cut = (text: string): string => beginningOf(lineOf(text), foreignLimits.wantedMaxChars)

@@ -19,6 +19,7 @@ import {
   serializeMessage,
   type Transport
 } from "@modelcontextprotocol/client"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Deferred, Effect, Result, type Scope } from "effect"
 import { foreignLimits } from "./foreign-limits.ts"
 import { NeverSent, tooLong } from "./foreign-fault.ts"
@@ -145,8 +146,8 @@ const lineSplitter = (onLine: (line: string) => void) => {
   let rest = ""
   return (text: string): void => {
     const lines = (rest + text).split("\n")
-    rest = (lines.pop() ?? "").slice(0, foreignLimits.logLineMaxChars)
-    for (const line of lines) onLine(line.slice(0, foreignLimits.logLineMaxChars))
+    rest = beginningOf(lines.pop() ?? "", foreignLimits.logLineMaxChars)
+    for (const line of lines) onLine(beginningOf(line, foreignLimits.logLineMaxChars))
   }
 }
 

@@ -8,6 +8,7 @@
  */
 import { type JSONRPCMessage, specTypeSchemas, type Transport } from "@modelcontextprotocol/client"
 import { isJsonObject } from "@tropism/domain/json"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { foreignLimits } from "./foreign-limits.ts"
 import { lineOf } from "./foreign-fault.ts"
 
@@ -41,5 +42,5 @@ const faultOf = (tool: unknown): string | undefined => {
 
 const nameOf = (tool: unknown): string =>
   isJsonObject(tool) && typeof tool["name"] === "string" && tool["name"] !== ""
-    ? lineOf(tool["name"]).slice(0, foreignLimits.leftOutNameMaxChars)
+    ? beginningOf(lineOf(tool["name"]), foreignLimits.leftOutNameMaxChars)
     : "one without a name"

@@ -1,0 +1,42 @@
+/**
+ * A text is cut between two characters, as people see them.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { beginningOf, shortened } from "./text-beginning.ts"
+
+describe("The beginning of a text", () => {
+  it("is the text itself when it fits", () => {
+    expect([beginningOf("abc", 3), beginningOf("", 0), beginningOf("😀", 2)]).toEqual(["abc", "", "😀"])
+  })
+
+  it.each<[string, number, string]>([
+    ["abcdef", 5, "abcde"],
+    ["abcdef", 0, ""],
+    ["abcdef", -1, ""],
+    ["ab😀cd", 3, "ab"],
+    ["ab😀cd", 4, "ab😀"],
+    ["ab👩‍👩‍👧 and more", 5, "ab"],
+    ["ab👍🏽 yes", 4, "ab"],
+    ["cafe\u0301s", 4, "caf"],
+    ["🇫🇷🇩🇪", 6, "🇫🇷"],
+    ["a\r\nb", 2, "a"],
+    ["नमस्ते", 3, "नम"]
+  ])("of %j in %i units is %j", (text, maxChars, beginning) => {
+    expect(beginningOf(text, maxChars)).toBe(beginning)
+  })
+
+  it("is not nothing where a character has no end, and never ends in half of a pair", () => {
+    const heaped = `a${"\u0301".repeat(500)}`
+    expect(beginningOf(heaped, 100)).toBe(heaped.slice(0, 100))
+    const joined = "👩\u200d".repeat(100)
+    for (const maxChars of [97, 98, 99, 100, 101]) {
+      const beginning = beginningOf(joined, maxChars)
+      expect(beginning.length).toBeGreaterThan(maxChars - 3)
+      expect(beginning.isWellFormed()).toBe(true)
+    }
+  })
+
+  it("has an ellipsis behind it only where something is left out", () => {
+    expect([shortened("ab😀cd", 3), shortened("ab😀", 4)]).toEqual(["ab…", "ab😀"])
+  })
+})
