@@ -40,7 +40,7 @@ const conflictReasons: Readonly<Record<problems.Conflict["reason"], string>> = {
   alreadyDecided: "Somebody has decided or answered this already.",
   digestMismatch: "What you saw is not what would be done now. Read the task again.",
   outdated:
-    "What the suggestion would change has moved since; `conflicts`, `current`, `gone` and `relationships` tell how.",
+    "What the suggestion would change has moved since; `conflicts`, `current`, `gone` and `relationships` tell how. An approval of edited properties says in `suggestedChanges.baseVersion` for which version they are.",
   notPermitted: "The agent, or this kind of run, may not do that.",
   untrusted: "The run has read something that nobody vouches for, and may only suggest.",
   agentDisabled: "The agent is disabled. Enable it first.",

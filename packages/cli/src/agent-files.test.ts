@@ -39,16 +39,16 @@ describe("parseDefinitions", () => {
 
   it("refuses a definition that contradicts itself", () => {
     expect(mistake(watch.replace("manual", "schedule"))).toBe(
-      "a.yaml does not define an agent: /cronSchedule: An agent with triggerType schedule needs a cronSchedule, e.g. 0 9 * * 1-5."
+      "a.yaml does not define an agent: cronSchedule: An agent with triggerType schedule needs a cronSchedule, e.g. 0 9 * * 1-5."
     )
   })
 
   it("says of each field what is wrong, and in which document", () => {
     expect(mistake("name: x\ntriggerType: 5\n")).toMatch(
-      /^a\.yaml does not define an agent: \/prompt: This is required; \/triggerType: This must be .*\.$/
+      /^a\.yaml does not define an agent: prompt: This is required; triggerType: This must be .*\.$/
     )
     expect(mistake(`${watch}---\n${watch.replace("watch", "other")}capabilites: {}\n`)).toBe(
-      "a.yaml, document 2 does not define an agent: /capabilites: There is no field of this name: leave it out or correct its spelling."
+      "a.yaml, document 2 does not define an agent: capabilites: There is no field of this name: leave it out or correct its spelling."
     )
   })
 

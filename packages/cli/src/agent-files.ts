@@ -5,8 +5,8 @@
  * last file does not leave the first ones applied. An unknown field is a
  * mistake: a misspelt safety setting must not be silently without effect.
  */
+import { faultText } from "@tropism/client/failure-sentence"
 import { AgentInput, defineAgent, findDefinitionFault } from "@tropism/domain/agent"
-import type { JsonFault } from "@tropism/domain/json"
 import { schemaFaults } from "@tropism/domain/schema-faults"
 import { Effect, FileSystem, Path, Result, Schema } from "effect"
 import { type Document, parseAllDocuments } from "yaml"
@@ -118,6 +118,3 @@ const valueOf = (document: Document): Result.Result<unknown, string> =>
     try: (): unknown => document.toJS({ maxAliasCount: 100 }),
     catch: () => "repeats parts of itself by aliases (*name) too often: write out what they stand for"
   })
-
-const faultText = ({ pointer, message }: JsonFault): string =>
-  pointer === "" ? message : `${pointer}: ${message}`

@@ -4,6 +4,8 @@
  * The server decides and does it in one request; what it refuses is told with
  * the file in which it stands.
  */
+import type { InputFault } from "@tropism/api/problems"
+import { faultText } from "@tropism/client/failure-sentence"
 import type { AppliedAgent } from "@tropism/domain/agent-version"
 import { Effect, Predicate } from "effect"
 import type { Access } from "./access.ts"
@@ -37,10 +39,10 @@ export const applyAgents = (
 /** The faults that the server found in definitions, each with its file. */
 const inFiles = (error: unknown, definitions: ReadonlyArray<AgentFile>): Failure | undefined => {
   if (!Predicate.hasProperty(error, "errors") || !Array.isArray(error.errors)) return undefined
-  const sentences = error.errors.flatMap((fault: { readonly pointer: string; readonly message: string }) => {
-    const [, index, place = ""] = /^\/agents\/(\d+)(\/.*)?$/.exec(fault.pointer) ?? []
+  const sentences = error.errors.flatMap(({ message, pointer: whole }: InputFault) => {
+    const [, index, pointer = ""] = /^\/agents\/(\d+)(\/.*)?$/.exec(whole) ?? []
     const at = definitions[Number(index)]?.place
-    return at === undefined ? [] : [`${at}: ${place}: ${fault.message}`.replace(": :", ":")]
+    return at === undefined ? [] : [`${at}: ${faultText({ pointer, message })}`]
   })
   return sentences.length === 0 ? undefined : failure(`Nothing was applied. ${sentences.join("; ")}.`)
 }

@@ -1,6 +1,7 @@
 /**
  * Where a task stands while it waits: what moved under it, who is asked, how often it was said anew.
  */
+import { placeText } from "@tropism/domain/property-filter"
 import type { Staleness } from "@tropism/domain/staleness"
 import { isSuggestion, type SuggestionTask, type Task } from "@tropism/domain/task"
 import type { Fact } from "./print-records.ts"
@@ -66,17 +67,19 @@ const staleText = ({ added, conflicts, currentVersion, moved, state, takenBy }: 
     case "fresh":
       return ""
     case "rebasable":
-      return `no: applied on top of version ${currentVersion}, where ${moved.join(", ")} moved`
+      return `no: applied on top of version ${currentVersion}, where ${placesText(moved)} moved`
     case "gone":
       return "yes: what it would change is gone"
     case "outdated":
       return `yes: ${[
-        ...(conflicts.length > 0 ? [`${conflicts.join(", ")} moved`] : []),
+        ...(conflicts.length > 0 ? [`${placesText(conflicts)} moved`] : []),
         ...(added.length > 0 ? [`${added.length} new relationships would fall with it`] : []),
         ...(takenBy === null ? [] : [`${takenBy} has its place`])
       ].join("; ")}`
   }
 }
+
+const placesText = (pointers: ReadonlyArray<string>): string => pointers.map(placeText).join(", ")
 
 const evidenceText = ({ evidenceChanged }: Staleness): string =>
   evidenceChanged

@@ -127,7 +127,7 @@ describe("Requirement: tropism agents apply", () => {
       const { error, exitCode } = yield* tropism("agents", "apply", "-f", folder)
       expect(exitCode).toBe(1)
       expect(error).toContain("Nothing was applied.")
-      expect(error).toContain(`${folder}/b.yaml: /cronSchedule: "0 0 30 2 *" never fires`)
+      expect(error).toContain(`${folder}/b.yaml: cronSchedule: "0 0 30 2 *" never fires`)
       expect(yield* agentsOf(story)).toEqual([])
     }).pipe(Effect.provide(NodeServices.layer))
   )

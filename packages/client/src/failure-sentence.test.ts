@@ -46,10 +46,14 @@ describe("failureSentence", () => {
     const problem = new InvalidInput({
       errors: [
         { pointer: "/prompt", message: "Missing" },
+        { pointer: "/reactionConfig/where/a~1b", message: "Wrong" },
+        { pointer: "asOf", message: "Too late" },
         { pointer: "", message: "Too much" }
       ]
     })
-    expect(failureSentence(problem)).toBe("/prompt: Missing; Too much.")
+    expect(failureSentence(problem)).toBe(
+      "prompt: Missing; reactionConfig › where › a/b: Wrong; asOf: Too late; Too much."
+    )
   })
 
   it("reads the problem that refused a feed", () => {

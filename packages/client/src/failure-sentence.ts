@@ -5,6 +5,7 @@
  * to do about it depends on the program, so the caller adds that.
  */
 import { InputFault } from "@tropism/api/problems"
+import { placeText } from "@tropism/domain/property-filter"
 import { schemaFaults } from "@tropism/domain/schema-faults"
 import { Option, Predicate, Schema } from "effect"
 import { HttpClientError } from "effect/http"
@@ -61,11 +62,7 @@ export const failureSentence = (error: unknown): string => {
   if (status !== undefined && status >= 400) return `The server answered with status ${status}.`
   if (error instanceof AnswerUnreadable)
     return `The server's answer is not what this version understands: ${firstLine(error.reason)}`
-  if (Schema.isSchemaError(error)) {
-    // Whoever typed it wrote no JSON pointer.
-    const faults = schemaFaults(error.issue).map((fault) => ({ ...fault, pointer: fault.pointer.slice(1) }))
-    return `This cannot be sent: ${faultsText(faults)}.`
-  }
+  if (Schema.isSchemaError(error)) return `This cannot be sent: ${faultsText(schemaFaults(error.issue))}.`
   return Predicate.hasProperty(error, "message")
     ? firstLine(String(error.message))
     : "The request failed for an unknown reason."
@@ -77,8 +74,11 @@ const problemSentence = (problem: typeof Problem.Type): string => {
   return ended(faultsText(faults))
 }
 
-const faultsText = (faults: ReadonlyArray<{ readonly pointer: string; readonly message: string }>): string =>
-  faults.map(({ message, pointer }) => (pointer === "" ? message : `${pointer}: ${message}`)).join("; ")
+const faultsText = (faults: ReadonlyArray<InputFault>): string => faults.map(faultText).join("; ")
+
+/** What is wrong and where; whoever reads it wrote no JSON pointer. */
+export const faultText = ({ message, pointer }: InputFault): string =>
+  pointer === "" ? message : `${placeText(pointer)}: ${message}`
 
 const ended = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 

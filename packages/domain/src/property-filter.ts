@@ -79,6 +79,9 @@ export const pathSteps = (path: string): ReadonlyArray<string> =>
         .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"))
     : [path]
 
+/** A place as people read it: `author › name`. */
+export const placeText = (path: string): string => pathSteps(path).join(" › ")
+
 const valueFault = (op: FilterOperator, value: Schema.Json): string | undefined => {
   switch (op) {
     case "in":

@@ -156,7 +156,7 @@ layer(SharedServer.layer)((it) => {
           { pointer: "/old", base: true, current: false },
           { pointer: "/nick", current: "Countess", suggested: "A" }
         ])
-        expect(problem.detail).toContain('"baseVersion": 2')
+        expect(problem.detail).toContain("edit it for how the object is now, at version 2, before")
       })
     )
 

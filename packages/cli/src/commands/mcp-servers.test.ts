@@ -93,9 +93,9 @@ describe("tropism mcp-servers add", () => {
       const server = yield* answering(shop(null))
       const at = ["-a", "https://shop.example/mcp"]
       const secret = yield* invoke(server, "mcp-servers", "add", "shop", ...at, "--header", "A=secret:PATH")
-      expect(secret.error).toMatch(/^This cannot be sent: transport\/headers\/A.*TROPISM_SECRET_/)
+      expect(secret.error).toMatch(/^This cannot be sent: transport › headers › A.*TROPISM_SECRET_/)
       const address = yield* invoke(server, "mcp-servers", "add", "shop", "-a", "ftp://x")
-      expect(address.error).toMatch(/^This cannot be sent: transport\/url: .*http or https/)
+      expect(address.error).toMatch(/^This cannot be sent: transport › url: .*http or https/)
       expect([secret.exitCode, address.exitCode]).toEqual([2, 2])
       expect(server.requests.filter(({ line }) => line.startsWith("POST"))).toEqual([])
     })

@@ -79,8 +79,8 @@ describe("tropism tasks, of todos", () => {
         staleness: {
           state: "outdated",
           currentVersion: 4,
-          moved: ["/license", "/version"],
-          conflicts: ["/license"],
+          moved: ["/license", "/author/name"],
+          conflicts: ["/license", "/author/name"],
           added: [],
           takenBy: null,
           evidenceChanged: [{ objectId: id("object", 1), type: "Package", version: 1, currentVersion: 4 }]
@@ -91,7 +91,7 @@ describe("tropism tasks, of todos", () => {
       expect(out[0]).toContain("NOTE")
       expect(out[1]).toContain("outdated, revision 2")
       const shown = (yield* invoke(server, "tasks", "show", "1")).out
-      expect(shown.find((line) => line.startsWith("Stale"))).toMatch(/yes: \/license moved$/)
+      expect(shown.find((line) => line.startsWith("Stale"))).toMatch(/yes: license, author › name moved$/)
       expect(shown.find((line) => line.startsWith("Moved"))).toMatch(/Package v1 → v4$/)
       expect(shown.find((line) => line.startsWith("Revision"))).toMatch(/ 2, .+ ago$/)
     })

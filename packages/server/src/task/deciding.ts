@@ -287,5 +287,5 @@ const noSuchVersion = ({ current }: Standing) =>
     reason: "noSuchVersion",
     detail: current
       ? `There is no such version: what it would change is at version ${current.version}`
-      : "What it would make has no versions yet: leave baseVersion out"
+      : "What it would make has no versions yet: name none"
   })

@@ -4,7 +4,7 @@
  * Flow: graph → outbox → dispatch → run → tool → **task**
  */
 import type { Change } from "@tropism/domain/change"
-import { pathSteps } from "@tropism/domain/property-filter"
+import { placeText } from "@tropism/domain/property-filter"
 import { AddedRelationship, PropertyConflict, type Standing } from "@tropism/domain/staleness"
 import { shortened } from "@tropism/domain/text-beginning"
 import { Effect, Schema } from "effect"
@@ -78,12 +78,10 @@ export const outdatedSentence = (
   }
   if (relationships.length > 0)
     return `Since the agent suggested to delete the object, ${relationships.length === 1 ? "a relationship was made that ends at it" : `${relationships.length} relationships were made that end at it`} and would go with it: ${list(relationships.map(({ type }) => type))}. Reject it, or delete the object yourself`
-  const places = list(conflicts.map(({ pointer }) => pathSteps(pointer).join(" › ")))
+  const places = list(conflicts.map(({ pointer }) => placeText(pointer)))
   if (change.type === "delete" || change.type === "deleteRelationship")
     return `The ${what} changed after the agent suggested to delete it: ${places}. Reject it, or delete the ${what} yourself`
-  return `The ${what} changed after the agent suggested this, in what it would write: ${places}. Reject it, or edit it for how the ${what} is now ("baseVersion": ${current}) before you approve it`
+  return `The ${what} changed after the agent suggested this, in what it would write: ${places}. Reject it, or edit it for how the ${what} is now, at version ${current}, before you approve it`
 }
 
-const list = (names: ReadonlyArray<string>): string => {
-  return shortened(names.join(", "), taskLimits.listedMaxChars)
-}
+const list = (names: ReadonlyArray<string>): string => shortened(names.join(", "), taskLimits.listedMaxChars)
