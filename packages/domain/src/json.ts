@@ -101,6 +101,16 @@ export const withoutForbiddenKeys = (value: Schema.Json, depth = 1): Schema.Json
 const faultAt = (pointer: string, message: string | undefined): JsonFault | undefined =>
   message === undefined ? undefined : { pointer, message }
 
+/**
+ * Finds that a property was given without a name: no condition, no table and no question could name it.
+ *
+ * **Details** A patch may take one away that came in before; a name further in is JSON's affair.
+ */
+export const namelessFault = (given: Properties, isPatch = false): JsonFault | undefined =>
+  Object.hasOwn(given, "") && !(isPatch && given[""] === null)
+    ? { pointer: "/properties", message: "A property has a name, and here one has an empty name: name it" }
+    : undefined
+
 /** Finds the first fault of a graph object's properties, its size included. */
 export const findPropertiesFault = (properties: Properties): JsonFault | undefined => {
   const fault = findFault(properties, "/properties")

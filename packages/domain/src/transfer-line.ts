@@ -9,7 +9,14 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import { ObjectKey, ObjectType } from "./graph.ts"
 import { ObjectId } from "./ids.ts"
-import { findFault, findPropertiesFault, isJsonObject, type JsonFault, Properties } from "./json.ts"
+import {
+  findFault,
+  findPropertiesFault,
+  isJsonObject,
+  type JsonFault,
+  namelessFault,
+  Properties
+} from "./json.ts"
 import { scanJson } from "./json-text.ts"
 import { schemaFaults } from "./schema-faults.ts"
 import { untrustedNames, UntrustedWords } from "./untrusted.ts"
@@ -78,7 +85,7 @@ const keepable = (line: TransferLine): Result.Result<TransferLine, JsonFault> =>
   // How deep properties are is counted from them, as at every other door.
   const { properties: given, ...rest } = line
   const properties = given ?? {}
-  const fault = findFault(rest) ?? findPropertiesFault(properties)
+  const fault = findFault(rest) ?? namelessFault(properties) ?? findPropertiesFault(properties)
   if (fault) return Result.fail(fault)
   return Result.map(untrustedNames(line.untrusted, properties), () => line)
 }

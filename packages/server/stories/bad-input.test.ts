@@ -8,6 +8,7 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
 import { deliver, listenerWithHook } from "../testing/delivery-words.ts"
 import { allOf, importLines } from "../testing/import-words.ts"
+import { ask } from "../testing/owner-rows.ts"
 import type { Story } from "../testing/platform.ts"
 import { countRows, expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -73,7 +74,7 @@ const kept: ReadonlyArray<readonly [string, string, unknown?]> = [
   ],
   ["noncharacters and the replacement character", JSON.stringify({ a: "\uffff\ufffe\ufffd" })],
   ["a key that stands twice, of which the last one counts", `{"a":1,"b":2,"a":3,"c":1,"\\u0063":4}`],
-  ["empty keys, lists, objects and null", `{"":"","a":[],"b":{},"c":null}`],
+  ["empty keys further in, texts, lists, objects and null", `{"a":[],"b":{},"c":null,"d":{"":""}}`],
   ["keys that look like pointers and paths", `{"a/b":{"~":1},"$.x":2,"toString":3,"hasOwnProperty":4}`]
 ]
 
@@ -161,6 +162,52 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expectProblem(yield* story.ask("POST", "/objects", `{"type":"Thing","key":"\\udfff"}`), 422, "/key")
         expect(yield* countRows(story)).toEqual(before)
       })
+    )
+  })
+
+  describe("A property without a name is refused", () => {
+    it.effect("of an object, of a relationship and in a line of an import", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const [from, to] = [
+          yield* story.post("/objects", { type: "Thing", properties: { kept: true } }),
+          yield* story.post("/objects", { type: "Thing" })
+        ]
+        const before = yield* countRows(story)
+        const ends = { type: "NEAR", fromId: from.id, toId: to.id }
+        for (const value of [1, null])
+          for (const answer of [
+            yield* story.ask("POST", "/objects", { type: "Thing", properties: { "": value } }),
+            yield* story.ask("POST", "/relationships", { ...ends, properties: { "": value } })
+          ])
+            expectProblem(answer, 422, "/properties")
+        expectProblem(
+          yield* story.ask("PATCH", `/objects/${from.id}`, { properties: { "": 1, a: 1 } }),
+          422,
+          "/properties"
+        )
+        expect(yield* countRows(story)).toEqual(before)
+        const told = yield* importLines(story, `${objectText('{"":1}')}\n${objectText('{"a":1}')}\n`)
+        expect(told.flatMap(({ line, type }) => (type === "badLine" ? [line] : []))).toEqual([1])
+      })
+    )
+
+    it.effect(
+      "and one that came in before is read, stays beside what is written, and can be taken away",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const object = yield* story.post("/objects", { type: "Thing", properties: { a: 1 } })
+          yield* ask(
+            story.access,
+            `update kb.graph_objects set properties = properties || '{"": 1}' where id = $1`,
+            [object.id]
+          )
+          const written = yield* story.patch(`/objects/${object.id}`, { properties: { a: 2 } })
+          expect(written.properties).toEqual({ "": 1, a: 2 })
+          const mended = yield* story.patch(`/objects/${object.id}`, { properties: { "": null } })
+          expect(mended.properties).toEqual({ a: 2 })
+        })
     )
   })
 

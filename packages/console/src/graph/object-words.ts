@@ -5,7 +5,13 @@
  * sentence of here shows it through `Visible`.
  */
 import type { GraphObject } from "@tropism/domain/graph"
-import { canonicalJson, findPropertiesFault, isJsonObject, type Properties } from "@tropism/domain/json"
+import {
+  canonicalJson,
+  findPropertiesFault,
+  isJsonObject,
+  namelessFault,
+  type Properties
+} from "@tropism/domain/json"
 import { scanJson } from "@tropism/domain/json-text"
 import type { PropertyProvenance, Provenance } from "@tropism/domain/provenance"
 import { Result, type Schema } from "effect"
@@ -137,6 +143,6 @@ export const writtenProperties = (text: string): Result.Result<Properties, strin
   Result.flatMap(writtenValue(text, "json"), (value) => {
     if (!isJsonObject(value))
       return Result.fail('These are no properties: write a JSON object, {"name": "Ada"}.')
-    const fault = findPropertiesFault(value)
+    const fault = namelessFault(value) ?? findPropertiesFault(value)
     return fault === undefined ? Result.succeed(value) : Result.fail(faultWithin(fault, "/properties"))
   })

@@ -22,7 +22,7 @@ import type {
 } from "@tropism/domain/change"
 import type { ChangeType } from "@tropism/domain/graph"
 import type { AgentId, GraphEventId, ObjectId, RelationshipId, UserId } from "@tropism/domain/ids"
-import { findFault, findPropertiesFault, type Properties } from "@tropism/domain/json"
+import { findFault, findPropertiesFault, namelessFault, type Properties } from "@tropism/domain/json"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
@@ -305,13 +305,13 @@ const permit = Effect.fnUntraced(function* (
 })
 
 const valid = (properties: Properties) => {
-  const fault = findPropertiesFault(properties)
+  const fault = namelessFault(properties) ?? findPropertiesFault(properties)
   return fault ? Effect.fail(refused("invalid", fault.message, fault.pointer)) : Effect.void
 }
 
 /** A patch may be smaller or larger than what comes of it; its size is the result's affair. */
 const validPatch = (patch: Properties) => {
-  const fault = findFault(patch, "/properties")
+  const fault = namelessFault(patch, true) ?? findFault(patch, "/properties")
   return fault ? Effect.fail(refused("invalid", fault.message, fault.pointer)) : Effect.void
 }
 

@@ -11,7 +11,7 @@ import { denies, deniesCascade } from "@tropism/domain/capability"
 import type { Change } from "@tropism/domain/change"
 import type { GraphObject, Relationship } from "@tropism/domain/graph"
 import type { AgentId, ObjectId, RelationshipId, RunId } from "@tropism/domain/ids"
-import { findPropertiesFault } from "@tropism/domain/json"
+import { findPropertiesFault, namelessFault } from "@tropism/domain/json"
 import { Context, Effect, Layer } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
 import { Authorities, type Authority, explainDenial, inactiveSentence } from "./authority.ts"
@@ -129,7 +129,8 @@ export class Inspector extends Context.Service<
         const authority = yield* authorities.of(agentId, runId)
         if (!authority?.isActive) return yield* refused("agentDisabled", inactiveSentence(authority))
         if ("data" in change) {
-          const fault = findPropertiesFault(change.data)
+          const isPatch = change.type === "update" || change.type === "updateRelationship"
+          const fault = namelessFault(change.data, isPatch) ?? findPropertiesFault(change.data)
           if (fault) return yield* refused("invalid", fault.message, fault.pointer)
         }
         const { target, relationship, types } = yield* touched(change, asOf)
