@@ -13,8 +13,8 @@ import type { ContextName } from "@tropism/domain/context-event"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { isResumable, type PauseReason, type RunStatus } from "@tropism/domain/run"
 import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
-import { brokenUniqueKey, Database, orDie, ProjectTransaction } from "../database/database.ts"
+import { SqlClient, type Statement } from "effect/sql"
+import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import type { NewRun, SkippedRun } from "./claimed-run.ts"
 
@@ -42,11 +42,14 @@ export const makeQueueing = Effect.gen(function* () {
         where parent.project_id = ${projectId} and parent.id = (row.spawn ->> 'parentRunId')::uuid limit 1
       ) above on true
       on conflict do nothing`
-    yield* database.together(contexts, insert(projectId, rows))
+    yield* database.together(contexts, insert(projectId, rows, onePerInstant))
     yield* sql.afterCommit(wakeUps.signal("runs"))
   }, orDie)
 
-  const insert = (projectId: ProjectId, rows: string) =>
+  const onePerInstant = sql`(agent_id, due_at) where due_at is not null`
+  const onePerContext = sql`(project_id, context_name) where status in ('queued', 'running', 'paused')`
+
+  const insert = (projectId: ProjectId, rows: string, unique: Statement.Fragment) =>
     sql`
       insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, trigger, user_id, due_at, context_name, root_event_id, depth,
         parent_run_id, spawned_by, ancestors, spawn_depth, limits, priority, backtest_id)
@@ -59,7 +62,7 @@ export const makeQueueing = Effect.gen(function* () {
       from jsonb_to_recordset(${rows}::text::jsonb) as row(id uuid, "agentId" uuid, "agentVersion" int, trigger jsonb, "userId" text,
         "dueAt" timestamptz, "contextName" text, "rootEventId" uuid, depth int, spawn jsonb, "backtestId" uuid),
         jsonb_to_record(coalesce(row.spawn, '{}')) as spawn("parentRunId" uuid, "spawnedBy" uuid, ancestors uuid[], limits jsonb)
-      on conflict (agent_id, due_at) where due_at is not null do nothing`
+      on conflict ${unique} do nothing returning id`
 
   const skip = Effect.fn("Runs.skip")(function* (runs: ReadonlyArray<SkippedRun>) {
     if (runs.length === 0) return
@@ -74,15 +77,9 @@ export const makeQueueing = Effect.gen(function* () {
 
   const queueOn = Effect.fn("Runs.queueOn")(function* (run: NewRun) {
     const { projectId } = yield* ProjectTransaction
-    const inserted = yield* sql.withTransaction(insert(projectId, JSON.stringify([run]))).pipe(
-      Effect.as(true),
-      Effect.catchIf(
-        (error) => brokenUniqueKey(error) === "agent_runs_context",
-        () => Effect.succeed(false)
-      )
-    )
-    if (inserted) yield* sql.afterCommit(wakeUps.signal("runs"))
-    return inserted
+    const inserted = yield* insert(projectId, JSON.stringify([run]), onePerContext)
+    if (inserted.length > 0) yield* sql.afterCommit(wakeUps.signal("runs"))
+    return inserted.length > 0
   }, orDie)
 
   const wake = Effect.fn("Runs.wake")(function* (id: RunId, reason: PauseReason) {
