@@ -1,6 +1,9 @@
 /**
  * The bounds of dumps and restores, each with its unit in its name.
  */
+/** Of one line: the bytes of the largest attachment are written in hex. */
+const lineMaxBytes = 128 * 1_048_576
+
 export const dumpLimits = {
   /** Dumps that this server writes at once; each holds a connection and a moment of the database. */
   concurrentDumps: 2,
@@ -10,8 +13,12 @@ export const dumpLimits = {
   pageRows: 500,
   firstPageRows: 8,
   pageBytes: 1_048_576,
-  /** Of one line: the bytes of the largest attachment are written in hex. */
-  lineMaxBytes: 128 * 1_048_576,
+  lineMaxBytes,
+  /**
+   * Of one row as PostgreSQL sends it, in any statement of this program: a line of a dump and the few bytes around it. A larger
+   * one ends its connection, so all that is kept has a bound with which it fits, however it is written when it is read.
+   */
+  messageMaxBytes: lineMaxBytes + 1_024,
   /** Restores that this server does at once; the others wait. */
   concurrentRestores: 1,
   /** Bytes that are read at once of a file that is here. */

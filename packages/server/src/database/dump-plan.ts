@@ -12,6 +12,8 @@ export interface DumpPart {
   readonly order: string
   /** Columns that stay behind: what belongs to one database, and secrets. */
   readonly without?: ReadonlyArray<string>
+  /** How many are read at once, where one of them may be as large as a page of others. */
+  readonly pageRows?: number
 }
 
 const part = (table: string, order = "id", without: ReadonlyArray<string> = []): DumpPart => ({
@@ -41,7 +43,7 @@ export const dumpParts: ReadonlyArray<DumpPart> = [
   part("mcp_servers"),
   part("mcp_event_sources", "id", ["claim_token", "claimed_until"]),
   part("mcp_occurrences", "source_id, number"),
-  part("attachments", "digest"),
+  { ...part("attachments", "digest"), pageRows: 1 },
   part("attachment_readers", "digest, reader"),
   // A fork is younger than what it was forked from.
   part("contexts", "created_at, forked_from is not null, name"),

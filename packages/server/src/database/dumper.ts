@@ -22,7 +22,7 @@ import { type Cause, Context, Effect, Layer, Queue, Semaphore, Stream } from "ef
 import { SqlClient } from "effect/sql"
 import { Database, onlyRow, orDie } from "./database.ts"
 import { dumpLimits } from "./dump-limits.ts"
-import { dumpParts } from "./dump-plan.ts"
+import { type DumpPart, dumpParts } from "./dump-plan.ts"
 import { schemaVersion } from "./migrations.ts"
 
 export class Dumper extends Context.Service<
@@ -90,13 +90,14 @@ export class Dumper extends Context.Service<
         { name, columns }: DumpTable,
         offer: Offer
       ) {
-        const { order } = dumpParts.find(({ table }) => table === name) ?? { order: "project_id" }
+        const part: Partial<DumpPart> = dumpParts.find(({ table }) => table === name) ?? {}
+        const { order = "project_id", pageRows = dumpLimits.pageRows } = part
         // No parameter may stand here; the id was read as one, and the rest is ours.
         yield* sql.unsafe(
           `declare dumped no scroll cursor for select to_jsonb(one)::text as line from (
              select ${columns.map((column) => `"${column}"`).join(", ")} from kb.${name} where project_id = '${projectId}' order by ${order}) one`
         ).unprepared
-        let limit: number = dumpLimits.firstPageRows
+        let limit = Math.min(pageRows, dumpLimits.firstPageRows)
         while (true) {
           const rows = yield* sql.unsafe<{ line: string }>(`fetch ${limit} from dumped`).unprepared
           if (rows.length > 0) {
@@ -104,7 +105,7 @@ export class Dumper extends Context.Service<
             yield* offer(text, rows.length)
             if (rows.length < limit) break
             const fitting = Math.floor((dumpLimits.pageBytes * rows.length) / text.length)
-            limit = Math.max(1, Math.min(dumpLimits.pageRows, limit * 4, fitting))
+            limit = Math.max(1, Math.min(pageRows, limit * 4, fitting))
           } else break
         }
         yield* sql.unsafe("close dumped").unprepared

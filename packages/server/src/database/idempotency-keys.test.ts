@@ -1,11 +1,12 @@
 /**
- * Who waits for its turn under a key, and goes away.
+ * Who waits for its turn under a key, and goes away; and the most that is kept under one.
  */
 import { assert, describe, layer } from "@effect/vitest"
+import { UserId } from "@tropism/domain/ids"
 import { Deferred, Effect, Fiber, Layer, Queue, Redacted } from "effect"
 import { serverSql } from "../../testing/server-sql.ts"
 import { KeyBells } from "./key-bells.ts"
-import { IdempotencyKeys } from "./idempotency-keys.ts"
+import { IdempotencyKeys, keyLimits } from "./idempotency-keys.ts"
 
 const request = {
   key: "k",
@@ -41,6 +42,20 @@ layer(IdempotencyKeys.layer.pipe(Layer.provide([serverSql, nobodyElse])))((it) =
         const next = yield* Effect.forkScoped(repeat)
         yield* Deferred.succeed(goOn, undefined)
         assert.deepStrictEqual([yield* Fiber.join(first), yield* Fiber.join(next)], ["first", 1])
+      })
+    )
+  })
+
+  describe("What came of a request", () => {
+    it.effect("is told again, as large as it may be", () =>
+      Effect.gen(function* () {
+        const { onceOnServer } = yield* IdempotencyKeys
+        const largest = "x".repeat(keyLimits.outcomeMaxBytes - JSON.stringify("").length)
+        const large = { ...request, key: "large", by: UserId.make("ada") }
+        const first = yield* onceOnServer(large, Effect.succeed(largest))
+        const again = yield* onceOnServer(large, Effect.succeed("something else"))
+        assert.deepStrictEqual([first.isRepeat, again.isRepeat], [false, true])
+        assert.isTrue(again.outcome === largest)
       })
     )
   })

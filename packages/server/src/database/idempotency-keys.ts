@@ -36,7 +36,7 @@ import { SealingKeys } from "./sealing.ts"
 export const keyLimits = {
   /** What came of a request is told again for this long. */
   keepMs: 2_592_000_000,
-  /** Of what is kept for one key, as JSON: more than one transaction comes to. */
+  /** Of what is kept for one key, as JSON: more than one transaction comes to. Sealed, in base64, it is a third more, and one row. */
   outcomeMaxBytes: 16_777_216,
   /** A repeat waits this long for the first, which is at work: less than programs between a client and a server are wont to wait. */
   waitMs: 25_000,

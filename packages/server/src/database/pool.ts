@@ -15,6 +15,7 @@ import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/sql"
 import { poolLimits } from "../limits.ts"
 import { checkCommit, KeptPlans, ProjectTransaction, StatementsTogether } from "./database.ts"
+import { dumpLimits } from "./dump-limits.ts"
 
 /**
  * A pool that logs in as the server's own role; column names arrive in camelCase, JSON untouched.
@@ -38,6 +39,7 @@ export const poolLayer = (options: {
         },
         applicationName: options.name ?? "tropism",
         maxConnections: poolLimits.connections,
+        maxMessageSize: dumpLimits.messageMaxBytes,
         preparedStatementCacheSize: poolLimits.preparedStatements,
         multiplex: true,
         multiplexConcurrency: 1
