@@ -191,8 +191,8 @@ const look = (
 const setProject = (sql: SqlClient.SqlClient, projectId: ProjectId) =>
   sql`select set_config('tropism.project', ${projectId}, true)`
 
-/** Lets a transaction without locks wait for its reader. */
-const maySlumber = (sql: SqlClient.SqlClient) =>
+/** Lets a transaction that holds no lock for which anybody waits be quiet for long: while its reader reads, or a file is read. */
+export const maySlumber = (sql: SqlClient.SqlClient) =>
   sql`select set_config('idle_in_transaction_session_timeout', ${String(poolLimits.idleSnapshotMs)}, true)`
 
 /** Sends a whole transaction before the first answer comes; one that PostgreSQL refuses commits nothing. */

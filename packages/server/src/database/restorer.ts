@@ -9,7 +9,7 @@
 import type { ProjectId, UserId } from "@tropism/domain/ids"
 import { Cause, Context, Effect, Layer, Option, Predicate, Random, Schema, Semaphore } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import { Database, onlyRow, orDie, ProjectTransaction } from "./database.ts"
+import { Database, maySlumber, onlyRow, orDie, ProjectTransaction } from "./database.ts"
 import { DumpRefused, type JudgedDump, readLines } from "./dump-file.ts"
 import { dumpLimits } from "./dump-limits.ts"
 import { makeRestoredRest } from "./restored-rest.ts"
@@ -82,6 +82,9 @@ export class Restorer extends Context.Service<
       })
 
       const restoreAll = Effect.fnUntraced(function* (dump: JudgedDump, wish: RestoreWish, tell: Tell) {
+        // Between two statements lies as much of the file as has nothing for the first, however slow the disk is. What is locked
+        // meanwhile is new: nobody but another restore under the same id waits for it.
+        yield* orDie(maySlumber(sql))
         const { projectId } = yield* ProjectTransaction
         const { head } = dump
         yield* begin(dump, wish)
