@@ -128,27 +128,32 @@ const judgeHead = Effect.fnUntraced(function* (line: Uint8Array) {
 /** Lines of a file from its beginning, each without its end; undefined behind the last. */
 export const readLines = Effect.fnUntraced(function* (file: FileSystem.File) {
   yield* Effect.orDie(file.seek(0n, "start"))
-  let held = new Uint8Array(0)
+  let piece: Uint8Array = new Uint8Array(0)
   let from = 0
-  let isOver = false
-  const take = (end: number) => {
-    const line = held.subarray(from, end)
+  /** What earlier pieces have of the line that goes on in this one. */
+  let before: Array<Uint8Array> = []
+  let beforeBytes = 0
+  const take = (end: number): Uint8Array => {
+    const rest = piece.subarray(from, end)
+    const line = before.length === 0 ? rest : Buffer.concat([...before, rest])
+    before = []
+    beforeBytes = 0
     from = end + 1
     return line
   }
   const next: Effect.Effect<Uint8Array | undefined, DumpRefused> = Effect.gen(function* () {
-    let searched = from
     while (true) {
-      const end = held.indexOf(lineFeed, searched)
+      const end = piece.indexOf(lineFeed, from)
       if (end !== -1) return take(end)
-      if (isOver) return held.length > from ? take(held.length) : undefined
-      if (held.length - from > dumpLimits.lineMaxBytes)
-        return yield* refuse("A line of this dump is too long.")
-      searched = held.length - from
+      if (from < piece.length) {
+        before.push(piece.subarray(from))
+        beforeBytes += piece.length - from
+      }
+      if (beforeBytes > dumpLimits.lineMaxBytes) return yield* refuse("A line of this dump is too long.")
       const more = yield* Effect.orDie(file.readAlloc(dumpLimits.readBytes))
-      isOver = Option.isNone(more)
-      held = Buffer.concat([held.subarray(from), Option.getOrElse(more, () => new Uint8Array(0))])
+      piece = Option.getOrElse(more, () => new Uint8Array(0))
       from = 0
+      if (Option.isNone(more)) return beforeBytes > 0 ? take(0) : undefined
     }
   })
   return next

@@ -1,5 +1,5 @@
 /**
- * A restore reads its file as slowly as it comes.
+ * A restore reads its file as slowly as it comes, and holds no more of it than a batch.
  */
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
@@ -80,6 +80,17 @@ const restored = Effect.fnUntraced(function* (waits: (access: PostgresAccess) =>
 })
 
 describe("A restore", () => {
+  it.live("asks for the ids of some rows before it reads the others", () =>
+    Effect.gen(function* () {
+      const isAsked = (access: PostgresAccess) =>
+        eventually(
+          lastAsked(access),
+          (last) => last !== undefined && last.query.includes("insert into kb.restored_ids")
+        )
+      expect(yield* restored(isAsked)).toMatchObject({ keptIds: true, disabledAgents: expect.any(Number) })
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live("is not broken off while its file is read and nothing is asked", () =>
     Effect.gen(function* () {
       let begun = false

@@ -66,13 +66,11 @@ export class Restorer extends Context.Service<
 
       /** How far back the ids lie in the copy: 0 where all of them are free. */
       const findStep = Effect.fnUntraced(function* (dump: JudgedDump) {
-        yield* eachBatch(dump, Infinity, (table, texts) => {
-          const column = idColumnOf(table)
-          return column === undefined
-            ? Effect.void
-            : rows.remember(
-                texts.map((text) => String((JSON.parse(text) as Record<string, unknown>)[column]))
-              )
+        yield* eachBatch(dump, hasIds, (table, texts) => {
+          const column = idColumnOf(table) ?? ""
+          return rows.remember(
+            texts.map((text) => String((JSON.parse(text) as Record<string, unknown>)[column]))
+          )
         })
         const { isTaken } = yield* Effect.flatMap(
           sql<{ isTaken: boolean }>`select kb.is_any_restored_id_taken() as is_taken`,
@@ -82,15 +80,15 @@ export class Restorer extends Context.Service<
       })
 
       const restoreAll = Effect.fnUntraced(function* (dump: JudgedDump, wish: RestoreWish, tell: Tell) {
+        const { projectId } = yield* ProjectTransaction
+        const { head } = dump
         // Between two statements lies as much of the file as has nothing for the first, however slow the disk is. What is locked
         // meanwhile is new: nobody but another restore under the same id waits for it.
         yield* orDie(maySlumber(sql))
-        const { projectId } = yield* ProjectTransaction
-        const { head } = dump
         yield* begin(dump, wish)
         const stepMs = yield* findStep(dump)
         let done = 0
-        yield* eachBatch(dump, dumpLimits.batchBytes, (table, texts) => {
+        yield* eachBatch(dump, isAny, (table, texts) => {
           done += texts.length
           return Effect.andThen(rows.write(table, texts, { head, stepMs }), tell(done))
         })
@@ -131,20 +129,27 @@ export class Restorer extends Context.Service<
 
 type Table = JudgedDump["head"]["tables"][number]
 
-/** Reads the rows in their order, some of one table at a time. */
+const isAny = (): boolean => true
+const hasIds = (table: Table): boolean => idColumnOf(table) !== undefined
+
+/** Reads the rows in their order, some of one table at a time; those of a table that is not wanted are passed over. */
 const eachBatch = Effect.fnUntraced(function* <E, R>(
   { file, head }: JudgedDump,
-  maxBytes: number,
+  isWanted: (table: Table) => boolean,
   work: (table: Table, texts: ReadonlyArray<string>) => Effect.Effect<unknown, E, R>
 ) {
   const next = yield* readLines(file)
   yield* next
   for (const table of head.tables) {
     let left = table.rows
+    while (left > 0 && !isWanted(table)) {
+      if ((yield* next) === undefined) return
+      left -= 1
+    }
     while (left > 0) {
       const texts: Array<string> = []
       let bytes = 0
-      while (left > 0 && texts.length < dumpLimits.batchRows && bytes < maxBytes) {
+      while (left > 0 && texts.length < dumpLimits.batchRows && bytes < dumpLimits.batchBytes) {
         const line = yield* next
         if (line === undefined) return
         texts.push(decoder.decode(line))
