@@ -193,15 +193,16 @@ describe("Requirement: a project is dumped as one moment and restored as a whole
       expect(yield* refusal(text.replace('"n": 1', '"n": 2'))).toContain("damaged")
       expect(yield* refusal(text.replace(/"schema":\d+/, '"schema":9999'))).toContain("newer version")
       // Whoever mends the digest, too, is held by the database, and leaves nothing.
-      const forged = text
-        .split("\n")
-        .slice(0, -2)
-        .join("\n")
-        .replaceAll(`"project_id": "${story.projectId}"`, `"project_id": "${crypto.randomUUID()}"`)
-      const sha256 = createHash("sha256").update(`${forged}\n`).digest("hex")
-      expect(
-        yield* refusal(`${forged}\n${endLineOf({ rows: forged.split("\n").length - 1, sha256 })}`)
-      ).toContain("another project")
+      const forging = (change: (rows: string) => string) => {
+        const forged = change(text.split("\n").slice(0, -2).join("\n"))
+        const sha256 = createHash("sha256").update(`${forged}\n`).digest("hex")
+        return refusal(`${forged}\n${endLineOf({ rows: forged.split("\n").length - 1, sha256 })}`)
+      }
+      const own = `"project_id": "${story.projectId}"`
+      const foreign = `"project_id": "${crypto.randomUUID()}"`
+      expect(yield* forging((rows) => rows.replaceAll(own, foreign))).toContain("another project")
+      // A number that is longer where it is kept than in its line.
+      expect(yield* forging((rows) => rows.replace('"n": 1', '"n": 1e99'))).toContain("with an exponent")
       const { token } = yield* story
         .post("/tokens", { name: "t", userId: "eve", role: "admin" })
         .pipe(

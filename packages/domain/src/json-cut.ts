@@ -8,12 +8,11 @@
 import type { Schema } from "effect"
 import { isJsonObject } from "./json.ts"
 import { beginningOf } from "./text-beginning.ts"
+import { keptChars } from "./kept-size.ts"
 
-/** The value, or as much of it as fits into so many characters of JSON text. */
+/** The value, or as much of it as fits into so many characters of JSON text, numbers written out as they are kept. */
 export const cutJson = (value: Schema.Json, maxChars: number): Schema.Json =>
-  sizeOf(value) <= maxChars ? value : cut(value, maxChars)
-
-const sizeOf = (value: Schema.Json): number => JSON.stringify(value).length
+  keptChars(value) <= maxChars ? value : cut(value, maxChars)
 
 /** What a cut says takes less than this. */
 const noteChars = 48
@@ -23,7 +22,7 @@ const leastChars = 400
 const noChars = 8
 
 const cut = (value: Schema.Json, room: number): Schema.Json => {
-  if (sizeOf(value) <= room) return value
+  if (keptChars(value) <= room) return value
   if (typeof value === "string") return cutText(value, room)
   if (Array.isArray(value)) {
     const kept = share(value, room, () => 1)
@@ -35,7 +34,7 @@ const cut = (value: Schema.Json, room: number): Schema.Json => {
   const kept = share(
     names.map((name) => value[name] ?? null),
     room,
-    (index) => sizeOf(names[index] ?? "") + 2
+    (index) => keptChars(names[index] ?? "") + 2
   )
   const members = kept.map((member, index) => [names[index] ?? "", member] as const)
   const rest = names.length - kept.length
@@ -55,7 +54,7 @@ const share = (
     if (part < noChars) break
     const cutMember = cut(member, Math.floor(part))
     kept.push(cutMember)
-    left -= sizeOf(cutMember) + overhead(index) + 1
+    left -= keptChars(cutMember) + overhead(index) + 1
   }
   return kept
 }
@@ -65,7 +64,7 @@ const cutText = (text: string, room: number): string => {
   let length = Math.max(0, room - 4)
   while (length > 0) {
     const shown = `${beginningOf(text, length).toWellFormed()}…`
-    if (sizeOf(shown) <= room) return shown
+    if (keptChars(shown) <= room) return shown
     length = Math.floor(length / 2)
   }
   return "…"

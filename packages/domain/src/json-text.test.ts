@@ -6,7 +6,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { findFault } from "./json.ts"
-import { scanJson } from "./json-text.ts"
+import { hasExponent, scanJson } from "./json-text.ts"
 
 describe("scanJson", () => {
   it("takes 2^53−1 and refuses 2^53+1, of either sign, and says where", () => {
@@ -136,5 +136,17 @@ describe("scanJson", () => {
       )
       expect(scanJson(text)).toBeUndefined()
     }
+  )
+})
+
+describe("hasExponent", () => {
+  it.each(["1e5", "[1.5E-7]", `{"a":[true,{"b":"x","c":-2e+30}]}`, `["\\"",5e-324]`, `["1e5",1e5`])(
+    "finds the number in %s",
+    (text) => expect(hasExponent(text)).toBe(true)
+  )
+
+  it.each(["15", `"1e5"`, `{"1e5":"7e8"}`, `[true,false,"4e12-\\"5e6"]`, `["\\\\","3e3"]`, `["3e3`, ""])(
+    "finds none in %s",
+    (text) => expect(hasExponent(text)).toBe(false)
   )
 })

@@ -75,6 +75,18 @@ export const scanJson = (text: string, maxKeys: number = jsonBounds.maxKeys): Js
   return undefined
 }
 
+/** Whether a JSON text has a number with an exponent: it is kept without, and may be much longer then than it is here. */
+export const hasExponent = (text: string): boolean => {
+  if (!/\d[eE][+-]?\d/.test(text)) return false
+  let from: number | undefined = 0
+  while (from !== undefined) {
+    const quote: number = text.indexOf('"', from)
+    if (/\d[eE]/.test(text.slice(from, quote === -1 ? undefined : quote))) return true
+    from = quote === -1 ? undefined : endOfString(text, quote)
+  }
+  return false
+}
+
 /**
  * Whether a place lies in the properties that somebody gives an object or a relationship.
  *

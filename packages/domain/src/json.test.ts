@@ -143,6 +143,14 @@ describe("findPropertiesFault", () => {
     expect(findPropertiesFault({ a: "é".repeat(131_069) })?.pointer).toBe("/properties")
   })
 
+  it("counts numbers with all their digits, and says so", () => {
+    const ofTiny = (count: number) => ({ a: Array.from({ length: count }, () => 5e-324) })
+    expect(findPropertiesFault(ofTiny(801))).toBeUndefined()
+    expect(findPropertiesFault(ofTiny(802))?.message).toMatch(
+      /these are 262261\. .* send such numbers as text$/
+    )
+  })
+
   it("points below /properties", () => {
     expect(findPropertiesFault({ a: { b: "\u0000" } })?.pointer).toBe("/properties/a/b")
   })

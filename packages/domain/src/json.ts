@@ -8,6 +8,7 @@
  * model's tool call). This file knows nothing of objects or types.
  */
 import { Schema } from "effect"
+import { growthNote, keptBytes } from "./kept-size.ts"
 
 /** Bounds of one JSON document. */
 export const jsonBounds = {
@@ -15,7 +16,7 @@ export const jsonBounds = {
   maxDepth: 64,
   /** Keys of one JSON object. */
   maxKeys: 1_000,
-  /** UTF-8 bytes of one graph object's properties. */
+  /** UTF-8 bytes of one graph object's properties, with numbers written out as they are kept. */
   maxObjectBytes: 262_144
 } as const
 
@@ -115,11 +116,11 @@ export const namelessFault = (given: Properties, isPatch = false): JsonFault | u
 export const findPropertiesFault = (properties: Properties): JsonFault | undefined => {
   const fault = findFault(properties, "/properties")
   if (fault) return fault
-  const bytes = new TextEncoder().encode(JSON.stringify(properties)).length
+  const bytes = keptBytes(properties)
   return bytes > jsonBounds.maxObjectBytes
     ? {
         pointer: "/properties",
-        message: `Properties must not exceed ${jsonBounds.maxObjectBytes} bytes; these are ${bytes}`
+        message: `Properties must not exceed ${jsonBounds.maxObjectBytes} bytes; these are ${bytes}${growthNote(properties)}`
       }
     : undefined
 }

@@ -8,6 +8,7 @@
 import { Schema } from "effect"
 import { GraphEventId, Timestamp } from "./ids.ts"
 import { canonicalJson, findFault } from "./json.ts"
+import { keptChars } from "./kept-size.ts"
 import { isAllowedEvent, McpServerName } from "./mcp-server.ts"
 import type { Taint } from "./taint.ts"
 
@@ -98,7 +99,7 @@ export const findListenerFault = (
       }
     const fault = findFault(argumentsOf(listener), `${pointer}/arguments`)
     if (fault) return fault
-    if (canonicalJson(argumentsOf(listener)).length > mcpEventBounds.argumentsMaxChars)
+    if (keptChars(argumentsOf(listener)) > mcpEventBounds.argumentsMaxChars)
       return {
         pointer: `${pointer}/arguments`,
         message: `Arguments have at most ${mcpEventBounds.argumentsMaxChars} characters`

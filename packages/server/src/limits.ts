@@ -241,6 +241,8 @@ export const toolLimits = {
   argumentsMaxChars: 400_000,
   /** Of arguments that no tool can be given: their beginning is kept. */
   faultyArgumentsMaxChars: 2_000,
+  /** Of arguments of a call that a person may not make: their beginning tells what was tried. */
+  deniedArgumentsMaxChars: 10_000,
   nameMaxChars: 200,
   /** The SDK's own bound of a request, by the wall's time: ours must always come first. */
   sdkTimeoutMs: 86_400_000,

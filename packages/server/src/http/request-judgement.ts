@@ -14,7 +14,8 @@ import { dumpMaxBytes } from "@tropism/api/dumps-api"
 import { importMaxBytes, lockfileMaxBytes } from "@tropism/api/transfer-api"
 import { mimeTypeOf, MimeType } from "@tropism/domain/attachment"
 import { textFault } from "@tropism/domain/json"
-import { scanJson } from "@tropism/domain/json-text"
+import { hasExponent, scanJson } from "@tropism/domain/json-text"
+import { keptBytes } from "@tropism/domain/kept-size"
 import { ByteSize, Effect, Fiber, Layer } from "effect"
 import { HttpEffect, HttpIncomingMessage, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { IdempotencyKeys } from "../database/idempotency-keys.ts"
@@ -149,13 +150,18 @@ export const judgeBodyUpTo = Effect.fnUntraced(function* (maxBytes: number) {
   )
   const fault = scanJson(text)
   if (fault) return yield* new InvalidInput({ detail: fault.message, errors: [fault] })
-  yield* Effect.try({
+  const value = yield* Effect.try({
     try: () => JSON.parse(text) as unknown,
     catch: (error) =>
       new MalformedRequest({
         detail: `The body is no JSON: ${error instanceof Error ? error.message : "it cannot be read"}`
       })
   })
+  const keptSize = hasExponent(text) ? keptBytes(value) : 0
+  if (keptSize > maxBytes) {
+    const message = `With all digits of its numbers, as they are kept, the body has ${keptSize} bytes, and it may have ${maxBytes}: send such numbers as text`
+    return yield* new InvalidInput({ detail: message, errors: [{ pointer: "", message }] })
+  }
 })
 
 /** Reads a body as large as a door takes that says nothing else. */

@@ -8,6 +8,7 @@
  * has to think of it. A character that comes in two pieces is put together;
  * arguments are judged elsewhere (`run/requested-call.ts`).
  */
+import { keptChars } from "@tropism/domain/kept-size"
 import type { Usage } from "@tropism/domain/run"
 import type { Response } from "effect/ai"
 import { modelLimits } from "../limits.ts"
@@ -51,7 +52,7 @@ export const makeMeasure = () => {
     if (part.type === "tool-params-delta") argumentsOnTheirWay += part.delta.length
     if (part.type === "tool-call") {
       calls += 1
-      callArguments += (JSON.stringify(part.params) ?? "").length
+      callArguments += keptChars(part.params)
     }
     if (calls > modelLimits.answerMaxCalls)
       return `The answer asks for more than ${modelLimits.answerMaxCalls} tool calls, which is more than can be kept`

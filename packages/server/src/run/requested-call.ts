@@ -7,6 +7,7 @@
  * the call is then refused with that reason, and the model can send it again.
  */
 import { findFault } from "@tropism/domain/json"
+import { growthNote, keptChars } from "@tropism/domain/kept-size"
 import type { ToolCall } from "@tropism/domain/message"
 import { beginningOf } from "@tropism/domain/text-beginning"
 import type { Schema } from "effect"
@@ -23,9 +24,9 @@ export const requestedCall = (id: string, { arguments: args, fault, name }: Mode
 }
 
 const faultOf = (args: Schema.Json): string | undefined => {
-  const size = JSON.stringify(args).length
+  const size = keptChars(args)
   if (size > toolLimits.argumentsMaxChars)
-    return `The arguments are ${size} characters long; at most ${toolLimits.argumentsMaxChars} can be taken`
+    return `The arguments are ${size} characters long; at most ${toolLimits.argumentsMaxChars} can be taken${growthNote(args)}`
   const fault = typeof args === "string" ? undefined : findFault(args)
   return fault && `${fault.pointer}: ${fault.message}`
 }

@@ -8,6 +8,7 @@
  * and then nothing of it counts, so nothing is lost and it is asked for again.
  */
 import { findFault, withoutForbiddenKeys } from "@tropism/domain/json"
+import { keptChars } from "@tropism/domain/kept-size"
 import { Context, Effect, Layer, Schema } from "effect"
 import { sourceLimits } from "./source-limits.ts"
 import { ForeignConnections, type Whom } from "./foreign-connections.ts"
@@ -144,8 +145,7 @@ const instantOf = (text: string): string | undefined => {
 const toldOf = ({ data, eventId, timestamp }: (typeof Answer.Type)["events"][number]): Told => {
   const told = (data ?? null) as Schema.Json
   const payload = withoutForbiddenKeys(told)
-  const isKept =
-    findFault(payload) === undefined && JSON.stringify(payload).length <= sourceLimits.payloadMaxChars
+  const isKept = findFault(payload) === undefined && keptChars(payload) <= sourceLimits.payloadMaxChars
   return {
     eventId,
     happenedAt: instantOf(timestamp) ?? "",

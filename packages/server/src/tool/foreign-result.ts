@@ -10,6 +10,7 @@ import type { CallToolResult, Tool } from "@modelcontextprotocol/client"
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker"
 import { findFault, isJsonObject } from "@tropism/domain/json"
 import { beginningOf } from "@tropism/domain/text-beginning"
+import { keptChars } from "@tropism/domain/kept-size"
 import { Result, type Schema } from "effect"
 import { foreignLimits } from "./foreign-limits.ts"
 import { lineOf } from "./foreign-fault.ts"
@@ -32,13 +33,13 @@ export const readResult = (
   const json = JSON.stringify(structure)
   const others = content.filter(({ type }) => type !== "text").map(partText)
   const fault = isError === true || tool === undefined ? undefined : misfit(tool, structure, json)
-  if (fault === undefined && others.length === 0 && isKeepable(structure, json)) return structure
+  if (fault === undefined && others.length === 0 && isKeepable(structure)) return structure
   const lines = [...(fault === undefined ? [] : [fault]), json, ...others.map(scrub)]
   return cut(clean(lines.join("\n")))
 }
 
-const isKeepable = (structure: Schema.Json, json: string): boolean =>
-  json.length <= foreignLimits.resultMaxChars && findFault(structure) === undefined
+const isKeepable = (structure: Schema.Json): boolean =>
+  keptChars(structure) <= foreignLimits.resultMaxChars && findFault(structure) === undefined
 
 /** The same structure with every text in it, and every number that is a secret, scrubbed. */
 export const scrubAll = (value: unknown, scrub: (text: string) => string): Schema.Json =>

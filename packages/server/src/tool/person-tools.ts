@@ -11,6 +11,8 @@ import { includesRole } from "@tropism/api/authorization"
 import type { ToolCallId } from "@tropism/domain/ids"
 import { findFault, isJsonObject } from "@tropism/domain/json"
 import { shortened } from "@tropism/domain/text-beginning"
+import { cutJson } from "@tropism/domain/json-cut"
+import { growthNote, keptChars } from "@tropism/domain/kept-size"
 import { Context, Effect, Layer, Predicate, type Schema } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
@@ -93,10 +95,12 @@ export class PersonTools extends Context.Service<
         args: Schema.Json
       ) {
         const id = (yield* ids.next) as ToolCallId
-        const keptArgs = withoutIdentity(tool, args)
         const denied = includesRole(principal.role, tool.role)
           ? undefined
           : `This needs the role ${tool.role}; yours is ${principal.role}`
+        const sentArgs = withoutIdentity(tool, args)
+        const keptArgs =
+          denied === undefined ? sentArgs : cutJson(sentArgs, toolLimits.deniedArgumentsMaxChars)
         const done: PersonEffect =
           denied === undefined
             ? yield* attempted(tool, principal, args, id)
@@ -158,10 +162,12 @@ const findUnfit = (args: Schema.Json): string | undefined => {
   if (!isJsonObject(args)) return unreadable("The arguments of a tool must be one JSON object")
   const fault = findFault(args)
   if (fault) return unreadable(`${fault.pointer}: ${fault.message}`)
-  const size = JSON.stringify(args).length
+  const size = keptChars(args)
   const { argumentsMaxChars } = toolLimits
   return size > argumentsMaxChars
-    ? unreadable(`They are ${size} characters of JSON, and at most ${argumentsMaxChars} are taken`)
+    ? unreadable(
+        `They are ${size} characters of JSON, and at most ${argumentsMaxChars} are taken${growthNote(args)}`
+      )
     : undefined
 }
 

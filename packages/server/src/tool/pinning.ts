@@ -9,6 +9,7 @@
 import { createHash } from "node:crypto"
 import type { Tool } from "@modelcontextprotocol/client"
 import { canonicalJson, findFault, isJsonObject } from "@tropism/domain/json"
+import { keptChars } from "@tropism/domain/kept-size"
 import { offeredNameOf, type PinnedTool } from "@tropism/domain/mcp-server"
 import { beginningOf } from "@tropism/domain/text-beginning"
 import { foreignLimits } from "./foreign-limits.ts"
@@ -60,7 +61,7 @@ const pinOf = (server: string, tool: Tool): PinnedTool | string => {
     isIdempotent: tool.annotations?.idempotentHint === true
   }
   const text = canonicalJson(said)
-  if (text.length > foreignLimits.schemaMaxChars)
+  if (keptChars(said) > foreignLimits.schemaMaxChars)
     return `it is described in more than ${foreignLimits.schemaMaxChars} characters`
   const misfit = whyUncallable(tool, inputSchema)
   if (misfit !== undefined) return misfit

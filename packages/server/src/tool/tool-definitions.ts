@@ -10,6 +10,7 @@ import type { DefinedTool } from "@tropism/domain/context-config"
 import { definedToolBounds, isOwnToolName } from "@tropism/domain/defined-tool"
 import { exitLoopTool } from "@tropism/domain/flow"
 import { isJsonObject, type JsonFault, pointerStep } from "@tropism/domain/json"
+import { growthNote, keptBytes } from "@tropism/domain/kept-size"
 import type { OfferedTool } from "../model/model-request.ts"
 import { findGivenFault, isBuiltInTool } from "./built-in-tools.ts"
 import { findArgumentsFault, isIdentity } from "./foreign-arguments.ts"
@@ -60,12 +61,12 @@ const findUnfit = (
   given: DefinedTool["arguments"],
   { inputSchema, name: tool }: OfferedTool
 ): JsonFault | undefined => {
-  const size = Buffer.byteLength(JSON.stringify(given), "utf8")
+  const size = keptBytes(given)
   const { argumentsMaxBytes } = definedToolBounds
   if (size > argumentsMaxBytes)
     return {
       pointer: "",
-      message: `The arguments have ${size} bytes; at most ${argumentsMaxBytes} can be given`
+      message: `The arguments have ${size} bytes; at most ${argumentsMaxBytes} can be given${growthNote(given)}`
     }
   const names = Object.keys(given)
   const identity = names.find(isIdentity)

@@ -6,6 +6,7 @@
 import type { JsonFault } from "@tropism/domain/json"
 import { Predicate, type Schema } from "effect"
 import { cutJson } from "@tropism/domain/json-cut"
+import { keptChars } from "@tropism/domain/kept-size"
 import { toolLimits } from "../limits.ts"
 
 type Named = ReadonlyArray<{ readonly name: string }>
@@ -42,7 +43,7 @@ export const unfit = (faults: ReadonlyArray<JsonFault>, schema: unknown): string
 
 /** An outcome in bounds; one that was cut says so. */
 export const bounded = (result: Schema.Json): Schema.Json => {
-  const size = JSON.stringify(result).length
+  const size = keptChars(result)
   if (size <= toolLimits.resultMaxChars) return result
   const note = `The result was ${size} characters long and was cut to fit: ask for less, or for parts of it`
   return { isTruncated: true, note, result: cutJson(result, toolLimits.resultMaxChars - 250) }
