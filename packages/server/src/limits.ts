@@ -374,7 +374,7 @@ export const transferLimits = {
   /** How often a record says that its sender is still there, and after how long without that it is not. */
   touchIntervalMs: 10_000,
   silentAfterMs: 60_000,
-  /** Exports that this server writes at once; the others wait. */
+  /** Exports that this server writes at once, each of another project; the others wait. */
   concurrentExports: 3,
   /** How long an export may wait and then hold its snapshot, and with it a connection. */
   exportMaxMs: 1_800_000,

@@ -3,7 +3,8 @@
  */
 import { connect } from "node:net"
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
+import { dumpLimits } from "../src/database/dump-limits.ts"
 import { transferLimits } from "../src/limits.ts"
 import { exported, importLines, jsonl } from "../testing/import-words.ts"
 import { ask } from "../testing/owner-rows.ts"
@@ -90,28 +91,46 @@ layer(SharedServer.layer)((it) => {
       Effect.gen(function* () {
         const story = yield* newStoryHere
         yield* largeGraph(story)
-        const readers = yield* Effect.forEach(
-          Array.from({ length: transferLimits.concurrentExports + 2 }),
-          () => beginReading(story)
-        )
-        yield* eventually(openSnapshots(story), (open) => open === transferLimits.concurrentExports)
+        const readers = yield* Effect.forEach([1, 2], () => beginReading(story))
+        yield* eventually(openSnapshots(story), (open) => open === 1)
         yield* Effect.forEach(readers, (reader) => reader.leave)
         yield* eventually(openSnapshots(story), (open) => open === 0)
         expect(yield* exported(story)).toHaveLength(count)
       })
     )
 
-    it.effect("that is read too slowly ends with a line that says so", () =>
+    it.effect("of one project has one turn at a time, and leaves the others theirs", () =>
+      Effect.gen(function* () {
+        const [story, other] = [yield* newStoryHere, yield* newStoryHere]
+        yield* largeGraph(story)
+        yield* other.post("/objects", { type: "Document", key: "small" })
+        const readers = yield* Effect.forEach(
+          Array.from({ length: transferLimits.concurrentExports + 1 }),
+          () => beginReading(story)
+        )
+        yield* eventually(openSnapshots(story), (open) => open === 1)
+        const exporting = yield* Effect.forkScoped(exported(other))
+        yield* eventually(
+          Effect.sync(() => exporting.pollUnsafe() !== undefined),
+          (isDone) => isDone
+        )
+        expect(yield* Fiber.join(exporting)).toHaveLength(1)
+        expect(yield* openSnapshots(story)).toBe(1)
+        yield* Effect.forEach(readers, (reader) => reader.leave)
+      })
+    )
+
+    it.effect("whose reader takes nothing ends with a line that says so, and gives its turn back", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
         yield* largeGraph(story)
         const reader = yield* beginReading(story)
         yield* eventually(openSnapshots(story), (open) => open === 1)
-        yield* asTimePasses(transferLimits.exportMaxMs / 4, openSnapshots(story), (open) => open === 0)
+        yield* asTimePasses(dumpLimits.readerStallMs / 4, openSnapshots(story), (open) => open === 0)
         const lines = yield* reader.rest
         expect(lines.length).toBeLessThan(count)
         expect(lines.at(-1)).toEqual({
-          error: expect.stringMatching(/^This export is not whole: .* 30 minutes/)
+          error: expect.stringMatching(/^This export is not whole: its reader took nothing for 60 seconds/)
         })
         // Whoever imports it learns of it.
         const other = yield* newStoryHere

@@ -5,10 +5,13 @@
 const lineMaxBytes = 128 * 1_048_576
 
 export const dumpLimits = {
-  /** Dumps that this server writes at once; each holds a connection and a moment of the database. */
+  /** Dumps that this server writes at once, each of another project; each holds a connection and a moment of the database. */
   concurrentDumps: 2,
   /** How long a dump may wait and then hold its moment. */
   dumpMaxMs: 3_600_000,
+  /** The reader of a dump or an export who takes no piece for so long has lost its turn; a piece is what is handed to it at once. */
+  readerStallMs: 60_000,
+  pieceBytes: 65_536,
   /** Rows and bytes of one read; the first reads of a table are small. */
   pageRows: 500,
   firstPageRows: 8,

@@ -18,18 +18,19 @@ import {
 } from "@tropism/domain/dump"
 import type { ProjectId, UserId } from "@tropism/domain/ids"
 import type { ProjectSettingsPatch } from "@tropism/domain/project-settings"
-import { type Cause, Context, Effect, Layer, Queue, Semaphore, Stream } from "effect"
+import { Context, Effect, Layer, type Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, onlyRow, orDie } from "./database.ts"
 import { dumpLimits } from "./dump-limits.ts"
 import { type DumpPart, dumpParts } from "./dump-plan.ts"
 import { schemaVersion } from "./migrations.ts"
+import { makeTurns, type Offer, slowlyRead } from "./slow-readers.ts"
 
 export class Dumper extends Context.Service<
   Dumper,
   {
-    /** The lines as text, some at a time. It ends with a line that says so when it cannot be finished. */
-    readonly lines: (projectId: ProjectId, by: UserId) => Stream.Stream<string>
+    /** The lines, some at a time. It ends with a line that says so when it cannot be finished. */
+    readonly lines: (projectId: ProjectId, by: UserId) => Stream.Stream<Uint8Array>
     /** How many rows there are, as nearly as can be said before they are read. */
     readonly count: (projectId: ProjectId) => Effect.Effect<number>
   }
@@ -39,7 +40,7 @@ export class Dumper extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const database = yield* Database
-      const turns = yield* Semaphore.make(dumpLimits.concurrentDumps)
+      const inTurn = yield* makeTurns(dumpLimits.concurrentDumps)
 
       const readTables = (projectId: ProjectId) =>
         sql<DumpTable>`
@@ -88,7 +89,7 @@ export class Dumper extends Context.Service<
       const offerTable = Effect.fnUntraced(function* (
         projectId: ProjectId,
         { name, columns }: DumpTable,
-        offer: Offer
+        offer: OfferRows
       ) {
         const part: Partial<DumpPart> = dumpParts.find(({ table }) => table === name) ?? {}
         const { order = "project_id", pageRows = dumpLimits.pageRows } = part
@@ -111,39 +112,28 @@ export class Dumper extends Context.Service<
         yield* sql.unsafe("close dumped").unprepared
       }, orDie)
 
-      const write = Effect.fnUntraced(function* (projectId: ProjectId, by: UserId, queue: LineQueue) {
+      const write = Effect.fnUntraced(function* (projectId: ProjectId, by: UserId, hand: Offer) {
         const hash = createHash("sha256")
         let rows = 0
-        const offer: Offer = (text, count) => {
+        const offer: OfferRows = (text, count) => {
           hash.update(text)
           rows += count
-          return Queue.offer(queue, text)
+          return hand(text)
         }
         const head = yield* readHead(projectId, by)
         yield* offer(`${JSON.stringify(head)}\n`, 0)
         for (const table of head.tables) yield* offerTable(projectId, table, offer)
-        yield* Queue.offer(queue, endLineOf({ rows, sha256: hash.digest("hex") }))
+        yield* hand(endLineOf({ rows, sha256: hash.digest("hex") }))
       })
 
-      const lines = (projectId: ProjectId, by: UserId): Stream.Stream<string> =>
-        Stream.callback<string>(
-          (queue) => {
-            const tell = (error: string) => Queue.offer(queue, failedLineOf(error))
-            return turns
-              .withPermits(1)(database.inSnapshot(projectId, write(projectId, by, queue)))
-              .pipe(
-                Effect.timeoutOrElse({ duration: dumpLimits.dumpMaxMs, orElse: () => tell(tookTooLong) }),
-                Effect.catchCause((cause) =>
-                  Effect.andThen(
-                    Effect.logError("A dump failed", cause),
-                    tell("This dump is not whole: the server failed; its log says why.")
-                  )
-                ),
-                Effect.andThen(Queue.end(queue))
-              )
-          },
-          { bufferSize: 1, strategy: "suspend" }
-        )
+      const lines = (projectId: ProjectId, by: UserId) =>
+        slowlyRead({
+          name: "dump",
+          advice: "Read it faster.",
+          maxMs: dumpLimits.dumpMaxMs,
+          failedLine: failedLineOf,
+          write: (offer) => inTurn(projectId, database.inSnapshot(projectId, write(projectId, by, offer)))
+        })
 
       const count = (projectId: ProjectId) =>
         database.inProject(
@@ -156,9 +146,7 @@ export class Dumper extends Context.Service<
   )
 }
 
-type Offer = (text: string, rows: number) => Effect.Effect<unknown>
-
-type LineQueue = Queue.Queue<string, Cause.Done>
+type OfferRows = (text: string, rows: number) => ReturnType<Offer>
 
 interface ProjectRow {
   readonly name: string
@@ -166,5 +154,3 @@ interface ProjectRow {
   readonly assistantId: string | null
   readonly takenAt: Date
 }
-
-const tookTooLong = `This dump is not whole: it took longer than the ${dumpLimits.dumpMaxMs / 60_000} minutes that one may take, waiting for others included. Read it faster.`

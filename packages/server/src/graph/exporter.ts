@@ -12,9 +12,10 @@ import type { ObjectId, ProjectId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
 import type { LineEnd, TransferLine } from "@tropism/domain/transfer-line"
 import { markedPart, type Untrusted } from "@tropism/domain/untrusted"
-import { type Cause, Context, Effect, Layer, Queue, Semaphore, Stream } from "effect"
+import { Context, Effect, Layer, type Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { makeTurns, type Offer, slowlyRead } from "../database/slow-readers.ts"
 import { transferLimits } from "../limits.ts"
 import { upTo } from "./moments.ts"
 
@@ -56,8 +57,8 @@ export class Exporter extends Context.Service<
   Exporter,
   {
     readonly size: (filter: ExportFilter) => Effect.Effect<ExportSize, never, ProjectTransaction>
-    /** The lines as text, some at a time. It ends with a line that has an `error` when it cannot be finished. */
-    readonly lines: (projectId: ProjectId, filter: ExportFilter) => Stream.Stream<string>
+    /** The lines, some at a time. It ends with a line that has an `error` when it cannot be finished. */
+    readonly lines: (projectId: ProjectId, filter: ExportFilter) => Stream.Stream<Uint8Array>
   }
 >()("@tropism/server/graph/Exporter") {
   static readonly layer = Layer.effect(
@@ -65,7 +66,7 @@ export class Exporter extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const database = yield* Database
-      const turns = yield* Semaphore.make(transferLimits.concurrentExports)
+      const inTurn = yield* makeTurns(transferLimits.concurrentExports)
 
       const size = Effect.fn("Exporter.size")(function* ({ types }: ExportFilter) {
         const { projectId } = yield* ProjectTransaction
@@ -130,51 +131,31 @@ export class Exporter extends Context.Service<
             where ${sql.and(where)} order by one.id limit ${limit}`
         }, orDie)
 
-      /** Offers everything, in the transaction of the snapshot; a full queue is a slow reader, and waits for it. */
-      const write = Effect.fn("Exporter.write")(function* (filter: ExportFilter, queue: LineQueue) {
-        yield* offerAll(queue, readObjects(filter), objectLine)
-        yield* offerAll(queue, readRelationships(filter), relationshipLine)
+      /** Offers everything, in the transaction of the snapshot. */
+      const write = Effect.fn("Exporter.write")(function* (filter: ExportFilter, offer: Offer) {
+        yield* offerAll(offer, readObjects(filter), objectLine)
+        yield* offerAll(offer, readRelationships(filter), relationshipLine)
       })
 
-      const lines = (projectId: ProjectId, filter: ExportFilter): Stream.Stream<string> =>
-        Stream.callback<string>(
-          (queue) => {
-            const tell = (error: string) => Queue.offer(queue, `${JSON.stringify({ error })}\n`)
-            const turn = turns
-              .withPermits(1)(database.inSnapshot(projectId, write(filter, queue)))
-              .pipe(
-                Effect.timeoutOrElse({
-                  duration: transferLimits.exportMaxMs,
-                  orElse: () => tell(tookTooLong)
-                })
-              )
-            return turn.pipe(
-              Effect.catchCause((cause) =>
-                Effect.andThen(
-                  Effect.logError("An export failed", cause),
-                  tell("This export is not whole: the server failed; its log says why.")
-                )
-              ),
-              Effect.andThen(Queue.end(queue))
-            )
-          },
-          { bufferSize: 1, strategy: "suspend" }
-        )
+      const lines = (projectId: ProjectId, filter: ExportFilter) =>
+        slowlyRead({
+          name: "export",
+          advice: "Read it faster, or export fewer types at a time.",
+          maxMs: transferLimits.exportMaxMs,
+          failedLine: (error) => `${JSON.stringify({ error })}\n`,
+          write: (offer) => inTurn(projectId, database.inSnapshot(projectId, write(filter, offer)))
+        })
 
       return Exporter.of({ size, lines })
     })
   )
 }
 
-const tookTooLong = `This export is not whole: it took longer than the ${transferLimits.exportMaxMs / 60_000} minutes that one may take, waiting for others included. Read it faster, or export fewer types at a time.`
-
-type LineQueue = Queue.Queue<string, Cause.Done>
-
 const firstId = "00000000-0000-0000-0000-000000000000"
 
 /** Reads page after page; the pages are as large as the rows before let expect. */
 const offerAll = Effect.fnUntraced(function* <Row extends { readonly id: string }, E, R>(
-  queue: LineQueue,
+  offer: Offer,
   read: (after: string, limit: number) => Effect.Effect<ReadonlyArray<Row>, E, R>,
   lineOf: (row: Row) => TransferLine
 ) {
@@ -185,7 +166,7 @@ const offerAll = Effect.fnUntraced(function* <Row extends { readonly id: string 
     const last = rows.at(-1)
     if (!last) return
     const text = rows.map((row) => `${JSON.stringify(lineOf(row))}\n`).join("")
-    yield* Queue.offer(queue, text)
+    yield* offer(text)
     if (rows.length < limit) return
     after = last.id
     limit = Math.max(

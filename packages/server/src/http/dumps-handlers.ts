@@ -27,7 +27,7 @@ export const dumpsHandlers = HttpApiBuilder.group(Api, "dumps", (handlers) =>
         const dumper = yield* Dumper
         const { userId } = yield* looking(projectId, "admin", Effect.succeed)
         const rows = yield* dumper.count(projectId)
-        return HttpServerResponse.stream(Stream.encodeText(dumper.lines(projectId, userId)), {
+        return HttpServerResponse.stream(dumper.lines(projectId, userId), {
           contentType: "application/x-ndjson",
           headers: { "cache-control": "no-store", "tropism-rows": String(rows) }
         })

@@ -79,7 +79,7 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
             Effect.map(exporter.size(filter), (size) => ({ filter, size }))
           )
         )
-        return HttpServerResponse.stream(Stream.encodeText(exporter.lines(projectId, filter)), {
+        return HttpServerResponse.stream(exporter.lines(projectId, filter), {
           contentType: "application/x-ndjson",
           headers: {
             "cache-control": "no-store",
