@@ -88,8 +88,9 @@ export const relationshipHalves = (
 ): ReadonlyArray<RelationshipHalf> => {
   const live = sql.literal("one.deleted_at is null")
   if (moment === undefined) return [{ rows: live, wasThere: sql.literal("true") }]
-  const wasThere = sql`(
-    select type from kb.graph_relationship_versions where relationship_id = one.id and ${upTo(sql, moment)}) in ('created', 'updated')`
+  // Written as what nearly all are not: where the planner takes few to fit it reads all of a hub, and sorts them.
+  const wasThere = sql`coalesce((
+    select type from kb.graph_relationship_versions where relationship_id = one.id and ${upTo(sql, moment)}), 'deleted') <> 'deleted'`
   return [
     { rows: live, wasThere },
     { rows: sql.literal("one.deleted_at is not null"), wasThere }

@@ -10,9 +10,9 @@ import type { RelationshipKind } from "@tropism/domain/capability"
 import type { Relationship, RelationshipVersion } from "@tropism/domain/graph"
 import type { ObjectId, RelationshipId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
-import { type Moment, relationshipsAt, upTo } from "./moments.ts"
+import { type Moment, relationshipHalves, relationshipsAt, upTo } from "./moments.ts"
 import { relationshipColumns } from "./recording.ts"
 import { type RelationshipRow, toRelationship, toVersion, type VersionRow } from "./rows.ts"
 
@@ -90,16 +90,19 @@ export class Relationships extends Context.Service<
         limit: number
       ) {
         const { projectId } = yield* ProjectTransaction
-        const where = [
-          sql`true`,
+        const narrowed = [
+          sql`project_id = ${projectId}`,
           ...(type === undefined ? [] : [sql`type = ${type}`]),
           ...(fromId === undefined ? [] : [sql`from_id = ${fromId}`]),
           ...(toId === undefined ? [] : [sql`to_id = ${toId}`]),
-          ...(objectId === undefined ? [] : [sql`(from_id = ${objectId} or to_id = ${objectId})`]),
           ...(before === undefined ? [] : [sql`id < ${before}::uuid`])
         ]
+        const isEndGiven = objectId === undefined || objectId === fromId || objectId === toId
+        const where = isEndGiven
+          ? sql.and(narrowed)
+          : sql`id = any(array(${pageAround(sql, objectId, asOf, sql.and(narrowed), limit)}))`
         const rows = yield* sql<RelationshipRow>`
-          select ${columns} from ${relationshipsAt(sql, asOf, projectId)} listed where ${sql.and(where)} order by id desc limit ${limit}`
+          select ${columns} from ${relationshipsAt(sql, asOf, projectId)} listed where ${where} order by id desc limit ${limit}`
         return rows.map(toRelationship)
       }, orDie)
 
@@ -130,4 +133,31 @@ export class Relationships extends Context.Service<
       return Relationships.of({ get, asOf, atVersion, list, history, kindsAround })
     })
   )
+}
+
+/**
+ * The ids of a page of what begins or ends at an object.
+ *
+ * **Details** They lie in two indexes, and those of what was deleted in two more: a page reads no more than its length of each, and
+ * what relates the object to itself from one of them.
+ */
+const pageAround = (
+  sql: SqlClient.SqlClient,
+  id: ObjectId,
+  asOf: Moment,
+  narrowed: Statement.Fragment,
+  limit: number
+) => {
+  const parts = (["from_id", "to_id"] as const).flatMap((name) => {
+    // A range of one value and not an equation, as for neighbours: no other index has this order.
+    const end = sql.literal(name)
+    const once = name === "from_id" ? sql`` : sql`and from_id <> ${id}`
+    return relationshipHalves(sql, asOf).map(
+      ({ rows, wasThere }) => sql`(
+        select id from kb.graph_relationships one
+        where ${end} >= ${id} and ${end} <= ${id} ${once} and ${narrowed} and ${rows} and ${wasThere}
+        order by ${end} desc, id desc limit ${limit})`
+    )
+  })
+  return sql`select id from (${sql.join(" union all ", false)(parts)}) found order by id desc limit ${limit}`
 }
