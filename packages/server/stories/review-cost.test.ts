@@ -6,8 +6,18 @@
  * counts the rows of tables that a transaction has looked at.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { AgentId, GraphEventId, ProjectId, RunId, TaskId, UserId } from "@tropism/domain/ids"
+import {
+  AgentId,
+  GraphEventId,
+  ObjectId,
+  ProjectId,
+  RunId,
+  TaskId,
+  ToolCallId,
+  UserId
+} from "@tropism/domain/ids"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { Database } from "../src/database/database.ts"
 import { Backtests } from "../src/dispatch/backtests.ts"
 import { Chains } from "../src/dispatch/chain-reading.ts"
@@ -17,6 +27,7 @@ import { Runs } from "../src/run/runs.ts"
 import { Autonomy } from "../src/task/autonomy.ts"
 import type { TaskFilter } from "../src/task/reading.ts"
 import { makeRejections } from "../src/task/rejections.ts"
+import type { Suggestion } from "../src/task/suggesting.ts"
 import { Tasks } from "../src/task/tasks.ts"
 import { Undos } from "../src/task/undos.ts"
 import { Denials } from "../src/tool/denials.ts"
@@ -25,6 +36,8 @@ import { rowsReadIn, times } from "../testing/rows-read.ts"
 
 const project = ProjectId.make("01990000-0000-7000-8000-000000000001")
 const agent = AgentId.make("01990000-0000-7000-8000-000000000002")
+/** Has suggested nothing yet. */
+const newcomer = AgentId.make("01990000-0000-7000-8000-000000000003")
 const ada = UserId.make("ada")
 
 /** An id of one of the tables that are filled: of an object, event, run, task or backtest. */
@@ -41,12 +54,18 @@ const sqlId = (kind: number | undefined, number: string): string =>
 const many = 20_000
 const few = 2_000
 
+/** A second lies between two events; the runs that are over began at the instant of this one. */
+const begunAt = 5_000
+const instantOf = (number: string): string => `timestamptz '2026-01-01' + ${number} * interval '1 second'`
+
 /** The first half of the runs is one chain and is over; the others are queued. */
 const filling: ReadonlyArray<string> = [
   `insert into kb.projects (id, name, created_by) values ('${project}', 'x', 'ada')`,
   `insert into kb.task_counters (project_id, last_number) values ('${project}', ${many}) on conflict (project_id) do update set last_number = ${many}`,
+  `insert into kb.feeds (project_id, last_position) values ('${project}', ${many})`,
   `insert into kb.agents (id, project_id, name, version, prompt, flow_type, tools, trigger_type, timezone, execution_mode, enabled)
-    values ('${agent}', '${project}', 'suggester', 1, '', 'single', '{}', 'manual', 'UTC', 'execute', true)`,
+    values ('${agent}', '${project}', 'suggester', 1, '', 'single', '{}', 'manual', 'UTC', 'execute', true),
+      ('${newcomer}', '${project}', 'newcomer', 1, '', 'single', '{}', 'manual', 'UTC', 'suggest', true)`,
   `insert into kb.agent_versions (agent_id, version, project_id, definition, created_by)
     values ('${agent}', 1, '${project}', '{"defaultTimeoutMs": 1000}', 'ada')`,
   `insert into kb.graph_objects (id, project_id, type, properties, version, actor_type, actor_id)
@@ -55,14 +74,14 @@ const filling: ReadonlyArray<string> = [
     select ${sqlId(objects, "n")}, 1, '${project}', 'created', '{"size": 1}', 'agent', '${agent}', ${sqlId(runs, "n")}, ${sqlId(events, "n")}
     from generate_series(1, ${many}) n`,
   `insert into kb.graph_events (id, project_id, position, entity_type, object_type, entity_id, version, type, changed_properties, snapshot,
-      actor_type, actor_id, run_id, root_event_id, depth, dispatched_at)
+      actor_type, actor_id, run_id, root_event_id, depth, created_at, dispatched_at)
     select ${sqlId(events, "n")}, '${project}', n, 'graphObject', 'Package', ${sqlId(objects, "n")}, 1, 'created', '{size}', '{}',
-      'agent', '${agent}', ${sqlId(runs, "n")}, ${sqlId(events, "n - n % 100 + 1")}, 1, now() from generate_series(1, ${many}) n`,
+      'agent', '${agent}', ${sqlId(runs, "n")}, ${sqlId(events, "n - n % 100 + 1")}, 1, ${instantOf("n")}, now() from generate_series(1, ${many}) n`,
   `insert into kb.contexts (project_id, name, agent_id, owner)
     select '${project}', 'run-' || n, '${agent}', case when n % 4 = 0 then 'ben' end from generate_series(1, ${many}) n`,
-  `insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, trigger, context_name, root_event_id, depth, priority)
+  `insert into kb.agent_runs (id, project_id, agent_id, agent_version, status, trigger, context_name, root_event_id, depth, priority, started_at)
     select ${sqlId(runs, "n")}, '${project}', '${agent}', 1, case when n % 2 = 0 then 'completed' else 'queued' end, '{"type": "manual"}',
-      'run-' || n, ${sqlId(events, "n - n % 100 + 1")}, 1, n % 3 from generate_series(1, ${many}) n`,
+      'run-' || n, ${sqlId(events, "n - n % 100 + 1")}, 1, n % 3, case when n % 2 = 0 then ${instantOf(String(begunAt))} end from generate_series(1, ${many}) n`,
   `insert into kb.tasks (id, project_id, number, type, status, title, payload, digest, agent_id, agent_version, run_id, tool_call_id,
       target_id, base_version, evidence, depth, about, assignee, expires_at, resolved_by, resolved_at)
     select ${sqlId(tasks, "n")}, '${project}', n, 'object_update_suggestion', case when n % 2 = 0 then 'pending' else 'rejected' end, 'Update',
@@ -121,6 +140,41 @@ layer(filledBy(filling), { excludeTestServices: true })((it) => {
         const task = (number: number) => TaskId.make(idOf(tasks ?? 0, number))
         expect(yield* rowsOf((time) => reject(task(1_000 + 2 * time), ada, "No"))).toBeLessThan(few)
         expect(yield* rowsOf((time) => approve(task(2_000 + 2 * time), ada, null, null))).toBeLessThan(few)
+      })
+    )
+
+    it.effect("a suggestion, whatever has happened since its run began", () =>
+      Effect.gen(function* () {
+        const { suggest } = yield* Tasks
+        const suggestion = (time: number): Suggestion => ({
+          change: {
+            type: "update",
+            objectId: ObjectId.make(idOf(objects ?? 0, 3_000 + time)),
+            data: { size: 2 }
+          },
+          agentId: newcomer,
+          agentVersion: 1,
+          runId: RunId.make(idOf(runs ?? 0, 3_000 + 2 * time)),
+          toolCallId: ToolCallId.make(idOf(6, time)),
+          confidence: null,
+          reasoning: null,
+          target: null,
+          relationship: null,
+          lastRead: null,
+          evidence: [],
+          wokenBy: [],
+          untrusted: [],
+          rootEventId: GraphEventId.make(idOf(events ?? 0, 3_000 + time)),
+          depth: 1
+        })
+        expect(yield* rowsOf((time) => suggest(suggestion(time)))).toBeLessThan(few)
+        const sql = yield* SqlClient.SqlClient
+        const seen = yield* (yield* Database).inProject(
+          project,
+          Effect.orDie(sql<{ upTo: number; count: number }>`
+            select seen_position::int as up_to, count(*)::int as count from kb.tasks where agent_id = ${newcomer} group by 1`)
+        )
+        expect(seen).toEqual([{ upTo: begunAt, count: times }])
       })
     )
 

@@ -60,7 +60,7 @@ export class EventReading extends Context.Service<
         // A place beyond the end was given out before the database was set back: nobody knows what lies between.
         if (after > last) return { position: last, truncated: true }
         if (maxAgeMs === null || after === last) return { position: after, truncated: false }
-        const floor = new Date((yield* Clock.currentTimeMillis) - maxAgeMs)
+        const floor = new Date((yield* Clock.currentTimeMillis) - maxAgeMs).toISOString()
         const position = yield* search.placeBefore(floor, { after, upTo: last })
         return { position, truncated: position > after }
       })

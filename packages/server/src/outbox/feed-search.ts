@@ -40,9 +40,9 @@ export class FeedSearch extends Context.Service<
       entityType: EntityType,
       stretch: Stretch
     ) => Effect.Effect<ReadonlyArray<string>, never, ProjectTransaction>
-    /** The place in a stretch behind which events are of an instant or later. */
+    /** The place in a stretch behind which events are of an instant or later; the instant as PostgreSQL reads it, to the microsecond. */
     readonly placeBefore: (
-      instant: Date,
+      instant: string,
       stretch: Stretch
     ) => Effect.Effect<number, never, ProjectTransaction>
   }
@@ -81,7 +81,7 @@ export class FeedSearch extends Context.Service<
 
       // Places follow the instants but for those that committed at once: halving finds one in as many looks as its number has bits.
       const placeBefore = Effect.fn("FeedSearch.placeBefore")(function* (
-        instant: Date,
+        instant: string,
         { after, upTo }: Stretch
       ) {
         const { projectId } = yield* ProjectTransaction
@@ -93,7 +93,7 @@ export class FeedSearch extends Context.Service<
               select case when isBefore then middle else low end, case when isBefore then high else middle - 1 end
               from halved, lateral (select (low + high + 1) / 2 as middle) half, lateral (
                 select coalesce((select created_at from kb.graph_events where project_id = ${projectId} and position = middle)
-                  < ${instant}, true) as isBefore
+                  < ${instant}::timestamptz, true) as isBefore
               ) looked
               where low < high
             )

@@ -13,7 +13,7 @@
 import { reviewDefaults, type ReviewPolicy } from "@tropism/domain/agent"
 import { type Change, digestText } from "@tropism/domain/change"
 import type { GraphObject, Relationship } from "@tropism/domain/graph"
-import type { AgentId, GraphEventId, ProjectId, RunId, TaskId, ToolCallId } from "@tropism/domain/ids"
+import type { AgentId, GraphEventId, RunId, TaskId, ToolCallId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
 import {
   creationText,
@@ -33,6 +33,7 @@ import { refused } from "../graph/refused.ts"
 import { Objects } from "../graph/objects.ts"
 import { Relationships } from "../graph/relationships.ts"
 import { Ids } from "../ids.ts"
+import { FeedSearch } from "../outbox/feed-search.ts"
 import { digestOf } from "./digest.ts"
 import { makeTaskReading } from "./reading.ts"
 
@@ -74,12 +75,18 @@ export const makeSuggesting = Effect.gen(function* () {
   const ids = yield* Ids
   const objects = yield* Objects
   const relationships = yield* Relationships
+  const search = yield* FeedSearch
   const { holdNumbers, nextNumber } = yield* makeTaskReading
 
   /** How far the feed had come when the run began to look; what lies behind it the agent need not have seen. */
-  const seenPosition = (projectId: ProjectId, runId: RunId) => sql`coalesce((
-    select position from kb.graph_events where project_id = ${projectId} and position is not null
-      and created_at <= (select started_at from kb.agent_runs where id = ${runId}) order by position desc limit 1), 0)`
+  const seenPosition = Effect.fnUntraced(function* (runId: RunId) {
+    const { projectId } = yield* ProjectTransaction
+    const [run] = yield* sql<{ upTo: bigint; lookedUntil: string }>`
+      select feed.last_position as up_to, (run.started_at + interval '1 microsecond')::text as looked_until
+      from kb.agent_runs run join kb.feeds feed on feed.project_id = run.project_id
+      where run.id = ${runId} and run.project_id = ${projectId} and run.started_at is not null`
+    return run ? yield* search.placeBefore(run.lookedUntil, { after: 0, upTo: Number(run.upTo) }) : 0
+  })
 
   const expiryOf = ({ expiresAfterMs }: ReviewPolicy) =>
     sql`now() + ${expiresAfterMs ?? null}::float8 * interval '1 millisecond'`
@@ -155,6 +162,7 @@ export const makeSuggesting = Effect.gen(function* () {
 
   const open = Effect.fnUntraced(function* (
     suggestion: Suggestion,
+    seenUpTo: number,
     policy: ReviewPolicy,
     digest: string,
     subject: string
@@ -168,15 +176,19 @@ export const makeSuggesting = Effect.gen(function* () {
         target_id, base_version, seen_position, evidence, untrusted, root_event_id, depth, subject, about, assignee, expires_at)
       values (${id}, ${projectId}, ${number}, ${taskTypeOf[change.type]}, ${titleOf(change, target)}, ${suggestion.reasoning},
         ${JSON.stringify(payloadOf(suggestion))}::text::jsonb, ${digest}, ${suggestion.agentId}, ${suggestion.agentVersion}, ${suggestion.runId},
-        ${suggestion.toolCallId}, ${target?.id ?? null}, ${baseOf(suggestion)}, ${seenPosition(projectId, suggestion.runId)}, ${JSON.stringify(suggestion.evidence)}::text::jsonb,
+        ${suggestion.toolCallId}, ${target?.id ?? null}, ${baseOf(suggestion)}, ${seenUpTo}, ${JSON.stringify(suggestion.evidence)}::text::jsonb,
         ${JSON.stringify(suggestion.untrusted)}::text::jsonb, ${suggestion.rootEventId}, ${suggestion.depth}, ${subject}, ${aboutOf(suggestion)}::uuid[],
         ${policy.assignee ?? null}, ${expiryOf(policy)})`
     return { id, number, isRefined: false }
   })
 
   /** Says a suggestion that waits anew; what it said before is kept as its revision. */
-  const reword = Effect.fnUntraced(function* (id: TaskId, suggestion: Suggestion, policy: ReviewPolicy) {
-    const { projectId } = yield* ProjectTransaction
+  const reword = Effect.fnUntraced(function* (
+    id: TaskId,
+    suggestion: Suggestion,
+    seenUpTo: number,
+    policy: ReviewPolicy
+  ) {
     const { change, target } = suggestion
     yield* sql`
       insert into kb.task_revisions (project_id, task_id, revision, payload, digest, run_id, tool_call_id, agent_version, base_version, evidence, created_at)
@@ -186,7 +198,7 @@ export const makeSuggesting = Effect.gen(function* () {
       update kb.tasks set title = ${titleOf(change, target)}, description = ${suggestion.reasoning},
         payload = ${JSON.stringify(payloadOf(suggestion))}::text::jsonb, digest = ${yield* digestOf(digestText(change))},
         agent_version = ${suggestion.agentVersion}, run_id = ${suggestion.runId}, tool_call_id = ${suggestion.toolCallId},
-        base_version = ${baseOf(suggestion)}, seen_position = ${seenPosition(projectId, suggestion.runId)}, evidence = ${JSON.stringify(suggestion.evidence)}::text::jsonb,
+        base_version = ${baseOf(suggestion)}, seen_position = ${seenUpTo}, evidence = ${JSON.stringify(suggestion.evidence)}::text::jsonb,
         untrusted = ${JSON.stringify(suggestion.untrusted)}::text::jsonb,
         root_event_id = ${suggestion.rootEventId}, depth = ${suggestion.depth}, about = ${aboutOf(suggestion)}::uuid[],
         expires_at = ${expiryOf(policy)}, revision = revision + 1, refined_at = clock_timestamp()
@@ -199,6 +211,8 @@ export const makeSuggesting = Effect.gen(function* () {
       suggestion.change,
       yield* digestOf(creationText(suggestion.change, suggestion.wokenBy))
     )
+    // Asked before anybody waits for the numbers.
+    const seenUpTo = yield* seenPosition(suggestion.runId)
     yield* holdNumbers
     yield* refuseRejected(suggestion, digest, subject)
     const policy = yield* policyOf(suggestion.agentId)
@@ -206,14 +220,14 @@ export const makeSuggesting = Effect.gen(function* () {
     const [first, ...taken] = waiting
     if (!first) {
       yield* refuseTooMany(suggestion.agentId, policy)
-      return yield* open(suggestion, policy, digest, subject)
+      return yield* open(suggestion, seenUpTo, policy, digest, subject)
     }
     const older = yield* Effect.forEach(waiting, (row) => saidOf(row, suggestion))
     // What was suggested by a run that had read something untrusted is part of it still.
     const untrusted = distinctTaints([...waiting.flatMap((row) => row.untrusted), ...suggestion.untrusted])
     const lastRead = suggestion.lastRead ?? keptBase(waiting, older, suggestion.change)
     const change = refine(older, suggestion.change)
-    yield* reword(first.id, { ...suggestion, untrusted, lastRead, change }, policy)
+    yield* reword(first.id, { ...suggestion, untrusted, lastRead, change }, seenUpTo, policy)
     if (taken.length > 0)
       yield* sql`
         update kb.tasks set status = 'expired', resolved_at = now(), resolution_note = ${`The agent suggests this in task ${first.number} now`}
