@@ -337,6 +337,8 @@ export const graphLimits = {
   countedObjects: 100_000,
   /** Entities that a verification compares in one question. */
   verifyPageEntities: 500,
+  /** Relationships that go or come back with an object, in one statement. */
+  turnedRelationships: 1_000,
   /** Of the relationships between an object's neighbours. */
   neighborRelationships: 1_000,
   /** Events on the way from a value to its root: more than a chain may be deep. */

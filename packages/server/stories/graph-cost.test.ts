@@ -6,9 +6,12 @@
  * counts the rows of tables that a transaction has looked at.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { ObjectId, ProjectId } from "@tropism/domain/ids"
+import { direct } from "@tropism/domain/actor"
+import { ObjectId, ProjectId, UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { Database } from "../src/database/database.ts"
+import { Gateway } from "../src/graph/gateway.ts"
 import { Relationships } from "../src/graph/relationships.ts"
 import { filledBy } from "../testing/filled-database.ts"
 import { rowsReadIn } from "../testing/rows-read.ts"
@@ -73,6 +76,8 @@ const filling: ReadonlyArray<string> = [
 ]
 
 const rowsOf = rowsReadIn(project)
+const ada = UserId.make("ada")
+const author = { actor: { actorType: "user", actorId: ada }, cause: direct } as const
 
 layer(filledBy(filling), { excludeTestServices: true, timeout: "2 minutes" })((it) => {
   describe("Cost of the graph", () => {
@@ -103,6 +108,30 @@ layer(filledBy(filling), { excludeTestServices: true, timeout: "2 minutes" })((i
         expect(found.map(({ id }) => id)).toEqual(
           [many + 1, around, around - 1].map((number) => idOf(relationships, number))
         )
+      })
+    )
+
+    it.effect("what goes and comes back with a hub is written in pieces, and all of it", () =>
+      Effect.gen(function* () {
+        const gateway = yield* Gateway
+        const database = yield* Database
+        const sql = yield* SqlClient.SqlClient
+        /** How many events each statement of a transaction wrote. */
+        const pieces = (version: number) =>
+          Effect.map(
+            database.inProject(
+              project,
+              Effect.orDie(sql<{ count: number }>`
+                select count(*)::int as count from kb.graph_events
+                where entity_type = 'relationship' and version = ${version}::int group by xmin::text, cmin::text order by 1`)
+            ),
+            (rows) => rows.map(({ count }) => count)
+          )
+        const whole = Array.from({ length: Math.floor(around / 1_000) }, () => 1_000)
+        yield* database.inProject(project, gateway.apply({ type: "delete", objectId: hub }, author))
+        expect(yield* pieces(2)).toEqual([around + 1 - 1_000 * whole.length, ...whole])
+        yield* database.inProject(project, gateway.restoreObject(hub, author))
+        expect(yield* pieces(3)).toEqual([around + 1 - 1_000 * whole.length, ...whole])
       })
     )
   })

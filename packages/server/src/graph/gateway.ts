@@ -146,7 +146,7 @@ export class Gateway extends Context.Service<
         }
         yield* expectVersion("object", change.expectedVersion, row.version)
         const around = yield* relationshipWrites.lockAround(change.objectId)
-        yield* relationshipWrites.turn(around, "deleted", author)
+        yield* relationshipWrites.turnAll(around, "deleted", author)
         return objectIs("deleted", yield* objectWrites.remove(change.objectId, author))
       })
 
@@ -207,10 +207,8 @@ export class Gateway extends Context.Service<
         const row = yield* relationshipWrites.lock(change.relationshipId, false)
         if (!row) return yield* noRelationship(change.relationshipId)
         yield* expectVersion("relationship", change.expectedVersion, row.version)
-        const [deleted] = yield* relationshipWrites.turn([change.relationshipId], "deleted", author)
-        return deleted
-          ? relationshipIs("deleted", { row: deleted, eventId: deleted.eventId })
-          : yield* noRelationship(change.relationshipId)
+        const deleted = yield* relationshipWrites.turn(change.relationshipId, "deleted", author)
+        return deleted ? relationshipIs("deleted", deleted) : yield* noRelationship(change.relationshipId)
       })
 
       const putBack = Effect.fnUntraced(function* (wanted: PutBack, author: Author) {

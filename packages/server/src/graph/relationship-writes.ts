@@ -3,16 +3,17 @@
  *
  * Flow: **graph** → outbox → dispatch → run → tool → task
  *
- * Those that go or come back with their object are written together, however
- * many they are. Asked nothing and called by the gateway alone, like the
- * statements of objects.
+ * Those that go or come back with their object are written in pieces of the
+ * same transaction, and nothing of them is read. Asked nothing and called by
+ * the gateway alone, like the statements of objects.
  */
 import type { ChangeType } from "@tropism/domain/graph"
 import type { GraphEventId, ObjectId, RelationshipId } from "@tropism/domain/ids"
-import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
+import { Array as Arr, Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import { ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
+import { graphLimits } from "../limits.ts"
 import { makeMerging, makeReplacing } from "./merging.ts"
 import {
   allProperties,
@@ -84,29 +85,41 @@ export const makeRelationshipWrites = Effect.gen(function* () {
     return row
   })
 
-  /** Deletes or brings back relationships that are locked. */
-  const turn = Effect.fnUntraced(function* (
+  /** Deletes or brings back relationships that are locked, and answers what is selected of those that it `changed`. */
+  const turning = Effect.fnUntraced(function* (
     locked: ReadonlyArray<RelationshipId>,
-    type: Extract<ChangeType, "created" | "deleted">,
-    author: Author
+    type: Turn,
+    author: Author,
+    answer: Statement.Fragment
   ) {
-    if (locked.length === 0) return []
     const { actor } = author
-    const turned = yield* Effect.forEach(locked, (id) =>
-      Effect.map(nextEventId, (eventId) => ({ id, eventId }))
-    )
+    const eventIds = yield* Effect.forEach(locked, () => nextEventId)
     const isDeleted = type === "deleted"
     return yield* sql<RelationshipRow & { readonly eventId: GraphEventId }>`
       with changed as (
         update kb.graph_relationships one set deleted_at = case when ${isDeleted}::boolean then now() end,
           updated_at = greatest(now(), one.updated_at), version = one.version + 1,
           actor_type = ${actor.actorType}, actor_id = ${actor.actorId}
-        from jsonb_to_recordset(${JSON.stringify(turned)}::text::jsonb) as turned(id uuid, "eventId" uuid)
+        from unnest(${locked}::uuid[], ${eventIds}::uuid[]) as turned(id, event_id)
         where one.id = turned.id
-        returning ${own}, turned."eventId" as event_id, ${isDeleted ? sql`'{}'::text[]` : allProperties(sql)} as changed_properties
+        returning ${own}, turned.event_id, ${isDeleted ? sql`'{}'::text[]` : allProperties(sql)} as changed_properties
       ), ${recording(sql, "relationship", type, author)}
-      select ${columns}, event_id from changed`
+      ${answer}`
   })
+
+  /** Deletes or brings back one that is locked. */
+  const turn = Effect.fnUntraced(function* (locked: RelationshipId, type: Turn, author: Author) {
+    const [row] = yield* turning([locked], type, author, sql`select ${columns}, event_id from changed`)
+    return row && { row, eventId: row.eventId }
+  })
+
+  /** Deletes or brings back all that are locked. */
+  const turnAll = (locked: ReadonlyArray<RelationshipId>, type: Turn, author: Author) =>
+    Effect.forEach(
+      Arr.chunksOf(locked, graphLimits.turnedRelationships),
+      (piece) => turning(piece, type, author, sql`select from changed limit 0`),
+      { discard: true }
+    )
 
   /** What begins or ends at a locked object, locked. */
   const lockAround = Effect.fnUntraced(function* (id: ObjectId) {
@@ -133,7 +146,11 @@ export const makeRelationshipWrites = Effect.gen(function* () {
     find,
     lock,
     turn,
+    turnAll,
     lockAround,
     lockFallen
   }
 })
+
+/** What becomes of relationships that are there, or are not. */
+type Turn = Extract<ChangeType, "created" | "deleted">

@@ -27,7 +27,7 @@ export const makeRestoring = (
       `Another ${deleted.type} has the key ${deleted.key} now: delete it, or change this one's place`
     )
     yield* refuseTaken(
-      relationships.turn(fallen, "created", author),
+      relationships.turnAll(fallen, "created", author),
       "A relationship like one of this object's was made meanwhile"
     )
     return restored
@@ -43,11 +43,11 @@ export const makeRestoring = (
       return yield* refused("state", `Its object ${missing} is deleted: restore that first`)
     if (!(yield* relationships.lock(id, true)))
       return yield* notDeleted("relationship", id, "/relationshipId")
-    const [row] = yield* refuseTaken(
-      relationships.turn([id], "created", author),
+    const restored = yield* refuseTaken(
+      relationships.turn(id, "created", author),
       `There is already a ${type} from ${fromId} to ${toId}`
     )
-    return row ? { row, eventId: row.eventId } : yield* notDeleted("relationship", id, "/relationshipId")
+    return restored ?? (yield* notDeleted("relationship", id, "/relationshipId"))
   })
 
   return { object, relationship }
