@@ -14,7 +14,7 @@ import { Database } from "../src/database/database.ts"
 import { Gateway } from "../src/graph/gateway.ts"
 import { Relationships } from "../src/graph/relationships.ts"
 import { filledBy } from "../testing/filled-database.ts"
-import { rowsReadIn } from "../testing/rows-read.ts"
+import { rowsReadIn, times } from "../testing/rows-read.ts"
 
 const project = ProjectId.make("01990000-0000-7000-8000-000000000001")
 
@@ -132,6 +132,22 @@ layer(filledBy(filling), { excludeTestServices: true, timeout: "2 minutes" })((i
         expect(yield* pieces(2)).toEqual([around + 1 - 1_000 * whole.length, ...whole])
         yield* database.inProject(project, gateway.restoreObject(hub, author))
         expect(yield* pieces(3)).toEqual([around + 1 - 1_000 * whole.length, ...whole])
+      })
+    )
+
+    it.effect("a purge, whatever agents have handled of others", () =>
+      Effect.gen(function* () {
+        const gateway = yield* Gateway
+        const place = (time: number) => ObjectId.make(idOf(objects, many - 10 * time))
+        const purge = (time: number) =>
+          gateway.purgeObject({ type: "delete", objectId: place(time) }, author, ada)
+        expect(yield* rowsOf(purge)).toBeLessThan(few)
+        const sql = yield* SqlClient.SqlClient
+        const left = yield* (yield* Database).inProject(
+          project,
+          Effect.orDie(sql`select count(*)::int as count from kb.agent_processing_log`)
+        )
+        expect(left).toEqual([{ count: many - times }])
       })
     )
   })

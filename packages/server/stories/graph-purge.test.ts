@@ -3,6 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { purgedBefore } from "../src/database/migrations/0059-property-names.ts"
 import { connect } from "../src/database/postgres-access.ts"
 import { whenWaiting } from "../testing/interposed.ts"
 import { ask, refusalOf } from "../testing/owner-rows.ts"
@@ -125,6 +126,34 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         yield* endedRuns(story, agent, 1)
         const entries = yield* entriesOf(story, agent)
         expect(entries.filter((entry) => entry.eventType !== "deleted")).toEqual([])
+      })
+    )
+
+    it.effect("leaves no name of a property, nor does a purge of before that left some", () =>
+      Effect.gen(function* () {
+        const { story, eve, bob, works } = yield* furnished
+        const name = "names Eve's illness"
+        yield* story.patch(`/objects/${eve.id}`, { properties: { [name]: 1 }, untrusted: true })
+        yield* story.patch(`/relationships/${works.id}`, { properties: { [name]: 1 } })
+        yield* story.patch(`/objects/${eve.id}`, { properties: { [name]: null } })
+        yield* story.delete(`/objects/${eve.id}?purge=true`)
+        expect(yield* placesOf(story, name)).toEqual([])
+        const told = (yield* feedOf(story, 9)).filter((event) => event.entityId !== bob.id)
+        expect(told.map((event) => event.changedProperties)).toEqual(Array.from({ length: 8 }, () => []))
+
+        const ofOthers = Effect.map(story.get(`/objects/${bob.id}/history`), (page) => page.items[0].eventId)
+        yield* ask(
+          story.access,
+          "update kb.graph_events set changed_properties = array[$2] where project_id = $1",
+          [story.projectId, name]
+        )
+        yield* ask(story.access, purgedBefore)
+        const named = yield* ask(
+          story.access,
+          "select id from kb.graph_events where project_id = $1 and changed_properties <> '{}'",
+          [story.projectId]
+        )
+        expect(named).toEqual([[yield* ofOthers]])
       })
     )
 

@@ -56,6 +56,7 @@ import { statements as countingRows } from "./migrations/0055-counting-rows.ts"
 import { statements as keysByProject } from "./migrations/0056-keys-by-project.ts"
 import { statements as runsAtWork } from "./migrations/0057-runs-at-work.ts"
 import { statements as connectionsAndStoppedQueues } from "./migrations/0058-connections-and-stopped-queues.ts"
+import { statements as propertyNames } from "./migrations/0059-property-names.ts"
 import { statements as handedBack } from "./migrations/0060-handed-back.ts"
 import { statements as whoCancelled } from "./migrations/0061-who-cancelled.ts"
 import { statements as runWords } from "./migrations/0048-run-words.ts"
@@ -121,6 +122,7 @@ export const migrations = {
   "0056_keys_by_project": run(keysByProject),
   "0057_runs_at_work": run(runsAtWork),
   "0058_connections_and_stopped_queues": run(connectionsAndStoppedQueues),
+  "0059_property_names": run(propertyNames),
   "0060_handed_back": run(handedBack),
   "0061_who_cancelled": run(whoCancelled)
 }
