@@ -12,6 +12,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database } from "../src/database/database.ts"
 import { Gateway } from "../src/graph/gateway.ts"
+import { Provenances } from "../src/graph/provenance.ts"
 import { Relationships } from "../src/graph/relationships.ts"
 import { filledBy } from "../testing/filled-database.ts"
 import { rowsReadIn, times } from "../testing/rows-read.ts"
@@ -108,6 +109,32 @@ layer(filledBy(filling), { excludeTestServices: true, timeout: "2 minutes" })((i
         expect(found.map(({ id }) => id)).toEqual(
           [many + 1, around, around - 1].map((number) => idOf(relationships, number))
         )
+      })
+    )
+
+    it.effect("why an object is as it is, however often it was changed", () =>
+      Effect.gen(function* () {
+        const provenances = yield* Provenances
+        const gateway = yield* Gateway
+        const database = yield* Database
+        const versions = Effect.map(database.inProject(project, provenances.of(busy, undefined)), (found) =>
+          found?.properties.map(({ property, version }) => [property, version])
+        )
+        // Nobody has written it since there is more to find than its events.
+        expect(yield* versions).toEqual([
+          ["name", 1],
+          ["seldom", seldom],
+          ["size", many]
+        ])
+        const write = gateway.apply({ type: "update", objectId: busy, data: { size: 2 } }, author)
+        yield* database.inProject(project, write)
+        expect(yield* rowsOf(() => provenances.of(busy, undefined))).toBeLessThan(few)
+        expect(yield* rowsOf(() => provenances.of(busy, "seldom"))).toBeLessThan(few)
+        expect(yield* versions).toEqual([
+          ["name", 1],
+          ["seldom", seldom],
+          ["size", many + 1]
+        ])
       })
     )
 

@@ -3,9 +3,11 @@
  *
  * Flow: **graph** → outbox → dispatch → run → tool → task
  *
- * The event that last named a property among what it changed set its value. What
- * caused that event is a run, which an event had woken, and so on to the root.
- * Reads the records of later stages and imports none of their code.
+ * The event that last named a property among what it changed set its value; which
+ * version that was stands with the object, so the answer costs what it says and
+ * not what the object has been through. What caused that event is a run, which an
+ * event had woken, and so on to the root. Reads the records of later stages and
+ * imports none of their code.
  */
 import type { ActorType } from "@tropism/domain/actor"
 import type { GraphEventId, ObjectId, PromotionId, TaskId, ToolCallId, UserId } from "@tropism/domain/ids"
@@ -40,7 +42,7 @@ export class Provenances extends Context.Service<
       const lastOf = Effect.fnUntraced(function* (id: ObjectId) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<LastRow>`
-          select object.id, object.type, object.key, object.properties, object.version, deletion.event_id, deletion.actor_type,
+          select object.id, object.type, object.key, object.properties, object.property_versions, object.version, deletion.event_id, deletion.actor_type,
             deletion.actor_id, agent.name as agent_name, deletion.approved_by, deletion.run_id, deletion.created_at as deleted_at
           from kb.graph_objects object
           left join kb.graph_object_versions deletion
@@ -50,26 +52,53 @@ export class Provenances extends Context.Service<
         return row
       })
 
-      /** The newest event that changed each property; a restoration set none. */
-      const originsOf = Effect.fnUntraced(function* (id: ObjectId, property: string | undefined) {
+      /** The newest version that changed each property, of an object of which only its events say so; a restoration set none. */
+      const versionsOf = Effect.fnUntraced(function* (id: ObjectId) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<{ property: string; version: number }>`
+          select property, max(version)::int as version from kb.graph_events, unnest(changed_properties) property
+          where entity_id = ${id} and project_id = ${projectId} and (type <> 'created' or version = 1) group by property`
+        return new Map(rows.map(({ property, version }) => [property, version]))
+      })
+
+      /** The newest version that changed a property, also one that is gone; undefined where it never was. */
+      const lastVersionOf = Effect.fnUntraced(function* (id: ObjectId, property: string) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<{ version: number }>`
+          select version from kb.graph_events
+          where entity_id = ${id} and project_id = ${projectId} and (type <> 'created' or version = 1) and ${property} = any(changed_properties)
+          order by version desc limit 1`
+        return row?.version
+      })
+
+      /** Which version set each property that is there, or the one that is asked for. */
+      const settersOf = Effect.fnUntraced(function* (object: LastRow, property: string | undefined) {
+        const names = property === undefined ? Object.keys(object.properties).toSorted() : [property]
+        const isKnown = object.propertyVersions !== null || object.version === 1
+        if (property !== undefined && !(isKnown && Object.hasOwn(object.properties, property))) {
+          const version = yield* lastVersionOf(object.id, property)
+          return version === undefined ? [] : [{ property, version }]
+        }
+        const versions = isKnown
+          ? new Map(Object.entries(object.propertyVersions ?? {}))
+          : yield* versionsOf(object.id)
+        return names.map((name) => ({ property: name, version: versions.get(name) ?? 1 }))
+      })
+
+      /** The events that made versions of an object. */
+      const originsOf = Effect.fnUntraced(function* (id: ObjectId, versions: ReadonlyArray<number>) {
         const { projectId } = yield* ProjectTransaction
         return yield* sql<OriginRow>`
-          with origin as (
-            select distinct on (property) property, event.* from kb.graph_events event, unnest(changed_properties) property
-            where entity_id = ${id} and project_id = ${projectId} and (type <> 'created' or version = 1)
-              ${property === undefined ? sql`` : sql`and property = ${property}`}
-            order by property, version desc
-          )
-          select origin.property, origin.version, origin.actor_type, origin.actor_id, agent.name as agent_name, origin.approved_by,
+          select origin.version, origin.actor_type, origin.actor_id, agent.name as agent_name, origin.approved_by,
             origin.id as event_id, origin.root_event_id, origin.created_at, call.id as call_id, call.tool, call.promotion_id,
             call.arguments ->> 'reasoning' as reasoning,
             case jsonb_typeof(call.arguments -> 'confidence') when 'number' then (call.arguments ->> 'confidence')::float8 end as confidence,
             task.id as task_id, task.number as task_number, task.type as task_type, task.title as task_title
-          from origin
+          from kb.graph_events origin
           left join kb.agents agent on agent.id = case origin.actor_type when 'agent' then origin.actor_id::uuid end
           left join kb.tool_calls call on call.id = origin.tool_call_id
           left join kb.tasks task on task.id = origin.task_id
-          order by origin.property collate "C"`
+          where origin.entity_id = ${id} and origin.project_id = ${projectId} and origin.version = any(${versions}::int[])`
       })
 
       /** From each event back to its root: a run is caused by the newest event that woke it. */
@@ -99,20 +128,25 @@ export class Provenances extends Context.Service<
       const of = Effect.fn("Provenances.of")(function* (id: ObjectId, property: string | undefined) {
         const object = yield* lastOf(id)
         if (!object) return undefined
-        const origins = (yield* originsOf(id, property)).filter(
-          (origin) => property !== undefined || Object.hasOwn(object.properties, origin.property)
+        const setters = yield* settersOf(object, property)
+        const origins = yield* originsOf(id, [...new Set(setters.map(({ version }) => version))])
+        const byVersion = new Map(origins.map((origin) => [origin.version, origin]))
+        const chains = Map.groupBy(
+          yield* hopsFrom(origins.map((origin) => origin.eventId)),
+          (hop) => hop.startId
         )
-        const hops = yield* hopsFrom([...new Set(origins.map((origin) => origin.eventId))])
-        const chains = Map.groupBy(hops, (hop) => hop.startId)
         return {
           objectId: object.id,
           type: object.type,
           key: object.key,
           version: object.version,
           deleted: toDeletion(object),
-          properties: origins.map((origin) =>
-            toProperty(origin, object.properties[origin.property], chains.get(origin.eventId) ?? [])
-          )
+          properties: setters.flatMap(({ property, version }) => {
+            const origin = byVersion.get(version)
+            return origin === undefined
+              ? []
+              : [toProperty(property, origin, object.properties[property], chains.get(origin.eventId) ?? [])]
+          })
         }
       }, orDie)
 
@@ -124,6 +158,8 @@ export class Provenances extends Context.Service<
 /** An object, and the version that deleted it where one did. */
 type LastRow = Pick<ObjectRow, "id" | "type" | "key" | "properties" | "version"> &
   Omit<Deletion, "eventId" | "createdAt"> & {
+    /** Of its properties those that a version after the first set; null where nobody has written it since they are kept. */
+    readonly propertyVersions: Readonly<Record<string, number>> | null
     readonly eventId: GraphEventId | null
     readonly deletedAt: Date | null
   }
@@ -144,7 +180,6 @@ const toDeletion = (row: LastRow): Deletion | null =>
       }
 
 interface OriginRow {
-  readonly property: string
   readonly version: number
   readonly actorType: ActorType
   readonly actorId: string | null
@@ -180,11 +215,12 @@ interface HopRow extends Omit<ProvenanceHop, "position" | "createdAt" | "run"> {
 }
 
 const toProperty = (
+  property: string,
   row: OriginRow,
   value: Schema.Json | undefined,
   chain: ReadonlyArray<HopRow>
 ): PropertyProvenance => ({
-  property: row.property,
+  property,
   value: value ?? null,
   removed: value === undefined,
   version: row.version,

@@ -1,8 +1,11 @@
 /**
- * A purge leaves no names of properties: what an event says that changed is content, too.
+ * Names of properties: a purge leaves none, and which version set each stands with the object.
  *
- * And what was made of an object is found by its events, which have an index: an object had none among all that agents handled.
- * Everything else of a purge is as before.
+ * What an event says that changed is content, too. And what agents made of an object is found by its events, which have an index:
+ * an object had none in the whole log. Everything else of a purge is as before.
+ *
+ * Which version set a property was found by looking at every event of the object. Now each update keeps it, whichever version of
+ * the program makes it; an object of before gets it with its next one, and until then its events are looked at as they were.
  */
 
 const currentProject = `nullif(current_setting('tropism.project', true), '')::uuid`
@@ -70,5 +73,42 @@ export const purgedBefore = `
   update kb.graph_events set changed_properties = '{}'
   where project_id in (select project_id from kb.graph_purges) and changed_properties <> '{}' and snapshot @> '{"purged": true}'`
 
+/**
+ * Of the properties that are there, those that a version after the first set, with that version.
+ *
+ * An object that was made and not changed since has none, so making one costs nothing. Null beside a later version: nobody knows.
+ */
+const propertyVersions = [
+  `alter table kb.graph_objects add column property_versions jsonb`,
+  `create function kb.keep_property_versions() returns trigger language plpgsql as $$
+  declare
+    known jsonb := coalesce(old.property_versions, '{}');
+  begin
+    if old.property_versions is null and old.version > 1 then
+      -- Once for an object of before. A restoration sets nothing.
+      known := (select jsonb_object_agg(property, version) from (
+        select property, max(version) as version from kb.graph_events, unnest(changed_properties) property
+        where entity_id = old.id and project_id = old.project_id and (type <> 'created' or version = 1) group by property
+      ) newest);
+    end if;
+    new.property_versions := (
+      select coalesce(jsonb_object_agg(name, version), '{}') from (
+        select present.key as name, case
+          when was.value is distinct from present.value or (present.key = any (old.untrusted)) <> (present.key = any (new.untrusted)) then new.version
+          else (known ->> present.key)::integer end as version
+        from jsonb_each(new.properties) present left join jsonb_each(old.properties) was on was.key = present.key
+      ) each_property where version > 1);
+    return new;
+  end $$`,
+  `create trigger keep_property_versions before update of properties, untrusted on kb.graph_objects
+    for each row when (old.properties is distinct from new.properties or old.untrusted is distinct from new.untrusted)
+    execute function kb.keep_property_versions()`
+]
+
 /** The statements of this migration, in order. */
-export const statements: ReadonlyArray<string> = [purgeObject, purgeRelationship, purgedBefore]
+export const statements: ReadonlyArray<string> = [
+  purgeObject,
+  purgeRelationship,
+  purgedBefore,
+  ...propertyVersions
+]
