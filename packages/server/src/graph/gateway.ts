@@ -35,6 +35,7 @@ import type { Replacement } from "./merging.ts"
 import { type Applied, type Author, contentOf } from "./recording.ts"
 import {
   type ChangeRefused,
+  expectTwoEnds,
   expectVersion,
   keyTaken,
   noObject,
@@ -153,6 +154,7 @@ export class Gateway extends Context.Service<
       const createRelationship = Effect.fnUntraced(function* (change: CreateRelationship, author: Author) {
         const authority = yield* authorityOf(author)
         const { fromId, toId, type } = change.relationship
+        yield* expectTwoEnds(change.relationship)
         const ends = yield* relationshipWrites.holdEnds([fromId, toId])
         for (const [id, pointer] of [
           [fromId, "/fromId"],

@@ -19,6 +19,7 @@ import type { Moment } from "./moments.ts"
 import { Objects } from "./objects.ts"
 import {
   type ChangeRefused,
+  expectTwoEnds,
   keyTaken,
   noObject,
   noRelationship,
@@ -96,6 +97,7 @@ export class Inspector extends Context.Service<
           }
           case "createRelationship": {
             const { fromId, toId, type } = change.relationship
+            yield* expectTwoEnds(change.relationship)
             const from = yield* existing(fromId, "/fromId", asOf)
             const to = yield* existing(toId, "/toId", asOf)
             const [known] = yield* relationships.list({ type, fromId, toId, asOf }, undefined, 1)

@@ -10,7 +10,7 @@ describe("dependencies", () => {
     const graph = read({
       "": { dependencies: { a: "1", b: "1" } },
       "node_modules/a": { dependencies: { b: "2", c: "1" } },
-      "node_modules/a/node_modules/b": { dependencies: { c: "1", b: "x" } },
+      "node_modules/a/node_modules/b": { dependencies: { c: "1" } },
       "node_modules/b": { dependencies: { c: "1" } },
       "node_modules/c": {}
     })
@@ -19,7 +19,6 @@ describe("dependencies", () => {
       "shop → shop/b (dependency 1)",
       "shop/a → shop/a/node_modules/b (dependency 2)",
       "shop/a → shop/c (dependency 1)",
-      "shop/a/node_modules/b → shop/a/node_modules/b (dependency x)",
       "shop/a/node_modules/b → shop/c (dependency 1)",
       "shop/b → shop/c (dependency 1)"
     ])
@@ -71,6 +70,11 @@ describe("dependencies", () => {
     expect(
       edges(read({ "": { dependencies: { a: "1" } }, "node_modules/a": { resolved: "gone", link: true } }))
     ).toEqual([])
+  })
+
+  it("of a package on itself are left out: an object is not related to itself", () => {
+    const graph = read({ "": { dependencies: { a: "1" } }, "node_modules/a": { dependencies: { a: "1" } } })
+    expect(edges(graph)).toEqual(["shop → shop/a (dependency 1)"])
   })
 
   it("for development are those of the project and its folders only", () => {
@@ -158,7 +162,7 @@ describe("dependencies", () => {
           const found = folders
             .map((folder) => [...folder, "node_modules", name].join("/"))
             .find((candidate) => candidate in packages)
-          return found === undefined ? [] : [`${path} → ${found}`]
+          return found === undefined || found === path ? [] : [`${path} → ${found}`]
         })
       )
       const graph = read(packages)

@@ -44,7 +44,7 @@ export const countDependencies = (entries: ReadonlyArray<InstalledEntry>): numbe
   return count
 }
 
-/** Leads each dependency to what is installed, in the order of the ends; at most one from one package to another. */
+/** Leads each dependency to what is installed, in the order of the ends; at most one from one package to another, and none to itself. */
 export const resolveDependencies = (
   file: LockFile,
   entries: ReadonlyArray<InstalledEntry>,
@@ -57,7 +57,7 @@ export const resolveDependencies = (
     const found = new Map<string, LockDependency>()
     for (const { kind, name, range } of requirementsOf(from, faults)) {
       const toKey = reachable.find((names) => names.has(name))?.get(name)
-      if (toKey === undefined || found.has(toKey)) continue
+      if (toKey === undefined || toKey === from.key || found.has(toKey)) continue
       found.set(toKey, { fromKey: from.key, toKey, properties: { kind, range: withoutSecrets(range) } })
     }
     for (const dependency of [...found.values()].sort((a, b) => order(a.toKey, b.toKey)))

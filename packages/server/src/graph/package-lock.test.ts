@@ -269,7 +269,8 @@ describe("a large file", () => {
       const text = large(5_000)
       const rounds = yield* Effect.replicateEffect(Effect.timed(readPackageLock(text)), 3)
       expect(rounds.map(([, graph]) => [graph.packages.length, graph.dependencies.length])).toEqual(
-        rounds.map(() => [5_001, 20_000])
+        // Some ask for themselves.
+        rounds.map(() => [5_001, 19_996])
       )
       expect(Math.min(...rounds.map(([elapsed]) => Duration.toMillis(elapsed)))).toBeLessThan(1_000)
     })

@@ -65,6 +65,18 @@ const taken = (
     ...(existingId === undefined ? {} : { existingId })
   })
 
+/** There must be two objects: one is not related to itself. */
+export const expectTwoEnds = ({
+  fromId,
+  toId
+}: {
+  readonly fromId: string
+  readonly toId: string
+}): Effect.Effect<void, ChangeRefused> =>
+  fromId === toId
+    ? Effect.fail(refused("invalid", "An object is not related to itself", "/toId"))
+    : Effect.void
+
 export const noObject = (id: string): ChangeRefused =>
   refused("notFound", `There is no object ${id}`, "/objectId")
 

@@ -128,12 +128,13 @@ export const makeRelationshipWrites = Effect.gen(function* () {
     return rows.map((row) => row.id)
   })
 
-  /** What was deleted together with a locked object and whose other end is there, locked. */
+  /** What was deleted together with a locked object and whose other end, if it has one, is there, locked. */
   const lockFallen = Effect.fnUntraced(function* (id: ObjectId) {
     const rows = yield* sql<{ readonly id: RelationshipId }>`
       select one.id from kb.graph_objects fallen
       join kb.graph_relationships one on (one.from_id = fallen.id or one.to_id = fallen.id) and one.deleted_at = fallen.deleted_at
-      join kb.graph_objects other on other.id in (one.from_id, one.to_id) and other.id <> fallen.id and other.deleted_at is null
+      join kb.graph_objects other on other.id in (one.from_id, one.to_id)
+        and (other.id <> fallen.id and other.deleted_at is null or one.from_id = one.to_id)
       where fallen.id = ${id} order by one.id for update of one for key share of other`
     return rows.map((row) => row.id)
   })

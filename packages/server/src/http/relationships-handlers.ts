@@ -13,7 +13,7 @@ import { Endings } from "../run/endings.ts"
 import { reading } from "./access.ts"
 import { onVersion, tagged } from "./conditions.ts"
 import { pageById, pageByNumber } from "./paging.ts"
-import { invalid, orNotFound } from "./refusals.ts"
+import { orNotFound } from "./refusals.ts"
 import { change, marksOf, momentOf, readAt, relationshipOf, write } from "./user-change.ts"
 
 export const relationshipsHandlers = HttpApiBuilder.group(Api, "relationships", (handlers) =>
@@ -30,7 +30,6 @@ export const relationshipsHandlers = HttpApiBuilder.group(Api, "relationships", 
     }),
     create: Effect.fn("http.relationships.create")(function* ({ params, payload }) {
       const { type, fromId, toId, properties, untrusted } = payload
-      if (fromId === toId) return yield* invalid("/toId", "An object is not related to itself")
       const done = yield* change(params.projectId, {
         type: "createRelationship",
         relationship: { type, fromId, toId },
