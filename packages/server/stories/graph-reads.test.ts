@@ -163,6 +163,17 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("in any script: what was written finds it again, in its own capitals too", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const words = ["ΟΔΟΣ", "οδός", "İstanbul", "DİYARBAKIR", "Straße"]
+        for (const word of words)
+          yield* story.post("/objects", { type: "Note", key: word, properties: { about: `${word}, again` } })
+        for (const word of words)
+          expect([word, names(yield* find(story, { query: word }))]).toEqual([word, [word]])
+      })
+    )
+
     it.effect("follow an update at once, and a cursor goes on in the order of fit", () =>
       Effect.gen(function* () {
         const { story, all } = yield* packages

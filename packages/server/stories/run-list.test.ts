@@ -103,6 +103,9 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const [word = ""] = /[a-z]{8,}/.exec(second.errorMessage) ?? []
         expect(yield* idsOf(story, `?query=${word}&trigger=manual`)).toEqual([second.id])
         expect(yield* idsOf(story, "?query=done+nothing")).toEqual([])
+        const summary = "ΟΔΟΣ in İstanbul"
+        yield* ask(story.access, "update kb.agent_runs set summary = $1 where id = $2", [summary, second.id])
+        expect(yield* idsOf(story, `?query=${encodeURIComponent(summary)}`)).toEqual([second.id])
         expect(yield* idsOf(story, "?query=%21%27")).toEqual([])
         const again = yield* story.post(`/agents/${teller.id}/trigger`)
         const page = yield* story.get("/runs?query=done&limit=1")

@@ -9,7 +9,7 @@ import { ask } from "../../testing/owner-rows.ts"
 import { poolLayer } from "../database/pool.ts"
 import { ordering } from "./object-orders.ts"
 import { filterConditions } from "./property-sql.ts"
-import { searchQuery } from "./search-words.ts"
+import { asked, searchQuery } from "./search-words.ts"
 
 const projects = ["01990000-0000-7000-8000-000000000001", "01990000-0000-7000-8000-000000000002"] as const
 const objects = 20_000
@@ -76,7 +76,7 @@ layer(furnished)((it) => {
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const { plan, count } = yield* explain(
-          sql`search @@ to_tsquery('simple', ${searchQuery("Word77 pkg") ?? ""})`,
+          sql`search @@ ${asked(sql, searchQuery("Word77 pkg") ?? "")}`,
           "id desc"
         )
         expect(plan).toContain("graph_objects_search")

@@ -18,7 +18,7 @@ import { type ObjectOrder, ordering } from "./object-orders.ts"
 import { filterConditions } from "./property-sql.ts"
 import { objectColumns } from "./recording.ts"
 import { type ObjectRow, toObject, toVersion, type VersionRow } from "./rows.ts"
-import { searchQuery } from "./search-words.ts"
+import { asked, searchQuery } from "./search-words.ts"
 
 export interface ObjectFilter {
   readonly type?: string | undefined
@@ -106,7 +106,7 @@ export class Objects extends Context.Service<
         const conditions = [
           ...(type === undefined ? [] : [sql`type = ${type}`]),
           ...(key === undefined ? [] : [sql`key = ${key}`]),
-          ...(query === undefined ? [] : [sql`search @@ to_tsquery('simple', ${query})`]),
+          ...(query === undefined ? [] : [sql`search @@ ${asked(sql, query)}`]),
           ...filterConditions(sql, where ?? [])
         ]
         const source = sql`${objectsAt(sql, asOf, projectId)} listed`
@@ -118,7 +118,7 @@ export class Objects extends Context.Service<
 
       /** The newest of what fits, each with how well it fits. */
       const ranked = (source: Statement.Fragment, query: string) => sql`
-        select *, ts_rank(search, to_tsquery('simple', ${query})) as rank
+        select *, ts_rank(search, ${asked(sql, query)}) as rank
         from (select * from ${source} order by id desc limit ${graphLimits.rankedObjects}) newest`
 
       const list = Effect.fn("Objects.list")(function* (

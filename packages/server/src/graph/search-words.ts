@@ -3,9 +3,12 @@
  *
  * Flow: **graph** → outbox → dispatch → run → tool → task
  *
- * Words are parted where `kb.search_words` parts them in the database. Only
- * words get into the query, so none of its operators can come from outside.
+ * Words are parted where `kb.search_words` parts them in the database, and only
+ * the database lower-cases them: JavaScript does it in another way, to `Σ` and
+ * `İ` for instance. Only words get into the query, so none of its operators can
+ * come from outside.
  */
+import type { SqlClient } from "effect/sql"
 import { graphLimits } from "../limits.ts"
 
 const separators =
@@ -15,7 +18,6 @@ const separators =
 /** The words of a text; the last characters of a word need not be typed. */
 export const wordsOf = (text: string): ReadonlyArray<string> =>
   text
-    .toLowerCase()
     .split(separators)
     .filter((word) => word !== "")
     .slice(0, graphLimits.searchWords)
@@ -25,3 +27,7 @@ export const searchQuery = (text: string): string | undefined => {
   const words = wordsOf(text)
   return words.length === 0 ? undefined : words.map((word) => `'${word}':*`).join(" & ")
 }
+
+/** The query as it is asked: lower-cased like the text in which it is looked for. */
+export const asked = (sql: SqlClient.SqlClient, query: string) =>
+  sql`to_tsquery('simple', lower(${query}::text))`

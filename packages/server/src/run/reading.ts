@@ -10,7 +10,7 @@ import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { objectNamed } from "../graph/object-names.ts"
-import { searchQuery } from "../graph/search-words.ts"
+import { asked, searchQuery } from "../graph/search-words.ts"
 import { askedRun } from "./asked-chains.ts"
 import { isStopped } from "./kill-switches.ts"
 import { type RunRow, toRun } from "./rows.ts"
@@ -66,7 +66,7 @@ export const pageOfRuns = (
       ...(parentRunId === undefined ? [] : [sql`parent_run_id = ${parentRunId}`]),
       ...(from === undefined ? [] : [sql`created_at >= ${from}::timestamptz`]),
       ...(to === undefined ? [] : [sql`created_at < ${to}::timestamptz`]),
-      ...(words === undefined ? [] : [sql`words @@ to_tsquery('simple', ${words})`]),
+      ...(words === undefined ? [] : [sql`words @@ ${asked(sql, words)}`]),
       ...(before === undefined ? [] : [sql`id < ${before}`]),
       ...(readableBy === undefined
         ? []
