@@ -191,6 +191,8 @@ export const runLimits = {
   /** A processing entry without a live run for this long is abandoned. */
   stuckAfterMs: 300_000,
   stuckIntervalMs: 30_000,
+  /** A worker that has not looked for so long, while something waited, could have taken nothing meanwhile. */
+  attendanceGapMs: 10_000,
   /** An ended processing entry is kept for this long (S001-K02), a dead letter for longer. */
   entryKeepMs: 2_592_000_000,
   deadLetterKeepMs: 7_776_000_000,

@@ -96,6 +96,7 @@ import { Outbox } from "./outbox/outbox.ts"
 import { WakeUps } from "./outbox/wake-ups.ts"
 import { Actor } from "./run/actor.ts"
 import { AgentDays } from "./run/agent-days.ts"
+import { Attendance } from "./run/attendance.ts"
 import { childRuns } from "./run/children.ts"
 import { Descendants } from "./run/descendants.ts"
 import { Endings } from "./run/endings.ts"
@@ -227,7 +228,7 @@ const tools = Layer.provideMerge(
     Answers.layer,
     Descendants.layer
   ),
-  Layer.provideMerge(Endings.layer, records)
+  Layer.provideMerge(Layer.provideMerge(Endings.layer, Attendance.layer), records)
 )
 const foreignTools = Layer.mergeAll(
   ForeignCalls.layer,

@@ -3,17 +3,21 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import type { Change } from "@tropism/domain/change"
 import { ProjectId } from "@tropism/domain/ids"
+import { TestClock } from "effect/testing"
 import { Sweeps } from "../src/cluster/sweeps.ts"
 import { Database, type ProjectTransaction } from "../src/database/database.ts"
 import { Dispatcher } from "../src/dispatch/dispatcher.ts"
+import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { runLimits } from "../src/limits.ts"
+import { Attendance } from "../src/run/attendance.ts"
 import { Runs } from "../src/run/runs.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { type Json, newProject, startServer, type Story } from "../testing/platform.ts"
 import { changeUnserved, unserved, whileServing } from "../testing/restarts.ts"
-import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { asTimePasses, newStoryHere, patientDatabase, SharedServer } from "../testing/shared-server.ts"
 import {
   entriesOf,
   entriesWhen,
@@ -52,6 +56,45 @@ const giveToDead = (story: Story, entry: Json, attempt: number) =>
        lease_expires_at = now() - interval '1 second' where id = $1`,
     [entry.runId, attempt]
   )
+
+const newPerson: Change = { type: "create", objectType: "Person", key: null, data: {} }
+
+const inProjectOf =
+  (projectId: string) =>
+  <A, E>(effect: Effect.Effect<A, E, ProjectTransaction>) =>
+    Effect.flatMap(Database, (database) => database.inProject(ProjectId.make(projectId), effect))
+
+/** What an outage leaves of as many new Persons: runs that a worker had, in processing for an hour, with leases that are over for so long. */
+const leaveAtWork = Effect.fnUntraced(function* (
+  access: PostgresAccess,
+  projectId: string,
+  count: number,
+  outageSeconds: number
+) {
+  yield* changeUnserved(access, projectId, ...Array.from({ length: count }, () => newPerson))
+  yield* unserved(
+    access,
+    Effect.gen(function* () {
+      yield* (yield* Dispatcher).round
+      const { claim } = yield* Runs
+      yield* inProjectOf(projectId)(claim("a worker that dies", { limit: count, oldest: 0, backtests: 0 }))
+    })
+  )
+  yield* ask(access, "update kb.agent_processing_log set started_at = now() - interval '1 hour'")
+  yield* ask(
+    access,
+    `update kb.agent_runs set lease_expires_at = now() - interval '${outageSeconds} seconds' where status = 'running'`
+  )
+})
+
+/** The server is there for five minutes, and at each look has a hand for whatever waits. */
+const attend = Effect.gen(function* () {
+  const { note } = yield* Attendance
+  const steps = runLimits.stuckAfterMs / runLimits.attendanceGapMs
+  yield* Effect.andThen(note(true), TestClock.adjust(runLimits.attendanceGapMs)).pipe(
+    Effect.repeat({ times: steps - 1 })
+  )
+})
 
 /** Entries in processing of as many Persons, with a model that does not answer for ten minutes. */
 const held = Effect.fnUntraced(function* (story: Story, count: number) {
@@ -124,35 +167,27 @@ layer(SharedServer.layer)((it) => {
         Effect.gen(function* () {
           const { access, projectId } = yield* stoppedProject
           const agent = yield* whileServing(access, projectId, (story) => story.post("/agents", watcher()))
-          yield* changeUnserved(access, projectId, {
-            type: "create",
-            objectType: "Person",
-            key: null,
-            data: {}
-          })
-          const inProject = <A, E>(effect: Effect.Effect<A, E, ProjectTransaction>) =>
-            Effect.flatMap(Database, (database) => database.inProject(ProjectId.make(projectId), effect))
+          yield* leaveAtWork(access, projectId, 1, 0)
+          const inProject = inProjectOf(projectId)
           yield* unserved(
             access,
             Effect.gen(function* () {
-              const { round } = yield* Dispatcher
               const { abandonStuck } = yield* Sweeps
               const runs = yield* Runs
-              yield* round
-              const [run] = yield* inProject(
-                runs.claim("a worker that dies", { limit: 1, oldest: 0, backtests: 0 })
-              )
-              yield* ask(access, "update kb.agent_processing_log set started_at = now() - interval '1 hour'")
               const lapsed = (seconds: number) =>
                 ask(
                   access,
                   `update kb.agent_runs set lease_expires_at = now() - interval '${seconds} seconds'`
                 )
+              yield* lapsed(310)
+              // Whoever has just come could not have taken it.
+              expect(yield* abandonStuck).toBe(0)
+              yield* attend
               yield* lapsed(290)
               expect(yield* abandonStuck).toBe(0)
               expect(
                 yield* inProject(runs.takeOver("another that dies", { limit: 1, backtests: 0 }))
-              ).toMatchObject([{ id: run?.id }])
+              ).toMatchObject([{ attempt: 2 }])
               yield* lapsed(310)
               expect(yield* abandonStuck).toBe(1)
               expect(
@@ -172,6 +207,40 @@ layer(SharedServer.layer)((it) => {
             })
           )
         })
+    )
+  })
+
+  describe("Runs that an outage of more than five minutes left at work", () => {
+    it.effect("are taken over, however many there are beside the hands for them, and none is abandoned", () =>
+      Effect.gen(function* () {
+        const access = yield* patientDatabase
+        const { projectId } = yield* stoppedProjectIn(access)
+        // So long that the last of them wait for a hand for more than five minutes.
+        const longMs = 0.55 * runLimits.stuckAfterMs
+        const agent = yield* whileServing(access, projectId, (story) =>
+          story.post("/agents", watcher({ model: silentFor(longMs) }))
+        )
+        const count = 2 * runLimits.concurrentRuns
+        yield* leaveAtWork(access, projectId, count + 1, 600)
+        yield* whileServing(access, projectId, (story) =>
+          Effect.gen(function* () {
+            const [lost] = yield* entriesOf(story, agent)
+            yield* orphan(story, lost)
+            // Whoever looks for the stuck has found the one that nobody could take over.
+            const [, ...left] = yield* asTimePasses(secondMs, entriesOf(story, agent), ([entry]) =>
+              isOver(entry)
+            )
+            expect(left.map(({ status }) => status)).toEqual(left.map(() => "processing"))
+            const ended = yield* asTimePasses(8 * secondMs, entriesOf(story, agent), (entries) =>
+              entries.every(isOver)
+            )
+            expect(ended.map(({ status }) => status)).toEqual(["abandoned", ...left.map(() => "completed")])
+            const [, ...runs] = yield* runsOf(story, agent)
+            expect(runs.map(({ attempt }) => attempt)).toEqual(Array.from({ length: count }, () => 2))
+            expect(yield* story.get(`/agents/${agent.id}`)).toMatchObject({ enabled: true })
+          })
+        )
+      })
     )
   })
 
@@ -241,10 +310,11 @@ layer(SharedServer.layer)((it) => {
 })
 
 /** A project in a database that no server serves. */
-const stoppedProject = Effect.gen(function* () {
-  const access = yield* freshDatabase
+const stoppedProjectIn = Effect.fnUntraced(function* (access: PostgresAccess) {
   const { projectId } = yield* Effect.scoped(
     Effect.flatMap(startServer(access), (doors) => newProject(doors, access))
   )
   return { access, projectId }
 })
+
+const stoppedProject = Effect.flatMap(freshDatabase, stoppedProjectIn)

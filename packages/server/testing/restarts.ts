@@ -38,11 +38,11 @@ export const unserved = <A, E>(
   effect: Effect.Effect<A, E, Layer.Success<typeof platformLayer>>
 ): Effect.Effect<A> => effect.pipe(Effect.provide(platformOn(access)), Effect.orDie)
 
-/** Commits a user's change where no server runs: nothing dispatches it, nothing works on it. */
+/** Commits a user's changes where no server runs: nothing dispatches them, nothing works on them. */
 export const changeUnserved = (
   access: PostgresAccess,
   projectId: string,
-  change: Change
+  ...changes: ReadonlyArray<Change>
 ): Effect.Effect<void> =>
   unserved(
     access,
@@ -50,6 +50,7 @@ export const changeUnserved = (
       const database = yield* Database
       const gateway = yield* Gateway
       const actor = { actorType: "user", actorId: "admin" } as const
-      yield* database.inProject(ProjectId.make(projectId), gateway.apply(change, { actor, cause: direct }))
+      for (const change of changes)
+        yield* database.inProject(ProjectId.make(projectId), gateway.apply(change, { actor, cause: direct }))
     })
   )

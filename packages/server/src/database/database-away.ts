@@ -20,6 +20,10 @@ export const isDatabaseAway = (defect: unknown): boolean =>
   (awayStates.test(errorCode(defect) ?? "") ||
     (defect.reason._tag === "ConnectionError" && !(defect.reason.cause instanceof PgProtocol.ParseError)))
 
+/** Whether an effect ended because its database is such a one. */
+export const isBrokenByAway = <E>(cause: Cause.Cause<E>): boolean =>
+  cause.reasons.map(brokenBy).some(isDatabaseAway)
+
 /** Fails with what `failure` makes of a database that went away, whether it is told as a failure or as a defect. */
 export const orAway =
   <E2>(failure: (sentence: string) => E2) =>

@@ -11,8 +11,10 @@ import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
 import { Contexts } from "../agent/contexts.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
+import { runLimits } from "../limits.ts"
 import { share } from "../outbox/wake-ups.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
+import { Attendance } from "./attendance.ts"
 import { type Closing, closingEvents, lastWordsOf } from "./closing.ts"
 import type { RunNotInState } from "./holding.ts"
 import type { FailedRun } from "./claimed-run.ts"
@@ -34,7 +36,7 @@ export class Endings extends Context.Service<
     readonly cancelEmptied: Effect.Effect<void, never, ProjectTransaction>
     /** Fails the runs of a project whose workers went silent too often, each for itself: one that cannot be failed keeps nobody from anything. */
     readonly giveUp: (projectId: ProjectId) => Effect.Effect<void>
-    /** Abandons entries that are in processing for too long with nobody at work on them, and answers how many (S000-R19). */
+    /** Abandons entries that are in processing for too long with nobody at work on them, where this server could have taken them up all that time; answers how many (S000-R19). */
     readonly abandonStuck: Effect.Effect<number, never, ProjectTransaction>
   }
 >()("@tropism/server/run/Endings") {
@@ -45,6 +47,7 @@ export class Endings extends Context.Service<
       const runs = yield* Runs
       const contexts = yield* Contexts
       const log = yield* ProcessingLog
+      const attendance = yield* Attendance
       const { answerLate } = yield* makeLateMessages
       const { recording } = yield* makeUnmadeCalls
 
@@ -95,7 +98,8 @@ export class Endings extends Context.Service<
       })
 
       const abandonStuck = Effect.gen(function* () {
-        const abandoned = yield* runs.abandon
+        // Take-over comes first: what nobody could have taken up is not stuck.
+        const abandoned = (yield* attendance.hasLasted(runLimits.stuckAfterMs)) ? yield* runs.abandon : []
         yield* closeAll(abandoned)
         return abandoned.length + (yield* log.abandonOrphans)
       })

@@ -12,11 +12,13 @@ import type { ProjectId } from "@tropism/domain/ids"
 import { Cause, Context, Effect, FiberSet, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
+import { isBrokenByAway } from "../database/database-away.ts"
 import { Database, keepingPlans, orDie, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { runLimits } from "../limits.ts"
 import { drive, nextWakeUp, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import { Actor } from "./actor.ts"
+import { Attendance } from "./attendance.ts"
 import { Endings } from "./endings.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Presence } from "./presence.ts"
@@ -50,6 +52,7 @@ export class Worker extends Context.Service<
       const endings = yield* Endings
       const wakeUps = yield* WakeUps
       const { isMissed } = yield* Presence
+      const attendance = yield* Attendance
       const workerId = (yield* WorkerName) ?? (yield* (yield* Ids).next)
       const hands = yield* FiberSet.make<void>()
       const claiming = yield* Semaphore.make(1)
@@ -158,15 +161,26 @@ export class Worker extends Context.Service<
         const due = inTurn(yield* projects, lastServed)
         for (const projectId of takenFrom.keys())
           if (!due.some((project) => project.projectId === projectId)) takenFrom.delete(projectId)
-        let claimed = 0
+        let [claimed, asked] = [0, 0]
+        /** Where the database was away, nobody could have been given anything. */
+        const notAsked = (cause: Cause.Cause<never>) =>
+          Effect.sync(() => {
+            if (isBrokenByAway(cause)) asked -= 1
+          })
         for (const [index, project] of due.entries()) {
           const free = runLimits.concurrentRuns - (yield* FiberSet.size(hands))
           if (free <= 0) break
           const part = Math.min(Math.ceil(free / (due.length - index)), placesFor(project.projectId, free))
           if (part <= 0) continue
+          asked += 1
           lastServed = project.projectId
-          claimed += yield* share("Worker", project.projectId, claimIn(project, part))
+          claimed += yield* share(
+            "Worker",
+            project.projectId,
+            Effect.tapCause(claimIn(project, part), notAsked)
+          )
         }
+        yield* attendance.note(asked === due.length)
         return claimed > 0
       }).pipe(claiming.withPermit)
 

@@ -1,0 +1,52 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { runLimits } from "../limits.ts"
+import { Attendance } from "./attendance.ts"
+
+const { attendanceGapMs: gapMs, stuckAfterMs } = runLimits
+
+const isLasting = Effect.flatMap(Attendance, ({ hasLasted }) => hasLasted(stuckAfterMs))
+
+/** Rounds that follow one another closely for so long, the last of them now. */
+const rounds = (ms: number, wereAllAsked = true) =>
+  Effect.flatMap(Attendance, ({ note }) =>
+    Effect.andThen(TestClock.adjust(gapMs), note(wereAllAsked)).pipe(Effect.repeat({ times: ms / gapMs - 1 }))
+  )
+
+const noteNow = Effect.flatMap(Attendance, ({ note }) => note(true))
+
+describe("A server has had a hand for every run", () => {
+  it.effect("when it was there for so long, and neither at its start nor while it does not look", () =>
+    Effect.gen(function* () {
+      expect(yield* isLasting).toBe(false)
+      yield* TestClock.adjust(2 * stuckAfterMs)
+      expect(yield* isLasting).toBe(false)
+      yield* noteNow
+      yield* rounds(stuckAfterMs - gapMs)
+      expect(yield* isLasting).toBe(false)
+      yield* rounds(gapMs)
+      expect(yield* isLasting).toBe(true)
+      yield* TestClock.adjust(gapMs + 1)
+      expect(yield* isLasting).toBe(false)
+    }).pipe(Effect.provide(Attendance.layer))
+  )
+
+  it.effect("and begins anew where it stood still, or had no hand for one of them", () =>
+    Effect.gen(function* () {
+      yield* noteNow
+      yield* rounds(stuckAfterMs)
+      yield* TestClock.adjust(stuckAfterMs)
+      yield* noteNow
+      expect(yield* isLasting).toBe(false)
+      yield* rounds(stuckAfterMs)
+      expect(yield* isLasting).toBe(true)
+      yield* rounds(gapMs, false)
+      expect(yield* isLasting).toBe(false)
+      yield* rounds(stuckAfterMs)
+      expect(yield* isLasting).toBe(false)
+      yield* rounds(gapMs)
+      expect(yield* isLasting).toBe(true)
+    }).pipe(Effect.provide(Attendance.layer))
+  )
+})
