@@ -174,6 +174,8 @@ export const runLimits = {
   /** Without a heartbeat for this long, another worker may take a run over. */
   leaseMs: 30_000,
   heartbeatIntervalMs: 10_000,
+  /** After a heartbeat that did not reach the database; the lease is good for some more. */
+  heartbeatRetryMs: 1_000,
   /** Claims of one run with no step kept between them; after the last the run fails. */
   maxAttempts: 3,
   /** Claims of one run in all, however many steps were kept. */

@@ -4,10 +4,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Redacted, Scope } from "effect"
 import { type AddressInfo, createServer, type Server } from "node:net"
-import { inject } from "vitest"
-import { connect, withDatabase } from "../src/database/postgres-access.ts"
+import { connect } from "../src/database/postgres-access.ts"
 import { poolLimits } from "../src/limits.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
+import { operatedDatabase } from "../testing/operated-database.ts"
 import { eventually, newProject, startServer } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 
@@ -16,14 +16,7 @@ describe("A request while the database works for nobody", () => {
     Effect.gen(function* () {
       const access = yield* freshDatabase
       const story = yield* newProject(yield* startServer(access), access)
-      const name = new URL(Redacted.value(access.ownerUrl)).pathname.slice(1)
-      const admin = yield* connect(withDatabase(Redacted.make(inject("postgres").adminUrl), "postgres"))
-      /** As an operator's deed: whoever is connected is sent away, and comes back to what it has become. */
-      const become = (change: string) =>
-        Effect.andThen(
-          admin.query(`alter database "${name}" ${change}`),
-          admin.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
-        ).pipe(Effect.orDie)
+      const { become } = yield* operatedDatabase(access)
       const write = story.ask("POST", "/objects", { type: "Thing", properties: {} })
       const read = story.ask("GET", "/objects")
 
@@ -48,8 +41,7 @@ describe("A request while the database works for nobody", () => {
     Effect.gen(function* () {
       const access = yield* freshDatabase
       const story = yield* newProject(yield* startServer(access), access)
-      const name = new URL(Redacted.value(access.ownerUrl)).pathname.slice(1)
-      const admin = yield* connect(withDatabase(Redacted.make(inject("postgres").adminUrl), "postgres"))
+      const { change, sendAway } = yield* operatedDatabase(access)
       const ready = story.send("GET", "/ready", undefined, { authorization: "" })
       expect((yield* ready).status).toBe(200)
 
@@ -58,10 +50,8 @@ describe("A request while the database works for nobody", () => {
       yield* Effect.provideService(connect(access.ownerUrl), Scope.Scope, others).pipe(
         Effect.repeat({ times: 23 })
       )
-      yield* admin.query(`alter database "${name}" connection limit 25`)
-      yield* admin.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and application_name like 'tropism %'`
-      )
+      yield* change("connection limit 25")
+      yield* sendAway
       const startMs = performance.now()
       expectProblem(yield* eventually(ready, ({ status }) => status === 503), 503)
       expect(performance.now() - startMs).toBeLessThan(poolLimits.pingTimeoutMs + 1_000)

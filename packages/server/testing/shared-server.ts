@@ -63,6 +63,15 @@ const setToNow = Effect.flatMap(Clock.Clock, (clock) =>
 /** A project of one's own in the file's server. */
 export const newStoryHere = Effect.flatMap(SharedServer, ({ doors, access }) => newProject(doors, access))
 
+/** Lets the server's clock go on for so long, in steps between which the server does what is due. */
+export const passing = (ms: number, stepMs: number): Effect.Effect<void> =>
+  TestClock.testClockWith((clock) => {
+    const endMs = clock.currentTimeMillisUnsafe() + ms
+    return Effect.asVoid(
+      asTimePasses(stepMs, Effect.sync(clock.currentTimeMillisUnsafe), (nowMs) => nowMs >= endMs)
+    )
+  })
+
 /**
  * Looks again and again while the server's clock goes on in steps, until what is seen satisfies.
  *

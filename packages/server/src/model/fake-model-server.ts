@@ -22,6 +22,8 @@ export interface FakeModelServer {
   readonly breakOff: Effect.Effect<void>
   /** Lets answers begin that are held back. */
   readonly letBegin: Effect.Effect<void>
+  /** Lets answers that hang say the next piece of what is left of them. */
+  readonly letGoOn: Effect.Effect<void>
   /** Done when the asker closed a stream that was not at its end. */
   readonly hungUp: Deferred.Deferred<void>
 }
@@ -40,6 +42,8 @@ export type FakeAnswer =
       readonly chunks: ReadonlyArray<string>
       /** `end` ends the body properly, `hang` leaves it open. */
       readonly ending: "end" | "hang"
+      /** What a stream that hangs says when the test lets it go on, a piece each time; behind the last it ends properly. */
+      readonly rest?: ReadonlyArray<string>
       /** Whether nothing is sent, not even a head, until the test lets it begin. */
       readonly isHeldBack?: boolean
     }
@@ -67,7 +71,7 @@ export const serveAnswers = (
 ): Effect.Effect<FakeModelServer, never, Scope.Scope> =>
   Effect.gen(function* () {
     const requests: Array<AskedRequest> = []
-    const hanging = new Set<ServerResponse>()
+    const hanging = new Map<ServerResponse, Array<string>>()
     const heldBack: Array<() => void> = []
     const asked = yield* Deferred.make<void>()
     const hungUp = yield* Deferred.make<void>()
@@ -85,8 +89,10 @@ export const serveAnswers = (
         if (answer.kind === "stream" && answer.isHeldBack) heldBack.push(() => send(answer, response))
         else send(answer, response)
         if (response.writableEnded) return
-        hanging.add(response)
-        response.on("close", () => Deferred.doneUnsafe(hungUp, Effect.void))
+        hanging.set(response, answer.kind === "stream" ? [...(answer.rest ?? [])] : [])
+        response.on("close", () => {
+          if (!response.writableFinished) Deferred.doneUnsafe(hungUp, Effect.void)
+        })
       })
     })
     yield* Effect.acquireRelease(
@@ -99,7 +105,7 @@ export const serveAnswers = (
     )
     const address = server.address()
     const breakOff = Effect.sync(() => {
-      for (const response of hanging) response.destroy()
+      for (const response of hanging.keys()) response.destroy()
     })
     return {
       url: `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`,
@@ -109,6 +115,14 @@ export const serveAnswers = (
       breakOff,
       letBegin: Effect.sync(() => {
         for (const begin of heldBack.splice(0)) begin()
+      }),
+      letGoOn: Effect.sync(() => {
+        for (const [response, left] of hanging) {
+          const next = left.shift()
+          if (next === undefined) continue
+          if (left.length === 0) response.end(next)
+          else response.write(next)
+        }
       })
     }
   })

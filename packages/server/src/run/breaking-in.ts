@@ -12,7 +12,7 @@ import { Effect } from "effect"
 import { Contexts } from "../agent/contexts.ts"
 import { Database } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
-import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
+import { nextWakeUp, survive, WakeUps } from "../outbox/wake-ups.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 
 export const makeBreakingIn = Effect.gen(function* () {
@@ -30,9 +30,11 @@ export const makeBreakingIn = Effect.gen(function* () {
     // Nobody speaks in most runs' own logs, so there no question is asked before something has come.
     if (trigger.type !== "context") yield* nextWakeUp(mailbox, runLimits.breakInSweepMs)
     while (true) {
-      const grown = yield* database.inProject(
-        projectId,
-        contexts.read(contextName, after, runLimits.breakInPageEvents)
+      // Who could not be asked has said nothing yet: the request under way is worth more than the look.
+      const grown = yield* survive(
+        "A look at who breaks into a turn",
+        database.inProject(projectId, contexts.read(contextName, after, runLimits.breakInPageEvents)),
+        []
       )
       if (grown.some(({ type }) => type === "InterruptRequestedEvent")) return "user" as const
       if (grown.some(({ triggersAgentTurn }) => triggersAgentTurn)) return "message" as const

@@ -24,11 +24,23 @@ export const makePartialText = Effect.fnUntraced(function* <E>(
   const keepNow = Effect.suspend(() => {
     const next = summaryOf(text)
     if (next === kept) return Effect.void
-    kept = next
-    return write(next)
+    return write(next).pipe(
+      Effect.map(() => {
+        kept = next
+      }),
+      // Nothing but what is shown meanwhile depends on it: the request goes on, and the text is kept the next time.
+      Effect.catchDefect((defect) =>
+        Effect.map(
+          Effect.logDebug("The text of an answer that still comes could not be kept", defect),
+          () => {
+            Queue.offerUnsafe(grown, undefined)
+          }
+        )
+      )
+    )
   })
 
-  /** Keeps what was heard, for ever; fails when nobody wants the answer any more. */
+  /** Keeps what was heard, for ever; fails when nobody wants the answer any more, and outlives a database that is away. */
   const keep: Effect.Effect<never, E> = Queue.take(grown).pipe(
     Effect.andThen(Effect.sleep(runLimits.partialTextDelayMs)),
     Effect.andThen(Effect.uninterruptible(keepNow)),

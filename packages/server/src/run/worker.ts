@@ -16,11 +16,12 @@ import { isBrokenByAway } from "../database/database-away.ts"
 import { Database, keepingPlans, orDie, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { runLimits } from "../limits.ts"
-import { drive, nextWakeUp, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
+import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import { Actor } from "./actor.ts"
 import { Attendance } from "./attendance.ts"
 import { Endings } from "./endings.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
+import { makeHeartbeat } from "./heartbeat.ts"
 import { Presence } from "./presence.ts"
 import { Runs } from "./runs.ts"
 import { causeSentence } from "./sentences.ts"
@@ -53,6 +54,7 @@ export class Worker extends Context.Service<
       const wakeUps = yield* WakeUps
       const { isMissed } = yield* Presence
       const attendance = yield* Attendance
+      const { beat } = yield* makeHeartbeat
       const workerId = (yield* WorkerName) ?? (yield* (yield* Ids).next)
       const hands = yield* FiberSet.make<void>()
       const claiming = yield* Semaphore.make(1)
@@ -87,18 +89,6 @@ export class Worker extends Context.Service<
 
       const inProject = <A, E>(run: ClaimedRun, effect: Effect.Effect<A, E, ProjectTransaction>) =>
         database.inProject(run.projectId, effect)
-
-      /** Extends the lease until the actor is done; ends when the run is no longer this attempt's, at once where it hears of it. */
-      const beat = (run: ClaimedRun) =>
-        Effect.flatMap(wakeUps.listen(`taken:${run.id}`), (mailbox) =>
-          nextWakeUp(mailbox, runLimits.heartbeatIntervalMs).pipe(
-            Effect.andThen(inProject(run, runs.heartbeat(run))),
-            Effect.forever
-          )
-        ).pipe(
-          Effect.scoped,
-          Effect.catchTag("RunNotInState", () => Effect.void)
-        )
 
       /** A defect gives the run back: it is claimed again, a bounded number of times. So does the end of this worker, which does not count. */
       const attend = (run: ClaimedRun) =>

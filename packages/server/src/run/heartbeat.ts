@@ -1,0 +1,55 @@
+/**
+ * Keeps the lease of a run while its attempt is at work.
+ *
+ * Flow: graph → outbox → dispatch → **run** → tool → task
+ *
+ * A beat that breaks says nothing of the run: a database that starts anew is away
+ * for seconds, and the lease is good for longer. So the beat is tried again until
+ * the lease must be over. What the database says of the run counts at once.
+ */
+import { Clock, Effect } from "effect"
+import { Database } from "../database/database.ts"
+import { runLimits } from "../limits.ts"
+import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
+import type { ClaimedRun } from "./claimed-run.ts"
+import { Runs } from "./runs.ts"
+
+export const makeHeartbeat = Effect.gen(function* () {
+  const database = yield* Database
+  const runs = yield* Runs
+  const wakeUps = yield* WakeUps
+
+  /** One beat; false when it broke, and another may be tried. */
+  const extend = (run: ClaimedRun, mayBeTriedAgain: boolean) =>
+    database.inProject(run.projectId, runs.heartbeat(run)).pipe(
+      Effect.as(true),
+      Effect.catchDefect((defect) =>
+        mayBeTriedAgain
+          ? Effect.as(
+              Effect.logWarning("A heartbeat failed and is tried again", { runId: run.id, cause: defect }),
+              false
+            )
+          : Effect.die(defect)
+      )
+    )
+
+  /** Extends the lease for ever; ends when the run is no longer this attempt's, at once where it hears of it, and breaks when no beat has reached the database for as long as a lease lasts. */
+  const beat = Effect.fnUntraced(
+    function* (run: ClaimedRun) {
+      const mailbox = yield* wakeUps.listen(`taken:${run.id}`)
+      let leasedAtMs = yield* Clock.currentTimeMillis
+      let pauseMs: number = runLimits.heartbeatIntervalMs
+      while (true) {
+        yield* nextWakeUp(mailbox, pauseMs)
+        const nowMs = yield* Clock.currentTimeMillis
+        const isLeased = yield* extend(run, nowMs - leasedAtMs < runLimits.leaseMs)
+        if (isLeased) leasedAtMs = nowMs
+        pauseMs = isLeased ? runLimits.heartbeatIntervalMs : runLimits.heartbeatRetryMs
+      }
+    },
+    Effect.scoped,
+    Effect.catchTag("RunNotInState", () => Effect.void)
+  )
+
+  return { beat }
+})
