@@ -21,6 +21,10 @@ export interface Receiver {
   readonly events: () => ReadonlyArray<Delivered>
   /** Answers events so from now on. */
   readonly answerWith: (status: number) => Effect.Effect<void>
+  /** Answers no event that comes from now on. */
+  readonly hold: Effect.Effect<void>
+  /** Answers those that are held, and holds the next ones. */
+  readonly letGo: Effect.Effect<void>
   /** Waits until so many events have come. */
   readonly until: (count: number) => Effect.Effect<ReadonlyArray<Delivered>>
 }
@@ -31,30 +35,37 @@ export const receiver = ({ isShy = false } = {}): Effect.Effect<Receiver, never,
     Effect.acquireRelease(
       Effect.sync(() => {
         const all: Array<Delivered> = []
-        const state = { status: 204 }
+        const state = { status: 204, isHolding: false }
+        const held: Array<() => void> = []
         const server = Bun.serve({
           port: 0,
           hostname: "127.0.0.1",
+          idleTimeout: 0,
           fetch: (request) =>
             request.text().then((text) => {
               const body = JSON.parse(text)
               all.push({ headers: Object.fromEntries(request.headers), text, body })
               if (body.type === "verification")
                 return Response.json(isShy ? { thanks: true } : { challenge: body.challenge })
-              return new Response(null, { status: state.status })
+              const answer = () => new Response(null, { status: state.status })
+              return state.isHolding
+                ? new Promise<Response>((resolve) => void held.push(() => resolve(answer())))
+                : answer()
             })
         })
-        return { all, server, state }
+        return { all, held, server, state }
       }),
       ({ server }) => Effect.promise(() => server.stop(true))
     ),
-    ({ all, server, state }): Receiver => {
+    ({ all, held, server, state }): Receiver => {
       const events = () => all.filter(({ body }) => body.type === undefined)
       return {
         url: `http://127.0.0.1:${server.port}/hook`,
         all,
         events,
         answerWith: (status) => Effect.sync(() => void (state.status = status)),
+        hold: Effect.sync(() => void (state.isHolding = true)),
+        letGo: Effect.sync(() => held.splice(0).forEach((answer) => answer())),
         until: (count) => eventually(Effect.sync(events), (seen) => seen.length >= count)
       }
     }

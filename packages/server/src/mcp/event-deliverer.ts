@@ -6,14 +6,17 @@
  * A delivery is posted outside of any transaction and recorded when it was taken.
  * Dying in between posts it again, under the same id, so a receiver knows it.
  * What an address does not take waits and holds back what comes behind it; the
- * place up to which all was taken is the cursor that goes with each delivery.
+ * place up to which all was taken is the cursor that goes with each delivery. An
+ * address that is slow holds up nobody else: a turn is bounded, and others have
+ * places of their own.
  */
 import type { ProjectId } from "@tropism/domain/ids"
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import { Database } from "../database/database.ts"
 import { sees } from "../http/access.ts"
 import { Tokens } from "../http/tokens.ts"
+import { makePlaces } from "../outbox/places.ts"
 import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import { type CallbackFailed, Callbacks } from "./callbacks.ts"
 import { cursorAt } from "./event-cursors.ts"
@@ -39,11 +42,12 @@ export class EventDeliverer extends Context.Service<
       const tokens = yield* Tokens
       const wakeUps = yield* WakeUps
 
-      /** Posts what a look found, one after the other; answers whether to go on. */
+      /** Posts what a look found, one after the other, until the turn is over; answers whether to go on. */
       const deliver = Effect.fnUntraced(function* (
         projectId: ProjectId,
         claimed: ClaimedSubscription,
-        { occurrences, position }: Seen
+        { occurrences, position }: Seen,
+        endMs: number
       ) {
         const note = (progress: Progress) =>
           database.inProject(projectId, subscriptions.note(claimed, progress))
@@ -58,6 +62,7 @@ export class EventDeliverer extends Context.Service<
           }
           yield* CrashPoint.hit("delivery.beforeRecord")
           if (!(yield* note({ position: place, told: true }))) return false
+          if ((yield* Clock.currentTimeMillis) >= endMs) return false
         }
         return yield* note({ position, told: false })
       })
@@ -81,43 +86,52 @@ export class EventDeliverer extends Context.Service<
           yield* Effect.logError(`The secret of ${claimed.handle} does not open: nothing is delivered to it`)
           yield* database.inProject(projectId, subscriptions.note(claimed, unsigned))
         }
+        const endMs = (yield* Clock.currentTimeMillis) + eventLimits.turnMs
         let [position, told] = [claimed.position, claimed.secrets.length === 0 ? eventLimits.turnEvents : 0]
         while (told < eventLimits.turnEvents) {
           const seen = yield* database.inProject(
             projectId,
             reading.look(listening, position, eventLimits.pollEvents)
           )
-          if (!(yield* deliver(projectId, claimed, seen))) break
+          if (!(yield* deliver(projectId, claimed, seen, endMs))) break
           position = seen.position
           told += seen.occurrences.length
-          if (!seen.hasMore) break
+          if (!seen.hasMore || (yield* Clock.currentTimeMillis) >= endMs) break
         }
         yield* database.inProject(projectId, subscriptions.release(claimed))
       })
 
-      const inProject = Effect.fnUntraced(function* (projectId: ProjectId) {
-        yield* database.inProject(projectId, subscriptions.expire)
-        const claimed = yield* database.inProject(projectId, subscriptions.claim)
-        yield* Effect.forEach(
-          claimed,
-          (one) => share("Deliveries", projectId, Effect.as(turn(projectId, one), 1)),
-          { concurrency: eventLimits.deliverers, discard: true }
+      const run = Effect.gen(function* () {
+        const { occupy, round } = yield* makePlaces({
+          places: eventLimits.deliverers,
+          sparePlaces: eventLimits.spareDeliverers,
+          placesPerProject: eventLimits.deliverersPerProject
+        })
+        const begin = Effect.fnUntraced(function* (projectId: ProjectId, atMost: number) {
+          yield* database.inProject(projectId, subscriptions.expire)
+          const claimed = yield* database.inProject(projectId, subscriptions.claim(atMost))
+          for (const one of claimed)
+            yield* occupy(
+              projectId,
+              Effect.andThen(
+                share("Deliveries", projectId, Effect.as(turn(projectId, one), 1)),
+                // Its place is free, and there may be more to be told.
+                wakeUps.signal("deliveries")
+              )
+            )
+          return claimed.length
+        })
+        return yield* drive(
+          "Deliveries",
+          "deliveries",
+          untilWoken,
+          Effect.flatMap(subscriptions.due, (due) =>
+            round(due, (projectId, atMost) => share("Deliveries", projectId, begin(projectId, atMost)))
+          )
         )
-        return claimed.length
-      })
+      }).pipe(Effect.scoped, Effect.provideService(WakeUps, wakeUps))
 
-      const round = Effect.gen(function* () {
-        let taken = 0
-        for (const projectId of yield* subscriptions.due)
-          taken += yield* share("Deliveries", projectId, inProject(projectId))
-        return taken > 0
-      })
-
-      return EventDeliverer.of({
-        run: drive("Deliveries", "deliveries", untilWoken, round).pipe(
-          Effect.provideService(WakeUps, wakeUps)
-        )
-      })
+      return EventDeliverer.of({ run })
     })
   )
 }

@@ -41,9 +41,13 @@ export const eventLimits = {
   challengesPerHostAndMinute: 30,
   /** Hosts that are remembered for it. */
   challengedHosts: 1_000,
-  /** Subscriptions that one program delivers to at once, and events of one before the next have their turn. */
-  deliverers: 8,
+  /** Subscriptions that one program delivers to at once, of those kept free for projects that have none of theirs under way, and of one project. */
+  deliverers: 16,
+  spareDeliverers: 4,
+  deliverersPerProject: 8,
+  /** Events of one subscription, and time, before the next have their turn; what is posted by then ends first. */
   turnEvents: 100,
+  turnMs: 10_000,
   /** A program that is silent for so long has lost what it delivers to another. */
   claimMs: 30_000,
   /** After a failure the next try waits, twice as long each time; after so many in a row deliveries are suspended. */

@@ -80,8 +80,8 @@ export class EventSubscriptions extends Context.Service<
     ) => Effect.Effect<KeptSubscription | undefined, SealingRefused, ProjectTransaction>
     /** Ends one; false when there is none. */
     readonly remove: (handle: string) => InProject<boolean>
-    /** Takes some that have something to be told, and whose secrets this program has the key of. */
-    readonly claim: InProject<ReadonlyArray<ClaimedSubscription>>
+    /** Takes some that have something to be told, and whose secrets this program has the key of: first those that have waited longest. */
+    readonly claim: (atMost: number) => InProject<ReadonlyArray<ClaimedSubscription>>
     /** Keeps what a delivery came to, and the claim; false when another program has it now. */
     readonly note: (claimed: ClaimedSubscription, progress: Progress) => InProject<boolean>
     /** Lets a claim go. */
@@ -89,7 +89,7 @@ export class EventSubscriptions extends Context.Service<
     /** Removes those whose time is up. */
     readonly expire: InProject<void>
     /** Projects in which there is something to do. */
-    readonly due: Effect.Effect<ReadonlyArray<ProjectId>>
+    readonly due: Effect.Effect<ReadonlyArray<{ readonly projectId: ProjectId }>>
   }
 >()("@tropism/server/mcp/EventSubscriptions") {
   static readonly layer = Layer.effect(
@@ -163,25 +163,25 @@ export class EventSubscriptions extends Context.Service<
 
       const until = sql`now() + make_interval(secs => ${eventLimits.claimMs / 1_000}::float8)`
 
-      const claim = Effect.gen(function* () {
+      const claim = Effect.fn("EventSubscriptions.claim")(function* (atMost: number) {
         const { projectId } = yield* ProjectTransaction
         const claimToken = yield* ids.next
         const rows = yield* sql<ClaimedRow>`
           update kb.event_subscriptions set claim_token = ${claimToken}::uuid, claimed_until = ${until}
-          where project_id = ${projectId} and id in (
+          where project_id = ${projectId} and id = any(array(
             select waiting.id from kb.event_subscriptions waiting join kb.feeds feed on feed.project_id = waiting.project_id
             where waiting.project_id = ${projectId} and waiting.status = 'active' and waiting.position < feed.last_position
               and waiting.next_attempt_at <= now() and (waiting.expires_at is null or waiting.expires_at > now())
               and (waiting.claimed_until is null or waiting.claimed_until < now())
               and (waiting.secret not like 'v1.%' or split_part(waiting.secret, '.', 2) = any(${secrets.keyIds}::text[]))
-            order by waiting.next_attempt_at limit ${eventLimits.deliverers} for no key update of waiting skip locked)
+            order by greatest(waiting.next_attempt_at, waiting.last_delivery_at) limit ${atMost} for no key update of waiting skip locked))
           returning *, case when previous_secret_until > now() then previous_secret end as older_secret`
         return rows.map(({ olderSecret, position, secret, ...row }) => ({
           ...row,
           position: Number(position),
           secrets: openedOnes(projectId, row.handle, secret, olderSecret)
         }))
-      }).pipe(orDie)
+      }, orDie)
 
       const note = Effect.fn("EventSubscriptions.note")(function* (
         { claimToken, id }: ClaimedSubscription,
@@ -217,13 +217,10 @@ export class EventSubscriptions extends Context.Service<
         yield* sql`delete from kb.event_subscriptions where project_id = ${projectId} and expires_at <= now()`
       }).pipe(orDie)
 
-      const due = Effect.map(
-        orDie(
-          sql<{
-            projectId: ProjectId
-          }>`select project_id from kb.projects_with_due_deliveries() as project_id`
-        ),
-        (rows) => rows.map(({ projectId }) => projectId)
+      const due = orDie(
+        sql<{
+          projectId: ProjectId
+        }>`select project_id from kb.projects_with_due_deliveries() as project_id order by project_id`
       )
 
       return EventSubscriptions.of({ isKnown, keep, remove, claim, note, release, expire, due })

@@ -16,6 +16,7 @@ import { isBrokenByAway } from "../database/database-away.ts"
 import { Database, keepingPlans, orDie, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { runLimits } from "../limits.ts"
+import { inTurn } from "../outbox/places.ts"
 import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import { Actor } from "./actor.ts"
 import { Attendance } from "./attendance.ts"
@@ -191,12 +192,3 @@ const isTest = ({ backtestId }: ClaimedRun): boolean => backtestId !== null
 /** How many of the next runs of a queue are its oldest: nobody waits for ever behind those who are waited for. */
 const oldestOf = (taken: number, next: number): number =>
   Math.floor((taken + next) / runLimits.claimsPerOldest) - Math.floor(taken / runLimits.claimsPerOldest)
-
-/** The projects, beginning behind the one that was served last. */
-const inTurn = <A extends { readonly projectId: ProjectId }>(
-  projects: ReadonlyArray<A>,
-  lastServed: ProjectId | undefined
-): ReadonlyArray<A> => {
-  const first = projects.findIndex(({ projectId }) => lastServed !== undefined && projectId > lastServed)
-  return first <= 0 ? projects : [...projects.slice(first), ...projects.slice(0, first)]
-}
