@@ -16,6 +16,9 @@ export interface EventSourceServer {
   readonly happen: (...ids: ReadonlyArray<string>) => void
   /** Answers in another way from now on; undefined is the truth. */
   readonly lie: (answering: Answering | undefined) => void
+  /** Answers no question from now on, until it is let go; what is held then gets its answer. */
+  readonly hold: () => void
+  readonly letGo: () => void
 }
 
 const params = { params: Schema.toStandardSchemaV1(Schema.Record(Schema.String, Schema.Unknown)) }
@@ -37,6 +40,8 @@ export const eventSource = ({
     const log: Array<Json> = []
     const asked: Array<Json> = []
     let answering: Answering | undefined
+    let gate = Promise.resolve()
+    let open = () => {}
     const truly = ({ cursor, maxEvents = 50 }: Json): Json => {
       const from = cursor === undefined ? log.length : Number(cursor)
       const events = log.slice(from, from + maxEvents)
@@ -62,7 +67,7 @@ export const eventSource = ({
       server.setRequestHandler("tools/list", () => Promise.resolve({ tools: [] }))
       server.setRequestHandler("events/poll", params, (given: Json) => {
         asked.push(given)
-        return Promise.resolve(answering ? answering(given, truly) : truly(given)) as Promise<Json>
+        return gate.then(() => (answering ? answering(given, truly) : truly(given))) as Promise<Json>
       })
       return server
     }, {})
@@ -78,7 +83,13 @@ export const eventSource = ({
       happen: (...ids) => ids.forEach((id) => log.push(eventOf(id))),
       lie: (how) => {
         answering = how
-      }
+      },
+      hold: () => {
+        const held = Promise.withResolvers<void>()
+        gate = held.promise
+        open = held.resolve
+      },
+      letGo: () => open()
     }
     return made
   })

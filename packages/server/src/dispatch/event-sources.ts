@@ -34,7 +34,7 @@ export const makeEventSources = Effect.gen(function* () {
   const due = orDie(
     sql<{
       readonly projectId: ProjectId
-    }>`select project_id from kb.projects_with_due_sources() as project_id`
+    }>`select project_id from kb.projects_with_due_sources() as project_id order by project_id`
   )
 
   /** Takes at most so many that are due, the longest due first. */
@@ -43,11 +43,11 @@ export const makeEventSources = Effect.gen(function* () {
     const claimed = yield* sql<ClaimedSource>`
       update kb.mcp_event_sources source set claim_token = gen_random_uuid(),
         claimed_until = now() + make_interval(secs => ${sourceLimits.claimMs / 1_000}::float8)
-      from (
+      where source.id = any(array(
         select id from kb.mcp_event_sources where project_id = ${projectId} and due_at <= now()
           and (claimed_until is null or claimed_until < now())
         order by due_at, id limit ${limit} for no key update skip locked
-      ) due where source.id = due.id
+      ))
       returning source.id, claim_token, now() as claimed_at, server_name, server_id, name, arguments, cursor`
     if (claimed.length === 0) return []
     // A statement of its own: who began to hear has held the row before, and is seen now.

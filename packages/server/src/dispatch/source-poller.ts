@@ -6,14 +6,15 @@
  * A claim is a transaction, the question is none, and keeping the answer is
  * another one that the claim guards. So a program may die anywhere, and two never
  * tell the same. A slow server holds up nobody: questions are asked side by side,
- * a bounded number, and projects take turns.
+ * a bounded number, of one project too, and projects take turns.
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import { isAllowedEvent } from "@tropism/domain/mcp-server"
-import { Context, Effect, FiberSet, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import { Database } from "../database/database.ts"
 import { sourceLimits } from "../tool/source-limits.ts"
+import { makePlaces } from "../outbox/places.ts"
 import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import { answered } from "../tool/foreign-fault.ts"
 import { ForeignEvents } from "../tool/foreign-events.ts"
@@ -64,7 +65,6 @@ export class SourcePoller extends Context.Service<
         else
           yield* database.inProject(projectId, tell(source, answer.success.serverId, answer.success.telling))
         yield* CrashPoint.hit("source.afterCommit")
-        yield* wakeUps.signal("sources")
         return 1
       })
 
@@ -79,29 +79,28 @@ export class SourcePoller extends Context.Service<
         })
 
       const run = Effect.gen(function* () {
-        const asking = yield* FiberSet.make()
-        const round = Effect.gen(function* () {
-          for (const { projectId } of yield* sources.due) {
-            const free = sourceLimits.concurrentPolls - (yield* FiberSet.size(asking))
-            if (free <= 0) break
-            yield* share(
-              "Source poller",
-              projectId,
-              Effect.gen(function* () {
-                const limit = Math.min(free, sourceLimits.pollsPerProject)
-                const taken = yield* database.inProject(projectId, take(limit))
-                for (const { server, source } of taken)
-                  yield* FiberSet.run(
-                    asking,
-                    share("Source poller", projectId, turn(projectId, source, server))
-                  )
-                return taken.length
-              })
-            )
-          }
-          return false
+        const { occupy, round } = yield* makePlaces({
+          places: sourceLimits.concurrentPolls,
+          sparePlaces: sourceLimits.sparePolls,
+          placesPerProject: sourceLimits.pollsPerProject
         })
-        return yield* drive("Source poller", "sources", untilWoken, round)
+        const begin = Effect.fnUntraced(function* (projectId: ProjectId, atMost: number) {
+          const taken = yield* database.inProject(projectId, take(atMost))
+          for (const { server, source } of taken)
+            yield* occupy(
+              projectId,
+              Effect.andThen(
+                share("Source poller", projectId, turn(projectId, source, server)),
+                // Its place is free, and there may be more to ask.
+                wakeUps.signal("sources")
+              )
+            )
+          return taken.length
+        })
+        const asking = Effect.flatMap(sources.due, (due) =>
+          round(due, (projectId, atMost) => share("Source poller", projectId, begin(projectId, atMost)))
+        )
+        return yield* drive("Source poller", "sources", untilWoken, asking)
       }).pipe(Effect.scoped, Effect.provideService(WakeUps, wakeUps))
 
       return SourcePoller.of({ run })

@@ -16,8 +16,9 @@ export const sourceLimits = {
   backOffMaxMs: 60_000,
   /** A program that is silent for so long has lost its question to another: longer than a connection and an answer may take. */
   claimMs: 90_000,
-  /** Questions that one program has under way, and of one project in one round. */
+  /** Questions that one program has under way, of those kept free for projects that have none, and of one project. */
   concurrentPolls: 16,
+  sparePolls: 4,
   pollsPerProject: 4,
   cursorMaxChars: 4_000,
   eventIdMaxChars: 500,
