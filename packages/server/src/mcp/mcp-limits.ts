@@ -18,10 +18,12 @@ export const mcpLimits = {
   promptTasks: 20,
   /** Addresses of projects that a token which spans several is told. */
   toldProjects: 20,
-  /** Sessions of the revision 2025-11-25 that this server has servers for; an older one is made anew when it is used again. */
+  /** Sessions of the revision 2025-11-25 that this server has servers for, beside those with a call under way; an older one is made anew when it is used again. */
   sessions: 1_000,
   /** A session that nobody uses has no server after this long. */
   sessionIdleMs: 600_000,
+  /** Nor has one of which an answer is under way for so long: longer than a task's end is waited for. */
+  sessionBusyMs: 7_200_000,
   sessionSweepIntervalMs: 60_000,
   /** Sessions that clients have ended, and that are refused from then on. */
   endedSessions: 10_000,

@@ -35,24 +35,31 @@ export interface SessionRequest {
 }
 
 interface Session {
-  readonly id: string
   readonly binding: string
   readonly server: Server
   readonly transport: WebStandardStreamableHTTPServerTransport
-  usedAt: number
+}
+
+/** A session that this program has a server for, and how it is used. */
+interface Kept {
+  readonly session: Promise<Session>
+  usedAtMs: number
+  /** What is under way up to the end of its answer: calls, and beside them streams without an end. */
+  calls: number
+  streams: number
 }
 
 /** Serves sessions until the scope ends. */
 export const makeSessions = Effect.gen(function* () {
   const ids = yield* Ids
   const clock = yield* Clock.Clock
-  const sessions = new Map<string, Promise<Session>>()
+  const sessions = new Map<string, Kept>()
   const ended = new Set<string>()
 
   const close = (id: string) => {
-    const session = sessions.get(id)
+    const kept = sessions.get(id)
     sessions.delete(id)
-    return session?.then(({ server }) => server.close()).catch(() => {})
+    return kept?.session.then(({ server }) => server.close()).catch(() => {})
   }
 
   const open = (id: string, { binding, newServer }: SessionRequest): Promise<Session> => {
@@ -66,30 +73,58 @@ export const makeSessions = Effect.gen(function* () {
         for (const first of ended) if (ended.size > mcpLimits.endedSessions) ended.delete(first)
       }
     })
-    return server
-      .connect(transport)
-      .then(() => ({ id, binding, server, transport, usedAt: clock.currentTimeMillisUnsafe() }))
+    return server.connect(transport).then(() => ({ binding, server, transport }))
   }
 
-  const keep = (id: string, session: Promise<Session>) => {
-    sessions.set(id, session)
-    for (const oldest of sessions.keys()) if (sessions.size > mcpLimits.sessions) void close(oldest)
+  const newlyKept = (session: Promise<Session>): Kept => ({
+    session,
+    usedAtMs: clock.currentTimeMillisUnsafe(),
+    calls: 0,
+    streams: 0
+  })
+
+  /** Keeps a session, and lets the oldest go when there are too many: whose call is under way would lose its answer. */
+  const keep = (id: string, kept: Kept) => {
+    sessions.set(id, kept)
+    for (const [oldest, { calls }] of sessions)
+      if (sessions.size > mcpLimits.sessions && calls === 0 && oldest !== id) void close(oldest)
   }
 
-  const handle = (session: Promise<Session>, { body, request }: SessionRequest) =>
-    Effect.promise(() =>
-      session.then((opened) => {
-        opened.usedAt = clock.currentTimeMillisUnsafe()
-        return opened.transport.handleRequest(request, body === undefined ? {} : { parsedBody: body })
-      })
-    )
+  /** Notes that a request is under way; what it answers notes, once, that it is not any more. */
+  const enter = (kept: Kept, kind: "calls" | "streams"): (() => void) => {
+    let isUnderWay = true
+    kept[kind] += 1
+    kept.usedAtMs = clock.currentTimeMillisUnsafe()
+    return () => {
+      if (!isUnderWay) return
+      isUnderWay = false
+      kept[kind] -= 1
+      kept.usedAtMs = clock.currentTimeMillisUnsafe()
+    }
+  }
+
+  const handle = (kept: Kept, { body, request }: SessionRequest) =>
+    Effect.promise(() => {
+      const leave = enter(kept, request.method === "GET" ? "streams" : "calls")
+      return kept.session
+        .then(({ transport }) =>
+          transport.handleRequest(request, body === undefined ? {} : { parsedBody: body })
+        )
+        .then(
+          (answer) => untilEnded(answer, leave),
+          (fault) => {
+            leave()
+            return Promise.reject(fault)
+          }
+        )
+    })
 
   const begin = Effect.fnUntraced(function* (asked: SessionRequest) {
     const nonce = `${showsFormsIn(asked.body) ? formsMark : ""}${yield* ids.secret}`
     const id = `${nonce}.${yield* sealOf(nonce, asked.bearer)}`
-    const session = open(id, asked)
-    keep(id, session)
-    return yield* handle(session, asked)
+    const kept = newlyKept(open(id, asked))
+    keep(id, kept)
+    return yield* handle(kept, asked)
   })
 
   /** A session that this program has no server for: it is begun once more, as its client began it. */
@@ -103,11 +138,11 @@ export const makeSessions = Effect.gen(function* () {
 
   const goOn = Effect.fnUntraced(function* (id: string, asked: SessionRequest) {
     const known = sessions.get(id)
-    if (known && (yield* Effect.promise(() => known)).binding !== asked.binding) void close(id)
-    const session = sessions.get(id) ?? adopt(id, asked)
+    if (known && (yield* Effect.promise(() => known.session)).binding !== asked.binding) void close(id)
+    const kept = sessions.get(id) ?? newlyKept(adopt(id, asked))
     sessions.delete(id)
-    keep(id, session)
-    return yield* handle(session, asked)
+    keep(id, kept)
+    return yield* handle(kept, asked)
   })
 
   const serve = Effect.fn("mcp.Sessions.serve")(function* (asked: SessionRequest) {
@@ -125,14 +160,43 @@ export const makeSessions = Effect.gen(function* () {
   })
 
   const sweep = Effect.gen(function* () {
-    const before = (yield* Clock.currentTimeMillis) - mcpLimits.sessionIdleMs
-    for (const session of yield* Effect.promise(() => Promise.all(sessions.values())))
-      if (session.usedAt < before) void close(session.id)
+    const nowMs = yield* Clock.currentTimeMillis
+    for (const [id, { calls, streams, usedAtMs }] of sessions) {
+      const longestMs = calls + streams > 0 ? mcpLimits.sessionBusyMs : mcpLimits.sessionIdleMs
+      if (nowMs - usedAtMs > longestMs) void close(id)
+    }
   })
   yield* Effect.forkScoped(Effect.forever(Effect.delay(sweep, mcpLimits.sessionSweepIntervalMs)))
   yield* Effect.addFinalizer(() => Effect.promise(() => Promise.all([...sessions.keys()].map(close))))
   return { serve }
 })
+
+/** The answer, of which it is told once that it has ended, or that nobody takes it any more. */
+const untilEnded = (answer: Response, ended: () => void): Response => {
+  const { body, headers, status } = answer
+  if (body === null || headers.get("content-type") !== "text/event-stream") {
+    ended()
+    return answer
+  }
+  const reader = body.getReader()
+  const pull = (controller: ReadableStreamDefaultController<Uint8Array>) =>
+    reader.read().then(
+      ({ done, value }) => {
+        if (!done) return controller.enqueue(value)
+        ended()
+        controller.close()
+      },
+      (fault) => {
+        ended()
+        controller.error(fault)
+      }
+    )
+  const cancel = (reason: unknown) => {
+    ended()
+    return reader.cancel(reason)
+  }
+  return new Response(new ReadableStream({ pull, cancel }, { highWaterMark: 0 }), { status, headers })
+}
 
 /** What the id of a session begins with whose client shows forms: any server program can tell. */
 const formsMark = "~"
