@@ -3,6 +3,7 @@
  */
 import { reviewDefaults } from "@tropism/domain/agent"
 import { patchedBy } from "@tropism/domain/suggestion"
+import { editMark } from "./people.ts"
 import { type Checker, countsUp, keyOf, unless } from "./remains.ts"
 
 const decisionsApplied: Checker = ({ tasks, events }) => {
@@ -46,6 +47,17 @@ const decisionsKept: Checker = ({ acknowledged, tasks }) => {
     ),
     ...unless(new Set(told).size === told.length, "two people were told that they decided one task")
   ]
+}
+
+/** What somebody approved with a text of his own is what was done. */
+const editsKept: Checker = ({ acknowledged, events }) => {
+  const eventOf = new Map(events.map((event) => [event.taskId, event]))
+  return acknowledged.edited.flatMap((id) =>
+    unless(
+      eventOf.get(id)?.snapshot.properties[editMark] === id,
+      `task ${id} was approved with other properties than it set`
+    )
+  )
 }
 
 const tasksNumbered: Checker = ({ tasks, lastTaskNumber }) =>
@@ -102,6 +114,7 @@ const revisionsKept: Checker = ({ revisions, tasks }) => {
 export const checkReview = {
   decisionsApplied,
   decisionsKept,
+  editsKept,
   tasksNumbered,
   openOnce,
   waitsBounded,

@@ -20,7 +20,7 @@ import type {
   UserId,
   WebhookId
 } from "@tropism/domain/ids"
-import { isTodo } from "@tropism/domain/task"
+import { isSuggestion, isTodo, type Task } from "@tropism/domain/task"
 import { Cause, Effect, Exit } from "effect"
 import { Contexts } from "../src/agent/contexts.ts"
 import { CrashPoint } from "../src/crash-point.ts"
@@ -31,6 +31,7 @@ import { Gateway } from "../src/graph/gateway.ts"
 import type { Applied } from "../src/graph/recording.ts"
 import { Endings } from "../src/run/endings.ts"
 import { Runs } from "../src/run/runs.ts"
+import type { Edit } from "../src/task/deciding.ts"
 import { Tasks } from "../src/task/tasks.ts"
 import { moods } from "./agents.ts"
 import type { Chance } from "./chance.ts"
@@ -55,6 +56,8 @@ export type Ask = <A, E>(
 export interface Acknowledged {
   readonly changes: Array<{ readonly change: Change; readonly applied: Applied }>
   readonly approved: Array<TaskId>
+  /** Those of them that were approved with another text than was suggested. */
+  readonly edited: Array<TaskId>
   readonly rejected: Array<TaskId>
   readonly todos: Array<{ readonly owner: string; readonly number: number }>
   readonly said: Array<{ readonly context: string; readonly content: string }>
@@ -89,6 +92,7 @@ export interface Acknowledged {
 export const nothingAcknowledged = (): Acknowledged => ({
   changes: [],
   approved: [],
+  edited: [],
   rejected: [],
   todos: [],
   said: [],
@@ -226,7 +230,7 @@ export const deliver = Effect.fnUntraced(function* (
   }
 })
 
-/** Looks at what waits and decides, sometimes on something that it did not see. */
+/** Looks at what waits and decides, sometimes on something that it did not see, and sometimes otherwise than was suggested. */
 export const review = Effect.fnUntraced(function* (name: string, { chance, ask, acknowledged }: Person) {
   const by = name as UserId
   for (let round = chance.between(2, 4); round > 0; round--) {
@@ -239,11 +243,13 @@ export const review = Effect.fnUntraced(function* (name: string, { chance, ask, 
       const choice = chance.below(10)
       if (choice < 6) {
         const digest = chance.oneIn(10) ? "0".repeat(64) : task.digest
+        const edit = chance.oneIn(5) ? editOf(task) : null
         const told = yield* ask(
-          Effect.flatMap(Tasks, (tasks) => tasks.approve(task.id, by, digest, null)),
+          Effect.flatMap(Tasks, (tasks) => tasks.approve(task.id, by, digest, edit)),
           CrashPoint.hit("task.afterCommit")
         )
         if (told.type === "done") acknowledged.approved.push(task.id)
+        if (told.type === "done" && edit !== null) acknowledged.edited.push(task.id)
       } else if (choice < 9) {
         const told = yield* ask(Effect.flatMap(Tasks, (tasks) => tasks.reject(task.id, by, "Not now")))
         if (told.type === "done") acknowledged.rejected.push(task.id)
@@ -251,6 +257,16 @@ export const review = Effect.fnUntraced(function* (name: string, { chance, ask, 
     }
   }
 })
+
+/** The property by which a person marks what he approves otherwise than it was suggested. */
+export const editMark = "checkedAs"
+
+/** What was suggested, marked by the person; null where there is nothing to mark. */
+const editOf = (task: Task): Edit | null => {
+  if (!isSuggestion(task)) return null
+  const change = task.payload.suggestedChanges
+  return "data" in change ? { data: { ...change.data, [editMark]: task.id }, baseVersion: null } : null
+}
 
 /** Says a few things to an agent in one context, often before it has answered. */
 export const talk = Effect.fnUntraced(function* (agent: Agent, { chance, ask, acknowledged }: Person) {

@@ -14,6 +14,13 @@ export const reviewPlants: ReadonlyArray<Plant> = [
     ]
   },
   {
+    checker: "editsKept",
+    fault: "what somebody approved with a text of his own was done as it was suggested",
+    sql: [
+      `update kb.graph_events set snapshot = snapshot #- '{properties,checkedAs}' where project_id = $1 and task_id is not null`
+    ]
+  },
+  {
     checker: "waitsBounded",
     fault: "an agent has more open than it may",
     sql: [
