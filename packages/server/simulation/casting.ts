@@ -20,6 +20,7 @@ import type { Chance } from "./chance.ts"
 import { drawGame } from "./looping-agents.ts"
 import { radioName } from "./radio.ts"
 import { shopName, shopTools } from "./shop.ts"
+import { subscribe } from "./subscriber.ts"
 import type { WholeServer } from "./server-life.ts"
 import type { Servers } from "./servers.ts"
 import { drawWorkers } from "./working-agents.ts"
@@ -138,6 +139,7 @@ export const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chan
   const radio = chance.fork("radio")
   const dances = radio.oneIn(4)
   if (dances) yield* tuneIn(radio)
+  if (chance.fork("subscriber").oneIn(8)) yield* done(subscribe(project.id))
   const webhook = chance.oneIn(5) ? yield* openWebhook : undefined
   const cast: Cast = {
     agents: [...(yield* Effect.forEach(inputs, make)), ...(webhook === undefined ? [] : [webhook.agent])],

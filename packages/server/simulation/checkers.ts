@@ -9,6 +9,7 @@ import { checkBacktests } from "./check-backtests.ts"
 import { checkChains } from "./check-chains.ts"
 import { checkChats } from "./check-chats.ts"
 import { checkComparisons } from "./check-comparisons.ts"
+import { checkDeliveries } from "./check-deliveries.ts"
 import { checkFiles } from "./check-files.ts"
 import { checkForks } from "./check-forks.ts"
 import { checkGraph } from "./check-graph.ts"
@@ -34,6 +35,7 @@ const checkers: Readonly<Record<string, Checker>> = {
   ...checkWaking,
   ...checkReactions,
   ...checkRadio,
+  ...checkDeliveries,
   ...checkChains,
   ...checkRules,
   ...checkActs,

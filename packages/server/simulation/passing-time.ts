@@ -45,6 +45,8 @@ export const drained = Effect.fnUntraced(function* (
           or status = 'paused' and pause_reason in ('question', 'subAgents')))
         or exists (select from kb.mcp_event_sources where project_id = ${projectId} and due_at is not null
           and coalesce(cursor, '') not like '%' || ${toldAll ?? ""})
+        or exists (select from kb.event_subscriptions subscription join kb.feeds feed on feed.project_id = subscription.project_id
+          where subscription.project_id = ${projectId} and subscription.position < feed.last_position)
         or exists (select from kb.backtests where project_id = ${projectId} and status in ('queued', 'running'))
         or exists (select from kb.projects_with_due_waits() due where due = ${projectId})
         or exists (select from kb.agent_processing_log where project_id = ${projectId} and status in ('pending', 'processing')) as is_open`

@@ -79,6 +79,8 @@ export interface Acknowledged {
   /** Answers that were told whole, and the message that each was told for. */
   readonly answered: Array<{ readonly context: string; readonly number: number; readonly response: string }>
   readonly delivered: Array<{ readonly id: string; readonly runId: RunId }>
+  /** Ids of the events that a subscriber was posted, each as often as it came. */
+  readonly posted: Array<string>
   /** Agents and objects that a person named in a batch, acknowledged or not: what waits for its run does not say who asked. */
   readonly named: Array<{ readonly agentId: AgentId; readonly objectId: string }>
   /** What agents had written by themselves when a right to write was taken from them for good. */
@@ -104,6 +106,7 @@ export const nothingAcknowledged = (): Acknowledged => ({
   keyed: [],
   answered: [],
   delivered: [],
+  posted: [],
   named: [],
   restrained: [],
   distrusted: [],

@@ -210,7 +210,13 @@ export interface OccurrenceRow {
   readonly eventId: string
 }
 
+/** Somebody who is told of events at an address of his own. */
+export interface SubscriptionRow {
+  readonly id: string
+}
+
 export interface Rows extends ReviewRows {
+  readonly subscriptions: ReadonlyArray<SubscriptionRow>
   readonly sources: ReadonlyArray<SourceRow>
   readonly listeners: ReadonlyArray<ListenerRow>
   readonly occurrences: ReadonlyArray<OccurrenceRow>
@@ -249,6 +255,7 @@ const queries = {
       status, run_id, reason, due_at, dead_lettered_at, exclusive, parked, error_message, started_at, completed_at, created_at
     from kb.agent_processing_log where project_id = $1 order by id`,
   sources: `select id, cursor from kb.mcp_event_sources where project_id = $1`,
+  subscriptions: `select id from kb.event_subscriptions where project_id = $1`,
   listeners: `select agent_id, source_id from kb.agent_mcp_events where project_id = $1`,
   occurrences: `select id, source_id, event_id from kb.mcp_occurrences where project_id = $1 order by number`,
   contexts: `select name, agent_id, last_event_number, forked_from, forked_at, owner, is_remembered, tainted_by from kb.contexts where project_id = $1`,
@@ -294,6 +301,7 @@ export const readRowsWith = (connection: PgConnection.PgConnection, projectId: s
       runs: yield* read<RunRow>("runs"),
       sources: yield* read<SourceRow>("sources"),
       listeners: yield* read<ListenerRow>("listeners"),
+      subscriptions: yield* read<SubscriptionRow>("subscriptions"),
       occurrences: yield* read<OccurrenceRow>("occurrences"),
       entries: yield* read<EntryRow>("entries"),
       contexts: yield* read<ContextRow>("contexts"),

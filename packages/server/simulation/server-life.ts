@@ -21,9 +21,11 @@ import {
   Scheduler
 } from "effect"
 import { CrashPoint } from "../src/crash-point.ts"
+import { SealingKeys } from "../src/database/sealing.ts"
 import { Ids } from "../src/ids.ts"
 import type { Models } from "../src/model/models.ts"
 import { Readiness } from "../src/http/readiness.ts"
+import { Posting } from "../src/mcp/callbacks.ts"
 import { loops, platformLayer } from "../src/platform.ts"
 import type { Whom } from "../src/tool/foreign-connections.ts"
 import { ForeignConnecting } from "../src/tool/foreign-client.ts"
@@ -31,11 +33,13 @@ import { EventQuestions } from "../src/tool/foreign-events.ts"
 import type { Chance } from "./chance.ts"
 import type { Conductor } from "./conductor.ts"
 import type { FaultPlan } from "./faults.ts"
+import type { Inbox } from "./inbox.ts"
 import type { Post } from "./post.ts"
 import type { Radio } from "./radio.ts"
 import { makeProgram, type Program } from "./program.ts"
 import type { Shop } from "./shop.ts"
 import { sqlLayer } from "./sql-seam.ts"
+import { sealingKeys } from "./subscriber.ts"
 import type { Lender } from "./line.ts"
 
 /** What every server of one simulation shares. */
@@ -52,6 +56,8 @@ export interface Ground {
   readonly radio: Radio
   /** The foreign server whose tools agents may call. */
   readonly shop: Shop
+  /** Where somebody is told of events. */
+  readonly inbox: Inbox
   /** Told of everything that a server logs as an error. */
   readonly hearError: (line: string) => void
 }
@@ -113,6 +119,8 @@ export const startServer = (ground: Ground, name: string): Server => {
       ground.radio.answer(params)
     ),
     Layer.succeed(ForeignConnecting, () => ground.shop.connect),
+    Layer.succeed(Posting, ground.inbox.take),
+    Layer.succeed(SealingKeys, sealingKeys),
     Layer.succeedContext(models),
     Logger.layer([logger])
   )

@@ -14,6 +14,7 @@ import { chanceOf } from "./chance.ts"
 import { check } from "./checkers.ts"
 import { makeConductor } from "./conductor.ts"
 import { type Deed, drawFaults, type Fault, followFaults } from "./faults.ts"
+import { makeInbox } from "./inbox.ts"
 import type { Lender } from "./line.ts"
 import { makePost } from "./post.ts"
 import { makeProgram } from "./program.ts"
@@ -85,6 +86,7 @@ export const simulate = async (
     chance,
     radio: makeRadio(chance.fork("radio")),
     shop: makeShop(chance.fork("shop")),
+    inbox: makeInbox(chance.fork("inbox")),
     post: chance.fork("post").oneIn(3) ? undefined : makePost(chance.fork("letters")),
     hearError: (line) => {
       trace?.(`ERROR ${line}`)

@@ -77,12 +77,14 @@ export const playWorld = (
     yield* Effect.all(busy, { concurrency: busy.length, discard: true })
     ground.radio.calmDown()
     ground.shop.calmDown()
+    ground.inbox.calmDown()
     const isDrained = yield* drained(
       clock,
       projectId,
       drainLooks,
       cast.dances ? ground.radio.end() : undefined
     )
+    acknowledged.posted.push(...ground.inbox.taken)
     return { projectId, acknowledged, isDrained } satisfies Played
   }).pipe(Effect.scoped, Effect.orDie)
 

@@ -14,6 +14,7 @@ import { trustPlants } from "../simulation/trust-plants.ts"
 import { todoPlants } from "../simulation/todo-plants.ts"
 import { workPlants } from "../simulation/work-plants.ts"
 import { backtestPlants } from "./backtest-plants.ts"
+import { deliveryPlants } from "./delivery-plants.ts"
 import { keyPlants } from "./key-plants.ts"
 import { reviewPlants } from "./review-plants.ts"
 import { rulePlants } from "./rule-plants.ts"
@@ -37,6 +38,7 @@ export const plants: ReadonlyArray<Plant> = [
   ...forkPlants,
   ...memoryPlants,
   ...radioPlants,
+  ...deliveryPlants,
   ...shopPlants,
   ...guardPlants,
   {

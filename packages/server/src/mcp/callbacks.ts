@@ -41,6 +41,11 @@ export interface Callback {
   readonly secrets: ReadonlyArray<string>
 }
 
+/** How a message reaches an address. A seam: a simulation has subscribers of its own. */
+export class Posting extends Context.Reference<
+  ((callback: Callback, id: string, message: object) => Effect.Effect<void, CallbackFailed>) | undefined
+>("@tropism/server/mcp/Posting", { defaultValue: () => undefined }) {}
+
 export class Callbacks extends Context.Service<
   Callbacks,
   {
@@ -57,6 +62,7 @@ export class Callbacks extends Context.Service<
     Effect.gen(function* () {
       const permit = yield* LocalMcpServers
       const outside = yield* OutsideNetwork
+      const posting = yield* Posting
       const everywhere: Network = { ...outside, mayReach: () => true }
       /** A name that leads to this machine is none of its addresses, unless the operator has said so. */
       const networkOf = (url: URL) =>
@@ -99,7 +105,7 @@ export class Callbacks extends Context.Service<
           return isLoopback(url) ? mayBeLocal && /^https?:$/.test(url.protocol) : url.protocol === "https:"
         },
         post: Effect.fn("Callbacks.post")((callback: Callback, id: string, message: object) =>
-          Effect.asVoid(sent(callback, id, message))
+          posting ? posting(callback, id, message) : Effect.asVoid(sent(callback, id, message))
         ),
         challenge
       })
