@@ -101,7 +101,7 @@ const byCheckers = (rows: Rows, deeds: ReadonlyArray<string>): ReadonlyArray<str
     acknowledged: nothingAcknowledged(),
     deeds,
     errors: [],
-    hasBrokenLines: true
+    excuses: []
   }
   return Object.entries({
     ...checkGraph,

@@ -18,6 +18,7 @@ import { pinTools } from "../src/tool/pinning.ts"
 import * as agents from "./agents.ts"
 import type { Chance } from "./chance.ts"
 import { drawGame } from "./looping-agents.ts"
+import type { Part } from "./places.ts"
 import { radioName } from "./radio.ts"
 import { shopName, shopTools } from "./shop.ts"
 import { subscribe } from "./subscriber.ts"
@@ -48,8 +49,17 @@ const drawSettings = (chance: Chance): ProjectSettingsPatch => ({
   }
 })
 
-/** Makes the project and its agents, before anything goes wrong. */
-export const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chance) {
+/** Lets what wakes an agent wait a little, where nothing of it waits anyway. */
+const waiting = (input: AgentInput): AgentInput =>
+  input.reactionConfig
+    ? {
+        ...input,
+        reactionConfig: { ...input.reactionConfig, debounceMs: input.reactionConfig.debounceMs ?? 300 }
+      }
+    : input
+
+/** Makes the project and its agents, before anything goes wrong; `part` is there at any rate. */
+export const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chance, part?: Part) {
   const done = <A, E>(effect: Effect.Effect<A, E, WholeServer>): Effect.Effect<A, E> =>
     Effect.flatMap(servers.ask(effect), (exit) =>
       exit === "lost" ? Effect.die(new Error("The server died while it was set up")) : exit
@@ -120,31 +130,34 @@ export const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chan
       yield* database.inProject(project.id, add)
     })
   )
+  /** Whether somebody is there who is in one of so many worlds, and in each that is for his sake. */
+  const has = (who: Part, luck: Chance, n: number): boolean => luck.oneIn(n) || part === who
   const game = chance.oneIn(3) ? drawGame(chance.fork("game")) : undefined
-  const rises = chance.oneIn(4)
+  const rises = has("riser", chance, 4)
   const training = chance.fork("training")
   const warding = chance.fork("warding")
-  const buys = shopping.oneIn(4)
+  const buys = has("shop", shopping, 4)
   if (buys) yield* openShop
   const inputs = [
     ...(warding.oneIn(5) ? [agents.ward(warding)] : []),
     ...(buys ? [agents.buyer(shopping)] : []),
-    ...(game === undefined || chance.oneIn(3) ? [agents.suggester(chance)] : []),
-    ...(chance.oneIn(3) ? [agents.executor(chance)] : []),
+    ...(game === undefined || chance.oneIn(3) || part === "suggester" ? [agents.suggester(chance)] : []),
+    ...(chance.oneIn(3) && part !== "waiter" ? [agents.executor(chance)] : []),
     ...(training.oneIn(3) ? [agents.apprentice(training)] : []),
     ...(rises ? [agents.riser(chance)] : []),
     ...(game?.agents ?? []),
-    ...drawWorkers(chance.fork("workers"))
+    ...(part === "waiter" ? [waiting(agents.executor(chance.fork("waiter")))] : []),
+    ...drawWorkers(chance.fork("workers"), part)
   ]
   const radio = chance.fork("radio")
-  const dances = radio.oneIn(4)
+  const dances = has("radio", radio, 5)
   if (dances) yield* tuneIn(radio)
-  if (chance.fork("subscriber").oneIn(8)) yield* done(subscribe(project.id))
+  if (has("subscriber", chance.fork("subscriber"), 8)) yield* done(subscribe(project.id))
   const webhook = chance.oneIn(5) ? yield* openWebhook : undefined
   const cast: Cast = {
     agents: [...(yield* Effect.forEach(inputs, make)), ...(webhook === undefined ? [] : [webhook.agent])],
     webhookId: webhook?.id,
-    talker: chance.oneIn(4) ? yield* make(agents.talker()) : undefined,
+    talker: has("talker", chance, 6) || part === "diary" ? yield* make(agents.talker()) : undefined,
     rises,
     dances,
     throws: game?.objectType

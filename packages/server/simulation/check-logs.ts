@@ -175,9 +175,9 @@ const messagesKept: Checker = (remains) => {
 const isRefusal = (line: string): boolean =>
   line.includes("An agent's change was refused") || line.includes("A call of a foreign tool was refused")
 
-/** A server logs no error unless its connection was broken on purpose. */
-const calm: Checker = ({ errors, hasBrokenLines }) =>
-  hasBrokenLines ? [] : errors.filter((line) => !isRefusal(line))
+/** A server logs no error but those that were made to happen, each in its own words. */
+const calm: Checker = ({ errors, excuses }) =>
+  errors.filter((line) => !isRefusal(line) && !excuses.some((words) => line.includes(words)))
 
 export const checkLogs = {
   logsContiguous,

@@ -9,6 +9,7 @@
  * what the programs do.
  */
 import { Exit } from "effect"
+import { isRefusal, type Refusal } from "./refusals.ts"
 import { brokenLine, errorText } from "./statement.ts"
 import type { Chance } from "./chance.ts"
 import { type Alarm, makeWorldClock, type WorldClock } from "./world-clock.ts"
@@ -16,8 +17,8 @@ import type { Program } from "./program.ts"
 import type { Line } from "./line.ts"
 import type { Attempt, Statement } from "./statement.ts"
 
-/** What the faults of a run do to a statement that has its turn. */
-export type Fate = "go" | "dieBefore" | "dieAfter" | "breakBefore" | "breakAfter"
+/** What the faults of a run do to a statement that has its turn; a refusal is PostgreSQL's own. */
+export type Fate = "go" | "dieBefore" | "dieAfter" | "breakBefore" | "breakAfter" | Refusal
 
 export interface ConductorOptions {
   readonly chance: Chance
@@ -144,7 +145,7 @@ export const makeConductor = ({ chance, fateOf, blockersOf, trace }: ConductorOp
   const perform = async (statement: Statement, fate: Fate): Promise<void> => {
     if (fate === "dieBefore") return kill(statement.program)
     if (fate === "breakBefore") return breakLine(statement)
-    const attempt = await statement.begin()
+    const attempt = await statement.begin(isRefusal(fate) ? fate : undefined)
     if (await waitsForLock(attempt)) {
       trace?.(`${statement.program.name} waits for a lock`)
       blocked.push(attempt)

@@ -17,9 +17,13 @@ const name = ContextName.make("diary")
 const smallWindow = { type: "summarizing", maxTokens: 500, keepTokens: 100 } as const
 const longLine = "in the reeds, ".repeat(20)
 
-/** Writes some days into a diary; what asks for an answer comes last, or while the notes of the day before are taken. */
-export const keepDiary = Effect.fnUntraced(function* (agent: Agent, { acknowledged, ask, chance }: Person) {
-  const isSummed = chance.oneIn(2)
+/** Writes some days into a diary, more than a model is shown at any rate if `isLong`; what asks for an answer comes last, or while the notes of the day before are taken. */
+export const keepDiary = Effect.fnUntraced(function* (
+  agent: Agent,
+  { acknowledged, ask, chance }: Person,
+  isLong: boolean
+) {
+  const isSummed = chance.oneIn(2) || isLong
   const made = yield* ask(
     Effect.gen(function* () {
       const contexts = yield* Contexts

@@ -1,14 +1,15 @@
 /**
- * What goes wrong in a simulation, and when: drawn from the seed before it begins.
+ * What goes wrong in a simulation, and how it strikes.
  *
- * A fault strikes when the servers have sent so many statements, or when one of
- * them passes a named crash point for the n-th time. Between any two statements
- * a server may die: before it sends one, or after PostgreSQL has done it and
- * before the server knows.
+ * A fault strikes when the servers have sent so many statements, when one of
+ * them passes a named crash point for the n-th time, or when so many requests
+ * were made of models. It is drawn before anything begins (`drawing-faults.ts`);
+ * from the moment at which the plan is ended nothing strikes any more.
  */
 import type { CrashPointName } from "../src/crash-point.ts"
-import type { Chance } from "./chance.ts"
 import type { Fate } from "./conductor.ts"
+import { isRefusal, mayBeRefused, wordsOf } from "./refusals.ts"
+import { brokenWords } from "./statement.ts"
 
 /** A deed of the world around the servers. */
 export type Deed =
@@ -21,114 +22,29 @@ export type Deed =
   /** The server is told to stop and does so in order. */
   | { readonly type: "stop" }
 
+/** How one request of a model goes wrong, and only this one: whoever asks again is answered. */
+export type Lapse = "refused" | "hasty" | "cut" | "cutWithin" | "silent"
+
 export type Fault =
   | { readonly kind: "statement"; readonly at: number; readonly fate: Exclude<Fate, "go"> }
   | { readonly kind: "crashPoint"; readonly name: CrashPointName; readonly passing: number }
+  | { readonly kind: "request"; readonly at: number; readonly lapse: Lapse }
   | { readonly kind: "deed"; readonly at: number; readonly deed: Deed }
-
-/** Every named place; a name that the server does not know would not compile. */
-const places: Readonly<Record<CrashPointName, true>> = {
-  "graph.beforeCommit": true,
-  "graph.afterCommit": true,
-  "dispatch.beforeCommit": true,
-  "dispatch.afterCommit": true,
-  "release.beforeCommit": true,
-  "release.afterCommit": true,
-  "run.afterClaim": true,
-  "run.afterTurnStarted": true,
-  "run.afterFlowStep": true,
-  "run.beforeModel": true,
-  "run.afterModel": true,
-  "run.beforeSummary": true,
-  "run.afterSummary": true,
-  "run.afterNotes": true,
-  "run.afterStep": true,
-  "run.afterDebounce": true,
-  "run.afterWait": true,
-  "run.afterSpawn": true,
-  "run.afterReport": true,
-  "run.beforeForeignCall": true,
-  "run.afterForeignCall": true,
-  "tool.beforeCommit": true,
-  "tool.afterCommit": true,
-  "run.beforeComplete": true,
-  "run.afterComplete": true,
-  "chat.beforeCommit": true,
-  "chat.afterCommit": true,
-  "task.beforeChange": true,
-  "task.beforeCommit": true,
-  "task.afterCommit": true,
-  "schedule.beforeCommit": true,
-  "schedule.afterCommit": true,
-  "backtest.beforeBegun": true,
-  "backtest.beforeQueued": true,
-  "backtest.afterCommit": true,
-  "source.afterClaim": true,
-  "source.beforeKeep": true,
-  "source.beforeCommit": true,
-  "source.afterCommit": true,
-  "delivery.beforeRecord": true
-}
-const [firstPlace, ...otherPlaces] = Object.keys(places) as [CrashPointName, ...Array<CrashPointName>]
-
-/** Most faults come early, since the busy part of a run does. */
-const statementsBeforeFault = 700
-
-export const drawFaults = (chance: Chance): ReadonlyArray<Fault> =>
-  chance.oneIn(6) ? drawStorm(chance) : Array.from({ length: chance.between(1, 4) }, () => drawFault(chance))
-
-/** Leases run out again and again: attempts overlap, and some runs use up all of theirs. */
-const drawStorm = (chance: Chance): ReadonlyArray<Fault> => {
-  const first = chance.between(60, 200)
-  const distance = chance.between(8, 60)
-  return Array.from({ length: chance.between(3, 8) }, (_, index) => ({
-    kind: "deed",
-    at: first + index * distance,
-    deed: { type: "lapse" }
-  }))
-}
-
-const drawFault = (chance: Chance): Fault => {
-  const at = Math.floor(statementsBeforeFault * chance.next() * chance.next()) + 1
-  switch (chance.below(8)) {
-    case 0:
-    case 1:
-    case 2:
-      return {
-        kind: "crashPoint",
-        name: chance.pick([firstPlace, ...otherPlaces]),
-        passing: chance.between(1, 4)
-      }
-    case 3:
-    case 4:
-      return { kind: "statement", at, fate: chance.pick(["dieBefore", "dieAfter"]) }
-    case 5:
-      return { kind: "statement", at, fate: chance.pick(["breakBefore", "breakAfter"]) }
-    default:
-      return { kind: "deed", at, deed: drawDeed(chance) }
-  }
-}
-
-const drawDeed = (chance: Chance): Deed => {
-  switch (chance.below(5)) {
-    case 0:
-      return { type: "stop" }
-    case 1:
-      return { type: "night" }
-    case 2:
-      return { type: "lapse" }
-    default:
-      return { type: "freeze", turns: chance.between(10, 300), leasesLapse: !chance.oneIn(3) }
-  }
-}
 
 export interface FaultPlan {
   /** From here on faults strike; before, nothing is counted. */
   readonly begin: () => void
+  /** From here on nothing strikes. */
+  readonly end: () => void
+  readonly hasEnded: () => boolean
   /** Counts a statement of a server and says what becomes of it. */
-  readonly statement: () => Fate
+  readonly statement: (text: string) => Fate
+  /** Counts a request of a model and says how it goes wrong, if it does. */
+  readonly request: () => Lapse | undefined
   /** Counts a passing; true when the server dies there. */
   readonly passes: (name: CrashPointName) => boolean
+  /** Whether somebody has died at a crash point. */
+  readonly hasStruck: (name: CrashPointName) => boolean
   /** What has struck so far, for the report. */
   readonly struck: ReadonlyArray<Fault>
 }
@@ -138,28 +54,50 @@ export const followFaults = (faults: ReadonlyArray<Fault>, doDeed: (deed: Deed) 
   const pending = new Set(faults)
   const struck: Array<Fault> = []
   const passings = new Map<CrashPointName, number>()
-  let hasBegun = false
+  let isOn = false
+  let hasEnded = false
   let statements = 0
+  let requests = 0
   const strike = (fault: Fault): void => {
     pending.delete(fault)
     struck.push(fault)
   }
   return {
     struck,
-    begin: () => void (hasBegun = true),
-    statement: () => {
-      if (!hasBegun) return "go"
+    begin: () => void (isOn = true),
+    end: () => {
+      isOn = false
+      hasEnded = true
+    },
+    hasEnded: () => hasEnded,
+    hasStruck: (name) => struck.some((fault) => fault.kind === "crashPoint" && fault.name === name),
+    statement: (text) => {
+      if (!isOn) return "go"
       statements += 1
       for (const fault of pending) {
-        if (fault.kind === "crashPoint" || fault.at > statements) continue
-        strike(fault)
-        if (fault.kind === "statement") return fault.fate
-        doDeed(fault.deed)
+        if (fault.kind === "statement" && fault.at <= statements && mayStrike(fault.fate, text)) {
+          strike(fault)
+          return fault.fate
+        }
+        if (fault.kind === "deed" && fault.at <= statements) {
+          strike(fault)
+          doDeed(fault.deed)
+        }
       }
       return "go"
     },
+    request: () => {
+      if (!isOn) return undefined
+      requests += 1
+      for (const fault of pending) {
+        if (fault.kind !== "request" || fault.at > requests) continue
+        strike(fault)
+        return fault.lapse
+      }
+      return undefined
+    },
     passes: (name) => {
-      if (!hasBegun) return false
+      if (!isOn) return false
       const passing = (passings.get(name) ?? 0) + 1
       passings.set(name, passing)
       for (const fault of pending) {
@@ -170,4 +108,14 @@ export const followFaults = (faults: ReadonlyArray<Fault>, doDeed: (deed: Deed) 
       return false
     }
   }
+}
+
+const mayStrike = (fate: Exclude<Fate, "go">, text: string): boolean =>
+  !isRefusal(fate) || mayBeRefused(text, fate)
+
+/** Words of an error by which a log may tell of a fault; none where a server has no reason to log one. */
+export const wordsOfFault = (fault: Fault): ReadonlyArray<string> => {
+  if (fault.kind !== "statement") return []
+  if (isRefusal(fault.fate)) return [wordsOf(fault.fate)]
+  return fault.fate.startsWith("break") ? [brokenWords] : []
 }

@@ -1,7 +1,7 @@
 /**
  * `npm run simulate -- --seeds N --seed S`: simulates seeds and tells which of them broke something.
  *
- * It runs on a PostgreSQL of its own in a temporary folder, which goes with it.
+ * At the end it says which faults have struck, and which crash points never did. It runs on a PostgreSQL of its own in a temporary folder, which goes with it.
  * `--seed` alone repeats one seed, and `--trace` shows each of its turns. Seeds
  * mean what they mean for one state of the code: a statement more in a server
  * moves every turn after it.
@@ -15,6 +15,7 @@ import { migrate } from "../src/database/migrations.ts"
 import { connect, ownerRole, withDatabase } from "../src/database/postgres-access.ts"
 import { closeToOthers, databaseName } from "../src/database/provision.ts"
 import { quickFolder } from "../testing/quick-folder.ts"
+import { coverageText, makeCoverage } from "./coverage.ts"
 import { simulateAll } from "./lanes.ts"
 import { reportText } from "./simulate.ts"
 
@@ -74,12 +75,14 @@ const program = Effect.gen(function* () {
   let databases = 0
   let done = 0
   let failed = 0
+  const coverage = makeCoverage()
   yield* simulateAll({
     seeds: Array.from({ length: count }, (_, index) => first + index),
     lanes: Math.min(count, Number(values.lanes)),
     openDatabase: Effect.suspend(() => copyDatabase(postgres, `simulation_${(databases += 1)}`)),
     onReport: Effect.fnUntraced(function* (report) {
       done += 1
+      coverage.note(report.faults)
       if (report.complaints.length > 0) {
         failed += 1
         yield* Console.log(reportText(report))
@@ -92,6 +95,7 @@ const program = Effect.gen(function* () {
     }),
     ...(values.trace ? { trace: (line: string) => void process.stdout.write(`${line}\n`) } : {})
   })
+  yield* Console.log(coverageText(coverage))
   yield* Effect.sync(() => void (process.exitCode = failed > 0 ? 1 : 0))
 }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, Logger.layer([])]))
 

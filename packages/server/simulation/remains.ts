@@ -14,8 +14,8 @@ export interface Remains extends Rows {
   readonly deeds: ReadonlyArray<string>
   /** What servers logged as errors. */
   readonly errors: ReadonlyArray<string>
-  /** Whether a connection was broken on purpose; then errors are expected. */
-  readonly hasBrokenLines: boolean
+  /** Words of the errors that were made to happen: what a server logs of them is expected. */
+  readonly excuses: ReadonlyArray<string>
 }
 
 export type Checker = (remains: Remains) => ReadonlyArray<string>

@@ -23,9 +23,9 @@ import {
 import { CrashPoint } from "../src/crash-point.ts"
 import { SealingKeys } from "../src/database/sealing.ts"
 import { Ids } from "../src/ids.ts"
-import type { Models } from "../src/model/models.ts"
 import { Readiness } from "../src/http/readiness.ts"
 import { Posting } from "../src/mcp/callbacks.ts"
+import type { Models } from "../src/model/models.ts"
 import { loops, platformLayer } from "../src/platform.ts"
 import type { Whom } from "../src/tool/foreign-connections.ts"
 import { ForeignConnecting } from "../src/tool/foreign-client.ts"
@@ -109,8 +109,9 @@ export const startServer = (ground: Ground, name: string): Server => {
         plan.passes(place) ? Effect.callback<never>(() => conductor.doom(program)) : Effect.void
       )
   }
-  const logger = Logger.make(({ logLevel, message }) => {
-    if (logLevel === "Error" || logLevel === "Fatal") ground.hearError(`${name}: ${said(message)}`)
+  const logger = Logger.make(({ cause, logLevel, message }) => {
+    if (logLevel === "Error" || logLevel === "Fatal")
+      ground.hearError(`${name}: ${said([message, ...cause.reasons.map(reasonOf)].flat())}`)
   })
   const needs = Layer.mergeAll(
     sqlLayer(conductor, program, lender),
@@ -168,14 +169,16 @@ const endOf = (program: Program): Effect.Effect<void> =>
     else resume(Effect.void)
   })
 
-/** What a log line says, errors with where they come from. */
-const said = (message: unknown): string =>
-  (Array.isArray(message) ? message : [message])
+/** What a log line says, errors with where they come from and with what was behind them. */
+const said = (parts: ReadonlyArray<unknown>): string =>
+  parts
     .map((part) =>
-      part instanceof Error
-        ? (part.stack ?? part.message)
-        : typeof part === "string"
-          ? part
-          : Bun.inspect(part)
+      part instanceof Error ? toldError(part) : typeof part === "string" ? part : Bun.inspect(part)
     )
     .join(" ")
+
+const reasonOf = (reason: Cause.Reason<unknown>): unknown =>
+  reason._tag === "Die" ? reason.defect : reason._tag === "Fail" ? reason.error : "interrupted"
+
+const toldError = (error: Error): string =>
+  [error.stack ?? error.message, ...(error.cause instanceof Error ? [toldError(error.cause)] : [])].join("\n")

@@ -8,12 +8,14 @@
  * repeats it.
  */
 import type { ProjectId } from "@tropism/domain/ids"
-import { Cause, type Context, Effect, Exit, Queue } from "effect"
-import type { Models } from "../src/model/models.ts"
+import { Cause, Context, Effect, Exit, Queue } from "effect"
+import { Models } from "../src/model/models.ts"
 import { chanceOf } from "./chance.ts"
 import { check } from "./checkers.ts"
 import { makeConductor } from "./conductor.ts"
-import { type Deed, drawFaults, type Fault, followFaults } from "./faults.ts"
+import { drawFaults } from "./drawing-faults.ts"
+import { type Deed, type Fault, followFaults, wordsOfFault } from "./faults.ts"
+import { withGuard } from "./guards.ts"
 import { makeInbox } from "./inbox.ts"
 import type { Lender } from "./line.ts"
 import { makePost } from "./post.ts"
@@ -25,11 +27,12 @@ import { makeShop } from "./shop.ts"
 import { newSalt, seededIds } from "./seeded-ids.ts"
 import { type Ground, runtimeOf } from "./server-life.ts"
 import { sqlLayer } from "./sql-seam.ts"
+import { withWeather } from "./weather.ts"
 import { type Played, playWorld } from "./world.ts"
 
 /** What all simulations of one process share. */
 export interface Surroundings {
-  readonly models: Context.Context<Models>
+  readonly models: Models["Service"]
   /** Logs in as the server's role. */
   readonly serverLender: Lender
   /** Logs in as the owner. */
@@ -69,10 +72,13 @@ export const simulate = async (
 ): Promise<Report> => {
   const chance = chanceOf(String(seed))
   const deeds = Effect.runSync(Queue.unbounded<Deed>())
-  const plan = followFaults(drawFaults(chance.fork("faults")), (deed) => void Queue.offerUnsafe(deeds, deed))
+  const plan = followFaults(
+    drawFaults(chance.fork("faults"), seed),
+    (deed) => void Queue.offerUnsafe(deeds, deed)
+  )
   const conductor = makeConductor({
     chance: chance.fork("turns"),
-    fateOf: ({ program }) => (program.name === "world" ? "go" : plan.statement()),
+    fateOf: ({ program, text }) => (program.name === "world" ? "go" : plan.statement(text)),
     blockersOf: surroundings.blockersOf,
     trace
   })
@@ -81,7 +87,7 @@ export const simulate = async (
     conductor,
     plan,
     ids: seededIds(conductor.clock.nowMs, newSalt()),
-    models: surroundings.models,
+    models: Context.make(Models, withGuard(withWeather(surroundings.models, plan))),
     lender: surroundings.serverLender,
     chance,
     radio: makeRadio(chance.fork("radio")),
@@ -95,7 +101,7 @@ export const simulate = async (
   }
   const program = makeProgram("world")
   let outcome: Exit.Exit<Played> | undefined
-  const world = playWorld(ground, deeds, plan.begin, chance.fork("world"))
+  const world = playWorld(ground, deeds, seed, chance.fork("world"))
   Effect.runForkWith(runtimeOf(conductor, program, chance))(
     Effect.provide(world, sqlLayer(conductor, program, surroundings.ownerLender))
   ).addObserver((exit) => void (outcome = exit))
@@ -119,10 +125,8 @@ export const simulate = async (
     acknowledged,
     deeds: ground.shop.deeds,
     errors,
-    hasBrokenLines: plan.struck.some(breaksLines)
+    excuses: plan.struck.flatMap(wordsOfFault)
   }
   const undone = isDrained ? [] : [{ checker: "drained", detail: "Work was left that nobody did" }]
   return { ...told, project: { id: projectId, remains }, complaints: [...undone, ...check(remains)] }
 }
-
-const breaksLines = (fault: Fault): boolean => fault.kind === "statement" && fault.fate.startsWith("break")

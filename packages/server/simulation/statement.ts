@@ -12,6 +12,7 @@ import { ConnectionError, SqlError } from "effect/sql/SqlError"
 import { tellTime } from "./database-clock.ts"
 import type { Lender, Line, Send } from "./line.ts"
 import type { Program } from "./program.ts"
+import { isCommit, type Refusal, refused } from "./refusals.ts"
 
 export type Answer = Exit.Exit<unknown, SqlError>
 
@@ -22,8 +23,8 @@ export interface Statement {
   readonly text: string
   /** Whether locks may be released by it. */
   readonly mayRelease: boolean
-  /** Sends it. */
-  readonly begin: () => Promise<Attempt>
+  /** Sends it, or has PostgreSQL refuse it. */
+  readonly begin: (refusal?: Refusal) => Promise<Attempt>
   readonly answer: (answer: Answer) => void
   /** Called when it is over, for whoever was told to wait for that. */
   whenOver?: (() => void) | undefined
@@ -85,9 +86,11 @@ export const openLine = (program: Program, lender: Lender, nowMs: () => number):
 export const brokenLine = (): Exit.Exit<never, SqlError> =>
   Exit.fail(
     new SqlError({
-      reason: new ConnectionError({ cause: new Error("The connection broke"), operation: "execute" })
+      reason: new ConnectionError({ cause: new Error(brokenWords), operation: "execute" })
     })
   )
+
+export const brokenWords = "The connection broke"
 
 /** A statement of a line; `send` is how it is put to the connection. */
 export const makeStatement = (
@@ -103,16 +106,17 @@ export const makeStatement = (
     line,
     text,
     mayRelease: !line.inTransaction() || /^(commit|rollback)/i.test(text),
-    begin: async () => {
+    begin: async (refusal) => {
       if (line.isBroken) return over(statement, brokenLine())
       const connection = await line.connection()
       const attempt: Attempt = { ...over(statement, undefined), processId: connection.processId }
-      const sent = [...line.takeDeferred(), send].map((one) => Effect.runPromiseExit(one(connection)))
+      const own = refusal === undefined ? [send] : refused(text, refusal)
+      const sent = [...line.takeDeferred(), ...own].map((one) => Effect.runPromiseExit(one(connection)))
       const settled = Promise.all(sent).then((exits) => {
         const exit = exits.find(Exit.isFailure) ?? exits.at(-1)
         if (exit === undefined) return
         attempt.exit = exit
-        line.note(text, Exit.isSuccess(exit))
+        line.note(text, Exit.isSuccess(exit) || (refusal !== undefined && isCommit(text)))
       })
       return Object.assign(attempt, { settled })
     },

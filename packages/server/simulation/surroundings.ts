@@ -11,7 +11,6 @@ import { Context, Effect, Exit, Layer, Logger, type Redacted, Scope } from "effe
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { Models } from "../src/model/models.ts"
 import { obeyWorldClock, timeStartupParameters } from "./database-clock.ts"
-import { withGuard } from "./guards.ts"
 import type { Surroundings } from "./simulate.ts"
 import type { Lender } from "./line.ts"
 
@@ -21,7 +20,7 @@ export const openSurroundings = Effect.fn("openSurroundings")(function* (access:
   const serverLender = yield* lend(access.serverUrl, access.serverStartupParameters)
   const ownerLender = yield* lend(access.ownerUrl, {})
   const own = yield* Layer.build(Models.layer).pipe(Effect.provide([NodeServices.layer, Logger.layer([])]))
-  const models = Context.make(Models, withGuard(Context.get(own, Models)))
+  const models = Context.get(own, Models)
   const observer = yield* PgConnection.make({ url: access.ownerUrl })
   const blockersOf = (processId: number) =>
     Effect.runPromise(

@@ -4,6 +4,7 @@
 import type { AgentInput } from "@tropism/domain/agent"
 import type { ScriptRule } from "@tropism/domain/script"
 import type { Chance } from "./chance.ts"
+import type { Part } from "./places.ts"
 import { drawReaction, note, prompt, sometimes } from "./reacting.ts"
 
 const read = { tool: "get_object", arguments: { objectId: "{{ input.object.id }}" } }
@@ -166,17 +167,28 @@ export const drawBudget = (chance: Chance): AgentInput["budget"] => ({
   perDay: sometimes(chance, 2, () => ({ maxTokens: chance.between(100, 3_000) }))
 })
 
-/** Some of them, each on its own luck. */
-export const drawWorkers = (chance: Chance): ReadonlyArray<AgentInput> =>
-  [
-    ...[walker, rounder, dawdler, repeater, asker].map((make) => (own: Chance) => [make(own)]),
-    family,
-    (own: Chance) => [racer(own)]
-  ].flatMap((make, index) => {
+/** Some of them, each on its own luck; some are there for the sake of a world's part. */
+export const drawWorkers = (chance: Chance, part?: Part): ReadonlyArray<AgentInput> =>
+  makers.flatMap(({ make, of }, index) => {
     const own = chance.fork(String(index))
-    if (!own.oneIn(4)) return []
+    if (!own.oneIn(4) && (of === undefined || of !== part)) return []
     const [agent, ...others] = make(own)
     return agent === undefined
       ? []
       : [own.oneIn(3) ? { ...agent, budget: drawBudget(own) } : agent, ...others]
   })
+
+const alone = (make: (chance: Chance) => AgentInput) => (chance: Chance) => [make(chance)]
+
+const makers: ReadonlyArray<{
+  readonly make: (chance: Chance) => ReadonlyArray<AgentInput>
+  readonly of?: Part
+}> = [
+  { make: alone(walker), of: "walker" },
+  { make: alone(rounder) },
+  { make: alone(dawdler) },
+  { make: alone(repeater) },
+  { make: alone(asker) },
+  { make: family, of: "family" },
+  { make: alone(racer) }
+]

@@ -32,6 +32,7 @@ import { keepDiary } from "./diarist.ts"
 import { sendFiles } from "./filers.ts"
 import { sendAgain } from "./repeaters.ts"
 import { keepTodos } from "./todo-keepers.ts"
+import { type Part, partFor } from "./places.ts"
 import type { Radio } from "./radio.ts"
 import type { Ground } from "./server-life.ts"
 import { keepServers, type Servers } from "./servers.ts"
@@ -47,21 +48,20 @@ export interface Played {
 
 const drainLooks = 500
 
+/** When agents have suggested what they will. */
+const lateMs = 2_000
+
 /** How often the schedule of a cast fires. */
 const scheduleMs = 60_000
 
 /** Everything but the servers' own work. */
-export const playWorld = (
-  ground: Ground,
-  deeds: Queue.Dequeue<Deed>,
-  beginFaults: () => void,
-  chance: Chance
-) =>
+export const playWorld = (ground: Ground, deeds: Queue.Dequeue<Deed>, seed: number, chance: Chance) =>
   Effect.gen(function* () {
     const { clock } = ground.conductor
+    const part = partFor(seed)
     const servers = yield* keepServers(ground, chance.pick([1, 1, 2, 2, 2, 2, 2, 3]), chance.fork("restarts"))
-    const { projectId, cast } = yield* setUp(servers, chance.fork("cast"))
-    beginFaults()
+    const { projectId, cast } = yield* setUp(servers, chance.fork("cast"), part)
+    ground.plan.begin()
     yield* Effect.forkScoped(doDeeds(deeds, servers, ground.conductor, chance.fork("deeds")))
     const acknowledged = nothingAcknowledged()
     const request = requestOf((effect) => servers.ask(effect))
@@ -70,7 +70,7 @@ export const playWorld = (
     const morning = Effect.andThen(Effect.sleep(chance.between(1, 1_000)), pass(clock, scheduleMs))
     yield* Effect.forkScoped(answer(person("answerer")))
     const busy = [
-      ...doings(person, projectId, cast, chance),
+      ...doings(person, projectId, cast, part, chance),
       ...(cast.dances ? [play(ground.radio, chance.fork("songs"))] : []),
       ...(cast.rises ? [Effect.replicateEffect(morning, chance.between(1, 2))] : [])
     ]
@@ -97,13 +97,20 @@ const play = Effect.fnUntraced(function* ({ happen }: Radio, chance: Chance) {
 })
 
 /** What people do; each of them by chance, but somebody always writes and decides. */
-const doings = (person: (name: string) => Person, projectId: ProjectId, cast: Cast, chance: Chance) => {
+const doings = (
+  person: (name: string) => Person,
+  projectId: ProjectId,
+  cast: Cast,
+  part: Part | undefined,
+  chance: Chance
+) => {
   const sometimes = <A>(n: number, doing: () => A): ReadonlyArray<A> => (chance.oneIn(n) ? [doing()] : [])
   return [
     write(person("writer")),
     ...sometimes(6, () => write(person("second writer"))),
     review("bob", person("bob")),
     ...sometimes(2, () => review("eve", person("eve"))),
+    ...(part === "suggester" ? [Effect.andThen(Effect.sleep(lateMs), review("ivy", person("ivy")))] : []),
     ...(cast.throws === undefined ? [] : [throwIn(person("thrower"), cast.throws)]),
     ...(cast.webhookId === undefined
       ? []
@@ -120,7 +127,7 @@ const doings = (person: (name: string) => Person, projectId: ProjectId, cast: Ca
     ...sometimes(3, () => keepTodos("tess", person("tess elsewhere"))),
     ...sometimes(3, () => keepTodos("bob", person("bob's todos"))),
     ...sometimes(2, () => takeBack("una", person("undoer"))),
-    ...sometimes(3, () => tryOut(person("tester"), cast.agents)),
+    ...sometimes(part === "tester" ? 1 : 3, () => tryOut(person("tester"), cast.agents)),
     ...(cast.talker === undefined
       ? []
       : [
@@ -133,7 +140,9 @@ const doings = (person: (name: string) => Person, projectId: ProjectId, cast: Ca
                 sendFiles(cast.talker, "finn", false, person("finn"))
               ]
             : []),
-          ...(chance.fork("diary").oneIn(2) ? [keepDiary(cast.talker, person("dora"))] : []),
+          ...(part === "diary" || chance.fork("diary").oneIn(2)
+            ? [keepDiary(cast.talker, person("dora"), part === "diary")]
+            : []),
           ...(chance.fork("strolls").oneIn(2)
             ? [wander(cast.talker, "stroll", person("wanda elsewhere"))]
             : [])
