@@ -24,6 +24,8 @@ export interface ConductorOptions {
   readonly chance: Chance
   /** Asked before each statement of a program. */
   readonly fateOf: (statement: Statement) => Fate
+  /** Whether the database answers at once: then time passes only when nobody has anything to do. */
+  readonly isPrompt: () => boolean
   /** The backends that a backend waits for; none when it does not wait for a lock. */
   readonly blockersOf: (processId: number) => Promise<ReadonlyArray<number>>
   /** Told of each turn, for whoever wants to follow. */
@@ -55,7 +57,13 @@ export interface Conductor {
 /** How long a statement may be silent before PostgreSQL is asked whether it waits for a lock; twice as long before each other time. */
 const patienceMs = 4
 
-export const makeConductor = ({ chance, fateOf, blockersOf, trace }: ConductorOptions): Conductor => {
+export const makeConductor = ({
+  chance,
+  fateOf,
+  isPrompt,
+  blockersOf,
+  trace
+}: ConductorOptions): Conductor => {
   const waiting: Array<Statement> = []
   const blocked: Array<Attempt> = []
   const doomed: Array<Program> = []
@@ -194,7 +202,7 @@ export const makeConductor = ({ chance, fateOf, blockersOf, trace }: ConductorOp
   const choose = (): Statement | Alarm | undefined => {
     const isAwake = ({ program }: { readonly program: Program }): boolean => program.sleepsUntilTurn <= turns
     const ready = waiting.filter(isAwake)
-    if (ready.length === 0 || chance.oneIn(40)) clock.advance(isAwake)
+    if (ready.length === 0 || (!isPrompt() && chance.oneIn(40))) clock.advance(isAwake)
     const choices = [...ready, ...clock.ringing().filter(isAwake)]
     return choices[chance.below(choices.length)]
   }

@@ -9,7 +9,7 @@
  */
 import { Effect, type Scope } from "effect"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
-import { type Report, simulate } from "./simulate.ts"
+import { livenessChecker, type Report, simulate } from "./simulate.ts"
 import { openSurroundings } from "./surroundings.ts"
 
 export interface LaneOptions {
@@ -49,6 +49,6 @@ const useDatabase = Effect.fnUntraced(function* (
     if (seed === undefined) return
     const report = yield* Effect.promise(() => simulate(surroundings, seed, trace))
     yield* onReport(report, access)
-    if (report.complaints.some(({ checker }) => checker === "drained")) return
+    if (report.complaints.some(({ checker }) => checker === livenessChecker)) return
   }
 })

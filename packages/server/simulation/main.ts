@@ -1,7 +1,8 @@
 /**
  * `npm run simulate -- --seeds N --seed S`: simulates seeds and tells which of them broke something.
  *
- * At the end it says which faults have struck, and which crash points never did. It runs on a PostgreSQL of its own in a temporary folder, which goes with it.
+ * At the end it says which faults have struck, and which crash points never did,
+ * and how long it took at most until everything was final. It runs on a PostgreSQL of its own in a temporary folder, which goes with it.
  * `--seed` alone repeats one seed, and `--trace` shows each of its turns. Seeds
  * mean what they mean for one state of the code: a statement more in a server
  * moves every turn after it.
@@ -17,7 +18,7 @@ import { closeToOthers, databaseName } from "../src/database/provision.ts"
 import { quickFolder } from "../testing/quick-folder.ts"
 import { coverageText, makeCoverage } from "./coverage.ts"
 import { simulateAll } from "./lanes.ts"
-import { reportText } from "./simulate.ts"
+import { type Report, reportText, seconds } from "./simulate.ts"
 
 const { values } = parseArgs({
   options: {
@@ -69,12 +70,15 @@ const copyDatabase = Effect.fnUntraced(function* (postgres: EmbeddedPostgres, na
   }
 }, Effect.orDie)
 
+const livenessOf = (report: Report | undefined): number => report?.phases?.livenessMs ?? -1
+
 const program = Effect.gen(function* () {
   const postgres = yield* startPostgres
   const startMs = yield* Clock.currentTimeMillis
   let databases = 0
   let done = 0
   let failed = 0
+  let slowest: Report | undefined
   const coverage = makeCoverage()
   yield* simulateAll({
     seeds: Array.from({ length: count }, (_, index) => first + index),
@@ -83,6 +87,7 @@ const program = Effect.gen(function* () {
     onReport: Effect.fnUntraced(function* (report) {
       done += 1
       coverage.note(report.faults)
+      if (livenessOf(report) > livenessOf(slowest)) slowest = report
       if (report.complaints.length > 0) {
         failed += 1
         yield* Console.log(reportText(report))
@@ -96,6 +101,9 @@ const program = Effect.gen(function* () {
     ...(values.trace ? { trace: (line: string) => void process.stdout.write(`${line}\n`) } : {})
   })
   yield* Console.log(coverageText(coverage))
+  yield* Console.log(
+    `everything was final after ${seconds(livenessOf(slowest))} of liveness at most, with seed ${slowest?.seed}`
+  )
   yield* Effect.sync(() => void (process.exitCode = failed > 0 ? 1 : 0))
 }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, Logger.layer([])]))
 

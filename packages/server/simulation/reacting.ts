@@ -19,6 +19,9 @@ export const note = (property: string, confidence = "0.9") => ({
   }
 })
 
+/** The longest window of a rate limit. */
+export const longestWindowSeconds = 15
+
 export const sometimes = <A>(chance: Chance, n: number, draw: () => A): A | null =>
   chance.oneIn(n) ? draw() : null
 
@@ -34,7 +37,7 @@ export const drawReaction = (
   batchSize: sometimes(chance, 6, () => chance.between(2, 3)),
   rateLimit: sometimes(chance, 8, () => ({
     maxRuns: chance.between(1, 2),
-    perSeconds: chance.between(1, 15)
+    perSeconds: chance.between(1, longestWindowSeconds)
   })),
   maxConcurrency: sometimes(chance, 8, () => chance.between(1, 2)),
   ...rule

@@ -17,7 +17,7 @@ const by = "ada" as UserId
 /** Answers whatever is asked, sooner or later, as long as the simulation lasts. */
 export const answer = Effect.fnUntraced(function* ({ chance, ask }: Person) {
   while (true) {
-    yield* Effect.sleep(chance.between(100, 2_000))
+    yield* Effect.sleep(chance.between(300, 3_000))
     const seen = yield* ask(
       Effect.flatMap(Tasks, (tasks) => tasks.list({ status: "pending", type: "question" }, by, undefined, 50))
     )

@@ -3,9 +3,10 @@
  *
  * A project of its own is made, agents are set up, and then everything happens
  * at once: people write and review, servers work and die, others start on what
- * the database holds. When nothing is left to do the rows are read and every
- * checker looks at them. What is answered says what broke, with the seed that
- * repeats it.
+ * the database holds. That is the phase of safety; in that of liveness nothing
+ * goes wrong any more, and everything becomes final (`phases.ts`). Then the rows
+ * are read and every checker looks at them. What is answered says what broke,
+ * with the seed that repeats it.
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import { Cause, Context, Effect, Exit, Queue } from "effect"
@@ -18,6 +19,7 @@ import { type Deed, type Fault, followFaults, wordsOfFault } from "./faults.ts"
 import { withGuard } from "./guards.ts"
 import { makeInbox } from "./inbox.ts"
 import type { Lender } from "./line.ts"
+import type { Phases } from "./phases.ts"
 import { makePost } from "./post.ts"
 import { makeProgram } from "./program.ts"
 import type { Complaint, Remains } from "./remains.ts"
@@ -45,19 +47,27 @@ export interface Report {
   readonly complaints: ReadonlyArray<Complaint>
   readonly faults: ReadonlyArray<Fault>
   readonly turns: number
+  /** How its phases went; undefined where it came to no end. */
+  readonly phases: Phases | undefined
   /** Whether the seed alone decided everything: false when several statements waited for one lock. */
   readonly isRepeatable: boolean
   readonly project: { readonly id: ProjectId; readonly remains: Remains } | undefined
 }
 
 /** What to tell of a seed that broke something. */
-export const reportText = ({ seed, complaints, faults, turns, isRepeatable }: Report): string =>
+export const reportText = ({ complaints, faults, isRepeatable, phases, seed, turns }: Report): string =>
   [
-    `seed ${seed}: ${complaints.length} complaints after ${turns} turns`,
+    `seed ${seed}: ${complaints.length} complaints after ${turns} turns${phases ? `, ${seconds(phases.safetyMs)} of safety and ${seconds(phases.livenessMs)} of liveness` : ""}`,
     ...complaints.slice(0, mostComplaintsTold).map(({ checker, detail }) => `  ${checker}: ${detail}`),
     ...faults.map((fault) => `  fault: ${JSON.stringify(fault)}`),
     `  alone: npm run simulate -- --seed ${seed} --trace${isRepeatable ? "" : " (repeat it: several statements waited for one lock)"}`
   ].join("\n")
+
+/** Milliseconds of the simulation's time, in words. */
+export const seconds = (ms: number): string => `${Math.round(ms / 1_000)} s`
+
+/** Under this name it is told that something did not become final. */
+export const livenessChecker = "liveness"
 
 const mostComplaintsTold = 20
 
@@ -79,6 +89,7 @@ export const simulate = async (
   const conductor = makeConductor({
     chance: chance.fork("turns"),
     fateOf: ({ program, text }) => (program.name === "world" ? "go" : plan.statement(text)),
+    isPrompt: plan.hasEnded,
     blockersOf: surroundings.blockersOf,
     trace
   })
@@ -115,10 +126,10 @@ export const simulate = async (
   const told = { seed, faults: plan.struck, turns: conductor.turns(), isRepeatable: !conductor.hasRaced() }
   if (outcome === undefined || Exit.isFailure(outcome)) {
     const broken = outcome === undefined ? (stuck ?? "") : Cause.pretty(outcome.cause)
-    const complaints = [broken, ...errors].map((detail) => ({ checker: "drained", detail }))
-    return { ...told, project: undefined, complaints }
+    const complaints = [broken, ...errors].map((detail) => ({ checker: livenessChecker, detail }))
+    return { ...told, phases: undefined, project: undefined, complaints }
   }
-  const { projectId, acknowledged, isDrained } = outcome.value
+  const { acknowledged, phases, projectId } = outcome.value
   const rows = await Effect.runPromise(readRows(surroundings.ownerLender, projectId))
   const remains: Remains = {
     ...rows,
@@ -127,6 +138,6 @@ export const simulate = async (
     errors,
     excuses: plan.struck.flatMap(wordsOfFault)
   }
-  const undone = isDrained ? [] : [{ checker: "drained", detail: "Work was left that nobody did" }]
-  return { ...told, project: { id: projectId, remains }, complaints: [...undone, ...check(remains)] }
+  const undone = phases.overdue.map((detail) => ({ checker: livenessChecker, detail }))
+  return { ...told, phases, project: { id: projectId, remains }, complaints: [...undone, ...check(remains)] }
 }

@@ -1,18 +1,18 @@
 /**
  * Everything around the servers: the project, the people in it, the time that passes, the faults that strike.
  *
- * All of it happens at once. When the people are done, time passes until nothing
- * is left to do.
+ * All of it happens at once. When the people are done faults go on for a while,
+ * and then nothing goes wrong any more until everything is final (`phases.ts`).
  */
 import type { ProjectId } from "@tropism/domain/ids"
-import { Effect, Queue } from "effect"
+import { Effect, Fiber, Queue } from "effect"
 import { tryOut } from "./backtest-keepers.ts"
 import { type Cast, setUp } from "./casting.ts"
 import type { Chance } from "./chance.ts"
 import type { Conductor } from "./conductor.ts"
 import type { Deed } from "./faults.ts"
 import { distrust, halt, manage, retry, start } from "./agent-keepers.ts"
-import { drained, leaseLapseMs, nightMs, pass } from "./passing-time.ts"
+import { leaseLapseMs, nightMs, pass } from "./passing-time.ts"
 import {
   type Acknowledged,
   askInProject,
@@ -32,7 +32,8 @@ import { keepDiary } from "./diarist.ts"
 import { sendFiles } from "./filers.ts"
 import { sendAgain } from "./repeaters.ts"
 import { keepTodos } from "./todo-keepers.ts"
-import { type Part, partFor } from "./places.ts"
+import { aftermath, becomesFinal, type Phases } from "./phases.ts"
+import { aimOf, type Part, partFor } from "./places.ts"
 import type { Radio } from "./radio.ts"
 import type { Ground } from "./server-life.ts"
 import { keepServers, type Servers } from "./servers.ts"
@@ -43,10 +44,8 @@ import { wander } from "./wanderers.ts"
 export interface Played {
   readonly projectId: ProjectId
   readonly acknowledged: Acknowledged
-  readonly isDrained: boolean
+  readonly phases: Phases
 }
-
-const drainLooks = 500
 
 /** When agents have suggested what they will. */
 const lateMs = 2_000
@@ -57,12 +56,14 @@ const scheduleMs = 60_000
 /** Everything but the servers' own work. */
 export const playWorld = (ground: Ground, deeds: Queue.Dequeue<Deed>, seed: number, chance: Chance) =>
   Effect.gen(function* () {
-    const { clock } = ground.conductor
+    const { conductor, inbox, plan, radio, shop } = ground
+    const { clock } = conductor
     const part = partFor(seed)
     const servers = yield* keepServers(ground, chance.pick([1, 1, 2, 2, 2, 2, 2, 3]), chance.fork("restarts"))
     const { projectId, cast } = yield* setUp(servers, chance.fork("cast"), part)
-    ground.plan.begin()
-    yield* Effect.forkScoped(doDeeds(deeds, servers, ground.conductor, chance.fork("deeds")))
+    const beginMs = clock.nowMs()
+    plan.begin()
+    const faults = yield* Effect.forkScoped(doDeeds(deeds, servers, conductor, chance.fork("deeds")))
     const acknowledged = nothingAcknowledged()
     const request = requestOf((effect) => servers.ask(effect))
     const ask = askInProject(projectId, request)
@@ -71,21 +72,20 @@ export const playWorld = (ground: Ground, deeds: Queue.Dequeue<Deed>, seed: numb
     yield* Effect.forkScoped(answer(person("answerer")))
     const busy = [
       ...doings(person, projectId, cast, part, chance),
-      ...(cast.dances ? [play(ground.radio, chance.fork("songs"))] : []),
+      ...(cast.dances ? [play(radio, chance.fork("songs"))] : []),
       ...(cast.rises ? [Effect.replicateEffect(morning, chance.between(1, 2))] : [])
     ]
     yield* Effect.all(busy, { concurrency: busy.length, discard: true })
-    ground.radio.calmDown()
-    ground.shop.calmDown()
-    ground.inbox.calmDown()
-    const isDrained = yield* drained(
-      clock,
-      projectId,
-      drainLooks,
-      cast.dances ? ground.radio.end() : undefined
-    )
-    acknowledged.posted.push(...ground.inbox.taken)
-    return { projectId, acknowledged, isDrained } satisfies Played
+    yield* aftermath(plan, aimOf(seed), chance.fork("aftermath"))
+    plan.end()
+    yield* Fiber.interrupt(faults)
+    for (const { calmDown } of [radio, shop, inbox]) calmDown()
+    yield* servers.settle
+    const settledMs = clock.nowMs()
+    const overdue = yield* becomesFinal(clock, projectId, cast.dances ? radio.end() : undefined)
+    acknowledged.posted.push(...inbox.taken)
+    const phases = { safetyMs: settledMs - beginMs, livenessMs: clock.nowMs() - settledMs, overdue }
+    return { projectId, acknowledged, phases } satisfies Played
   }).pipe(Effect.scoped, Effect.orDie)
 
 /** Lets the radio play, some songs at once. */
