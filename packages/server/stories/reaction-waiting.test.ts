@@ -6,6 +6,7 @@ import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { limitChains } from "../testing/chain-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
+import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, scripted, startServer } from "../testing/platform.ts"
 import { whileServing } from "../testing/restarts.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -269,6 +270,49 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(run.trigger.events).toHaveLength(1)
         const [, refused] = yield* feedOf(story, 3)
         expect(refused.refusals).toMatchObject([{ agentId: reader.id, rule: "chainRuns" }])
+      })
+    )
+
+    it.effect("S001-K01 what waits behind an event whose chain is full goes on without it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* limitChains(story, { maxRuns: 1 })
+        const note = { tool: "create_object", arguments: { type: "Note", properties: { by: "writer" } } }
+        yield* story.post("/agents", agentThat({}, { model: calling(note) }))
+        const held = { when: 'message contains "of the first"', say: "Read.", latencyMs: 8_000 }
+        const reader = yield* story.post(
+          "/agents",
+          agentThat(
+            {
+              objectTypes: ["Note"],
+              concurrencyStrategy: "queue",
+              batchSize: 2,
+              maxWaitMs: 500,
+              maxConcurrency: 1
+            },
+            { name: "reader", model: scripted([held, { say: "Read." }]) }
+          )
+        )
+        // While the reader is at its first note three more events wait: a batch, and one behind the last of that, whose chain is full.
+        yield* make(story, "Note", { name: "the first" })
+        yield* entriesWhen(story, reader, 1, ({ status }) => status === "processing")
+        yield* make(story, "Note")
+        yield* make(story, "Person")
+        const [, , , written] = yield* feedOf(story, 4)
+        yield* change(story, { id: written.entityId }, { by: "somebody" })
+        yield* eventually(
+          entriesOf(story, reader),
+          (seen) => seen.length === 4 && seen[1].status === "completed"
+        )
+        const parked = "select id from kb.agent_processing_log where agent_id = $1 and parked"
+        expect(yield* ask(story.access, parked, [reader.id])).toEqual([])
+        const entries = yield* entriesWhen(story, reader, 4)
+        expect(entries).toMatchObject([
+          { status: "completed" },
+          { status: "completed" },
+          { status: "skipped", runId: null, reason: expect.stringContaining("cap of runs") },
+          { status: "completed" }
+        ])
       })
     )
   })

@@ -113,8 +113,9 @@ export const makeReleases = Effect.gen(function* () {
     const groups: Array<Group> = []
     for (const { agent, groups: found } of decided)
       for (const members of found) groups.push({ agent, runId: (yield* ids.next) as RunId, entries: members })
-    yield* begin(groups)
+    // Before the runs begin: what is parked behind one that its chain refuses is let go with it.
     const postponed = yield* waiting.postpone(decided.flatMap((decision) => decision.postponed))
+    yield* begin(groups)
     return stale + postponed + groups.reduce((sum, group) => sum + group.entries.length, 0)
   })
 
