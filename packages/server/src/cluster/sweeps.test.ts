@@ -4,7 +4,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import { TestClock } from "effect/testing"
-import { every } from "./sweeps.ts"
+import { atIntervals, every } from "./sweeps.ts"
 
 it.effect("says that it failed and goes on, and says nothing of being ended", () =>
   Effect.gen(function* () {
@@ -19,5 +19,30 @@ it.effect("says that it failed and goes on, and says nothing of being ended", ()
     yield* TestClock.adjust("10 seconds")
     expect(ends).toEqual([])
     expect(said.flat()).toEqual(["The sweep failed and will try again", "2 swept"])
+  })
+)
+
+it.effect("begins, each of them, though none of the others ever ends", () =>
+  Effect.gen(function* () {
+    const begun = new Set<string>()
+    const sweep = (name: string) =>
+      Effect.as(
+        Effect.sync(() => void begun.add(name)),
+        0
+      )
+    const all = {
+      abandonStuck: sweep("abandonStuck"),
+      forgetOld: sweep("forgetOld"),
+      forgetContexts: sweep("forgetContexts"),
+      forgetKeys: sweep("forgetKeys"),
+      forgetTokens: sweep("forgetTokens"),
+      followSwitches: sweep("followSwitches"),
+      expireTasks: sweep("expireTasks"),
+      cancelResting: sweep("cancelResting"),
+      letGoParked: sweep("letGoParked")
+    }
+    yield* Effect.forkChild(atIntervals(all))
+    yield* TestClock.adjust("1 second")
+    expect([...begun].toSorted()).toEqual(Object.keys(all).toSorted())
   })
 )

@@ -147,41 +147,40 @@ export class Sweeps extends Context.Service<
 }
 
 /** Every sweep at its interval, for ever; so many at a time that at its start a server needs no connection for each. */
-const atIntervals = (all: Omit<Context.Service.Shape<typeof Sweeps>, "run">): Effect.Effect<never> => {
+export const atIntervals = (all: Omit<Context.Service.Shape<typeof Sweeps>, "run">): Effect.Effect<never> => {
   const places = Semaphore.makeUnsafe(sweepsAtOnce)
   const sweeps = Record.map(all, (sweep) => places.withPermit(sweep))
-  return Effect.all(
-    [
-      every("The stuck detector", runLimits.stuckIntervalMs, sweeps.abandonStuck, (count) =>
-        Effect.logWarning(`${count} processing entries were stuck and are abandoned now`)
-      ),
-      every("The log's retention", runLimits.forgetIntervalMs, sweeps.forgetOld, (count) =>
-        Effect.logInfo(`${count} old processing entries are removed`)
-      ),
-      every("The contexts' retention", chatLimits.forgetIntervalMs, sweeps.forgetContexts, (count) =>
-        Effect.logInfo(`What was said in ${count} contexts of other programs' conversations is removed`)
-      ),
-      every("The keys' retention", keyLimits.forgetIntervalMs, sweeps.forgetKeys, (count) =>
-        Effect.logInfo(`${count} old keys of requests are removed`)
-      ),
-      every("The tokens' retention", tokenLimits.forgetTokensIntervalMs, sweeps.forgetTokens, (count) =>
-        Effect.logInfo(`${count} tokens that ended long ago are removed`)
-      ),
-      every("The kill switches' sweep", runLimits.switchIntervalMs, sweeps.followSwitches, (count) =>
-        Effect.logWarning(`${count} runs had not followed a kill switch and do now`)
-      ),
-      every("The expiry of suggestions", reviewLimits.expiryIntervalMs, sweeps.expireTasks, (count) =>
-        Effect.logInfo(`${count} suggestions were decided by nobody in time and are expired now`)
-      ),
-      every("The unwanted runs' sweep", runLimits.stuckIntervalMs, sweeps.cancelResting, (count) =>
-        Effect.logInfo(`${count} runs rested that were wanted by no run above them, and are cancelled now`)
-      ),
-      every("The parked entries' sweep", runLimits.stuckIntervalMs, sweeps.letGoParked, (count) =>
-        Effect.logWarning(`${count} waiting entries were parked behind nothing and go on now`)
-      )
-    ],
-    { concurrency: 8 }
-  ).pipe(Effect.andThen(Effect.never))
+  const loops = [
+    every("The stuck detector", runLimits.stuckIntervalMs, sweeps.abandonStuck, (count) =>
+      Effect.logWarning(`${count} processing entries were stuck and are abandoned now`)
+    ),
+    every("The log's retention", runLimits.forgetIntervalMs, sweeps.forgetOld, (count) =>
+      Effect.logInfo(`${count} old processing entries are removed`)
+    ),
+    every("The contexts' retention", chatLimits.forgetIntervalMs, sweeps.forgetContexts, (count) =>
+      Effect.logInfo(`What was said in ${count} contexts of other programs' conversations is removed`)
+    ),
+    every("The keys' retention", keyLimits.forgetIntervalMs, sweeps.forgetKeys, (count) =>
+      Effect.logInfo(`${count} old keys of requests are removed`)
+    ),
+    every("The tokens' retention", tokenLimits.forgetTokensIntervalMs, sweeps.forgetTokens, (count) =>
+      Effect.logInfo(`${count} tokens that ended long ago are removed`)
+    ),
+    every("The kill switches' sweep", runLimits.switchIntervalMs, sweeps.followSwitches, (count) =>
+      Effect.logWarning(`${count} runs had not followed a kill switch and do now`)
+    ),
+    every("The expiry of suggestions", reviewLimits.expiryIntervalMs, sweeps.expireTasks, (count) =>
+      Effect.logInfo(`${count} suggestions were decided by nobody in time and are expired now`)
+    ),
+    every("The unwanted runs' sweep", runLimits.stuckIntervalMs, sweeps.cancelResting, (count) =>
+      Effect.logInfo(`${count} runs rested that were wanted by no run above them, and are cancelled now`)
+    ),
+    every("The parked entries' sweep", runLimits.stuckIntervalMs, sweeps.letGoParked, (count) =>
+      Effect.logWarning(`${count} waiting entries were parked behind nothing and go on now`)
+    )
+  ]
+  // None of them ever ends, so each has a fiber of its own: one that waited for another's end would never begin.
+  return Effect.andThen(Effect.all(loops, { concurrency: loops.length }), Effect.never)
 }
 
 const sweepsAtOnce = 2
