@@ -40,8 +40,8 @@ const askedUntil = <A, E, R>(
     const pauseMs = pauseMsAfter(error)
     if ((yield* Clock.currentTimeMillis) + pauseMs > untilMs) return yield* Effect.fail(error)
     yield* Effect.sleep(pauseMs)
-    return yield* Effect.catch(question, (next) =>
-      isForLater(next) ? askedUntil(untilMs, question, next) : Effect.fail(next)
+    return yield* Effect.catch(question, (newer) =>
+      isForLater(newer) ? askedUntil(untilMs, question, newer) : Effect.fail(newer)
     )
   })
 

@@ -75,7 +75,8 @@ export class Endings extends Context.Service<
 
       const cancelEmptied = Effect.gen(function* () {
         // They are held, so they are as they were found.
-        for (const run of yield* runs.holdEmptied) yield* Effect.orDie(cancel(run, { because: emptiedSentence }))
+        for (const run of yield* runs.holdEmptied)
+          yield* Effect.orDie(cancel(run, { because: emptiedSentence }))
       })
 
       /** Closes the logs of runs that have failed, which are held, and keeps what they said last where nothing newer is known. */

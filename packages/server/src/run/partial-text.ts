@@ -25,9 +25,11 @@ export const makePartialText = Effect.fnUntraced(function* <E>(
     const next = summaryOf(text)
     if (next === kept) return Effect.void
     return write(next).pipe(
-      Effect.map(() => {
-        kept = next
-      }),
+      Effect.andThen(
+        Effect.sync(() => {
+          kept = next
+        })
+      ),
       // Nothing but what is shown meanwhile depends on it: the request goes on, and the text is kept the next time.
       Effect.catchDefect((defect) =>
         Effect.map(
