@@ -2,7 +2,7 @@
  * Whoever ends a run, speaks in its context, retries or spawns takes rows in one order, so that none of them waits for another in a circle.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect } from "effect"
 import { connect, errorCode } from "../src/database/postgres-access.ts"
 import { runLimits } from "../src/limits.ts"
 import {
@@ -11,13 +11,12 @@ import {
   failingOnce,
   logWith,
   newContext,
-  noteTaker,
   quietLog,
   say
 } from "../testing/context-words.ts"
 import { Interposed, newInterposedStory, whenWaiting } from "../testing/interposed.ts"
-import { ask, refusalOf } from "../testing/owner-rows.ts"
-import { type Answer, eventually, type Json, type Story } from "../testing/platform.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { begin, boss, isEnded, runWhen, saysAfter, spawning, worker } from "../testing/sub-agent-words.ts"
 
 /** A project, and somebody who holds an agent's row as whoever speaks or retries does. */
@@ -128,36 +127,6 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
         yield* runsEnded(story, "failed")
       })
     )
-  })
-
-  describe("Whoever lets a run go on that rests at a limit", () => {
-    const ways: ReadonlyArray<readonly [string, (story: Story, run: Json) => Effect.Effect<Answer>]> = [
-      ["by a message", (story) => say(story, "talk", "Go on")],
-      ["by hand", (story, run) => story.ask("POST", `/runs/${run.id}/resume`)]
-    ]
-    for (const [way, goOn] of ways)
-      it.effect(`takes it before its agent, ${way}`, () =>
-        Effect.gen(function* () {
-          const { access, hold, letGo, story } = yield* newScene
-          const agent = yield* newContext(story, "talk", noteTaker, { maxSteps: 1 })
-          yield* say(story, "talk", "Begin")
-          const { items } = yield* eventually(
-            story.get("/runs?status=paused"),
-            (page) => page.items.length === 1
-          )
-          yield* hold(agent)
-          const going = yield* Effect.forkScoped(goOn(story, items[0]))
-          yield* whenWaiting(access, 1)
-          expect(
-            yield* refusalOf(
-              access,
-              `select from kb.agent_runs where id = '${items[0].id}' for update nowait`
-            )
-          ).toBe("55P03")
-          yield* letGo
-          expect((yield* Fiber.join(going)).status).toBeLessThan(300)
-        })
-      )
   })
 
   describe("Whoever spawns a run", () => {

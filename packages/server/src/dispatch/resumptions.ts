@@ -49,11 +49,9 @@ export class Resumptions extends Context.Service<
         run: { readonly id: RunId; readonly agentId: AgentId; readonly contextName: string },
         { by, limits, message }: Resumption
       ) {
-        const name = run.contextName as ContextName
-        yield* runs.holdAtLimit(name)
         yield* admission.places(run.agentId)
         yield* runs.resume(run.id, limits)
-        yield* contexts.append(name, [
+        yield* contexts.append(run.contextName as ContextName, [
           {
             type: "RunResumedEvent",
             by,

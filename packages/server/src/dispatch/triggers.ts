@@ -103,16 +103,18 @@ export class Triggers extends Context.Service<
         const keep = Effect.andThen(judged, contexts.append(context.name, [saidBy(event, by)]))
         if (event.triggersAgentTurn !== true) return yield* Effect.asVoid(keep)
         // What nobody would answer is not taken: neither by a disabled agent or one that is gone, nor by a run that rests at a limit.
-        const isAtLimit = yield* runs.holdAtLimit(context.name)
         const admitted = yield* Effect.result(admission.places(context.agentId))
-        if (Result.isFailure(admitted) && (admitted.failure.reason !== "pendingRuns" || isAtLimit))
+        if (
+          Result.isFailure(admitted) &&
+          (admitted.failure.reason !== "pendingRuns" || (yield* runs.restsAtLimit(context.name)))
+        )
           return yield* admitted.failure
         const agent = yield* agents.get(context.agentId)
         if (!agent) return yield* Effect.die(new Error(`Agent ${context.agentId} is gone while it is held`))
         // A run that a limit has stopped goes on with what is said; nobody would answer it else.
-        if (isAtLimit) yield* runs.resumeOn(context.name)
+        const isResumed = Result.isSuccess(admitted) && (yield* runs.resumeOn(context.name))
         yield* keep
-        if (isAtLimit) return
+        if (isResumed) return
         const isQueued = yield* runs.queueOn(
           chainRoot((yield* ids.next) as RunId, agent, {
             contextName: context.name,

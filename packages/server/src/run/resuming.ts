@@ -57,16 +57,12 @@ export const makeResuming = Effect.gen(function* () {
     orDie
   )
 
-  const isAtLimit = Effect.fnUntraced(function* (name: ContextName, lock: Statement.Fragment) {
+  const restsAtLimit = Effect.fn("Runs.restsAtLimit")(function* (name: ContextName) {
     const { projectId } = yield* ProjectTransaction
     const rows = yield* sql`
-      select 1 from kb.agent_runs
-      where project_id = ${projectId} and context_name = ${name} and status = 'paused' and ${sql.in("pause_reason", reasons)} ${lock}`
+      select from kb.agent_runs where project_id = ${projectId} and context_name = ${name} and status = 'paused' and ${sql.in("pause_reason", reasons)}`
     return rows.length > 0
   }, orDie)
 
-  const restsAtLimit = (name: ContextName) => isAtLimit(name, sql.literal(""))
-  const holdAtLimit = (name: ContextName) => isAtLimit(name, sql`for no key update`)
-
-  return { resume, resumeOn, restsAtLimit, holdAtLimit }
+  return { resume, resumeOn, restsAtLimit }
 })

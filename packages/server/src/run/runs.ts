@@ -117,8 +117,6 @@ export class Runs extends Context.Service<
     readonly resumeOn: (name: ContextName) => Read<boolean>
     /** Whether a limit paused the run of a context: it goes on only when a person says so. */
     readonly restsAtLimit: (name: ContextName) => Read<boolean>
-    /** The same, and holds it for this transaction: before its agent and its log, as its attempts do. */
-    readonly holdAtLimit: (name: ContextName) => Read<boolean>
     /** Holds a run that has not ended for this transaction, whoever works on it, and answers what was said of an answer that is not complete. */
     readonly holdOpen: (id: RunId) => Effect.Effect<string, RunNotInState, ProjectTransaction>
     /** Holds the queued runs that nobody has begun and whose entries are all gone, but those that somebody claims at this moment. */
