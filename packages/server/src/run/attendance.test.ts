@@ -1,3 +1,6 @@
+/**
+ * When a server can say that it had a hand for every run, and when it begins to count anew.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
