@@ -3,6 +3,8 @@
  */
 import type { Plant } from "./plant.ts"
 
+const oneUsed = `select promotion_id from kb.tool_calls where project_id = $1 and promotion_id is not null order by id limit 1`
+
 export const trustPlants: ReadonlyArray<Plant> = [
   {
     checker: "trustUsed",
@@ -13,8 +15,9 @@ export const trustPlants: ReadonlyArray<Plant> = [
     checker: "trustUsed",
     fault: "a call names a promotion for something else",
     sql: [
-      `update kb.tool_calls call set promotion_id = other.id from kb.promotions own, kb.promotions other
-        where call.project_id = $1 and own.id = call.promotion_id and other.project_id = $1 and other.operation <> own.operation`
+      `insert into kb.review_records (project_id, agent_id, agent_version, operation, object_type)
+        select project_id, agent_id, agent_version, operation, 'Other' from kb.promotions where project_id = $1 and id = (${oneUsed})`,
+      `update kb.promotions set object_type = 'Other' where project_id = $1 and id = (${oneUsed})`
     ]
   },
   {

@@ -2,23 +2,12 @@
  * Removing for good: only when somebody says so, and with a record of who did.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect } from "effect"
 import { purgedBefore } from "../src/database/migrations/0059-property-names.ts"
-import { connect } from "../src/database/postgres-access.ts"
-import { whenWaiting } from "../testing/interposed.ts"
 import { ask, refusalOf } from "../testing/owner-rows.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import {
-  endedRuns,
-  entriesOf,
-  entriesWhen,
-  explained,
-  feedOf,
-  make,
-  runsOf,
-  watcher
-} from "../testing/story-words.ts"
+import { endedRuns, entriesOf, feedOf, make, watcher } from "../testing/story-words.ts"
 import type { Json, Story } from "../testing/platform.ts"
 import { asUser } from "../testing/token-words.ts"
 
@@ -68,15 +57,6 @@ const furnished = Effect.gen(function* () {
   yield* endedRuns(story, agent, 1)
   return { story, agent, eve, bob, works }
 })
-
-/** A connection with a transaction in which some statements were made; it is broken off with the story. */
-const holding = Effect.fnUntraced(function* ({ access }: Story, ...statements: ReadonlyArray<string>) {
-  const holder = yield* connect(access.ownerUrl)
-  for (const statement of ["begin", ...statements]) yield* holder.query(statement)
-  return holder
-})
-
-const purging = (story: Story, object: Json) => story.delete(`/objects/${object.id}?purge=true`)
 
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Purging an object", () => {
@@ -219,121 +199,6 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect((yield* story.get("/purges")).items).toEqual([])
         expect((yield* editor.delete(`/objects/${eve.id}`)).status).toBe(204)
         expect((yield* story.get(`/objects/${eve.id}/history`)).items).toHaveLength(3)
-      })
-    )
-  })
-
-  describe("What agents made of a purged object", () => {
-    it.effect("is told as purged, by whom and when; nothing of it waits, and nothing is handled again", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const define = (name: string, overrides: Record<string, unknown> = {}) =>
-          story.post("/agents", watcher({ name, ...overrides }))
-        const on = (reactionConfig: Record<string, unknown>) => ({
-          reactionConfig: { objectTypes: ["Person"], events: ["created"], ...reactionConfig }
-        })
-        const handled = yield* define("handled")
-        const failed = yield* define("failed", { model: { provider: "anthropic", name: "none" } })
-        const waiting = yield* define("waiting", on({ debounceMs: 60_000 }))
-        const where = { properties: [{ property: "age", op: "gte", value: 18 }] }
-        const adults = yield* define("adults", on({ where }))
-        const others = yield* define("others", on({ objectTypes: ["Company"] }))
-        const related = yield* define("related", on({ objectTypes: [], relationshipTypes: ["KNOWS"] }))
-        const [eve, bob] = [yield* make(story, "Person", { age: 20 }), yield* make(story, "Company")]
-        yield* story.post("/relationships", { type: "KNOWS", fromId: eve.id, toId: bob.id })
-        const [ofEve, , ofKnows] = yield* feedOf(story, 3)
-        for (const agent of [handled, adults, related]) yield* endedRuns(story, agent, 1)
-        yield* entriesWhen(story, failed, 1)
-        expect(yield* explained(story, waiting, ofEve)).toMatchObject({ outcome: "waiting" })
-
-        yield* story.delete(`/objects/${eve.id}?purge=true`)
-        const { items } = yield* story.get("/purges")
-        const purged = (part: string) => ({
-          outcome: "refused",
-          rule: "purged",
-          reason: expect.stringContaining(part),
-          entry: null,
-          run: null
-        })
-        for (const agent of [handled, failed, waiting, adults]) {
-          expect(yield* explained(story, agent, ofEve)).toMatchObject(
-            purged(`The object was purged by admin at ${items[0].purgedAt}`)
-          )
-          expect(yield* story.post(`/agents/${agent.id}/batch-trigger`, { eventIds: [ofEve.id] })).toEqual({
-            queued: [],
-            skipped: [{ id: ofEve.id, reason: expect.stringContaining("purged") }]
-          })
-          expect(yield* entriesOf(story, agent)).toEqual([])
-        }
-        expect(yield* explained(story, others, ofEve)).toMatchObject({ rule: "objectType" })
-        expect(yield* explained(story, related, ofKnows)).toMatchObject(
-          purged("purged with an object at one of its ends")
-        )
-        expect((yield* story.get(`/agents/${failed.id}/dead-letters`)).items).toEqual([])
-        expect(yield* runsOf(story, handled)).toHaveLength(1)
-        expect(yield* runsOf(story, waiting)).toEqual([])
-      })
-    )
-  })
-
-  describe("What is on its way to an agent when its object is purged", () => {
-    it.effect("begins no run where it is released in the same moment", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const rule = (debounceMs: number) => ({
-          reactionConfig: { objectTypes: ["Person"], events: ["created"], debounceMs }
-        })
-        const agent = yield* story.post("/agents", watcher(rule(60_000)))
-        const eve = yield* make(story, "Person")
-        yield* entriesWhen(story, agent, 1, ({ status }) => status === "pending")
-        const release = `select pg_advisory_xact_lock(hashtextextended('tropism.release.${agent.id}', 0))`
-        const releaser = yield* holding(story, release)
-        yield* story.patch(`/agents/${agent.id}`, rule(1))
-        yield* ask(
-          story.access,
-          "update kb.agent_processing_log set due_at = now() where project_id = $1 and status = 'pending'",
-          [story.projectId]
-        )
-        // The purge has taken the entries and waits to keep its record; the release finds them still there.
-        const recorder = yield* holding(
-          story,
-          `insert into kb.graph_purges (id, project_id, entity_type, entity_id, object_type, versions, relationships)
-           values (gen_random_uuid(), '${story.projectId}', 'graphObject', '${eve.id}', 'Person', 2, 0)`
-        )
-        const purged = yield* Effect.forkScoped(purging(story, eve))
-        yield* whenWaiting(story.access, 1)
-        yield* releaser.query("commit")
-        yield* whenWaiting(story.access, 2)
-        yield* recorder.query("rollback")
-        expect((yield* Fiber.join(purged)).status).toBe(204)
-        // Whoever released it is through when its lock is free.
-        yield* holding(story, release)
-        expect(yield* runsOf(story, agent)).toEqual([])
-        expect(yield* entriesOf(story, agent)).toEqual([])
-      })
-    )
-
-    it.effect("is not begun where its run waits in the queue", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const agent = yield* story.post("/agents", watcher())
-        // No worker takes a run meanwhile.
-        const claims = yield* holding(
-          story,
-          "select pg_advisory_xact_lock(hashtextextended('tropism.claims', 0))"
-        )
-        const [eve, ann] = [yield* make(story, "Person"), yield* make(story, "Person")]
-        yield* entriesWhen(story, agent, 2, ({ runId }) => runId !== null)
-        expect((yield* purging(story, eve)).status).toBe(204)
-        yield* claims.query("commit")
-        const runs = yield* endedRuns(story, agent, 2)
-        expect(
-          runs.map(({ errorMessage, startedAt, status }) => [status, startedAt !== null, errorMessage])
-        ).toEqual([
-          ["cancelled", false, "What woke it was purged before it had begun"],
-          ["completed", true, null]
-        ])
-        expect(yield* entriesOf(story, agent)).toMatchObject([{ graphObjectId: ann.id, status: "completed" }])
       })
     )
   })

@@ -197,11 +197,14 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const large = (name: string) => ({ [name]: "x".repeat(200_000) })
-        yield* importLines(story, jsonl(person("ada", large("first")), knows(ada, ada, large("first"))))
+        yield* importLines(
+          story,
+          jsonl(person("ada", large("first")), person("grace"), knows(ada, grace, large("first")))
+        )
         const rows = yield* countRows(story)
         const told = yield* importLines(
           story,
-          jsonl(person("ada", large("second")), knows(ada, ada, large("second")), person("grace"))
+          jsonl(person("ada", large("second")), knows(ada, grace, large("second")), person("bob"))
         )
         expect(told.filter((line) => line.type === "badLine")).toEqual([
           { type: "badLine", line: 1, message: expect.stringContaining("262144 bytes") },

@@ -5,6 +5,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { modelLimits, runLimits } from "../src/limits.ts"
 import { chatChunk, chatEnd, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
+import { dumpLimits } from "../src/database/dump-limits.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
@@ -187,11 +188,10 @@ describe("A row that is too large to be read", () => {
     Effect.gen(function* () {
       const { agent, story } = yield* newProviderStory([answering("Hello.")])
       const run = yield* finished(story, yield* story.post(`/agents/${agent.id}/trigger`))
-      yield* ask(
-        story.access,
-        "update kb.agent_runs set summary = repeat('x', 17 * 1024 * 1024) where id = $1",
-        [run.id]
-      )
+      yield* ask(story.access, "update kb.agent_runs set summary = repeat('x', $2) where id = $1", [
+        run.id,
+        dumpLimits.messageMaxBytes
+      ])
       expectProblem(yield* story.ask("GET", `/runs/${run.id}`), 500)
     })
   )

@@ -1,3 +1,6 @@
+/**
+ * Places are shared by project: none takes all of them, and each has its turn.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Deferred, Effect } from "effect"

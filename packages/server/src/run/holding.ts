@@ -88,6 +88,20 @@ export const makeHolding = Effect.gen(function* () {
         )
   }
 
+  const hold = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
+    orDie(Effect.flatMap(guard(run), found(run.id)))
+
+  const holdToEnd = (run: ClaimedRun) => {
+    const parent = run.ancestors.at(-1)
+    return parent === undefined ? Effect.void : Effect.andThen(hold(run), holdParents([parent]))
+  }
+
+  const holdToFail = (run: ClaimedRun) =>
+    hold(run).pipe(
+      Effect.andThen(holdParents([run.ancestors.at(-1) ?? null])),
+      Effect.andThen(holdAgents([run]))
+    )
+
   /** Holds the agents that count the failures of runs. */
   const holdAgents = (runs: ReadonlyArray<Pick<ClaimedRun, "agentId" | "backtestId">>) => {
     // What fails in a backtest fails for nobody.
@@ -117,11 +131,14 @@ export const makeHolding = Effect.gen(function* () {
     guard,
     guardLast,
     found,
+    hold,
     holdAgents,
     holdBlamed,
     holdEmptied,
     holdOpen,
     holdParents,
+    holdToEnd,
+    holdToFail,
     keepPartial,
     timingOut
   }

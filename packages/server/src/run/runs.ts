@@ -143,7 +143,7 @@ export class Runs extends Context.Service<
       const queueing = yield* makeQueueing
       const claiming = yield* makeClaiming
       const holding = yield* makeHolding
-      const { found, guard, held, holdAgents, holdBlamed, holdEmptied, holdOpen, holdParents } = holding
+      const { found, guard, held, hold, holdBlamed, holdEmptied, holdOpen, holdToEnd, holdToFail } = holding
       const { keepPartial, timingOut } = holding
       const { complete, completing, fail, pause, wait, cancel } = yield* makeOutcomes
       const { among, chain, get, list, newestOn } = yield* makeReading
@@ -159,20 +159,6 @@ export class Runs extends Context.Service<
             sql`update kb.agent_runs set lease_expires_at = ${lease} where ${held(run)} returning id`,
             found(run.id)
           )
-        )
-
-      const hold = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
-        orDie(Effect.flatMap(guard(run), found(run.id)))
-
-      const holdToEnd = (run: ClaimedRun) => {
-        const parent = run.ancestors.at(-1)
-        return parent === undefined ? Effect.void : Effect.andThen(hold(run), holdParents([parent]))
-      }
-
-      const holdToFail = (run: ClaimedRun) =>
-        hold(run).pipe(
-          Effect.andThen(holdParents([run.ancestors.at(-1) ?? null])),
-          Effect.andThen(holdAgents([run]))
         )
 
       const release = (run: ClaimedRun, because: string) =>
