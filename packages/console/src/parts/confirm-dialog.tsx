@@ -17,6 +17,8 @@ interface ConfirmDialogProps {
   /** What staying means, where it is more than to cancel: `Keep it`. */
   readonly staying?: string
   readonly isBusy?: boolean
+  /** False while what is asked is no longer so. */
+  readonly isReady?: boolean
   /** What the attempt failed with, if it did. */
   readonly error?: unknown
   readonly onConfirm: () => void
@@ -32,6 +34,7 @@ export const ConfirmDialog = (props: ConfirmDialogProps): ReactNode => {
     verb,
     staying = "Cancel",
     isBusy = false,
+    isReady = true,
     error,
     onConfirm,
     onClose
@@ -48,7 +51,7 @@ export const ConfirmDialog = (props: ConfirmDialogProps): ReactNode => {
         <Button onClick={onClose} data-first-focus>
           {staying}
         </Button>
-        <Button weight="primary" disabled={isBusy} onClick={onConfirm}>
+        <Button weight="primary" disabled={isBusy || !isReady} onClick={onConfirm}>
           {verb}
         </Button>
       </div>
