@@ -1,5 +1,5 @@
 /**
- * A PostgreSQL that is stopped at once and started again, and the wire to it that is cut.
+ * A PostgreSQL that is stopped at once and started again, and the wire to it that is cut or falls silent.
  *
  * Servers reach it through the wire only; who judges goes around it.
  */
@@ -22,6 +22,8 @@ export interface BreakableDatabase {
   readonly stopAndStart: () => Promise<void>
   /** Breaks all connections of the wire. */
   readonly cut: () => void
+  /** Lets nothing through any more on all connections of the wire, and closes none; new ones work. */
+  readonly fallSilent: () => void
   readonly close: () => Promise<void>
 }
 
@@ -29,6 +31,9 @@ const name = "chaos"
 
 /** How long a stopped PostgreSQL may take to be gone. */
 const stopTimeoutMs = 20_000
+
+/** After so long PostgreSQL, which asks whether the other side is there, closes a connection that fell silent. */
+const missedMs = 30_000
 
 const isThere = (pid: number): boolean => {
   try {
@@ -53,19 +58,27 @@ const open = async (dataFolder: string) => {
 export const startDatabase = async (dataFolder: string): Promise<BreakableDatabase> => {
   let running = await open(dataFolder)
   const sockets = new Set<Socket>()
+  const silent = new WeakSet<Socket>()
   const wire = createServer((near) => {
     const far = dial(running.postgres.port, "127.0.0.1")
     const end = (): void => {
+      if (silent.has(near)) return
       for (const socket of [near, far]) {
         sockets.delete(socket)
         socket.destroy()
       }
     }
-    for (const socket of [near, far]) {
-      sockets.add(socket)
-      socket.on("error", end).on("close", end)
+    const pass = (from: Socket, to: Socket): void => {
+      sockets.add(from)
+      from.on("error", end).on("close", end)
+      from.on("data", (bytes) => {
+        if (silent.has(from) || to.write(bytes)) return
+        from.pause()
+        to.once("drain", () => from.resume())
+      })
     }
-    near.pipe(far).pipe(near)
+    pass(near, far)
+    pass(far, near)
   })
   const port = await new Promise<number>((resolve) =>
     wire.listen(0, "127.0.0.1", () => {
@@ -85,11 +98,22 @@ export const startDatabase = async (dataFolder: string): Promise<BreakableDataba
   const cut = (): void => {
     for (const socket of sockets) socket.destroy()
   }
+  const fallSilent = (): void => {
+    const fallen = [...sockets]
+    for (const socket of fallen) silent.add(socket)
+    void Bun.sleep(missedMs).then(() => {
+      for (const socket of fallen) {
+        sockets.delete(socket)
+        socket.destroy()
+      }
+    })
+  }
   return {
     url: url.toString(),
     directUrl,
     ask,
     cut,
+    fallSilent,
     stopAndStart: async () => {
       const { pid } = running.postgres
       process.kill(pid, "SIGQUIT")

@@ -1,8 +1,8 @@
 /**
  * `npm run chaos`: three real servers are killed, frozen and cut off while people write, and nothing may be lost or twofold.
  *
- * `--kills N --freezes N --database-stops N --cuts N --terminations N` say how often,
- * `--freeze-seconds S` how long, `--seed S` in which order; with `--cluster` the
+ * `--kills N --freezes N --database-stops N --cuts N --silences N --terminations N` say how
+ * often, `--freeze-seconds S` how long, `--seed S` in which order; with `--cluster` the
  * servers know each other. Up to two stand still at a time while the rest of the
  * plan goes on; a server is killed only where another one is at work. `--json` prints a line of JSON for each thing. It ends
  * with 1 when something does not hold.
@@ -27,6 +27,7 @@ const { values } = parseArgs({
     freezes: { type: "string", default: "2" },
     "database-stops": { type: "string", default: "1" },
     cuts: { type: "string", default: "1" },
+    silences: { type: "string", default: "1" },
     terminations: { type: "string", default: "1" },
     "freeze-seconds": { type: "string", default: "10" },
     seed: { type: "string", default: "1" },
@@ -149,6 +150,15 @@ const killOne = async (server: MortalServer | undefined, there: BreakableDatabas
   })
 }
 
+/** Lets all connections to the database fall silent, and measures until each server that does not stand still takes a write again. */
+const fallSilent = async (there: BreakableDatabase, people: People) => {
+  there.fallSilent()
+  const from = performance.now()
+  const upright = servers.filter((server) => !frozen.has(server))
+  await Promise.all(upright.map((server) => people.create("Order", senderOf([server]))))
+  tell("silence", { "all write again after ms": Math.round(performance.now() - from) })
+}
+
 const commit = async (
   { fault, server }: Planned,
   there: BreakableDatabase,
@@ -163,6 +173,8 @@ const commit = async (
       return there.stopAndStart()
     case "cut":
       return there.cut()
+    case "silence":
+      return fallSilent(there, people)
     case "terminate":
       await there.ask(
         "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
@@ -201,6 +213,7 @@ const run = async (): Promise<ReadonlyArray<string>> => {
       freeze: Number(values.freezes),
       "database stop": Number(values["database-stops"]),
       cut: Number(values.cuts),
+      silence: Number(values.silences),
       terminate: Number(values.terminations)
     },
     servers.length

@@ -91,6 +91,12 @@ export const poolLimits = {
   /** Of a snapshot, which holds no lock and waits for its reader, and of a restore, whose locks are all of a project that nobody knows yet. */
   idleSnapshotMs: 600_000,
   pingTimeoutMs: 2_000,
+  /** A connection on which nothing was said for so long is asked by the system, on both sides, whether the other one is there. */
+  keepAliveMs: 10_000,
+  /** A connection that has answered nothing for so long, while PostgreSQL works on nothing of this server's, is given up. */
+  silentMs: 10_000,
+  /** Between two looks for such connections; two in a row must find it silent. */
+  silenceLookMs: 2_500,
   /**
    * A statement of a project's transaction that waits for a lock so long is broken off, and done again if its server lives.
    * So the transactions of a server that stands still do not take a lock one after the other; less than `idleTransactionMs`.

@@ -29,9 +29,11 @@ import { RpcSerialization } from "effect/rpc"
 import { Socket } from "effect/socket"
 import { createHmac, timingSafeEqual } from "node:crypto"
 import { createServer } from "node:http"
+import { goneClients } from "../database/pool.ts"
 import type { PostgresAccess } from "../database/postgres-access.ts"
 import type { SealingKey } from "../database/sealed-text.ts"
 import { SealingKeys } from "../database/sealing.ts"
+import { poolLimits } from "../limits.ts"
 import { enter, watchForAbsent } from "./absent-servers.ts"
 import { WorkerName } from "../run/worker-name.ts"
 import { type ClusterAddress, listensAt, nameOf } from "./cluster-address.ts"
@@ -82,8 +84,9 @@ const servers = (at: ClusterAddress, access: PostgresAccess, keys: ReadonlyArray
         Layer.provide(
           PgClient.layer({
             url: access.serverUrl,
-            startupParameters: access.serverStartupParameters,
+            startupParameters: { ...access.serverStartupParameters, ...goneClients },
             applicationName: "tropism cluster",
+            keepAlive: poolLimits.keepAliveMs,
             maxConnections: clusterLimits.connections
           })
         )

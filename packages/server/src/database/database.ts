@@ -11,7 +11,7 @@
  */
 import type { PgConnection } from "@effect/sql-pg"
 import type { ProjectId } from "@tropism/domain/ids"
-import { type Cause, Context, Effect, Fiber, Layer, Option, Predicate } from "effect"
+import { Cause, Context, Effect, Fiber, Layer, Option, Predicate } from "effect"
 import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { poolLimits } from "../limits.ts"
 import { errorCode } from "./postgres-access.ts"
@@ -293,15 +293,31 @@ export const checkCommit = (result: unknown): Effect.Effect<void, SqlError.SqlEr
       )
     : Effect.void
 
-/** Turns a broken database into a defect and leaves every other failure alone. */
+/**
+ * Turns a broken database into a defect and leaves every other failure alone.
+ *
+ * **Details** Where it broke while a transaction that had come to something else was rolled back, that it broke comes first: it is
+ * what whoever reads of it is told.
+ */
 export const orDie = <A, E, R>(
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<A, Exclude<E, SqlError.SqlError>, R> =>
-  Effect.catchIf(
-    effect,
-    (error): error is E & SqlError.SqlError => error instanceof SqlError.SqlError,
-    Effect.die
-  ) as Effect.Effect<A, Exclude<E, SqlError.SqlError>, R>
+  Effect.catchCause(effect, (cause) => {
+    const isOfDatabase = (reason: Cause.Reason<E>) => faultOf(reason) instanceof SqlError.SqlError
+    const broken = cause.reasons.filter(isOfDatabase)
+    const others = cause.reasons.filter((reason) => !isOfDatabase(reason))
+    return Effect.failCause(
+      (broken.length === 0 ? cause : Cause.fromReasons([...broken, ...others].map(asDefect))) as Cause.Cause<
+        Exclude<E, SqlError.SqlError>
+      >
+    )
+  })
+
+const faultOf = (reason: Cause.Reason<unknown>): unknown =>
+  Cause.isFailReason(reason) ? reason.error : Cause.isDieReason(reason) ? reason.defect : undefined
+
+const asDefect = <E>(reason: Cause.Reason<E>): Cause.Reason<never> =>
+  Cause.isFailReason(reason) ? Cause.makeDieReason(reason.error) : reason
 
 /** An id that none comes after: where a list of the newest first begins. */
 export const lastId = "ffffffff-ffff-ffff-ffff-ffffffffffff"

@@ -16,6 +16,7 @@ import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/
 import { poolLimits } from "../limits.ts"
 import { checkCommit, KeptPlans, ProjectTransaction, StatementsTogether } from "./database.ts"
 import { dumpLimits } from "./dump-limits.ts"
+import { type SilenceLimits, type SilentConnections, watchSilence } from "./silent-connections.ts"
 
 /**
  * A pool that logs in as the server's own role; column names arrive in camelCase, JSON untouched.
@@ -28,22 +29,35 @@ export const poolLayer = (options: {
   readonly startupParameters: Readonly<Record<string, string>>
   /** What the connections are called, by which a server counts those that it holds. */
   readonly name?: string
+  /** When a connection of which nothing is heard is given up, if not as `poolLimits` says. */
+  readonly silence?: SilenceLimits
 }) =>
   Layer.effectContext(
     Effect.gen(function* () {
+      const name = options.name ?? "tropism"
+      const { watch } = yield* watchSilence({ url: options.url, name, limits: options.silence })
       const pool = yield* PgPool.make({
         url: options.url,
         startupParameters: {
           idle_in_transaction_session_timeout: String(poolLimits.idleTransactionMs),
+          ...goneClients,
           ...options.startupParameters
         },
-        applicationName: options.name ?? "tropism",
+        applicationName: name,
+        keepAlive: poolLimits.keepAliveMs,
         maxConnections: poolLimits.connections,
         maxMessageSize: dumpLimits.messageMaxBytes,
         preparedStatementCacheSize: poolLimits.preparedStatements,
         multiplex: true,
         multiplexConcurrency: 1
       })
+      const wrapped = new WeakMap<PgConnection.PgConnection, SqlConnection.Connection>()
+      /** The same wrapping for the same connection each time it is lent. */
+      const connectionOf = (connection: PgConnection.PgConnection): SqlConnection.Connection => {
+        const known = wrapped.get(connection) ?? wrap(connection, watch(pool.invalidate(connection)))
+        wrapped.set(connection, known)
+        return known
+      }
       const acquirer = Effect.map(pool.get, connectionOf)
       const sql = yield* SqlClient.make({
         acquirer,
@@ -62,6 +76,14 @@ export const poolLayer = (options: {
       )
     })
   ).pipe(Layer.provide(Reactivity.layer))
+
+/** Lets PostgreSQL give up a session soon whose server is not there any more: it holds locks and one of few connections. */
+export const goneClients = {
+  tcp_keepalives_idle: String(poolLimits.keepAliveMs / 1_000),
+  tcp_keepalives_interval: "5",
+  tcp_keepalives_count: "4",
+  tcp_user_timeout: "30000"
+} as const
 
 type Execute = SqlConnection.Connection["execute"]
 
@@ -103,20 +125,18 @@ export const beginningWithProject =
 const setProject = "select set_config('tropism.project', $1, true), set_config('lock_timeout', $2, true)"
 const setBoth = `${setProject}, set_config('plan_cache_mode', 'force_generic_plan', true)`
 
-const connections = new WeakMap<PgConnection.PgConnection, SqlConnection.Connection>()
-
-/** The same wrapping for the same connection each time it is lent. */
-const connectionOf = (connection: PgConnection.PgConnection): SqlConnection.Connection => {
-  const known = connections.get(connection) ?? wrap(connection)
-  connections.set(connection, known)
-  return known
-}
-
-const wrap = (connection: PgConnection.PgConnection): SqlConnection.Connection => {
+const wrap = (
+  connection: PgConnection.PgConnection,
+  answered: ReturnType<SilentConnections["watch"]>
+): SqlConnection.Connection => {
+  const query = (text: string, params: ReadonlyArray<unknown>, prepare?: boolean) =>
+    answered(connection.query(text, params, prepare))
+  const queryValues = (text: string, params: ReadonlyArray<unknown>, prepare?: boolean) =>
+    answered(connection.queryValues(text, params, prepare))
   const rows =
     (prepare: boolean): Execute =>
     (text, params, transform) =>
-      Effect.map(connection.query(text, params, prepare), (result) =>
+      Effect.map(query(text, params, prepare), (result) =>
         transform === undefined ? result.rows : transform(result.rows)
       )
   const { beginAfresh, begun, beginAtOnce } = makeBeginnings()
@@ -126,10 +146,10 @@ const wrap = (connection: PgConnection.PgConnection): SqlConnection.Connection =
     executeUnprepared: beginningWithProject(rows(false), statementsTogether, lockWaitMs, beginAfresh),
     executeRaw: (text, params) =>
       text === "COMMIT"
-        ? Effect.flatMap(connection.query(text, params), (result) => Effect.as(begun, result))
-        : connection.query(text, params),
-    executeValues: (text, params) => connection.queryValues(text, params),
-    executeValuesUnprepared: (text, params) => connection.queryValues(text, params, false),
+        ? Effect.flatMap(query(text, params), (result) => Effect.as(begun, result))
+        : query(text, params),
+    executeValues: (text, params) => queryValues(text, params),
+    executeValuesUnprepared: (text, params) => queryValues(text, params, false),
     executeStream: () => Stream.die(new Error("No stage of the server streams rows"))
   }
 }

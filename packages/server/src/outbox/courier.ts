@@ -13,7 +13,8 @@ import { PgConnection } from "@effect/sql-pg"
 import { Effect, Queue, type Redacted, Schema } from "effect"
 import type { SqlError } from "effect/sql"
 import { Ids } from "../ids.ts"
-import { outboxLimits } from "../limits.ts"
+import { goneClients } from "../database/pool.ts"
+import { outboxLimits, poolLimits } from "../limits.ts"
 import { type Topic, WakeUps } from "./wake-ups.ts"
 
 const channel = "tropism_wake_ups"
@@ -33,7 +34,12 @@ export const carryWakeUps = Effect.fn("carryWakeUps")(function* (options: {
   const from = yield* (yield* Ids).next
 
   const journey = Effect.gen(function* () {
-    const opened = yield* PgConnection.make({ ...options, applicationName: "tropism wake-ups" })
+    const opened = yield* PgConnection.make({
+      url: options.url,
+      startupParameters: { ...options.startupParameters, ...goneClients },
+      applicationName: "tropism wake-ups",
+      keepAlive: poolLimits.keepAliveMs
+    })
     const connection = yield* opened.pin
     const letters = yield* connection.listen(channel)
     yield* wakeUps.hear(["*"])
@@ -48,11 +54,11 @@ export const carryWakeUps = Effect.fn("carryWakeUps")(function* (options: {
 
   const send = (connection: PgConnection.PgConnection) =>
     Effect.gen(function* () {
-      const topics = yield* wakeUps.untold
+      const topics = yield* Effect.raceFirst(wakeUps.untold, nothingToSay)
       const payloads = pack(topics).map((some) => JSON.stringify({ from, topics: some }))
-      yield* connection.query(`select pg_notify('${channel}', payload) from unnest($1::text[]) payload`, [
-        payloads
-      ])
+      yield* connection
+        .query(`select pg_notify('${channel}', payload) from unnest($1::text[]) payload`, [payloads])
+        .pipe(Effect.timeout(poolLimits.silentMs))
       yield* Effect.sleep(outboxLimits.tellIntervalMs)
     }).pipe(Effect.forever)
 
@@ -64,6 +70,9 @@ export const carryWakeUps = Effect.fn("carryWakeUps")(function* (options: {
     Effect.forever
   )
 })
+
+/** A letter without a topic, which no one gets: its answer shows that the connection is heard. */
+const nothingToSay = Effect.as(Effect.sleep(poolLimits.silentMs), [] as ReadonlyArray<Topic>)
 
 /** Topics in letters that are short enough for NOTIFY, which takes less than 8,000 bytes. */
 const pack = (topics: ReadonlyArray<Topic>): ReadonlyArray<ReadonlyArray<Topic>> => {

@@ -1,0 +1,54 @@
+/**
+ * Connections that fall silent, beside statements that take long.
+ */
+import { expect, layer } from "@effect/vitest"
+import { Effect, Exit, Layer, Logger } from "effect"
+import { SqlClient } from "effect/sql"
+import { freshDatabase } from "../../testing/fresh-database.ts"
+import { acquireSilentWay } from "../../testing/silent-way.ts"
+import { isBrokenByAway } from "./database-away.ts"
+import { poolLayer } from "./pool.ts"
+
+/** A pool behind a way that can fall silent, and the way. */
+const behindAWay = Effect.gen(function* () {
+  const way = yield* acquireSilentWay(yield* freshDatabase)
+  const { serverStartupParameters: startupParameters, serverUrl: url } = way.access
+  const pool = poolLayer({ url, startupParameters, silence: { silentMs: 300, silenceLookMs: 50 } })
+  const context = yield* Layer.build(pool)
+  return { ...way, sql: yield* Effect.provideContext(SqlClient.SqlClient, context) }
+})
+
+layer(Logger.layer([]), { excludeTestServices: true })("A pool", (it) => {
+  it.effect("lets a statement take as long as PostgreSQL works on it", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* behindAWay
+      yield* sql`select pg_sleep(2)`
+      // And one that waits for somebody else's lock.
+      const locked = sql.withTransaction(
+        Effect.andThen(sql`select pg_advisory_xact_lock(1)`, sql`select pg_sleep(2)`)
+      )
+      yield* Effect.all([locked, locked], { concurrency: 2 })
+    })
+  )
+
+  it.effect("gives up each connection that fell silent, at work or not, and its transaction with it", () =>
+    Effect.gen(function* () {
+      const { fallSilent, sql } = yield* behindAWay
+      const pid = Effect.map(sql<{ pid: number }>`select pg_backend_pid() as pid`, ([row]) => row?.pid)
+      const before = yield* Effect.all(
+        Array.from({ length: 5 }, () => Effect.tap(pid, () => sql`select pg_sleep(0.1)`)),
+        { concurrency: 5 }
+      )
+      const broken = yield* Effect.exit(
+        sql.withTransaction(Effect.andThen(Effect.andThen(pid, fallSilent), pid))
+      )
+      expect(Exit.isFailure(broken) && isBrokenByAway(broken.cause)).toBe(true)
+      const after = yield* Effect.all(
+        Array.from({ length: 5 }, () => pid),
+        { concurrency: 5 }
+      )
+      expect(before).toHaveLength(5)
+      for (const one of after) expect(before).not.toContain(one)
+    })
+  )
+})
