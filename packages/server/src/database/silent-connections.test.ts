@@ -5,17 +5,19 @@ import { expect, layer } from "@effect/vitest"
 import { Effect, Exit, Layer, Logger } from "effect"
 import { SqlClient } from "effect/sql"
 import { freshDatabase } from "../../testing/fresh-database.ts"
+import { operatedDatabase } from "../../testing/operated-database.ts"
 import { acquireSilentWay } from "../../testing/silent-way.ts"
 import { isBrokenByAway } from "./database-away.ts"
 import { poolLayer } from "./pool.ts"
 
 /** A pool behind a way that can fall silent, and the way. */
 const behindAWay = Effect.gen(function* () {
-  const way = yield* acquireSilentWay(yield* freshDatabase)
+  const database = yield* freshDatabase
+  const way = yield* acquireSilentWay(database)
   const { serverStartupParameters: startupParameters, serverUrl: url } = way.access
   const pool = poolLayer({ url, startupParameters, silence: { silentMs: 300, silenceLookMs: 50 } })
   const context = yield* Layer.build(pool)
-  return { ...way, sql: yield* Effect.provideContext(SqlClient.SqlClient, context) }
+  return { ...way, database, sql: yield* Effect.provideContext(SqlClient.SqlClient, context) }
 })
 
 layer(Logger.layer([]), { excludeTestServices: true })("A pool", (it) => {
@@ -28,6 +30,15 @@ layer(Logger.layer([]), { excludeTestServices: true })("A pool", (it) => {
         Effect.andThen(sql`select pg_advisory_xact_lock(1)`, sql`select pg_sleep(2)`)
       )
       yield* Effect.all([locked, locked], { concurrency: 2 })
+    })
+  )
+
+  it.effect("lets it where PostgreSQL does not tell what it works on", () =>
+    Effect.gen(function* () {
+      const { database, sql } = yield* behindAWay
+      const { change } = yield* operatedDatabase(database)
+      yield* change("set track_activities = off")
+      yield* sql`select pg_sleep(2)`
     })
   )
 

@@ -85,7 +85,7 @@ export const watchSilence = Effect.fn("watchSilence")(function* (options: {
 
   yield* look.pipe(
     // Whoever cannot be asked now is asked again.
-    Effect.ignore,
+    Effect.ignoreCause,
     Effect.andThen(Effect.sleep(silenceLookMs)),
     Effect.forever,
     Effect.forkScoped
@@ -136,8 +136,8 @@ const worksForUs = (
     })
   )
 
-/** What waits for this server, to be asked or to be read from, is no work. */
-const working = `select exists (
+/** What waits for this server, to be asked or to be read from, is no work. Where PostgreSQL keeps no account of it, nobody can tell. */
+const working = `select current_setting('track_activities') = 'off' or exists (
   select from pg_stat_activity
   where application_name = $1 and state = 'active' and wait_event_type is distinct from 'Client'
     and query_start < clock_timestamp() - $2 * interval '1 millisecond'
