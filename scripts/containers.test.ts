@@ -128,6 +128,14 @@ describe("compose.cluster.yaml", () => {
     }
   })
 
+  it("builds their image once, and takes none of that name from elsewhere", () => {
+    const builders = servers.filter(([, { build }]) => build !== undefined)
+    expect(builders.map(([name, { build }]) => [name, build.dockerfile])).toEqual([
+      ["server-1", "Containerfile"]
+    ])
+    expect(servers.map(([, { pull_policy: policy }]) => policy)).toEqual(["never", "never", "never"])
+  })
+
   it("has a database with room for the connections of all, and a balancer that knows each of them", () => {
     expect(isPinned(services.database.image) && isPinned(services.balancer.image)).toBe(true)
     expect(Object.keys(volumes)).toEqual(["database"])

@@ -10,6 +10,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Context, Effect, FileSystem, Layer, Metric, Path, Redacted, Schema } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { MinScheduleSeconds } from "./agent/schedule.ts"
+import { ownAddresses } from "./cluster/absent-servers.ts"
 import { joinCluster } from "./cluster/cluster.ts"
 import { type ClusterAddress, listensAt, nameOf } from "./cluster/cluster-address.ts"
 import { orAway } from "./database/database-away.ts"
@@ -215,7 +216,10 @@ export const serveOn = Effect.fn("serveOn")(
       // The doors and the loops end before what they work with: requests under way have a database until they are answered.
       Effect.scoped,
       Effect.provide(platform),
-      Effect.catchTag("PricesUnusable", ({ message }) => Effect.fail(new StartFailure({ message })))
+      Effect.catchTags({
+        AddressTaken: ({ address }) => Effect.fail(new StartFailure({ message: ownAddresses(address) })),
+        PricesUnusable: ({ message }) => Effect.fail(new StartFailure({ message }))
+      })
     )
   },
   orAway(

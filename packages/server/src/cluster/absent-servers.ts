@@ -9,48 +9,109 @@
  * lease that has ended. Who was only frozen finds its attempt gone, and writes
  * nothing. Each server looks, so that the one that looks cannot be the one that died.
  *
+ * Two servers of one address would give the same signs of life, so each worker says besides that it is the one there: an
+ * address is taken by nobody while another one has it.
+ *
  * A server that can give no sign of life sees that by itself: while another one
  * does, it takes no runs, and it never judges others. Where nobody is seen, nobody
  * is missed: all go on, and leases end by themselves.
  */
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { Presence } from "../run/presence.ts"
 import { clusterLimits } from "./cluster-limits.ts"
 
-/** Says who works at an address from now on: whoever did before is gone. */
+/** Another server is at work under the address. */
+export class AddressTaken extends Schema.TaggedError<AddressTaken>()("AddressTaken", {
+  address: Schema.String
+}) {}
+
+/** What to do about servers that call themselves alike. */
+export const ownAddresses = (address: string) =>
+  `Another server works under the address ${address}: give each server a TROPISM_CLUSTER_ADDRESS of its own, at which the others reach it.`
+
+/**
+ * Says that this worker is the one at an address, until the scope ends.
+ *
+ * **Details** Whoever died there a moment ago may still be taken for alive: so long is waited before it fails.
+ */
 export const enter = (address: string, worker: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    yield* sql`
-      insert into kb_cluster.workers (address, worker_id) values (${address}, ${worker})
-      on conflict (address) do update set worker_id = excluded.worker_id`
+    const { lookMs, silenceMs } = clusterLimits
+    yield* takeAddress(address, worker).pipe(
+      Effect.repeat({
+        until: (isTaken) => isTaken,
+        schedule: Schedule.max([Schedule.spaced(lookMs), Schedule.recurs(Math.ceil(silenceMs / lookMs) + 2)])
+      }),
+      Effect.filterOrFail(
+        (isTaken) => isTaken,
+        () => new AddressTaken({ address })
+      )
+    )
+    // Whoever starts here next need not wait.
+    yield* Effect.addFinalizer(() =>
+      Effect.ignoreCause(
+        sql`update kb_cluster.workers set seen_at = '-infinity' where address = ${address} and worker_id = ${worker}`
+      )
+    )
+    yield* orDie(sql`
+      delete from kb_cluster.workers gone where seen_at < now() - interval '1 day' and not exists (
+        select from kb_cluster.tropism_runners server
+        where server.address = gone.address and server.last_heartbeat > now() - interval '1 day')`)
+  })
+
+/** Takes an address at which nobody has said for a while that they are there; answers whether it did. */
+const takeAddress = (address: string, worker: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const rows = yield* sql`
+      insert into kb_cluster.workers as entered (address, worker_id) values (${address}, ${worker})
+      on conflict (address) do update set worker_id = excluded.worker_id, seen_at = now()
+      where entered.seen_at < now() - make_interval(secs => ${clusterLimits.silenceMs / 1_000}::float8)
+      returning 1`
+    return rows.length > 0
   }).pipe(orDie)
 
 /** Looks for ever for workers whose server is gone, and ends their leases; says when this server is one that others miss. */
-export const watchForAbsent = (ownWorker: string) =>
+export const watchForAbsent = (address: string, ownWorker: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const presence = yield* Presence
     let missedBefore: ReadonlySet<string> = new Set()
     let judgesFromMs = 0
+    let isDisplaced = false
+
+    const sign = sql`
+      update kb_cluster.workers set seen_at = now() where address = ${address} and worker_id = ${ownWorker}
+        and seen_at < now() - make_interval(secs => ${clusterLimits.heartbeatMs / 1_000}::float8)`
 
     const look = Effect.gen(function* () {
       const silence = sql`${clusterLimits.silenceMs / 1_000}::float8`
-      const rows = yield* sql<{ worker: string; isSeen: boolean }>`
+      const rows = yield* sql<{ worker: string; isSeen: boolean | null }>`
+        with sign as (${sign})
         select entered.worker_id as worker, true as is_seen
         from kb_cluster.workers entered join kb_cluster.tropism_runners server on server.address = entered.address
         where server.last_heartbeat > now() - make_interval(secs => ${silence})
-        union all select absent.worker, false from kb.absent_workers(${silence}) as absent(worker)`
+        union all select absent.worker, false from kb.absent_workers(${silence}) as absent(worker)
+        union all select worker_id, null from kb_cluster.workers where address = ${address}`
+      yield* keepAddress(rows.some(({ isSeen, worker }) => isSeen === null && worker === ownWorker))
       const seen = rows.filter(({ isSeen }) => isSeen)
       const isSeen = seen.some(({ worker }) => worker === ownWorker)
       yield* presence.tell(!isSeen && seen.length > 0)
       const judges = isSeen && (yield* Clock.currentTimeMillis) >= judgesFromMs
-      const missed = judges ? rows.filter((row) => !row.isSeen).map(({ worker }) => worker) : []
+      const missed = judges ? rows.filter((row) => row.isSeen === false).map(({ worker }) => worker) : []
       yield* lapse(missed.filter((worker) => missedBefore.has(worker)))
       missedBefore = new Set(missed)
+    })
+
+    /** Whoever came to the address while this server stood still has it, until it is gone. */
+    const keepAddress = Effect.fnUntraced(function* (isOwn: boolean) {
+      const isTaken = isOwn || (yield* takeAddress(address, ownWorker))
+      if (!isTaken && !isDisplaced) yield* Effect.logWarning(ownAddresses(address))
+      isDisplaced = !isTaken
     })
 
     // Who cannot ask knows of nobody, not even of itself, and after that all may have been kept from giving a sign.

@@ -51,7 +51,7 @@ export const joinCluster = Effect.fn("joinCluster")(function* (at: ClusterAddres
   const keys = yield* SealingKeys
   const context = yield* Layer.build(Layer.provideMerge(liveContexts, servers(at, access, keys)))
   return yield* Effect.gen(function* () {
-    yield* Effect.forkScoped(watchForAbsent(worker))
+    yield* Effect.forkScoped(watchForAbsent(address, worker))
     yield* carryWords(address)
     const sharding = yield* Sharding.Sharding
     const alone: Alone = (name, loop) => sharding.registerSingleton(name, loop)

@@ -1,0 +1,93 @@
+/**
+ * Servers that call themselves by the same address: one has it, and the others are told so.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Logger, Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import { AddressTaken, enter } from "../src/cluster/absent-servers.ts"
+import { nameOf } from "../src/cluster/cluster-address.ts"
+import { freeAddress } from "../testing/cluster-servers.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { eventually, newProject, startServer, storyKeys } from "../testing/platform.ts"
+import { serverSql } from "../testing/server-sql.ts"
+import { watcher } from "../testing/story-words.ts"
+
+describe("An address of a cluster", () => {
+  it.live("is taken by one worker, and by the next at once when that one has left", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const enterAs = (worker: string) => Effect.exit(enter("server-1:4500", worker))
+      expect(Exit.isSuccess(yield* Effect.provideService(enterAs("one"), Scope.Scope, scope))).toBe(true)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update kb_cluster.workers set seen_at = 'infinity'`
+      const refused = yield* Effect.flip(enter("server-1:4500", "two"))
+      expect(refused).toEqual(new AddressTaken({ address: "server-1:4500" }))
+      expect(Exit.isSuccess(yield* Effect.exit(enter("server-2:4500", "two")))).toBe(true)
+      yield* Scope.close(scope, Exit.void)
+      const startMs = performance.now()
+      expect(Exit.isSuccess(yield* enterAs("two"))).toBe(true)
+      expect(performance.now() - startMs).toBeLessThan(3_000)
+    }).pipe(Effect.provide(serverSql), Effect.scoped)
+  )
+
+  it.live(
+    "that another server has is refused at the start, in a sentence, and the one that has it works on",
+    () =>
+      Effect.gen(function* () {
+        const access = { ...(yield* freshDatabase), embedded: false }
+        const at = yield* freeAddress
+        yield* ask(
+          access,
+          "insert into kb_cluster.workers (address, worker_id, seen_at) values ($1, $2, $3)",
+          [nameOf(at), `${nameOf(at)}#other`, "infinity"]
+        )
+        const exit = yield* Effect.exit(startServer(access, [], undefined, false, storyKeys, at))
+        expect(String(Exit.isFailure(exit) && exit.cause)).toContain(
+          `Another server works under the address ${nameOf(at)}: give each server a TROPISM_CLUSTER_ADDRESS of its own`
+        )
+        expect(yield* ask(access, "select worker_id from kb_cluster.workers")).toEqual([
+          [`${nameOf(at)}#other`]
+        ])
+      }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "that another server took meanwhile is missed by the one that had it, until the other is gone",
+    () =>
+      Effect.gen(function* () {
+        const access = { ...(yield* freshDatabase), embedded: false }
+        const at = yield* freeAddress
+        const told: Array<string> = []
+        const logger = Logger.make(({ message }) => void told.push(String(message)))
+        const doors = yield* startServer(access, [logger], undefined, false, storyKeys, at)
+        const story = yield* newProject(doors, access)
+        const agent = yield* story.post("/agents", watcher({ triggerType: "manual", reactionConfig: null }))
+        const displace = (seenAt: string) =>
+          ask(access, "update kb_cluster.workers set worker_id = $1, seen_at = $2 where address = $3", [
+            `${nameOf(at)}#other`,
+            seenAt,
+            nameOf(at)
+          ])
+        yield* displace("infinity")
+        const warnings = Effect.sync(() => told.filter((line) => line.includes("Another server works under")))
+        yield* eventually(warnings, ({ length }) => length === 1)
+        yield* eventually(
+          Effect.sync(() => told.some((line) => line.includes("it takes no runs until they do"))),
+          (isTold) => isTold
+        )
+        const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`, {})
+        yield* eventually(
+          ask(
+            access,
+            "select from kb.agent_runs where id = $1 and status = 'queued' and created_at < now() - interval '2 s'",
+            [run.id]
+          ),
+          ({ length }) => length === 1
+        )
+        yield* displace("-infinity")
+        yield* eventually(story.get(`/runs/${run.id}`), ({ status }) => status === "completed")
+        expect(yield* warnings).toHaveLength(1)
+      }).pipe(Effect.scoped)
+  )
+})
