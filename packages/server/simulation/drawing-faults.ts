@@ -82,7 +82,7 @@ const drawRefusals = (chance: Chance): ReadonlyArray<Fault> => {
 const drawLapses = (chance: Chance): ReadonlyArray<Fault> => {
   if (!chance.oneIn(2)) return []
   const at = drawTime(chance, busyRequests, allRequests)
-  if (chance.oneIn(12)) return [{ kind: "request", at, lapse: "silent" }]
+  if (chance.oneIn(6)) return [{ kind: "request", at, lapse: "silent" }]
   const lapse = chance.pick(["refused", "hasty", "cut", "cutWithin", "cutWithin"] as const)
   return Array.from({ length: chance.pick([1, 1, 2]) }, () => ({ kind: "request", at, lapse }))
 }

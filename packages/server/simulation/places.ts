@@ -75,5 +75,10 @@ export const places = Object.keys(needs) as [CrashPointName, ...Array<CrashPoint
 /** The crash point that a seed aims at. */
 export const aimOf = (seed: number): CrashPointName => places[Math.abs(seed) % places.length] ?? places[0]
 
+/** The seeds that aim at a crash point, from 0 on. */
+export function* seedsAimedAt(name: CrashPointName): Generator<number, never> {
+  for (let seed = places.indexOf(name); ; seed += places.length) yield seed
+}
+
 /** What the world of a seed has for the sake of that. */
 export const partFor = (seed: number): Part | undefined => needs[aimOf(seed)]
