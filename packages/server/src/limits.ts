@@ -331,6 +331,8 @@ export const httpLimits = {
   keepAliveMs: 75_000,
   /** How long requests under way may take to end when the server stops. */
   drainTimeoutMs: 10_000,
+  /** So long before that they are told that they did not come to their end here. */
+  lastWordMs: 1_000,
   /** What 429 tells a door whose agent has too many runs. */
   pendingRetryAfterSeconds: 5
 } as const

@@ -197,7 +197,10 @@ export const serveOn = Effect.fn("serveOn")(
       const http = yield* Layer.build(doors)
       // Before the doors are waited for: streams would keep them open, and who watches may go elsewhere.
       yield* Effect.addFinalizer(() =>
-        Effect.andThen(closing.begin, leave(options.leaveNoticeMs ?? edgeLimits.leaveNoticeMs))
+        closing.begin.pipe(
+          Effect.andThen(leave(options.leaveNoticeMs ?? edgeLimits.leaveNoticeMs)),
+          Effect.andThen(closing.drain)
+        )
       )
       const { address } = Context.get(http, HttpServer.HttpServer)
       const port = "port" in address ? address.port : options.port

@@ -3,9 +3,11 @@
  *
  * A chat's stream has no places to go on from. Behind a cut the same message is
  * sent again under the same key and its answer told from the beginning; what was
- * told before is left out here.
+ * told before is left out here. A server that stops says so in an event of its own,
+ * and what comes behind that is what comes behind a cut.
  */
 import { Effect, Stream } from "effect"
+import type { FeedText } from "../feed-reading.ts"
 import { newKey } from "../retrying.ts"
 import type { Asked, Line } from "./asking.ts"
 import type { CallOptions } from "./call-shapes.ts"
@@ -26,6 +28,7 @@ export const chatEventsOf = (
   const events = Stream.suspend(() => {
     const tell = makeTeller()
     return textsOf(line, Effect.map(asked, keyed)).pipe(
+      Stream.filter((event) => !isLeaving(event)),
       Stream.takeUntil(({ name }) => name === "done" || name === "error"),
       Stream.mapEffect(({ name, text }) =>
         name === "error"
@@ -37,6 +40,10 @@ export const chatEventsOf = (
   })
   return iterated(events, options.signal)
 }
+
+/** Whether a server says that it stops, and that the answer goes on elsewhere. */
+const isLeaving = ({ name, text }: FeedText): boolean =>
+  name === "error" && JSON.parse(text).type === "/problems/unavailable"
 
 /** Leaves out what was told of the answer on an earlier connection. */
 export const makeTeller = () => {

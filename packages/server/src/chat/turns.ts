@@ -6,7 +6,8 @@
  * Whoever follows reads the log: behind a crash, on another server, or long after
  * it was said, the same parts come. Wake-ups only say when to look. What is made
  * here of an answer that is not complete is told at once; an answer that another
- * server makes is told when it is kept. Nobody's leaving ends a turn.
+ * server makes is told when it is kept, or as it is made where servers work together.
+ * Nobody's leaving ends a turn.
  */
 import { nextStepOf } from "@tropism/domain/context-flow"
 import { type ContextName, decodeEvent } from "@tropism/domain/context-event"

@@ -12,8 +12,10 @@ import {
   Conflict,
   type InvalidInput,
   NotFound,
+  ServerFault,
   type TooManyRequests,
-  Unauthorized
+  Unauthorized,
+  type Unavailable
 } from "@tropism/api/problems"
 import { shownCall } from "@tropism/domain/chat-calls"
 import { Cause, Effect, Option, Stream } from "effect"
@@ -23,6 +25,7 @@ import { chatLimits } from "../chat/chat-limits.ts"
 import { type ChatPart, Chatting, type NotSaid, type Said, type SayingRefused } from "../chat/chatting.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { inProject } from "./access.ts"
+import { Closing, stoppedResponse, stopsWith } from "./closing.ts"
 import { currentLoss } from "./permits.ts"
 import { answerProblem, invalid, keepable, triggerProblem } from "./refusals.ts"
 import { streamHeaders, wantsStream } from "./sse.ts"
@@ -47,15 +50,21 @@ export const chatHandlers = HttpApiBuilder.group(Api, "chat", (handlers) =>
       yield* CrashPoint.hit("chat.afterCommit")
       const waits = query.wait !== "false"
       const lost = yield* currentLoss(projectId)
-      if (yield* wantsStream)
-        return streamed(chatting.answering(projectId, said, waits ? chatLimits.streamWaitMs : 0), said, lost)
-      const answer = yield* Effect.raceFirst(
+      const { lastCall } = yield* Closing
+      if (yield* wantsStream) {
+        const parts = chatting.answering(projectId, said, waits ? chatLimits.streamWaitMs : 0)
+        return streamed(parts, said, lost, lastCall)
+      }
+      const answer = Effect.flatMap(
         chatting.answer(projectId, said, waits ? chatLimits.waitMs : 0),
-        Effect.andThen(lost, Effect.fail(lostToken))
+        (whole) =>
+          Effect.orDie(HttpServerResponse.json(whole, { status: whole.status === "working" ? 202 : 200 }))
       )
-      return yield* Effect.orDie(
-        HttpServerResponse.json(answer, { status: answer.status === "working" ? 202 : 200 })
-      )
+      return yield* Effect.raceAllFirst([
+        answer,
+        Effect.andThen(lost, Effect.fail(lostToken)),
+        Effect.andThen(lastCall, stoppedResponse(goesOn))
+      ])
     })
   )
 )
@@ -99,11 +108,30 @@ const lostToken = new Unauthorized({
     "Your token is not good any more, or has another role by now: your message is kept and will be answered"
 })
 
-/** The answer as server-sent events, with a comment now and then while it is quiet; whoever may not hear it any more is cut off. */
-const streamed = (parts: Stream.Stream<ChatPart>, said: Said, lost: Effect.Effect<void>) =>
+/** What whoever waits is told where the server stops before the answer is there. */
+const goesOn =
+  "The server stops before the answer is there, and the agent goes on at another one: send the message again under the same Idempotency-Key, or read the conversation"
+
+/**
+ * The answer as server-sent events, with a comment now and then while it is quiet; whoever may not hear it any more is cut off.
+ *
+ * **Details** A server that stops tells it for as long as it may, and at the last call that it does not end here.
+ */
+const streamed = (
+  parts: Stream.Stream<ChatPart>,
+  said: Said,
+  lost: Effect.Effect<void>,
+  lastCall: Effect.Effect<void>
+) =>
   HttpServerResponse.stream(
     Stream.make(sent("begun", { conversationId: said.conversationId })).pipe(
-      Stream.concat(Stream.map(Stream.interruptWhen(parts, lost), sentPart)),
+      Stream.concat(
+        Stream.map(Stream.interruptWhen(parts, lost), sentPart).pipe(
+          Stream.merge(Stream.fromEffect(Effect.as(lastCall, sentLast(stopsWith(goesOn)))), {
+            haltStrategy: "either"
+          })
+        )
+      ),
       Stream.catchCause((cause) =>
         Cause.hasInterruptsOnly(cause) ? Stream.failCause(cause) : Stream.fromEffect(faulty(cause))
       ),
@@ -130,14 +158,16 @@ const sentPart = (part: ChatPart): string => {
 const faulty = (cause: Cause.Cause<unknown>) =>
   Effect.as(
     Effect.logError("A chat's stream failed", cause),
-    sent("error", {
-      type: "/problems/server-fault",
-      title: "The server failed to do this",
-      status: 500,
-      detail:
-        "Your message is kept and will be answered: send it again under the same Idempotency-Key, or read the conversation"
-    })
+    sentLast(
+      new ServerFault({
+        detail:
+          "Your message is kept and will be answered: send it again under the same Idempotency-Key, or read the conversation"
+      })
+    )
   )
+
+const sentLast = ({ detail, status, title, type }: ServerFault | Unavailable): string =>
+  sent("error", { type, title, status, detail })
 
 const sent = (name: string, json: unknown): string => `event: ${name}\ndata: ${JSON.stringify(json)}\n\n`
 

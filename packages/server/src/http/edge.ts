@@ -8,7 +8,7 @@
  * anything of the request is read. Which door it is for plays no part, but in
  * the form of the refusal.
  */
-import { TooManyRequests } from "@tropism/api/problems"
+import { TooManyRequests, type Unavailable } from "@tropism/api/problems"
 import { Clock, Context, Effect } from "effect"
 import {
   HttpEffect,
@@ -19,6 +19,7 @@ import {
 } from "effect/http"
 import { countRateLimited, countRequest } from "../telemetry/figures.ts"
 import { oneForm } from "./addresses.ts"
+import { comeAgain, stopsWith } from "./closing.ts"
 import { judgeForeignPages } from "./foreign-pages.ts"
 import { faultOf, faultResponse } from "./openai-faults.ts"
 import { guarded } from "./guarded.ts"
@@ -59,8 +60,10 @@ export const layerEdge = HttpRouter.middleware(
           Effect.as(span.tell(response.status), response)
         )
       yield* HttpEffect.appendPreResponseHandler((_, response) =>
-        Effect.map(isStopping, (isLast) =>
-          namedBy(id)(guard(challenged(isLast ? lastOne(response) : response)))
+        Effect.flatMap(isStopping, (isLast) =>
+          Effect.map(isLast ? lastOne(url, response) : Effect.succeed(response), (sent) =>
+            namedBy(id)(guard(challenged(sent)))
+          )
         )
       )
       const counted = yield* count
@@ -104,8 +107,17 @@ const challenged = (response: HttpServerResponse.HttpServerResponse) =>
     ? HttpServerResponse.setHeader(response, "www-authenticate", 'Bearer realm="tropism"')
     : response
 
-/** The connection of a server that stops is not asked again. */
-const lastOne = HttpServerResponse.setHeader("connection", "close")
+/** The connection of a server that stops is not asked again; a request that it cuts off is told so, and not answered without a word. */
+const lastOne = (url: string, response: HttpServerResponse.HttpServerResponse) =>
+  Effect.map(
+    response.status === 503 && response.body._tag === "Empty"
+      ? Effect.map(told(url, stopsWith(cutOff)), comeAgain)
+      : Effect.succeed(response),
+    HttpServerResponse.setHeader("connection", "close")
+  )
+
+const cutOff =
+  "The server stopped before this was answered: ask another one, and send a POST again under its Idempotency-Key, so that nothing is done twice"
 
 const refused = Effect.fnUntraced(function* ({ policy, retryAfterSeconds }: Quota) {
   const { url } = yield* HttpServerRequest.HttpServerRequest
@@ -118,9 +130,14 @@ const refused = Effect.fnUntraced(function* ({ policy, retryAfterSeconds }: Quot
         : "Too many requests without a valid token come from this address: go on more slowly, with a token",
     retryAfterSeconds
   })
-  const fault = isForOpenAi(url) ? faultOf(problem) : undefined
-  return yield* fault === undefined ? HttpServerRespondable.toResponse(problem) : faultResponse(fault)
+  return yield* told(url, problem)
 })
+
+/** A refusal in the form of the door that is asked. */
+const told = (url: string, problem: TooManyRequests | Unavailable) => {
+  const fault = isForOpenAi(url) ? faultOf(problem) : undefined
+  return fault === undefined ? HttpServerRespondable.toResponse(problem) : faultResponse(fault)
+}
 
 /** Whether a request is for the door whose refusals have OpenAI's form. */
 const isForOpenAi = (url: string): boolean => /^(?:\/api\/projects\/[^/?#]+)?\/v1(?:[/?#]|$)/.test(url)

@@ -5,8 +5,8 @@
  *
  * What goes wrong is found by the same code as at the other doors; here it is
  * only told in other words. Clients send a request again by themselves when they
- * are told 408, 409, 429 or 5xx, so none of these is answered once an agent was at work: it
- * would work twice.
+ * are told 408, 409, 429 or 5xx, so none of these is answered once an agent was at work, but
+ * to a request with a key: it would work twice.
  */
 import type { OpenAiError } from "@tropism/api/openai-api"
 import {
@@ -132,6 +132,19 @@ export const lostToken = openAiFault(
  */
 export const failedTurn = (sentence: string): OpenAiFault =>
   openAiFault(sentence, { status: 422, type: "agent_error", code: "turn_failed" })
+
+/**
+ * The server stops before the answer is there.
+ *
+ * **Details** Sent again under a key it is the same request; without one it would be another, so it is not 5xx then.
+ */
+export const serverLeaving = (isKeyed: boolean): OpenAiFault =>
+  openAiFault(
+    isKeyed
+      ? "The server stops before the answer is there, and the agent goes on at another one: send the request again under the same Idempotency-Key"
+      : "The server stops before the answer is there, and the agent goes on at another one: its answer will stand in the conversation that the header x-tropism-conversation names. Sent again, the request would be said again; under an Idempotency-Key it would be said once",
+    { status: isKeyed ? 503 : 422, type: "server_error", code: "server_leaving" }
+  )
 
 /** The answer that a fault is. */
 export const faultResponse = ({

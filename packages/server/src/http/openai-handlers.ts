@@ -17,9 +17,19 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Turns } from "../chat/turns.ts"
 import { looking } from "./access.ts"
+import { Closing, comeAgain } from "./closing.ts"
 import { unfitBody } from "./input-faults.ts"
 import { type AnswerTerms, beginHearing, completionOf, hear } from "./openai-answer.ts"
-import { failedTurn, faultOf, lostToken, openAiFault, serverFault } from "./openai-faults.ts"
+import {
+  failedTurn,
+  faultOf,
+  faultResponse,
+  lostToken,
+  type OpenAiFault,
+  openAiFault,
+  serverFault,
+  serverLeaving
+} from "./openai-faults.ts"
 import { openAiLimits } from "./openai-limits.ts"
 import { getModel, listModels } from "./openai-models.ts"
 import { onlyProject } from "./openai-project.ts"
@@ -45,14 +55,25 @@ const complete = Effect.fn("http.openai.complete")(function* (projectId: Project
   const waitMs = isStreamed ? openAiLimits.streamWaitMs : openAiLimits.waitMs
   const parts = follow(projectId, said.context, said.number, { isTurnOpen: said.isAnswer, waitMs })
   const lost = yield* currentLoss(projectId)
+  const { lastCall } = yield* Closing
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const leaving = serverLeaving(headers["idempotency-key"] !== undefined)
   const response = isStreamed
-    ? streamedAnswer(parts, terms, said.number, isUsageWanted, lost)
-    : yield* Effect.raceFirst(
+    ? streamedAnswer(parts, terms, said.number, isUsageWanted, [
+        Effect.as(lost, lostToken),
+        Effect.as(lastCall, leaving)
+      ])
+    : yield* Effect.raceAllFirst([
         wholeAnswer(parts, terms, said.number),
-        Effect.andThen(lost, Effect.fail(lostToken))
-      )
+        Effect.andThen(lost, Effect.fail(lostToken)),
+        Effect.andThen(lastCall, leavingResponse(leaving))
+      ])
   return HttpServerResponse.setHeader(response, conversationHeader, terms.conversation)
 })
+
+/** What a whole answer that is waited for ends with where the server stops; one that may be sent again says when. */
+const leavingResponse = (fault: OpenAiFault) =>
+  Effect.map(faultResponse(fault), (response) => (fault.status === 503 ? comeAgain(response) : response))
 
 /** Waits for the whole answer. */
 const wholeAnswer = Effect.fnUntraced(function* (

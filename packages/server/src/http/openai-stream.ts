@@ -11,16 +11,16 @@ import { Cause, Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { TurnPart } from "../chat/turns.ts"
 import { type AnswerTerms, beginHearing, chunksOf, type HeardAnswer, hear } from "./openai-answer.ts"
-import { failedTurn, lostToken, type OpenAiFault, serverFault } from "./openai-faults.ts"
+import { failedTurn, type OpenAiFault, serverFault } from "./openai-faults.ts"
 import { openAiLimits } from "./openai-limits.ts"
 
-/** Tells the parts of an answer to an event as they come; whoever may not hear more of it is told so last. */
+/** Tells the parts of an answer to an event as they come, and last why there are no more where one of `endings` comes first. */
 export const streamedAnswer = (
   parts: Stream.Stream<TurnPart>,
   terms: AnswerTerms,
   number: number,
   isUsageWanted: boolean,
-  lost: Effect.Effect<void>
+  endings: ReadonlyArray<Effect.Effect<OpenAiFault>>
 ): HttpServerResponse.HttpServerResponse => {
   const chunks = chunksOf(terms, isUsageWanted)
   const told = parts.pipe(
@@ -38,7 +38,7 @@ export const streamedAnswer = (
         : Stream.fromEffect(Effect.as(Effect.logError("A completion failed", cause), faultEvent(serverFault)))
     )
   )
-  const dismissal = Stream.fromEffect(Effect.as(lost, faultEvent(lostToken)))
+  const dismissal = Stream.fromEffect(Effect.map(Effect.raceAllFirst(endings), faultEvent))
   const whole = Stream.concat(
     Stream.make(event(chunks.first)),
     Stream.merge(told, dismissal, { haltStrategy: "either" })
