@@ -239,7 +239,7 @@ export const serveOn = Effect.fn("serveOn")(
   Effect.provide(NodeServices.layer)
 )
 
-/** A database that is gone has other ways to be noticed: what was counted goes out, and the gauges stay as they were. */
+/** Gauges that cannot be read, for another reason than that the database does not answer, keep nobody from what was counted. */
 const tellFiguresOrLog = Effect.catchCause(tellFigures, (cause) =>
   Effect.logDebug("The gauges could not be read", cause)
 )

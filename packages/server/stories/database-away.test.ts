@@ -10,6 +10,8 @@ import { freshDatabase } from "../testing/fresh-database.ts"
 import { operatedDatabase } from "../testing/operated-database.ts"
 import { eventually, newProject, startServer } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
+import { parsePrometheus, sumOf } from "../testing/prometheus.ts"
+import { acquireSilentWay } from "../testing/silent-way.ts"
 
 describe("A request while the database works for nobody", () => {
   it.live("is answered 503 with the time to wait, and 201 when it works again", () =>
@@ -61,6 +63,50 @@ describe("A request while the database works for nobody", () => {
 
       yield* Scope.close(others, Exit.void)
       yield* eventually(ready, ({ status }) => status === 200)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("A scrape while the database does not answer", () => {
+  it.live("tells with the server's own token what needs no database, and that it does not answer", () =>
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      const story = yield* newProject(yield* startServer(access), access)
+      const { become } = yield* operatedDatabase(access)
+      const scrape = Effect.map(story.send("GET", "/metrics"), ({ body, status }) => {
+        expect(status).toBe(200)
+        return parsePrometheus(body)
+      })
+      const other = story.send("GET", "/metrics", undefined, { authorization: "Bearer another" })
+      expect(sumOf(yield* scrape, "tropism_database_up")).toBe(1)
+
+      yield* become("connection limit 0")
+      expectProblem(yield* eventually(story.ask("GET", "/objects"), ({ status }) => status === 503), 503)
+      const away = yield* scrape
+      expect(away.get("tropism_database_up")?.samples).toEqual(new Map([["tropism_database_up", 0]]))
+      // What PostgreSQL tells is not told as it was: nobody knows it.
+      for (const name of ["queued_runs", "live_runs", "dead_letters", "database_connections"])
+        expect(away.has(`tropism_${name}`)).toBe(false)
+      expect(sumOf(away, "tropism_http_requests_total", { status: "503" })).toBeGreaterThan(0)
+      expect(sumOf(away, "process_resident_memory_bytes")).toBeGreaterThan(10_000_000)
+      expectProblem(yield* other, 503)
+
+      yield* become("connection limit -1")
+      const back = yield* eventually(scrape, (seen) => sumOf(seen, "tropism_database_up") === 1)
+      expect(back.get("tropism_database_connections")?.samples.size).toBe(2)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("waits no longer for a database that fell silent than whoever asks whether it is ready", () =>
+    Effect.gen(function* () {
+      const { access, fallSilent } = yield* acquireSilentWay(yield* freshDatabase)
+      const story = yield* newProject(yield* startServer(access), access)
+      yield* fallSilent
+      const startMs = performance.now()
+      const { body, status } = yield* story.send("GET", "/metrics")
+      expect(performance.now() - startMs).toBeLessThan(poolLimits.pingTimeoutMs + 1_000)
+      expect(status).toBe(200)
+      expect(sumOf(parsePrometheus(body), "tropism_database_up")).toBe(0)
     }).pipe(Effect.scoped)
   )
 })

@@ -6,9 +6,12 @@ import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { parse } from "yaml"
+import { freeAddress } from "../testing/cluster-servers.ts"
+import { openStream } from "../testing/event-stream.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
 import { calls, says, wiredAgent, wiredStory, wireModel } from "../testing/model-words.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, newStory } from "../testing/platform.ts"
+import { eventually, newProject, newStory, startServer, storyKeys } from "../testing/platform.ts"
 import { parsePrometheus } from "../testing/prometheus.ts"
 import { make, watcher } from "../testing/story-words.ts"
 
@@ -29,6 +32,13 @@ const panels: ReadonlyArray<{ readonly targets: ReadonlyArray<{ readonly expr: s
 ).panels
 
 const runbooks = read("docs/runbooks.md")
+
+/** The figures that the page tells of. */
+const onPage = new Set(
+  [...read("docs/observability.md").matchAll(/`((?:tropism|process|effect)_[a-z_]+)`/g)].map(
+    ([, name]) => name
+  )
+)
 
 /** The names of figures in a query. */
 const namesIn = (query: string): ReadonlyArray<string> => query.match(/\b(?:tropism|process)_[a-z_]+/g) ?? []
@@ -82,11 +92,32 @@ it.live("every figure of an alarm and of the dashboard is told by a server that 
       ]
       expect(queries.filter((query) => namesIn(query).length === 0 && !query.startsWith("up{"))).toEqual([])
       expect(queries.flatMap(namesIn).filter((name) => !told.has(name))).toEqual([])
+      const names = [...told].map((name) => name.replace(/_(bucket|sum|count)$/, ""))
+      expect(names.filter((name) => !onPage.has(name))).toEqual([])
       // What the server tells is shown: a figure that nobody sees is none.
       const shown = new Set(queries.flatMap(namesIn).map((name) => name.replace(/_(bucket|sum|count)$/, "")))
       expect(
         [...told].map((name) => name.replace(/_(bucket|sum|count)$/, "")).filter((name) => !shown.has(name))
       ).toEqual([])
+    })
+  )
+)
+
+it.live("every figure of a server that works with others stands on the page", () =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const access = { ...(yield* freshDatabase), embedded: false }
+      const doors = yield* startServer(access, [], undefined, false, storyKeys, yield* freeAddress)
+      const story = yield* newProject(doors, access)
+      // What the library counts has no help, which the format does not ask for.
+      const scrape = Effect.map(story.send("GET", "/metrics"), ({ body }) =>
+        [...String(body).matchAll(/^# TYPE (\S+) /gm)].map(([, name = ""]) => name)
+      )
+      // Somebody who watches a context takes its place in the cluster.
+      const context = yield* story.post("/contexts", { name: "watched" })
+      yield* openStream(story, `/api/projects/${story.projectId}/contexts/${context.name}/events`)
+      const told = yield* eventually(scrape, (seen) => seen.includes("effect_cluster_entities"))
+      expect(told.filter((name) => !onPage.has(name))).toEqual([])
     })
   )
 )

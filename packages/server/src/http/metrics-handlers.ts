@@ -2,14 +2,19 @@
  * Figures for whoever watches: what this program has done, and what waits in the database.
  *
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
+ *
+ * A database that does not answer in time is told as such, and what only it
+ * knows is not told: nobody takes an old figure for a new one.
  */
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal } from "@tropism/api/authorization"
 import { Forbidden } from "@tropism/api/problems"
-import { Effect, Metric } from "effect"
+import { Effect, Metric, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
+import { isBrokenByAway } from "../database/database-away.ts"
 import { type Gauges, readGauges } from "../database/gauges.ts"
+import { poolLimits } from "../limits.ts"
 import { countTakenOver } from "../telemetry/figures.ts"
 import { tellProcess } from "../telemetry/process-figures.ts"
 import { LiveLogs } from "./live-logs.ts"
@@ -27,9 +32,18 @@ export const metricsHandlers = HttpApiBuilder.group(Api, "metrics", (handlers) =
   )
 )
 
-/** Brings up to date what is not counted as it happens. */
+/** Brings up to date what is not counted as it happens; waits for the database no longer than `/ready` does. */
 export const tellFigures = Effect.gen(function* () {
-  yield* tell(yield* readGauges())
+  const gauges = yield* readGauges().pipe(
+    Effect.timeoutOption(poolLimits.pingTimeoutMs),
+    Effect.catchCause((cause) =>
+      isBrokenByAway(cause) ? Effect.succeed(Option.none<Gauges>()) : Effect.failCause(cause)
+    )
+  )
+  yield* Metric.update(databaseUp, Option.isSome(gauges) ? 1 : 0)
+  yield* Effect.forEach(gaugesOf(Option.getOrUndefined(gauges)), ([metric, value]) =>
+    value === undefined ? Metric.remove(metric) : Metric.update(metric, value)
+  )
   yield* countTakenOver(0)
   yield* Metric.update(subscribers, (yield* LiveLogs).watching())
   yield* tellProcess
@@ -38,6 +52,10 @@ export const tellFigures = Effect.gen(function* () {
 const gauge = (name: string, description: string, attributes: Record<string, string> = {}) =>
   Metric.withAttributes(Metric.gauge(`tropism_${name}`, { description }), attributes)
 
+const databaseUp = gauge(
+  "database_up",
+  "1 while PostgreSQL tells this server in time what it is asked, else 0, and then nothing else that it would tell."
+)
 const subscribers = gauge("live_subscribers", "Streams of events that clients of this server have open.")
 
 const runs = "Runs that have not ended, by their state."
@@ -46,36 +64,33 @@ const leases = "Runs at work on all servers, by whether their worker is alive."
 const waiting = "Runs that rest until somebody brings them an outcome, by whom they wait for."
 const connections = "Connections of all servers to the database."
 
-const tell = (seen: Gauges): Effect.Effect<void> =>
-  Effect.forEach(
+/** What the database tells, figure by figure; without values where it tells nothing. */
+const gaugesOf = (seen: Gauges | undefined) =>
+  [
+    [gauge("live_runs", runs, { status: "queued" }), seen?.queuedRuns],
+    [gauge("live_runs", runs, { status: "running" }), seen && seen.liveLeases + seen.lapsedLeases],
+    [gauge("live_runs", runs, { status: "paused" }), seen?.pausedRuns],
+    [gauge("queued_runs", "Runs that wait for a worker."), seen?.queuedRuns],
+    [gauge("oldest_queued_run_seconds", oldestQueued), seen?.oldestQueuedSeconds],
+    [gauge("leases", leases, { state: "live" }), seen?.liveLeases],
+    [gauge("leases", leases, { state: "lapsed" }), seen?.lapsedLeases],
+    [gauge("waiting_runs", waiting, { reason: "question" }), seen?.questionRuns],
+    [gauge("waiting_runs", waiting, { reason: "subAgents" }), seen?.subAgentRuns],
+    [gauge("undispatched_events", "Graph events that no agent was told of yet."), seen?.undispatchedEvents],
     [
-      [gauge("live_runs", runs, { status: "queued" }), seen.queuedRuns],
-      [gauge("live_runs", runs, { status: "running" }), seen.liveLeases + seen.lapsedLeases],
-      [gauge("live_runs", runs, { status: "paused" }), seen.pausedRuns],
-      [gauge("queued_runs", "Runs that wait for a worker."), seen.queuedRuns],
-      [gauge("oldest_queued_run_seconds", oldestQueued), seen.oldestQueuedSeconds],
-      [gauge("leases", leases, { state: "live" }), seen.liveLeases],
-      [gauge("leases", leases, { state: "lapsed" }), seen.lapsedLeases],
-      [gauge("waiting_runs", waiting, { reason: "question" }), seen.questionRuns],
-      [gauge("waiting_runs", waiting, { reason: "subAgents" }), seen.subAgentRuns],
-      [gauge("undispatched_events", "Graph events that no agent was told of yet."), seen.undispatchedEvents],
-      [
-        gauge("oldest_undispatched_event_seconds", "How long the oldest of them waits."),
-        seen.oldestEventSeconds
-      ],
-      [
-        gauge("waiting_entries", "Events that an agent will handle and that have no run yet."),
-        seen.waitingEntries
-      ],
-      [gauge("dead_letters", "Events whose handling failed and that wait for a person."), seen.deadLetters],
-      [gauge("pending_tasks", "Tasks of agents that wait for a person."), seen.pendingTasks],
-      [
-        gauge("oldest_processing_entry_seconds", "How long the event that is handled for the longest is."),
-        seen.oldestProcessingSeconds
-      ],
-      [gauge("database_connections", connections, { state: "active" }), seen.activeConnections],
-      [gauge("database_connections", connections, { state: "idle" }), seen.idleConnections]
-    ] as const,
-    ([metric, value]) => Metric.update(metric, value),
-    { discard: true }
-  )
+      gauge("oldest_undispatched_event_seconds", "How long the oldest of them waits."),
+      seen?.oldestEventSeconds
+    ],
+    [
+      gauge("waiting_entries", "Events that an agent will handle and that have no run yet."),
+      seen?.waitingEntries
+    ],
+    [gauge("dead_letters", "Events whose handling failed and that wait for a person."), seen?.deadLetters],
+    [gauge("pending_tasks", "Tasks of agents that wait for a person."), seen?.pendingTasks],
+    [
+      gauge("oldest_processing_entry_seconds", "How long the event that is handled for the longest is."),
+      seen?.oldestProcessingSeconds
+    ],
+    [gauge("database_connections", connections, { state: "active" }), seen?.activeConnections],
+    [gauge("database_connections", connections, { state: "idle" }), seen?.idleConnections]
+  ] as const

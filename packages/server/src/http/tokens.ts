@@ -29,6 +29,8 @@ export class Tokens extends Context.Service<
   {
     /** The principal of a token or session; undefined when it is unknown, expired or revoked. */
     readonly find: (secret: Redacted.Redacted) => Effect.Effect<Principal | undefined>
+    /** The server's admin for the secret that `admit` let in here last; asks no database, so it does not know whether that has ended since. */
+    readonly findOwn: (secret: Redacted.Redacted) => Effect.Effect<Principal | undefined>
     /** The principal of the token whose SHA-256 this is, hexadecimal: for what goes on after a request. */
     readonly findByHash: (hash: string) => Effect.Effect<Principal | undefined>
     /** Who asks by a good secret, as long as keys and allowances last: a renewed JWT is nobody else's. */
@@ -72,6 +74,8 @@ export class Tokens extends Context.Service<
       const ids = yield* Ids
       const issuer = yield* TrustedIssuer
       const hash = (secret: Redacted.Redacted) => digestOf(Redacted.value(secret))
+      /** The digest of the admin's secret at this server. */
+      let own: string | undefined
 
       const findByHash = Effect.fn("Tokens.findByHash")(function* (digest: string) {
         const [row] = yield* sql<StoredPrincipal>`
@@ -112,8 +116,18 @@ export class Tokens extends Context.Service<
       }, orDie)
 
       const admit = Effect.fn("Tokens.admit")(function* (secret: Redacted.Redacted) {
-        yield* sql`select kb.save_admin_token(${yield* ids.next}::uuid, ${yield* hash(secret)}, ${adminUser})`
+        const digest = yield* hash(secret)
+        yield* sql`select kb.save_admin_token(${yield* ids.next}::uuid, ${digest}, ${adminUser})`
+        own = digest
       }, orDie)
+
+      const findOwn = Effect.fn("Tokens.findOwn")(function* (secret: Redacted.Redacted) {
+        const digest = yield* hash(secret)
+        if (digest !== own) return undefined
+        const visit = yield* CurrentVisit
+        if (visit !== undefined) visit.admitted = { credential: digest, holder: digest }
+        return serverAdmin
+      })
 
       const loginCode = Effect.gen(function* () {
         const code = Redacted.make(yield* ids.secret)
@@ -183,6 +197,7 @@ export class Tokens extends Context.Service<
 
       return Tokens.of({
         find,
+        findOwn,
         findByHash,
         holderOf,
         admit,
@@ -198,6 +213,8 @@ export class Tokens extends Context.Service<
     })
   )
 }
+
+const serverAdmin: Principal = { userId: adminUser, role: "admin", projectIds: null, roles: null }
 
 interface StoredPrincipal {
   readonly userId: UserId
