@@ -119,7 +119,9 @@ export const outboxLimits = {
   untoldTopics: 1_000,
   /** Topics of one letter: of at most 150 characters each, in less than the 8,000 bytes that NOTIFY takes. */
   letterTopics: 50,
-  reconnectDelayMs: 500
+  reconnectDelayMs: 500,
+  /** Between two lines of the log that say that the database is away. */
+  outageTellIntervalMs: 60_000
 } as const
 
 /** Of `outbox/` and `dispatch/`: from a committed event to a queued run. */
@@ -331,8 +333,6 @@ export const httpLimits = {
   keepAliveMs: 75_000,
   /** How long requests under way may take to end when the server stops. */
   drainTimeoutMs: 10_000,
-  /** So long before that they are told that they did not come to their end here. */
-  lastWordMs: 1_000,
   /** What 429 tells a door whose agent has too many runs. */
   pendingRetryAfterSeconds: 5
 } as const

@@ -40,6 +40,7 @@ import { sealEventSecrets } from "./mcp/event-secrets.ts"
 import { layerMcpRoutes } from "./mcp/routes.ts"
 import { Models } from "./model/models.ts"
 import { carryWakeUps } from "./outbox/courier.ts"
+import { nothingTold, Outage } from "./outbox/outages.ts"
 import { loops, platformLayer } from "./platform.ts"
 import { Runs } from "./run/runs.ts"
 import { WorkerName } from "./run/worker-name.ts"
@@ -233,8 +234,14 @@ export const serveOn = Effect.fn("serveOn")(
   ),
   // The spans that are told are made by hand (`run/observing.ts`): one for each statement would cost as much as some of them.
   Effect.withTracerEnabled(false),
-  // Figures are this server's own, also where a program starts several.
-  (serving) => Effect.suspend(() => Effect.provideService(serving, Metric.MetricRegistry, new Map())),
+  // Figures, and what the log was told of an outage, are this server's own, also where a program starts several.
+  (serving) =>
+    Effect.suspend(() =>
+      serving.pipe(
+        Effect.provideService(Metric.MetricRegistry, new Map()),
+        Effect.provideService(Outage, nothingTold())
+      )
+    ),
   Effect.scoped,
   Effect.provide(NodeServices.layer)
 )

@@ -12,6 +12,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie } from "../database/database.ts"
 import { outboxLimits } from "../limits.ts"
+import { tellBack } from "../outbox/outages.ts"
 import { survive, type Topic, WakeUps } from "../outbox/wake-ups.ts"
 import { noteSweep } from "../telemetry/figures.ts"
 
@@ -46,6 +47,7 @@ export class Lookout extends Context.Service<
 
       const look = Effect.gen(function* () {
         const due = yield* orDie(sql.unsafe<{ topic: string }>(question))
+        yield* tellBack
         yield* wakeUps.hear(due.map(({ topic }) => topic))
         yield* noteSweep("The lookout", yield* Clock.currentTimeMillis)
       })

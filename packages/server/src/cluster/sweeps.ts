@@ -12,11 +12,13 @@ import { Cause, Clock, Context, Effect, Layer, Record, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { BroughtContexts } from "../chat/brought-contexts.ts"
 import { chatLimits } from "../chat/chat-limits.ts"
+import { isBrokenByAway } from "../database/database-away.ts"
 import { Database, orDie } from "../database/database.ts"
 import { IdempotencyKeys, keyLimits } from "../database/idempotency-keys.ts"
 import { Tokens } from "../http/tokens.ts"
 import { tokenLimits } from "../http/token-limits.ts"
 import { runLimits } from "../limits.ts"
+import { tellAway } from "../outbox/outages.ts"
 import { share } from "../outbox/wake-ups.ts"
 import { Descendants } from "../run/descendants.ts"
 import { Endings } from "../run/endings.ts"
@@ -225,7 +227,9 @@ export const every = (
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.void
-        : Effect.logError(`${name} failed and will try again`, cause)
+        : isBrokenByAway(cause)
+          ? tellAway(Cause.squash(cause))
+          : Effect.logError(`${name} failed and will try again`, cause)
     ),
     Effect.andThen(Effect.sleep(intervalMs)),
     Effect.forever,

@@ -12,6 +12,7 @@ import { Unavailable } from "@tropism/api/problems"
 import { Context, Deferred, Effect, Layer } from "effect"
 import { HttpServerRespondable, HttpServerResponse } from "effect/http"
 import { httpLimits } from "../limits.ts"
+import { edgeLimits } from "./edge-limits.ts"
 
 export class Closing extends Context.Service<
   Closing,
@@ -33,7 +34,7 @@ export class Closing extends Context.Service<
       const stopping = yield* Deferred.make<void>()
       const called = yield* Deferred.make<void>()
       const call = Effect.andThen(
-        Effect.sleep(httpLimits.drainTimeoutMs - httpLimits.lastWordMs),
+        Effect.sleep(httpLimits.drainTimeoutMs - edgeLimits.lastWordMs),
         Deferred.succeed(called, undefined)
       )
       return Closing.of({

@@ -18,5 +18,7 @@ export const edgeLimits = {
   /** Somebody watches over this server when it was asked so lately whether it is ready. */
   watchedMs: 30_000,
   /** A server that is watched keeps its doors open for so long after it has said that it stops. */
-  leaveNoticeMs: 3_000
+  leaveNoticeMs: 3_000,
+  /** So long before requests under way are cut off, who waits for an answer is told that it is not made here. */
+  lastWordMs: 1_000
 } as const

@@ -8,7 +8,9 @@
  * wake-up told of. Wake-ups that come while nobody looks are one.
  */
 import { Cause, Context, Effect, Layer, Queue, type Scope } from "effect"
+import { isBrokenByAway } from "../database/database-away.ts"
 import { outboxLimits } from "../limits.ts"
+import { tellAway } from "./outages.ts"
 
 /**
  * What may be due. `context:…` is said when that context's log has grown, `run:…` when that run has come to rest,
@@ -150,10 +152,15 @@ export const share = <R>(
   work: Effect.Effect<number, never, R>
 ): Effect.Effect<number, never, R> => survive(`${name} of project ${projectId}`, work, 0)
 
-/** Does it; a defect in it is logged, and answered for by another value. */
+/** Does it; a defect in it is logged, and answered for by another value. That the database is away is told for all together. */
 export const survive = <A, R>(name: string, work: Effect.Effect<A, never, R>, otherwise: A) =>
   Effect.catchCause(work, (cause) =>
     Cause.hasInterrupts(cause)
       ? Effect.failCause(cause)
-      : Effect.as(Effect.logError(`${name} failed and will try again`, Cause.squash(cause)), otherwise)
+      : Effect.as(
+          isBrokenByAway(cause)
+            ? tellAway(Cause.squash(cause))
+            : Effect.logError(`${name} failed and will try again`, Cause.squash(cause)),
+          otherwise
+        )
   )

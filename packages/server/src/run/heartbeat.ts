@@ -8,8 +8,10 @@
  * the lease must be over. What the database says of the run counts at once.
  */
 import { Clock, Effect } from "effect"
+import { isDatabaseAway } from "../database/database-away.ts"
 import { Database } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
+import { tellAway } from "../outbox/outages.ts"
 import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Runs } from "./runs.ts"
@@ -26,7 +28,12 @@ export const makeHeartbeat = Effect.gen(function* () {
       Effect.catchDefect((defect) =>
         mayBeTriedAgain
           ? Effect.as(
-              Effect.logWarning("A heartbeat failed and is tried again", { runId: run.id, cause: defect }),
+              isDatabaseAway(defect)
+                ? tellAway(defect)
+                : Effect.logWarning("A heartbeat failed and is tried again", {
+                    runId: run.id,
+                    cause: defect
+                  }),
               false
             )
           : Effect.die(defect)

@@ -1,0 +1,44 @@
+/**
+ * Says in the log that the database is away: once, then seldom, and when it is back.
+ *
+ * Flow: graph → **outbox** → dispatch → run → tool → task
+ *
+ * Every loop of a server finds it out by itself, again and again, and one cause
+ * is told once for all of them. What breaks for another reason is told each time.
+ * That it is back says the lookout alone: of all loops it is the one that always asks.
+ */
+import { Clock, Context, Effect } from "effect"
+import { outboxLimits } from "../limits.ts"
+
+/** What the log was told last. */
+interface Telling {
+  isAway: boolean
+  awayAtMs: number
+}
+
+export const nothingTold = (): Telling => ({ isAway: false, awayAtMs: -Infinity })
+
+/** Of each server its own; whoever starts several in one program provides one to each. */
+export class Outage extends Context.Reference<Telling>("@tropism/server/outbox/Outage", {
+  defaultValue: nothingTold
+}) {}
+
+/** Tells that somebody found the database away, unless that was told a moment ago. */
+export const tellAway = Effect.fnUntraced(function* (cause: unknown) {
+  const telling = yield* Outage
+  const nowMs = yield* Clock.currentTimeMillis
+  if (nowMs - telling.awayAtMs < outboxLimits.outageTellIntervalMs) return
+  telling.isAway = true
+  telling.awayAtMs = nowMs
+  yield* Effect.logError(
+    "The database does not answer: whatever the server does by itself waits for it",
+    cause
+  )
+})
+
+/** Tells that it is back, where it was told that it is away. */
+export const tellBack = Effect.flatMap(Outage, (telling) => {
+  if (!telling.isAway) return Effect.void
+  telling.isAway = false
+  return Effect.logWarning("The database answers again")
+})

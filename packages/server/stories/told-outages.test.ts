@@ -1,0 +1,37 @@
+/**
+ * What the log of a server says of a database that is away, for as long as that lasts.
+ */
+import { expect, it } from "@effect/vitest"
+import { Effect, Logger } from "effect"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { operatedDatabase } from "../testing/operated-database.ts"
+import { eventually, newProject, startServer } from "../testing/platform.ts"
+
+it.live("an outage is told once for all that the server does, and so is its end", () =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      const said: Array<string> = []
+      const logger = Logger.make<unknown, void>(({ message }) => void said.push(String([message].flat()[0])))
+      const story = yield* newProject(yield* startServer(access, [logger]), access)
+      const { become } = yield* operatedDatabase(access)
+      const objects = story.ask("GET", "/objects")
+
+      yield* become("connection limit 0")
+      yield* eventually(objects, ({ status }) => status === 503)
+      yield* eventually(
+        Effect.sync(() => said.length),
+        (lines) => lines > 0
+      )
+      yield* become("connection limit -1")
+      yield* eventually(
+        Effect.sync(() => said.at(-1)),
+        (line) => line === "The database answers again"
+      )
+      expect(said).toEqual([
+        "The database does not answer: whatever the server does by itself waits for it",
+        "The database answers again"
+      ])
+    })
+  )
+)
