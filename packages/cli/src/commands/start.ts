@@ -149,18 +149,21 @@ const runServer = (
     // Loaded here and not above, so that no other command waits for it.
     const { serve } = yield* Effect.promise(() => import("@tropism/server/main"))
     const { clusterAddress } = yield* Effect.promise(() => import("@tropism/server/settings"))
-    const reached = cluster ? yield* clusterAddress(environment) : undefined
-    return yield* serve({
-      host: environment.host,
-      port: environment.port,
-      dataFolder: environment.dataFolder,
-      consoleFolder: `${checkout.consoleFolder}/dist`,
-      mcpFixtures,
-      cluster: reached,
-      ...(Option.isSome(environment.databaseUrl) ? { databaseUrl: environment.databaseUrl.value } : {}),
-      ...(Option.isSome(environment.token) ? { token: environment.token.value } : {}),
-      onReady: (info) => Effect.asVoid(onReady(info))
-    }).pipe(
+    const serving = Effect.gen(function* () {
+      const reached = cluster ? yield* clusterAddress(environment) : undefined
+      return yield* serve({
+        host: environment.host,
+        port: environment.port,
+        dataFolder: environment.dataFolder,
+        consoleFolder: `${checkout.consoleFolder}/dist`,
+        mcpFixtures,
+        cluster: reached,
+        ...(Option.isSome(environment.databaseUrl) ? { databaseUrl: environment.databaseUrl.value } : {}),
+        ...(Option.isSome(environment.token) ? { token: environment.token.value } : {}),
+        onReady: (info) => Effect.asVoid(onReady(info))
+      })
+    })
+    return yield* serving.pipe(
       Effect.mapError((error) => failure(error.message)),
       Effect.provideService(
         References.MinimumLogLevel,
