@@ -13,6 +13,7 @@ import { importsOf } from "./source-text.ts"
 /** The folders of `packages/server/src` from the top to the bottom. */
 export const stairs: ReadonlyArray<string> = [
   "main",
+  "start-checks",
   "settings",
   "platform",
   "cluster",

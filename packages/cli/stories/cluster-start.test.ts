@@ -1,13 +1,16 @@
 /**
  * `tropism start --cluster`: servers on one database find each other, and what keeps one from it is a sentence.
  */
+import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { inject } from "vitest"
-import { freeAddress } from "../../server/testing/cluster-servers.ts"
-import { freshDatabase } from "../../server/testing/fresh-database.ts"
-import { withDatabase } from "../../server/src/database/postgres-access.ts"
+import { nameOf } from "../../server/src/cluster/cluster-address.ts"
+import { type PostgresAccess, withDatabase } from "../../server/src/database/postgres-access.ts"
+import { freeAddress, takenAddress } from "../../server/testing/cluster-servers.ts"
+import { freshDatabase, unmigratedDatabase } from "../../server/testing/fresh-database.ts"
+import { ask } from "../../server/testing/owner-rows.ts"
 import { quickDataFolder } from "../../server/testing/quick-folder.ts"
 import { until } from "../testing/invoke.ts"
 import { launch, launcher } from "../testing/launch.ts"
@@ -15,20 +18,21 @@ import { launch, launcher } from "../testing/launch.ts"
 const token = "a-token-for-stories-of-clusters"
 const key = Buffer.alloc(32, 7).toString("base64")
 
-/** A database as an administrator gives it. */
-const databaseOfYours = Effect.map(freshDatabase, ({ ownerUrl }) =>
+/** How an administrator reaches a database. */
+const adminUrlOf = ({ ownerUrl }: PostgresAccess) =>
   Redacted.value(
     withDatabase(
       Redacted.make(inject("postgres").adminUrl),
       new URL(Redacted.value(ownerUrl)).pathname.slice(1)
     )
   )
-)
 
-const start = (environment: Record<string, string>) =>
+const databaseOfYours = Effect.map(freshDatabase, adminUrlOf)
+
+const start = (environment: Record<string, string>, flags: ReadonlyArray<string> = ["--cluster"]) =>
   Effect.gen(function* () {
     const folder = yield* quickDataFolder
-    const server = yield* launch(launcher, ["start", "--cluster", "--json"], {
+    const server = yield* launch(launcher, ["start", "--json", ...flags], {
       TROPISM_DATA: join(folder, "data"),
       PORT: "0",
       ...environment
@@ -37,9 +41,9 @@ const start = (environment: Record<string, string>) =>
     return server
   })
 
-const refusal = (environment: Record<string, string>) =>
+const refusal = (environment: Record<string, string>, flags?: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const server = yield* start(environment)
+    const server = yield* start(environment, flags)
     yield* until(() => server.code() !== undefined)
     return { code: server.code(), error: server.error() }
   })
@@ -67,7 +71,7 @@ describe("start --cluster", () => {
             TROPISM_CLUSTER_ADDRESS: `${one.host}:1`
           })
         ).toMatchObject({
-          code: 1,
+          code: 2,
           error: expect.stringContaining("TROPISM_ENCRYPTION_KEY")
         })
       }).pipe(Effect.scoped),
@@ -75,12 +79,62 @@ describe("start --cluster", () => {
   )
 
   it.live(
-    "says what is missing",
+    "is called wrongly where a flag's setting is missing, and makes nothing",
     () =>
       Effect.gen(function* () {
+        const folder = yield* quickDataFolder
+        const TROPISM_DATA = join(folder, "data")
+        const { host, port } = yield* freeAddress
+        const cluster = { TROPISM_DATA, TROPISM_CLUSTER_ADDRESS: `${host}:${port}` }
+        const refusals = yield* Effect.all(
+          [
+            refusal(cluster),
+            refusal({ ...cluster, DATABASE_URL: yield* databaseOfYours }),
+            refusal({ TROPISM_DATA, HOST: "0.0.0.0" }, ["--mcp-fixtures"])
+          ],
+          { concurrency: 2 }
+        )
+        const wrongCall = (said: string) => ({ code: 2, error: expect.stringContaining(said) })
+        expect(refusals).toEqual(
+          ["set DATABASE_URL", "TROPISM_ENCRYPTION_KEY", "--mcp-fixtures"].map(wrongCall)
+        )
+        expect(readdirSync(folder)).toEqual([])
+      }).pipe(Effect.scoped),
+    120_000
+  )
+
+  it.live(
+    "refuses a port that the doors or another program have before it changes the database",
+    () =>
+      Effect.gen(function* () {
+        const access = yield* unmigratedDatabase
         const free = yield* freeAddress
-        const refused = yield* refusal({ TROPISM_CLUSTER_ADDRESS: `${free.host}:${free.port}` })
-        expect(refused).toMatchObject({ code: 1, error: expect.stringContaining("set DATABASE_URL") })
+        const taken = yield* takenAddress
+        const common = {
+          DATABASE_URL: adminUrlOf(access),
+          TROPISM_TOKEN: token,
+          TROPISM_ENCRYPTION_KEY: key
+        }
+        const refusals = yield* Effect.forEach(
+          [
+            { PORT: `${free.port}`, TROPISM_CLUSTER_ADDRESS: nameOf(free) },
+            { PORT: `${free.port}`, TROPISM_CLUSTER_ADDRESS: `server-1:${free.port}` },
+            { TROPISM_CLUSTER_ADDRESS: nameOf(taken) }
+          ],
+          (addresses) => refusal({ ...common, ...addresses }),
+          { concurrency: 2 }
+        )
+        const both = `TROPISM_CLUSTER_ADDRESS has port ${free.port}, and so has PORT`
+        expect(refusals).toEqual(
+          [
+            both,
+            both,
+            `${nameOf(taken)} is in use: stop the program that holds it, or start with another TROPISM_CLUSTER_ADDRESS.`
+          ].map((said) => ({ code: 1, error: expect.stringContaining(said) }))
+        )
+        expect(yield* ask(access, "select nspname::text from pg_namespace where nspname like 'kb%'")).toEqual(
+          []
+        )
       }).pipe(Effect.scoped),
     120_000
   )
@@ -96,15 +150,14 @@ describe("start --cluster", () => {
             { TROPISM_CLUSTER_ADDRESS: "server-1:0" },
             { TROPISM_CLUSTER_ADDRESS: "http://server-1:4500" }
           ],
-          refusal,
+          (environment) => refusal(environment),
           { concurrency: 2 }
         )
-        for (const { code, error } of refusals) {
-          expect(code).toBe(1)
+        expect(refusals.map(({ code }) => code)).toEqual([2, 2, 1, 1])
+        for (const { error } of refusals)
           expect(JSON.parse(error).error.message).toMatch(
             /^TROPISM_CLUSTER_ADDRESS must be where the other servers reach this one, .*\.$/
           )
-        }
       }).pipe(Effect.scoped),
     120_000
   )

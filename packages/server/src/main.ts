@@ -7,7 +7,7 @@
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Context, Effect, FileSystem, Layer, Metric, Path, Redacted, Schema } from "effect"
+import { Context, Effect, FileSystem, Layer, Metric, Path, Redacted } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { MinScheduleSeconds } from "./agent/schedule.ts"
 import { ownAddresses } from "./cluster/absent-servers.ts"
@@ -30,7 +30,7 @@ import { Standing } from "./http/origins.ts"
 import { RateLimits } from "./http/rate-limits.ts"
 import { Readiness } from "./http/readiness.ts"
 import { layerRoutes } from "./http/routes.ts"
-import { type ListenAddress, type ListenFault, newServer, tryListening } from "./http/listening.ts"
+import { newServer } from "./http/listening.ts"
 import { tokenLimits } from "./http/token-limits.ts"
 import { Tokens } from "./http/tokens.ts"
 import { TrustedIssuer } from "./http/trusted-issuer.ts"
@@ -54,14 +54,10 @@ import {
   sealingKeys,
   trustedIssuer
 } from "./settings.ts"
+import { checkCall, orPortProblem, StartFailure } from "./start-checks.ts"
 import { LocalMcpServers } from "./tool/foreign-permit.ts"
 import { exportFigures } from "./telemetry/exported-figures.ts"
 import { Spans } from "./telemetry/spans.ts"
-
-/** The server could not start; `message` says why and what to do. */
-export class StartFailure extends Schema.TaggedError<StartFailure>()("StartFailure", {
-  message: Schema.String
-}) {}
 
 export interface ServeOptions {
   readonly host: string
@@ -95,7 +91,7 @@ export interface Ready {
 /** Serves until it is interrupted, on the database of `databaseUrl` or on one of its own. */
 export const serve = Effect.fn("serve")(
   function* (options: ServeOptions) {
-    yield* checkPort(options)
+    yield* checkCall(options)
     const access = options.databaseUrl
       ? yield* external(options.databaseUrl)
       : yield* embedded({ dataFolder: options.dataFolder })
@@ -120,14 +116,8 @@ export const bringUpToDate = Effect.fn("bringUpToDate")(
 /** Serves until it is interrupted, on a database that can be reached. */
 export const serveOn = Effect.fn("serveOn")(
   function* (access: PostgresAccess, options: ServeOptions) {
-    if (options.mcpFixtures === true && options.host !== "127.0.0.1")
-      return yield* new StartFailure({
-        message:
-          "--mcp-fixtures opens an address without a token: start with HOST=127.0.0.1, or without the flag."
-      })
     yield* checkAddresses
     const sealing = yield* sealingKeys({ ...options, mayMake: options.token === undefined })
-    yield* checkCluster(access, options, sealing.length > 0)
     yield* Effect.mapError(migrate(access.ownerUrl), ({ message }) => new StartFailure({ message }))
     const pool = poolLayer({
       url: access.serverUrl,
@@ -192,10 +182,16 @@ export const serveOn = Effect.fn("serveOn")(
         const { serverStartupParameters: startupParameters, serverUrl: url } = access
         yield* Effect.forkScoped(carryWakeUps({ url, startupParameters }))
       }
-      const alone = options.cluster && (yield* joinCluster(options.cluster, access))
+      const alone =
+        options.cluster &&
+        (yield* orPortProblem(
+          joinCluster(options.cluster, access),
+          listensAt(options.cluster),
+          "TROPISM_CLUSTER_ADDRESS"
+        ))
       yield* loops(alone)
       yield* exportFigures(tellFiguresOrLog)
-      const http = yield* Layer.build(doors)
+      const http = yield* orPortProblem(Layer.build(doors), options)
       // Before the doors are waited for: streams would keep them open, and who watches may go elsewhere.
       yield* Effect.addFinalizer(() =>
         closing.begin.pipe(
@@ -255,45 +251,6 @@ const newId = Effect.provide(
   Effect.flatMap(Ids, ({ next }) => next),
   Ids.layer
 )
-
-/** Fails with a sentence when this server cannot work with others. */
-const checkCluster = Effect.fnUntraced(function* (
-  { embedded: isAlone }: PostgresAccess,
-  { cluster }: ServeOptions,
-  hasKey: boolean
-) {
-  if (cluster === undefined) return
-  if (isAlone)
-    return yield* new StartFailure({
-      message:
-        "--cluster needs a PostgreSQL that all servers reach: set DATABASE_URL to it, on each server the same."
-    })
-  if (!hasKey)
-    return yield* new StartFailure({
-      message:
-        'Servers of a cluster prove themselves by TROPISM_ENCRYPTION_KEY: make one with "openssl rand -base64 32", and set it on each server the same.'
-    })
-  yield* checkPort(listensAt(cluster), "TROPISM_CLUSTER_ADDRESS")
-})
-
-/** Fails with a sentence when nobody can listen at the address. */
-const checkPort = (address: ListenAddress, setting = "PORT") =>
-  Effect.mapError(
-    tryListening({ host: address.host, port: address.port }),
-    (fault) =>
-      new StartFailure({ message: portProblem(`${address.host ?? "*"}:${address.port}`, fault, setting) })
-  )
-
-const portProblem = (where: string, error: ListenFault, setting: string): string => {
-  switch (error.code) {
-    case "EADDRINUSE":
-      return `${where} is in use: stop the program that holds it, or start with another ${setting}.`
-    case "EACCES":
-      return `${where} may not be used by this account: start with a ${setting} above 1023.`
-    default:
-      return `Nothing can listen at ${where} (${error.message}): check ${setting === "PORT" ? "HOST and PORT" : setting}.`
-  }
-}
 
 /** Makes our key the one of the database, and seals with it what is not; refuses a database whose secrets we cannot open. */
 const takeUpSecrets = Effect.gen(function* () {

@@ -26,6 +26,11 @@ export class SettingUnusable extends Schema.TaggedError<SettingUnusable>()("Sett
   message: Schema.String
 }) {}
 
+/** A flag asks for what the settings do not give; nothing was touched. */
+export class FlagUnmet extends Schema.TaggedError<FlagUnmet>()("FlagUnmet", {
+  message: Schema.String
+}) {}
+
 /** Where the keys for secrets come from, where the environment names none. */
 export interface SealingOptions {
   readonly encryptionKeys?: Redacted.Redacted<string> | undefined
@@ -35,7 +40,11 @@ export interface SealingOptions {
 }
 
 /** Every setting that would keep a server from starting here, in a sentence each; nothing is made. */
-export const findSettingFaults = (options: { readonly host: string; readonly dataFolder: string }) => {
+export const findSettingFaults = (options: {
+  readonly host: string
+  readonly port: number
+  readonly dataFolder: string
+}) => {
   const settings: ReadonlyArray<
     Effect.Effect<unknown, { readonly message: string }, FileSystem.FileSystem | Path.Path | Scope.Scope>
   > = [
@@ -47,7 +56,7 @@ export const findSettingFaults = (options: { readonly host: string; readonly dat
     trustedIssuer,
     allowedOrigins,
     // Whether there is one matters only to a server that works with others; what is no address is one to nobody.
-    clusterAddress(anyDoors),
+    Effect.flatMap(clusterAddressText, (text) => (text === "" ? Effect.void : clusterAddress(options))),
     sealingKeys({ dataFolder: options.dataFolder, mayMake: false })
   ]
   return Effect.forEach(settings, (setting) =>
@@ -60,8 +69,6 @@ export const findSettingFaults = (options: { readonly host: string; readonly dat
     Effect.scoped
   )
 }
-
-const anyDoors: ClusterAddress = { host: "127.0.0.1", port: 4400 }
 
 /** Addresses and choices that are read where they are used, and would be found wrong late there. */
 export const checkAddresses = Effect.flatMap(findSettingFault, (message) =>
@@ -112,17 +119,27 @@ export const localMcpServers = (host: string) =>
       })
   )
 
+const clusterAddressText = Effect.map(
+  Effect.orElseSucceed(Config.String("TROPISM_CLUSTER_ADDRESS"), () => ""),
+  (text) => text.trim()
+)
+
 /** Where the other servers of a cluster reach this one; a server on loopback is beside its doors where nobody says. */
 export const clusterAddress = Effect.fn("clusterAddress")(function* (doors: ClusterAddress) {
-  const text = yield* Effect.orElseSucceed(Config.String("TROPISM_CLUSTER_ADDRESS"), () => "")
-  const read = text.trim() === "" ? besideDoors(doors) : readClusterAddress(text.trim())
-  return (
-    read ??
-    (yield* new SettingUnusable({
+  const text = yield* clusterAddressText
+  const read = text === "" ? besideDoors(doors) : readClusterAddress(text)
+  if (read === undefined) {
+    const Fault = text === "" ? FlagUnmet : SettingUnusable
+    return yield* new Fault({
       message:
         "TROPISM_CLUSTER_ADDRESS must be where the other servers reach this one, as host:port, such as server-1.internal:4500: another port than PORT, on a network that only the servers are in."
-    }))
-  )
+    })
+  }
+  if (read.port === doors.port)
+    return yield* new SettingUnusable({
+      message: `TROPISM_CLUSTER_ADDRESS has port ${read.port}, and so has PORT, where the doors are: give one of them another port.`
+    })
+  return read
 })
 
 /** How often one token may ask. */
@@ -158,13 +175,19 @@ export const allowedOrigins = Effect.gen(function* () {
       })
 })
 
+/** What the environment says of the keys for secrets. */
+const namedKeys = Effect.orElseSucceed(Config.option(Config.Redacted("TROPISM_ENCRYPTION_KEY")), () =>
+  Option.none<Redacted.Redacted<string>>()
+)
+
+/** Whether somebody says which keys secrets are sealed with, so that none is looked for or made. */
+export const isKeyGiven = (encryptionKeys: Redacted.Redacted<string> | undefined) =>
+  Effect.map(namedKeys, (named) => encryptionKeys !== undefined || Option.isSome(named))
+
 /** The keys for secrets that are kept: those given, else of the environment, else one in the data folder. */
 export const sealingKeys = Effect.fn("sealingKeys")(function* (options: SealingOptions) {
-  const named = yield* Effect.orElseSucceed(Config.option(Config.Redacted("TROPISM_ENCRYPTION_KEY")), () =>
-    Option.none()
-  )
   const found = yield* findSealingKeys({
-    given: options.encryptionKeys ?? Option.getOrUndefined(named),
+    given: options.encryptionKeys ?? Option.getOrUndefined(yield* namedKeys),
     dataFolder: options.dataFolder,
     mayMake: options.mayMake
   })

@@ -7,9 +7,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Redacted } from "effect"
-import { NodeServices } from "@effect/platform-node"
 import { parse } from "yaml"
-import { serveOn } from "../src/main.ts"
+import { serve } from "../src/main.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { revisions, sendMessage, opening } from "../testing/mcp-clients.ts"
 import { runConformance, runScenario } from "../testing/mcp-programs.ts"
@@ -87,17 +86,16 @@ describe("S003-R08 The MCP door and the official conformance suite", () => {
 
   it.live("Without the flag there are no fixtures, and with it only on 127.0.0.1", () =>
     Effect.gen(function* () {
-      const access = yield* freshDatabase
-      const doors = yield* startServer(access)
+      const doors = yield* startServer(yield* freshDatabase)
       expect((yield* sendMessage(doors, "/mcp-fixtures", opening)).status).toBe(404)
       const started = yield* Effect.exit(
-        serveOn(access, {
+        serve({
           host: "0.0.0.0",
           port: 0,
           dataFolder: "/nonexistent",
           token: Redacted.make("a-token"),
           mcpFixtures: true
-        }).pipe(Effect.provide(NodeServices.layer))
+        })
       )
       expect(Exit.isFailure(started) && String(started.cause)).toContain("127.0.0.1")
     }).pipe(Effect.scoped)

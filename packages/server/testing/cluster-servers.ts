@@ -1,7 +1,7 @@
 /**
  * Addresses for servers of a story that work together.
  */
-import { createServer } from "node:net"
+import { createServer, type Server } from "node:net"
 import { Effect } from "effect"
 import type { ClusterAddress } from "../src/cluster/cluster-address.ts"
 
@@ -16,4 +16,22 @@ export const freeAddress: Effect.Effect<ClusterAddress> = Effect.promise(
         socket.close(() => resolve({ host: "127.0.0.1", port }))
       })
     })
+)
+
+/** An address of this machine at which another program listens, until the scope ends. */
+export const takenAddress = Effect.map(
+  Effect.acquireRelease(
+    Effect.promise(
+      () =>
+        new Promise<Server>((resolve) => {
+          const server = createServer()
+          server.listen({ host: "127.0.0.1", port: 0 }, () => resolve(server))
+        })
+    ),
+    (server) => Effect.sync(() => server.close())
+  ),
+  (server): ClusterAddress => {
+    const at = server.address()
+    return { host: "127.0.0.1", port: at !== null && typeof at === "object" ? at.port : 0 }
+  }
 )

@@ -13,6 +13,7 @@ import { type Checkout, findCheckout } from "../checkout.ts"
 import { buildConsole, isConsoleStale } from "../console-build.ts"
 import { openDemo, prepareDemo } from "../demo.ts"
 import { keyVariables, makeDemoFeed, modelSentence } from "../demo-feed.ts"
+import { exitCodes } from "../exit-codes.ts"
 import { type Failure, failure } from "../failure.ts"
 import { showStatus } from "../notice.ts"
 import { serverLogLines } from "../server-log.ts"
@@ -164,7 +165,9 @@ const runServer = (
       })
     })
     return yield* serving.pipe(
-      Effect.mapError((error) => failure(error.message)),
+      Effect.mapError((error) =>
+        failure(error.message, error._tag === "FlagUnmet" ? exitCodes.usage : exitCodes.failed)
+      ),
       Effect.provideService(
         References.MinimumLogLevel,
         Option.getOrElse(level, () => "Warn" as const)

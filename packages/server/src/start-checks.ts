@@ -1,0 +1,85 @@
+/**
+ * What keeps a server from starting, found before anything is made, changed or connected to.
+ *
+ * Each fault is one sentence that says what to do. A flag for which a setting is
+ * missing is a wrong call (`FlagUnmet`); a setting that cannot be used is judged
+ * in `settings.ts`, and what is found later is a `StartFailure`, too.
+ */
+import { Effect, Predicate, type Redacted, Schema } from "effect"
+import { HttpServerError } from "effect/http"
+import { type ClusterAddress, listensAt } from "./cluster/cluster-address.ts"
+import { type ListenAddress, type ListenFault, tryListening } from "./http/listening.ts"
+import { FlagUnmet, isKeyGiven } from "./settings.ts"
+
+/** The server could not start; `message` says why and what to do. */
+export class StartFailure extends Schema.TaggedError<StartFailure>()("StartFailure", {
+  message: Schema.String
+}) {}
+
+/** What was asked for, as far as it can be judged by itself. */
+export interface Call {
+  readonly host: string
+  readonly port: number
+  readonly databaseUrl?: Redacted.Redacted<string> | undefined
+  readonly encryptionKeys?: Redacted.Redacted<string> | undefined
+  readonly cluster?: ClusterAddress | undefined
+  readonly mcpFixtures?: boolean | undefined
+}
+
+/** Fails with a sentence where this call can come to nothing. */
+export const checkCall = Effect.fn("checkCall")(function* (call: Call) {
+  if (call.mcpFixtures === true && call.host !== "127.0.0.1")
+    return yield* new FlagUnmet({
+      message:
+        "--mcp-fixtures opens an address without a token: start with HOST=127.0.0.1, or without the flag."
+    })
+  if (call.cluster !== undefined) yield* checkCompany(call)
+  yield* checkPort(call)
+  if (call.cluster !== undefined) yield* checkPort(listensAt(call.cluster), "TROPISM_CLUSTER_ADDRESS")
+})
+
+/** Fails with a sentence where the settings are those of a server that is alone. */
+const checkCompany = Effect.fnUntraced(function* ({ databaseUrl, encryptionKeys }: Call) {
+  if (databaseUrl === undefined)
+    return yield* new FlagUnmet({
+      message:
+        "--cluster needs a PostgreSQL that all servers reach: set DATABASE_URL to it, on each server the same."
+    })
+  if (!(yield* isKeyGiven(encryptionKeys)))
+    return yield* new FlagUnmet({
+      message:
+        'Servers of a cluster prove themselves by TROPISM_ENCRYPTION_KEY: make one with "openssl rand -base64 32", and set it on each server the same. If this database was served before by a server that made its key itself, take that one: it lies in the data folder as encryption-key.'
+    })
+})
+
+/** Fails with a sentence when nobody can listen at the address. */
+const checkPort = (address: ListenAddress, setting = "PORT") =>
+  Effect.mapError(tryListening({ host: address.host, port: address.port }), (fault) =>
+    portProblem(address, fault, setting)
+  )
+
+/** Says the same of a port that somebody took after it was found free. */
+export const orPortProblem = <A, E, R>(
+  listening: Effect.Effect<A, E | HttpServerError.ServeError, R>,
+  address: ListenAddress,
+  setting = "PORT"
+): Effect.Effect<A, E | StartFailure, R> =>
+  Effect.mapError(listening, (error) => {
+    if (!(error instanceof HttpServerError.ServeError)) return error
+    const { cause } = error
+    return portProblem(address, Predicate.isError(cause) ? cause : { message: String(cause) }, setting)
+  })
+
+const portProblem = (address: ListenAddress, error: ListenFault, setting: string) =>
+  new StartFailure({ message: portSentence(`${address.host ?? "*"}:${address.port}`, error, setting) })
+
+const portSentence = (where: string, error: ListenFault, setting: string): string => {
+  switch (error.code) {
+    case "EADDRINUSE":
+      return `${where} is in use: stop the program that holds it, or start with another ${setting}.`
+    case "EACCES":
+      return `${where} may not be used by this account: start with a ${setting} above 1023.`
+    default:
+      return `Nothing can listen at ${where} (${error.message}): check ${setting === "PORT" ? "HOST and PORT" : setting}.`
+  }
+}
