@@ -13,6 +13,7 @@ import { MinScheduleSeconds } from "./agent/schedule.ts"
 import { ownAddresses } from "./cluster/absent-servers.ts"
 import { joinCluster } from "./cluster/cluster.ts"
 import { type ClusterAddress, listensAt, nameOf } from "./cluster/cluster-address.ts"
+import { findStranger } from "./cluster/proofs.ts"
 import { orAway } from "./database/database-away.ts"
 import { embedded } from "./database/embedded-postgres.ts"
 import { PassingFolder } from "./database/dump-file.ts"
@@ -20,6 +21,7 @@ import { examineDatabase } from "./database/examining.ts"
 import { external } from "./database/external-postgres.ts"
 import type { PostgresAccess } from "./database/postgres-access.ts"
 import { migrate } from "./database/migrations.ts"
+import type { SealingKey } from "./database/sealed-text.ts"
 import { Sealing, SealingKeys } from "./database/sealing.ts"
 import { poolLayer } from "./database/pool.ts"
 import { Closing } from "./http/closing.ts"
@@ -118,6 +120,7 @@ export const serveOn = Effect.fn("serveOn")(
   function* (access: PostgresAccess, options: ServeOptions) {
     yield* checkAddresses
     const sealing = yield* sealingKeys({ ...options, mayMake: options.token === undefined })
+    if (options.cluster) yield* checkCompanions(access, nameOf(options.cluster), sealing)
     yield* Effect.mapError(migrate(access.ownerUrl), ({ message }) => new StartFailure({ message }))
     const pool = poolLayer({
       url: access.serverUrl,
@@ -251,6 +254,19 @@ const newId = Effect.provide(
   Effect.flatMap(Ids, ({ next }) => next),
   Ids.layer
 )
+
+/** Refuses to stand beside servers that would not hear this one, or that it would not hear. */
+const checkCompanions = Effect.fnUntraced(function* (
+  access: PostgresAccess,
+  address: string,
+  keys: ReadonlyArray<SealingKey>
+) {
+  const stranger = yield* findStranger(access, address, keys)
+  if (stranger !== undefined)
+    return yield* new StartFailure({
+      message: `The server at ${stranger} works on this database with another TROPISM_ENCRYPTION_KEY than this one: give every server the same. To replace it, start all of them with OLD,NEW before one starts with NEW,OLD.`
+    })
+})
 
 /** Makes our key the one of the database, and seals with it what is not; refuses a database whose secrets we cannot open. */
 const takeUpSecrets = Effect.gen(function* () {

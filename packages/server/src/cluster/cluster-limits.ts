@@ -17,6 +17,12 @@ export const clusterLimits = {
   graceMs: 4_000,
   /** How long a server that leaves waits for what is under way between servers. */
   partingMs: 2_000,
+  /** How long a server waits for another one to say which key it has. */
+  askKeyMs: 2_000,
+  /** Of so many a server asks that at the same time. */
+  askKeysTogether: 16,
+  /** Of so many servers that do not prove themselves a server warns in its life. */
+  strangersTold: 16,
   /** Connections to the database for signs of life, beside the pool. */
   connections: 2,
   /** Words of an answer go to other servers together, so long after one another. */

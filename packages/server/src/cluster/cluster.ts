@@ -7,13 +7,12 @@
  * them when one comes or goes. It places and routes: the rows stay the truth,
  * and attempt tokens fence whoever has not noticed yet that it was left out.
  * Messages between servers are wake-ups and passing words; none is stored.
- * Servers prove themselves to each other by a key that follows from the one with
- * which secrets are sealed, so that no stranger in the same network joins.
+ * Servers prove themselves to each other (`proofs.ts`), so that no stranger in the
+ * same network joins.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import * as NodeSocket from "@effect/platform-node/NodeSocket"
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer, Option, Redacted, type Scope } from "effect"
+import { Effect, Layer, Option, type Scope } from "effect"
 import {
   HttpRunner,
   MessageStorage,
@@ -24,10 +23,8 @@ import {
   ShardingConfig,
   SqlRunnerStorage
 } from "effect/cluster"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter } from "effect/http"
 import { RpcSerialization } from "effect/rpc"
-import { Socket } from "effect/socket"
-import { createHmac, timingSafeEqual } from "node:crypto"
 import { createServer } from "node:http"
 import { goneClients } from "../database/pool.ts"
 import type { PostgresAccess } from "../database/postgres-access.ts"
@@ -39,6 +36,7 @@ import { WorkerName } from "../run/worker-name.ts"
 import { type ClusterAddress, listensAt, nameOf } from "./cluster-address.ts"
 import { clusterLimits } from "./cluster-limits.ts"
 import { carryWords, liveContexts } from "./live-contexts.ts"
+import { onlyServers, signedSockets } from "./proofs.ts"
 
 /** Runs a loop at one server of all; where a server goes, another one takes its loops up. */
 export type Alone = (name: string, loop: Effect.Effect<never>) => Effect.Effect<void, never, Scope.Scope>
@@ -62,7 +60,7 @@ export const joinCluster = Effect.fn("joinCluster")(function* (at: ClusterAddres
 /** Who is there and where each place is, told and asked over a port of this server. */
 const servers = (at: ClusterAddress, access: PostgresAccess, keys: ReadonlyArray<SealingKey>) => {
   const calling = HttpRunner.layerClientProtocolWebsocket({ path: "/" }).pipe(
-    Layer.provide(signedSockets(keys))
+    Layer.provide(signedSockets(nameOf(at), keys))
   )
   const doors = HttpRouter.serve(
     Layer.provideMerge(HttpRunner.layerWebsocketOptions({ path: "/" }), onlyServers(keys)),
@@ -107,39 +105,3 @@ const config = ({ host, port }: ClusterAddress) => ({
   entityTerminationTimeout: clusterLimits.partingMs,
   simulateRemoteSerialization: false
 })
-
-/** What a server shows to another one. */
-const proofOf = ({ bytes }: SealingKey): string =>
-  `Bearer ${createHmac("sha256", Redacted.value(bytes)).update("tropism cluster\n").digest("base64url")}`
-
-/** Sockets whose first request carries the proof. */
-const signedSockets = ([key]: ReadonlyArray<SealingKey>) =>
-  Layer.effect(
-    Socket.WebSocketConstructor,
-    Effect.map(
-      Socket.WebSocketConstructor,
-      (open) => (url: string, options?: Socket.WebSocketConstructorOptions) =>
-        open(url, {
-          protocols: typeof options === "string" || Array.isArray(options) ? options : options?.protocols,
-          headers: key === undefined ? {} : { authorization: proofOf(key) }
-        })
-    )
-  ).pipe(Layer.provide(NodeSocket.layerWebSocketConstructor))
-
-/** Lets nobody in who does not know one of the keys. */
-const onlyServers = (keys: ReadonlyArray<SealingKey>) => {
-  const proofs = keys.map((key) => Buffer.from(proofOf(key)))
-  const isServer = (shown: string | undefined) => {
-    const bytes = Buffer.from(shown ?? "")
-    return proofs.some((proof) => proof.length === bytes.length && timingSafeEqual(proof, bytes))
-  }
-  return HttpRouter.middleware(
-    (answering) =>
-      Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-        isServer(headers["authorization"])
-          ? answering
-          : Effect.succeed(HttpServerResponse.empty({ status: 401 }))
-      ),
-    { global: true }
-  )
-}
