@@ -125,9 +125,14 @@ const killOne = async (server: MortalServer | undefined, there: BreakableDatabas
   const working = await workOf(server, there)
   server?.kill()
   let acknowledgedMs: number | undefined
+  const unanswered: Array<string> = []
   const started = async (): Promise<number | null> => {
     const from = performance.now()
-    const { id } = await people.create("Order", senderOf(servers.filter((one) => !frozen.has(one))))
+    const upright = servers.filter((one) => !frozen.has(one))
+    const { id } = await people.create(
+      "Order",
+      senderOf(upright, (what) => unanswered.push(what))
+    )
     acknowledgedMs = Math.round(performance.now() - from)
     const entry =
       "select 1 from kb.agent_processing_log where graph_object_id = $1 and started_at is not null"
@@ -146,7 +151,8 @@ const killOne = async (server: MortalServer | undefined, there: BreakableDatabas
     "acknowledged ms": acknowledgedMs,
     "fail-over ms": failOver,
     "take-over ms": takeOver,
-    frozen: frozen.size
+    frozen: frozen.size,
+    ...(unanswered.length > 1 && { unanswered: unanswered.join("; ") })
   })
 }
 

@@ -37,14 +37,15 @@ const pauseMs = 200
 /** After so long without a yes or a no something is wrong that is no fault of the plan. */
 const patienceMs = 180_000
 
-/** Sends to one server after another under one key until somebody says yes or no. */
-export const senderOf = (servers: ReadonlyArray<MortalServer>): Send => {
+/** Sends to one server after another under one key until somebody says yes or no; tells of each that did neither what it did. */
+export const senderOf = (servers: ReadonlyArray<MortalServer>, tellOf?: (what: string) => void): Send => {
   let next = 0
   return async (method, path, body, key = crypto.randomUUID()) => {
     const from = performance.now()
     let last = "nothing"
     while (performance.now() - from < patienceMs) {
       const server = servers[next++ % servers.length]
+      const askedMs = performance.now()
       try {
         const response = await fetch(`${server?.url}${path}`, {
           method,
@@ -63,7 +64,9 @@ export const senderOf = (servers: ReadonlyArray<MortalServer>): Send => {
           throw new Refused(`${method} ${path} answered ${last}`)
       } catch (error) {
         if (error instanceof Refused) throw error
+        last = error instanceof Error ? error.name : String(error)
       }
+      tellOf?.(`${server?.url} after ${Math.round(performance.now() - askedMs)} ms: ${last}`)
       await Bun.sleep(pauseMs)
     }
     throw new Refused(`${method} ${path} has no answer after ${patienceMs / 1_000} s; the last was ${last}`)
