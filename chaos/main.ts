@@ -152,7 +152,7 @@ const killOne = async (server: MortalServer | undefined, there: BreakableDatabas
     "fail-over ms": failOver,
     "take-over ms": takeOver,
     frozen: frozen.size,
-    ...(unanswered.length > 1 && { unanswered: unanswered.join("; ") })
+    ...(unanswered.length > 0 && { unanswered: unanswered.join("; ") })
   })
 }
 
