@@ -31,25 +31,23 @@ describe("An address of a cluster", () => {
     }).pipe(Effect.provide(serverSql), Effect.scoped)
   )
 
-  it.live(
-    "that another server has is refused at the start, in a sentence, and the one that has it works on",
-    () =>
-      Effect.gen(function* () {
-        const access = { ...(yield* freshDatabase), embedded: false }
-        const at = yield* freeAddress
-        yield* ask(
-          access,
-          "insert into kb_cluster.workers (address, worker_id, seen_at) values ($1, $2, $3)",
-          [nameOf(at), `${nameOf(at)}#other`, "infinity"]
-        )
-        const exit = yield* Effect.exit(startServer(access, [], undefined, false, storyKeys, at))
-        expect(String(Exit.isFailure(exit) && exit.cause)).toContain(
-          `Another server works under the address ${nameOf(at)}: give each server a TROPISM_CLUSTER_ADDRESS of its own`
-        )
-        expect(yield* ask(access, "select worker_id from kb_cluster.workers")).toEqual([
-          [`${nameOf(at)}#other`]
-        ])
-      }).pipe(Effect.scoped)
+  it.live("that another server has is refused at the start, in a sentence, and stays that server's", () =>
+    Effect.gen(function* () {
+      const access = { ...(yield* freshDatabase), embedded: false }
+      const at = yield* freeAddress
+      yield* ask(access, "insert into kb_cluster.workers (address, worker_id, seen_at) values ($1, $2, $3)", [
+        nameOf(at),
+        `${nameOf(at)}#other`,
+        "infinity"
+      ])
+      const exit = yield* Effect.exit(startServer(access, [], undefined, false, storyKeys, at))
+      expect(String(Exit.isFailure(exit) && exit.cause)).toContain(
+        `Another server works under the address ${nameOf(at)}: give each server a TROPISM_CLUSTER_ADDRESS of its own`
+      )
+      expect(yield* ask(access, "select worker_id from kb_cluster.workers")).toEqual([
+        [`${nameOf(at)}#other`]
+      ])
+    }).pipe(Effect.scoped)
   )
 
   it.live(

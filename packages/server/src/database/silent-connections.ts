@@ -113,8 +113,7 @@ export const watchSilence = Effect.fn("watchSilence")(function* (options: {
         })
       )
   }
-  const watched: SilentConnections = { watch }
-  return watched
+  return { watch } satisfies SilentConnections
 })
 
 /** Tells, over a connection of its own, whether PostgreSQL works on something that this server asked a while ago. */
