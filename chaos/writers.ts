@@ -100,26 +100,28 @@ export const startPeople = (send: Send, { hostId, path, voyageMs }: Place, seed:
   const create = async (type: string, via = send): Promise<Written> => {
     const n = ++last
     const key = `${seed}-${n}`
-    const body = { type, properties: { n } }
-    const made: Json = await via("POST", `${path}/objects`, body, key)
+    const made: Json = await via("POST", `${path}/objects`, { type, properties: { n } }, key)
     const one = { id: made.id, version: made.version, type, key, n }
     written.push(one)
-    if (chance() < 0.3) {
-      const again: Json = await send("POST", `${path}/objects`, body, key)
-      if (again.id !== made.id || again.version !== made.version)
-        twofold.push(`${key} was answered ${made.id} and then ${again.id}`)
-    }
     return one
+  }
+  /** Now and then asks for the same under the same key, as who did not hear the answer does. */
+  const createInDoubt = async (type: string): Promise<void> => {
+    const { id, key, n, version } = await create(type)
+    if (chance() >= 0.3) return
+    const again: Json = await send("POST", `${path}/objects`, { type, properties: { n } }, key)
+    if (again.id !== id || again.version !== version)
+      twofold.push(`${key} was answered ${id} and then ${again.id}`)
   }
   const write = async (): Promise<void> => {
     while (!state.isOver) {
-      await create(types[Math.floor(chance() * types.length)] ?? "Order")
+      await createInDoubt(types[Math.floor(chance() * types.length)] ?? "Order")
       await Bun.sleep(pauseMs)
     }
   }
   const sail = async (): Promise<void> => {
     while (!state.isOver) {
-      await create(voyage)
+      await createInDoubt(voyage)
       await Bun.sleep(voyageMs / voyagesAtOnce)
     }
   }
