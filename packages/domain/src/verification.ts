@@ -22,6 +22,8 @@ export const VerificationRule = Schema.Literals([
   "event",
   /** An event names other properties than those that changed. */
   "changedProperties",
+  /** An object names another version than its history as the one that set a property. */
+  "propertyVersions",
   /** The numbers of a log are not 1, 2, 3 …, or its head says another end. */
   "logNumbers",
   /** An event's parent is not an event before it. */

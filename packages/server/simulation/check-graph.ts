@@ -71,6 +71,14 @@ const historyFolds: Checker = ({ objects, relationships, relationshipVersions, v
   )
 }
 
+/** The names of the properties whose value changed from one version to the next, or who vouches for it. */
+const changedBetween = (before: VersionRow, after: VersionRow): ReadonlyArray<string> => {
+  const marks = [...before.untrusted, ...after.untrusted].filter(
+    (name) => before.untrusted.includes(name) !== after.untrusted.includes(name)
+  )
+  return [...new Set([...changedProperties(before.properties, after.properties), ...marks])].toSorted()
+}
+
 /** An update changes a value or who vouches for it, and its event says of what. */
 const changesTold: Checker = ({ versions, events }) => {
   const eventById = new Map(events.map((event) => [event.id, event]))
@@ -78,11 +86,7 @@ const changesTold: Checker = ({ versions, events }) => {
     history.flatMap((version, index) => {
       const before = history[index - 1]
       if (version.type !== "updated" || before === undefined) return []
-      const marks = [...before.untrusted, ...version.untrusted].filter(
-        (name) => before.untrusted.includes(name) !== version.untrusted.includes(name)
-      )
-      const values = changedProperties(before.properties, version.properties)
-      const changed = [...new Set([...values, ...marks])].toSorted()
+      const changed = changedBetween(before, version)
       const told = eventById.get(version.eventId)?.changedProperties
       return unless(
         changed.length > 0 && isSame(changed, told),
@@ -90,6 +94,25 @@ const changesTold: Checker = ({ versions, events }) => {
       )
     })
   )
+}
+
+/** An object names the version that set each of its properties as its history does. */
+const settersKept: Checker = ({ objects, versions }) => {
+  const historyById = Map.groupBy(versions, (version) => version.objectId)
+  return objects.flatMap((object) => {
+    const setters: Record<string, number> = {}
+    for (const [index, version] of (historyById.get(object.id) ?? []).entries()) {
+      const before = historyById.get(object.id)?.[index - 1]
+      for (const name of before === undefined ? [] : changedBetween(before, version))
+        setters[name] = version.version
+    }
+    const expected = Object.fromEntries(Object.entries(setters).filter(([name]) => name in object.properties))
+    const kept = object.propertyVersions ?? {}
+    return unless(
+      isSame(kept, expected),
+      `object ${object.id} names ${JSON.stringify(kept)} as the setters of its properties, and its history ${JSON.stringify(expected)}`
+    )
+  })
 }
 
 /** Every event has its place in the feed, without a gap, and an entity's events in their order. */
@@ -126,4 +149,11 @@ const acknowledgedKept: Checker = ({ acknowledged, events }) => {
   })
 }
 
-export const checkGraph = { eventPerChange, historyFolds, changesTold, feedGapless, acknowledgedKept }
+export const checkGraph = {
+  eventPerChange,
+  historyFolds,
+  changesTold,
+  settersKept,
+  feedGapless,
+  acknowledgedKept
+}

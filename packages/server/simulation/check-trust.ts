@@ -104,7 +104,7 @@ const trustEarned: Checker = ({ agents, promotions, tasks }) => {
 
 /** The type of what a change is about. */
 const typeOf = (change: Change, { objects, relationships }: Remains): string => {
-  const idOf = (rows: Remains["objects"], id: string) => rows.find((row) => row.id === id)?.type ?? ""
+  const idOf = (rows: Remains["relationships"], id: string) => rows.find((row) => row.id === id)?.type ?? ""
   switch (change.type) {
     case "create":
       return change.objectType

@@ -36,6 +36,11 @@ export interface EntityRow {
   readonly isDeleted: boolean
 }
 
+export interface ObjectRow extends EntityRow {
+  /** The versions behind the first that set a property which is there; null where none was changed since. */
+  readonly propertyVersions: Readonly<Record<string, number>> | null
+}
+
 export interface VersionRow extends Authored {
   readonly objectId: string
   readonly version: number
@@ -220,7 +225,7 @@ export interface Rows extends ReviewRows {
   readonly sources: ReadonlyArray<SourceRow>
   readonly listeners: ReadonlyArray<ListenerRow>
   readonly occurrences: ReadonlyArray<OccurrenceRow>
-  readonly objects: ReadonlyArray<EntityRow>
+  readonly objects: ReadonlyArray<ObjectRow>
   readonly relationships: ReadonlyArray<EntityRow>
   readonly versions: ReadonlyArray<VersionRow>
   readonly relationshipVersions: ReadonlyArray<VersionRow>
@@ -242,7 +247,7 @@ export interface Rows extends ReviewRows {
 /** Each query answers the columns of one of the rows above; `$1` is the project. */
 const queries = {
   ...reviewQueries,
-  objects: `select id, type, properties, untrusted, version, deleted_at is not null as is_deleted from kb.graph_objects where project_id = $1`,
+  objects: `select id, type, properties, untrusted, property_versions, version, deleted_at is not null as is_deleted from kb.graph_objects where project_id = $1`,
   relationships: `select id, type, properties, untrusted, version, deleted_at is not null as is_deleted from kb.graph_relationships where project_id = $1`,
   versions: `select * from kb.graph_object_versions where project_id = $1 order by object_id, version`,
   relationshipVersions: `select *, relationship_id as object_id from kb.graph_relationship_versions where project_id = $1 order by relationship_id, version`,
@@ -292,7 +297,7 @@ export const readRowsWith = (connection: PgConnection.PgConnection, projectId: s
       backtests: yield* read<Rows["backtests"][number]>("backtests"),
       backtestEvents: yield* read<Rows["backtestEvents"][number]>("backtestEvents"),
       wouldBes: yield* read<Rows["wouldBes"][number]>("wouldBes"),
-      objects: yield* read<EntityRow>("objects"),
+      objects: yield* read<ObjectRow>("objects"),
       relationships: yield* read<EntityRow>("relationships"),
       versions: yield* read<VersionRow>("versions"),
       relationshipVersions: yield* read<VersionRow>("relationshipVersions"),

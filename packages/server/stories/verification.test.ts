@@ -97,6 +97,12 @@ layer(SharedServer.layer)((it) => {
             ada.id
           ],
           [
+            `update kb.graph_objects set property_versions = '{"name": 2, "age": 3}' where id = '${ada.id}'`,
+            `update kb.graph_objects set property_versions = '{"name": 3, "age": 3}' where id = '${ada.id}'`,
+            "propertyVersions",
+            ada.id
+          ],
+          [
             `update kb.graph_relationship_versions set properties = '{}' where relationship_id = '${knows.id}'`,
             `update kb.graph_relationship_versions set properties = '{"since": 1}' where relationship_id = '${knows.id}'`,
             "present",

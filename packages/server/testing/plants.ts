@@ -76,6 +76,14 @@ export const plants: ReadonlyArray<Plant> = [
     ]
   },
   {
+    checker: "settersKept",
+    fault: "an object names another version as the one that set a property",
+    sql: [
+      `update kb.graph_objects set property_versions = (select jsonb_object_agg(name, version + 1) from jsonb_object_keys(properties) name)
+        where project_id = $1 and properties <> '{}'`
+    ]
+  },
+  {
     checker: "feedGapless",
     fault: "a place of the feed is left out",
     sql: [

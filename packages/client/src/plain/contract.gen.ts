@@ -126,7 +126,7 @@ export interface Verification {
 }
 
 export interface Difference {
-  readonly rule: "versions" | "present" | "event" | "changedProperties" | "logNumbers" | "parents" | "turns" | "run" | "toolCall" | "openTurn" | "snapshot"
+  readonly rule: "versions" | "present" | "event" | "changedProperties" | "propertyVersions" | "logNumbers" | "parents" | "turns" | "run" | "toolCall" | "openTurn" | "snapshot"
   readonly kind: "object" | "relationship" | "context"
   readonly id: string
   readonly detail: string

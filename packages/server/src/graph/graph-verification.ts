@@ -40,22 +40,24 @@ export const makeGraphVerification = Effect.gen(function* () {
       entities: sql.literal("kb.graph_objects"),
       history: sql.literal("kb.graph_object_versions"),
       owner: sql.literal("object_id"),
-      present: sql.literal("purged_at is null")
+      present: sql.literal("purged_at is null"),
+      propertyVersions: sql.literal("property_versions")
     },
     relationship: {
       entities: sql.literal("kb.graph_relationships"),
       history: sql.literal("kb.graph_relationship_versions"),
       owner: sql.literal("relationship_id"),
-      present: sql.literal("not exists (select 1 from kb.graph_purges where entity_id = entity.id)")
+      present: sql.literal("not exists (select 1 from kb.graph_purges where entity_id = entity.id)"),
+      propertyVersions: sql.literal("null::jsonb")
     }
   }
 
   const page = Effect.fnUntraced(function* (kind: keyof typeof tables, after: string) {
     const { projectId } = yield* ProjectTransaction
-    const { entities, history, owner, present } = tables[kind]
+    const { entities, history, owner, present, propertyVersions } = tables[kind]
     const [answer] = yield* sql<Page>`
       with entity as materialized (
-        select id, version, properties, untrusted, deleted_at is not null as is_deleted from ${entities} entity
+        select id, version, properties, untrusted, ${propertyVersions} as property_versions, deleted_at is not null as is_deleted from ${entities} entity
         where project_id = ${projectId} and id > ${after}::uuid and ${present} order by id limit ${graphLimits.verifyPageEntities}
       ), told as (
         select version.*, entity.id as entity_id, entity.version as present_version, entity.properties as present_properties, entity.untrusted as present_untrusted, entity.is_deleted,
@@ -68,6 +70,12 @@ export const makeGraphVerification = Effect.gen(function* () {
         from entity join ${history} version on version.${owner} = entity.id
         left join kb.graph_events event on event.id = version.event_id
         window history as (partition by version.${owner} order by version.version)
+      ), changed as materialized (
+        select entity_id, version, type, changed_properties, array(
+          select coalesce(was.key, is_now.key) from jsonb_each(properties_before) was full join jsonb_each(properties) is_now on was.key = is_now.key
+          where was.value is distinct from is_now.value
+            or (coalesce(was.key, is_now.key) = any (untrusted_before)) <> (coalesce(was.key, is_now.key) = any (untrusted)) order by coalesce(was.key, is_now.key) collate "C") as names
+        from told where properties_before is not null
       ), fault as (
         select 'versions' as rule, entity_id as id, format('Version %s follows version %s', version, version_before) as detail
         from told where version <> version_before + 1
@@ -80,10 +88,13 @@ export const makeGraphVerification = Effect.gen(function* () {
           or told_properties <> properties or told_untrusted <> to_jsonb(untrusted) or not is_author_told
         union all
         select 'changedProperties', entity_id, format('The event of version %s names other properties than those that changed', version)
-        from told where type = 'updated' and properties_before is not null and changed_properties <> array(
-          select coalesce(was.key, is_now.key) from jsonb_each(properties_before) was full join jsonb_each(properties) is_now on was.key = is_now.key
-          where was.value is distinct from is_now.value
-            or (coalesce(was.key, is_now.key) = any (untrusted_before)) <> (coalesce(was.key, is_now.key) = any (untrusted)) order by coalesce(was.key, is_now.key) collate "C")
+        from changed where type = 'updated' and changed_properties <> names
+        union all
+        select 'propertyVersions', id, format('It says %s of which version set its properties, and its history says %s', property_versions, newest.versions)
+        from entity cross join lateral (
+          select coalesce(jsonb_object_agg(name, version), '{}') as versions from (
+            select name, max(version) as version from changed, unnest(names) name where entity_id = entity.id and entity.properties ? name group by name) each_name
+        ) newest where property_versions <> newest.versions
         union all
         select 'versions', id, 'It has no history' from entity where not exists (select 1 from ${history} version where version.${owner} = entity.id)
       )
