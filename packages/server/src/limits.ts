@@ -121,7 +121,9 @@ export const outboxLimits = {
   letterTopics: 50,
   reconnectDelayMs: 500,
   /** Between two lines of the log that say that the database is away. */
-  outageTellIntervalMs: 60_000
+  outageTellIntervalMs: 60_000,
+  /** Before what did not reach the database is tried again, where that matters: heartbeats, and what was paid for. */
+  outageRetryMs: 1_000
 } as const
 
 /** Of `outbox/` and `dispatch/`: from a committed event to a queued run. */
@@ -182,8 +184,6 @@ export const runLimits = {
   /** Without a heartbeat for this long, another worker may take a run over. */
   leaseMs: 30_000,
   heartbeatIntervalMs: 10_000,
-  /** After a heartbeat that did not reach the database; the lease is good for some more. */
-  heartbeatRetryMs: 1_000,
   /** Claims of one run with no step kept between them; after the last the run fails. */
   maxAttempts: 3,
   /** Claims of one run in all, however many steps were kept. */

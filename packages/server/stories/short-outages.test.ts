@@ -3,13 +3,15 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
-import { runLimits } from "../src/limits.ts"
+import { outboxLimits, runLimits } from "../src/limits.ts"
 import { chatChunk, chatEnd, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
+import { callEventsOf, newCaller } from "../testing/mcp-runs.ts"
+import { addServer, newDiary, program } from "../testing/mcp-words.ts"
 import { operatedDatabase } from "../testing/operated-database.ts"
 import { ask } from "../testing/owner-rows.ts"
-import type { Json, Story } from "../testing/platform.ts"
+import { type Json, newProject, startServer, type Story } from "../testing/platform.ts"
 import { answering, newProviderStory } from "../testing/provider-story.ts"
-import { asTimePasses, passing } from "../testing/shared-server.ts"
+import { asTimePasses, passing, patientDatabase } from "../testing/shared-server.ts"
 import { endedRuns } from "../testing/story-words.ts"
 import { begin, partialOf } from "../testing/time-words.ts"
 
@@ -54,6 +56,82 @@ describe("A model request under way while the database is away for less than a l
           { id: run.id, status: "completed", attempt: 1, summary: "One. Two. Three." }
         ])
         expect(provider.requests).toHaveLength(1)
+      })
+    )
+  )
+})
+
+/** Lets an answer come to its end while the database is away, and for longer than one try to keep it takes. */
+const endedWhileAway = Effect.fnUntraced(function* (story: Story, agent: Json, goOn: Effect.Effect<void>) {
+  const { become } = yield* operatedDatabase(story.access)
+  yield* become("connection limit 0")
+  yield* goOn
+  yield* passing(3 * outboxLimits.outageRetryMs, 200)
+  yield* become("connection limit -1")
+  return yield* asTimePasses(250, endedOf(story, agent), ({ length }) => length === 1)
+})
+
+describe("An answer that comes to its end while the database is away for less than a lease", () => {
+  it.effect("is kept by the same attempt, and the model is asked once", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const end = chatEnd("stop").map(toEvent).join("")
+        const answer: FakeAnswer = { kind: "stream", chunks: [piece("One.")], ending: "hang", rest: [end] }
+        const { agent, provider, story } = yield* newProviderStory([answer])
+        const run = yield* begin(story, agent)
+        yield* Deferred.await(provider.asked)
+        yield* asTimePasses(50, partialOf(story, run), (text) => text === "One.")
+        const ended = yield* endedWhileAway(story, agent, provider.letGoOn)
+        expect(ended).toMatchObject([{ id: run.id, status: "completed", attempt: 1, summary: "One." }])
+        expect(provider.requests).toHaveLength(1)
+        expect(yield* story.get("/verify")).toMatchObject({ differences: [] })
+      })
+    )
+  )
+
+  it.effect("and calls a tool is kept as well, and the tool is called once", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const call = { name: "create_object", arguments: JSON.stringify({ type: "Note", properties: {} }) }
+        const calls = toEvent(
+          chatChunk({ tool_calls: [{ index: 0, id: "c1", type: "function", function: call }] })
+        )
+        const end = [calls, ...chatEnd("tool_calls").map(toEvent)].join("")
+        const answer: FakeAnswer = { kind: "stream", chunks: [piece("One.")], ending: "hang", rest: [end] }
+        const { agent, provider, story } = yield* newProviderStory([answer, answering("Done.")])
+        const run = yield* begin(story, agent)
+        yield* Deferred.await(provider.asked)
+        yield* asTimePasses(50, partialOf(story, run), (text) => text === "One.")
+        const ended = yield* endedWhileAway(story, agent, provider.letGoOn)
+        expect(ended).toMatchObject([{ id: run.id, status: "completed", attempt: 1, summary: "Done." }])
+        expect(provider.requests).toHaveLength(2)
+        expect((yield* story.get("/tasks")).items).toHaveLength(1)
+        expect(yield* story.get("/verify")).toMatchObject({ differences: [] })
+      })
+    )
+  )
+})
+
+describe("A call of a foreign tool that is answered while the database is away for less than a lease", () => {
+  it.effect("is recorded by the same attempt with what it came to, and made once", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const access = { ...(yield* patientDatabase), embedded: false }
+        const story = yield* newProject(yield* startServer(access), access)
+        const diary = yield* newDiary
+        yield* addServer(story, program(diary))
+        const charge = { tool: "shop__charge", arguments: { amount: 3, wait: true } }
+        const agent = yield* newCaller(story, [charge])
+        const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
+        yield* asTimePasses(50, diary.called, (called) => called.length === 1)
+        const ended = yield* endedWhileAway(story, agent, diary.open)
+        expect(ended).toMatchObject([{ id: run.id, status: "completed", attempt: 1 }])
+        expect(yield* callEventsOf(story, run)).toMatchObject([
+          { type: "ToolCallStartedEvent" },
+          { type: "ToolCallCompletedEvent" }
+        ])
+        expect(yield* diary.called).toHaveLength(1)
+        expect(yield* story.get("/verify")).toMatchObject({ differences: [] })
       })
     )
   )

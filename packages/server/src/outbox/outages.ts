@@ -7,7 +7,8 @@
  * is told once for all of them. What breaks for another reason is told each time.
  * That it is back says the lookout alone: of all loops it is the one that always asks.
  */
-import { Clock, Context, Effect } from "effect"
+import { Cause, Clock, Context, Effect } from "effect"
+import { isBrokenByAway } from "../database/database-away.ts"
 import { outboxLimits } from "../limits.ts"
 
 /** What the log was told last. */
@@ -35,6 +36,25 @@ export const tellAway = Effect.fnUntraced(function* (cause: unknown) {
     cause
   )
 })
+
+/**
+ * Does an effect again until the database is back that was away when it was done.
+ *
+ * **Details** What broke may be done all the same, as where only the answer was lost: `again` is done the second time, and knows
+ * what broke. There is no end but the database's return: whoever works under a lease is interrupted when it is over.
+ */
+export const throughOutages = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  again: (cause: Cause.Cause<E>) => Effect.Effect<A, E, R> = () => effect
+): Effect.Effect<A, E, R> =>
+  Effect.catchCause(effect, (cause) =>
+    Cause.hasInterrupts(cause) || !isBrokenByAway(cause)
+      ? Effect.failCause(cause)
+      : tellAway(cause).pipe(
+          Effect.andThen(Effect.sleep(outboxLimits.outageRetryMs)),
+          Effect.andThen(throughOutages(again(cause), again))
+        )
+  )
 
 /** Tells that it is back, where it was told that it is away. */
 export const tellBack = Effect.flatMap(Outage, (telling) => {

@@ -7,7 +7,9 @@
  * question in a transaction of its own, and what is counted with it is part of
  * the same statement, as is the record of each call that it answers without
  * making it. Where somebody else wrote in between, it is done again
- * under the log's lock; where the attempt is lost, that says so.
+ * under the log's lock; where the attempt is lost, that says so. While the
+ * database is away it is done again until the lease is over: an answer is paid
+ * for. What may be there already is never appended twice.
  */
 import { eventNumber, type LoggedEvent, type NewEvent } from "@tropism/domain/context-event"
 import { fold, type ReducedContext } from "@tropism/domain/context"
@@ -17,6 +19,7 @@ import type { Statement } from "effect/sql"
 import { endOf, type Terms } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
+import { throughOutages } from "../outbox/outages.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import type { RunNotInState } from "./holding.ts"
@@ -92,7 +95,15 @@ export const makeWriting = Effect.gen(function* () {
   ) {
     const alongside = [...more, ...(yield* recording(run.id, context.pendingCalls, events))]
     const planned = yield* plan(run, context, events, alongside, { taint })
-    const [written] = yield* database.ask(run.projectId, planned.statement)
+    const ask = Effect.map(database.ask(run.projectId, planned.statement), (rows) => rows.length > 0)
+    // Behind an outage a log that has grown may have grown by these very events: whoever reads it anew knows.
+    const written = yield* throughOutages(ask, (cause) =>
+      Effect.filterOrElse(
+        ask,
+        (isWritten) => isWritten,
+        () => Effect.failCause(cause)
+      )
+    )
     if (written) {
       yield* contexts.grown(run.projectId, run.contextName)
       return fold(planned.events, context)
@@ -124,15 +135,17 @@ export const makeWriting = Effect.gen(function* () {
   ) {
     const calls = yield* recording(run.id, context.pendingCalls, events)
     const planned = yield* plan(run, context, events, [...alongside, ...calls])
-    return yield* database.inProject(
-      run.projectId,
-      Effect.gen(function* () {
-        yield* runs.holdToEnd(run)
-        yield* first
-        if (!(yield* contexts.write(run.contextName, planned))) return false
-        yield* end
-        return true
-      })
+    return yield* throughOutages(
+      database.inProject(
+        run.projectId,
+        Effect.gen(function* () {
+          yield* runs.holdToEnd(run)
+          yield* first
+          if (!(yield* contexts.write(run.contextName, planned))) return false
+          yield* end
+          return true
+        })
+      )
     )
   })
 
@@ -153,7 +166,7 @@ export const makeWriting = Effect.gen(function* () {
     const parts = [...last.alongside, ...alongside, ...calls]
     const planned = yield* plan(run, context, events, parts, { guard: last.guard, telling: last.telling })
     // Whoever finds that the run has ended stops its actor, which tells of the end all the same.
-    return yield* Effect.uninterruptible(
+    const completed = Effect.uninterruptible(
       Effect.gen(function* () {
         const statement = planned.statement as Statement.Statement<Ended>
         const [[ended], [line]] =
@@ -166,6 +179,7 @@ export const makeWriting = Effect.gen(function* () {
         return true
       })
     )
+    return yield* throughOutages(completed)
   })
 
   return { guarded, catchUp, advance, append, appendUnlessGrown, appendAndEnd, appendAndComplete }

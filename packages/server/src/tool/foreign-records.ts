@@ -16,6 +16,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { Authorities } from "../graph/authority.ts"
 import { Ids } from "../ids.ts"
+import { throughOutages } from "../outbox/outages.ts"
 import { endedEvent, startedEvent } from "./call-events.ts"
 import { Denials, type Why } from "./denials.ts"
 import { makeLogAppend } from "./log-append.ts"
@@ -122,8 +123,11 @@ export const makeForeignRecords = Effect.gen(function* () {
     held(
       principal,
       Effect.gen(function* () {
-        if (wasBegun) yield* toolCalls.end(principal.runId, call.id, status, result)
-        else {
+        if (wasBegun) {
+          // A try whose answer went with the database has kept it already.
+          if (!(yield* toolCalls.end(principal.runId, call.id, status, result)))
+            return { status, result, appended: [] }
+        } else {
           const id = yield* keep(principal, call, status, result, denied ? "refuse" : null)
           if (denied) yield* denials.ofCall(principal, id, call, denied)
         }
@@ -132,7 +136,10 @@ export const makeForeignRecords = Effect.gen(function* () {
         yield* CrashPoint.hit("tool.beforeCommit")
         return { status, result, appended: joined(appended, added) }
       })
-    ).pipe(Effect.tap(() => CrashPoint.hit("tool.afterCommit")))
+    ).pipe(
+      (recorded) => (wasBegun ? throughOutages(recorded) : recorded),
+      Effect.tap(() => CrashPoint.hit("tool.afterCommit"))
+    )
 
   /** Whether what the call comes to can still be recorded. */
   const isWanted = (principal: RunPrincipal): Effect.Effect<boolean> =>
