@@ -11,6 +11,7 @@ import { operatedDatabase } from "../testing/operated-database.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { type Json, newProject, startServer, type Story } from "../testing/platform.ts"
 import { answering, newProviderStory } from "../testing/provider-story.ts"
+import { acquireSilentWay } from "../testing/silent-way.ts"
 import { asTimePasses, passing, patientDatabase } from "../testing/shared-server.ts"
 import { endedRuns } from "../testing/story-words.ts"
 import { begin, partialOf } from "../testing/time-words.ts"
@@ -61,6 +62,28 @@ describe("A model request under way while the database is away for less than a l
   )
 })
 
+/** Says something and comes to its end when the story wants it. */
+const ending = (reason: string, ...before: ReadonlyArray<unknown>): FakeAnswer => ({
+  kind: "stream",
+  chunks: [piece("One.")],
+  ending: "hang",
+  rest: [[...before, ...chatEnd(reason)].map(toEvent).join("")]
+})
+
+const callingNote = ending(
+  "tool_calls",
+  chatChunk({
+    tool_calls: [
+      {
+        index: 0,
+        id: "c1",
+        type: "function",
+        function: { name: "create_object", arguments: JSON.stringify({ type: "Note", properties: {} }) }
+      }
+    ]
+  })
+)
+
 /** Lets an answer come to its end while the database is away, and for longer than one try to keep it takes. */
 const endedWhileAway = Effect.fnUntraced(function* (story: Story, agent: Json, goOn: Effect.Effect<void>) {
   const { become } = yield* operatedDatabase(story.access)
@@ -75,14 +98,12 @@ describe("An answer that comes to its end while the database is away for less th
   it.effect("is kept by the same attempt, and the model is asked once", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const end = chatEnd("stop").map(toEvent).join("")
-        const answer: FakeAnswer = { kind: "stream", chunks: [piece("One.")], ending: "hang", rest: [end] }
-        const { agent, provider, story } = yield* newProviderStory([answer])
+        const { agent, provider, story } = yield* newProviderStory([ending("stop")])
         const run = yield* begin(story, agent)
         yield* Deferred.await(provider.asked)
         yield* asTimePasses(50, partialOf(story, run), (text) => text === "One.")
-        const ended = yield* endedWhileAway(story, agent, provider.letGoOn)
-        expect(ended).toMatchObject([{ id: run.id, status: "completed", attempt: 1, summary: "One." }])
+        const runs = yield* endedWhileAway(story, agent, provider.letGoOn)
+        expect(runs).toMatchObject([{ id: run.id, status: "completed", attempt: 1, summary: "One." }])
         expect(provider.requests).toHaveLength(1)
         expect(yield* story.get("/verify")).toMatchObject({ differences: [] })
       })
@@ -92,19 +113,75 @@ describe("An answer that comes to its end while the database is away for less th
   it.effect("and calls a tool is kept as well, and the tool is called once", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const call = { name: "create_object", arguments: JSON.stringify({ type: "Note", properties: {} }) }
-        const calls = toEvent(
-          chatChunk({ tool_calls: [{ index: 0, id: "c1", type: "function", function: call }] })
-        )
-        const end = [calls, ...chatEnd("tool_calls").map(toEvent)].join("")
-        const answer: FakeAnswer = { kind: "stream", chunks: [piece("One.")], ending: "hang", rest: [end] }
-        const { agent, provider, story } = yield* newProviderStory([answer, answering("Done.")])
+        const { agent, provider, story } = yield* newProviderStory([callingNote, answering("Done.")])
         const run = yield* begin(story, agent)
         yield* Deferred.await(provider.asked)
         yield* asTimePasses(50, partialOf(story, run), (text) => text === "One.")
-        const ended = yield* endedWhileAway(story, agent, provider.letGoOn)
-        expect(ended).toMatchObject([{ id: run.id, status: "completed", attempt: 1, summary: "Done." }])
+        const runs = yield* endedWhileAway(story, agent, provider.letGoOn)
+        expect(runs).toMatchObject([{ id: run.id, status: "completed", attempt: 1, summary: "Done." }])
         expect(provider.requests).toHaveLength(2)
+        expect((yield* story.get("/tasks")).items).toHaveLength(1)
+        expect(yield* story.get("/verify")).toMatchObject({ differences: [] })
+      })
+    )
+  )
+})
+
+/** Lets an answer be kept by a server that never hears that it was. */
+const keptUnheard = Effect.fnUntraced(function* (
+  ...answers: readonly [FakeAnswer, ...ReadonlyArray<FakeAnswer>]
+) {
+  const ways: Array<Effect.Success<ReturnType<typeof acquireSilentWay>>> = []
+  const { agent, provider, story } = yield* newProviderStory(answers, {}, (access) =>
+    Effect.map(acquireSilentWay(access), (way) => {
+      ways.push(way)
+      return { ...access, ...way.access }
+    })
+  )
+  const [way] = ways
+  const run = yield* begin(story, agent)
+  yield* Deferred.await(provider.asked)
+  yield* asTimePasses(50, partialOf(story, run), (text) => text === "One.")
+  yield* way?.loseAnswers ?? Effect.die("no way")
+  yield* provider.letGoOn
+  const said = Effect.map(
+    ask(
+      story.access,
+      "select count(*)::int from kb.context_events where context_name = $1 and type = 'AssistantMessageEvent'",
+      [run.contextName]
+    ),
+    ([row]) => row?.[0]
+  )
+  yield* asTimePasses(50, said, (count) => count === 1)
+  yield* way?.cut ?? Effect.void
+  return { agent, provider, run, story, said }
+})
+
+describe("An answer that was kept although its server never heard so", () => {
+  it.effect("ends its run once", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, provider, run, said, story } = yield* keptUnheard(ending("stop"))
+        expect(yield* asTimePasses(250, endedOf(story, agent), ({ length }) => length === 1)).toMatchObject([
+          { id: run.id, status: "completed", attempt: 1, summary: "One." }
+        ])
+        yield* passing(3 * outboxLimits.outageRetryMs, 200)
+        expect(provider.requests).toHaveLength(1)
+        expect(yield* said).toBe(1)
+        expect(yield* story.get("/verify")).toMatchObject({ differences: [] })
+      })
+    )
+  )
+
+  it.effect("is neither kept nor asked for again where it goes on", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, provider, run, said, story } = yield* keptUnheard(callingNote, answering("Done."))
+        expect(yield* asTimePasses(250, endedOf(story, agent), ({ length }) => length === 1)).toMatchObject([
+          { id: run.id, status: "completed", summary: "Done." }
+        ])
+        expect(provider.requests).toHaveLength(2)
+        expect(yield* said).toBe(2)
         expect((yield* story.get("/tasks")).items).toHaveLength(1)
         expect(yield* story.get("/verify")).toMatchObject({ differences: [] })
       })
@@ -124,8 +201,8 @@ describe("A call of a foreign tool that is answered while the database is away f
         const agent = yield* newCaller(story, [charge])
         const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
         yield* asTimePasses(50, diary.called, (called) => called.length === 1)
-        const ended = yield* endedWhileAway(story, agent, diary.open)
-        expect(ended).toMatchObject([{ id: run.id, status: "completed", attempt: 1 }])
+        const runs = yield* endedWhileAway(story, agent, diary.open)
+        expect(runs).toMatchObject([{ id: run.id, status: "completed", attempt: 1 }])
         expect(yield* callEventsOf(story, run)).toMatchObject([
           { type: "ToolCallStartedEvent" },
           { type: "ToolCallCompletedEvent" }

@@ -4,7 +4,8 @@
  * The provider is a server on this machine that speaks OpenAI's chat completions
  * and answers as the story says; everything between it and the agent is real.
  */
-import { ConfigProvider, Effect } from "effect"
+import { ConfigProvider, Effect, type Scope } from "effect"
+import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { chatChunk, chatEnd, type FakeAnswer, serveAnswers, toEvent } from "../src/model/fake-model-server.ts"
 import { newProject, startServer } from "./platform.ts"
 import { patientDatabase } from "./shared-server.ts"
@@ -26,7 +27,9 @@ export const answering = (text: string): FakeAnswer => ({
 /** Starts a provider with these answers, a server that knows it, and an agent that asks it. */
 export const newProviderStory = Effect.fn("newProviderStory")(function* (
   answers: readonly [FakeAnswer, ...ReadonlyArray<FakeAnswer>],
-  overrides: Record<string, unknown> = {}
+  overrides: Record<string, unknown> = {},
+  /** How the server reaches its database. */
+  reach: (access: PostgresAccess) => Effect.Effect<PostgresAccess, never, Scope.Scope> = Effect.succeed
 ) {
   const provider = yield* serveAnswers(...answers)
   // A database that is not the program's own may have other programs on it.
@@ -34,7 +37,7 @@ export const newProviderStory = Effect.fn("newProviderStory")(function* (
   const environment = ConfigProvider.layer(
     ConfigProvider.fromEnv({ env: { OPENAI_COMPATIBLE_BASE_URL: `${provider.url}/v1` } })
   )
-  const start = Effect.provide(startServer(access), environment)
+  const start = Effect.provide(Effect.flatMap(reach(access), startServer), environment)
   const story = yield* newProject(yield* start, access)
   const agent = yield* story.post("/agents", {
     name: "speaker",

@@ -38,23 +38,29 @@ export const tellAway = Effect.fnUntraced(function* (cause: unknown) {
 })
 
 /**
- * Does an effect again until the database is back that was away when it was done.
+ * Does an effect again until the database is back that was away when it was done, and tells by what it was broken last.
  *
- * **Details** What broke may be done all the same, as where only the answer was lost: `again` is done the second time, and knows
- * what broke. There is no end but the database's return: whoever works under a lease is interrupted when it is over.
+ * **Details** What broke may be done all the same, as where only its answer was lost. There is no end but the database's return:
+ * whoever works under a lease is interrupted when it is over.
  */
-export const throughOutages = <A, E, R>(
+export const tellingOutages = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
-  again: (cause: Cause.Cause<E>) => Effect.Effect<A, E, R> = () => effect
-): Effect.Effect<A, E, R> =>
-  Effect.catchCause(effect, (cause) =>
-    Cause.hasInterrupts(cause) || !isBrokenByAway(cause)
-      ? Effect.failCause(cause)
-      : tellAway(cause).pipe(
-          Effect.andThen(Effect.sleep(outboxLimits.outageRetryMs)),
-          Effect.andThen(throughOutages(again(cause), again))
-        )
+  brokenBy?: Cause.Cause<E>
+): Effect.Effect<{ readonly value: A; readonly brokenBy: Cause.Cause<E> | undefined }, E, R> =>
+  Effect.catchCause(
+    Effect.map(effect, (value) => ({ value, brokenBy })),
+    (cause) =>
+      Cause.hasInterrupts(cause) || !isBrokenByAway(cause)
+        ? Effect.failCause(cause)
+        : tellAway(cause).pipe(
+            Effect.andThen(Effect.sleep(outboxLimits.outageRetryMs)),
+            Effect.andThen(tellingOutages(effect, cause))
+          )
   )
+
+/** The same for what does nothing a second time. */
+export const throughOutages = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.map(tellingOutages(effect), ({ value }) => value)
 
 /** Tells that it is back, where it was told that it is away. */
 export const tellBack = Effect.flatMap(Outage, (telling) => {

@@ -19,7 +19,7 @@ import type { Statement } from "effect/sql"
 import { endOf, type Terms } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
-import { throughOutages } from "../outbox/outages.ts"
+import { tellingOutages, throughOutages } from "../outbox/outages.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import type { RunNotInState } from "./holding.ts"
@@ -95,19 +95,13 @@ export const makeWriting = Effect.gen(function* () {
   ) {
     const alongside = [...more, ...(yield* recording(run.id, context.pendingCalls, events))]
     const planned = yield* plan(run, context, events, alongside, { taint })
-    const ask = Effect.map(database.ask(run.projectId, planned.statement), (rows) => rows.length > 0)
-    // Behind an outage a log that has grown may have grown by these very events: whoever reads it anew knows.
-    const written = yield* throughOutages(ask, (cause) =>
-      Effect.filterOrElse(
-        ask,
-        (isWritten) => isWritten,
-        () => Effect.failCause(cause)
-      )
-    )
-    if (written) {
+    const { brokenBy, value } = yield* tellingOutages(database.ask(run.projectId, planned.statement))
+    if (value.length > 0) {
       yield* contexts.grown(run.projectId, run.contextName)
       return fold(planned.events, context)
     }
+    // Behind an outage a log that has grown may have grown by these very events: whoever reads it anew knows.
+    if (brokenBy) return yield* Effect.failCause(brokenBy)
     const appended = yield* guarded(run, contexts.append(run.contextName, events, { alongside, taint }))
     return yield* advance(run, context, appended)
   })
