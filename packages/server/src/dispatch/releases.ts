@@ -7,7 +7,8 @@
  * commit. One run for the entries that belong together; each takes a place in
  * the chain of every root among its events. What may not begin waits on, with
  * the reason. Agents that react no more release nothing: their entries end. An
- * entry that is gone when it would get its run has the release decided anew.
+ * entry that is gone when it would get its run has the release decided anew, and
+ * so has an object at which the agent was put to work meanwhile.
  */
 import type { AgentId, RunId } from "@tropism/domain/ids"
 import type { ReactionConfig } from "@tropism/domain/reaction"

@@ -14,7 +14,7 @@ import type { TriggeringOccurrence } from "@tropism/domain/mcp-event"
 import type { HandledChange, HandledType } from "@tropism/domain/processing"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { brokenUniqueKey, orDie, outpaced, ProjectTransaction } from "../database/database.ts"
 import { askedRun } from "./asked-chains.ts"
 import { occurrenceJson } from "./occurrences.ts"
 import { makeSettling } from "./settling.ts"
@@ -79,7 +79,7 @@ export class WaitingEntries extends Context.Service<
     readonly look: (looks: ReadonlyArray<Look>) => Read<ReadonlyArray<WaitingEntry>>
     /** The lines on which a run is at work, held until this transaction ends. */
     readonly busy: (lines: ReadonlyArray<Line>) => Read<ReadonlyArray<Line>>
-    /** Gives entries that still wait their runs, and answers how many there were. */
+    /** Gives entries that still wait their runs, and answers how many there were; has all decided anew where another is at work on an object. */
     readonly link: (
       entries: ReadonlyArray<{ readonly id: EntryId; readonly runId: RunId; readonly exclusive: boolean }>
     ) => Read<number>
@@ -150,7 +150,12 @@ export class WaitingEntries extends Context.Service<
           update kb.agent_processing_log entry
           set run_id = row."runId", exclusive = row.exclusive, parked = false, due_at = null, reason = null
           from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as row(id uuid, "runId" uuid, exclusive boolean)
-          where entry.id = row.id and ${stillWaits} returning 1`
+          where entry.id = row.id and ${stillWaits} returning 1`.pipe(
+          // Somebody put the agent to work on the object who could not be seen when it was decided.
+          Effect.catch((error) =>
+            brokenUniqueKey(error) === "agent_processing_log_skip" ? outpaced : Effect.fail(error)
+          )
+        )
         return linked.length
       }, orDie)
 
