@@ -69,7 +69,7 @@ export const limits = {
   sameInterruptMs: 100,
   /** How long the doctor waits for one answer. */
   doctorAnswerMs: 5_000,
-  /** Projects whose MCP servers the doctor looks at. */
+  /** Projects that the doctor looks at, the newest. */
   projectsExamined: 50,
   /** Room on the disk below which it warns, and below which nothing should be started. */
   diskWarnBytes: 2 * 1024 ** 3,

@@ -1,8 +1,8 @@
 /**
- * Every bound of the server, its unit last in its name.
+ * The bounds of the server, their unit last in their names.
  *
- * No loop, queue, retry or prompt is without one. Each folder has a section of
- * its own; a bound that a person may set stands in `domain`, not here.
+ * No loop, queue, retry or prompt is without one. Each folder has a section here
+ * or a file of limits of its own; a bound that a person may set stands in `domain`.
  */
 
 /** Of `model/`: one request to a model. */
