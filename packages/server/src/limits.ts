@@ -119,11 +119,7 @@ export const outboxLimits = {
   untoldTopics: 1_000,
   /** Topics of one letter: of at most 150 characters each, in less than the 8,000 bytes that NOTIFY takes. */
   letterTopics: 50,
-  reconnectDelayMs: 500,
-  /** Between two lines of the log that say that the database is away. */
-  outageTellIntervalMs: 60_000,
-  /** Before what did not reach the database is tried again, where that matters: heartbeats, and what was paid for. */
-  outageRetryMs: 1_000
+  reconnectDelayMs: 500
 } as const
 
 /** Of `outbox/` and `dispatch/`: from a committed event to a queued run. */

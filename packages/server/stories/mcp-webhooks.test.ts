@@ -203,6 +203,39 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("stays where it is asked for under another token before its end is told", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const [person, again] = [
+          yield* asUser(story, "viewer", null, "ann"),
+          yield* asUser(story, "viewer", null, "ann")
+        ]
+        const hook = yield* receiver()
+        yield* subscribing(person, hook.url)
+        yield* hook.hold
+        yield* ask(
+          story.access,
+          "update kb.api_tokens set revoked_at = now() where hash = encode(sha256($1::bytea), 'hex')",
+          [person.token]
+        )
+        yield* thing(story, "first")
+        const told = Effect.sync(() => hook.all.filter(({ body }) => body.type === "terminated"))
+        yield* eventually(told, (ended) => ended.length === 1)
+        expect((yield* subscribing(again, hook.url)).error).toBeUndefined()
+        yield* hook.letGo
+        // Nobody has it until the claim is over under which its end was told.
+        yield* ask(
+          story.access,
+          "update kb.event_subscriptions set claimed_until = now() where project_id = $1",
+          [story.projectId]
+        )
+        yield* thing(story, "second")
+        yield* hook.until(1)
+        yield* hook.letGo
+        expect(yield* rowsOf(story)).toHaveLength(1)
+      })
+    )
+
     it.effect("ends when its time is up", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

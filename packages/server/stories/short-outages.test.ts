@@ -2,18 +2,22 @@
  * A database that is away for some seconds, as at its own restart: what has nothing to do with it goes on.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect } from "effect"
-import { outboxLimits, runLimits } from "../src/limits.ts"
+import { Deferred, Effect, Fiber } from "effect"
+import { runLimits } from "../src/limits.ts"
+import { outageLimits } from "../src/outbox/outage-limits.ts"
 import { chatChunk, chatEnd, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
 import { callEventsOf, newCaller } from "../testing/mcp-runs.ts"
 import { addServer, newDiary, program } from "../testing/mcp-words.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { interposedServer } from "../testing/interposed.ts"
+import { sendCompletion } from "../testing/openai-words.ts"
 import { operatedDatabase } from "../testing/operated-database.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { type Json, newProject, startServer, type Story } from "../testing/platform.ts"
+import { eventually, type Json, newProject, startServer, type Story } from "../testing/platform.ts"
 import { answering, newProviderStory } from "../testing/provider-story.ts"
 import { acquireSilentWay } from "../testing/silent-way.ts"
 import { asTimePasses, passing, patientDatabase } from "../testing/shared-server.ts"
-import { endedRuns } from "../testing/story-words.ts"
+import { calling, endedRuns, watcher } from "../testing/story-words.ts"
 import { begin, partialOf } from "../testing/time-words.ts"
 
 const piece = (text: string): string => toEvent(chatChunk({ content: text }))
@@ -85,13 +89,18 @@ const callingNote = ending(
 )
 
 /** Lets an answer come to its end while the database is away, and for longer than one try to keep it takes. */
-const endedWhileAway = Effect.fnUntraced(function* (story: Story, agent: Json, goOn: Effect.Effect<void>) {
+const endedWhileAway = Effect.fnUntraced(function* (
+  story: Story,
+  agent: Json,
+  goOn: Effect.Effect<void>,
+  count = 1
+) {
   const { become } = yield* operatedDatabase(story.access)
   yield* become("connection limit 0")
   yield* goOn
-  yield* passing(3 * outboxLimits.outageRetryMs, 200)
+  yield* passing(3 * outageLimits.retryMs, 200)
   yield* become("connection limit -1")
-  return yield* asTimePasses(250, endedOf(story, agent), ({ length }) => length === 1)
+  return yield* asTimePasses(250, endedOf(story, agent), ({ length }) => length === count)
 })
 
 describe("An answer that comes to its end while the database is away for less than a lease", () => {
@@ -165,7 +174,7 @@ describe("An answer that was kept although its server never heard so", () => {
         expect(yield* asTimePasses(250, endedOf(story, agent), ({ length }) => length === 1)).toMatchObject([
           { id: run.id, status: "completed", attempt: 1, summary: "One." }
         ])
-        yield* passing(3 * outboxLimits.outageRetryMs, 200)
+        yield* passing(3 * outageLimits.retryMs, 200)
         expect(provider.requests).toHaveLength(1)
         expect(yield* said).toBe(1)
         expect(yield* story.get("/verify")).toMatchObject({ differences: [] })
@@ -178,12 +187,80 @@ describe("An answer that was kept although its server never heard so", () => {
       Effect.gen(function* () {
         const { agent, provider, run, said, story } = yield* keptUnheard(callingNote, answering("Done."))
         expect(yield* asTimePasses(250, endedOf(story, agent), ({ length }) => length === 1)).toMatchObject([
-          { id: run.id, status: "completed", summary: "Done." }
+          { id: run.id, status: "completed", attempt: 1, summary: "Done." }
         ])
         expect(provider.requests).toHaveLength(2)
         expect(yield* said).toBe(2)
         expect((yield* story.get("/tasks")).items).toHaveLength(1)
         expect(yield* story.get("/verify")).toMatchObject({ differences: [] })
+      })
+    )
+  )
+})
+
+describe("Whoever waits for an answer while the database is away for less than a lease", () => {
+  it.effect("is told the answer, so that nobody asks twice", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, provider, story } = yield* newProviderStory([ending("stop"), ending("stop")], {
+          triggerType: "manual"
+        })
+        const triggered = yield* Effect.forkScoped(story.ask("POST", `/agents/${agent.id}/trigger`, {}))
+        const asked = yield* Effect.forkScoped(
+          sendCompletion(story, { model: agent.name, messages: [{ role: "user", content: "Hello" }] })
+        )
+        yield* asTimePasses(
+          50,
+          Effect.sync(() => provider.requests.length),
+          (count) => count === 2
+        )
+        const runs = yield* endedWhileAway(story, agent, provider.letGoOn, 2)
+        expect(runs.map(({ attempt, status }) => [attempt, status])).toEqual([
+          [1, "completed"],
+          [1, "completed"]
+        ])
+        const answered = Effect.sync(() => [triggered, asked].every((one) => one.pollUnsafe() !== undefined))
+        yield* asTimePasses(250, answered, (isAnswered) => isAnswered)
+        expect(yield* Fiber.join(triggered)).toMatchObject({
+          status: 200,
+          body: { status: "completed", summary: "One." }
+        })
+        expect(yield* Fiber.join(asked)).toMatchObject({
+          status: 200,
+          body: { choices: [{ message: { content: "One." } }] }
+        })
+        expect(provider.requests).toHaveLength(2)
+      })
+    )
+  )
+})
+
+describe("Whoever waits for an answer while the database is away for longer", () => {
+  it.effect("is told that the agent goes on, and not to ask again without a key", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, provider, story } = yield* newProviderStory([ending("stop"), ending("stop")])
+        const { become } = yield* operatedDatabase(story.access)
+        const body = { model: agent.name, messages: [{ role: "user", content: "Hello" }] }
+        const keyed = yield* Effect.forkScoped(sendCompletion(story, body, { "idempotency-key": "k" }))
+        const other = yield* Effect.forkScoped(sendCompletion(story, body))
+        yield* asTimePasses(
+          50,
+          Effect.sync(() => provider.requests.length),
+          (count) => count === 2
+        )
+        yield* become("connection limit 0")
+        const answered = Effect.sync(() => [keyed, other].every((one) => one.pollUnsafe() !== undefined))
+        yield* asTimePasses(500, answered, (isAnswered) => isAnswered)
+        yield* become("connection limit -1")
+        expect(yield* Fiber.join(keyed)).toMatchObject({
+          status: 503,
+          body: { error: { code: "unavailable" } }
+        })
+        const { body: told, headers, status } = yield* Fiber.join(other)
+        expect(status).toBe(422)
+        expect(told.error.message).toContain("x-tropism-conversation")
+        expect(headers.get("x-tropism-conversation")).toBeTruthy()
       })
     )
   )
@@ -209,6 +286,37 @@ describe("A call of a foreign tool that is answered while the database is away f
         ])
         expect(yield* diary.called).toHaveLength(1)
         expect(yield* story.get("/verify")).toMatchObject({ differences: [] })
+      })
+    )
+  )
+})
+
+describe("A run that breaks because the database is away", () => {
+  it.live("is given back when it is back, and not first when its lease is over", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const access = { ...(yield* freshDatabase), embedded: false }
+        const { doors, interpose } = yield* interposedServer(access)
+        const story = yield* newProject(doors, access)
+        const { become } = yield* operatedDatabase(access)
+        const call = { tool: "create_object", arguments: { type: "Note", properties: {} } }
+        const agent = yield* story.post("/agents", watcher({ triggerType: "manual", model: calling(call) }))
+        const away = yield* Deferred.make<void>()
+        yield* interpose(
+          "run.afterStep",
+          Effect.andThen(become("connection limit 0"), Deferred.succeed(away, undefined))
+        )
+        const run = yield* begin(story, agent)
+        yield* Deferred.await(away)
+        const awayMs = performance.now()
+        const sinceMs = Effect.map(story.ask("GET", "/runs"), () => performance.now() - awayMs)
+        // Longer than it takes to give a run back once.
+        yield* eventually(sinceMs, (ms) => ms > 2 * outageLimits.retryMs)
+        yield* become("connection limit -1")
+        const backMs = performance.now()
+        const [ended] = yield* eventually(endedOf(story, agent), ({ length }) => length === 1)
+        expect(ended).toMatchObject({ id: run.id, status: "completed", attempt: 2 })
+        expect(performance.now() - backMs).toBeLessThan(runLimits.leaseMs / 2)
       })
     )
   )

@@ -15,7 +15,8 @@ import type { ProjectId } from "@tropism/domain/ids"
 import { Clock, Context, Effect, Layer, Option, Queue, Scope, Stream } from "effect"
 import { Contexts } from "../agent/contexts.ts"
 import { PassingWords } from "../agent/passing-words.ts"
-import { Database } from "../database/database.ts"
+import { Database, type ProjectTransaction } from "../database/database.ts"
+import { throughOutages } from "../outbox/outages.ts"
 import { type Topic, WakeUps } from "../outbox/wake-ups.ts"
 import type { StandingRun } from "../run/reading.ts"
 import { Runs } from "../run/runs.ts"
@@ -61,6 +62,10 @@ export class Turns extends Context.Service<
       const runs = yield* Runs
       const wakeUps = yield* WakeUps
 
+      /** Whoever waits for an answer waits through an outage: told of it, he would say again what was said. */
+      const asking = <A>(projectId: ProjectId, effect: Effect.Effect<A, never, ProjectTransaction>) =>
+        throughOutages(database.inProject(projectId, effect))
+
       /** What rings when there may be news, and which. */
       const listen = Effect.fnUntraced(function* (projectId: ProjectId, name: ContextName) {
         const scope = yield* Effect.scope
@@ -105,7 +110,7 @@ export class Turns extends Context.Service<
         end?.ending !== "answered" || !isFlow
           ? Effect.succeed(false)
           : Effect.map(
-              database.inProject(projectId, contexts.load(name)),
+              asking(projectId, contexts.load(name)),
               (context) => context.nextEventNumber - 1 > number || nextStepOf(context) !== undefined
             )
 
@@ -118,7 +123,7 @@ export class Turns extends Context.Service<
         Effect.gen(function* () {
           const untilMs = (yield* Clock.currentTimeMillis) + waitMs
           const { bell, hearRun, news } = yield* listen(projectId, name)
-          const standing = database.inProject(projectId, runs.newestOn(name))
+          const standing = asking(projectId, runs.newestOn(name))
 
           const wait = Effect.gen(function* () {
             const leftMs = untilMs - (yield* Clock.currentTimeMillis)
@@ -146,7 +151,7 @@ export class Turns extends Context.Service<
             let isMore = news.hasGrown || news.pieces.some((piece) => piece.after > start.number)
             news.hasGrown = false
             while (isMore) {
-              const page = yield* database.inProject(
+              const page = yield* asking(
                 projectId,
                 contexts.read(name, hearing.number, chatLimits.pageEvents)
               )

@@ -14,6 +14,7 @@ import { Context, Effect, Layer } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import { Database } from "../database/database.ts"
 import { sourceLimits } from "../tool/source-limits.ts"
+import { throughOutages } from "../outbox/outages.ts"
 import { makePlaces } from "../outbox/places.ts"
 import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import { answered } from "../tool/foreign-fault.ts"
@@ -61,9 +62,13 @@ export class SourcePoller extends Context.Service<
         const answer = yield* Effect.result(ask(source, server))
         yield* CrashPoint.hit("source.beforeKeep")
         if (answer._tag === "Failure")
-          yield* database.inProject(projectId, sources.noteFault(source, answer.failure.message))
+          yield* throughOutages(
+            database.inProject(projectId, sources.noteFault(source, answer.failure.message))
+          )
         else
-          yield* database.inProject(projectId, tell(source, answer.success.serverId, answer.success.telling))
+          yield* throughOutages(
+            database.inProject(projectId, tell(source, answer.success.serverId, answer.success.telling))
+          )
         yield* CrashPoint.hit("source.afterCommit")
         return 1
       })

@@ -18,6 +18,7 @@ import { type ContextHead, Contexts } from "../agent/contexts.ts"
 import { Database, outpaced, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { agentLimits, runLimits } from "../limits.ts"
+import { throughOutages } from "../outbox/outages.ts"
 import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
 import { chainRoot } from "../run/claimed-run.ts"
 import { Runs } from "../run/runs.ts"
@@ -148,15 +149,17 @@ export class Triggers extends Context.Service<
 
       const settled = Effect.fn("Triggers.settled")(function* (projectId: ProjectId, id: RunId) {
         const mailbox = yield* wakeUps.listen(`run:${id}`)
+        // Whoever waits waits through an outage: told of it, he would trigger the agent again.
+        const looked = throughOutages(look(projectId, id))
         const atRest = Effect.gen(function* () {
           while (true) {
-            const run = yield* look(projectId, id)
+            const run = yield* looked
             if (!run || isAtRest(run)) return run
             yield* nextWakeUp(mailbox, runLimits.callerLookMs)
           }
         })
         const seen = yield* Effect.timeoutOption(atRest, runLimits.triggerWaitMs)
-        return Option.isSome(seen) ? seen.value : yield* look(projectId, id)
+        return Option.isSome(seen) ? seen.value : yield* looked
       }, Effect.scoped)
 
       return Triggers.of({ byHand, byEvent, interrupt, look, settled })

@@ -134,17 +134,31 @@ export const failedTurn = (sentence: string): OpenAiFault =>
   openAiFault(sentence, { status: 422, type: "agent_error", code: "turn_failed" })
 
 /**
- * The server stops before the answer is there.
+ * Something ends the wait for an answer, and not the agent's work.
  *
  * **Details** Sent again under a key it is the same request; without one it would be another, so it is not 5xx then.
  */
-export const serverLeaving = (isKeyed: boolean): OpenAiFault =>
-  openAiFault(
-    isKeyed
-      ? "The server stops before the answer is there, and the agent goes on at another one: send the request again under the same Idempotency-Key"
-      : "The server stops before the answer is there, and the agent goes on at another one: its answer will stand in the conversation that the header x-tropism-conversation names. Sent again, the request would be said again; under an Idempotency-Key it would be said once",
-    { status: isKeyed ? 503 : 422, type: "server_error", code: "server_leaving" }
-  )
+const unawaited =
+  (what: string, code: string) =>
+  (isKeyed: boolean): OpenAiFault =>
+    openAiFault(
+      isKeyed
+        ? `${what}: send the request again under the same Idempotency-Key`
+        : `${what}: its answer will stand in the conversation that the header x-tropism-conversation names. Sent again, the request would be said again; under an Idempotency-Key it would be said once`,
+      { status: isKeyed ? 503 : 422, type: "server_error", code }
+    )
+
+/** The server stops before the answer is there. */
+export const serverLeaving = unawaited(
+  "The server stops before the answer is there, and the agent goes on at another one",
+  "server_leaving"
+)
+
+/** The database has been away for long before the answer is there. */
+export const answerUnknown = unawaited(
+  "The database does not answer, so nobody knows the answer yet, and the agent goes on when it does",
+  "unavailable"
+)
 
 /** The answer that a fault is. */
 export const faultResponse = ({

@@ -16,11 +16,13 @@ import { Clock, Effect, Schema, Stream } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Turns } from "../chat/turns.ts"
+import { isDatabaseAway } from "../database/database-away.ts"
 import { looking } from "./access.ts"
 import { Closing, comeAgain } from "./closing.ts"
 import { unfitBody } from "./input-faults.ts"
 import { type AnswerTerms, beginHearing, completionOf, hear } from "./openai-answer.ts"
 import {
+  answerUnknown,
   failedTurn,
   faultOf,
   faultResponse,
@@ -57,22 +59,25 @@ const complete = Effect.fn("http.openai.complete")(function* (projectId: Project
   const lost = yield* currentLoss(projectId)
   const { lastCall } = yield* Closing
   const { headers } = yield* HttpServerRequest.HttpServerRequest
-  const leaving = serverLeaving(headers["idempotency-key"] !== undefined)
+  const isKeyed = headers["idempotency-key"] !== undefined
+  const leaving = serverLeaving(isKeyed)
   const response = isStreamed
     ? streamedAnswer(parts, terms, said.number, isUsageWanted, [
         Effect.as(lost, lostToken),
         Effect.as(lastCall, leaving)
       ])
     : yield* Effect.raceAllFirst([
-        wholeAnswer(parts, terms, said.number),
+        Effect.catchDefect(wholeAnswer(parts, terms, said.number), (defect) =>
+          isDatabaseAway(defect) ? unawaitedResponse(answerUnknown(isKeyed)) : Effect.die(defect)
+        ),
         Effect.andThen(lost, Effect.fail(lostToken)),
-        Effect.andThen(lastCall, leavingResponse(leaving))
+        Effect.andThen(lastCall, unawaitedResponse(leaving))
       ])
   return HttpServerResponse.setHeader(response, conversationHeader, terms.conversation)
 })
 
-/** What a whole answer that is waited for ends with where the server stops; one that may be sent again says when. */
-const leavingResponse = (fault: OpenAiFault) =>
+/** What is told instead of a whole answer that is waited for no longer; what may be sent again says when. */
+const unawaitedResponse = (fault: OpenAiFault) =>
   Effect.map(faultResponse(fault), (response) => (fault.status === 503 ? comeAgain(response) : response))
 
 /** Waits for the whole answer. */

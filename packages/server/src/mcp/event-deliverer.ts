@@ -16,6 +16,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database } from "../database/database.ts"
 import { sees } from "../http/access.ts"
 import { Tokens } from "../http/tokens.ts"
+import { throughOutages } from "../outbox/outages.ts"
 import { makePlaces } from "../outbox/places.ts"
 import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import { type CallbackFailed, Callbacks } from "./callbacks.ts"
@@ -50,7 +51,7 @@ export class EventDeliverer extends Context.Service<
         endMs: number
       ) {
         const note = (progress: Progress) =>
-          database.inProject(projectId, subscriptions.note(claimed, progress))
+          throughOutages(database.inProject(projectId, subscriptions.note(claimed, progress)))
         for (const { position: place, ...occurrence } of occurrences) {
           const message = { ...occurrence, cursor: cursorAt(projectId, place) }
           const failure = yield* callbacks
@@ -71,7 +72,7 @@ export class EventDeliverer extends Context.Service<
       const terminate = Effect.fnUntraced(function* (projectId: ProjectId, claimed: ClaimedSubscription) {
         const message = { type: "terminated", error: revoked }
         yield* Effect.ignore(callbacks.post(claimed, `msg_terminated_${claimed.claimToken}`, message))
-        yield* database.inProject(projectId, subscriptions.remove(claimed.handle))
+        yield* throughOutages(database.inProject(projectId, subscriptions.removeEnded(claimed)))
       })
 
       /** One turn of a subscription: a bounded part of what it has to be told. */
@@ -98,7 +99,7 @@ export class EventDeliverer extends Context.Service<
           told += seen.occurrences.length
           if (!seen.hasMore || (yield* Clock.currentTimeMillis) >= endMs) break
         }
-        yield* database.inProject(projectId, subscriptions.release(claimed))
+        yield* throughOutages(database.inProject(projectId, subscriptions.release(claimed)))
       })
 
       const run = Effect.gen(function* () {

@@ -80,6 +80,8 @@ export class EventSubscriptions extends Context.Service<
     ) => Effect.Effect<KeptSubscription | undefined, SealingRefused, ProjectTransaction>
     /** Ends one; false when there is none. */
     readonly remove: (handle: string) => InProject<boolean>
+    /** Removes one whose token has ended, unless it was asked for under another one since it was claimed. */
+    readonly removeEnded: (claimed: ClaimedSubscription) => InProject<void>
     /** Takes some that have something to be told, and whose secrets this program has the key of: first those that have waited longest. */
     readonly claim: (atMost: number) => InProject<ReadonlyArray<ClaimedSubscription>>
     /** Keeps what a delivery came to, and the claim; false when another program has it now. */
@@ -161,6 +163,17 @@ export class EventSubscriptions extends Context.Service<
         return rows.length > 0
       }, orDie)
 
+      const removeEnded = Effect.fn("EventSubscriptions.removeEnded")(function* ({
+        claimToken,
+        id,
+        tokenHash
+      }: ClaimedSubscription) {
+        const { projectId } = yield* ProjectTransaction
+        yield* sql`
+          delete from kb.event_subscriptions
+          where project_id = ${projectId} and id = ${id} and claim_token = ${claimToken} and token_hash = ${tokenHash}`
+      }, orDie)
+
       const until = sql`now() + make_interval(secs => ${eventLimits.claimMs / 1_000}::float8)`
 
       const claim = Effect.fn("EventSubscriptions.claim")(function* (atMost: number) {
@@ -223,7 +236,7 @@ export class EventSubscriptions extends Context.Service<
         }>`select project_id from kb.projects_with_due_deliveries() as project_id order by project_id`
       )
 
-      return EventSubscriptions.of({ isKnown, keep, remove, claim, note, release, expire, due })
+      return EventSubscriptions.of({ isKnown, keep, remove, removeEnded, claim, note, release, expire, due })
     })
   )
 }

@@ -9,7 +9,7 @@
  */
 import { Cause, Clock, Context, Effect } from "effect"
 import { isBrokenByAway } from "../database/database-away.ts"
-import { outboxLimits } from "../limits.ts"
+import { outageLimits } from "./outage-limits.ts"
 
 /** What the log was told last. */
 interface Telling {
@@ -28,7 +28,7 @@ export class Outage extends Context.Reference<Telling>("@tropism/server/outbox/O
 export const tellAway = Effect.fnUntraced(function* (cause: unknown) {
   const telling = yield* Outage
   const nowMs = yield* Clock.currentTimeMillis
-  if (nowMs - telling.awayAtMs < outboxLimits.outageTellIntervalMs) return
+  if (nowMs - telling.awayAtMs < outageLimits.tellIntervalMs) return
   telling.isAway = true
   telling.awayAtMs = nowMs
   yield* Effect.logError(
@@ -38,23 +38,23 @@ export const tellAway = Effect.fnUntraced(function* (cause: unknown) {
 })
 
 /**
- * Does an effect again until the database is back that was away when it was done, and tells by what it was broken last.
+ * Does an effect again until the database is back that was away when it was done, so often at most, and tells whether it was.
  *
- * **Details** What broke may be done all the same, as where only its answer was lost. There is no end but the database's return:
- * whoever works under a lease is interrupted when it is over.
+ * **Details** What broke may be done all the same, as where only its answer was lost. Whoever interrupts waits for a try and for no pause.
  */
 export const tellingOutages = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
-  brokenBy?: Cause.Cause<E>
-): Effect.Effect<{ readonly value: A; readonly brokenBy: Cause.Cause<E> | undefined }, E, R> =>
+  tries: number = outageLimits.tries,
+  wasAway = false
+): Effect.Effect<{ readonly value: A; readonly wasAway: boolean }, E, R> =>
   Effect.catchCause(
-    Effect.map(effect, (value) => ({ value, brokenBy })),
+    Effect.map(effect, (value) => ({ value, wasAway })),
     (cause) =>
-      Cause.hasInterrupts(cause) || !isBrokenByAway(cause)
+      tries <= 1 || Cause.hasInterrupts(cause) || !isBrokenByAway(cause)
         ? Effect.failCause(cause)
-        : tellAway(cause).pipe(
-            Effect.andThen(Effect.sleep(outboxLimits.outageRetryMs)),
-            Effect.andThen(tellingOutages(effect, cause))
+        : tellAway(Cause.squash(cause)).pipe(
+            Effect.andThen(Effect.interruptible(Effect.sleep(outageLimits.retryMs))),
+            Effect.andThen(tellingOutages(effect, tries - 1, true))
           )
   )
 

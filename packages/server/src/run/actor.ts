@@ -25,6 +25,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database, findPermanentFault } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import type { ModelFailure, ModelUnavailable, ResolvedModel } from "../model/model-request.ts"
+import { throughOutages } from "../outbox/outages.ts"
 import { traceIdOf } from "../telemetry/spans.ts"
 import type { AttemptLost, RunPrincipal } from "../tool/principal.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
@@ -233,7 +234,7 @@ export class Actor extends Context.Service<
           yield* runs.fail(run, message, summaryOf(lastWordsOf(run, context)))
           yield* answerLate(run, context)
         })
-        yield* guarded(run, close)
+        yield* throughOutages(guarded(run, close))
         yield* endBelow(run)
       })
 

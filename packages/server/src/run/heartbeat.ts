@@ -10,7 +10,8 @@
 import { Clock, Effect } from "effect"
 import { isDatabaseAway } from "../database/database-away.ts"
 import { Database } from "../database/database.ts"
-import { outboxLimits, runLimits } from "../limits.ts"
+import { runLimits } from "../limits.ts"
+import { outageLimits } from "../outbox/outage-limits.ts"
 import { tellAway } from "../outbox/outages.ts"
 import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
@@ -51,7 +52,7 @@ export const makeHeartbeat = Effect.gen(function* () {
         const nowMs = yield* Clock.currentTimeMillis
         const isLeased = yield* extend(run, nowMs - leasedAtMs < runLimits.leaseMs)
         if (isLeased) leasedAtMs = nowMs
-        pauseMs = isLeased ? runLimits.heartbeatIntervalMs : outboxLimits.outageRetryMs
+        pauseMs = isLeased ? runLimits.heartbeatIntervalMs : outageLimits.retryMs
       }
     },
     Effect.scoped,

@@ -17,6 +17,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Database } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
+import { throughOutages } from "../outbox/outages.ts"
 import type { ModelTry, OfferedTool } from "../model/model-request.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { makeHolding } from "./holding.ts"
@@ -102,10 +103,15 @@ export class ModelCalls extends Context.Service<
       const keepUnanswered = Effect.fn("ModelCalls.keepUnanswered")(function* (asked: AskedStep) {
         if (asked.tries.length === 0) return
         const parts = sql.csv([...listOf(asked), rowsOf(asked.run, [{ asked, answer: undefined }])])
-        const [kept] = yield* database.ask(
-          asked.run.projectId,
-          sql`with guard as (${guard(asked.run)}), appended as (select ${asked.afterEvent}::int as last_event_number from guard), ${parts}
-            select last_event_number from appended`
+        const begunAt = new Date(asked.tries[0]?.startedAtMs ?? 0)
+        // A try of this statement whose answer went with the database may have kept them.
+        const isNew = sql`not exists (select from kb.model_calls where run_id = ${asked.run.id} and purpose = ${asked.purpose ?? "step"} and started_at = ${begunAt})`
+        const [kept] = yield* throughOutages(
+          database.ask(
+            asked.run.projectId,
+            sql`with guard as (${guard(asked.run)}), appended as (select ${asked.afterEvent}::int as last_event_number from guard where ${isNew}), ${parts}
+              select last_event_number from appended`
+          )
         )
         if (kept) recorded(asked)
       })

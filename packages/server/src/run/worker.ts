@@ -16,6 +16,8 @@ import { isBrokenByAway } from "../database/database-away.ts"
 import { Database, keepingPlans, orDie, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { runLimits } from "../limits.ts"
+import { outageLimits } from "../outbox/outage-limits.ts"
+import { throughOutages } from "../outbox/outages.ts"
 import { inTurn } from "../outbox/places.ts"
 import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import { Actor } from "./actor.ts"
@@ -91,6 +93,15 @@ export class Worker extends Context.Service<
       const inProject = <A, E>(run: ClaimedRun, effect: Effect.Effect<A, E, ProjectTransaction>) =>
         database.inProject(run.projectId, effect)
 
+      /** Gives a run back at once; one that a database broke which is away when it is back, and later each time. */
+      const giveBack = (run: ClaimedRun, cause: Cause.Cause<never>) => {
+        const given = inProject(run, runs.release(run, causeSentence(Cause.squash(cause))))
+        const slowings = Math.min(run.attempt - 1, outageLimits.slowings)
+        return isBrokenByAway(cause)
+          ? Effect.andThen(Effect.sleep(outageLimits.retryMs * 4 ** slowings), throughOutages(given))
+          : given
+      }
+
       /** A defect gives the run back: it is claimed again, a bounded number of times. So does the end of this worker, which does not count. */
       const attend = (run: ClaimedRun) =>
         CrashPoint.hit("run.afterClaim").pipe(
@@ -101,7 +112,7 @@ export class Worker extends Context.Service<
               : Effect.logError("A run's attempt broke and is given back", {
                   runId: run.id,
                   cause: Cause.squash(cause)
-                }).pipe(Effect.andThen(inProject(run, runs.release(run, causeSentence(Cause.squash(cause))))))
+                }).pipe(Effect.andThen(giveBack(run, cause)))
           ),
           Effect.onInterrupt(() => inProject(run, runs.handBack(run))),
           Effect.ensuring(wakeUps.signal("runs"))

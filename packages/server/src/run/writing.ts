@@ -8,8 +8,8 @@
  * the same statement, as is the record of each call that it answers without
  * making it. Where somebody else wrote in between, it is done again
  * under the log's lock; where the attempt is lost, that says so. While the
- * database is away it is done again until the lease is over: an answer is paid
- * for. What may be there already is never appended twice.
+ * database is away it is done again: an answer is paid for. What was kept
+ * although nobody heard so is known by its instant and not appended twice.
  */
 import { eventNumber, type LoggedEvent, type NewEvent } from "@tropism/domain/context-event"
 import { fold, type ReducedContext } from "@tropism/domain/context"
@@ -72,6 +72,15 @@ export const makeWriting = Effect.gen(function* () {
       : database.inProject(run.projectId, contexts.load(run.contextName, context))
   }
 
+  /** Whether the first of the events stands in the log: no other has its number and its instant. */
+  const isKept = (run: ClaimedRun, [first]: ReadonlyArray<LoggedEvent>) =>
+    first === undefined
+      ? Effect.succeed(false)
+      : Effect.map(
+          guarded(run, contexts.read(run.contextName, eventNumber(first.id) - 1, 1)),
+          ([found]) => found?.type === first.type && found.timestamp === first.timestamp
+        )
+
   const plan = (
     run: ClaimedRun,
     context: ReducedContext,
@@ -95,13 +104,13 @@ export const makeWriting = Effect.gen(function* () {
   ) {
     const alongside = [...more, ...(yield* recording(run.id, context.pendingCalls, events))]
     const planned = yield* plan(run, context, events, alongside, { taint })
-    const { brokenBy, value } = yield* tellingOutages(database.ask(run.projectId, planned.statement))
+    const { value, wasAway } = yield* tellingOutages(database.ask(run.projectId, planned.statement))
     if (value.length > 0) {
       yield* contexts.grown(run.projectId, run.contextName)
       return fold(planned.events, context)
     }
-    // Behind an outage a log that has grown may have grown by these very events: whoever reads it anew knows.
-    if (brokenBy) return yield* Effect.failCause(brokenBy)
+    // Behind an outage a log that has grown may have grown by these very events.
+    if (wasAway && (yield* isKept(run, planned.events))) return yield* catchUp(run, context)
     const appended = yield* guarded(run, contexts.append(run.contextName, events, { alongside, taint }))
     return yield* advance(run, context, appended)
   })

@@ -143,7 +143,10 @@ export const makeForeignRecords = Effect.gen(function* () {
 
   /** Whether what the call comes to can still be recorded. */
   const isWanted = (principal: RunPrincipal): Effect.Effect<boolean> =>
-    Effect.match(held(principal, Effect.void), { onFailure: () => false, onSuccess: () => true })
+    Effect.match(held(principal, Effect.void), { onFailure: () => false, onSuccess: () => true }).pipe(
+      // Nobody said that it is not.
+      Effect.catchDefect(() => Effect.succeed(true))
+    )
 
   return { look, begin, settle, isWanted }
 })
