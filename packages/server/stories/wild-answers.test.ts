@@ -11,6 +11,8 @@ import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { answering, newProviderStory } from "../testing/provider-story.ts"
 import { logOfRun } from "../testing/question-words.ts"
+import { asTimePasses } from "../testing/shared-server.ts"
+import { begin } from "../testing/time-words.ts"
 
 /** Says a text in these pieces, to its end. */
 const saying = (
@@ -170,7 +172,10 @@ describe("A run whose database refuses what it writes", () => {
         const { agent, story } = yield* newProviderStory([answering("Hello.")])
         for (const code of ["53200", "57014", "08006", "23505"]) {
           yield* refuseSteps(story, code)
-          const run = yield* finished(story, yield* story.post(`/agents/${agent.id}/trigger`))
+          const { id } = yield* begin(story, agent)
+          // A code by which PostgreSQL says that it is away is waited for, half a minute in each attempt.
+          const seen = story.get(`/runs/${id}`)
+          const run = yield* asTimePasses(500, seen, ({ completedAt }) => completedAt !== null)
           expect(run).toMatchObject({
             status: "failed",
             attempt: runLimits.maxAttempts,
