@@ -2,20 +2,20 @@
  * An agent that is put to work on an object in the moment in which what waits for the same object gets its run.
  */
 import { expect, it } from "@effect/vitest"
-import { Effect, Logger } from "effect"
+import { Effect } from "effect"
 import { connect } from "../src/database/postgres-access.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { whenWaiting } from "../testing/interposed.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, newProject, startServer } from "../testing/platform.ts"
 import { endedRuns, entriesOf, make, runsOf, watcher } from "../testing/story-words.ts"
+import { keptLines } from "../testing/kept-lines.ts"
 
 it.live("S001-R24 what waits goes on waiting, behind the run at work, and nothing breaks", () =>
   Effect.scoped(
     Effect.gen(function* () {
       const access = yield* freshDatabase
-      const said: Array<string> = []
-      const logger = Logger.make<unknown, void>(({ message }) => void said.push(String([message].flat()[0])))
+      const { logger, said } = keptLines()
       const story = yield* newProject(yield* startServer(access, [logger]), access)
       const rule = (debounceMs: number) => ({
         reactionConfig: {

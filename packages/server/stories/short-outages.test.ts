@@ -148,10 +148,11 @@ const keptUnheard = Effect.fnUntraced(function* (
     })
   )
   const [way] = ways
+  if (way === undefined) throw new Error("No server was started")
   const run = yield* begin(story, agent)
   yield* Deferred.await(provider.asked)
   yield* asTimePasses(50, partialOf(story, run), (text) => text === "One.")
-  yield* way?.loseAnswers ?? Effect.die("no way")
+  yield* way.loseAnswers
   yield* provider.letGoOn
   const said = Effect.map(
     ask(
@@ -162,7 +163,7 @@ const keptUnheard = Effect.fnUntraced(function* (
     ([row]) => row?.[0]
   )
   yield* asTimePasses(50, said, (count) => count === 1)
-  yield* way?.cut ?? Effect.void
+  yield* way.cut
   return { agent, provider, run, story, said }
 })
 

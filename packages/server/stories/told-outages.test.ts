@@ -2,17 +2,17 @@
  * What the log of a server says of a database that is away, for as long as that lasts.
  */
 import { expect, it } from "@effect/vitest"
-import { Effect, Logger } from "effect"
+import { Effect } from "effect"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { operatedDatabase } from "../testing/operated-database.ts"
 import { eventually, newProject, startServer } from "../testing/platform.ts"
+import { keptLines } from "../testing/kept-lines.ts"
 
 it.live("an outage is told once for all that the server does, and so is its end", () =>
   Effect.scoped(
     Effect.gen(function* () {
       const access = yield* freshDatabase
-      const said: Array<string> = []
-      const logger = Logger.make<unknown, void>(({ message }) => void said.push(String([message].flat()[0])))
+      const { logger, said } = keptLines()
       const story = yield* newProject(yield* startServer(access, [logger]), access)
       const { become } = yield* operatedDatabase(access)
       const objects = story.ask("GET", "/objects")
