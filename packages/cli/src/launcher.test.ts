@@ -12,6 +12,7 @@ import {
 } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { pathToFileURL } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { until } from "../testing/invoke.ts"
@@ -60,6 +61,23 @@ const unlinked = (modules: string, bun: string) => {
   )
 }
 
+const stopping =
+  'process.on("SIGTERM", () => { console.log("stopping"); process.exit(5) }); console.log("up"); setInterval(() => {}, 1000)'
+
+/** A module that lets Node stand still where it has started a program, as on a busy machine, until a file is there. */
+const standingStillBehindSpawn = (goOn: string) => `
+import processes from "node:child_process"
+import { existsSync } from "node:fs"
+import { syncBuiltinESMExports } from "node:module"
+const { spawn } = processes
+processes.spawn = (...given) => {
+  const child = spawn(...given)
+  while (!existsSync(${JSON.stringify(goOn)})) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+  return child
+}
+syncBuiltinESMExports()
+`
+
 describe("the launcher", () => {
   it.live("starts the command line from any folder", () =>
     Effect.gen(function* () {
@@ -104,12 +122,24 @@ describe("the launcher", () => {
 
   it.live("passes signals on and waits for the program to end", () =>
     Effect.gen(function* () {
-      const program =
-        'process.on("SIGTERM", () => { console.log("stopping"); process.exit(5) }); console.log("up"); setInterval(() => {}, 1000)'
-      const { file } = yield* installed(program, linked)
+      const { file } = yield* installed(stopping, linked)
       const started = yield* launch(file, [])
       yield* until(() => started.out().includes("up"))
       started.process.kill("SIGTERM")
+      yield* until(() => started.code() !== undefined)
+      expect({ code: started.code(), out: started.out() }).toEqual({ code: 5, out: "up\nstopping\n" })
+    })
+  )
+
+  it.live("passes on a signal that comes before it has gone on behind the program's start", () =>
+    Effect.gen(function* () {
+      const { folder, file } = yield* installed(stopping, linked)
+      const slow = join(folder, "slow.mjs")
+      writeFileSync(slow, standingStillBehindSpawn(join(folder, "go on")))
+      const started = yield* launch(file, [], { NODE_OPTIONS: `--import=${pathToFileURL(slow).href}` })
+      yield* until(() => started.out().includes("up"))
+      started.process.kill("SIGTERM")
+      writeFileSync(join(folder, "go on"), "")
       yield* until(() => started.code() !== undefined)
       expect({ code: started.code(), out: started.out() }).toEqual({ code: 5, out: "up\nstopping\n" })
     })
