@@ -58,7 +58,6 @@ if (!main || !bun) {
 
 // From before there is a program: one that has begun may be heard before this process goes on, and a signal in that
 // moment would end this process instead of being passed on. Node calls a listener only when what stands here is through.
-let child
 for (const signal of ["SIGTERM", "SIGHUP", "SIGQUIT"]) process.on(signal, () => child.kill(signal))
 
 // Ctrl-C reaches the program from its terminal already, and npm tells this process of it once more: what is
@@ -67,7 +66,7 @@ process.on("SIGINT", () => child.stdio[3]?.write("SIGINT\n"))
 
 // The fourth stream says only that an interrupt is passed on. It closes when this process dies,
 // however it dies, so that the program behind it never stays as an orphan on the port.
-child = spawn(bun, [main, ...process.argv.slice(2)], {
+const child = spawn(bun, [main, ...process.argv.slice(2)], {
   stdio: ["inherit", "inherit", "inherit", "pipe"],
   env: { ...process.env, TROPISM_LAUNCHER_FD: "3" }
 })
