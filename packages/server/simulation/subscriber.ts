@@ -22,7 +22,7 @@ const ttlMs = 86_400_000
 /** Subscribes from the project's first event on. */
 export const subscribe = Effect.fnUntraced(function* (projectId: ProjectId) {
   const token = Redacted.make(`the token of a subscriber of ${projectId}`)
-  yield* (yield* Tokens).admit(token)
+  yield* (yield* Tokens).admit(token, false)
   const database = yield* Database
   const wanted = {
     userId: "susan" as UserId,

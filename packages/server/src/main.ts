@@ -178,7 +178,7 @@ export const serveOn = Effect.fn("serveOn")(
       const { leave } = yield* Readiness
       yield* checkModel
       yield* takeUpSecrets
-      const { file, token } = yield* adminToken(options)
+      const { file, token } = yield* adminToken(options, access.embedded)
       // Whoever holds the data folder is alone: what another program was at work on when it died is free.
       if (access.embedded) yield* (yield* Runs).lapseAll
       else {
@@ -280,14 +280,14 @@ const takeUpSecrets = Effect.gen(function* () {
 })
 
 /** The token that acts as the admin: the one given, else one kept in the data folder, readable by its owner alone. */
-const adminToken = Effect.fn("adminToken")(function* (options: ServeOptions) {
+const adminToken = Effect.fn("adminToken")(function* (options: ServeOptions, isAlone: boolean) {
   const tokens = yield* Tokens
   if (options.token) {
     if (Redacted.value(options.token).length < tokenLimits.givenMinChars)
       yield* Effect.logWarning(
         `TROPISM_TOKEN has fewer than ${tokenLimits.givenMinChars} characters: whoever guesses it is the admin. Set a longer one, as of "openssl rand -hex 32".`
       )
-    yield* tokens.admit(options.token)
+    yield* tokens.admit(options.token, isAlone)
     return { file: null, token: options.token }
   }
   const fileSystem = yield* FileSystem.FileSystem
@@ -308,6 +308,6 @@ const adminToken = Effect.fn("adminToken")(function* (options: ServeOptions) {
         })
     )
   }
-  yield* tokens.admit(token)
+  yield* tokens.admit(token, isAlone)
   return { file, token }
 })

@@ -19,7 +19,7 @@ import { TodoAssistants } from "./agent/todo-assistants.ts"
 import { Versions } from "./agent/versions.ts"
 import type { Alone } from "./cluster/cluster.ts"
 import { Lookout } from "./cluster/lookout.ts"
-import { Sweeps } from "./cluster/sweeps.ts"
+import { every, Sweeps } from "./cluster/sweeps.ts"
 import { Database } from "./database/database.ts"
 import { Dumper } from "./database/dumper.ts"
 import { IdempotencyKeys } from "./database/idempotency-keys.ts"
@@ -78,6 +78,7 @@ import { Readiness } from "./http/readiness.ts"
 import { LiveLogs } from "./http/live-logs.ts"
 import { IssuedTokens } from "./http/issued-tokens.ts"
 import { Sessions } from "./http/sessions.ts"
+import { tokenLimits } from "./http/token-limits.ts"
 import { Tokens } from "./http/tokens.ts"
 import { DeclinedInputs } from "./mcp/declined-inputs.ts"
 import { Callbacks } from "./mcp/callbacks.ts"
@@ -311,13 +312,18 @@ export const loops = Effect.fnUntraced(function* (alone: Alone | undefined) {
   const { run: sweeping } = yield* Sweeps
   const { run: looking } = yield* Lookout
   const { run: delivering } = yield* EventDeliverer
+  const { hold } = yield* Tokens
   const { depend } = yield* Readiness
+  const holding = every("The admin's token", tokenLimits.holdIntervalMs, hold, (count) =>
+    Effect.logInfo(`${count} tokens of the admin that no server is started with any more let nobody in now`)
+  )
   const here = {
     dispatcher: dispatching,
     releaser: releasing,
     backtester: testing,
     worker: working,
-    deliverer: delivering
+    deliverer: delivering,
+    "admin's token": holding
   }
   const once = { scheduler: scheduling, "source poller": asking, waits: following, sweeps: sweeping }
   const fork = (name: string, loop: Effect.Effect<never>) => Effect.forkScoped(depend(name, loop))

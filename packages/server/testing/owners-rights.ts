@@ -35,8 +35,9 @@ export const definers: Readonly<Record<string, string>> = {
   end_sessions: "ends what list_sessions answers, and answers how many",
   find_webhook: "a delivery names its webhook and no project; answers its project and two hashes",
   admit_person: "a JWT is of a person and of no project; it writes one hash and answers nothing",
-  save_admin_token: "the server's admin is of no project; it writes one hash and answers nothing",
-  save_login_code: "as save_admin_token",
+  hold_admin_token:
+    "the server's admin is of no project; it writes one hash, ends what no server was started with, and answers how many",
+  save_login_code: "the server's admin is of no project; it writes one hash and answers nothing",
   find_memberships: "which projects one user belongs to, to say what a token may reach",
   find_server_request: "requests that are of no project; answers what one caller's token got for one key",
   keep_server_request: "as find_server_request; the table of these requests is closed",

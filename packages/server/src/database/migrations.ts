@@ -60,6 +60,7 @@ import { statements as propertyNames } from "./migrations/0059-property-names.ts
 import { statements as handedBack } from "./migrations/0060-handed-back.ts"
 import { statements as whoCancelled } from "./migrations/0061-who-cancelled.ts"
 import { statements as whoIsAtAnAddress } from "./migrations/0062-who-is-at-an-address.ts"
+import { statements as heldTokens } from "./migrations/0063-held-tokens.ts"
 import { statements as runWords } from "./migrations/0048-run-words.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
@@ -126,7 +127,8 @@ export const migrations = {
   "0059_property_names": run(propertyNames),
   "0060_handed_back": run(handedBack),
   "0061_who_cancelled": run(whoCancelled),
-  "0062_who_is_at_an_address": run(whoIsAtAnAddress)
+  "0062_who_is_at_an_address": run(whoIsAtAnAddress),
+  "0063_held_tokens": run(heldTokens)
 }
 
 /** The newest migration that this program knows. */

@@ -4,6 +4,10 @@
 export const tokenLimits = {
   /** A token that an operator chose and that is shorter can be guessed, and the server says so at its start. */
   givenMinChars: 16,
+  /** Between two times at which a server says that it has its token. */
+  holdIntervalMs: 60_000,
+  /** The admin's token lets in for so long behind the last time that a server said that it has it. */
+  unheldKeepSeconds: 300,
   sessionMaxAgeSeconds: 2_592_000,
   /** What a browser calls itself is kept so far, to tell a person's sessions apart. */
   browserNameMaxChars: 200,

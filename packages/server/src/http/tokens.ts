@@ -35,8 +35,10 @@ export class Tokens extends Context.Service<
     readonly findByHash: (hash: string) => Effect.Effect<Principal | undefined>
     /** Who asks by a good secret, as long as keys and allowances last: a renewed JWT is nobody else's. */
     readonly holderOf: (secret: Redacted.Redacted) => KeyHolder
-    /** Lets a secret act as the server's admin. */
-    readonly admit: (secret: Redacted.Redacted) => Effect.Effect<void>
+    /** Lets a secret act as the server's admin while this server is there; where nobody else can be, what others were started with lets nobody in from now on. */
+    readonly admit: (secret: Redacted.Redacted, isAlone: boolean) => Effect.Effect<void>
+    /** Says that this server still has what it was started with, ends what no server has said so of for a while, and answers how many. */
+    readonly hold: Effect.Effect<number>
     /** A code that one browser may exchange for a session of the admin. */
     readonly loginCode: Effect.Effect<Redacted.Redacted>
     /** A code that one browser may exchange for a session of a member of this transaction's project; undefined when there is no such member. */
@@ -115,11 +117,24 @@ export class Tokens extends Context.Service<
         return yield* findByHash(digest)
       }, orDie)
 
-      const admit = Effect.fn("Tokens.admit")(function* (secret: Redacted.Redacted) {
-        const digest = yield* hash(secret)
-        yield* sql`select kb.save_admin_token(${yield* ids.next}::uuid, ${digest}, ${adminUser})`
-        own = digest
+      const holdAs = Effect.fnUntraced(function* (digest: string, othersSeconds: number) {
+        const { ended } = yield* Effect.flatMap(
+          sql<{ ended: number }>`
+            select kb.hold_admin_token(${yield* ids.next}::uuid, ${digest}, ${adminUser}, ${othersSeconds}::float8) as ended`,
+          onlyRow
+        )
+        return ended
       }, orDie)
+
+      const admit = Effect.fn("Tokens.admit")(function* (secret: Redacted.Redacted, isAlone: boolean) {
+        const digest = yield* hash(secret)
+        yield* holdAs(digest, isAlone ? 0 : tokenLimits.unheldKeepSeconds)
+        own = digest
+      })
+
+      const hold = Effect.suspend(() =>
+        own === undefined ? Effect.succeed(0) : holdAs(own, tokenLimits.unheldKeepSeconds)
+      )
 
       const findOwn = Effect.fn("Tokens.findOwn")(function* (secret: Redacted.Redacted) {
         const digest = yield* hash(secret)
@@ -201,6 +216,7 @@ export class Tokens extends Context.Service<
         findByHash,
         holderOf,
         admit,
+        hold,
         loginCode,
         memberCode,
         memberships,

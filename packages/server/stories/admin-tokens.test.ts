@@ -1,0 +1,146 @@
+/**
+ * The admin's token is what servers are started with: while one of them is there it lets in, and no longer.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Logger, Redacted, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import type { PostgresAccess } from "../src/database/postgres-access.ts"
+import { tokenLimits } from "../src/http/token-limits.ts"
+import { type Ready, serveOn } from "../src/main.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { eventually, storyKeys } from "../testing/platform.ts"
+import { patientDatabase } from "../testing/shared-server.ts"
+
+const [before, after] = ["the-token-of-before", "the-token-of-after"]
+
+/** Starts a server with this token; it answers where, and how to stop it. */
+const start = Effect.fnUntraced(function* (access: PostgresAccess, token: string) {
+  const scope = yield* Scope.fork(yield* Scope.Scope)
+  const ready = yield* Deferred.make<Ready>()
+  const server = yield* serveOn(access, {
+    host: "127.0.0.1",
+    port: 0,
+    dataFolder: "/nonexistent",
+    encryptionKeys: Redacted.make(storyKeys),
+    token: Redacted.make(token),
+    leaveNoticeMs: 0,
+    onReady: (info) => Effect.asVoid(Deferred.succeed(ready, info))
+  }).pipe(
+    Effect.scoped,
+    Effect.provide([NodeServices.layer, Logger.layer([])]),
+    Effect.orDie,
+    Effect.forkIn(scope)
+  )
+  const { loginLink, url } = yield* Effect.raceFirst(Deferred.await(ready), Fiber.join(server))
+  return { url, loginLink, stop: Scope.close(scope, Exit.void) }
+})
+
+const request = (method: string, address: string, headers: Record<string, string>) =>
+  Effect.promise(() => fetch(address, { method, headers, redirect: "manual" }))
+
+/** With what status somebody is told who they are. */
+const statusOf = (server: { readonly url: string }, headers: Record<string, string>) =>
+  Effect.map(request("GET", `${server.url}/api/projects`, headers), ({ status }) => status)
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+/** The session of a browser that shows a token. */
+const sessionOf = (server: { readonly url: string }, token: string) =>
+  Effect.map(request("POST", `${server.url}/login`, bearer(token)), ({ headers }) => ({
+    cookie: headers.get("set-cookie")?.split(";", 1)[0] ?? ""
+  }))
+
+/** Lets so many seconds pass for what servers have said of their tokens. */
+const agePast = (access: PostgresAccess, seconds: number) =>
+  ask(
+    access,
+    "update kb.api_tokens set held_at = held_at - make_interval(secs => $1) where held_at is not null",
+    [seconds]
+  )
+
+const aMinute = TestClock.adjust(tokenLimits.holdIntervalMs)
+
+describe("Requirement: a replaced token of the admin lets nobody in", () => {
+  it.effect(
+    "where the program has its own database, from the start with another one on, with its sessions",
+    () =>
+      Effect.gen(function* () {
+        const access = { ...(yield* patientDatabase), embedded: true }
+        const first = yield* start(access, before)
+        const session = yield* sessionOf(first, before)
+        expect([yield* statusOf(first, bearer(before)), yield* statusOf(first, session)]).toEqual([200, 200])
+        yield* first.stop
+        const second = yield* start(access, after)
+        expect(yield* statusOf(second, bearer(after))).toBe(200)
+        expect([yield* statusOf(second, bearer(before)), yield* statusOf(second, session)]).toEqual([
+          401, 401
+        ])
+      })
+  )
+
+  it.effect("lets in again where a server is started with it again", () =>
+    Effect.gen(function* () {
+      const access = { ...(yield* patientDatabase), embedded: true }
+      for (const token of [before, after, before]) {
+        const server = yield* start(access, token)
+        expect(yield* statusOf(server, bearer(token))).toBe(200)
+        yield* server.stop
+      }
+      const last = yield* start(access, before)
+      expect([yield* statusOf(last, bearer(before)), yield* statusOf(last, bearer(after))]).toEqual([
+        200, 401
+      ])
+    })
+  )
+
+  it.effect("where several servers share a database, while one of them has it and five minutes longer", () =>
+    Effect.gen(function* () {
+      const access = { ...(yield* patientDatabase), embedded: false }
+      const first = yield* start(access, before)
+      const second = yield* start(access, after)
+      const both = Effect.all([statusOf(second, bearer(before)), statusOf(second, bearer(after))])
+      // Each says so again each minute, however long they were started ago.
+      yield* agePast(access, tokenLimits.unheldKeepSeconds - 60)
+      yield* aMinute
+      yield* eventually(
+        ask(access, "select 1 from kb.api_tokens where held_at > now() - interval '1 minute'"),
+        (rows) => rows.length === 2
+      )
+      yield* agePast(access, tokenLimits.unheldKeepSeconds - 60)
+      yield* first.stop
+      yield* aMinute
+      expect(yield* both).toEqual([200, 200])
+      yield* agePast(access, 61)
+      yield* aMinute
+      yield* eventually(both, ([old]) => old === 401)
+      expect(yield* both).toEqual([401, 200])
+    })
+  )
+
+  it.effect("a token that was issued and was given to a server once stays what it was issued as", () =>
+    Effect.gen(function* () {
+      const access = { ...(yield* freshDatabase), embedded: true }
+      const first = yield* start(access, before)
+      const issued = yield* Effect.promise(async () => {
+        const answer = await fetch(`${first.url}/api/tokens`, {
+          method: "POST",
+          headers: { ...bearer(before), "content-type": "application/json" },
+          body: JSON.stringify({ name: "a viewer", userId: "watcher", role: "viewer" })
+        })
+        return (await answer.json()).token as string
+      })
+      yield* first.stop
+      const second = yield* start(access, issued)
+      expect(yield* statusOf(second, bearer(issued))).toBe(200)
+      const tokens = yield* request("GET", `${second.url}/api/tokens`, bearer(issued))
+      expect(tokens.status).toBe(403)
+      yield* second.stop
+      const third = yield* start(access, after)
+      expect([yield* statusOf(third, bearer(before)), yield* statusOf(third, bearer(issued))]).toEqual([
+        401, 200
+      ])
+    })
+  )
+})
