@@ -205,7 +205,7 @@ export const serveOn = Effect.fn("serveOn")(
       const { address } = Context.get(http, HttpServer.HttpServer)
       const port = "port" in address ? address.port : options.port
       const url = `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`
-      const code = yield* (yield* Tokens).loginCode
+      const code = yield* (yield* Tokens).loginCode(token)
       yield* (
         options.onReady?.({
           url,

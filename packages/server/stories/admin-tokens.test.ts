@@ -46,11 +46,27 @@ const statusOf = (server: { readonly url: string }, headers: Record<string, stri
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
+const cookieOf = ({ headers }: Response) => ({ cookie: headers.get("set-cookie")?.split(";", 1)[0] ?? "" })
+
 /** The session of a browser that shows a token. */
 const sessionOf = (server: { readonly url: string }, token: string) =>
-  Effect.map(request("POST", `${server.url}/login`, bearer(token)), ({ headers }) => ({
-    cookie: headers.get("set-cookie")?.split(";", 1)[0] ?? ""
-  }))
+  Effect.map(request("POST", `${server.url}/login`, bearer(token)), cookieOf)
+
+/** The session of a browser that follows a link. */
+const sessionBy = (link: string) => Effect.map(request("GET", link, { "sec-fetch-site": "none" }), cookieOf)
+
+/** A link that somebody with this credential asks for. */
+const linkBy = (server: { readonly url: string }, headers: Record<string, string>) =>
+  Effect.promise(async () => {
+    const answer = await fetch(`${server.url}/api/login-link`, {
+      method: "POST",
+      headers: { origin: server.url, ...headers }
+    })
+    return new URL((await answer.json()).url, server.url).href
+  })
+
+const at = (server: { readonly url: string }, link: string) =>
+  new URL(new URL(link).pathname + new URL(link).search, server.url).href
 
 /** Lets so many seconds pass for what servers have said of their tokens. */
 const agePast = (access: PostgresAccess, seconds: number) =>
@@ -69,14 +85,19 @@ describe("Requirement: a replaced token of the admin lets nobody in", () => {
       Effect.gen(function* () {
         const access = { ...(yield* patientDatabase), embedded: true }
         const first = yield* start(access, before)
-        const session = yield* sessionOf(first, before)
-        expect([yield* statusOf(first, bearer(before)), yield* statusOf(first, session)]).toEqual([200, 200])
+        const shown = yield* sessionOf(first, before)
+        const printed = yield* sessionBy(first.loginLink)
+        const asked = yield* sessionBy(yield* linkBy(first, printed))
+        const unused = yield* linkBy(first, shown)
+        const all = [bearer(before), shown, printed, asked]
+        expect(yield* Effect.forEach(all, (each) => statusOf(first, each))).toEqual([200, 200, 200, 200])
         yield* first.stop
         const second = yield* start(access, after)
-        expect(yield* statusOf(second, bearer(after))).toBe(200)
-        expect([yield* statusOf(second, bearer(before)), yield* statusOf(second, session)]).toEqual([
-          401, 401
-        ])
+        const ours = [bearer(after), yield* sessionBy(second.loginLink)]
+        expect(yield* Effect.forEach(ours, (each) => statusOf(second, each))).toEqual([200, 200])
+        const late = yield* sessionBy(at(second, unused))
+        expect(late).toEqual({ cookie: "" })
+        expect(yield* Effect.forEach(all, (each) => statusOf(second, each))).toEqual([401, 401, 401, 401])
       })
   )
 

@@ -15,6 +15,7 @@ import { Clock, Effect, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { tokenLimits } from "./token-limits.ts"
+import { CurrentCredential } from "./authorization.ts"
 import { inProject, reading, requireServerAdmin, sees } from "./access.ts"
 import { type IssuedToken, IssuedTokens, type TokenWish } from "./issued-tokens.ts"
 import { giveName } from "./members-handlers.ts"
@@ -91,7 +92,7 @@ export const serverTokensHandlers = HttpApiBuilder.group(Api, "serverTokens", (h
       yield* requireAdminsName(principal)
       const making = Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
-        const code = yield* tokens.loginCode
+        const code = yield* tokens.loginCode(yield* CurrentCredential)
         return {
           url: `${origin}/login?code=${Redacted.value(code)}`,
           expiresAt: new Date(now + tokenLimits.loginCodeMaxAgeSeconds * 1_000).toISOString()

@@ -39,8 +39,8 @@ export class Tokens extends Context.Service<
     readonly admit: (secret: Redacted.Redacted, isAlone: boolean) => Effect.Effect<void>
     /** Says that this server still has what it was started with, ends what no server has said so of for a while, and answers how many. */
     readonly hold: Effect.Effect<number>
-    /** A code that one browser may exchange for a session of the admin. */
-    readonly loginCode: Effect.Effect<Redacted.Redacted>
+    /** A code that one browser may exchange for a session of the admin, which ends with the credential that the code was made with. */
+    readonly loginCode: (maker: Redacted.Redacted) => Effect.Effect<Redacted.Redacted>
     /** A code that one browser may exchange for a session of a member of this transaction's project; undefined when there is no such member. */
     readonly memberCode: (
       userId: UserId
@@ -144,11 +144,11 @@ export class Tokens extends Context.Service<
         return serverAdmin
       })
 
-      const loginCode = Effect.gen(function* () {
+      const loginCode = Effect.fn("Tokens.loginCode")(function* (maker: Redacted.Redacted) {
         const code = Redacted.make(yield* ids.secret)
-        yield* sql`select kb.save_login_code(${yield* hash(code)}, ${adminUser}, ${tokenLimits.loginCodeMaxAgeSeconds}::int)`
+        yield* sql`select kb.save_login_code(${yield* hash(code)}, ${adminUser}, ${tokenLimits.loginCodeMaxAgeSeconds}::int, ${yield* hash(maker)})`
         return code
-      }).pipe(orDie)
+      }, orDie)
 
       const memberCode = Effect.fn("Tokens.memberCode")(function* (userId: UserId) {
         yield* ProjectTransaction
