@@ -197,7 +197,7 @@ export class EventSubscriptions extends Context.Service<
       }, orDie)
 
       const note = Effect.fn("EventSubscriptions.note")(function* (
-        { claimToken, id }: ClaimedSubscription,
+        { claimToken, id, name }: ClaimedSubscription,
         progress: Progress
       ) {
         const { projectId } = yield* ProjectTransaction
@@ -209,10 +209,18 @@ export class EventSubscriptions extends Context.Service<
                 status = case when attempts + 1 >= ${maxAttempts}::int then 'suspended' else status end`
             : sql`position = ${progress.position}, attempts = 0, last_error = null, failed_since = null,
                 last_delivery_at = case when ${progress.told} then now() else last_delivery_at end`
-        const rows = yield* sql`
+        const [row] = yield* sql<{ readonly status: string }>`
           update kb.event_subscriptions set ${changes}, claimed_until = ${until}
-          where project_id = ${projectId} and id = ${id} and claim_token = ${claimToken} returning id`
-        return rows.length > 0
+          where project_id = ${projectId} and id = ${id} and claim_token = ${claimToken} returning status`
+        // Whoever holds a claim found it active. The address stays unsaid: it may carry a secret.
+        if (row?.status === "suspended" && "fault" in progress)
+          yield* sql.afterCommit(
+            Effect.logWarning(
+              `An event subscription is suspended until it is refreshed: ${maxAttempts} deliveries in a row failed`,
+              { subscriptionId: id, projectId, event: name, fault: progress.fault }
+            )
+          )
+        return row !== undefined
       }, orDie)
 
       const release = Effect.fn("EventSubscriptions.release")(function* ({
