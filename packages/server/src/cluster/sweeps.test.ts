@@ -2,7 +2,8 @@
  * How a sweep goes on, and what it says of it.
  */
 import { expect, it } from "@effect/vitest"
-import { Effect, Logger } from "effect"
+import { Effect, Logger, Metric } from "effect"
+import { PrometheusMetrics } from "effect/observability"
 import { TestClock } from "effect/testing"
 import { atIntervals, every } from "./sweeps.ts"
 
@@ -19,7 +20,8 @@ it.effect("says that it failed and goes on, and says nothing of being ended", ()
     yield* TestClock.adjust("10 seconds")
     expect(ends).toEqual([])
     expect(said.flat()).toEqual(["The sweep failed and will try again", "2 swept"])
-  })
+    expect(yield* PrometheusMetrics.format()).toContain('tropism_loop_faults_total{loop="The sweep"} 1\n')
+  }).pipe(Effect.provideService(Metric.MetricRegistry, new Map()))
 )
 
 it.effect("begins, each of them, though none of the others ever ends", () =>

@@ -25,7 +25,7 @@ import { Endings } from "../run/endings.ts"
 import { KillSwitches } from "../run/kill-switches.ts"
 import { ProcessingLog } from "../run/processing-log.ts"
 import { WaitingEntries } from "../run/waiting-entries.ts"
-import { noteSweep } from "../telemetry/figures.ts"
+import { countLoopFaults, noteSweep } from "../telemetry/figures.ts"
 import { reviewLimits } from "../task/task-limits.ts"
 import { Tasks } from "../task/tasks.ts"
 
@@ -229,11 +229,14 @@ export const every = (
         ? Effect.void
         : isBrokenByAway(cause)
           ? tellAway(Cause.squash(cause))
-          : Effect.logError(`${name} failed and will try again`, cause)
+          : Effect.andThen(
+              countLoopFaults(name, 1),
+              Effect.logError(`${name} failed and will try again`, cause)
+            )
     ),
     Effect.andThen(Effect.sleep(intervalMs)),
     Effect.forever,
-    (sweeping) => Effect.andThen(noteNow(name), sweeping)
+    (sweeping) => Effect.andThen(Effect.andThen(noteNow(name), countLoopFaults(name, 0)), sweeping)
   )
 
 const noteNow = (name: string) => Effect.flatMap(Clock.currentTimeMillis, (nowMs) => noteSweep(name, nowMs))

@@ -194,7 +194,7 @@ const follow = (log: LiveLog) =>
           log.recent?.add(sent(event))
           rouse(log)
         })
-      return yield* drive(`live log ${source.key}`, source.topic, streamLimits.pollIntervalMs, readOn(log))
+      return yield* drive("Live log", source.topic, streamLimits.pollIntervalMs, readOn(log), source.key)
     })
   )
 

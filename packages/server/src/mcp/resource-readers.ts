@@ -88,10 +88,11 @@ export class ResourceReaders extends Context.Service<
         }
         readers.set(source.key, reader)
         const reading = drive(
-          `resource reader ${source.key}`,
+          "Resource reader",
           source.topic,
           mcpLimits.resourceSweepMs,
-          readOn(reader)
+          readOn(reader),
+          source.key
         )
         reader.fiber = Effect.runForkWith(surroundings)(Effect.provideService(reading, WakeUps, wakeUps))
         return reader

@@ -1,12 +1,13 @@
 /**
- * How often the log is told that the database is away.
+ * How often the log is told that the database is away, and what else is counted that breaks.
  */
 import { expect, it } from "@effect/vitest"
-import { Effect, Logger } from "effect"
+import { Effect, Logger, Metric } from "effect"
+import { PrometheusMetrics } from "effect/observability"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { nothingTold, Outage, tellBack } from "./outages.ts"
-import { survive } from "./wake-ups.ts"
+import { share, survive } from "./wake-ups.ts"
 
 const away = Effect.die(
   new SqlError.SqlError({
@@ -38,4 +39,19 @@ it.effect(
       }).pipe(Effect.provide(Logger.layer([logger])), Effect.provideService(Outage, nothingTold()))
       expect(said.slice(2)).toEqual(["Worker failed and will try again", "The database answers again"])
     })
+)
+
+it.effect("counts what breaks by the loop's name without whose it is, and no outage", () =>
+  Effect.gen(function* () {
+    const broken = Effect.die(new Error("broken"))
+    yield* Effect.gen(function* () {
+      yield* share("Worker", "of ada", broken)
+      yield* share("Worker", "of bob", broken)
+      yield* share("Releaser", "of ada", away)
+    }).pipe(Effect.provide(Logger.layer([])), Effect.provideService(Outage, nothingTold()))
+    const told = (yield* PrometheusMetrics.format()).split("\n")
+    expect(told.filter((line) => line.startsWith("tropism_loop_faults"))).toEqual([
+      'tropism_loop_faults_total{loop="Worker"} 2'
+    ])
+  }).pipe(Effect.provideService(Metric.MetricRegistry, new Map()))
 )

@@ -10,6 +10,7 @@
 import { Cause, Context, Effect, Layer, Queue, type Scope } from "effect"
 import { isBrokenByAway } from "../database/database-away.ts"
 import { outboxLimits } from "../limits.ts"
+import { countLoopFaults } from "../telemetry/figures.ts"
 import { tellAway } from "./outages.ts"
 
 /**
@@ -133,34 +134,51 @@ export const drive = <R>(
   topic: Topic,
   /** A sweep's interval, or what answers how long to wait at most after the round that was. */
   pauseMs: number | (() => number | undefined),
-  work: Effect.Effect<boolean, never, R>
+  work: Effect.Effect<boolean, never, R>,
+  /** Which of many loops of the name it is. */
+  whose?: string
 ) =>
   Effect.gen(function* () {
     const mailbox = yield* (yield* WakeUps).listen(topic)
-    const round = survive(name, work, false)
+    const round = survive(name, work, false, whose)
+    yield* countLoopFaults(name, 0)
     if (pauseMs === untilWoken) yield* nextWakeUp(mailbox, undefined)
     while (true) {
       const hasMore = yield* round
       if (!hasMore) yield* nextWakeUp(mailbox, typeof pauseMs === "number" ? pauseMs : pauseMs())
     }
-  }).pipe(Effect.scoped, Effect.withSpan(name))
+  }).pipe(Effect.scoped, Effect.withSpan(calledOf(name, whose)))
 
 /** Does one project's share of a round: a defect in it is logged, and the other projects have their turn. */
 export const share = <R>(
   name: string,
   projectId: string,
   work: Effect.Effect<number, never, R>
-): Effect.Effect<number, never, R> => survive(`${name} of project ${projectId}`, work, 0)
+): Effect.Effect<number, never, R> => survive(name, work, 0, `project ${projectId}`)
 
-/** Does it; a defect in it is logged, and answered for by another value. That the database is away is told for all together. */
-export const survive = <A, R>(name: string, work: Effect.Effect<A, never, R>, otherwise: A) =>
+/**
+ * Does it; a defect in it is logged and counted under the name, and answered for by another value. That the database is away is
+ * told for all together and counted by nobody.
+ */
+export const survive = <A, R>(
+  name: string,
+  work: Effect.Effect<A, never, R>,
+  otherwise: A,
+  whose?: string
+): Effect.Effect<A, never, R> =>
   Effect.catchCause(work, (cause) =>
     Cause.hasInterrupts(cause)
       ? Effect.failCause(cause)
       : Effect.as(
           isBrokenByAway(cause)
             ? tellAway(Cause.squash(cause))
-            : Effect.logError(`${name} failed and will try again`, Cause.squash(cause)),
+            : Effect.andThen(
+                countLoopFaults(name, 1),
+                Effect.logError(`${calledOf(name, whose)} failed and will try again`, Cause.squash(cause))
+              ),
           otherwise
         )
   )
+
+const calledOf = (name: string, whose: string | undefined): string =>
+  whose === undefined ? name : `${name} of ${whose}`

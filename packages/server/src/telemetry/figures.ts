@@ -48,6 +48,10 @@ const takenOver = Metric.counter("tropism_leases_taken_over_total", {
 const sweptAt = Metric.gauge("tropism_sweep_last_success_seconds", {
   description: "When this server last finished a sweep, or began to sweep, in seconds since 1970."
 })
+const loopFaults = Metric.counter("tropism_loop_faults_total", {
+  description:
+    "Rounds of what this server does by itself that broke for another reason than an absent database."
+})
 
 const rateLimited = Metric.counter("tropism_rate_limited_requests_total", {
   description: "Requests that were refused because their token, or their address, asked too often."
@@ -74,6 +78,7 @@ const makeLabel = () => {
 
 const modelLabel = makeLabel()
 const toolLabel = makeLabel()
+const loopLabel = makeLabel()
 
 const add = (metric: Metric.Counter<number>, attributes: Record<string, string>, by = 1) =>
   Metric.update(Metric.withAttributes(metric, attributes), by)
@@ -126,6 +131,10 @@ export const countTakenOver = (runs: number): Effect.Effect<void> => add(takenOv
 /** Notes that a sweep came to its end, or is to begin. */
 export const noteSweep = (sweep: string, nowMs: number): Effect.Effect<void> =>
   Metric.update(Metric.withAttributes(sweptAt, { sweep }), nowMs / 1_000)
+
+/** Counts faults of a loop; with none the figure is there, too. */
+export const countLoopFaults = (loop: string, faults: number): Effect.Effect<void> =>
+  add(loopFaults, { loop: loopLabel(loop) }, faults)
 
 /** The methods that have a value of their own: a client may invent others. */
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
