@@ -7,6 +7,7 @@ import { calls, says, wiredStory, wireModel } from "../testing/model-words.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, newStory, type Story } from "../testing/platform.ts"
 import { parsePrometheus, sumOf } from "../testing/prometheus.ts"
+import { clerk, passUntil, periodsBefore } from "../testing/schedule-words.ts"
 import { feedOf, make, watcher } from "../testing/story-words.ts"
 
 const scrape = (story: Story) =>
@@ -115,9 +116,48 @@ it.live(
         // A run that is taken over waited for a worker, and not for its first one.
         expect(lag("count", then)).toBe(1)
         expect(sumOf(then, "tropism_live_runs", { status: "paused" })).toBe(1)
+        expect(sumOf(then, "tropism_waiting_runs", { reason: "stepLimit" })).toBe(1)
+        expect(sumOf(then, "tropism_waiting_runs")).toBe(1)
         const nowSeconds = yield* Effect.map(Clock.currentTimeMillis, (ms) => ms / 1_000)
         const swept = sumOf(then, "tropism_sweep_last_success_seconds", { sweep: "The log's retention" })
         expect(Math.abs(nowSeconds - swept)).toBeLessThan(600)
       })
     )
+)
+
+it.live(
+  "a scrape tells which of the server's own loops breaks, of what project it does not, and what is late by it",
+  () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const story = yield* newStory
+        const faults = (seen: Effect.Success<ReturnType<typeof scrape>>) =>
+          sumOf(seen, "tropism_loop_faults_total", { loop: "Scheduler" })
+        yield* eventually(scrape(story), (seen) => seen.has("tropism_loop_faults_total"))
+        const before = yield* scrape(story)
+        expect(sumOf(before, "tropism_overdue_schedule_seconds")).toBe(0)
+        const agent = yield* story.post("/agents", clerk("*/5 * * * *"))
+        yield* ask(story.access, "alter table kb.agent_runs add constraint none_due check (due_at is null)")
+        const due = periodsBefore(agent.nextFireAt, 2, 300_000)
+        yield* passUntil(story.access, agent, due)
+        const seen = yield* eventually(scrape(story), (now) => faults(now) > faults(before))
+        expect(sumOf(seen, "tropism_overdue_schedule_seconds")).toBeGreaterThan(300)
+        expect((yield* story.send("GET", "/metrics")).body).not.toContain(story.projectId)
+      })
+    )
+)
+
+it.live("a scrape tells how many agents disabled themselves, and not of those that somebody disabled", () =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const story = yield* newStory
+      const unreachable = { provider: "anthropic", name: "none" }
+      const manual = watcher({ triggerType: "manual", model: unreachable, disableAfterFailures: 1 })
+      const agent = yield* story.post("/agents", manual)
+      yield* story.post("/agents", { ...manual, name: "put-away", enabled: false })
+      expect(sumOf(yield* scrape(story), "tropism_disabled_agents")).toBe(0)
+      yield* story.post(`/agents/${agent.id}/trigger`)
+      yield* eventually(scrape(story), (seen) => sumOf(seen, "tropism_disabled_agents") === 1)
+    })
+  )
 )

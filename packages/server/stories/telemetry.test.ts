@@ -282,7 +282,7 @@ describe("Metrics", () => {
       )
   )
 
-  it.live("a scrape tells for whom runs rest, and how many events wait for a run", () =>
+  it.live("a scrape tells why runs rest, and how many events wait for a run", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const story = yield* newStory
@@ -300,7 +300,8 @@ describe("Metrics", () => {
         const seen = yield* scrape(story)
         expect(sumOf(seen, "tropism_waiting_runs", { reason: "question" })).toBe(1)
         expect(sumOf(seen, "tropism_waiting_runs", { reason: "subAgents" })).toBe(2)
-        expect(sumOf(seen, "tropism_waiting_runs")).toBe(3)
+        expect(sumOf(seen, "tropism_waiting_runs", { reason: "stepLimit" })).toBe(1)
+        expect(sumOf(seen, "tropism_waiting_runs")).toBe(4)
         // What came in while all was stopped has been told to its agent.
         expect(sumOf(seen, "tropism_waiting_entries")).toBe(1)
         expect(sumOf(seen, "tropism_undispatched_events")).toBe(0)

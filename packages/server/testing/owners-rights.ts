@@ -66,6 +66,7 @@ export const definers: Readonly<Record<string, string>> = {
   count_grown_tables: "lets PostgreSQL count rows for its own plans, and answers nothing",
   bounded_gauges: "as gauges",
   paused_runs: "as gauges",
+  standing_gauges: "as gauges",
   owners_connections: "as gauges: how many connections the owner's login has, and nothing of what they do",
   gauges: "answers counts over all projects, for whoever watches the server",
   projects_with_backtests: whereWorkIs,

@@ -10,10 +10,11 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { telemetryLimits } from "../limits.ts"
 import { orDie } from "./database.ts"
+import { restReason } from "./restored-rest.ts"
 
 export interface Gauges {
   readonly queuedRuns: number
-  /** Since the oldest of them was made that no kill switch holds. */
+  /** Since that one of them was queued last that waits for the longest, without backtests' and what kill switches hold. */
   readonly oldestQueuedSeconds: number
   readonly liveLeases: number
   readonly lapsedLeases: number
@@ -21,6 +22,14 @@ export interface Gauges {
   readonly pausedRuns: number
   readonly questionRuns: number
   readonly subAgentRuns: number
+  /** Up to `telemetryLimits.countedMax`, as are the next three and the agents that disabled themselves. */
+  readonly stepLimitRuns: number
+  readonly timeoutRuns: number
+  readonly budgetRuns: number
+  readonly killSwitchRuns: number
+  /** Since the instant of that schedule which is due for the longest and held by no kill switch. */
+  readonly overdueScheduleSeconds: number
+  readonly disabledAgents: number
   readonly undispatchedEvents: number
   readonly oldestEventSeconds: number
   readonly waitingEntries: number
@@ -40,8 +49,9 @@ type Row = Readonly<Record<keyof Gauges, number | bigint>>
 export const readGauges = Effect.fn("readGauges")(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<Row>`
-    select gauges.*, bounded.*, kb.paused_runs(${telemetryLimits.countedMax}) as paused_runs, own.active + owners.active as active_connections, own.idle + owners.idle as idle_connections
-    from kb.gauges() gauges, kb.bounded_gauges(${telemetryLimits.countedMax}) bounded, kb.owners_connections() owners, (
+    select gauges.*, bounded.*, standing.*, kb.paused_runs(${telemetryLimits.countedMax}) as paused_runs, own.active + owners.active as active_connections, own.idle + owners.idle as idle_connections
+    from kb.gauges() gauges, kb.bounded_gauges(${telemetryLimits.countedMax}) bounded,
+      kb.standing_gauges(${telemetryLimits.countedMax}, ${restReason}) standing, kb.owners_connections() owners, (
       select count(*) filter (where state = 'active') as active, count(*) filter (where state is distinct from 'active') as idle
       from pg_stat_activity where datname = current_database() and usename = current_user
     ) own`
@@ -54,6 +64,12 @@ export const readGauges = Effect.fn("readGauges")(function* () {
     pausedRuns: Number(row.pausedRuns),
     questionRuns: Number(row.questionRuns),
     subAgentRuns: Number(row.subAgentRuns),
+    stepLimitRuns: Number(row.stepLimitRuns),
+    timeoutRuns: Number(row.timeoutRuns),
+    budgetRuns: Number(row.budgetRuns),
+    killSwitchRuns: Number(row.killSwitchRuns),
+    overdueScheduleSeconds: Number(row.overdueScheduleSeconds),
+    disabledAgents: Number(row.disabledAgents),
     undispatchedEvents: Number(row.undispatchedEvents),
     oldestEventSeconds: Number(row.oldestEventSeconds),
     waitingEntries: Number(row.waitingEntries),

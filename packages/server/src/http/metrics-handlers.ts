@@ -9,6 +9,7 @@
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal } from "@tropism/api/authorization"
 import { Forbidden } from "@tropism/api/problems"
+import type { PauseReason } from "@tropism/domain/run"
 import { Effect, Metric, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
@@ -59,9 +60,11 @@ const databaseUp = gauge(
 const subscribers = gauge("live_subscribers", "Streams of events that clients of this server have open.")
 
 const runs = "Runs that have not ended, by their state."
-const oldestQueued = "How long ago the oldest of them was made that no kill switch holds."
+const oldestQueued =
+  "How long that one of them waits that was queued first, without backtests' and what kill switches hold."
 const leases = "Runs at work on all servers, by whether their worker is alive."
-const waiting = "Runs that rest until somebody brings them an outcome, by whom they wait for."
+const waiting = "Runs that rest, by why."
+const overdue = "How long that schedule is due that is due for the longest and that no kill switch holds."
 const connections = "Connections of all servers to the database."
 
 /** What the database tells, figure by figure; without values where it tells nothing. */
@@ -74,8 +77,12 @@ const gaugesOf = (seen: Gauges | undefined) =>
     [gauge("oldest_queued_run_seconds", oldestQueued), seen?.oldestQueuedSeconds],
     [gauge("leases", leases, { state: "live" }), seen?.liveLeases],
     [gauge("leases", leases, { state: "lapsed" }), seen?.lapsedLeases],
-    [gauge("waiting_runs", waiting, { reason: "question" }), seen?.questionRuns],
-    [gauge("waiting_runs", waiting, { reason: "subAgents" }), seen?.subAgentRuns],
+    ...restingRuns(seen),
+    [gauge("overdue_schedule_seconds", overdue), seen?.overdueScheduleSeconds],
+    [
+      gauge("disabled_agents", "Agents that disabled themselves after failures in a row."),
+      seen?.disabledAgents
+    ],
     [gauge("undispatched_events", "Graph events that no agent was told of yet."), seen?.undispatchedEvents],
     [
       gauge("oldest_undispatched_event_seconds", "How long the oldest of them waits."),
@@ -94,3 +101,18 @@ const gaugesOf = (seen: Gauges | undefined) =>
     [gauge("database_connections", connections, { state: "active" }), seen?.activeConnections],
     [gauge("database_connections", connections, { state: "idle" }), seen?.idleConnections]
   ] as const
+
+/** Of every reason for which a run may rest how many rest for it. */
+const restingRuns = (seen: Gauges | undefined) => {
+  const byReason: Record<PauseReason, number | undefined> = {
+    question: seen?.questionRuns,
+    subAgents: seen?.subAgentRuns,
+    stepLimit: seen?.stepLimitRuns,
+    timeout: seen?.timeoutRuns,
+    budget: seen?.budgetRuns,
+    killSwitch: seen?.killSwitchRuns
+  }
+  return Object.entries(byReason).map(
+    ([reason, runsOfIt]) => [gauge("waiting_runs", waiting, { reason }), runsOfIt] as const
+  )
+}
