@@ -9,6 +9,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orDie } from "../src/database/database.ts"
 import { readGauges } from "../src/database/gauges.ts"
+import { readVitalSigns } from "../src/dispatch/vital-signs.ts"
 import { KillSwitches } from "../src/run/kill-switches.ts"
 import { filledBy } from "../testing/filled-database.ts"
 
@@ -88,13 +89,19 @@ layer(
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const database = yield* Database
-        const oldest = Effect.map(readGauges(), ({ oldestQueuedSeconds, queuedRuns }) => ({
-          hours: hoursOf(oldestQueuedSeconds),
-          queuedRuns
-        }))
+        const here = ProjectId.make(idOf("0", 1))
+        const oldest = Effect.gen(function* () {
+          const { oldestQueuedSeconds, queuedRuns } = yield* readGauges()
+          const { queued } = yield* database.inProject(here, readVitalSigns())
+          expect([queued.count, hoursOf(queued.oldestSeconds)]).toEqual([
+            queuedRuns,
+            hoursOf(oldestQueuedSeconds)
+          ])
+          return { hours: hoursOf(oldestQueuedSeconds), queuedRuns }
+        })
         const become = (status: string, reason: string | null) =>
           database.inProject(
-            ProjectId.make(idOf("0", 1)),
+            here,
             orDie(
               sql`update kb.agent_runs set status = ${status}, pause_reason = ${reason} where id = ${theRun}`
             )

@@ -52,8 +52,9 @@ const readCounts = Effect.gen(function* () {
     from (select count(*)::int as untold_count, coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as untold_oldest
         from (select created_at from kb.graph_events
           where project_id = ${projectId} and dispatched_at is null order by seq limit ${countedMax}) one) untold,
-      (select count(*)::int as queued_count, coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as queued_oldest
-        from (select created_at from kb.agent_runs
+      (select count(*)::int as queued_count,
+          coalesce(extract(epoch from now() - min(queued_at) filter (where backtest_id is null)), 0)::float8 as queued_oldest
+        from (select queued_at, backtest_id from kb.agent_runs
           where project_id = ${projectId} and status = 'queued' order by id limit ${countedMax}) one) queued,
       (select count(*)::int as orphaned_count, coalesce(extract(epoch from now() - min(lease_expires_at)), 0)::float8 as orphaned_oldest
         from (select lease_expires_at from kb.agent_runs where project_id = ${projectId} and status = 'running'
