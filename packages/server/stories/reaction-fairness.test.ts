@@ -35,12 +35,9 @@ const undispatched = (story: Story) =>
     ([row]) => Number(row?.[0])
   )
 
-/** How long the n-th event of an idle project takes from its commit to the end of the run that it wakes. */
-const timeToRun = Effect.fnUntraced(function* (story: Story, agent: Json, n: number) {
-  const person = yield* make(story, "Person")
-  const [run] = yield* endedRuns(story, agent, n)
-  return Date.parse(run.completedAt) - Date.parse(person.createdAt)
-})
+/** Makes the n-th event of an idle project, and waits until the run that it wakes has ended. */
+const wake = (story: Story, agent: Json, n: number) =>
+  Effect.andThen(make(story, "Person"), endedRuns(story, agent, n))
 
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Fairness between projects", () => {
@@ -49,7 +46,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const busy = yield* newStoryHere
         const idle = yield* newStoryHere
         const agent = yield* idle.post("/agents", watcher({ model: saying("Seen.") }))
-        const calmMs = yield* timeToRun(idle, agent, 1)
+        yield* wake(idle, agent, 1)
         const long = yield* busy.post(
           "/agents",
           watcher({
@@ -59,22 +56,24 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         )
         yield* Effect.forEach(Array.from({ length: 24 }), () => make(busy, "Person"), { concurrency: 8 })
         yield* entriesWhen(busy, long, 24, () => true)
-        yield* eventually(
+        const atWork = Effect.map(
           runsOf(busy, long),
-          (runs) => runs.filter((run) => run.status === "running").length >= 12
+          (runs) => runs.filter((run) => run.status === "running").length
         )
-        expect((yield* timeToRun(idle, agent, 2)) - calmMs).toBeLessThan(5_000)
+        yield* eventually(atWork, (count) => count >= 12)
+        yield* wake(idle, agent, 2)
+        expect(yield* atWork).toBeGreaterThanOrEqual(12)
         yield* busy.delete(`/agents/${long.id}`)
         for (const run of yield* runsOf(busy, long)) yield* busy.ask("POST", `/runs/${run.id}/cancel`)
       })
     )
 
-    it.effect("20,000 waiting events of one project do not delay another's single event by 5 seconds", () =>
+    it.effect("another's single event does not wait for the 20,000 waiting events of one project", () =>
       Effect.gen(function* () {
         const busy = yield* newStoryHere
         const idle = yield* newStoryHere
         const agent = yield* idle.post("/agents", watcher({ model: saying("Seen.") }))
-        const calmMs = yield* timeToRun(idle, agent, 1)
+        yield* wake(idle, agent, 1)
         const swamped = yield* busy.post("/agents", watcher({ model: saying("Seen.") }))
         const queueing = yield* busy.post(
           "/agents",
@@ -92,9 +91,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         yield* commitEvents(busy, backlog)
         yield* make(busy, "Person")
         yield* eventually(undispatched(busy), (count) => count < backlog)
-        const delayMs = (yield* timeToRun(idle, agent, 2)) - calmMs
-        expect(yield* undispatched(busy)).toBeGreaterThan(0)
-        expect(delayMs).toBeLessThan(5_000)
+        yield* wake(idle, agent, 2)
+        // Most of them still wait when the run of the other is over.
+        const left = yield* undispatched(busy)
+        expect(left).toBeGreaterThan(backlog / 2)
         // The swamped project is not left behind either.
         for (const { id } of [swamped, queueing])
           yield* eventually(busy.get(`/runs?agentId=${id}&status=completed`), ({ items }) => items.length > 0)
