@@ -24,10 +24,10 @@ describe("An address of a cluster", () => {
       const refused = yield* Effect.flip(enter("server-1:4500", "two"))
       expect(refused).toEqual(new AddressTaken({ address: "server-1:4500" }))
       expect(Exit.isSuccess(yield* Effect.exit(enter("server-2:4500", "two")))).toBe(true)
+      // Nobody could wait until it is missed: only that it has left lets the next one in.
+      yield* sql`update kb_cluster.workers set seen_at = 'infinity'`
       yield* Scope.close(scope, Exit.void)
-      const startMs = performance.now()
       expect(Exit.isSuccess(yield* enterAs("two"))).toBe(true)
-      expect(performance.now() - startMs).toBeLessThan(3_000)
     }).pipe(Effect.provide(serverSql), Effect.scoped)
   )
 
