@@ -3,6 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { freeAddress } from "../testing/cluster-servers.ts"
 import { eventOf, eventSource } from "../testing/mcp-event-source.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json } from "../testing/platform.ts"
@@ -111,16 +112,16 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           yield* failing("does not offer events")
           const at = (url: string) =>
             story.patch(`/mcp-servers/${server.id}`, { transport: { type: "http", url } })
-          const port = yield* Effect.scoped(
+          const { port } = yield* freeAddress
+          yield* Effect.scoped(
             Effect.gen(function* () {
-              const living = yield* eventSource()
+              const living = yield* eventSource({ port })
               yield* at(living.url)
               yield* askNow(story)
               yield* listening(story)
               living.happen("1")
               yield* askNow(story)
               yield* endedRuns(story, agent, 1)
-              return Number(new URL(living.url).port)
             })
           )
           yield* askNow(story)

@@ -1,22 +1,23 @@
 /**
  * Addresses for servers of a story that work together.
  */
+import { randomInt } from "node:crypto"
 import { createServer, type Server } from "node:net"
 import { Effect } from "effect"
 import type { ClusterAddress } from "../src/cluster/cluster-address.ts"
 
-/** An address of this machine that nobody listened at a moment ago. */
-export const freeAddress: Effect.Effect<ClusterAddress> = Effect.promise(
-  () =>
-    new Promise((resolve) => {
-      const socket = createServer()
-      socket.listen({ host: "127.0.0.1", port: 0 }, () => {
-        const at = socket.address()
-        const port = at !== null && typeof at === "object" ? at.port : 0
-        socket.close(() => resolve({ host: "127.0.0.1", port }))
-      })
-    })
-)
+/** Below the ports from which a system takes when it is asked for any, or for one to connect from. */
+const ownPorts = { lowest: 10_000, beyond: 32_000 }
+
+/** An address of this machine that nobody listens at, and that nobody is given who asks for any port. */
+export const freeAddress: Effect.Effect<ClusterAddress> = Effect.callback<ClusterAddress, "taken">(
+  (resume) => {
+    const address = { host: "127.0.0.1", port: randomInt(ownPorts.lowest, ownPorts.beyond) }
+    const socket = createServer()
+    socket.once("error", () => resume(Effect.fail("taken")))
+    socket.listen(address, () => socket.close(() => resume(Effect.succeed(address))))
+  }
+).pipe(Effect.retry({ times: 100 }), Effect.orDie)
 
 /** An address of this machine at which another program listens, until the scope ends. */
 export const takenAddress = Effect.map(
