@@ -55,7 +55,7 @@ it("the first Escape closes a dialog in which nothing is written, wherever it wa
   await inTime(() => focusOf(page)).toBe("Approve as edited")
   await dialog(page).getByRole("heading").click()
   await page.keyboard.press("Escape")
-  await dialog(page).waitFor({ state: "detached", timeout: 2_000 })
+  await dialog(page).waitFor({ state: "detached" })
   expect((await run(story.get(`/objects/${person.id}`))).properties).toEqual({ age: 36 })
 })
 

@@ -48,14 +48,12 @@ it("leads from a bar to its event in the log, which is then in view", async () =
   await page.waitForURL(/tab=log/)
   const event = page.getByRole("button", { expanded: true, name: /AssistantMessageEvent|Event/ })
   await event.waitFor()
-  await expect
-    .poll(() =>
-      event.evaluate((row) => {
-        const { top, bottom } = row.getBoundingClientRect()
-        return top >= 0 && bottom <= innerHeight
-      })
-    )
-    .toBe(true)
+  await inTime(() =>
+    event.evaluate((row) => {
+      const { top, bottom } = row.getBoundingClientRect()
+      return top >= 0 && bottom <= innerHeight
+    })
+  ).toBe(true)
 })
 
 it("draws a wait of hours as a marked break, so that the seconds of work can be read", async () => {
