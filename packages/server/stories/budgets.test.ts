@@ -27,7 +27,7 @@ describe("Requirement: what was spent is known after a restart", () => {
             when: "step == 0",
             calls: [{ tool: "create_object", arguments: { type: "Note", properties: {} } }]
           },
-          { when: "step == 1", latencyMs: 1_500, calls: [{ tool: "search_objects", arguments: {} }] },
+          { when: "step == 1", latencyMs: 4_000, calls: [{ tool: "search_objects", arguments: {} }] },
           { say: "Done." }
         ])
         const define = (name: string, budget: Json) => watcher({ name, model: slowSecond, budget })
@@ -43,7 +43,7 @@ describe("Requirement: what was spent is known after a restart", () => {
             ]
             yield* make(before, "Person")
             for (const agent of found)
-              yield* eventually(runsOf(before, agent), ([run]) => run?.stepCount === 1)
+              yield* eventually(runsOf(before, agent), ([run]) => run?.stepCount >= 1)
             return [tokensOf(afterOne[0]), ...found]
           })
         )
