@@ -199,9 +199,9 @@ it("says within seconds that the browser has lost the server, and that it is the
   const banner = page.getByRole("banner")
   await banner.getByRole("img", { name: /^Live/ }).waitFor()
   await page.context().setOffline(true)
-  await banner.getByText("Not live").waitFor({ timeout: 5_000 })
+  await banner.getByText("Not live").waitFor({ timeout: 20_000 })
   await page.context().setOffline(false)
-  await banner.getByRole("img", { name: /^Live/ }).waitFor({ timeout: 5_000 })
+  await banner.getByRole("img", { name: /^Live/ }).waitFor({ timeout: 20_000 })
 })
 
 it("names the key of the palette as this machine's keyboard does", async () => {
@@ -244,7 +244,7 @@ it("shows what a person may do since their role was changed, and to sign in sinc
   await dialog.getByRole("alert").waitFor()
   expect(await dialog.getByLabel("Value").inputValue()).toBe("Lady Ada")
   await page.keyboard.press("Escape")
-  await page.getByText("Your role is viewer").waitFor({ timeout: 3_000 })
+  await page.getByText("Your role is viewer").waitFor()
   expect(await page.getByRole("button", { name: /Edit|Delete|Add/ }).count()).toBe(0)
   await run(story.ask("DELETE", "/members/a-viewer"))
   await page.getByRole("heading", { level: 1, name: "Sign in to Tropism" }).waitFor()
