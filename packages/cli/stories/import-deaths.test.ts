@@ -5,6 +5,7 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
+import { freeAddress } from "../../server/testing/cluster-servers.ts"
 import { quickDataFolder } from "../../server/testing/quick-folder.ts"
 import { kill, start } from "../testing/real-server.ts"
 
@@ -26,8 +27,8 @@ describe("kill -9 of the server while a file is imported", () => {
         const path = join(folder, "notes.jsonl")
         writeFileSync(path, file)
 
-        let life = yield* start(data)
-        const { port } = new URL(life.url)
+        const port = String((yield* freeAddress).port)
+        let life = yield* start(data, port)
         yield* life.tropism("projects", "create", "Notes")
         const [project] = yield* life.all("/api/projects")
         const root = `/api/projects/${String(project?.["id"])}`
