@@ -204,10 +204,11 @@ describe("Requirement: the command line among other programs", () => {
       const shown = (environment: Record<string, string>) =>
         Effect.scoped(
           Effect.gen(function* () {
-            const { exitCode, seen } = yield* onTerminal(["agents", "--url", story.url], {
+            const { exitCode, seen, sees } = yield* onTerminal(["agents", "--url", story.url], {
               ...environmentOf(story),
               ...environment
             })
+            yield* sees("TodoAssistant")
             expect(yield* exitCode).toBe(0)
             return seen()
           })

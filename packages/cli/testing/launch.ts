@@ -13,7 +13,7 @@ export interface Launched {
   readonly process: ChildProcess
   readonly out: () => string
   readonly error: () => string
-  /** The exit code; undefined while it runs, null after a signal. */
+  /** The exit code; undefined while it runs or has more to say, null after a signal. */
   readonly code: () => number | null | undefined
 }
 
@@ -42,7 +42,11 @@ export const launch = (file: string, args: ReadonlyArray<string>, environment: R
         const said = { out: "", error: "", code: undefined as number | null | undefined }
         child.stdout.on("data", (text) => (said.out += String(text)))
         child.stderr.on("data", (text) => (said.error += String(text)))
-        child.on("exit", (code) => (said.code = code))
+        // All is said only when both streams have ended; who was killed may have left them to a child that lives on.
+        child.on("close", (code) => (said.code = code))
+        child.on("exit", (_, signal) => {
+          if (signal !== null) said.code = null
+        })
         return { child, said }
       }),
       ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
