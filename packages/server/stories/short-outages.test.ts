@@ -6,6 +6,7 @@ import { Deferred, Effect, Fiber } from "effect"
 import { runLimits } from "../src/limits.ts"
 import { outageLimits } from "../src/outbox/outage-limits.ts"
 import { chatChunk, chatEnd, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
+import { oddServer } from "../testing/mcp-odd-server.ts"
 import { callEventsOf, newCaller } from "../testing/mcp-runs.ts"
 import { addServer, newDiary, program } from "../testing/mcp-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
@@ -17,7 +18,7 @@ import { eventually, type Json, newProject, startServer, type Story } from "../t
 import { answering, newProviderStory } from "../testing/provider-story.ts"
 import { acquireSilentWay } from "../testing/silent-way.ts"
 import { asTimePasses, passing, patientDatabase } from "../testing/shared-server.ts"
-import { calling, endedRuns, watcher } from "../testing/story-words.ts"
+import { calling, callsOf, endedRuns, watcher } from "../testing/story-words.ts"
 import { begin, partialOf } from "../testing/time-words.ts"
 
 const piece = (text: string): string => toEvent(chatChunk({ content: text }))
@@ -287,6 +288,33 @@ describe("A call of a foreign tool that is answered while the database is away f
         ])
         expect(yield* diary.called).toHaveLength(1)
         expect(yield* story.get("/verify")).toMatchObject({ differences: [] })
+      })
+    )
+  )
+})
+
+describe("A call that a foreign server refuses while the database is away for less than a lease", () => {
+  it.effect("is recorded as one that was not made", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const access = { ...(yield* patientDatabase), embedded: false }
+        const story = yield* newProject(yield* startServer(access), access)
+        const refusal = Promise.withResolvers<Response>()
+        const odd = yield* oddServer(({ message }) =>
+          message?.method === "tools/call" ? refusal.promise : undefined
+        )
+        yield* addServer(story, { type: "http", url: odd.url })
+        const agent = yield* newCaller(story, [{ tool: "shop__lookup", arguments: { word: "tree" } }])
+        const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
+        yield* asTimePasses(
+          50,
+          Effect.sync(() => odd.of("tools/call")),
+          ({ length }) => length === 1
+        )
+        const refuse = Effect.sync(() => refusal.resolve(new Response("no", { status: 429 })))
+        yield* endedWhileAway(story, agent, refuse)
+        const calls = yield* callsOf(story, run)
+        expect(calls).toMatchObject([{ status: "failed", result: { reason: "unavailable" } }])
       })
     )
   )

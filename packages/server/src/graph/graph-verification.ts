@@ -76,6 +76,8 @@ export const makeGraphVerification = Effect.gen(function* () {
           where was.value is distinct from is_now.value
             or (coalesce(was.key, is_now.key) = any (untrusted_before)) <> (coalesce(was.key, is_now.key) = any (untrusted)) order by coalesce(was.key, is_now.key) collate "C") as names
         from told where properties_before is not null
+      ), set_by as (
+        select entity_id, name, max(version) as version from changed, unnest(names) name group by entity_id, name
       ), fault as (
         select 'versions' as rule, entity_id as id, format('Version %s follows version %s', version, version_before) as detail
         from told where version <> version_before + 1
@@ -90,11 +92,12 @@ export const makeGraphVerification = Effect.gen(function* () {
         select 'changedProperties', entity_id, format('The event of version %s names other properties than those that changed', version)
         from changed where type = 'updated' and changed_properties <> names
         union all
-        select 'propertyVersions', id, format('It says %s of which version set its properties, and its history says %s', property_versions, newest.versions)
-        from entity cross join lateral (
-          select coalesce(jsonb_object_agg(name, version), '{}') as versions from (
-            select name, max(version) as version from changed, unnest(names) name where entity_id = entity.id and entity.properties ? name group by name) each_name
-        ) newest where property_versions <> newest.versions
+        select 'propertyVersions', id, format('It says %s of which version set its properties, and its history says %s', property_versions, versions)
+        from (
+          select id, property_versions, coalesce(jsonb_object_agg(set_by.name, set_by.version) filter (where set_by.name is not null), '{}') as versions
+          from entity left join set_by on set_by.entity_id = entity.id and entity.properties ? set_by.name
+          where property_versions is not null group by id, property_versions
+        ) newest where property_versions <> versions
         union all
         select 'versions', id, 'It has no history' from entity where not exists (select 1 from ${history} version where version.${owner} = entity.id)
       )

@@ -72,7 +72,9 @@ export class EventDeliverer extends Context.Service<
       const terminate = Effect.fnUntraced(function* (projectId: ProjectId, claimed: ClaimedSubscription) {
         const message = { type: "terminated", error: revoked }
         yield* Effect.ignore(callbacks.post(claimed, `msg_terminated_${claimed.claimToken}`, message))
-        yield* throughOutages(database.inProject(projectId, subscriptions.removeEnded(claimed)))
+        // Whoever asked for it anew meanwhile is told at once what comes.
+        const ended = Effect.andThen(subscriptions.removeEnded(claimed), subscriptions.release(claimed))
+        yield* throughOutages(database.inProject(projectId, ended))
       })
 
       /** One turn of a subscription: a bounded part of what it has to be told. */

@@ -84,7 +84,7 @@ export class EventSubscriptions extends Context.Service<
     readonly removeEnded: (claimed: ClaimedSubscription) => InProject<void>
     /** Takes some that have something to be told, and whose secrets this program has the key of: first those that have waited longest. */
     readonly claim: (atMost: number) => InProject<ReadonlyArray<ClaimedSubscription>>
-    /** Keeps what a delivery came to, and the claim; false when another program has it now. */
+    /** Keeps what a delivery came to; a fault ends the claim, so that it counts once however often it is told. False when another program has the claim now. */
     readonly note: (claimed: ClaimedSubscription, progress: Progress) => InProject<boolean>
     /** Lets a claim go. */
     readonly release: (claimed: ClaimedSubscription) => InProject<void>
@@ -204,13 +204,13 @@ export class EventSubscriptions extends Context.Service<
         const { backOffBaseMs, backOffMaxMs, maxAttempts } = eventLimits
         const changes =
           "fault" in progress
-            ? sql`attempts = attempts + 1, last_error = ${progress.fault}, failed_since = coalesce(failed_since, now()),
+            ? sql`claim_token = null, claimed_until = null, attempts = attempts + 1, last_error = ${progress.fault}, failed_since = coalesce(failed_since, now()),
                 next_attempt_at = now() + make_interval(secs => least(${backOffMaxMs}::float8, ${backOffBaseMs}::float8 * 2 ^ attempts) / 1000),
                 status = case when attempts + 1 >= ${maxAttempts}::int then 'suspended' else status end`
-            : sql`position = ${progress.position}, attempts = 0, last_error = null, failed_since = null,
+            : sql`claimed_until = ${until}, position = ${progress.position}, attempts = 0, last_error = null, failed_since = null,
                 last_delivery_at = case when ${progress.told} then now() else last_delivery_at end`
         const [row] = yield* sql<{ readonly status: string }>`
-          update kb.event_subscriptions set ${changes}, claimed_until = ${until}
+          update kb.event_subscriptions set ${changes}
           where project_id = ${projectId} and id = ${id} and claim_token = ${claimToken} returning status`
         // Whoever holds a claim found it active. The address stays unsaid: it may carry a secret.
         if (row?.status === "suspended" && "fault" in progress)

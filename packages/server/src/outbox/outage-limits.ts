@@ -8,8 +8,8 @@ export const outageLimits = {
   tellIntervalMs: 60_000,
   /** Before what did not reach it is tried again, where that matters: heartbeats, and what was paid for. */
   retryMs: 1_000,
-  /** So often; where the database answers others meanwhile, what it does not take is no outage. */
-  tries: 30,
+  /** For so long, however long each try takes; where the database answers others meanwhile, what it does not take is no outage. */
+  tryForMs: 30_000,
   /** Runs that it broke again and again are given back more slowly: this often four times as long. */
   slowings: 2
 } as const

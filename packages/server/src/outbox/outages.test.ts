@@ -2,11 +2,11 @@
  * How often the log is told that the database is away, and what else is counted that breaks.
  */
 import { expect, it } from "@effect/vitest"
-import { Effect, Logger, Metric } from "effect"
+import { Clock, Effect, Exit, Fiber, Logger, Metric } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { nothingTold, Outage, tellBack } from "./outages.ts"
+import { nothingTold, Outage, tellBack, throughOutages } from "./outages.ts"
 import { share, survive } from "./wake-ups.ts"
 
 const away = Effect.die(
@@ -39,6 +39,27 @@ it.effect(
       }).pipe(Effect.provide(Logger.layer([logger])), Effect.provideService(Outage, nothingTold()))
       expect(said.slice(2)).toEqual(["Worker failed and will try again", "The database answers again"])
     })
+)
+
+it.effect.each([
+  { tryMs: 0, lastMs: 30_000, tries: 31 },
+  { tryMs: 5_000, lastMs: 25_000, tries: 6 },
+  { tryMs: 90_000, lastMs: 1_000, tries: 2 }
+])(
+  "what matters is tried again for half a minute, and once more behind it, where a try takes $tryMs ms",
+  ({ lastMs, tries, tryMs }) =>
+    Effect.gen(function* () {
+      const triedAt: Array<number> = []
+      const trying = Effect.gen(function* () {
+        triedAt.push(yield* Clock.currentTimeMillis)
+        yield* Effect.delay(away, tryMs)
+      })
+      const fiber = yield* Effect.forkChild(throughOutages(trying))
+      yield* TestClock.adjust("10 minutes")
+      expect(Exit.isFailure(yield* Fiber.await(fiber))).toBe(true)
+      expect(triedAt).toHaveLength(tries)
+      expect((triedAt.at(-1) ?? 0) - (triedAt[0] ?? 0)).toBe(tryMs + lastMs)
+    }).pipe(Effect.provide(Logger.layer([])), Effect.provideService(Outage, nothingTold()))
 )
 
 it.effect("counts what breaks by the loop's name without whose it is, and no outage", () =>

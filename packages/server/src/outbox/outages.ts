@@ -38,24 +38,27 @@ export const tellAway = Effect.fnUntraced(function* (cause: unknown) {
 })
 
 /**
- * Does an effect again until the database is back that was away when it was done, so often at most, and tells whether it was.
+ * Does an effect again until the database is back that was away when it was done, for so long at most, and tells whether it was.
  *
  * **Details** What broke may be done all the same, as where only its answer was lost. Whoever interrupts waits for a try and for no pause.
+ * Behind each pause there is a try, however late: a program that stood still meanwhile asks once more before it gives up.
  */
 export const tellingOutages = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
-  tries: number = outageLimits.tries,
-  wasAway = false
+  awaySinceMs?: number
 ): Effect.Effect<{ readonly value: A; readonly wasAway: boolean }, E, R> =>
   Effect.catchCause(
-    Effect.map(effect, (value) => ({ value, wasAway })),
-    (cause) =>
-      tries <= 1 || Cause.hasInterrupts(cause) || !isBrokenByAway(cause)
-        ? Effect.failCause(cause)
-        : tellAway(Cause.squash(cause)).pipe(
-            Effect.andThen(Effect.interruptible(Effect.sleep(outageLimits.retryMs))),
-            Effect.andThen(tellingOutages(effect, tries - 1, true))
-          )
+    Effect.map(effect, (value) => ({ value, wasAway: awaySinceMs !== undefined })),
+    Effect.fnUntraced(function* (cause) {
+      const nowMs = yield* Clock.currentTimeMillis
+      const sinceMs = awaySinceMs ?? nowMs
+      const isOver = nowMs - sinceMs >= outageLimits.tryForMs
+      if (isOver || Cause.hasInterrupts(cause) || !isBrokenByAway(cause))
+        return yield* Effect.failCause(cause)
+      yield* tellAway(Cause.squash(cause))
+      yield* Effect.interruptible(Effect.sleep(outageLimits.retryMs))
+      return yield* tellingOutages(effect, sinceMs)
+    })
   )
 
 /** The same for what does nothing a second time. */

@@ -9,9 +9,11 @@
 import type { Tool } from "@modelcontextprotocol/client"
 import type { ProjectId } from "@tropism/domain/ids"
 import { type PinnedTool, wasReached } from "@tropism/domain/mcp-server"
-import { Clock, Deferred, Effect, Exit, Fiber, type Schema } from "effect"
+import { Cause, Clock, Deferred, Effect, Exit, Fiber, Option, type Schema } from "effect"
+import { isBrokenByAway } from "../database/database-away.ts"
 import { Database } from "../database/database.ts"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
+import { tellAway } from "../outbox/outages.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import { type Connection, ForeignConnections } from "./foreign-connections.ts"
 import { ForeignFault, unmade } from "./foreign-fault.ts"
@@ -53,11 +55,14 @@ export const makeForeignWork = Effect.gen(function* () {
       : yield* compare(projectId, connection, server)
   })
 
-  /** Keeps with the server why it could not be used; a try that was not made says nothing new. */
+  /** Keeps with the server why it could not be used; a try that was not made says nothing new. Where the database is away what the call came to matters more. */
   const note = (projectId: ProjectId, server: KeptServer, fault: ForeignFault | undefined) => {
     const error = fault?.message ?? null
     const isKnown = fault === undefined ? wasReached(server) : fault.isRepeated || server.lastError === error
-    return isKnown ? Effect.void : database.inProject(projectId, servers.noteError(server, error))
+    if (isKnown) return Effect.void
+    return Effect.catchCause(database.inProject(projectId, servers.noteError(server, error)), (cause) =>
+      isBrokenByAway(cause) ? tellAway(Cause.squash(cause)) : Effect.failCause(cause)
+    )
   }
 
   /** A connection over which a tool may be called: it is reached, and says of the tool what is pinned. */
@@ -123,7 +128,6 @@ export const makeForeignWork = Effect.gen(function* () {
         ({ isForgotten = false }) => isForgotten,
         () => inNewSession
       ),
-      Effect.tapError((fault) => (fault.outcome === "unmade" ? note(projectId, server, fault) : Effect.void)),
       Effect.timeoutOrElse({
         duration: callTimeoutMs,
         orElse: () =>
@@ -144,8 +148,10 @@ export const makeForeignWork = Effect.gen(function* () {
     )
     const waited = yield* Effect.exit(Effect.interruptible(Fiber.await(working)))
     const exit = Exit.isSuccess(waited) ? waited.value : yield* partFrom(working, parting, isWanted)
-    const fault = Exit.findErrorOption(exit)
-    if (fault._tag === "Some" && fault.value.isBroken) yield* connections.drop(server)
+    const fault = Option.getOrUndefined(Exit.findErrorOption(exit))
+    if (fault?.isBroken) yield* connections.drop(server)
+    // Behind the call and its bounds: what it came to is known, and the note changes nothing of that.
+    if (fault?.outcome === "unmade") yield* note(projectId, server, fault)
     return exit
   }, Effect.uninterruptible)
 
