@@ -102,9 +102,10 @@ it.live(
         name: "PUT /api/projects/:projectId/kill-switch",
         attributes: { "http.request.method": "PUT", "http.response.status_code": 200 }
       })
-      expect(collector.spans().find(({ name }) => name === "invoke_agent helper")?.traceId).toBe(
-        ofRun.traceId
-      )
+      // Spans may come in another order than that in which they ended.
+      const runsSpan = () => collector.spans().find(({ name }) => name === "invoke_agent helper")
+      yield* until(() => runsSpan() !== undefined)
+      expect(runsSpan()?.traceId).toBe(ofRun.traceId)
     }).pipe(Effect.scoped),
   120_000
 )
