@@ -237,37 +237,6 @@ describe("Whoever waits for an answer while the database is away for less than a
   )
 })
 
-describe("Whoever waits for an answer while the database is away for longer", () => {
-  it.effect("is told that the agent goes on, and not to ask again without a key", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { agent, provider, story } = yield* newProviderStory([ending("stop"), ending("stop")])
-        const { become } = yield* operatedDatabase(story.access)
-        const body = { model: agent.name, messages: [{ role: "user", content: "Hello" }] }
-        const keyed = yield* Effect.forkScoped(sendCompletion(story, body, { "idempotency-key": "k" }))
-        const other = yield* Effect.forkScoped(sendCompletion(story, body))
-        yield* asTimePasses(
-          50,
-          Effect.sync(() => provider.requests.length),
-          (count) => count === 2
-        )
-        yield* become("connection limit 0")
-        const answered = Effect.sync(() => [keyed, other].every((one) => one.pollUnsafe() !== undefined))
-        yield* asTimePasses(500, answered, (isAnswered) => isAnswered)
-        yield* become("connection limit -1")
-        expect(yield* Fiber.join(keyed)).toMatchObject({
-          status: 503,
-          body: { error: { code: "unavailable" } }
-        })
-        const { body: told, headers, status } = yield* Fiber.join(other)
-        expect(status).toBe(422)
-        expect(told.error.message).toContain("x-tropism-conversation")
-        expect(headers.get("x-tropism-conversation")).toBeTruthy()
-      })
-    )
-  )
-})
-
 describe("A call of a foreign tool that is answered while the database is away for less than a lease", () => {
   it.effect("is recorded by the same attempt with what it came to, and made once", () =>
     Effect.scoped(

@@ -19,13 +19,16 @@ import { TodoAssistants } from "../agent/todo-assistants.ts"
 import { Contexts } from "../agent/contexts.ts"
 import type { PromptFailed } from "../agent/template.ts"
 import { CrashPoint } from "../crash-point.ts"
+import { isDatabaseAway } from "../database/database-away.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
+import { throughOutages } from "../outbox/outages.ts"
 import type { TriggerRefused } from "../run/admission.ts"
 import type { AnswerRefused } from "../run/questions.ts"
 import { QuestionTasks } from "../task/question-tasks.ts"
 import { type AnswerSoFar, chatAnswerOf, nothingYet, withEvent } from "./answering.ts"
 import { Conversations } from "./conversations.ts"
 import { Speaking } from "./speaking.ts"
+import { restOf } from "./turn-parts.ts"
 import { type TurnPart, type TurnRest, Turns } from "./turns.ts"
 
 /** What somebody says. */
@@ -140,7 +143,7 @@ export class Chatting extends Context.Service<
       /** What the agent has asked and nobody has answered. */
       const openQuestion = Effect.fnUntraced(function* (projectId: ProjectId, runId: RunId | null) {
         if (runId === null) return undefined
-        const [open] = yield* database.inProject(projectId, questions.pending(runId))
+        const [open] = yield* throughOutages(database.inProject(projectId, questions.pending(runId)))
         if (!open) return undefined
         const { options, question } = open.payload
         return { question, ...(options ? { options } : {}) }
@@ -166,10 +169,20 @@ export class Chatting extends Context.Service<
         said: Said,
         waitMs: number
       ) {
-        const last = yield* Stream.runFold(
+        const told = Stream.runFold(
           answering(projectId, said, waitMs),
           (): ChatAnswer | undefined => undefined,
           (whole, part) => (part.type === "done" ? part.answer : whole)
+        )
+        // Whatever is not known of it, it was said: told of a fault, whoever has no key would say it again.
+        const unheard = chatAnswerOf(
+          said.conversationId,
+          nothingYet,
+          restOf({ ending: "bound" }, null),
+          undefined
+        )
+        const last = yield* Effect.catchDefect(told, (defect) =>
+          isDatabaseAway(defect) ? Effect.succeed(unheard) : Effect.die(defect)
         )
         return (
           last ??

@@ -66,6 +66,8 @@ export class Triggers extends Context.Service<
     ) => Effect.Effect<void, InterruptRefused, ProjectTransaction>
     /** The run as it is now. */
     readonly look: (projectId: ProjectId, id: RunId) => Effect.Effect<Run | undefined>
+    /** A run as this transaction sees it. */
+    readonly seen: (id: RunId) => Effect.Effect<Run | undefined, never, ProjectTransaction>
     /** Waits until a run is at rest (ended or paused), but no longer than the bound. */
     readonly settled: (projectId: ProjectId, id: RunId) => Effect.Effect<Run | undefined>
   }
@@ -162,7 +164,7 @@ export class Triggers extends Context.Service<
         return Option.isSome(seen) ? seen.value : yield* looked
       }, Effect.scoped)
 
-      return Triggers.of({ byHand, byEvent, interrupt, look, settled })
+      return Triggers.of({ byHand, byEvent, interrupt, look, seen: runs.get, settled })
     })
   )
 }

@@ -6,12 +6,13 @@
 import { Api } from "@tropism/api/api"
 import { TriggerInput } from "@tropism/api/agents-api"
 import { Unauthorized } from "@tropism/api/problems"
-import { isAtRest } from "@tropism/domain/run"
+import { isAtRest, type Run } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
 import { firesOf, previewSchedule } from "../agent/schedule-preview.ts"
+import { isDatabaseAway } from "../database/database-away.ts"
 import { AgentHealths } from "../dispatch/agent-health.ts"
 import { Triggers } from "../dispatch/triggers.ts"
 import { AgentDays } from "../run/agent-days.ts"
@@ -20,6 +21,7 @@ import { onVersion, taggedAgent } from "./conditions.ts"
 import { optionalBody } from "./optional-body.ts"
 import { pageById } from "./paging.ts"
 import { currentLoss } from "./permits.ts"
+import { CurrentKey } from "./request-keys.ts"
 import { definitionProblem, invalid, keepable, orNotFound, triggerProblem } from "./refusals.ts"
 
 const known = orNotFound("agent")
@@ -125,14 +127,17 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         yield* keepable(payload)
         const agents = yield* Agents
         const triggers = yield* Triggers
+        let begun: Run | undefined
         const runId = yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.gen(function* () {
             const agent = yield* known(agents.get(params.agentId))
-            return yield* Effect.catchTag(
+            const id = yield* Effect.catchTag(
               triggers.byHand(agent, payload.input, userId),
               "TriggerRefused",
               triggerProblem
             )
+            begun = yield* triggers.seen(id)
+            return id
           })
         )
         const isAwaited = query.wait !== "false"
@@ -141,11 +146,18 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
           triggers.settled(params.projectId, runId),
           Effect.andThen(lost, Effect.fail(lostToken))
         )
-        const run = yield* keepingAnswer(
+        const answer = keepingAnswer(
           params.projectId,
           "editor",
           isAwaited ? "awaited" : "at once",
           known(isAwaited ? awaited : triggers.look(params.projectId, runId))
+        )
+        const isKeyed = (yield* CurrentKey) !== undefined
+        // Whatever is not known of it, it has begun: told of a fault, whoever has no key would trigger it again.
+        const run = yield* Effect.catchDefect(answer, (defect) =>
+          begun !== undefined && !isKeyed && isDatabaseAway(defect)
+            ? Effect.succeed(begun)
+            : Effect.die(defect)
         )
         return yield* Effect.orDie(HttpServerResponse.json(run, { status: isAtRest(run) ? 200 : 202 }))
       })

@@ -15,7 +15,7 @@ import {
   ServerFault,
   type TooManyRequests,
   Unauthorized,
-  type Unavailable
+  Unavailable
 } from "@tropism/api/problems"
 import { shownCall } from "@tropism/domain/chat-calls"
 import { Cause, Effect, Option, Stream } from "effect"
@@ -24,6 +24,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { chatLimits } from "../chat/chat-limits.ts"
 import { type ChatPart, Chatting, type NotSaid, type Said, type SayingRefused } from "../chat/chatting.ts"
 import { CrashPoint } from "../crash-point.ts"
+import { isBrokenByAway } from "../database/database-away.ts"
 import { inProject } from "./access.ts"
 import { Closing, stoppedResponse, stopsWith } from "./closing.ts"
 import { currentLoss } from "./permits.ts"
@@ -156,15 +157,15 @@ const sentPart = (part: ChatPart): string => {
 
 /** What a stream that breaks says last: what was said is kept, so asking again under the same key tells the answer. */
 const faulty = (cause: Cause.Cause<unknown>) =>
-  Effect.as(
-    Effect.logError("A chat's stream failed", cause),
-    sentLast(
-      new ServerFault({
-        detail:
-          "Your message is kept and will be answered: send it again under the same Idempotency-Key, or read the conversation"
-      })
-    )
-  )
+  isBrokenByAway(cause)
+    ? Effect.succeed(sentLast(new Unavailable({ detail: `The database does not answer. ${isKept}` })))
+    : Effect.as(
+        Effect.logError("A chat's stream failed", cause),
+        sentLast(new ServerFault({ detail: isKept }))
+      )
+
+const isKept =
+  "Your message is kept and will be answered: send it again under the same Idempotency-Key, or read the conversation"
 
 const sentLast = ({ detail, status, title, type }: ServerFault | Unavailable): string =>
   sent("error", { type, title, status, detail })

@@ -61,14 +61,15 @@ const complete = Effect.fn("http.openai.complete")(function* (projectId: Project
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const isKeyed = headers["idempotency-key"] !== undefined
   const leaving = serverLeaving(isKeyed)
+  const unknown = answerUnknown(isKeyed)
   const response = isStreamed
-    ? streamedAnswer(parts, terms, said.number, isUsageWanted, [
-        Effect.as(lost, lostToken),
-        Effect.as(lastCall, leaving)
-      ])
+    ? streamedAnswer(parts, terms, said.number, isUsageWanted, {
+        away: unknown,
+        others: [Effect.as(lost, lostToken), Effect.as(lastCall, leaving)]
+      })
     : yield* Effect.raceAllFirst([
         Effect.catchDefect(wholeAnswer(parts, terms, said.number), (defect) =>
-          isDatabaseAway(defect) ? unawaitedResponse(answerUnknown(isKeyed)) : Effect.die(defect)
+          isDatabaseAway(defect) ? unawaitedResponse(unknown) : Effect.die(defect)
         ),
         Effect.andThen(lost, Effect.fail(lostToken)),
         Effect.andThen(lastCall, unawaitedResponse(leaving))

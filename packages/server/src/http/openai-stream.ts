@@ -9,18 +9,27 @@
 import type { OpenAiError } from "@tropism/api/openai-api"
 import { Cause, Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
+import { isBrokenByAway } from "../database/database-away.ts"
 import type { TurnPart } from "../chat/turns.ts"
 import { type AnswerTerms, beginHearing, chunksOf, type HeardAnswer, hear } from "./openai-answer.ts"
 import { failedTurn, type OpenAiFault, serverFault } from "./openai-faults.ts"
 import { openAiLimits } from "./openai-limits.ts"
 
-/** Tells the parts of an answer to an event as they come, and last why there are no more where one of `endings` comes first. */
+/** Why there may be no more of an answer before it is whole. */
+interface StreamEndings {
+  /** Where the database stays away. */
+  readonly away: OpenAiFault
+  /** Whichever comes first. */
+  readonly others: ReadonlyArray<Effect.Effect<OpenAiFault>>
+}
+
+/** Tells the parts of an answer to an event as they come, and last why there are no more. */
 export const streamedAnswer = (
   parts: Stream.Stream<TurnPart>,
   terms: AnswerTerms,
   number: number,
   isUsageWanted: boolean,
-  endings: ReadonlyArray<Effect.Effect<OpenAiFault>>
+  { away, others }: StreamEndings
 ): HttpServerResponse.HttpServerResponse => {
   const chunks = chunksOf(terms, isUsageWanted)
   const told = parts.pipe(
@@ -35,10 +44,14 @@ export const streamedAnswer = (
     Stream.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Stream.empty
-        : Stream.fromEffect(Effect.as(Effect.logError("A completion failed", cause), faultEvent(serverFault)))
+        : isBrokenByAway(cause)
+          ? Stream.make(faultEvent(away))
+          : Stream.fromEffect(
+              Effect.as(Effect.logError("A completion failed", cause), faultEvent(serverFault))
+            )
     )
   )
-  const dismissal = Stream.fromEffect(Effect.map(Effect.raceAllFirst(endings), faultEvent))
+  const dismissal = Stream.fromEffect(Effect.map(Effect.raceAllFirst(others), faultEvent))
   const whole = Stream.concat(
     Stream.make(event(chunks.first)),
     Stream.merge(told, dismissal, { haltStrategy: "either" })
