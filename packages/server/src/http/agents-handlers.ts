@@ -127,6 +127,7 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         yield* keepable(payload)
         const agents = yield* Agents
         const triggers = yield* Triggers
+        const isKeyed = (yield* CurrentKey) !== undefined
         let begun: Run | undefined
         const runId = yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.gen(function* () {
@@ -136,7 +137,7 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
               "TriggerRefused",
               triggerProblem
             )
-            begun = yield* triggers.seen(id)
+            if (!isKeyed) begun = yield* triggers.seen(id)
             return id
           })
         )
@@ -152,12 +153,9 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
           isAwaited ? "awaited" : "at once",
           known(isAwaited ? awaited : triggers.look(params.projectId, runId))
         )
-        const isKeyed = (yield* CurrentKey) !== undefined
         // Whatever is not known of it, it has begun: told of a fault, whoever has no key would trigger it again.
         const run = yield* Effect.catchDefect(answer, (defect) =>
-          begun !== undefined && !isKeyed && isDatabaseAway(defect)
-            ? Effect.succeed(begun)
-            : Effect.die(defect)
+          begun !== undefined && isDatabaseAway(defect) ? Effect.succeed(begun) : Effect.die(defect)
         )
         return yield* Effect.orDie(HttpServerResponse.json(run, { status: isAtRest(run) ? 200 : 202 }))
       })
