@@ -21,7 +21,7 @@ import type { PromptFailed } from "../agent/template.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { isDatabaseAway } from "../database/database-away.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
-import { throughOutages } from "../outbox/outages.ts"
+import { makePatience } from "../outbox/patience.ts"
 import type { TriggerRefused } from "../run/admission.ts"
 import type { AnswerRefused } from "../run/questions.ts"
 import { QuestionTasks } from "../task/question-tasks.ts"
@@ -141,28 +141,42 @@ export class Chatting extends Context.Service<
       })
 
       /** What the agent has asked and nobody has answered. */
-      const openQuestion = Effect.fnUntraced(function* (projectId: ProjectId, runId: RunId | null) {
+      const openQuestion = Effect.fnUntraced(function* (
+        asking: Asking,
+        projectId: ProjectId,
+        runId: RunId | null
+      ) {
         if (runId === null) return undefined
-        const [open] = yield* throughOutages(database.inProject(projectId, questions.pending(runId)))
+        const [open] = yield* asking(database.inProject(projectId, questions.pending(runId)))
         if (!open) return undefined
         const { options, question } = open.payload
         return { question, ...(options ? { options } : {}) }
       })
 
-      const finished = (projectId: ProjectId, { conversationId }: Said, soFar: AnswerSoFar, rest: TurnRest) =>
+      const finished = (
+        asking: Asking,
+        projectId: ProjectId,
+        { conversationId }: Said,
+        soFar: AnswerSoFar,
+        rest: TurnRest
+      ) =>
         Effect.map(
-          rest.ending === "question" ? openQuestion(projectId, rest.runId) : Effect.succeed(undefined),
+          rest.ending === "question"
+            ? openQuestion(asking, projectId, rest.runId)
+            : Effect.succeed(undefined),
           (question) => chatAnswerOf(conversationId, soFar, rest, question)
         )
 
       const answering = (projectId: ProjectId, said: Said, waitMs: number) =>
-        turns.follow(projectId, said.contextName, said.after, { waitMs, isTurnOpen: said.isTurnOpen }).pipe(
-          Stream.mapAccumEffect(
-            () => nothingYet,
-            (soFar: AnswerSoFar, part: TurnPart) =>
-              toldOf(soFar, part, (rest) => finished(projectId, said, soFar, rest))
+        Effect.map(makePatience(waitMs), (asking) =>
+          turns.follow(projectId, said.contextName, said.after, { waitMs, isTurnOpen: said.isTurnOpen }).pipe(
+            Stream.mapAccumEffect(
+              () => nothingYet,
+              (soFar: AnswerSoFar, part: TurnPart) =>
+                toldOf(soFar, part, (rest) => finished(asking, projectId, said, soFar, rest))
+            )
           )
-        )
+        ).pipe(Stream.unwrap)
 
       const answer = Effect.fn("Chatting.answer")(function* (
         projectId: ProjectId,
@@ -194,6 +208,9 @@ export class Chatting extends Context.Service<
     })
   )
 }
+
+/** How whoever waits for the answer reads. */
+type Asking = Effect.Success<ReturnType<typeof makePatience>>
 
 /** What is there because this transaction has just read or made its conversation. */
 const held = <A, E, R>(

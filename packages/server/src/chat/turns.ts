@@ -9,6 +9,7 @@
  * server makes is told when it is kept, or as it is made where servers work together.
  * Nobody's leaving ends a turn.
  */
+import type { ReducedContext } from "@tropism/domain/context"
 import { nextStepOf } from "@tropism/domain/context-flow"
 import { type ContextName, decodeEvent } from "@tropism/domain/context-event"
 import type { ProjectId } from "@tropism/domain/ids"
@@ -16,7 +17,7 @@ import { Clock, Context, Effect, Layer, Option, Queue, Scope, Stream } from "eff
 import { Contexts } from "../agent/contexts.ts"
 import { PassingWords } from "../agent/passing-words.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
-import { throughOutages } from "../outbox/outages.ts"
+import { makePatience } from "../outbox/patience.ts"
 import { type Topic, WakeUps } from "../outbox/wake-ups.ts"
 import type { StandingRun } from "../run/reading.ts"
 import { Runs } from "../run/runs.ts"
@@ -62,10 +63,6 @@ export class Turns extends Context.Service<
       const runs = yield* Runs
       const wakeUps = yield* WakeUps
 
-      /** Whoever waits for an answer waits through an outage: told of it, he would say again what was said. */
-      const asking = <A>(projectId: ProjectId, effect: Effect.Effect<A, never, ProjectTransaction>) =>
-        throughOutages(database.inProject(projectId, effect))
-
       /** What rings when there may be news, and which. */
       const listen = Effect.fnUntraced(function* (projectId: ProjectId, name: ContextName) {
         const scope = yield* Effect.scope
@@ -105,15 +102,6 @@ export class Turns extends Context.Service<
         return { bell, news, hearRun }
       })
 
-      /** Whether a workflow goes on behind a turn of it that is complete. */
-      const goesOn = (projectId: ProjectId, name: ContextName, { end, isFlow, number }: Hearing) =>
-        end?.ending !== "answered" || !isFlow
-          ? Effect.succeed(false)
-          : Effect.map(
-              asking(projectId, contexts.load(name)),
-              (context) => context.nextEventNumber - 1 > number || nextStepOf(context) !== undefined
-            )
-
       const follow = (
         projectId: ProjectId,
         name: ContextName,
@@ -122,8 +110,12 @@ export class Turns extends Context.Service<
       ) =>
         Effect.gen(function* () {
           const untilMs = (yield* Clock.currentTimeMillis) + waitMs
+          const patiently = yield* makePatience(waitMs)
+          const asking = <A>(effect: Effect.Effect<A, never, ProjectTransaction>) =>
+            patiently(database.inProject(projectId, effect))
           const { bell, hearRun, news } = yield* listen(projectId, name)
-          const standing = asking(projectId, runs.newestOn(name))
+          const standing = asking(runs.newestOn(name))
+          const state = asking(contexts.load(name))
 
           const wait = Effect.gen(function* () {
             const leftMs = untilMs - (yield* Clock.currentTimeMillis)
@@ -151,10 +143,7 @@ export class Turns extends Context.Service<
             let isMore = news.hasGrown || news.pieces.some((piece) => piece.after > start.number)
             news.hasGrown = false
             while (isMore) {
-              const page = yield* asking(
-                projectId,
-                contexts.read(name, hearing.number, chatLimits.pageEvents)
-              )
+              const page = yield* asking(contexts.read(name, hearing.number, chatLimits.pageEvents))
               isMore = page.length === chatLimits.pageEvents
               for (const json of page) {
                 if (isOver(hearing)) break
@@ -178,7 +167,7 @@ export class Turns extends Context.Service<
             const run = yield* look
             const { hearing, parts } = yield* read(before)
             const end = hearing.end ?? (run && endOfRun(run))
-            const isRest = end !== undefined && !(yield* goesOn(projectId, name, hearing))
+            const isRest = end !== undefined && !(yield* goesOn(hearing, state))
             if (!isRest && isInTime) return [parts, Option.some(hearing)] as const
             const runId = hearing.runId ?? (yield* standing)?.id ?? null
             const rest = restOf(isRest ? end : { ending: "bound" }, runId)
@@ -200,6 +189,15 @@ interface News {
   hasRested: boolean
   pieces: Array<Piece>
 }
+
+/** Whether a workflow goes on behind a turn of it that is complete. */
+const goesOn = ({ end, isFlow, number }: Hearing, state: Effect.Effect<ReducedContext>) =>
+  end?.ending !== "answered" || !isFlow
+    ? Effect.succeed(false)
+    : Effect.map(
+        state,
+        (context) => context.nextEventNumber - 1 > number || nextStepOf(context) !== undefined
+      )
 
 /** Whether nothing behind belongs to the answer; behind a turn of a workflow the next may. */
 const isOver = ({ end, isFlow }: Hearing): boolean => end !== undefined && !isFlow

@@ -18,7 +18,7 @@ import { type ContextHead, Contexts } from "../agent/contexts.ts"
 import { Database, outpaced, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { agentLimits, runLimits } from "../limits.ts"
-import { throughOutages } from "../outbox/outages.ts"
+import { makePatience } from "../outbox/patience.ts"
 import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
 import { chainRoot } from "../run/claimed-run.ts"
 import { Runs } from "../run/runs.ts"
@@ -151,8 +151,8 @@ export class Triggers extends Context.Service<
 
       const settled = Effect.fn("Triggers.settled")(function* (projectId: ProjectId, id: RunId) {
         const mailbox = yield* wakeUps.listen(`run:${id}`)
-        // Whoever waits waits through an outage: told of it, he would trigger the agent again.
-        const looked = throughOutages(look(projectId, id))
+        const patiently = yield* makePatience(runLimits.triggerWaitMs)
+        const looked = patiently(look(projectId, id))
         const atRest = Effect.gen(function* () {
           while (true) {
             const run = yield* looked

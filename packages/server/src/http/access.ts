@@ -10,10 +10,10 @@
 import { CurrentPrincipal, includesRole, type Principal, type Role, roleIn } from "@tropism/api/authorization"
 import { Forbidden, NotFound } from "@tropism/api/problems"
 import type { ProjectId } from "@tropism/domain/ids"
-import { Effect } from "effect"
+import { Effect, identity } from "effect"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
-import { inPart, inTurn, keeping, once, recalled } from "./request-keys.ts"
+import { CurrentKey, inPart, inTurn, keeping, once, recalled } from "./request-keys.ts"
 
 /** What a role must be at least to do something. */
 export const requireRole = (principal: Principal, role: Role): Effect.Effect<void, Forbidden> =>
@@ -42,28 +42,41 @@ export const inProject = <A, E, R>(
 ) => inTurn(looking(projectId, role, (principal) => once(principal, work(principal))))
 
 /** Answers what the request came to before; else does what reaches outside a transaction before its work is kept. */
-export const unlessRecalled = <A, E, R>(projectId: ProjectId, role: Role, work: Effect.Effect<A, E, R>) =>
-  Effect.flatMap(looking(projectId, role, recalled), (found) =>
+export const unlessRecalled = <A, E, R>(
+  projectId: ProjectId,
+  role: Role,
+  work: Effect.Effect<A, E, R>,
+  asking: Asking = identity
+) =>
+  Effect.flatMap(asking(looking(projectId, role, recalled)), (found) =>
     found === undefined ? work : Effect.succeed(found as A)
   )
 
-/** Keeps an answer that was made behind the request's work, so that every repeat is told the same. */
+/**
+ * Keeps an answer that was made behind the request's work, so that every repeat is told the same.
+ *
+ * **Details** Nothing is asked for a request without a key: its role was judged with its work, and it is told the answer whatever
+ * the database does by then.
+ */
 export const keepingAnswer = <A, E, R>(
   projectId: ProjectId,
   role: Role,
   part: string,
-  answer: Effect.Effect<A, E, R>
-) =>
-  inPart(
-    part,
-    unlessRecalled(
-      projectId,
-      role,
-      Effect.flatMap(answer, (made) =>
-        inTurn(looking(projectId, role, (principal) => keeping(principal, made)))
-      )
-    )
+  answer: Effect.Effect<A, E, R>,
+  asking: Asking = identity
+) => {
+  const kept = Effect.flatMap(answer, (made) =>
+    asking(inTurn(looking(projectId, role, (principal) => keeping(principal, made))))
   )
+  const told = unlessRecalled(projectId, role, kept, asking)
+  return inPart(
+    part,
+    Effect.flatMap(CurrentKey, (key) => (key === undefined ? answer : told))
+  )
+}
+
+/** How the database is asked for what came of a request before, and to keep what comes of it. */
+type Asking = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** Runs in one transaction of a project that the principal may see, with a role that is enough, what looks or may be done twice. */
 export const looking = Effect.fn("http.inProject")(function* <A, E, R>(

@@ -7,7 +7,7 @@ import { Api } from "@tropism/api/api"
 import { TriggerInput } from "@tropism/api/agents-api"
 import { Unauthorized } from "@tropism/api/problems"
 import { isAtRest, type Run } from "@tropism/domain/run"
-import { Effect } from "effect"
+import { Effect, identity } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
@@ -15,6 +15,7 @@ import { firesOf, previewSchedule } from "../agent/schedule-preview.ts"
 import { isDatabaseAway } from "../database/database-away.ts"
 import { AgentHealths } from "../dispatch/agent-health.ts"
 import { Triggers } from "../dispatch/triggers.ts"
+import { throughOutages } from "../outbox/outages.ts"
 import { AgentDays } from "../run/agent-days.ts"
 import { inProject, keepingAnswer, reading } from "./access.ts"
 import { onVersion, taggedAgent } from "./conditions.ts"
@@ -151,7 +152,8 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
           params.projectId,
           "editor",
           isAwaited ? "awaited" : "at once",
-          known(isAwaited ? awaited : triggers.look(params.projectId, runId))
+          known(isAwaited ? awaited : triggers.look(params.projectId, runId)),
+          isAwaited ? throughOutages : identity
         )
         // Whatever is not known of it, it has begun: told of a fault, whoever has no key would trigger it again.
         const run = yield* Effect.catchDefect(answer, (defect) =>
