@@ -2,7 +2,8 @@
  * What stops all agents of a project, or of the whole server, at once.
  *
  * While a switch is on no run begins and no agent writes; events are recorded
- * and wait. Turning it off lets everything go on where it stopped.
+ * and wait, nobody is told of them, and no foreign server is asked for its own.
+ * Turning it off lets everything go on where it stopped.
  */
 import { Schema } from "effect"
 import { Timestamp, UserId } from "./ids.ts"

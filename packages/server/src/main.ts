@@ -34,7 +34,7 @@ import { Readiness } from "./http/readiness.ts"
 import { layerRoutes } from "./http/routes.ts"
 import { newServer } from "./http/listening.ts"
 import { tokenLimits } from "./http/token-limits.ts"
-import { Tokens } from "./http/tokens.ts"
+import { adminUser, Tokens } from "./http/tokens.ts"
 import { TrustedIssuer } from "./http/trusted-issuer.ts"
 import { Ids } from "./ids.ts"
 import { httpLimits } from "./limits.ts"
@@ -44,6 +44,7 @@ import { Models } from "./model/models.ts"
 import { carryWakeUps } from "./outbox/courier.ts"
 import { nothingTold, Outage } from "./outbox/outages.ts"
 import { loops, platformLayer } from "./platform.ts"
+import { KillSwitches } from "./run/kill-switches.ts"
 import { Runs } from "./run/runs.ts"
 import { WorkerName } from "./run/worker-name.ts"
 import {
@@ -74,6 +75,8 @@ export interface ServeOptions {
   readonly consoleFolder?: string | undefined
   /** Where other servers of the same database reach this one, to work together with it. */
   readonly cluster?: ClusterAddress | undefined
+  /** Turns the server's kill switch on before anything works, for this reason. */
+  readonly stopped?: string | undefined
   /** Opens `/mcp-fixtures`, without a token, for the MCP conformance suite; only on 127.0.0.1. */
   readonly mcpFixtures?: boolean | undefined
   /** How long the doors of a server that is watched stay open once it stops; by itself as the bound says. */
@@ -185,6 +188,7 @@ export const serveOn = Effect.fn("serveOn")(
         const { serverStartupParameters: startupParameters, serverUrl: url } = access
         yield* Effect.forkScoped(carryWakeUps({ url, startupParameters }))
       }
+      if (options.stopped !== undefined) yield* (yield* KillSwitches).stop(null, options.stopped, adminUser)
       const alone =
         options.cluster &&
         (yield* orPortProblem(

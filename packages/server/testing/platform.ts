@@ -63,7 +63,8 @@ export const startServer = Effect.fn("startServer")(function* (
   consoleFolder?: string,
   mcpFixtures = false,
   keys = storyKeys,
-  cluster?: ClusterAddress
+  cluster?: ClusterAddress,
+  stopped?: string
 ) {
   const ready = yield* Deferred.make<Ready>()
   const server = yield* serveOn(access, {
@@ -75,6 +76,7 @@ export const startServer = Effect.fn("startServer")(function* (
     consoleFolder,
     cluster,
     mcpFixtures,
+    stopped,
     // A story that is over waits for nobody.
     leaveNoticeMs: 0,
     onReady: (info) => Effect.asVoid(Deferred.succeed(ready, info))

@@ -7,6 +7,7 @@
  */
 import { Clock, Config, Context, Deferred, Effect, Fiber, Option, Redacted, References } from "effect"
 import { Command, Flag, GlobalFlag } from "effect/cli"
+import { StopReason } from "@tropism/domain/kill-switch"
 import type { Ready } from "@tropism/server/main"
 import { withClient } from "../access.ts"
 import { type Checkout, findCheckout } from "../checkout.ts"
@@ -19,6 +20,7 @@ import { showStatus } from "../notice.ts"
 import { serverLogLines } from "../server-log.ts"
 import { type Environment, JsonFlag, readEnvironment } from "../settings.ts"
 import { Screen } from "../terminal/screen.ts"
+import { printable } from "../terminal/text.ts"
 import { formatDuration } from "../terminal/time.ts"
 
 /** Whoever may end the program early is told by it what to end first. */
@@ -50,10 +52,18 @@ const clusterFlag = Flag.Boolean("cluster").pipe(
   Flag.withDefault(false)
 )
 
+const stoppedFlag = Flag.String("kill-switch").pipe(
+  Flag.withDescription(
+    "Turn the server's kill switch on, for this reason, before anything works: a restored database then reaches nobody by itself"
+  ),
+  Flag.withSchema(StopReason),
+  Flag.optional
+)
+
 export const startCommand = Command.make(
   "start",
-  { demo: demoFlag, cluster: clusterFlag, mcpFixtures: fixturesFlag },
-  ({ cluster, demo, mcpFixtures }) => start({ cluster, demo, mcpFixtures })
+  { demo: demoFlag, cluster: clusterFlag, stopped: stoppedFlag, mcpFixtures: fixturesFlag },
+  ({ stopped, ...options }) => start({ ...options, stopped: Option.getOrUndefined(stopped) })
 ).pipe(
   Command.withDescription("Start the server, its database and its console"),
   Command.withExamples([
@@ -61,6 +71,10 @@ export const startCommand = Command.make(
     {
       command: "PORT=5000 TROPISM_DATA=/srv/tropism tropism start",
       description: "Start on another port with another data folder"
+    },
+    {
+      command: 'tropism start --kill-switch "Restored from Tuesday"',
+      description: "Start with all agents stopped, until tropism kill-switch off --server"
     },
     {
       command: "DATABASE_URL=… TROPISM_CLUSTER_ADDRESS=server-1:4500 tropism start --cluster",
@@ -76,6 +90,7 @@ export const demoCommand = Command.make("demo", {}, () => start({ demo: true }))
 interface StartOptions {
   readonly demo: boolean
   readonly cluster?: boolean
+  readonly stopped?: string | undefined
   readonly mcpFixtures?: boolean
 }
 
@@ -124,7 +139,7 @@ const startServer = (raw: Screen["Service"], options: StartOptions) =>
       yield* sayReady(info, (yield* Clock.currentTimeMillis) - began)
       const block = Effect.gen(function* () {
         yield* Fiber.join(consoleBuild)
-        if (!isJson) yield* screen.print(...readyBlock(info, environment, screen.paint.link))
+        if (!isJson) yield* screen.print(...readyBlock(info, environment, screen.paint.link, options.stopped))
       })
       yield* options.demo ? runDemo(info, checkout, block) : block
       return yield* Effect.never
@@ -142,7 +157,7 @@ const startServer = (raw: Screen["Service"], options: StartOptions) =>
 const runServer = (
   environment: Environment,
   checkout: Checkout,
-  { cluster = false, mcpFixtures = false }: StartOptions,
+  { cluster = false, mcpFixtures = false, stopped }: StartOptions,
   onReady: (info: Ready) => Effect.Effect<unknown>
 ) =>
   Effect.gen(function* () {
@@ -158,6 +173,7 @@ const runServer = (
         dataFolder: environment.dataFolder,
         consoleFolder: `${checkout.consoleFolder}/dist`,
         mcpFixtures,
+        stopped,
         cluster: reached,
         ...(Option.isSome(environment.databaseUrl) ? { databaseUrl: environment.databaseUrl.value } : {}),
         ...(Option.isSome(environment.token) ? { token: environment.token.value } : {}),
@@ -236,7 +252,8 @@ const hasModel = Effect.map(
 export const readyBlock = (
   info: Ready,
   environment: Environment,
-  link: (text: string) => string
+  link: (text: string) => string,
+  stopped?: string
 ): ReadonlyArray<string> => [
   "",
   "  Tropism is running.",
@@ -246,6 +263,12 @@ export const readyBlock = (
   `  API     ${info.url}/docs`,
   `  Data    ${Option.isSome(environment.databaseUrl) ? `${hostOf(environment.databaseUrl.value)}, ${environment.dataFolder}` : environment.dataFolder}`,
   `  Token   ${info.tokenFile ?? "as set in TROPISM_TOKEN"}`,
+  ...(stopped === undefined
+    ? []
+    : [
+        `  Rests   All agents are stopped: ${printable(stopped)}`,
+        "          npx tropism kill-switch off --server lets them go on."
+      ]),
   "  Stop    Ctrl-C",
   ""
 ]

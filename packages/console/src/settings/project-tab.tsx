@@ -120,7 +120,7 @@ const KillSwitch = (): ReactNode => {
       {data !== undefined && stopped === null && (
         <p className="text-sm">
           The agents may work. A kill switch stops all of them at once: no run begins, no agent writes, and
-          what happens meanwhile waits.
+          what happens meanwhile waits; subscribers are told of it afterwards.
         </p>
       )}
       {stopped !== null && <Stopped stop={stopped} />}

@@ -11,6 +11,7 @@ import type { McpServerId, ProjectId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import { isStopped } from "../run/kill-switches.ts"
 import { sourceLimits } from "../tool/source-limits.ts"
 import { lineOf } from "../tool/foreign-fault.ts"
 
@@ -37,7 +38,7 @@ export const makeEventSources = Effect.gen(function* () {
     }>`select project_id from kb.projects_with_due_sources() as project_id order by project_id`
   )
 
-  /** Takes at most so many that are due, the longest due first. */
+  /** Takes at most so many that are due, the longest due first; none while a kill switch is on. */
   const claim = Effect.fn("EventSources.claim")(function* (limit: number) {
     const { projectId } = yield* ProjectTransaction
     const claimed = yield* sql<ClaimedSource>`
@@ -45,7 +46,7 @@ export const makeEventSources = Effect.gen(function* () {
         claimed_until = now() + make_interval(secs => ${sourceLimits.claimMs / 1_000}::float8)
       where source.id = any(array(
         select id from kb.mcp_event_sources where project_id = ${projectId} and due_at <= now()
-          and (claimed_until is null or claimed_until < now())
+          and (claimed_until is null or claimed_until < now()) and not ${isStopped(sql)}
         order by due_at, id limit ${limit} for no key update skip locked
       ))
       returning source.id, claim_token, now() as claimed_at, server_name, server_id, name, arguments, cursor`

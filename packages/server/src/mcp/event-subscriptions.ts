@@ -15,6 +15,7 @@ import { SqlClient } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import type { SealingRefused } from "../database/sealing.ts"
 import { Ids } from "../ids.ts"
+import { isStopped } from "../run/kill-switches.ts"
 import type { CallbackFault } from "./callbacks.ts"
 import { eventLimits } from "./event-limits.ts"
 import { makeEventSecrets } from "./event-secrets.ts"
@@ -82,9 +83,9 @@ export class EventSubscriptions extends Context.Service<
     readonly remove: (handle: string) => InProject<boolean>
     /** Removes one whose token has ended, unless it was asked for under another one since it was claimed. */
     readonly removeEnded: (claimed: ClaimedSubscription) => InProject<void>
-    /** Takes some that have something to be told, and whose secrets this program has the key of: first those that have waited longest. */
+    /** Takes some that have something to be told, and whose secrets this program has the key of: first those that have waited longest. None while a kill switch is on. */
     readonly claim: (atMost: number) => InProject<ReadonlyArray<ClaimedSubscription>>
-    /** Keeps what a delivery came to; a fault ends the claim, so that it counts once however often it is told. False when another program has the claim now. */
+    /** Keeps what a delivery came to; a fault ends the claim, so that it counts once however often it is told. False when another program has the claim now, or a kill switch is on. */
     readonly note: (claimed: ClaimedSubscription, progress: Progress) => InProject<boolean>
     /** Lets a claim go. */
     readonly release: (claimed: ClaimedSubscription) => InProject<void>
@@ -187,6 +188,7 @@ export class EventSubscriptions extends Context.Service<
               and waiting.next_attempt_at <= now() and (waiting.expires_at is null or waiting.expires_at > now())
               and (waiting.claimed_until is null or waiting.claimed_until < now())
               and (waiting.secret not like 'v1.%' or split_part(waiting.secret, '.', 2) = any(${secrets.keyIds}::text[]))
+              and not ${isStopped(sql)}
             order by greatest(waiting.next_attempt_at, waiting.last_delivery_at) limit ${atMost} for no key update of waiting skip locked))
           returning *, case when previous_secret_until > now() then previous_secret end as older_secret`
         return rows.map(({ olderSecret, position, secret, ...row }) => ({
@@ -209,9 +211,10 @@ export class EventSubscriptions extends Context.Service<
                 status = case when attempts + 1 >= ${maxAttempts}::int then 'suspended' else status end`
             : sql`claimed_until = ${until}, position = ${progress.position}, attempts = 0, last_error = null, failed_since = null,
                 last_delivery_at = case when ${progress.told} then now() else last_delivery_at end`
-        const [row] = yield* sql<{ readonly status: string }>`
+        const [row] = yield* sql<{ readonly status: string; readonly isStopped: boolean }>`
           update kb.event_subscriptions set ${changes}
-          where project_id = ${projectId} and id = ${id} and claim_token = ${claimToken} returning status`
+          where project_id = ${projectId} and id = ${id} and claim_token = ${claimToken}
+          returning status, ${isStopped(sql)} as is_stopped`
         // Whoever holds a claim found it active. The address stays unsaid: it may carry a secret.
         if (row?.status === "suspended" && "fault" in progress)
           yield* sql.afterCommit(
@@ -220,7 +223,7 @@ export class EventSubscriptions extends Context.Service<
               { subscriptionId: id, projectId, event: name, fault: progress.fault }
             )
           )
-        return row !== undefined
+        return row !== undefined && !row.isStopped
       }, orDie)
 
       const release = Effect.fn("EventSubscriptions.release")(function* ({

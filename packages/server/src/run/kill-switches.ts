@@ -1,5 +1,5 @@
 /**
- * The switches that stop every agent of a project, or of the server.
+ * The switches that stop every agent of a project, or of the server, and whatever else reaches others by itself.
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  *
@@ -115,7 +115,10 @@ export class KillSwitches extends Context.Service<
           sql`delete from kb.kill_switches where project_id is not distinct from ${projectId}::uuid`
         )
         // What waited meanwhile is due for whoever looks.
-        yield* Effect.forEach(["releases", "runs", "schedules"] as const, wakeUps.signal)
+        yield* Effect.forEach(
+          ["releases", "runs", "schedules", "sources", "deliveries"] as const,
+          wakeUps.signal
+        )
         yield* Effect.logWarning("A kill switch was turned off", { projectId })
       }, orDie)
 
