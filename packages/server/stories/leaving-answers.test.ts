@@ -103,6 +103,8 @@ const waitingForSilence = Effect.gen(function* () {
       chat(story, said, keyed("whole")),
       sendCompletion(story, completion, keyed("whole")),
       sendCompletion(story, completion),
+      story.send("POST", `/api/projects/${story.projectId}/agents/${agent.id}/trigger`, {}, keyed("run")),
+      chat(story, said),
       story.ask("POST", `/agents/${agent.id}/trigger`, {})
     ],
     (request) => Effect.forkScoped(request)
@@ -137,7 +139,10 @@ describe("An answer that a server which leaves is making", () => {
         const { access, asked, chunks, leaving, said, story, stream } = yield* waitingForSilence
         yield* Scope.close(leaving, Exit.void)
 
-        const [whole, keyedCompletion, completion, triggered] = yield* Effect.forEach(asked, Fiber.join)
+        const [whole, keyedCompletion, completion, triggered, ...keyless] = yield* Effect.forEach(
+          asked,
+          Fiber.join
+        )
         expectProblem(whole as Answer, 503)
         expect(whole?.body.detail).toContain("the agent goes on at another one: send the message again under")
         expectProblem(triggered as Answer, 503)
@@ -149,6 +154,11 @@ describe("An answer that a server which leaves is making", () => {
         // A client sends 503 again by itself, and without a key the agent would do it twice.
         expect(completion).toMatchObject({ status: 422, body: { error: fault } })
         expect(completion?.headers.get("x-tropism-conversation")).toMatch(/^completion-/)
+        // So do others: where nothing is at fault, nobody asks again.
+        expect(keyless).toMatchObject([
+          { status: 202, body: { status: "working", conversationId: expect.any(String) } },
+          { status: 202, body: { status: "running", id: expect.any(String) } }
+        ])
 
         yield* stream.ended
         expect(stream.heard.map(({ name }) => name)).toEqual(["begun", "error"])

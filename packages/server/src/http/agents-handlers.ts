@@ -18,6 +18,7 @@ import { Triggers } from "../dispatch/triggers.ts"
 import { throughOutages } from "../outbox/outages.ts"
 import { AgentDays } from "../run/agent-days.ts"
 import { inProject, keepingAnswer, reading } from "./access.ts"
+import { Closing } from "./closing.ts"
 import { onVersion, taggedAgent } from "./conditions.ts"
 import { optionalBody } from "./optional-body.ts"
 import { pageById } from "./paging.ts"
@@ -144,15 +145,19 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         )
         const isAwaited = query.wait !== "false"
         const lost = yield* currentLoss(params.projectId)
-        const awaited = Effect.raceFirst(
+        const now = triggers.look(params.projectId, runId)
+        const { lastCall } = yield* Closing
+        const awaited = Effect.raceAllFirst([
           triggers.settled(params.projectId, runId),
-          Effect.andThen(lost, Effect.fail(lostToken))
-        )
+          Effect.andThen(lost, Effect.fail(lostToken)),
+          // Under a key the end is told at another server.
+          Effect.andThen(lastCall, isKeyed ? Effect.never : now)
+        ])
         const answer = keepingAnswer(
           params.projectId,
           "editor",
           isAwaited ? "awaited" : "at once",
-          known(isAwaited ? awaited : triggers.look(params.projectId, runId)),
+          known(isAwaited ? awaited : now),
           isAwaited ? throughOutages : identity
         )
         // Whatever is not known of it, it has begun: told of a fault, whoever has no key would trigger it again.

@@ -29,6 +29,7 @@ import { inProject } from "./access.ts"
 import { Closing, stoppedResponse, stopsWith } from "./closing.ts"
 import { currentLoss } from "./permits.ts"
 import { answerProblem, invalid, keepable, triggerProblem } from "./refusals.ts"
+import { CurrentKey } from "./request-keys.ts"
 import { streamHeaders, wantsStream } from "./sse.ts"
 
 export const chatHandlers = HttpApiBuilder.group(Api, "chat", (handlers) =>
@@ -56,15 +57,16 @@ export const chatHandlers = HttpApiBuilder.group(Api, "chat", (handlers) =>
         const parts = chatting.answering(projectId, said, waits ? chatLimits.streamWaitMs : 0)
         return streamed(parts, said, lost, lastCall)
       }
-      const answer = Effect.flatMap(
-        chatting.answer(projectId, said, waits ? chatLimits.waitMs : 0),
-        (whole) =>
+      const answeredIn = (waitMs: number) =>
+        Effect.flatMap(chatting.answer(projectId, said, waitMs), (whole) =>
           Effect.orDie(HttpServerResponse.json(whole, { status: whole.status === "working" ? 202 : 200 }))
-      )
+        )
+      // Told of a fault, whoever has no key would say it again.
+      const isKeyed = (yield* CurrentKey) !== undefined
       return yield* Effect.raceAllFirst([
-        answer,
+        answeredIn(waits ? chatLimits.waitMs : 0),
         Effect.andThen(lost, Effect.fail(lostToken)),
-        Effect.andThen(lastCall, stoppedResponse(goesOn))
+        Effect.andThen(lastCall, isKeyed ? stoppedResponse(goesOn) : answeredIn(0))
       ])
     })
   )
