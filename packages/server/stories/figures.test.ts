@@ -3,11 +3,14 @@
  */
 import { expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
+import { eventSource } from "../testing/mcp-event-source.ts"
+import { receiver, subscribing } from "../testing/mcp-receiver.ts"
 import { calls, says, wiredStory, wireModel } from "../testing/model-words.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, newStory, type Story } from "../testing/platform.ts"
 import { parsePrometheus, sumOf } from "../testing/prometheus.ts"
 import { clerk, passUntil, periodsBefore } from "../testing/schedule-words.ts"
+import { addSource, listener, listening } from "../testing/source-words.ts"
 import { feedOf, make, watcher } from "../testing/story-words.ts"
 
 const scrape = (story: Story) =>
@@ -160,4 +163,39 @@ it.live("a scrape tells how many agents disabled themselves, and not of those th
       yield* eventually(scrape(story), (seen) => sumOf(seen, "tropism_disabled_agents") === 1)
     })
   )
+)
+
+it.live(
+  "a scrape tells which subscriptions are suspended, which sources nobody asks, and how large all is",
+  () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const story = yield* newStory
+        const [hook, source] = [yield* receiver(), yield* eventSource()]
+        yield* subscribing(story, hook.url)
+        yield* addSource(story, source.url)
+        yield* story.post("/agents", listener())
+        yield* listening(story)
+        const before = yield* scrape(story)
+        const figures = ["tropism_suspended_subscriptions", "tropism_overdue_source_seconds"] as const
+        for (const figure of figures) expect(sumOf(before, figure)).toBe(0)
+        yield* ask(story.access, "update kb.event_subscriptions set status = 'suspended'")
+        // Nobody can claim it any more.
+        yield* ask(
+          story.access,
+          "alter table kb.mcp_event_sources add constraint no_claims check (claim_token is null) not valid"
+        )
+        yield* ask(
+          story.access,
+          "update kb.mcp_event_sources set due_at = now() - interval '1 hour', claim_token = null, claimed_until = null"
+        )
+        const seen = yield* scrape(story)
+        expect(sumOf(seen, "tropism_suspended_subscriptions")).toBe(1)
+        expect(sumOf(seen, "tropism_overdue_source_seconds")).toBeGreaterThanOrEqual(3_600)
+        expect(sumOf(seen, "tropism_database_bytes")).toBeGreaterThan(1_000_000)
+        const path = `/api/projects/${story.projectId}/kill-switch`
+        yield* story.send("PUT", path, { stopped: true, reason: "It is held" })
+        expect(sumOf(yield* scrape(story), "tropism_overdue_source_seconds")).toBe(0)
+      })
+    )
 )

@@ -29,7 +29,11 @@ export interface Gauges {
   readonly killSwitchRuns: number
   /** Since the instant of that schedule which is due for the longest and held by no kill switch. */
   readonly overdueScheduleSeconds: number
+  /** Since the instant at which that source of foreign events was due which is due for the longest, which nobody asks right now and no kill switch holds. */
+  readonly overdueSourceSeconds: number
   readonly disabledAgents: number
+  /** Up to `telemetryLimits.countedMax`. */
+  readonly suspendedSubscriptions: number
   readonly undispatchedEvents: number
   readonly oldestEventSeconds: number
   readonly waitingEntries: number
@@ -41,6 +45,8 @@ export interface Gauges {
   /** Connections of all servers, by whether they are at work. */
   readonly activeConnections: number
   readonly idleConnections: number
+  /** What the database takes on its disk, without the log of its changes. */
+  readonly databaseBytes: number
 }
 
 type Row = Readonly<Record<keyof Gauges, number | bigint>>
@@ -49,7 +55,8 @@ type Row = Readonly<Record<keyof Gauges, number | bigint>>
 export const readGauges = Effect.fn("readGauges")(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<Row>`
-    select gauges.*, bounded.*, standing.*, kb.paused_runs(${telemetryLimits.countedMax}) as paused_runs, own.active + owners.active as active_connections, own.idle + owners.idle as idle_connections
+    select gauges.*, bounded.*, standing.*, kb.paused_runs(${telemetryLimits.countedMax}) as paused_runs, own.active + owners.active as active_connections, own.idle + owners.idle as idle_connections,
+      pg_database_size(current_database()) as database_bytes
     from kb.gauges() gauges, kb.bounded_gauges(${telemetryLimits.countedMax}) bounded,
       kb.standing_gauges(${telemetryLimits.countedMax}, ${restReason}) standing, kb.owners_connections() owners, (
       select count(*) filter (where state = 'active') as active, count(*) filter (where state is distinct from 'active') as idle
@@ -69,7 +76,9 @@ export const readGauges = Effect.fn("readGauges")(function* () {
     budgetRuns: Number(row.budgetRuns),
     killSwitchRuns: Number(row.killSwitchRuns),
     overdueScheduleSeconds: Number(row.overdueScheduleSeconds),
+    overdueSourceSeconds: Number(row.overdueSourceSeconds),
     disabledAgents: Number(row.disabledAgents),
+    suspendedSubscriptions: Number(row.suspendedSubscriptions),
     undispatchedEvents: Number(row.undispatchedEvents),
     oldestEventSeconds: Number(row.oldestEventSeconds),
     waitingEntries: Number(row.waitingEntries),
@@ -77,7 +86,8 @@ export const readGauges = Effect.fn("readGauges")(function* () {
     pendingTasks: Number(row.pendingTasks),
     oldestProcessingSeconds: Number(row.oldestProcessingSeconds),
     activeConnections: Number(row.activeConnections),
-    idleConnections: Number(row.idleConnections)
+    idleConnections: Number(row.idleConnections),
+    databaseBytes: Number(row.databaseBytes)
   }
   return read
 }, orDie)

@@ -65,6 +65,8 @@ const oldestQueued =
 const leases = "Runs at work on all servers, by whether their worker is alive."
 const waiting = "Runs that rest, by why."
 const overdue = "How long that schedule is due that is due for the longest and that no kill switch holds."
+const overdueSource =
+  "How long that source of foreign events is due that is due for the longest, that nobody asks and no kill switch holds."
 const connections = "Connections of all servers to the database."
 
 /** What the database tells, figure by figure; without values where it tells nothing. */
@@ -79,9 +81,14 @@ const gaugesOf = (seen: Gauges | undefined) =>
     [gauge("leases", leases, { state: "lapsed" }), seen?.lapsedLeases],
     ...restingRuns(seen),
     [gauge("overdue_schedule_seconds", overdue), seen?.overdueScheduleSeconds],
+    [gauge("overdue_source_seconds", overdueSource), seen?.overdueSourceSeconds],
     [
       gauge("disabled_agents", "Agents that disabled themselves after failures in a row."),
       seen?.disabledAgents
+    ],
+    [
+      gauge("suspended_subscriptions", "Event subscriptions that are told nothing until they are refreshed."),
+      seen?.suspendedSubscriptions
     ],
     [gauge("undispatched_events", "Graph events that no agent was told of yet."), seen?.undispatchedEvents],
     [
@@ -99,7 +106,8 @@ const gaugesOf = (seen: Gauges | undefined) =>
       seen?.oldestProcessingSeconds
     ],
     [gauge("database_connections", connections, { state: "active" }), seen?.activeConnections],
-    [gauge("database_connections", connections, { state: "idle" }), seen?.idleConnections]
+    [gauge("database_connections", connections, { state: "idle" }), seen?.idleConnections],
+    [gauge("database_bytes", "What the database takes on its disk."), seen?.databaseBytes]
   ] as const
 
 /** Of every reason for which a run may rest how many rest for it. */
