@@ -29,6 +29,7 @@ const examples: Readonly<Record<string, Promised>> = {
   "scheduled-digest": {
     lines: [
       /^It will report at 08:00\.$/,
+      /^It calls search_objects\.$/,
       /^completed: There are 2 findings\.$/,
       /^- A script that runs on install$/,
       /^- A key without an end$/

@@ -39,7 +39,11 @@ console.log(`It will report at ${next?.localTime.slice(11, 16)}.`)
 for (const title of ["A key without an end", "A script that runs on install"])
   await client.objects.create({ type: "Finding", properties: { title } })
 
-const run = await client.agents.trigger(agent.id, {})
+const { id } = await client.agents.trigger(agent.id, {})
+// A run that takes long is answered before it has ended; what it does is told until then.
+for await (const said of client.runEvents(id))
+  if (said.type === "ToolCallStartedEvent") console.log(`It calls ${said.tool}.`)
+const run = await client.runs.get(id)
 console.log(`${run.status}: ${run.summary}`)
 for await (const finding of client.objects.list({ type: "Finding", limit: 1 }))
   console.log(`- ${finding.properties.title}`)

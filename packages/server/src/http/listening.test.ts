@@ -4,6 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { connect } from "node:net"
 import { Effect } from "effect"
+import { freeAddress } from "../../testing/cluster-servers.ts"
 import { newServer, tryListening } from "./listening.ts"
 
 const portOf = (server: ReturnType<typeof newServer>): number => {
@@ -56,8 +57,7 @@ describe("a server whose doors are not hung yet", () => {
 
   it.live("a port that is only tried keeps nobody waiting", () =>
     Effect.gen(function* () {
-      // One that was free a moment ago; a number of one's own choice may be that of somebody's connection.
-      const port = yield* Effect.scoped(Effect.map(listening, portOf))
+      const { port } = yield* freeAddress
       const ended = yield* Effect.all(
         [
           tryListening({ host: "127.0.0.1", port }),

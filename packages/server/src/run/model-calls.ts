@@ -70,7 +70,7 @@ export class ModelCalls extends Context.Service<
       const { guard } = yield* makeHolding
       const listed = makeListed()
 
-      const rowsOf = (run: ClaimedRun, requests: ReadonlyArray<KeptRequest>) => {
+      const rowsOf = (run: ClaimedRun, requests: ReadonlyArray<KeptRequest>, onClash = sql``) => {
         const rows = requests.flatMap(triesOf).map((row, index) => Object.assign(row, { ordinal: index + 1 }))
         return sql`asked as (
           insert into kb.model_calls (project_id, run_id, agent_id, context_name, number, purpose, step, try, provider, model, after_event, answer_event,
@@ -81,7 +81,8 @@ export class ModelCalls extends Context.Service<
             row.input, row.output, row.estimated, row.cost, row.started, row.first, row.took
           from appended, jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as row(ordinal int, purpose text, step int, try int,
             provider text, model text, after int, digest text, parameters jsonb, behind int, finish text, error text, input int, output int,
-            estimated boolean, cost bigint, started timestamptz, first int, took int))`
+            estimated boolean, cost bigint, started timestamptz, first int, took int)
+          ${onClash})`
       }
 
       const listOf = ({ run, tools }: AskedStep): ReadonlyArray<Statement.Fragment> => {
@@ -100,9 +101,15 @@ export class ModelCalls extends Context.Service<
         if (digest !== null) listed.add(run.projectId, digest)
       }
 
+      /** A try of the same statement may come to its end while this one waits for the run that it holds. */
+      const unlessKept = sql`on conflict (run_id, number) do nothing`
+
       const keepUnanswered = Effect.fn("ModelCalls.keepUnanswered")(function* (asked: AskedStep) {
         if (asked.tries.length === 0) return
-        const parts = sql.csv([...listOf(asked), rowsOf(asked.run, [{ asked, answer: undefined }])])
+        const parts = sql.csv([
+          ...listOf(asked),
+          rowsOf(asked.run, [{ asked, answer: undefined }], unlessKept)
+        ])
         const begunAt = new Date(asked.tries[0]?.startedAtMs ?? 0)
         // A try of this statement whose answer went with the database may have kept them.
         const isNew = sql`not exists (select from kb.model_calls where run_id = ${asked.run.id} and purpose = ${asked.purpose ?? "step"} and started_at = ${begunAt})`
