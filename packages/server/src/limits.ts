@@ -374,8 +374,10 @@ export const transferLimits = {
   countAfterLines: 500,
   /** Batches of all imports that this server commits at once; the others of its connections are everybody's. */
   concurrentBatches: 3,
-  /** Tries of a batch that other writers were in the way of. */
-  batchMaxTries: 5,
+  /** Tries of a batch that other writers were in the way of, before what they make of its lines is told as bad lines. */
+  batchCarefulTries: 5,
+  /** Tries of a batch in all. */
+  batchTries: 20,
   /** Bad lines of one import that are told and kept; the others are counted. */
   badLinesShown: 100,
   badLineMaxChars: 500,

@@ -193,6 +193,37 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect(
+      "refuses a line whose id is one object and whose key is another's, in the same batch or later",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const id = "0190a000-0000-7000-8000-000000000001"
+          yield* importLines(story, jsonl({ ...person("ada"), id }, person("grace")))
+          const told = yield* importLines(
+            story,
+            jsonl(
+              { ...person("bob"), id },
+              { ...person("grace", { born: 1906 }), id },
+              { type: "Note", id: id.replace("1", "2") },
+              { type: "Note", key: "n", id: id.replace("1", "2") },
+              { ...person("ada", { born: 1815 }), id }
+            )
+          )
+          expect(told.filter((line) => line.type === "badLine")).toEqual([
+            { type: "badLine", line: 1, message: `/id: ${id} is another object here than Person bob` },
+            { type: "badLine", line: 2, message: `/id: ${id} is another object here than Person grace` },
+            {
+              type: "badLine",
+              line: 4,
+              message: expect.stringContaining("is another object here than Note n")
+            }
+          ])
+          expect(last(told)).toMatchObject({ type: "finished", created: 1, updated: 1, failed: 3 })
+          expect(Object.keys(yield* propertiesByKey(story)).toSorted()).toEqual(["ada", "grace", "null"])
+        })
+    )
+
     it.effect("undoes what the graph refuses, alone", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

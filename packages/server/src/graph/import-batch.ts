@@ -111,9 +111,12 @@ export class ImportBatch extends Context.Service<
 
         const putObject = Effect.fnUntraced(function* ({ line, value }: ObjectReadLine) {
           const found = known.find(value)
+          const other = value.id ? known.end(value.id) : undefined
           const properties = value.properties ?? {}
           const untrusted = marksOf(value)
-          if (!found) {
+          if (other && other !== found) {
+            yield* refuse(line, `/id: ${value.id} is another object here than ${value.type} ${value.key}`)
+          } else if (!found) {
             const { entity } = yield* change({
               type: "create",
               objectType: value.type,

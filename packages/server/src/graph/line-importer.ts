@@ -20,7 +20,7 @@ import { ImportBatch } from "./import-batch.ts"
 import { type FileBatch, type LineImport, type OpenFile, openFile } from "./import-file.ts"
 import type { FilePlace } from "./import-records.ts"
 import type { ImportRefused } from "./import-refused.ts"
-import type { FileBrokeOff } from "./import-source.ts"
+import { FileBrokeOff } from "./import-source.ts"
 import { Imports, noCounts, type Sending, type SendingLost } from "./imports.ts"
 import { keepableText } from "./keepable-text.ts"
 
@@ -56,10 +56,10 @@ export class LineImporter extends Context.Service<
         session: Session,
         { lines, badLines, place }: FileBatch,
         tries: number
-      ): Effect.Effect<void, SendingLost> => {
+      ): Effect.Effect<void, SendingLost | FileBrokeOff> => {
         const { projectId, by, file } = session.request
         const author = { actor: { actorType: "user", actorId: by }, cause: direct } as const
-        const care = tries === 1 ? "quick" : tries < transferLimits.batchMaxTries ? "careful" : "last"
+        const care = tries === 1 ? "quick" : tries < transferLimits.batchCarefulTries ? "careful" : "last"
         const transaction = Effect.gen(function* () {
           const outcome = yield* batch.apply(
             lines,
@@ -86,7 +86,11 @@ export class LineImporter extends Context.Service<
                 progressOf(session, place)
               )
             }),
-            Effect.catchTag("BatchUndone", () => commit(session, { lines, badLines, place }, tries + 1))
+            Effect.catchTag("BatchUndone", () =>
+              tries < transferLimits.batchTries
+                ? commit(session, { lines, badLines, place }, tries + 1)
+                : Effect.fail(new FileBrokeOff({ detail: "Others change the same objects all the time" }))
+            )
           )
       }
 
