@@ -2,7 +2,9 @@
  * Agents as definitions say they should be: all of them or none, by name, without doing anything twice.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
+import { connect } from "../src/database/postgres-access.ts"
+import { whenWaiting } from "../testing/interposed.ts"
 import type { Json, Story } from "../testing/platform.ts"
 import { countRows, expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -162,6 +164,53 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         )
         expectProblem(answer, 401)
         expect(yield* namesIn(story)).toEqual([])
+      })
+    )
+  })
+
+  describe("An agent that somebody changes while others are at work on it", () => {
+    const held = Effect.fnUntraced(function* ({ access }: Story, agent: Json) {
+      const holder = yield* connect(access.ownerUrl)
+      yield* holder.query("begin")
+      yield* holder.query(`select from kb.agents where id = '${agent.id}' for update`)
+      return Effect.orDie(holder.query("commit"))
+    })
+
+    it.effect("stays disabled under definitions that say nothing of that", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* apply(story, [a])
+        const [agent] = yield* agentsOf(story)
+        const letGo = yield* held(story, agent)
+        const disabling = yield* Effect.forkChild(story.patch(`/agents/${agent.id}`, { enabled: false }))
+        yield* whenWaiting(story.access, 1)
+        const applying = yield* Effect.forkChild(apply(story, [{ ...a, prompt: "Another." }]))
+        yield* whenWaiting(story.access, 2)
+        yield* letGo
+        expect(yield* Fiber.join(disabling)).toMatchObject({ enabled: false, version: 2 })
+        expect(outcomes(yield* Fiber.join(applying))).toEqual([["a", "updated"]])
+        expect(yield* story.get(`/agents/${agent.id}`)).toMatchObject({ enabled: false, prompt: "Another." })
+      })
+    )
+
+    it.effect("has its name alone, also where several take it at once", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* apply(story, [a, b])
+        const [first, second] = yield* agentsOf(story)
+        const letGo = yield* held(story, first)
+        const taking = yield* Effect.forkChild(story.ask("PATCH", `/agents/${first.id}`, { name: "taken" }))
+        yield* whenWaiting(story.access, 1)
+        const holder = yield* connect(story.access.ownerUrl)
+        yield* holder.query("begin")
+        yield* holder.query(`update kb.agents set name = 'taken' where id = '${second.id}'`)
+        yield* letGo
+        // Behind its own row it waits for the name.
+        yield* whenWaiting(story.access, 1)
+        yield* holder.query("commit")
+        const refused = yield* Fiber.join(taking)
+        expectProblem(refused, 409)
+        expect(refused.body.detail).toBe("There is already an agent named taken")
       })
     )
   })

@@ -14,7 +14,7 @@ import type { AgentId, ProjectId, UserId } from "@tropism/domain/ids"
 import { canonicalJson, textFault } from "@tropism/domain/json"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { lastId, onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { brokenUniqueKey, lastId, onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { agentLimits } from "../limits.ts"
 import { checkDefinition, DefinitionRefused, type Measure } from "./checked-definition.ts"
@@ -202,11 +202,6 @@ export class Agents extends Context.Service<
         const against = yield* measure
         const definition = yield* checkDefinition(change(before), before, against)
         if (canonicalJson(before) === canonicalJson(definition)) return current
-        if (definition.name !== before.name) {
-          const [taken] =
-            yield* sql`select 1 from kb.agents where project_id = ${projectId} and name = ${definition.name} and deleted_at is null`
-          if (taken) return yield* nameTaken(definition.name)
-        }
         const c = columnsOf(definition)
         yield* sql`
           update kb.agents set name = ${c.name}, version = version + 1, role = ${c.role}, prompt = ${c.prompt}, system_prompt = ${c.systemPrompt},
@@ -221,7 +216,12 @@ export class Agents extends Context.Service<
             consecutive_failures = case when ${definition.enabled} and not enabled then 0 else consecutive_failures end,
             enabled_at = case when not ${definition.enabled} then null when enabled then enabled_at else now() end,
             enabled = ${definition.enabled}, updated_at = now()
-          where id = ${id}`
+          where id = ${id}`.pipe(
+          Effect.catchIf(
+            (error) => brokenUniqueKey(error) === "agents_name",
+            () => nameTaken(definition.name)
+          )
+        )
         yield* keepVersion(id, current.version + 1, definition, { by, now: against.now, restoredFrom })
         return yield* get(id)
       }, orDie)

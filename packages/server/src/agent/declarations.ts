@@ -57,10 +57,16 @@ export class Declarations extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const agents = yield* Agents
 
-      /** One apply at a time in a project: two that name the same agents would wait for each other. */
-      const alone = Effect.gen(function* () {
+      /**
+       * One apply at a time in a project, for two that name the same agents would wait for each other; and nobody changes these
+       * agents between what is read of them and what is written.
+       */
+      const alone = Effect.fnUntraced(function* (inputs: ReadonlyArray<AgentInput>) {
         const { projectId } = yield* ProjectTransaction
         yield* sql`select pg_advisory_xact_lock(hashtextextended(${`tropism.apply ${projectId}`}, 0))`
+        yield* sql`
+          select 1 from kb.agents where project_id = ${projectId} and deleted_at is null
+            and name = any(${inputs.map(({ name }) => name)}::text[]) order by id for update`
       })
 
       const plan = Effect.fnUntraced(function* (inputs: ReadonlyArray<AgentInput>) {
@@ -100,7 +106,7 @@ export class Declarations extends Context.Service<
 
       const apply = Effect.fn("Declarations.apply")(function* (input: ApplyInput, by: UserId) {
         const { projectId } = yield* ProjectTransaction
-        if (input.dryRun !== true) yield* alone
+        if (input.dryRun !== true) yield* alone(input.agents)
         const plans = yield* plan(input.agents)
         const left = input.prune === true ? yield* leftovers(input.agents) : []
         const deleted = left.map(({ id, name, version }): AppliedAgent => ({
