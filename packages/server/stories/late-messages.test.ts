@@ -2,10 +2,11 @@
  * A message that is kept in the moment in which the run at work in its context comes to its end.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { Deferred, Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import type { CrashPointName } from "../src/crash-point.ts"
 import { connect } from "../src/database/postgres-access.ts"
 import { runLimits } from "../src/limits.ts"
+import { answered, chat, newAssistant } from "../testing/chat-words.ts"
 import {
   contentsOf,
   echo,
@@ -21,7 +22,7 @@ import {
 } from "../testing/context-words.ts"
 import { Interposed, newInterposedStory, whenWaiting } from "../testing/interposed.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { type Answer, eventually, type Json, type Story } from "../testing/platform.ts"
+import { type Answer, eventually, type Json, scripted, type Story } from "../testing/platform.ts"
 
 /** A project, in whose contexts nobody writes while somebody else holds their logs. */
 const newScene = Effect.gen(function* () {
@@ -66,6 +67,12 @@ const talkWith = Effect.fnUntraced(function* (
   expect((yield* story.ask("POST", "/contexts/talk/events", retries)).status).toBe(204)
   return agent
 })
+
+/** Fails at the second message, and answers whatever else is said. */
+const failingSecond = scripted([
+  { when: "turn == 2", say: "", fault: { kind: "error", message: "Out of order" } },
+  { say: "Answer {{ turn }}: {{ message }}" }
+])
 
 /** The runs of the project, oldest first. */
 const statusesOf = (story: Story) =>
@@ -212,6 +219,36 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
           typesOf(events).includes("AgentTurnCompletedEvent")
         )
         expect(contentsOf(log, "AssistantMessageEvent")).toEqual(["Answer 3: Three"])
+      })
+    )
+  })
+
+  describe("A conversation that is deleted in the moment in which its run fails", () => {
+    it.effect("has no other run behind that one, for what was said late", () =>
+      Effect.gen(function* () {
+        const { holdLogsAt, letGo, story, whenWaiting } = yield* newScene
+        const agent = yield* newAssistant(story, failingSecond)
+        const { conversationId } = yield* answered(story, { agentId: agent.id, message: "Hello" })
+        const [{ contextName }] = (yield* story.get("/runs")).items
+        const retries = { type: "SetRetryConfigEvent", maxRetries: 0, baseMs: 1, maxMs: 1 }
+        expect((yield* story.ask("POST", `/contexts/${contextName}/events`, retries)).status).toBe(204)
+        const saying = (message: string) => chat(story, { conversationId, message }, {}, "?wait=false")
+        const late = yield* Deferred.make<Answer>()
+        yield* holdLogsAt(
+          "run.beforeModel",
+          Effect.andThen(
+            Effect.forkDetach(Effect.flatMap(saying("Two"), (answer) => Deferred.succeed(late, answer))),
+            whenWaiting(1)
+          )
+        )
+        expect((yield* saying("One")).status).toBe(202)
+        yield* whenWaiting(2)
+        const deleted = yield* Effect.forkChild(story.ask("DELETE", `/conversations/${conversationId}`))
+        yield* whenWaiting(3)
+        yield* letGo
+        expect((yield* Deferred.await(late)).status).toBe(202)
+        expect((yield* Fiber.join(deleted)).status).toBe(204)
+        expect(yield* statusesOf(story)).toEqual(["completed", "failed", "cancelled"])
       })
     )
   })

@@ -26,13 +26,18 @@ export const cancelWorkIn = Effect.fn("http.cancelWorkIn")(function* (
 ) {
   const runs = yield* Runs
   const endings = yield* Endings
-  const run = yield* runs.newestOn(name)
-  if (!run || isTerminal(run.status)) return undefined
-  return yield* endings.cancel({ id: run.id, contextName: name }, cancellation).pipe(
-    Effect.as(run.id),
-    // It has ended by itself a moment ago.
-    Effect.catchTag("RunNotInState", () => Effect.succeed(undefined))
-  )
+  let met: RunId | undefined
+  while (true) {
+    const run = yield* runs.newestOn(name)
+    if (!run || run.id === met || isTerminal(run.status)) return undefined
+    met = run.id
+    const isCancelled = yield* Effect.match(endings.cancel({ id: run.id, contextName: name }, cancellation), {
+      onSuccess: () => true,
+      onFailure: () => false
+    })
+    if (isCancelled) return run.id
+    // It has ended by itself a moment ago, and may have queued another one for what came late.
+  }
 })
 
 /** Cancels a run that has not ended, in the caller's transaction, and answers it. */
