@@ -20,6 +20,20 @@ export const isDatabaseAway = (defect: unknown): boolean =>
   (awayStates.test(errorCode(defect) ?? "") ||
     (defect.reason._tag === "ConnectionError" && !(defect.reason.cause instanceof PgProtocol.ParseError)))
 
+/** Whether a transaction was broken off for the sake of others as often as it may be, and wrote nothing. */
+export const isContended = (defect: unknown): boolean =>
+  defect instanceof SqlError.SqlError &&
+  ["LockTimeoutError", "DeadlockError", "SerializationError"].includes(defect.reason._tag)
+
+/** What whoever asked is told of a defect that may have passed when he asks again; undefined for any other. */
+export const passingFault = (defect: unknown): string | undefined => {
+  if (isDatabaseAway(defect)) return "The database does not answer: try again in a moment"
+  return isContended(defect) ? heldByOthers : undefined
+}
+
+export const heldByOthers =
+  "Somebody else holds what this needs, and has for a while: nothing was done, try again in a moment"
+
 /** Whether an effect ended because its database is such a one. */
 export const isBrokenByAway = <E>(cause: Cause.Cause<E>): boolean =>
   cause.reasons.map(brokenBy).some(isDatabaseAway)

@@ -13,6 +13,7 @@ import { direct } from "@tropism/domain/actor"
 import { Cause, Context, Effect, Layer, Predicate, Schedule, Semaphore, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database } from "../database/database.ts"
+import { passingFault } from "../database/database-away.ts"
 import { transferLimits } from "../limits.ts"
 import { countAsGrown } from "./grown-tables.ts"
 import { type ImportAnswer, makeImportAnswer } from "./import-answer.ts"
@@ -135,6 +136,9 @@ export class LineImporter extends Context.Service<
         const error = Cause.squash(cause)
         if (isTagged(error, "SendingLost")) return lost(session)
         if (isTagged(error, "FileBrokeOff")) return leave(session, (error as FileBrokeOff).detail)
+        // What is held, or away, may be there when the file is sent again.
+        const passing = passingFault(error)
+        if (passing !== undefined) return leave(session, passing)
         return Effect.andThen(
           Effect.logError("An import failed", cause),
           leave(session, "The server failed; its log says why")

@@ -11,6 +11,7 @@ import { Conflict, Forbidden, InvalidInput, NotFound } from "@tropism/api/proble
 import type { ProjectId, TaskId } from "@tropism/domain/ids"
 import { Effect, Schema } from "effect"
 import { CrashPoint } from "../crash-point.ts"
+import { heldByOthers, isContended } from "../database/database-away.ts"
 import { Tasks } from "../task/tasks.ts"
 import { inProject, keepingAnswer, looking } from "./access.ts"
 import { recordingDenial } from "./denials-handlers.ts"
@@ -87,7 +88,13 @@ export const decidingEach = Effect.fn("http.decidingEach")(function* (
         : rejecting(projectId, taskId, { digest, reason })
     ).pipe(
       Effect.map((task) => ({ taskId, task })),
-      Effect.catchIf(isProblem, (problem) => Effect.succeed({ taskId, problem }))
+      Effect.catchIf(isProblem, (problem) => Effect.succeed({ taskId, problem })),
+      // Those before it are decided, and those behind it are not held.
+      Effect.catchDefect((defect) =>
+        isContended(defect)
+          ? Effect.succeed({ taskId, problem: new Conflict({ reason: "state", detail: heldByOthers }) })
+          : Effect.die(defect)
+      )
     )
   )
   const encoded = Effect.flatMap(items, (made) => Effect.orDie(encodeItems(made)))

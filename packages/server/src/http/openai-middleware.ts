@@ -11,7 +11,7 @@ import { CurrentCredential, CurrentHolder } from "./authorization.ts"
 import { preflight, readableBy } from "./cross-origin.ts"
 import { faultOf, faultResponse, openAiFault, serverFault } from "./openai-faults.ts"
 import { findStranger, Standing } from "./origins.ts"
-import { isDatabaseAway } from "../database/database-away.ts"
+import { passingFault } from "../database/database-away.ts"
 import { principalAt } from "./principal-at.ts"
 import { Tokens } from "./tokens.ts"
 
@@ -46,11 +46,8 @@ export const layerOpenAiAuthorization = Layer.effect(
   )
 )
 
-const unavailable = openAiFault("The database does not answer: try again in a moment", {
-  status: 503,
-  type: "server_error",
-  code: "unavailable"
-})
+const unavailable = (detail: string) =>
+  openAiFault(detail, { status: 503, type: "server_error", code: "unavailable" })
 
 /** Answers a failure in OpenAI's form; what no request is to blame for is logged and not shown. */
 const answered = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
@@ -61,11 +58,12 @@ const answered = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerR
         ? faultResponse(fault)
         : Effect.andThen(Effect.logError("A completion failed", error), faultResponse(serverFault))
     }),
-    Effect.catchDefect((defect) =>
-      isDatabaseAway(defect)
-        ? faultResponse(unavailable)
-        : Effect.andThen(Effect.logError("A completion failed", defect), faultResponse(serverFault))
-    )
+    Effect.catchDefect((defect) => {
+      const detail = passingFault(defect)
+      return detail === undefined
+        ? Effect.andThen(Effect.logError("A completion failed", defect), faultResponse(serverFault))
+        : faultResponse(unavailable(detail))
+    })
   )
 
 /** Headers that a page may read. */

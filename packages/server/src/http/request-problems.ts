@@ -19,7 +19,7 @@ import {
 import { Cause, Effect, Layer } from "effect"
 import { HttpEffect, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
-import { isDatabaseAway } from "../database/database-away.ts"
+import { passingFault } from "../database/database-away.ts"
 import { unfitBody, unfitParameters } from "./input-faults.ts"
 import { sendJson } from "./request-judgement.ts"
 
@@ -32,13 +32,12 @@ export const layerRequestProblems = Layer.succeed(RequestProblems, (httpEffect) 
     ),
     Effect.catch((error) => problemFor(error)),
     Effect.catchDefect(
-      (defect): Effect.Effect<never, ServerFault | Unavailable, HttpServerRequest.HttpServerRequest> =>
-        isDatabaseAway(defect)
-          ? Effect.andThen(
-              tellWhen,
-              Effect.fail(new Unavailable({ detail: "The database does not answer: try again in a moment" }))
-            )
-          : Effect.andThen(Effect.logError("A request failed", defect), serverFault)
+      (defect): Effect.Effect<never, ServerFault | Unavailable, HttpServerRequest.HttpServerRequest> => {
+        const detail = passingFault(defect)
+        return detail === undefined
+          ? Effect.andThen(Effect.logError("A request failed", defect), serverFault)
+          : Effect.andThen(tellWhen, Effect.fail(new Unavailable({ detail })))
+      }
     )
   )
 )

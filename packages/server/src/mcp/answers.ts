@@ -9,6 +9,8 @@
 import { type InputFault, ServerFault } from "@tropism/api/problems"
 import { Effect, Predicate, type Scope, Stream } from "effect"
 import { HttpServerRespondable, HttpServerResponse } from "effect/http"
+import { passingFault } from "../database/database-away.ts"
+import { stoppedResponse } from "../http/closing.ts"
 
 /** A JSON-RPC error that belongs to no message that could be read. */
 export const rpcFault = (
@@ -75,10 +77,14 @@ const untilOver = <E>(sent: Stream.Stream<Uint8Array, E>, { over, told }: Stream
     Stream.interruptWhen(over)
   )
 
-/** What the server itself got wrong is for its log. */
-export const toServerFault = (defect: unknown) =>
-  Effect.logError("An MCP request failed", defect).pipe(
-    Effect.andThen(
-      HttpServerRespondable.toResponse(new ServerFault({ detail: "The server failed; its log says why" }))
-    )
-  )
+/** What the server itself got wrong is for its log; what passes is told. */
+export const toServerFault = (defect: unknown) => {
+  const detail = passingFault(defect)
+  return detail === undefined
+    ? Effect.logError("An MCP request failed", defect).pipe(
+        Effect.andThen(
+          HttpServerRespondable.toResponse(new ServerFault({ detail: "The server failed; its log says why" }))
+        )
+      )
+    : stoppedResponse(detail)
+}

@@ -16,6 +16,7 @@ import {
   type Server
 } from "@modelcontextprotocol/server"
 import { Cause, Effect, Exit, FiberSet, Option } from "effect"
+import { passingFault } from "../database/database-away.ts"
 import { streamLimits } from "../http/stream-limits.ts"
 import { mcpLimits } from "./mcp-limits.ts"
 import { doorServer, fault, type ServerWords } from "./door-server.ts"
@@ -99,8 +100,11 @@ const withoutNewer = ({ newerCapabilities: _newer, ...offer }: Offer): Offer => 
 
 const internal = fault(ProtocolErrorCode.InternalError, "The server failed; its log says why")
 
-/** A defect is for the log, and the caller learns only that there was one. */
+/** A defect is for the log, and the caller learns only that there was one, or that it passes. */
 const told = <A>(effect: Answering<A>): Answering<A> =>
-  Effect.catchDefect(effect, (defect) =>
-    Effect.andThen(Effect.logError("An MCP request failed", defect), Effect.fail(internal))
-  )
+  Effect.catchDefect(effect, (defect) => {
+    const passing = passingFault(defect)
+    return passing === undefined
+      ? Effect.andThen(Effect.logError("An MCP request failed", defect), Effect.fail(internal))
+      : Effect.fail(fault(ProtocolErrorCode.InternalError, passing))
+  })

@@ -1,0 +1,67 @@
+/**
+ * What whoever writes is told where somebody else holds for long what he changes; PostgreSQL itself says so here, at once.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { heldByOthers } from "../src/database/database-away.ts"
+import { importLines, jsonl } from "../testing/import-words.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { newStory, type Story } from "../testing/platform.ts"
+import { expectProblem } from "../testing/problem-words.ts"
+import { pendingOf, suggesting, suggestingOnce, updating } from "../testing/suggestion-words.ts"
+
+/** Lets whoever changes the object of this key wait for its lock for too long, as often as he tries. */
+const holding = (story: Story, key: string) =>
+  Effect.forEach(
+    [
+      `create function kb.is_held() returns trigger language plpgsql as $$
+       begin raise exception 'canceling statement due to lock timeout' using errcode = '55P03'; end $$`,
+      `create trigger held before update on kb.graph_objects for each row when (old.key = '${key}') execute function kb.is_held()`
+    ],
+    (statement) => ask(story.access, statement)
+  )
+
+describe("An object that somebody holds for long", () => {
+  it.live("is told as such at each door, by which nothing was done, and may be changed later", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const story = yield* newStory
+        const held = yield* story.post("/objects", { type: "Person", key: "held" })
+        yield* holding(story, "held")
+        const change = story.ask("PATCH", `/objects/${held.id}`, { properties: { born: 1815 } })
+        const refused = yield* change
+        expectProblem(refused, 503)
+        expect(refused.body.detail).toBe(heldByOthers)
+        expect(refused.headers.get("retry-after")).toBe("1")
+        const told = yield* importLines(
+          story,
+          jsonl({ type: "Person", key: "held", properties: { born: 1815 } })
+        )
+        expect(told.at(-1)).toMatchObject({ type: "failed", message: expect.stringContaining(heldByOthers) })
+        yield* ask(story.access, "drop trigger held on kb.graph_objects")
+        expect((yield* change).status).toBe(200)
+      })
+    )
+  )
+
+  it.live("keeps nobody from deciding of others in the same request", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const story = yield* newStory
+        const agent = yield* suggesting(story)
+        for (const key of ["held", "free"]) {
+          const object = yield* story.post("/objects", { type: "Person", key })
+          yield* suggestingOnce(story, agent, updating(object, { born: 1815 }))
+        }
+        yield* holding(story, "held")
+        const tasks = (yield* pendingOf(story)).map(({ id }) => ({ taskId: id }))
+        const told = yield* story.post("/tasks/decisions", { decision: "approve", tasks })
+        expect(told.items).toMatchObject([
+          { problem: { status: 409, detail: heldByOthers } },
+          { task: { status: "completed" } }
+        ])
+        expect((yield* pendingOf(story)).map(({ id }) => id)).toEqual([told.items[0].taskId])
+      })
+    )
+  )
+})
