@@ -3,6 +3,8 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, Fiber, Layer } from "effect"
+import { connect } from "../src/database/postgres-access.ts"
+import { whenWaiting } from "../testing/interposed.ts"
 import { outcomesOf } from "../testing/mcp-runs.ts"
 import { addServer, httpServer, newDiary, program } from "../testing/mcp-words.ts"
 import { ask } from "../testing/owner-rows.ts"
@@ -224,6 +226,26 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
         const again = yield* story.ask("POST", "/mcp-servers", { name: "shop", transport: program(diary) })
         expectProblem(again, 409)
         expect(again.body.reason).toBe("nameTaken")
+      })
+    )
+
+    it.effect("because another one takes its name at the same moment is refused", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const diary = yield* newDiary
+        const shop = yield* addServer(story, program(diary))
+        const other = yield* addServer(story, program(diary), { name: "other" })
+        const holder = yield* connect(story.access.ownerUrl)
+        yield* holder.query("begin")
+        yield* holder.query(`update kb.mcp_servers set name = 'taken' where id = '${other.id}'`)
+        const renaming = yield* Effect.forkChild(
+          story.ask("PATCH", `/mcp-servers/${shop.id}`, { name: "taken" })
+        )
+        yield* whenWaiting(story.access, 1)
+        yield* holder.query("commit")
+        const refused = yield* Fiber.join(renaming)
+        expectProblem(refused, 409)
+        expect(refused.body.reason).toBe("nameTaken")
       })
     )
 

@@ -10,7 +10,7 @@ import type { McpServerId, ProjectId, UserId } from "@tropism/domain/ids"
 import { isAllowedTool, type McpServer, McpServerConfig, PinnedTool } from "@tropism/domain/mcp-server"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
+import { brokenUniqueKey, lastId, orDie, ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import { lineOf } from "./foreign-fault.ts"
@@ -116,18 +116,18 @@ export class McpServers extends Context.Service<
       ) {
         const { projectId } = yield* ProjectTransaction
         const { error, isPinned, tools } = columnsOf(look)
-        if (config.name !== before.config.name) {
-          const [taken] =
-            yield* sql`select 1 from kb.mcp_servers where project_id = ${projectId} and name = ${config.name}`
-          if (taken) return yield* nameTaken(config.name)
-        }
         const [row] = yield* sql<ServerRow>`
           update kb.mcp_servers set name = ${config.name}, config = ${JSON.stringify(config)}::text::jsonb, enabled = ${config.enabled},
             version = version + 1, updated_at = now(),
             tools = case when ${isPinned} then ${tools}::text::jsonb else tools end,
             pinned_at = case when ${isPinned} then now() else pinned_at end,
             last_error = case when ${look !== undefined} then ${error} else last_error end
-          where id = ${before.id} and project_id = ${projectId} and version = ${before.version} returning *, ${sourcesOf(sql, "mcp_servers")} as event_sources`
+          where id = ${before.id} and project_id = ${projectId} and version = ${before.version} returning *, ${sourcesOf(sql, "mcp_servers")} as event_sources`.pipe(
+          Effect.catchIf(
+            (error) => brokenUniqueKey(error) === "mcp_servers_name",
+            () => nameTaken(config.name)
+          )
+        )
         return row
           ? yield* toServer(row)
           : yield* new McpServerRefused({
