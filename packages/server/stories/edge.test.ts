@@ -136,7 +136,9 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           ["POST", "/docs", "GET, HEAD, OPTIONS"],
           ["PUT", "/api/projects", "GET, HEAD, OPTIONS, POST"],
           ["DELETE", "/health", "GET, HEAD, OPTIONS"],
-          ["DELETE", "/openapi.json", "GET, HEAD, OPTIONS"]
+          ["DELETE", "/openapi.json", "GET, HEAD, OPTIONS"],
+          ["POST", "/problems", "GET, HEAD, OPTIONS"],
+          ["POST", "/problems/not-found", "GET, HEAD, OPTIONS"]
         ] as const) {
           const refusal = yield* story.send(method, path)
           expectProblem(refusal, 405)

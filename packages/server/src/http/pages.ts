@@ -30,6 +30,8 @@ const nothing = problem(new NotFound({ detail: "There is nothing at this address
 const methodsAt = makeMethodsAt({
   "/docs": ["GET"],
   "/openapi.json": ["GET"],
+  "/problems": ["GET"],
+  "/problems/:name": ["GET"],
   "/login": ["GET", "POST"],
   "/logout": ["POST"]
 })
