@@ -238,4 +238,11 @@ describe("tropism doctor", () => {
       { check, state }
     ])
   })
+
+  it("says of a program that is older than its database how a newer one comes from where this one came", () => {
+    const schema = databaseFindings({ ...well, schema: 48 }).find(({ check }) => check === "schema")
+    expect(schema?.fix).toMatch(/git pull && npm ci, .*npm install -g \.\/tropism-VERSION\.tgz$/)
+    // No registry has the package.
+    expect(schema?.fix).not.toContain("tropism@")
+  })
 })

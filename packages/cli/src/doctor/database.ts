@@ -54,7 +54,7 @@ const schemaFinding = ({ knownSchema, schema }: Facts): Finding => {
     return fault(
       "schema",
       `The schema is ${schema} and this program knows ${knownSchema}: it is older than the database.`,
-      "npm install tropism@latest"
+      "install the newer version: in a checkout git pull && npm ci, else npm install -g ./tropism-VERSION.tgz"
     )
   return schema < knownSchema
     ? warn(
