@@ -193,9 +193,30 @@ it.live(
         expect(sumOf(seen, "tropism_suspended_subscriptions")).toBe(1)
         expect(sumOf(seen, "tropism_overdue_source_seconds")).toBeGreaterThanOrEqual(3_600)
         expect(sumOf(seen, "tropism_database_bytes")).toBeGreaterThan(1_000_000)
+        const claimed = "update kb.mcp_event_sources set claimed_until ="
+        // Where one is asked the others have to wait for their turn.
+        yield* ask(story.access, `${claimed} now() + interval '1 minute'`)
+        expect(sumOf(yield* scrape(story), "tropism_overdue_source_seconds")).toBe(0)
+        yield* ask(story.access, `${claimed} null`)
         const path = `/api/projects/${story.projectId}/kill-switch`
         yield* story.send("PUT", path, { stopped: true, reason: "It is held" })
-        expect(sumOf(yield* scrape(story), "tropism_overdue_source_seconds")).toBe(0)
+        const stopped = yield* scrape(story)
+        expect(sumOf(stopped, "tropism_overdue_source_seconds")).toBe(0)
+        expect(sumOf(stopped, "tropism_kill_switches", { scope: "project" })).toBe(1)
+        expect(sumOf(stopped, "tropism_kill_switches")).toBe(1)
       })
     )
+)
+
+it.live("a scrape asks nothing for which the server's role would need a right of its own", () =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const story = yield* newStory
+      yield* ask(
+        story.access,
+        "do $$ begin execute format('revoke connect on database %I from public', current_database()); end $$"
+      )
+      expect(sumOf(yield* scrape(story), "tropism_database_bytes")).toBeGreaterThan(1_000_000)
+    })
+  )
 )

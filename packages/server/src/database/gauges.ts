@@ -29,11 +29,14 @@ export interface Gauges {
   readonly killSwitchRuns: number
   /** Since the instant of that schedule which is due for the longest and held by no kill switch. */
   readonly overdueScheduleSeconds: number
-  /** Since the instant at which that source of foreign events was due which is due for the longest, which nobody asks right now and no kill switch holds. */
+  /** Since the instant at which that source of foreign events was due which is due for the longest, in a project of which nobody asks any and which no kill switch holds. */
   readonly overdueSourceSeconds: number
   readonly disabledAgents: number
   /** Up to `telemetryLimits.countedMax`. */
   readonly suspendedSubscriptions: number
+  /** Kill switches that are on, of projects and of the server. */
+  readonly projectSwitches: number
+  readonly serverSwitches: number
   readonly undispatchedEvents: number
   readonly oldestEventSeconds: number
   readonly waitingEntries: number
@@ -55,8 +58,7 @@ type Row = Readonly<Record<keyof Gauges, number | bigint>>
 export const readGauges = Effect.fn("readGauges")(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<Row>`
-    select gauges.*, bounded.*, standing.*, kb.paused_runs(${telemetryLimits.countedMax}) as paused_runs, own.active + owners.active as active_connections, own.idle + owners.idle as idle_connections,
-      pg_database_size(current_database()) as database_bytes
+    select gauges.*, bounded.*, standing.*, kb.paused_runs(${telemetryLimits.countedMax}) as paused_runs, own.active + owners.active as active_connections, own.idle + owners.idle as idle_connections
     from kb.gauges() gauges, kb.bounded_gauges(${telemetryLimits.countedMax}) bounded,
       kb.standing_gauges(${telemetryLimits.countedMax}, ${restReason}) standing, kb.owners_connections() owners, (
       select count(*) filter (where state = 'active') as active, count(*) filter (where state is distinct from 'active') as idle
@@ -79,6 +81,8 @@ export const readGauges = Effect.fn("readGauges")(function* () {
     overdueSourceSeconds: Number(row.overdueSourceSeconds),
     disabledAgents: Number(row.disabledAgents),
     suspendedSubscriptions: Number(row.suspendedSubscriptions),
+    projectSwitches: Number(row.projectSwitches),
+    serverSwitches: Number(row.serverSwitches),
     undispatchedEvents: Number(row.undispatchedEvents),
     oldestEventSeconds: Number(row.oldestEventSeconds),
     waitingEntries: Number(row.waitingEntries),

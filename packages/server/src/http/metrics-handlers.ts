@@ -66,7 +66,8 @@ const leases = "Runs at work on all servers, by whether their worker is alive."
 const waiting = "Runs that rest, by why."
 const overdue = "How long that schedule is due that is due for the longest and that no kill switch holds."
 const overdueSource =
-  "How long that source of foreign events is due that is due for the longest, that nobody asks and no kill switch holds."
+  "How long that source of foreign events is due that is due for the longest, in a project of which nobody asks any and no kill switch holds any."
+const switches = "Kill switches that are on."
 const connections = "Connections of all servers to the database."
 
 /** What the database tells, figure by figure; without values where it tells nothing. */
@@ -90,6 +91,8 @@ const gaugesOf = (seen: Gauges | undefined) =>
       gauge("suspended_subscriptions", "Event subscriptions that are told nothing until they are refreshed."),
       seen?.suspendedSubscriptions
     ],
+    [gauge("kill_switches", switches, { scope: "project" }), seen?.projectSwitches],
+    [gauge("kill_switches", switches, { scope: "server" }), seen?.serverSwitches],
     [gauge("undispatched_events", "Graph events that no agent was told of yet."), seen?.undispatchedEvents],
     [
       gauge("oldest_undispatched_event_seconds", "How long the oldest of them waits."),
