@@ -77,6 +77,6 @@ export const limits = {
   leastFileHandles: 1_024,
   /** How far two clocks may be apart before leases and schedules suffer. */
   clockSkewMs: 2_000,
-  /** How long a clean stop may take before the process ends without it. */
-  stopMs: 15_000
+  /** How long a clean stop may take before the process ends without it: more than notice, requests, calls and runs may in turn. */
+  stopMs: 30_000
 } as const

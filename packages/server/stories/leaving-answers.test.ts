@@ -15,6 +15,7 @@ import {
 import { answered, chat, keyed, newAssistant } from "../testing/chat-words.ts"
 import { type Heard, openStream } from "../testing/event-stream.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
+import { resultOf } from "../testing/mcp-extension-words.ts"
 import { modelKey, says, wireModel } from "../testing/model-words.ts"
 import { newModel, sendCompletion } from "../testing/openai-words.ts"
 import {
@@ -109,10 +110,12 @@ const waitingForSilence = Effect.gen(function* () {
     ],
     (request) => Effect.forkScoped(request)
   )
+  const call = { name: "trigger_agent", arguments: { agent: "helper" } }
+  const called = yield* Effect.forkScoped(resultOf(story, "tools/call", call, {}))
   const stream = yield* streamOf(story, "/chat", said)
   const chunks = yield* streamOf(story, "/v1/chat/completions", { ...completion, stream: true })
-  yield* eventually(story.get("/runs?status=running"), ({ items }) => items.length === asked.length + 2)
-  return { access, asked, chunks, leaving, said, story, stream }
+  yield* eventually(story.get("/runs?status=running"), ({ items }) => items.length === asked.length + 3)
+  return { access, asked, called, chunks, leaving, said, story, stream }
 })
 
 describe("An answer that a server which leaves is making", () => {
@@ -136,7 +139,7 @@ describe("An answer that a server which leaves is making", () => {
   it.live("that is not there in time is told at each door as one that goes on at another server", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { access, asked, chunks, leaving, said, story, stream } = yield* waitingForSilence
+        const { access, asked, called, chunks, leaving, said, story, stream } = yield* waitingForSilence
         yield* Scope.close(leaving, Exit.void)
 
         const [whole, keyedCompletion, completion, triggered, ...keyless] = yield* Effect.forEach(
@@ -157,8 +160,13 @@ describe("An answer that a server which leaves is making", () => {
         // So do others: where nothing is at fault, nobody asks again.
         expect(keyless).toMatchObject([
           { status: 202, body: { status: "working", conversationId: expect.any(String) } },
-          { status: 202, body: { status: "running", id: expect.any(String) } }
+          { status: 202, body: { status: "queued", id: expect.any(String) } }
         ])
+
+        expect((yield* Fiber.join(called)).structuredContent).toMatchObject({
+          id: expect.any(String),
+          status: "queued"
+        })
 
         yield* stream.ended
         expect(stream.heard.map(({ name }) => name)).toEqual(["begun", "error"])

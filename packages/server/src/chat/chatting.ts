@@ -189,14 +189,8 @@ export class Chatting extends Context.Service<
           (whole, part) => (part.type === "done" ? part.answer : whole)
         )
         // Whatever is not known of it, it was said: told of a fault, whoever has no key would say it again.
-        const unheard = chatAnswerOf(
-          said.conversationId,
-          nothingYet,
-          restOf({ ending: "bound" }, null),
-          undefined
-        )
         const last = yield* Effect.catchDefect(told, (defect) =>
-          isDatabaseAway(defect) ? Effect.succeed(unheard) : Effect.die(defect)
+          isDatabaseAway(defect) ? Effect.succeed(unheard(said)) : Effect.die(defect)
         )
         return (
           last ??
@@ -208,6 +202,10 @@ export class Chatting extends Context.Service<
     })
   )
 }
+
+/** What is told of an answer of which nothing is known, but that it is being made. */
+export const unheard = ({ conversationId }: Said): ChatAnswer =>
+  chatAnswerOf(conversationId, nothingYet, restOf({ ending: "bound" }, null), undefined)
 
 /** How whoever waits for the answer reads. */
 type Asking = Effect.Success<ReturnType<typeof makePatience>>

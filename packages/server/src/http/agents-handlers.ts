@@ -150,8 +150,8 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         const awaited = Effect.raceAllFirst([
           triggers.settled(params.projectId, runId),
           Effect.andThen(lost, Effect.fail(lostToken)),
-          // Under a key the end is told at another server.
-          Effect.andThen(lastCall, isKeyed ? Effect.never : now)
+          // Under a key the end is told at another server; without one nothing is asked any more that might take long.
+          Effect.andThen(lastCall, begun === undefined ? Effect.never : Effect.succeed(begun))
         ])
         const answer = keepingAnswer(
           params.projectId,

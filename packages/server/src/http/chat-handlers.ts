@@ -18,11 +18,19 @@ import {
   Unavailable
 } from "@tropism/api/problems"
 import { shownCall } from "@tropism/domain/chat-calls"
+import type { ChatAnswer } from "@tropism/domain/conversation"
 import { Cause, Effect, Option, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { chatLimits } from "../chat/chat-limits.ts"
-import { type ChatPart, Chatting, type NotSaid, type Said, type SayingRefused } from "../chat/chatting.ts"
+import {
+  type ChatPart,
+  Chatting,
+  type NotSaid,
+  type Said,
+  type SayingRefused,
+  unheard
+} from "../chat/chatting.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { isBrokenByAway } from "../database/database-away.ts"
 import { inProject } from "./access.ts"
@@ -57,16 +65,14 @@ export const chatHandlers = HttpApiBuilder.group(Api, "chat", (handlers) =>
         const parts = chatting.answering(projectId, said, waits ? chatLimits.streamWaitMs : 0)
         return streamed(parts, said, lost, lastCall)
       }
-      const answeredIn = (waitMs: number) =>
-        Effect.flatMap(chatting.answer(projectId, said, waitMs), (whole) =>
-          Effect.orDie(HttpServerResponse.json(whole, { status: whole.status === "working" ? 202 : 200 }))
-        )
+      const answered = (whole: ChatAnswer) =>
+        Effect.orDie(HttpServerResponse.json(whole, { status: whole.status === "working" ? 202 : 200 }))
       // Told of a fault, whoever has no key would say it again.
       const isKeyed = (yield* CurrentKey) !== undefined
       return yield* Effect.raceAllFirst([
-        answeredIn(waits ? chatLimits.waitMs : 0),
+        Effect.flatMap(chatting.answer(projectId, said, waits ? chatLimits.waitMs : 0), answered),
         Effect.andThen(lost, Effect.fail(lostToken)),
-        Effect.andThen(lastCall, isKeyed ? stoppedResponse(goesOn) : answeredIn(0))
+        Effect.andThen(lastCall, isKeyed ? stoppedResponse(goesOn) : answered(unheard(said)))
       ])
     })
   )
@@ -113,7 +119,7 @@ const lostToken = new Unauthorized({
 
 /** What whoever waits is told where the server stops before the answer is there. */
 const goesOn =
-  "The server stops before the answer is there, and the agent goes on at another one: send the message again under the same Idempotency-Key, or read the conversation"
+  "The server stops before the answer is there, and the agent goes on at another one: send the message again under the same Idempotency-Key if it had one, else read the conversation"
 
 /**
  * The answer as server-sent events, with a comment now and then while it is quiet; whoever may not hear it any more is cut off.

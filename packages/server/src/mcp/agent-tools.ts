@@ -10,6 +10,7 @@ import { Agents } from "../agent/agents.ts"
 import { isDatabaseAway } from "../database/database-away.ts"
 import { Explanations } from "../dispatch/explanations.ts"
 import { Triggers } from "../dispatch/triggers.ts"
+import { Closing } from "../http/closing.ts"
 import { pageById } from "../http/paging.ts"
 import { orNotFound } from "../http/refusals.ts"
 import { Outbox } from "../outbox/outbox.ts"
@@ -94,6 +95,7 @@ export const makeAgentTools = Effect.gen(function* () {
   const explanations = yield* Explanations
   const outbox = yield* Outbox
   const findAgent = yield* makeFindAgent
+  const { lastCall } = yield* Closing
 
   return [
     personTool(listAgents, (args) =>
@@ -109,7 +111,11 @@ export const makeAgentTools = Effect.gen(function* () {
       Effect.gen(function* () {
         const agent = yield* findAgent(word)
         const runId = yield* Effect.mapError(triggers.byHand(agent, input ?? undefined, userId), failed)
-        const run = wait === false ? triggers.look(projectId, runId) : triggers.settled(projectId, runId)
+        const now = triggers.look(projectId, runId)
+        const run =
+          wait === false
+            ? now
+            : Effect.raceFirst(triggers.settled(projectId, runId), Effect.as(lastCall, undefined))
         const begun = { id: runId, agentId: agent.id, agentName: agent.name, status: "queued" }
         return {
           result: begun,

@@ -10,6 +10,8 @@ export const outageLimits = {
   retryMs: 1_000,
   /** For so long, however long each try takes; where the database answers others meanwhile, what it does not take is no outage. */
   tryForMs: 30_000,
+  /** For so long whoever has waited for an answer asks for it once more, however late. */
+  lastTryMs: 5_000,
   /** Runs that it broke again and again are given back more slowly: this often four times as long. */
   slowings: 2
 } as const

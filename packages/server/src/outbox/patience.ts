@@ -16,15 +16,15 @@ import { throughOutages } from "./outages.ts"
 /**
  * Makes the way in which somebody reads who waits so long from now.
  *
- * **Details** It breaks like one of a database that is away where no answer came half a minute behind that time. Whoever does not wait
- * tries once.
+ * **Details** It breaks like one of a database that is away where no answer came half a minute behind that time; a program that stood
+ * still until then asks once more all the same. Whoever does not wait tries once.
  */
 export const makePatience = Effect.fnUntraced(function* (waitMs: number) {
   const endMs = (yield* Clock.currentTimeMillis) + waitMs + outageLimits.tryForMs
   return <A, E, R>(read: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
       Effect.timeoutOrElse(waitMs > 0 ? throughOutages(leavable(read)) : leavable(read), {
-        duration: Math.max(0, endMs - nowMs),
+        duration: Math.max(outageLimits.lastTryMs, endMs - nowMs),
         orElse: () => Effect.die(unanswered)
       })
     )
