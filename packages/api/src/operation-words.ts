@@ -72,7 +72,8 @@ export const operationWords: Readonly<Record<string, GroupWords>> = {
     }
   },
   killSwitch: {
-    about: "Switches that stop all agents of a project or of the server.",
+    about:
+      "Switches that stop all agents of a project or of the server, deliveries of events and questions to foreign servers with them.",
     operations: {
       ofServer: "Reads whether the agents of the server are stopped.",
       setServer: "Stops all agents of the server, or lets them work again.",

@@ -28,6 +28,23 @@ it.effect("says what the database said, and not only that a query failed", () =>
   })
 )
 
+it.effect("as text a line is one line, and says nothing to the terminal, whoever's words it tells", () =>
+  Effect.gen(function* () {
+    const lines: Array<string> = []
+    const logger = Logger.map(lineLogger, (line) => void lines.push(line))
+    yield* Effect.logWarning("A switch was turned on", {
+      reason: "Enough\n09:00:00  error  \u001b[31mForged"
+    }).pipe(
+      Effect.andThen(Effect.logError("It failed", Cause.die(new Error("\u001b[2Jgone")))),
+      Effect.provide(Logger.layer([logger]))
+    )
+    expect(lines.map((line) => line.replace(/^\S+ +/, ""))).toEqual([
+      "warn  A switch was turned on reason=Enough 09:00:00 error \uFFFD[31mForged",
+      "error  It failed: \uFFFD[2Jgone"
+    ])
+  })
+)
+
 it.effect(
   "as JSON an event is one line, whatever it says, with the request or the run that it is about",
   () =>

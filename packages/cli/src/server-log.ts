@@ -7,19 +7,21 @@
 import { Cause, Config, Effect, Layer, Logger, Predicate, References } from "effect"
 import { failure } from "./failure.ts"
 import { eraseRight, Screen } from "./terminal/screen.ts"
+import { printable } from "./terminal/text.ts"
 import { clockTime } from "./terminal/time.ts"
 
 const inDetail = new Set(["Debug", "Trace", "All"])
 
 export const lineLogger = Logger.make<unknown, string>(({ cause, date, fiber, logLevel, message }) => {
-  const text = (Array.isArray(message) ? message : [message]).map(asText).join(" ")
+  // What is told of may be anybody's words: a line is one line, and says nothing to the terminal.
+  const text = printable((Array.isArray(message) ? message : [message]).map(asText).join(" "))
   const { requestId } = fiber.getRef(References.CurrentLogAnnotations)
   const about = requestId === undefined ? "" : ` (request ${String(requestId)})`
   const head = `${clockTime(date.toISOString())}  ${logLevel.toLowerCase()}  ${text}${about}`
   if (cause.reasons.length === 0) return head
   return inDetail.has(fiber.getRef(References.MinimumLogLevel))
     ? `${head}\n${Cause.pretty(cause)}`
-    : `${head}: ${firstLine(asText(Cause.squash(cause)))}`
+    : `${head}: ${printable(firstLine(asText(Cause.squash(cause))))}`
 })
 
 /** One JSON object for each event of the log, with all that it is about: its request, else its run, project and trace. */

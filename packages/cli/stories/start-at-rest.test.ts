@@ -21,7 +21,8 @@ describe("tropism start --kill-switch", () => {
         yield* until(() => first.out().includes("Stop    Ctrl-C") || first.code() !== undefined)
         expect(first.out()).toContain("All agents are stopped: Restored from Tuesday")
         yield* kill(first)
-        const { tropism } = yield* start(data)
+        const { server, tropism } = yield* start(data)
+        expect(JSON.parse(server.out())).toMatchObject({ type: "ready", stopped: "Restored from Tuesday" })
         expect((yield* tropism("kill-switch", "--server")).out).toEqual([
           expect.stringMatching(/^All agents of this server are stopped, .* by admin: Restored from Tuesday$/)
         ])

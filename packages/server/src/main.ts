@@ -91,6 +91,8 @@ export interface Ready {
   /** Where the admin's token lies; null when it was given. */
   readonly tokenFile: string | null
   readonly token: Redacted.Redacted<string>
+  /** Why the server's kill switch is on; null when it is off. */
+  readonly stopped: string | null
 }
 
 /** Serves until it is interrupted, on the database of `databaseUrl` or on one of its own. */
@@ -179,6 +181,7 @@ export const serveOn = Effect.fn("serveOn")(
     return yield* Effect.gen(function* () {
       const closing = yield* Closing
       const { leave } = yield* Readiness
+      const switches = yield* KillSwitches
       yield* checkModel
       yield* takeUpSecrets
       const { file, token } = yield* adminToken(options, access.embedded)
@@ -188,7 +191,6 @@ export const serveOn = Effect.fn("serveOn")(
         const { serverStartupParameters: startupParameters, serverUrl: url } = access
         yield* Effect.forkScoped(carryWakeUps({ url, startupParameters }))
       }
-      if (options.stopped !== undefined) yield* (yield* KillSwitches).stop(null, options.stopped, adminUser)
       const alone =
         options.cluster &&
         (yield* orPortProblem(
@@ -196,6 +198,7 @@ export const serveOn = Effect.fn("serveOn")(
           listensAt(options.cluster),
           "TROPISM_CLUSTER_ADDRESS"
         ))
+      if (options.stopped !== undefined) yield* switches.stop(null, options.stopped, adminUser)
       yield* loops(alone)
       yield* exportFigures(tellFiguresOrLog)
       const http = yield* orPortProblem(Layer.build(doors), options)
@@ -215,7 +218,8 @@ export const serveOn = Effect.fn("serveOn")(
           url,
           loginLink: `${url}/login?code=${Redacted.value(code)}`,
           tokenFile: file,
-          token
+          token,
+          stopped: (yield* switches.ofServer)?.reason ?? null
         }) ?? Effect.void
       )
       return yield* Effect.never

@@ -10,7 +10,7 @@ import { inject } from "vitest"
 import { withDatabase } from "../../../server/src/database/postgres-access.ts"
 import { unmigratedDatabase } from "../../../server/testing/fresh-database.ts"
 import { type FakeServer, fakeServer, token } from "../../testing/fake-server.ts"
-import { invokeWith } from "../../testing/invoke.ts"
+import { invoke, invokeWith } from "../../testing/invoke.ts"
 import { id } from "../../testing/records.ts"
 import { databaseFindings } from "../doctor/database.ts"
 import type { Finding } from "@tropism/domain/finding"
@@ -166,6 +166,13 @@ describe("tropism doctor", () => {
         state: "fault",
         detail: '"Demo": The dispatcher has ended.',
         fix: "tropism doctor"
+      })
+      yield* invoke(server, "kill-switch", "on", "--server", "--reason", "Restored")
+      expect(yield* examine({ ...at(server), TROPISM_TOKEN: token })).toContainEqual({
+        check: "kill switch",
+        state: "warn",
+        detail: "All agents of the server are stopped by a kill switch: Restored",
+        fix: "tropism kill-switch off --server"
       })
       const refused = yield* examine({ ...at(server), TROPISM_TOKEN: "wrong" })
       expect(refused).toContainEqual(expect.objectContaining({ check: "token", state: "fault" }))

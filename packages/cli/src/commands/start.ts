@@ -124,8 +124,8 @@ const startServer = (raw: Screen["Service"], options: StartOptions) =>
     const checkout = yield* findCheckout
     const isJson = yield* JsonFlag
     const sayReady = isJson
-      ? ({ loginLink, tokenFile, url }: Ready) =>
-          raw.print(JSON.stringify({ type: "ready", url, loginLink, tokenFile }))
+      ? ({ loginLink, stopped, tokenFile, url }: Ready) =>
+          raw.print(JSON.stringify({ type: "ready", url, loginLink, tokenFile, stopped }))
       : (_: Ready, tookMs: number) => screen.print(`The server was ready after ${formatDuration(tookMs)}.`)
     const ready = yield* Deferred.make<Ready>()
     yield* showStatus("Starting the server and its database …")
@@ -139,7 +139,7 @@ const startServer = (raw: Screen["Service"], options: StartOptions) =>
       yield* sayReady(info, (yield* Clock.currentTimeMillis) - began)
       const block = Effect.gen(function* () {
         yield* Fiber.join(consoleBuild)
-        if (!isJson) yield* screen.print(...readyBlock(info, environment, screen.paint.link, options.stopped))
+        if (!isJson) yield* screen.print(...readyBlock(info, environment, screen.paint.link))
       })
       yield* options.demo ? runDemo(info, checkout, block) : block
       return yield* Effect.never
@@ -252,8 +252,7 @@ const hasModel = Effect.map(
 export const readyBlock = (
   info: Ready,
   environment: Environment,
-  link: (text: string) => string,
-  stopped?: string
+  link: (text: string) => string
 ): ReadonlyArray<string> => [
   "",
   "  Tropism is running.",
@@ -263,10 +262,10 @@ export const readyBlock = (
   `  API     ${info.url}/docs`,
   `  Data    ${Option.isSome(environment.databaseUrl) ? `${hostOf(environment.databaseUrl.value)}, ${environment.dataFolder}` : environment.dataFolder}`,
   `  Token   ${info.tokenFile ?? "as set in TROPISM_TOKEN"}`,
-  ...(stopped === undefined
+  ...(info.stopped === null
     ? []
     : [
-        `  Rests   All agents are stopped: ${printable(stopped)}`,
+        `  Rests   All agents are stopped: ${printable(info.stopped)}`,
         "          npx tropism kill-switch off --server lets them go on."
       ]),
   "  Stop    Ctrl-C",

@@ -9,6 +9,7 @@ import { tryListening } from "@tropism/server/http/listening"
 import { Effect, Option } from "effect"
 import { withClient } from "../access.ts"
 import { limits } from "../limits.ts"
+import { printable } from "../terminal/text.ts"
 import { addressOf, type Environment, readConnection, UrlFlag } from "../settings.ts"
 import { fault, type Finding, ok, warn } from "@tropism/domain/finding"
 
@@ -69,6 +70,17 @@ const examineProjects = (client: ApiClient) =>
       const health = yield* client.health.get({ params: { projectId: project.id } })
       findings.push(...projectFindings(project, health))
     }
+    const { stopped } = yield* client.killSwitch.ofServer()
+    const release = "tropism kill-switch off --server"
+    // A project tells of one switch that holds it, its own before the server's.
+    if (stopped !== null && !findings.some(({ fix }) => fix === release))
+      findings.push(
+        warn(
+          "kill switch",
+          `All agents of the server are stopped by a kill switch: ${printable(stopped.reason)}`,
+          release
+        )
+      )
     return findings
   })
 

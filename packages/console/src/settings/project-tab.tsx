@@ -181,7 +181,7 @@ const StopForm = ({ touches, onClose }: StopFormProps): ReactNode => {
       onClose={onClose}
     >
       <p className="text-sm text-ink-soft">
-        Runs at work rest where they are and go on when the switch is off. Nothing is lost.
+        Runs at work rest where they are and go on when the switch is off; what happens meanwhile waits.
       </p>
       <TextField
         label="Reason"

@@ -19,6 +19,7 @@ import { Tokens } from "../http/tokens.ts"
 import { throughOutages } from "../outbox/outages.ts"
 import { makePlaces } from "../outbox/places.ts"
 import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
+import { KillSwitches } from "../run/kill-switches.ts"
 import { type CallbackFailed, Callbacks } from "./callbacks.ts"
 import { cursorAt } from "./event-cursors.ts"
 import { eventLimits } from "./event-limits.ts"
@@ -42,6 +43,7 @@ export class EventDeliverer extends Context.Service<
       const callbacks = yield* Callbacks
       const tokens = yield* Tokens
       const wakeUps = yield* WakeUps
+      const switches = yield* KillSwitches
 
       /** Posts what a look found, one after the other, until the turn is over; answers whether to go on. */
       const deliver = Effect.fnUntraced(function* (
@@ -94,9 +96,13 @@ export class EventDeliverer extends Context.Service<
         while (told < eventLimits.turnEvents) {
           const seen = yield* database.inProject(
             projectId,
-            reading.look(listening, position, eventLimits.pollEvents)
+            Effect.flatMap(switches.find, (stop) =>
+              stop === undefined
+                ? reading.look(listening, position, eventLimits.pollEvents)
+                : Effect.succeed(undefined)
+            )
           )
-          if (!(yield* deliver(projectId, claimed, seen, endMs))) break
+          if (seen === undefined || !(yield* deliver(projectId, claimed, seen, endMs))) break
           position = seen.position
           told += seen.occurrences.length
           if (!seen.hasMore || (yield* Clock.currentTimeMillis) >= endMs) break
