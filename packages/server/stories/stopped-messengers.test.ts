@@ -4,7 +4,9 @@
 import { describe, expect, it as alone, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { connect } from "../src/database/postgres-access.ts"
 import { outboxLimits } from "../src/limits.ts"
+import { whenWaiting } from "../testing/interposed.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { eventSource } from "../testing/mcp-event-source.ts"
 import { resultOf } from "../testing/mcp-extension-words.ts"
@@ -87,6 +89,29 @@ layer(SharedServer.layer)((it) => {
         expect(stopped.source.asked).toHaveLength(asked)
         yield* turn(stopped.story, false)
         yield* isThrough(stopped, ["1"])
+      })
+    )
+
+    it.effect("delivers nothing of what was claimed before it was on", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const hook = yield* receiver()
+        yield* subscribing(story, hook.url)
+        yield* turn(story, true)
+        yield* thing(story, "1")
+        yield* feedOf(story, 1)
+        const holder = yield* connect(story.access.ownerUrl)
+        yield* holder.query("begin")
+        yield* holder.query("lock table kb.graph_events in access exclusive mode")
+        yield* turn(story, false)
+        // It is claimed, and what there is to tell is looked for.
+        yield* whenWaiting(story.access, 1)
+        yield* turn(story, true)
+        yield* holder.query("commit")
+        yield* isLeft(story)
+        expect(hook.events()).toEqual([])
+        yield* turn(story, false)
+        yield* hook.until(1)
       })
     )
 

@@ -94,15 +94,13 @@ export class EventDeliverer extends Context.Service<
         const endMs = (yield* Clock.currentTimeMillis) + eventLimits.turnMs
         let [position, told] = [claimed.position, claimed.secrets.length === 0 ? eventLimits.turnEvents : 0]
         while (told < eventLimits.turnEvents) {
-          const seen = yield* database.inProject(
-            projectId,
-            Effect.flatMap(switches.find, (stop) =>
-              stop === undefined
-                ? reading.look(listening, position, eventLimits.pollEvents)
-                : Effect.succeed(undefined)
-            )
-          )
-          if (seen === undefined || !(yield* deliver(projectId, claimed, seen, endMs))) break
+          const looked = Effect.all([
+            reading.look(listening, position, eventLimits.pollEvents),
+            // Asked last: whoever turned it on since the claim was answered that nothing begins any more.
+            switches.find
+          ])
+          const [seen, stop] = yield* database.inProject(projectId, looked)
+          if (stop !== undefined || !(yield* deliver(projectId, claimed, seen, endMs))) break
           position = seen.position
           told += seen.occurrences.length
           if (!seen.hasMore || (yield* Clock.currentTimeMillis) >= endMs) break
