@@ -3,8 +3,9 @@
  *
  * Flow: graph → outbox → dispatch → run → tool → task, all on **database**
  *
- * What a row refers to comes before it. A table that is new stands in one of the
- * two lists, or a test fails.
+ * What a row refers to comes before it, but for rows of its own table, which a
+ * restore waits for. A table that is new stands in one of the two lists, or a
+ * test fails.
  */
 export interface DumpPart {
   readonly table: string
@@ -45,13 +46,14 @@ export const dumpParts: ReadonlyArray<DumpPart> = [
   part("mcp_occurrences", "source_id, number"),
   { ...part("attachments", "digest"), pageRows: 1 },
   part("attachment_readers", "digest, reader"),
-  // A fork is younger than what it was forked from.
+  // A fork is younger than what it was forked from, as nearly as clocks tell; where it is not, it waits for it (migration 67).
   part("contexts", "created_at, forked_from is not null, name"),
   part("brought_contexts", "context_name"),
   part("context_events", "context_name, number"),
   part("passages", "context_name, number"),
   part("backtests"),
-  part("agent_runs", "id", ["attempt_token", "worker_id", "lease_expires_at"]),
+  // A run's id may be smaller than that of the run that spawned it: each has the time of its server.
+  part("agent_runs", "spawn_depth, id", ["attempt_token", "worker_id", "lease_expires_at"]),
   part("tool_lists", "digest"),
   part("model_calls", "run_id, number"),
   part("review_records", "agent_id, agent_version, operation, object_type"),

@@ -64,6 +64,7 @@ import { statements as heldTokens } from "./migrations/0063-held-tokens.ts"
 import { statements as standingGauges } from "./migrations/0064-standing-gauges.ts"
 import { statements as heldBySwitches } from "./migrations/0065-what-a-kill-switch-holds.ts"
 import { statements as unheard } from "./migrations/0066-what-nobody-hears-of.ts"
+import { statements as wholeRestores } from "./migrations/0067-whole-restores.ts"
 import { statements as runWords } from "./migrations/0048-run-words.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
@@ -134,7 +135,8 @@ export const migrations = {
   "0063_held_tokens": run(heldTokens),
   "0064_standing_gauges": run(standingGauges),
   "0065_what_a_kill_switch_holds": run(heldBySwitches),
-  "0066_what_nobody_hears_of": run(unheard)
+  "0066_what_nobody_hears_of": run(unheard),
+  "0067_whole_restores": run(wholeRestores)
 }
 
 /** The newest migration that this program knows. */
