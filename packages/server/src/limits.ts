@@ -88,7 +88,7 @@ export const poolLimits = {
   statementsTogether: 5,
   /** No transaction waits for anything but the database: one in which nothing is asked for so long belongs to a server that stands still. */
   idleTransactionMs: 3_000,
-  /** Of a snapshot, which holds no lock and waits for its reader, and of a restore, whose locks are all of a project that nobody knows yet. */
+  /** Of a snapshot, which holds no lock and waits for its reader, and of a restore: its locks are all of a project that nobody knows yet, but for the turn of restores. */
   idleSnapshotMs: 600_000,
   pingTimeoutMs: 2_000,
   /** A connection on which nothing was said for so long is asked by the system, on both sides, whether the other one is there. */

@@ -24,6 +24,8 @@ export const dumpLimits = {
   messageMaxBytes: lineMaxBytes + 1_024,
   /** Restores that this server does at once; the others wait. */
   concurrentRestores: 1,
+  /** Between two looks whether another server of the database still restores. */
+  turnLookMs: 500,
   /** Bytes that are read at once of a file that is here. */
   readBytes: 1_048_576,
   /** Rows and bytes that one statement restores. */

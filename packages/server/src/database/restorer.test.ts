@@ -4,16 +4,17 @@
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { ProjectId, UserId } from "@tropism/domain/ids"
-import { Context, Effect, type FileSystem, Layer, Stream } from "effect"
+import { Context, Effect, Fiber, type FileSystem, Layer, Stream } from "effect"
 import { freshDatabase } from "../../testing/fresh-database.ts"
 import { eventually, newStory } from "../../testing/platform.ts"
 import { Ids } from "../ids.ts"
+import { poolLimits } from "../limits.ts"
 import { Database } from "./database.ts"
 import { judgeDump, receiveDump } from "./dump-file.ts"
 import { dumpLimits } from "./dump-limits.ts"
 import { poolLayer } from "./pool.ts"
 import { connect, type PostgresAccess } from "./postgres-access.ts"
-import { Restorer } from "./restorer.ts"
+import { ProjectIdTaken, Restorer } from "./restorer.ts"
 
 /** A project whose objects take more than two reads of its file, in rows of which five are a batch. */
 const dumped = Effect.gen(function* () {
@@ -54,30 +55,49 @@ const lastAsked = ({ serverUrl }: PostgresAccess) =>
     Effect.orDie
   )
 
-/** Restores a dump that waits in the middle of its objects, by a pool that gives a quiet transaction up after half a second. */
-const restored = Effect.fnUntraced(function* (waits: (access: PostgresAccess) => Effect.Effect<unknown>) {
-  const dump = yield* dumped
-  const there = yield* freshDatabase
+/** The restorer of a server, by a pool that gives a quiet transaction up after half a second. */
+const restorerOf = Effect.fnUntraced(function* (access: PostgresAccess, name: string) {
   const pool = poolLayer({
-    url: there.serverUrl,
+    url: access.serverUrl,
     startupParameters: {
-      ...there.serverStartupParameters,
+      ...access.serverStartupParameters,
       idle_in_transaction_session_timeout: "500"
     },
-    name: "restorer"
+    name
   })
-  const { restore } = Context.get(
+  return Context.get(
     yield* Layer.build(Restorer.layer.pipe(Layer.provide([Database.layer, Ids.layer]), Layer.provide(pool))),
     Restorer
   )
-  const wish = {
-    projectId: ProjectId.make("01990000-0000-7000-8000-000000000001"),
-    name: undefined,
-    by: UserId.make("ada")
-  }
+})
+
+const wish = {
+  projectId: ProjectId.make("01990000-0000-7000-8000-000000000001"),
+  name: undefined,
+  by: UserId.make("ada")
+}
+
+/** Restores a dump that waits in the middle of its objects. */
+const restored = Effect.fnUntraced(function* (waits: (access: PostgresAccess) => Effect.Effect<unknown>) {
+  const dump = yield* dumped
+  const there = yield* freshDatabase
+  const { restore } = yield* restorerOf(there, "restorer")
   const file = waitingFile(dump.file, waits(there))
   return yield* restore({ ...dump, file }, wish, () => Effect.void)
 })
+
+/** How long the transaction of the second server's restore has been open, as its own role sees it. */
+const secondWaits = ({ serverUrl }: PostgresAccess) =>
+  Effect.flatMap(connect(serverUrl), (own) =>
+    own.queryValues(
+      `select (1000 * extract(epoch from clock_timestamp() - xact_start))::int from pg_stat_activity
+       where datname = current_database() and application_name = 'second' and xact_start is not null`
+    )
+  ).pipe(
+    Effect.map(([row]) => Number(row?.[0] ?? 0)),
+    Effect.scoped,
+    Effect.orDie
+  )
 
 describe("A restore", () => {
   it.live("asks for the ids of some rows before it reads the others", () =>
@@ -101,5 +121,30 @@ describe("A restore", () => {
         })
       expect(yield* restored(isQuiet)).toMatchObject({ keptIds: true, project: { name: "A story" } })
     }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live(
+    "under the id of one that is at work on another server waits for its end, and tells what came of it",
+    () =>
+      Effect.gen(function* () {
+        const there = yield* freshDatabase
+        const [first, second] = [yield* restorerOf(there, "restorer"), yield* restorerOf(there, "second")]
+        const [dump, again] = [yield* dumped, yield* dumped]
+        const restoring = yield* Effect.forkScoped(
+          Effect.flip(
+            Effect.andThen(
+              eventually(lastAsked(there), (last) => last !== undefined),
+              second.restore(again, wish, () => Effect.void)
+            )
+          )
+        )
+        // Longer than anybody waits for a lock before he is broken off.
+        const isWaiting = eventually(secondWaits(there), (waitedMs) => waitedMs > poolLimits.lockWaitMs + 500)
+        const file = waitingFile(dump.file, isWaiting)
+        expect(yield* first.restore({ ...dump, file }, wish, () => Effect.void)).toMatchObject({
+          keptIds: true
+        })
+        expect(yield* Fiber.join(restoring)).toBeInstanceOf(ProjectIdTaken)
+      }).pipe(Effect.provide(NodeServices.layer))
   )
 })

@@ -3,11 +3,12 @@
  *
  * Flow: graph → outbox → dispatch → run → tool → task, all on **database**
  *
- * The file lies here and was judged before the transaction begins, so nobody is
- * waited for while it is open; a program that dies in the middle leaves nothing.
+ * The file lies here and was judged before the transaction begins, so nobody but
+ * another restore is waited for while it is open; a program that dies in the
+ * middle leaves nothing.
  */
 import type { ProjectId, UserId } from "@tropism/domain/ids"
-import { Cause, Context, Effect, Layer, Option, Predicate, Random, Schema, Semaphore } from "effect"
+import { Cause, Context, Effect, Layer, Option, Predicate, Random, Schedule, Schema, Semaphore } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { Database, maySlumber, onlyRow, orDie, ProjectTransaction } from "./database.ts"
 import { DumpRefused, type JudgedDump, readLines } from "./dump-file.ts"
@@ -64,6 +65,17 @@ export class Restorer extends Context.Service<
             ${digest}, ${head.takenAt}::timestamptz, ${by})`
         )
 
+      /**
+       * Waits until no other server of the database restores: which ids are free, and what came of a restore under the same id, can be
+       * said only then. It asks now and then, so that a server that leaves waits for nobody.
+       */
+      const awaitTurn = sql<{ isOurs: boolean }>`
+        select pg_try_advisory_xact_lock(hashtextextended('tropism.restores', 0)) as is_ours`.pipe(
+        Effect.flatMap(onlyRow),
+        Effect.repeat({ until: ({ isOurs }) => isOurs, schedule: Schedule.spaced(dumpLimits.turnLookMs) }),
+        orDie
+      )
+
       /** How far back the ids lie in the copy: 0 where all of them are free. */
       const findStep = Effect.fnUntraced(function* (dump: JudgedDump) {
         yield* eachBatch(dump, hasIds, (table, texts) => {
@@ -83,8 +95,9 @@ export class Restorer extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const { head } = dump
         // Between two statements lies as much of the file as has nothing for the first, however slow the disk is. What is locked
-        // meanwhile is new: nobody but another restore under the same id waits for it.
+        // meanwhile is new: nobody but other restores waits for it.
         yield* orDie(maySlumber(sql))
+        yield* awaitTurn
         yield* begin(dump, wish)
         const stepMs = yield* findStep(dump)
         let done = 0

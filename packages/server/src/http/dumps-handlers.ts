@@ -79,7 +79,9 @@ const restoring = (
         Effect.catchCause((cause) =>
           Effect.as(
             Effect.logError("A restore failed", cause),
-            failed("The server failed; its log says why. Nothing was restored.")
+            failed(
+              `The server failed; its log says why. The restore was done as a whole or not at all: look whether there is a project ${wish.projectId}`
+            )
           )
         ),
         Effect.flatMap((line) => Queue.offer(queue, line)),
