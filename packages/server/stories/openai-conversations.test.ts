@@ -4,9 +4,12 @@
  * The model server is a real one on a socket, so what a story says of a prompt is
  * what went over the wire.
  */
+import { createHash } from "node:crypto"
 import { describe, expect, it, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
+import { connect } from "../src/database/postgres-access.ts"
 import { contentsOf, countOf, echo, logOf, typesOf } from "../testing/context-words.ts"
+import { whenWaiting } from "../testing/interposed.ts"
 import { calls, says, wiredStory, wireModel } from "../testing/model-words.ts"
 import { chunksOf, newModel, openAiClient, outcomeOf, sendCompletion } from "../testing/openai-words.ts"
 import { type Json, scripted } from "../testing/platform.ts"
@@ -293,6 +296,32 @@ layer(SharedServer.layer, { excludeTestServices: true })((here) => {
           expect.stringMatching(/There is no file/)
         ])
       })
+    )
+
+    here.effect(
+      "a picture that somebody doubts while it is shown taints all the same, and stays doubted",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* newModel(story, "clerk", echo)
+          const bytes = Buffer.from(png, "base64")
+          const digest = createHash("sha256").update(bytes).digest("hex")
+          const send = sendCompletion(story, { model: "clerk", messages: [user([picture])] })
+          // Somebody's upload of the same bytes, which is committed when the completion has looked for them.
+          const uploading = yield* connect(story.access.ownerUrl)
+          yield* uploading.query("begin")
+          yield* uploading.query(
+            `insert into kb.attachments (project_id, digest, mime_type, size_bytes, untrusted, bytes) values ($1, $2, 'image/png', $3, true, decode($4, 'hex'))`,
+            [story.projectId, digest, bytes.length, bytes.toString("hex")]
+          )
+          const sending = yield* Effect.forkScoped(send)
+          yield* whenWaiting(story.access, 1)
+          yield* uploading.query("commit")
+          for (const answer of [yield* Fiber.join(sending), yield* send])
+            expect((yield* story.get(`/contexts/${contextOf(answer)}`)).taintedBy).toMatchObject([
+              { kind: "attachment", id: digest }
+            ])
+        })
     )
 
     here.effect("an answer that a limit cuts short says so", () =>

@@ -10,7 +10,7 @@
 import type { Attachment, Digest } from "@tropism/domain/attachment"
 import type { UserId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 
 /** A file with its bytes. */
@@ -25,6 +25,11 @@ export class Attachments extends Context.Service<
   {
     /** Keeps a file that somebody sent, who may read it from here on; of one that is kept already only who vouches for it changes. */
     readonly keep: (file: KeptFile, by: UserId) => InProject<void>
+    /**
+     * Keeps a file of which whoever sent it says no more than its bytes, and answers whether it is untrusted: what somebody said of the
+     * same bytes stands, also where he says it at this moment.
+     */
+    readonly keepAsKnown: (file: Omit<KeptFile, "untrusted">, by: UserId) => InProject<boolean>
     readonly find: (digest: Digest) => InProject<Attachment | undefined>
     /** Whether somebody sent the file, or may read a context in which it is. */
     readonly isReadable: (digest: Digest, by: UserId) => InProject<boolean>
@@ -39,25 +44,44 @@ export class Attachments extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const keep = Effect.fn("Attachments.keep")(function* (
-        { bytes, digest, mimeType, sizeBytes, untrusted }: KeptFile,
-        by: UserId
-      ) {
-        const { projectId } = yield* ProjectTransaction
-        yield* sql`
-          insert into kb.attachments (project_id, digest, mime_type, size_bytes, untrusted, bytes)
-          values (${projectId}, ${digest}, ${mimeType}, ${sizeBytes}, ${untrusted}, decode(${Buffer.from(bytes).toString("base64")}::text, 'base64'))
-          on conflict (project_id, digest) do update set untrusted = excluded.untrusted where attachments.untrusted <> excluded.untrusted`
-        yield* sql`
-          insert into kb.attachment_readers (project_id, digest, reader) values (${projectId}, ${digest}, ${by}) on conflict do nothing`
-      }, orDie)
-
       const find = Effect.fn("Attachments.find")(function* (digest: Digest) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<Attachment>`
           select digest, mime_type, size_bytes, untrusted from kb.attachments where project_id = ${projectId} and digest = ${digest}`
         return row
       }, orDie)
+
+      /** Writes a file and who may read it; `known` says what becomes of one that is kept already. */
+      const write = Effect.fnUntraced(function* (
+        { bytes, digest, mimeType, sizeBytes, untrusted }: KeptFile,
+        by: UserId,
+        known: Statement.Fragment
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        yield* sql`
+          insert into kb.attachments (project_id, digest, mime_type, size_bytes, untrusted, bytes)
+          values (${projectId}, ${digest}, ${mimeType}, ${sizeBytes}, ${untrusted}, decode(${Buffer.from(bytes).toString("base64")}::text, 'base64'))
+          on conflict (project_id, digest) ${known}`
+        yield* sql`
+          insert into kb.attachment_readers (project_id, digest, reader) values (${projectId}, ${digest}, ${by}) on conflict do nothing`
+      }, orDie)
+
+      const keep = Effect.fn("Attachments.keep")((file: KeptFile, by: UserId) =>
+        write(
+          file,
+          by,
+          sql`do update set untrusted = excluded.untrusted where attachments.untrusted <> excluded.untrusted`
+        )
+      )
+
+      const keepAsKnown = Effect.fn("Attachments.keepAsKnown")(function* (
+        file: Omit<KeptFile, "untrusted">,
+        by: UserId
+      ) {
+        // It waits for whoever writes the same file, and what he committed is seen by the next statement.
+        yield* write({ ...file, untrusted: false }, by, sql`do nothing`)
+        return (yield* find(file.digest))?.untrusted ?? false
+      })
 
       const isReadable = Effect.fn("Attachments.isReadable")(function* (digest: Digest, by: UserId) {
         const { projectId } = yield* ProjectTransaction
@@ -86,7 +110,7 @@ export class Attachments extends Context.Service<
         )
       }, orDie)
 
-      return Attachments.of({ keep, find, isReadable, sizes, load })
+      return Attachments.of({ keep, keepAsKnown, find, isReadable, sizes, load })
     })
   )
 }

@@ -58,13 +58,9 @@ const keepFile = Effect.fnUntraced(function* (projectId: ProjectId, wanted: Want
   const file = yield* Effect.mapError(judged({ ...bytesAndType, untrusted: false }, param), ({ detail }) =>
     openAiFault(detail ?? "This is no file that an agent can be shown", { param })
   )
+  // What somebody said of the same bytes stands: sending a history again vouches for nothing.
   const untrusted = yield* looking(projectId, "editor", ({ userId }) =>
-    Effect.gen(function* () {
-      // What somebody said of the same bytes stands: sending a history again vouches for nothing.
-      const isDoubted = (yield* attachments.find(file.digest))?.untrusted ?? false
-      yield* attachments.keep({ ...file, untrusted: isDoubted, bytes: bytesAndType.bytes }, userId)
-      return isDoubted
-    })
+    attachments.keepAsKnown({ ...file, bytes: bytesAndType.bytes }, userId)
   )
   const said: SaidFile = {
     ...file,
