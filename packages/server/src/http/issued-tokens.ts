@@ -100,14 +100,21 @@ export class IssuedTokens extends Context.Service<
       const lockProject = Effect.flatMap(ProjectTransaction, ({ projectId }) =>
         orDie(sql`select 1 from kb.projects where id = ${projectId} for no key update`)
       )
+      const lockServer = orDie(
+        sql`select pg_advisory_xact_lock(hashtextextended('tropism.server_tokens', 0))`
+      )
+      // Whoever makes another meanwhile waits, so that the bound holds.
       return IssuedTokens.of({
         ofProject: {
-          // Whoever makes another meanwhile waits, so that the bound holds.
           make: (wish, by) => Effect.andThen(lockProject, make(wish, by)),
           list: (of, before, limit) => Effect.andThen(ProjectTransaction, list(of, before, limit)),
           end: (of, id) => Effect.andThen(ProjectTransaction, end(of, id))
         },
-        ofServer: { make, list, end }
+        ofServer: {
+          make: (wish, by) => orDie(sql.withTransaction(Effect.andThen(lockServer, make(wish, by)))),
+          list,
+          end
+        }
       })
     })
   )
