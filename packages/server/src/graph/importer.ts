@@ -153,7 +153,7 @@ const changesOf = (
         { type: "update", objectId: step.id, data: step.patch, expectedVersion: step.expectedVersion }
       ])
     case "deletePackage":
-      return Effect.succeed([{ type: "delete", objectId: step.id }])
+      return Effect.succeed([{ type: "delete", objectId: step.id, expectedVersion: step.expectedVersion }])
     case "createDependency":
       return Effect.map(related(step, ids), (change) => [change])
     case "updateDependency":
