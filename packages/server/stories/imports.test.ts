@@ -7,7 +7,9 @@ import { Effect, FileSystem } from "effect"
 import { resolve } from "node:path"
 import { gzipSync } from "node:zlib"
 import { fileOf } from "../src/graph/lockfiles-for-tests.ts"
+import { graphLimits } from "../src/limits.ts"
 import { allOf, importFile, importLock, linesOf } from "../testing/import-words.ts"
+import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { countRows, expectProblem } from "../testing/problem-words.ts"
 import { rawAnswer } from "../testing/raw-request.ts"
@@ -254,6 +256,40 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(new Set(objects.map((object) => object.version))).toEqual(new Set([1]))
         expect(yield* importLock(story, text)).toMatchObject({ created: 0, relationshipsCreated: 0 })
       })
+    )
+
+    it.effect(
+      "whose server fails in the middle says so behind what it has done, and the same file again brings the rest",
+      () =>
+        Effect.gen(function* () {
+          const { access, log } = yield* SharedServer
+          const story = yield* newStoryHere
+          const names = Array.from({ length: graphLimits.importBatchChanges + 10 }, (_, n) => `p${n}`)
+          const file = fileOf({
+            "": { name: "shop" },
+            ...Object.fromEntries(names.map((name) => [`node_modules/${name}`, { version: "1.0.0" }]))
+          })
+          const last = `shop/${names.toSorted().at(-1)}`
+          yield* ask(
+            access,
+            `alter table kb.graph_objects add constraint not_the_last check (key <> '${last}' or project_id <> '${story.projectId}')`
+          )
+          const lines = linesOf(yield* importFile(story, file))
+          expect(lines.map(({ type }) => type)).toEqual(["progress", "failed"])
+          expect(lines.at(-1)).toEqual({
+            type: "failed",
+            message: "The server failed; its log says why. Import the file again."
+          })
+          expect(log.filter(({ level }) => level === "Error").flatMap(({ message }) => message)).toContain(
+            "An import of a lockfile failed"
+          )
+          yield* ask(access, "alter table kb.graph_objects drop constraint not_the_last")
+          expect(yield* importLock(story, file)).toMatchObject({
+            type: "finished",
+            created: names.length + 1 - graphLimits.importBatchChanges,
+            unchanged: graphLimits.importBatchChanges
+          })
+        })
     )
   })
 

@@ -11,7 +11,7 @@ import type { ImportLine } from "@tropism/api/transfer-api"
 import { type Actor, direct } from "@tropism/domain/actor"
 import type { Change } from "@tropism/domain/change"
 import type { ObjectId, ProjectId } from "@tropism/domain/ids"
-import { Context, Effect, Layer, Stream } from "effect"
+import { Cause, Context, Effect, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { graphLimits } from "../limits.ts"
@@ -117,22 +117,35 @@ export class Importer extends Context.Service<
                   return { type: "progress", done: done.steps, total: plan.steps.length } satisfies ImportLine
                 })
               ),
-              Stream.concat(Stream.sync((): ImportLine => ({ type: "finished", ...counts }))),
-              Stream.catchTag("ChangeRefused", (refusal: ChangeRefused) =>
-                Stream.succeed<ImportLine>({
-                  type: "failed",
-                  message: `The graph changed while the file was imported: ${refusal.detail}. Import the file again.`
-                })
-              )
+              Stream.concat(Stream.sync((): ImportLine => ({ type: "finished", ...counts })))
             )
             return progress
           })
+        ).pipe(
+          Stream.catchTag("ChangeRefused", ({ detail }: ChangeRefused) =>
+            Stream.succeed(failed(`The graph changed while the file was imported: ${detail}`))
+          ),
+          Stream.catchCauseIf(
+            (cause) => !Cause.hasInterrupts(cause),
+            (cause) =>
+              Stream.fromEffect(
+                Effect.as(
+                  Effect.logError("An import of a lockfile failed", cause),
+                  failed("The server failed; its log says why")
+                )
+              )
+          )
         )
 
       return Importer.of({ importLock })
     })
   )
 }
+
+const failed = (reason: string): ImportLine => ({
+  type: "failed",
+  message: `${reason}. Import the file again.`
+})
 
 /** A change all of whose properties are untrusted. */
 const marked = (change: Change): Change =>
