@@ -28,6 +28,9 @@ const rank: Readonly<Record<Role, number>> = { viewer: 0, editor: 1, reviewer: 2
 /** Whether a role may do what another may. */
 export const includesRole = (role: Role, needed: Role): boolean => rank[role] >= rank[needed]
 
+/** That of two roles which may do less. */
+export const lesser = (one: Role, other: Role): Role => (includesRole(one, other) ? other : one)
+
 export const Principal = Schema.Struct({
   userId: UserId,
   /** What the credential may do at most; in a project its member's role may allow less. */

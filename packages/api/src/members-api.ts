@@ -143,7 +143,7 @@ export class TokensApi extends HttpApiGroup.make("tokens")
     HttpApiEndpoint.delete("revoke", "/tokens/:tokenId", {
       params: { ...project, tokenId: TokenId },
       success: HttpApiSchema.NoContent,
-      error: [NotFound]
+      error: [NotFound, Forbidden]
     })
   )
   .prefix("/api/projects/:projectId")

@@ -44,6 +44,7 @@ export const definers: Readonly<Record<string, string>> = {
   list_projects: "the names of the projects whose ids it is given; all of them for the server's admin alone",
   save_member_code: "writes for a member of this project; the table of codes is closed",
   make_token: "writes for this project, or with none set for the server; the table of tokens is closed",
+  end_member_codes: "as end_tokens, for links of one member that nobody used",
   end_tokens: "ends tokens of this project, or with none set the server's",
   begin_restore: "makes the project of this transaction and writes no other's rows (decision 60)",
   is_any_restored_id_taken:

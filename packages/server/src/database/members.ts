@@ -3,8 +3,9 @@
  *
  * Flow: graph → outbox → dispatch → run → tool → task, all on **database**
  *
- * With a membership end the member's tokens of this project, in the same
- * transaction: somebody who comes back begins without any.
+ * With a membership end the member's tokens of this project and the links that
+ * were made for them, in the same transaction: somebody who comes back begins
+ * without any.
  */
 import type { Member, MemberInput } from "@tropism/api/members-api"
 import type { Role } from "@tropism/api/authorization"
@@ -97,6 +98,8 @@ export class Members extends Context.Service<
         yield* spareAdmin(userId)
         const gone = yield* sql`
           delete from kb.members where project_id = ${projectId} and user_id = ${userId} returning user_id`
+        // Whoever came in by a link a moment ago has a token, which the next statement sees.
+        yield* sql`select kb.end_member_codes(${userId})`
         yield* sql`select kb.end_tokens(null, ${userId})`
         return gone.length > 0
       }, orDie)

@@ -65,6 +65,7 @@ import { statements as standingGauges } from "./migrations/0064-standing-gauges.
 import { statements as heldBySwitches } from "./migrations/0065-what-a-kill-switch-holds.ts"
 import { statements as unheard } from "./migrations/0066-what-nobody-hears-of.ts"
 import { statements as wholeRestores } from "./migrations/0067-whole-restores.ts"
+import { statements as endingMemberships } from "./migrations/0068-what-ends-with-a-membership.ts"
 import { statements as runWords } from "./migrations/0048-run-words.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
@@ -136,7 +137,8 @@ export const migrations = {
   "0064_standing_gauges": run(standingGauges),
   "0065_what_a_kill_switch_holds": run(heldBySwitches),
   "0066_what_nobody_hears_of": run(unheard),
-  "0067_whole_restores": run(wholeRestores)
+  "0067_whole_restores": run(wholeRestores),
+  "0068_what_ends_with_a_membership": run(endingMemberships)
 }
 
 /** The newest migration that this program knows. */

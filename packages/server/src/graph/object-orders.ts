@@ -65,7 +65,8 @@ export const ordering = (sql: SqlClient.SqlClient, order: ObjectOrder): Ordering
         among: sql.literal("true"),
         behind: (place) => {
           const [rank, id] = place.split("~")
-          return sql`(rank, id) < (${rank}::text::real, ${id}::uuid)`
+          // A place that somebody made up may be nearer to nothing than what PostgreSQL takes for a `real`.
+          return sql`(rank::float8, id) < (${Math.fround(Number(rank))}::float8, ${id}::uuid)`
         }
       }
     case "name":

@@ -6,12 +6,12 @@
  * A secret leaves this program once, in the answer to whoever asked for it; only
  * its hash is kept. Sessions of browsers are no tokens that somebody made.
  */
-import type { Role } from "@tropism/api/authorization"
+import { lesser, type Role } from "@tropism/api/authorization"
 import { type Token, tokenBounds } from "@tropism/api/members-api"
 import type { ProjectId, TokenId, UserId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { onlyRow, orDie, outpaced, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { digestOf } from "../task/digest.ts"
 
@@ -48,7 +48,13 @@ export class IssuedTokens extends Context.Service<
   IssuedTokens,
   {
     /** Those of the project of this transaction. */
-    readonly ofProject: Kept<ProjectTransaction>
+    readonly ofProject: Kept<ProjectTransaction> & {
+      /** What a token may do here, one user's or anybody's; undefined when there is none. */
+      readonly find: (
+        of: UserId | null,
+        id: TokenId
+      ) => Effect.Effect<{ readonly role: Role } | undefined, never, ProjectTransaction>
+    }
     /** Those that reach every project. */
     readonly ofServer: Kept<never>
   }
@@ -79,14 +85,28 @@ export class IssuedTokens extends Context.Service<
         if (made >= tokenBounds.perProjectMax) return undefined
         const [id, secret] = [yield* ids.next, Redacted.make(`tropism_${yield* ids.secret}`)]
         const hash = yield* digestOf(Redacted.value(secret))
-        yield* sql`
-          select kb.make_token(${id}::uuid, ${hash}, ${wish.userId}, ${wish.role}, ${wish.projectIds}::uuid[],
-            ${wish.name}, ${by}, ${wish.expiresAt}::timestamptz)`
+        const { isMade } = yield* Effect.flatMap(
+          sql<{ isMade: boolean }>`
+            select kb.make_token(${id}::uuid, ${hash}, ${wish.userId}, ${wish.role}, ${wish.projectIds}::uuid[],
+              ${wish.name}, ${by}, ${wish.expiresAt}::timestamptz) as is_made`,
+          onlyRow
+        )
+        // Whoever it is for was removed since that was judged.
+        if (!isMade) return yield* outpaced
         const row = yield* Effect.flatMap(
           sql<StoredToken>`select * from kb.tokens_here where id = ${id}::uuid`,
           onlyRow
         )
         return { token: toToken(row), secret }
+      }, orDie)
+
+      const find = Effect.fn("IssuedTokens.find")(function* (of: UserId | null, id: TokenId) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<{ readonly tokenRole: Role; readonly memberRole: Role | null }>`
+          select token.role as token_role, member.role as member_role from kb.tokens_here token
+          left join kb.members member on member.project_id = ${projectId} and member.user_id = token.user_id
+          where token.id = ${id} and (${of}::text is null or token.user_id = ${of})`
+        return row && { role: lesser(row.tokenRole, row.memberRole ?? row.tokenRole) }
       }, orDie)
 
       const end = Effect.fn("IssuedTokens.end")(function* (of: UserId | null, id: TokenId) {
@@ -106,6 +126,7 @@ export class IssuedTokens extends Context.Service<
       // Whoever makes another meanwhile waits, so that the bound holds.
       return IssuedTokens.of({
         ofProject: {
+          find,
           make: (wish, by) => Effect.andThen(lockProject, make(wish, by)),
           list: (of, before, limit) => Effect.andThen(ProjectTransaction, list(of, before, limit)),
           end: (of, id) => Effect.andThen(ProjectTransaction, end(of, id))

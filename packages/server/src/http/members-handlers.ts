@@ -15,7 +15,7 @@ import { Effect, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { type LastAdmin, Members } from "../database/members.ts"
-import { inProject, reading } from "./access.ts"
+import { inProject, reading, requireRole } from "./access.ts"
 import { originOf } from "./origins.ts"
 import { pageByPlace } from "./paging.ts"
 import { invalid, keepable, orNotFound } from "./refusals.ts"
@@ -62,8 +62,14 @@ export const membersHandlers = HttpApiBuilder.group(Api, "members", (handlers) =
     remove: Effect.fn("http.members.remove")(function* ({ params }) {
       const members = yield* Members
       const { userId } = yield* CurrentPrincipal
-      const needed = userId === params.userId ? "viewer" : "admin"
-      const removed = inProject(params.projectId, needed, () => orLastAdmin(members.remove(params.userId)))
+      const isOwn = userId === params.userId
+      const removed = inProject(params.projectId, isOwn ? "viewer" : "admin", (principal) =>
+        Effect.gen(function* () {
+          // Whoever leaves may do what the member may: a token that only reads locks nobody out.
+          if (isOwn) yield* requireRole(principal, (yield* known(members.get(userId))).role)
+          return yield* orLastAdmin(members.remove(params.userId))
+        })
+      )
       yield* known(Effect.map(removed, (done) => done || undefined))
     }),
     invite: Effect.fn("http.members.invite")(function* ({ params }) {

@@ -7,7 +7,14 @@
  * and it reaches only projects that both its maker and its member see.
  */
 import { Api } from "@tropism/api/api"
-import { CurrentPrincipal, includesRole, type Principal, type Role, roleIn } from "@tropism/api/authorization"
+import {
+  CurrentPrincipal,
+  includesRole,
+  lesser,
+  type Principal,
+  type Role,
+  roleIn
+} from "@tropism/api/authorization"
 import type { Token, TokenInput } from "@tropism/api/members-api"
 import { Conflict, Forbidden } from "@tropism/api/problems"
 import type { ProjectId, UserId } from "@tropism/domain/ids"
@@ -16,7 +23,7 @@ import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { tokenLimits } from "./token-limits.ts"
 import { CurrentCredential } from "./authorization.ts"
-import { inProject, reading, requireServerAdmin, sees } from "./access.ts"
+import { inProject, looking, reading, requireServerAdmin, sees } from "./access.ts"
 import { type IssuedToken, IssuedTokens, type TokenWish } from "./issued-tokens.ts"
 import { giveName } from "./members-handlers.ts"
 import { originOf } from "./origins.ts"
@@ -53,9 +60,15 @@ export const tokensHandlers = HttpApiBuilder.group(Api, "tokens", (handlers) =>
     }),
     revoke: Effect.fn("http.tokens.revoke")(function* ({ params }) {
       const { ofProject } = yield* IssuedTokens
-      const ended = reading(
-        params.projectId,
-        Effect.flatMap(CurrentPrincipal, (principal) => ofProject.end(whose(principal), params.tokenId))
+      const ended = looking(params.projectId, "viewer", (principal) =>
+        Effect.gen(function* () {
+          const token = yield* known(ofProject.find(whose(principal), params.tokenId))
+          if (!includesRole(principal.role, token.role))
+            return yield* new Forbidden({
+              detail: `A token ends those that may do at most what it may: yours is ${principal.role} here, not ${token.role}`
+            })
+          return yield* ofProject.end(whose(principal), params.tokenId)
+        })
       )
       yield* known(Effect.map(ended, (done) => done || undefined))
     })
@@ -138,8 +151,6 @@ const judgeEnd = Effect.fnUntraced(function* (expiresAt: string | null) {
     return yield* invalid("/expiresAt", "This instant is over: give one that is to come")
   return expiresAt
 })
-
-const lesser = (one: Role, other: Role): Role => (includesRole(one, other) ? other : one)
 
 /** The token that somebody may make: `principal` is the caller in this project. */
 const judge = Effect.fnUntraced(function* (
