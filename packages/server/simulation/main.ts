@@ -18,6 +18,7 @@ import { closeToOthers, databaseName } from "../src/database/provision.ts"
 import { quickFolder } from "../testing/quick-folder.ts"
 import { coverageText, makeCoverage } from "./coverage.ts"
 import { simulateAll } from "./lanes.ts"
+import { leaveOutLongTimers } from "./long-timers.ts"
 import { type Report, reportText, seconds } from "./simulate.ts"
 
 const { values } = parseArgs({
@@ -73,6 +74,7 @@ const copyDatabase = Effect.fnUntraced(function* (postgres: EmbeddedPostgres, na
 const livenessOf = (report: Report | undefined): number => report?.phases?.livenessMs ?? -1
 
 const program = Effect.gen(function* () {
+  yield* leaveOutLongTimers
   const postgres = yield* startPostgres
   const startMs = yield* Clock.currentTimeMillis
   let databases = 0
