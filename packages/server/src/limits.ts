@@ -169,6 +169,8 @@ export const runLimits = {
   /** While a model is asked: between two looks for messages of which no wake-up told, and events of one look. */
   breakInSweepMs: 5_000,
   breakInPageEvents: 200,
+  /** For so long the claims of a project wait for its spent runs to be ended; whatever holds those up holds up nobody else. */
+  giveUpPatienceMs: 500,
   /** Runs that one program works on at once. */
   concurrentRuns: 16,
   /** Of those, kept free for a project that has none of its runs at work: nobody waits for another's slow models. */

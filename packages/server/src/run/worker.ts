@@ -9,7 +9,7 @@
  * claims a row in the database has it.
  */
 import type { ProjectId } from "@tropism/domain/ids"
-import { Cause, Context, Effect, FiberSet, Layer, Semaphore } from "effect"
+import { Cause, Context, Effect, Fiber, FiberMap, FiberSet, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
 import { isBrokenByAway } from "../database/database-away.ts"
@@ -60,6 +60,7 @@ export class Worker extends Context.Service<
       const { beat } = yield* makeHeartbeat
       const workerId = (yield* WorkerName) ?? (yield* (yield* Ids).next)
       const hands = yield* FiberSet.make<void>()
+      const givingUp = yield* FiberMap.make<ProjectId, void>()
       const claiming = yield* Semaphore.make(1)
       // Set before the hands are stopped: what they hand back is for another worker, and not for this one again.
       let isLeaving = false
@@ -118,8 +119,14 @@ export class Worker extends Context.Service<
           Effect.ensuring(wakeUps.signal("runs"))
         )
 
+      /** Ends what nobody may take any more, beside the claims: what it needs may be held for long, and others wait for theirs. */
+      const giveUp = Effect.fnUntraced(function* (projectId: ProjectId) {
+        if (yield* FiberMap.has(givingUp, projectId)) return
+        const ending = yield* FiberMap.run(givingUp, projectId, endings.giveUp(projectId))
+        yield* Effect.timeoutOption(Fiber.join(ending), runLimits.giveUpPatienceMs)
+      })
+
       const claimIn = Effect.fnUntraced(function* ({ projectId, hasLapsed }: DueProject, free: number) {
-        if (hasLapsed) yield* endings.giveUp(projectId)
         const claimed = yield* database
           .inProject(
             projectId,
@@ -179,7 +186,10 @@ export class Worker extends Context.Service<
           claimed += yield* share(
             "Worker",
             project.projectId,
-            Effect.tapCause(claimIn(project, part), notAsked)
+            Effect.andThen(
+              project.hasLapsed ? giveUp(project.projectId) : Effect.void,
+              Effect.tapCause(claimIn(project, part), notAsked)
+            )
           )
         }
         yield* attendance.note(asked === due.length)

@@ -1,0 +1,51 @@
+/**
+ * What waits for an agent whose row somebody holds, and what does not.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { connect } from "../src/database/postgres-access.ts"
+import { runLimits } from "../src/limits.ts"
+import { Interposed, newInterposedStory, whenWaiting } from "../testing/interposed.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { eventually, type Json, type Story } from "../testing/platform.ts"
+import { endedRuns, make, runsOf, saying, silentFor, watcher } from "../testing/story-words.ts"
+
+/** Holds an agent's row until what is answered is done. */
+const held = Effect.fnUntraced(function* ({ access }: Story, agent: Json, mode: string) {
+  const holder = yield* connect(access.ownerUrl)
+  yield* holder.query("begin")
+  yield* holder.query(`select from kb.agents where id = '${agent.id}' for ${mode}`)
+  return Effect.orDie(holder.query("commit"))
+})
+
+const isRunning = (runs: ReadonlyArray<Json>) => runs.length === 1 && runs[0].status === "running"
+
+layer(Interposed.layer, { excludeTestServices: true })((it) => {
+  describe("An agent that somebody holds", () => {
+    it.effect(
+      "keeps its own spent run from being given up, and no other project's run from being taken",
+      () =>
+        Effect.gen(function* () {
+          const { access } = yield* Interposed
+          const [one, two] = [yield* newInterposedStory, yield* newInterposedStory]
+          const slow = yield* one.post("/agents", watcher({ model: silentFor(600_000) }))
+          const quick = yield* two.post("/agents", watcher({ triggerType: "manual", model: saying("Hi") }))
+          yield* make(one, "Person")
+          yield* eventually(runsOf(one, slow), isRunning)
+          const letGo = yield* held(one, slow, "share")
+          yield* ask(
+            access,
+            `update kb.agent_runs set attempt = ${runLimits.maxAttemptsInAll}, attempt_token = null, lease_expires_at = now() where project_id = $1`,
+            [one.projectId]
+          )
+          // It is being given up, and waits for its agent.
+          yield* whenWaiting(access, 1)
+          for (const _ of [1, 2, 3])
+            expect((yield* two.post(`/agents/${quick.id}/trigger`)).status).toBe("completed")
+          expect(isRunning(yield* runsOf(one, slow))).toBe(true)
+          yield* letGo
+          yield* endedRuns(one, slow, 1)
+        })
+    )
+  })
+})
