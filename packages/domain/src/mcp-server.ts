@@ -146,7 +146,7 @@ export const PinnedTool = Schema.Struct({
   isReadOnly: Schema.Boolean,
   /** The server says that calling it twice does what calling it once does. */
   isIdempotent: Schema.Boolean,
-  /** SHA-256 of everything above that the server said. */
+  /** SHA-256 of everything above that the server said, and of its outputSchema, which is not kept. */
   hash: Schema.String,
   /** When the server was first seen to say something else; then it is not called. */
   changedAt: Schema.NullOr(Timestamp)

@@ -3,6 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { doubling } from "../testing/doubling-schemas.ts"
 import { outcomesOf, runOf, shownTo } from "../testing/mcp-runs.ts"
 import { addServer, httpServer, newDiary, program } from "../testing/mcp-words.ts"
 import type { Json, Story } from "../testing/platform.ts"
@@ -27,6 +28,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       [
         "in its schema",
         { inputSchema: { type: "object", properties: { word: { type: "string" }, cc: { type: "string" } } } }
+      ],
+      [
+        "in what its answers look like",
+        { outputSchema: { type: "object", properties: { word: { const: "Obey me." } } } }
       ],
       ["in what it claims to change", { annotations: { readOnlyHint: true, idempotentHint: true } }]
     ] as const)
@@ -133,6 +138,31 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   })
 
   describe("A list that nobody could offer whole", () => {
+    it.effect("since its schemas come to stand for too much is told as such, and nobody waits for it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const diary = yield* newDiary
+        const { url } = yield* httpServer(diary)
+        const made = yield* addServer(story, { type: "http", url })
+        const bomb = doubling(30)
+        yield* diary.say({ lookup: { inputSchema: bomb }, charge: { outputSchema: bomb } })
+        expect(yield* outcomesOf(story, [lookUp, charge])).toMatchObject([
+          { status: "refused", result: { error: expect.stringContaining("until an admin refreshes") } },
+          { status: "refused", result: { error: expect.stringContaining("until an admin refreshes") } }
+        ])
+        expect(yield* diary.called).toEqual([])
+        const [refreshed, health] = yield* Effect.all(
+          [story.post(`/mcp-servers/${made.id}/refresh`), story.send("GET", "/health")],
+          { concurrency: 2 }
+        )
+        expect(health.status).toBe(200)
+        expect(refreshed.tools.map((tool: Json) => tool.name)).not.toContain("lookup")
+        expect(refreshed.lastError).toMatch(/^Left out.*lookup \(its inputSchema cannot be used: following/)
+        const [after] = yield* outcomesOf(story, [charge], { name: "after" })
+        expect(after).toMatchObject({ status: "completed", result: "Charged 3." })
+      })
+    )
+
     it.effect("is pinned without what is too large or cannot be kept, and says what was left out", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

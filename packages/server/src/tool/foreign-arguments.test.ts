@@ -3,8 +3,9 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import type { Schema } from "effect"
+import { branching, doubling, nested } from "../../testing/doubling-schemas.ts"
 import { foreignLimits } from "./foreign-limits.ts"
-import { findArgumentsFault } from "./foreign-arguments.ts"
+import { findArgumentsFault, whyUnjudgeable } from "./foreign-arguments.ts"
 
 const object = (properties: Record<string, Schema.Json>, more: Record<string, Schema.Json> = {}) => ({
   type: "object",
@@ -78,5 +79,22 @@ describe("Arguments of a foreign tool that do not fit", () => {
   it("of a schema whose own words look like places are told all the same", () => {
     const schema = object({ "a; #/b": text, value: { enum: ["; #/b: x"] } })
     expect(told(schema, { "a; #/b": 1, value: 1 }).places?.length).toBeGreaterThan(0)
+  })
+})
+
+describe("A schema that stands for more than anybody goes through", () => {
+  it("is none to judge by, and a call by it is refused", () => {
+    expect(whyUnjudgeable(doubling(30))).toMatch(/its inputSchema cannot be used: following its references/)
+    expect(findArgumentsFault({ inputSchema: doubling(30) }, {})?.detail).toMatch(
+      /cannot be used to check the arguments: following its references/
+    )
+  })
+
+  it("only with certain arguments is refused with those", () => {
+    expect(whyUnjudgeable(branching)).toBe(undefined)
+    const judged = (depth: number) =>
+      findArgumentsFault({ inputSchema: branching }, nested(depth) as Schema.Json)
+    expect(judged(3)).toBe(undefined)
+    expect(judged(50)?.detail).toMatch(/cannot be used to check the arguments: .*More than \d+ steps/)
   })
 })

@@ -7,20 +7,14 @@
  * a call whose outcome somebody has to find out. Who is calling is never said in
  * an argument that the schema does not have.
  */
-import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker"
 import { findFault, isJsonObject, type JsonFault, pointerStep } from "@tropism/domain/json"
 import { Result, type Schema } from "effect"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
+import { judge } from "./bounded-judging.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import { lineOf } from "./foreign-fault.ts"
 import { placesOf } from "./validator-words.ts"
 import { unfit } from "./wrong-calls.ts"
-
-/** Interprets schemas; the other validator of the SDK would make programs of a stranger's text. */
-const engine = new CfWorkerJsonSchemaValidator()
-
-/** Goes on after the first fault; it is asked about what does not fit. */
-const thorough = new CfWorkerJsonSchemaValidator({ shortcircuit: false })
 
 /** Names that say who is calling, as people write them. */
 const identities: ReadonlySet<string> = new Set([
@@ -53,24 +47,18 @@ export const findArgumentsFault = (
       `Nobody says who is calling in an argument: leave ${identity} out`,
       pointerStep(identity)
     )
-  const judged = Result.try({
-    try: () => engine.getValidator(judgeable(inputSchema))(args),
-    catch: (error) => lineOf(String(error))
-  })
+  const judged = judge(judgeable(inputSchema), args)
   if (Result.isFailure(judged))
     return refused("invalid", `The tool's schema cannot be used to check the arguments: ${judged.failure}`)
-  if (judged.success.valid) return undefined
-  const faults = faultsOf(inputSchema, args, judged.success.errorMessage)
+  if (judged.success === undefined) return undefined
+  const faults = faultsOf(inputSchema, args, judged.success)
   return refused("invalid", unfit(faults, inputSchema), faults[0]?.pointer)
 }
 
 /** Why no arguments can be judged by a schema. */
 export const whyUnjudgeable = (schema: Readonly<Record<string, unknown>>): string | undefined => {
-  const tried = Result.try({
-    try: () => engine.getValidator(judgeable(schema))({}),
-    catch: (error) => `its inputSchema cannot be used: ${lineOf(String(error))}`
-  })
-  return Result.isFailure(tried) ? tried.failure : undefined
+  const tried = judge(judgeable(schema), {}, { steps: foreignLimits.tryingSteps })
+  return Result.isFailure(tried) ? `its inputSchema cannot be used: ${tried.failure}` : undefined
 }
 
 /** The schema without patterns that no expression can be made of: the server itself may know them. */
@@ -95,11 +83,11 @@ const faultsOf = (
   first: string
 ): ReadonlyArray<JsonFault> => {
   const isLong = JSON.stringify(args).length > foreignLimits.thoroughMaxChars
+  const all = isLong
+    ? first
+    : Result.getOrElse(judge(judgeable(schema), args, { isThorough: true }), () => first)
   const faults = Result.try({
-    try: () => {
-      const { errorMessage = first } = isLong ? {} : thorough.getValidator(judgeable(schema))(args)
-      return placesOf(errorMessage)
-    },
+    try: () => placesOf(all ?? first),
     catch: () => [{ pointer: "", message: lineOf(first) }]
   })
   return Result.merge(faults)

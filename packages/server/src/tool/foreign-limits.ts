@@ -47,6 +47,12 @@ export const foreignLimits = {
   schemaMaxChars: 50_000,
   /** Of a schema whose references are put in place for a model; what is beyond is only named. */
   schemaParts: 2_000,
+  /** Of a schema that is to judge: parts that are visited for one place of a value, references followed. */
+  schemaVisits: 2_000,
+  /** Of one judgement, as `bounded-judging.ts` counts: a part of the schema that is visited is ten and more. */
+  judgingSteps: 1_000_000,
+  /** Of the judgement that only tries whether a schema can be used. */
+  tryingSteps: 50_000,
   /** A task that a server works on is looked at again after this long, or as much later as it says. */
   taskPollMinMs: 250,
   taskPollMaxMs: 10_000,

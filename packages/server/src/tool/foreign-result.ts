@@ -7,11 +7,11 @@
  * sound, files) is named and not carried.
  */
 import type { CallToolResult, Tool } from "@modelcontextprotocol/client"
-import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker"
 import { findFault, isJsonObject } from "@tropism/domain/json"
 import { beginningOf } from "@tropism/domain/text-beginning"
 import { keptChars } from "@tropism/domain/kept-size"
 import { Result, type Schema } from "effect"
+import { judge } from "./bounded-judging.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import { lineOf } from "./foreign-fault.ts"
 import { placesOf } from "./validator-words.ts"
@@ -53,18 +53,20 @@ export const scrubAll = (value: unknown, scrub: (text: string) => string): Schem
       : Object.fromEntries(names.map((name) => [scrub(name), part[name]]))
   })
 
-const engine = new CfWorkerJsonSchemaValidator()
-
-/** What does not fit; a structure that is too long to be kept, or a schema that nobody can read, is not judged. */
+/** What does not fit; a structure that is too long to be kept, or a schema that nobody can judge by, is not judged. */
 const misfit = ({ outputSchema }: Pick<Tool, "outputSchema">, structure: Schema.Json, json: string) => {
   if (outputSchema === undefined || json.length > foreignLimits.resultMaxChars) return undefined
-  const judged = Result.try(() => engine.getValidator(JSON.parse(JSON.stringify(outputSchema)))(structure))
-  if (Result.isFailure(judged) || judged.success.valid) return undefined
-  const faults = placesOf(judged.success.errorMessage)
+  if (isTooLarge(outputSchema)) return undefined
+  const judged = judge(outputSchema, structure)
+  if (Result.isFailure(judged) || judged.success === undefined) return undefined
+  const faults = placesOf(judged.success)
     .map(({ message, pointer }) => `${pointer === "" ? "it" : pointer}: ${message}`)
     .join("; ")
   return `(The tool was called; its answer does not fit what it says of its answers. ${faults})`
 }
+
+const isTooLarge = (schema: object): boolean =>
+  findFault(schema) !== undefined || JSON.stringify(schema).length > foreignLimits.schemaMaxChars
 
 const partText = (part: CallToolResult["content"][number]): string => {
   switch (part.type) {

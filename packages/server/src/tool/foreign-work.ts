@@ -19,7 +19,7 @@ import { type Connection, ForeignConnections } from "./foreign-connections.ts"
 import { ForeignFault, unmade } from "./foreign-fault.ts"
 import { readResult } from "./foreign-result.ts"
 import { type KeptServer, McpServers } from "./mcp-servers.ts"
-import { changedTools } from "./pinning.ts"
+import { answeringTool, changedTools } from "./pinning.ts"
 
 export const makeForeignWork = Effect.gen(function* () {
   const connections = yield* ForeignConnections
@@ -34,7 +34,7 @@ export const makeForeignWork = Effect.gen(function* () {
   ) {
     const tools = yield* connection.client.listTools
     connection.listed = { tools, at: yield* Clock.currentTimeMillis }
-    const changed = changedTools(server.config.name, server.tools, tools)
+    const changed = changedTools(server.tools, tools)
     if (changed.length > 0) yield* database.inProject(projectId, servers.markChanged(server, changed))
     return tools
   })
@@ -50,7 +50,7 @@ export const makeForeignWork = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const isFresh = listed !== undefined && now - listed.at < foreignLimits.relistMs && !client.hasNews()
     // Another server of ours may have pinned what this connection has not seen yet.
-    return isFresh && isAsPinned(server, tool, listed.tools)
+    return isFresh && isAsPinned(tool, listed.tools)
       ? listed.tools
       : yield* compare(projectId, connection, server)
   })
@@ -92,7 +92,7 @@ export const makeForeignWork = Effect.gen(function* () {
         "notPermitted",
         `The MCP server ${server.config.name} lists no tool ${tool.name} any more`
       )
-    if (!isAsPinned(server, tool, tools)) return yield* hasChanged(server, tool)
+    if (!isAsPinned(tool, tools)) return yield* hasChanged(server, tool)
     return connection
   })
 
@@ -112,11 +112,7 @@ export const makeForeignWork = Effect.gen(function* () {
     const once = ({ client, listed }: Connection) =>
       Effect.map(client.call(asListed(tool), args as Record<string, unknown>), (answer) => ({
         isError: answer.isError === true,
-        result: readResult(
-          answer,
-          client.scrub,
-          listed?.tools.find(({ name }) => name === tool.name)
-        )
+        result: readResult(answer, client.scrub, answeringTool(tool, listed?.tools ?? []))
       }))
     const inNewSession = Effect.andThen(
       connections.drop(server),
@@ -190,8 +186,8 @@ const asListed = ({ inputSchema, name }: PinnedTool): Pick<Tool, "name" | "input
   inputSchema: { ...inputSchema, type: "object" }
 })
 
-const isAsPinned = ({ config }: KeptServer, tool: PinnedTool, listed: ReadonlyArray<Tool>): boolean =>
-  changedTools(config.name, [tool], listed).length === 0
+const isAsPinned = (tool: PinnedTool, listed: ReadonlyArray<Tool>): boolean =>
+  changedTools([tool], listed).length === 0
 
 /** Why a tool is not called that says something else now. */
 export const hasChanged = (

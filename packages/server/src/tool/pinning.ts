@@ -4,7 +4,8 @@
  * Flow: graph → outbox → dispatch → run → **tool** → task
  *
  * The hash covers every word that a model, or this program's rules, go by. A
- * server that says something else later has changed, whatever the change is.
+ * server that says something else later has changed, whatever the change is:
+ * what is compared is the hash, and nobody judges the new words by then.
  */
 import { createHash } from "node:crypto"
 import type { Tool } from "@modelcontextprotocol/client"
@@ -45,6 +46,22 @@ export const pinTools = (server: string, listed: ReadonlyArray<Tool>): Pins => {
 
 /** A tool as it is pinned, or why it is none that anybody could offer. */
 const pinOf = (server: string, tool: Tool): PinnedTool | string => {
+  const said = saidOf(tool)
+  if (typeof said === "string") return said
+  const misfit = whyUncallable(tool, said.inputSchema)
+  if (misfit !== undefined) return misfit
+  return {
+    ...said,
+    offeredName: offeredNameOf(server, tool.name),
+    hash: hashOf(wholeOf(said, tool)),
+    changedAt: null
+  }
+}
+
+type Said = Pick<PinnedTool, "name" | "description" | "inputSchema" | "isReadOnly" | "isIdempotent">
+
+/** What is kept of a tool's words, or why they cannot be kept. */
+const saidOf = (tool: Tool): Said | string => {
   const description = tool.description ?? null
   const inputSchema: unknown = JSON.parse(JSON.stringify(tool.inputSchema))
   if (!/^[^\0\s]{1,200}$/.test(tool.name)) return "its name is empty, too long or has spaces"
@@ -60,22 +77,25 @@ const pinOf = (server: string, tool: Tool): PinnedTool | string => {
     isReadOnly: tool.annotations?.readOnlyHint === true,
     isIdempotent: tool.annotations?.idempotentHint === true
   }
-  const text = canonicalJson(said)
-  if (keptChars(said) > foreignLimits.schemaMaxChars)
-    return `it is described in more than ${foreignLimits.schemaMaxChars} characters`
-  const misfit = whyUncallable(tool, inputSchema)
-  if (misfit !== undefined) return misfit
-  return {
-    ...said,
-    offeredName: offeredNameOf(server, tool.name),
-    hash: createHash("sha256").update(text, "utf8").digest("hex"),
-    changedAt: null
-  }
+  return keptChars(said) > foreignLimits.schemaMaxChars
+    ? `it is described in more than ${foreignLimits.schemaMaxChars} characters`
+    : said
 }
 
+/** Everything that a pin stands for; what a tool says of its answers is not kept, and null where it says nothing. */
+const wholeOf = (said: Said, tool: Tool): unknown => {
+  const { outputSchema = null }: { readonly outputSchema?: unknown } = tool
+  // What is nested deeper than JSON may be here is compared as text.
+  const isPlain = findFault(outputSchema) === undefined
+  return { ...said, outputSchema: isPlain ? outputSchema : JSON.stringify(outputSchema) }
+}
+
+const hashOf = (words: unknown): string =>
+  createHash("sha256").update(canonicalJson(words), "utf8").digest("hex")
+
 /** Why no call of a tool could be made, or its arguments not be judged. */
-const whyUncallable = ({ execution }: Tool, inputSchema: JsonSchema): string | undefined => {
-  if (execution?.taskSupport === "required")
+const whyUncallable = (tool: Tool, inputSchema: JsonSchema): string | undefined => {
+  if (isTaskOnly(tool))
     return "it is called as a task of the revision 2025-11-25 only, which nobody does here"
   const lost = findLostRef(inputSchema)
   if (lost !== undefined)
@@ -83,17 +103,36 @@ const whyUncallable = ({ execution }: Tool, inputSchema: JsonSchema): string | u
   return whyUnjudgeable(inputSchema)
 }
 
+const isTaskOnly = ({ execution }: Tool): boolean => execution?.taskSupport === "required"
+
 /** The pinned tools about which the server says something else now. */
 export const changedTools = (
-  server: string,
   pinned: ReadonlyArray<PinnedTool>,
   listed: ReadonlyArray<Tool>
 ): ReadonlyArray<string> => {
   const byName = new Map(listed.map((tool) => [tool.name, tool]))
-  return pinned.flatMap(({ changedAt, hash, name }) => {
-    const now = byName.get(name)
-    if (changedAt !== null || now === undefined) return []
-    const said = pinOf(server, now)
-    return typeof said !== "string" && said.hash === hash ? [] : [name]
+  return pinned.flatMap((tool) => {
+    const now = byName.get(tool.name)
+    if (tool.changedAt !== null || now === undefined) return []
+    const said = saidOf(now)
+    const isSame =
+      typeof said !== "string" &&
+      !isTaskOnly(now) &&
+      (tool.hash === hashOf(wholeOf(said, now)) || tool.hash === hashOf(said))
+    return isSame ? [] : [tool.name]
   })
+}
+
+/**
+ * The tool by whose words the answers of a pinned one are judged: what its server says now, where all of it is pinned.
+ *
+ * **Gotchas** A pin from before `outputSchema` was pinned has a hash without it, which is still compared. Nobody
+ * goes by what such a tool says of its answers until an admin refreshes.
+ */
+export const answeringTool = (pinned: PinnedTool, listed: ReadonlyArray<Tool>): Tool | undefined => {
+  const now = listed.find(({ name }) => name === pinned.name)
+  const said = now === undefined ? undefined : saidOf(now)
+  return now !== undefined && typeof said === "object" && hashOf(wholeOf(said, now)) === pinned.hash
+    ? now
+    : undefined
 }
