@@ -70,21 +70,31 @@ const responseOf = (message: IncomingMessage): Response => {
   return new Response(hasBody ? bodyOf(message) : null, { status, headers })
 }
 
-/** The body as a stream of the web, read no faster than it is used. */
-const bodyOf = (message: IncomingMessage): ReadableStream<Uint8Array> =>
-  new ReadableStream<Uint8Array>({
+/** The body as a stream of the web, read no faster than it is used; what comes behind its end, or behind its reader's, is for nobody. */
+const bodyOf = (message: IncomingMessage): ReadableStream<Uint8Array> => {
+  let isOver = false
+  const once = (end: () => void) => {
+    if (!isOver) end()
+    isOver = true
+  }
+  return new ReadableStream<Uint8Array>({
     start: (controller) => {
       message.on("data", (chunk: Uint8Array) => {
+        if (isOver) return
         controller.enqueue(chunk)
         if ((controller.desiredSize ?? 0) <= 0) message.pause()
       })
-      message.on("end", () => controller.close())
-      message.on("error", (error) => controller.error(error))
-      message.on("aborted", () => controller.error(new Error("The server broke its answer off")))
+      message.on("end", () => once(() => controller.close()))
+      message.on("error", (error) => once(() => controller.error(error)))
+      message.on("aborted", () => once(() => controller.error(new Error("The server broke its answer off"))))
     },
     pull: () => void message.resume(),
-    cancel: () => void message.destroy()
+    cancel: () => {
+      isOver = true
+      message.destroy()
+    }
   })
+}
 
 /** The same answer, which breaks off where a message in it is longer than any may be. */
 const bounded = (response: Response): Response => {
