@@ -240,9 +240,17 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
             stopped,
             ...(stopped ? { reason: "Wait" } : {})
           })
-        yield* turn(true)
+        // A question that is under way is answered all the same.
+        source.hold()
         source.happen("1", "2")
+        const asked = source.asked.length
         yield* askNow(story)
+        yield* eventually(
+          Effect.sync(() => source.asked.length),
+          (count) => count > asked
+        )
+        yield* turn(true)
+        source.letGo()
         const waiting = yield* entriesWhen(story, agent, 2, ({ status }) => status === "pending")
         expect(waiting).toMatchObject([
           { entityType: "mcpEvent", eventType: "occurred", runId: null },
