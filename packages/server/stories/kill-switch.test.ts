@@ -300,8 +300,10 @@ layer(SharedServer.layer)((it) => {
         )
         const waiting = whenWaiting(story.access, 1)
         yield* Effect.raceFirst(waiting, Effect.forever(asTimePasses(1_000, Effect.void, () => true)))
+        // Whoever gives it up has it for a moment, and waits for no claims.
+        yield* following.query("set local lock_timeout = '10s'")
         yield* following.query(
-          `select id from kb.agent_runs where project_id = '${story.projectId}' for update nowait`
+          `select id from kb.agent_runs where project_id = '${story.projectId}' for update`
         )
         yield* following.query("commit")
         const [run] = yield* asTimePasses(
