@@ -8,7 +8,7 @@ import { runLimits } from "../src/limits.ts"
 import { Interposed, newInterposedStory, whenWaiting } from "../testing/interposed.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
-import { endedRuns, make, runsOf, saying, silentFor, watcher } from "../testing/story-words.ts"
+import { endedRuns, entriesWhen, make, runsOf, saying, silentFor, watcher } from "../testing/story-words.ts"
 
 /** Holds an agent's row until what is answered is done. */
 const held = Effect.fnUntraced(function* ({ access }: Story, agent: Json, mode: string) {
@@ -43,6 +43,30 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
           for (const _ of [1, 2, 3])
             expect((yield* two.post(`/agents/${quick.id}/trigger`)).status).toBe("completed")
           expect(isRunning(yield* runsOf(one, slow))).toBe(true)
+          yield* letGo
+          yield* endedRuns(one, slow, 1)
+        })
+    )
+
+    it.effect(
+      "keeps its own events waiting, and neither other projects' nor their record from being told",
+      () =>
+        Effect.gen(function* () {
+          const [one, two] = [yield* newInterposedStory, yield* newInterposedStory]
+          const slow = yield* one.post(
+            "/agents",
+            watcher({
+              model: saying("Hi"),
+              reactionConfig: { objectTypes: ["Person"], events: ["created"], debounceMs: 1 }
+            })
+          )
+          const quick = yield* two.post("/agents", watcher({ model: saying("Hi") }))
+          const letGo = yield* held(one, slow, "no key update")
+          yield* make(one, "Person")
+          yield* entriesWhen(one, slow, 1, ({ status }) => status === "pending")
+          yield* make(two, "Person")
+          yield* endedRuns(two, quick, 1)
+          expect(yield* runsOf(one, slow)).toEqual([])
           yield* letGo
           yield* endedRuns(one, slow, 1)
         })

@@ -156,9 +156,9 @@ export class Dispatcher extends Context.Service<
         const isAtOnce = ({ candidate }: Match): boolean =>
           beginsAtOnce(standings.get(candidate.agentId), agents.get(candidate.agentId)?.length ?? 0)
         const waiting = matches.filter((match) => !isAtOnce(match))
-        // Agents before chains, as whoever releases holds them.
+        // Agents before chains, as whoever releases holds them; what is not had is released when the commit is told, and holds up nobody here.
         const held = yield* withSql(
-          lockAgents([...new Set(waiting.map(({ candidate }) => candidate.agentId))], "wait")
+          lockAgents([...new Set(waiting.map(({ candidate }) => candidate.agentId))], "pass")
         )
         yield* wakeAtOnce(matches.filter(isAtOnce), refusals)
         yield* openWaiting(waiting, standings)
