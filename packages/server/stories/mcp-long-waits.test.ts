@@ -3,6 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { poolLimits } from "../src/limits.ts"
 import { mcpLimits } from "../src/mcp/mcp-limits.ts"
 import { taskBounds } from "../src/mcp/task-bounds.ts"
 import { asking } from "../testing/mcp-clients.ts"
@@ -26,9 +27,10 @@ layer(SharedServer.layer)((it) => {
         })
         const waiting = yield* Effect.forkChild(asking(client, "tasks/result", { taskId: task.taskId }))
         const [waits] = yield* eventually(questionsOf(story), (items) => items.length === 1)
-        const { sessionIdleMs, sessionSweepIntervalMs } = mcpLimits
+        const { sessionIdleMs } = mcpLimits
         expect(2 * sessionIdleMs).toBeLessThan(taskBounds.waitMaxMs)
-        yield* passing(2 * sessionIdleMs, sessionSweepIntervalMs)
+        // In one long step a statement that is under way would seem to be silent, and its connection be given up.
+        yield* passing(2 * sessionIdleMs, poolLimits.silenceLookMs)
         yield* answer(story, { id: task.taskId }, "red", waits)
         expect(yield* Fiber.join(waiting)).toMatchObject({
           content: [{ text: expect.stringContaining("red") }]
