@@ -186,9 +186,12 @@ export class Worker extends Context.Service<
           claimed += yield* share(
             "Worker",
             project.projectId,
-            Effect.andThen(
-              project.hasLapsed ? giveUp(project.projectId) : Effect.void,
-              Effect.tapCause(claimIn(project, part), notAsked)
+            Effect.tapCause(
+              Effect.andThen(
+                project.hasLapsed ? giveUp(project.projectId) : Effect.void,
+                claimIn(project, part)
+              ),
+              notAsked
             )
           )
         }
