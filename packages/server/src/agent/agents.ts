@@ -15,6 +15,7 @@ import { canonicalJson, textFault } from "@tropism/domain/json"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { brokenUniqueKey, lastId, onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { inTurn } from "../database/turns.ts"
 import { Ids } from "../ids.ts"
 import { agentLimits } from "../limits.ts"
 import { checkDefinition, DefinitionRefused, type Measure } from "./checked-definition.ts"
@@ -193,7 +194,8 @@ export class Agents extends Context.Service<
         { expectedVersion, restoredFrom }: RevisionTerms = {}
       ) {
         const { projectId } = yield* ProjectTransaction
-        yield* sql`select 1 from kb.agents where id = ${id} and project_id = ${projectId} for update`
+        yield* sql`
+          select 1 from kb.agents where id = any(${inTurn(sql, "agent", sql`select ${id}::uuid`, "alone")}) and project_id = ${projectId} for update`
         const current = yield* get(id)
         if (!current) return undefined
         if (expectedVersion !== undefined && expectedVersion !== current.version)
@@ -233,7 +235,7 @@ export class Agents extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql`
           update kb.agents set deleted_at = now(), enabled = false, updated_at = now()
-          where id = ${id} and project_id = ${projectId} and deleted_at is null
+          where id = any(${inTurn(sql, "agent", sql`select ${id}::uuid`, "alone")}) and project_id = ${projectId} and deleted_at is null
             and version = coalesce(${expectedVersion ?? null}::bigint, version) returning id`
         if (!row) {
           const there = expectedVersion === undefined ? undefined : yield* get(id)

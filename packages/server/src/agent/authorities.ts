@@ -15,6 +15,7 @@ import { narrowTainted, type Taint } from "@tropism/domain/taint"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import { inTurn } from "../database/turns.ts"
 
 interface AgentPowers extends Powers {
   readonly id: AgentId
@@ -27,8 +28,12 @@ interface AgentPowers extends Powers {
 
 export const agentAuthority = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  return Effect.fn("agentAuthority")(function* (agentId: AgentId, runId: RunId | null) {
+  return Effect.fn("agentAuthority")(function* (agentId: AgentId, runId: RunId | null, holdsTarget: boolean) {
     const { projectId } = yield* ProjectTransaction
+    const concerned = sql`
+      select ${agentId}::uuid union
+      select ancestor.agent_id from kb.agent_runs run join kb.agent_runs ancestor on ancestor.id = any(run.ancestors)
+      where run.id = ${runId}::uuid and run.parent_run_id is not null`
     const rows = yield* sql<AgentPowers>`
       select agent.id, agent.name, tested.definition, agent.execution_mode, agent.hybrid_policy, agent.capabilities,
         (agent.enabled or tested.definition is not null) and agent.deleted_at is null as is_active, (
@@ -42,11 +47,8 @@ export const agentAuthority = Effect.gen(function* () {
         join kb.agent_versions version on version.agent_id = run.agent_id and version.version = run.agent_version
         where run.id = ${runId}::uuid and run.backtest_id is not null and run.agent_id = agent.id
       ) tested on true
-      where agent.project_id = ${projectId} and agent.id = any(array(
-        select ${agentId}::uuid union
-        select ancestor.agent_id from kb.agent_runs run join kb.agent_runs ancestor on ancestor.id = any(run.ancestors)
-        where run.id = ${runId}::uuid and run.parent_run_id is not null
-      )) order by agent.id for share of agent`
+      where agent.project_id = ${projectId} and agent.id = any(${holdsTarget ? sql`array(${concerned})` : inTurn(sql, "agent", concerned, "shared")})
+      order by agent.id for share of agent`
     const own = rows.find(({ id }) => id === agentId)
     if (!own) return undefined
     const above = rows.filter(({ id }) => id !== agentId)

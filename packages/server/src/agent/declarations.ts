@@ -16,6 +16,7 @@ import { diffJson } from "@tropism/domain/json-diff"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import { inTurn } from "../database/turns.ts"
 import { Agents } from "./agents.ts"
 import { checkDefinition, DefinitionRefused } from "./checked-definition.ts"
 
@@ -64,9 +65,11 @@ export class Declarations extends Context.Service<
       const alone = Effect.fnUntraced(function* (inputs: ReadonlyArray<AgentInput>) {
         const { projectId } = yield* ProjectTransaction
         yield* sql`select pg_advisory_xact_lock(hashtextextended(${`tropism.apply ${projectId}`}, 0))`
+        const named = sql`
+          select id from kb.agents where project_id = ${projectId} and deleted_at is null
+            and name = any(${inputs.map(({ name }) => name)}::text[])`
         yield* sql`
-          select 1 from kb.agents where project_id = ${projectId} and deleted_at is null
-            and name = any(${inputs.map(({ name }) => name)}::text[]) order by id for update`
+          select 1 from kb.agents where id = any(${inTurn(sql, "agent", named, "alone")}) order by id for update`
       })
 
       const plan = Effect.fnUntraced(function* (inputs: ReadonlyArray<AgentInput>) {

@@ -23,6 +23,7 @@ import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import type { NewRun, SkippedRun } from "../run/claimed-run.ts"
 import { isStopped } from "../run/kill-switches.ts"
 import { Runs } from "../run/runs.ts"
+import { lockAgents } from "./standing.ts"
 import { type Backlog, type Fire, type Omission, settle, type Settlement } from "./catch-up.ts"
 
 interface DueSchedule {
@@ -71,6 +72,8 @@ export class Scheduler extends Context.Service<
       const ids = yield* Ids
       const wakeUps = yield* WakeUps
 
+      const withSql = Effect.provideService(SqlClient.SqlClient, sql)
+
       const isUnended = sql`run.due_at is not null and (run.status in ('queued', 'running')
         or run.status = 'paused' and run.pause_reason in ('question', 'subAgents', 'killSwitch'))`
 
@@ -86,7 +89,21 @@ export class Scheduler extends Context.Service<
             or (schedule.backlog_from is not null and not exists (select 1 from kb.agent_runs run
               where run.agent_id = schedule.agent_id and ${isUnended})))
           order by schedule.next_fire_at limit ${dispatchLimits.batchSchedules}
-          for update of schedule skip locked for no key update of agent skip locked`
+          for update of schedule skip locked for share of agent skip locked`
+      })
+
+      /** The claimed schedules of agents whose runs nobody else counts now; the others are claimed again. */
+      const claimHeld = Effect.gen(function* () {
+        const due = yield* claim
+        const held = new Set(
+          yield* withSql(
+            lockAgents(
+              due.map(({ agentId }) => agentId),
+              "pass"
+            )
+          )
+        )
+        return due.filter(({ agentId }) => held.has(agentId))
       })
 
       /** Asked only once the schedules are held: whoever held them before may have queued a run. */
@@ -116,7 +133,7 @@ export class Scheduler extends Context.Service<
       }
 
       const batch = Effect.gen(function* () {
-        const due = yield* claim
+        const due = yield* claimHeld
         if (due.length === 0) return 0
         const live = yield* findLive(due)
         const settled = due.flatMap((schedule) => settleSchedule(schedule, live.get(schedule.agentId)) ?? [])

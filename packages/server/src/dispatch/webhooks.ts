@@ -13,6 +13,7 @@ import { type OpenedWebhook, type Webhook, webhookBounds, type WebhookInput } fr
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { lastId, onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { inTurn } from "../database/turns.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
 import { keyOf, signingSecretOf } from "./webhook-signature.ts"
@@ -76,7 +77,7 @@ export class Webhooks extends Context.Service<
             detail: `The trigger of the agent ${agent.name} is ${agent.triggerType}: set triggerType to webhook first`
           })
         // The agent's row is held, so that two requests do not both take the last place.
-        yield* sql`select 1 from kb.agents where id = ${agent.id} for no key update`
+        yield* sql`select 1 from kb.agents where id = any(${inTurn(sql, "agent", sql`select ${agent.id}::uuid`, "alone")}) for no key update`
         const [kept] = yield* sql<{ count: number }>`
           select count(*)::int as count from kb.webhooks where agent_id = ${agent.id} and revoked_at is null`
         if ((kept?.count ?? 0) >= dispatchLimits.webhooksPerAgent)

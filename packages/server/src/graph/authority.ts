@@ -33,10 +33,16 @@ export interface Authority extends Powers {
 export class Authorities extends Context.Service<
   Authorities,
   {
-    /** What the agent may do at this moment in a run, or null beside any; undefined when the project has no such agent. */
+    /**
+     * What the agent may do at this moment in a run, or null beside any; undefined when the project has no such agent.
+     *
+     * **Details** Who changes an agent waits for its writes, and its writes wait for who came before them. Who holds the
+     * target of the change already does not take its turn: writes before it may wait for that target.
+     */
     readonly of: (
       agentId: AgentId,
-      runId: RunId | null
+      runId: RunId | null,
+      holdsTarget: boolean
     ) => Effect.Effect<Authority | undefined, never, ProjectTransaction>
   }
 >()("@tropism/server/graph/Authorities") {}

@@ -88,7 +88,10 @@ export class Gateway extends Context.Service<
       const authorityOf = Effect.fnUntraced(function* ({ actor, cause }: Author) {
         if (actor.actorType !== "agent") return undefined
         const authority =
-          actor.actorId === null ? undefined : yield* authorities.of(actor.actorId as AgentId, cause.runId)
+          actor.actorId === null
+            ? undefined
+            : // What is approved is judged, and so held, before it is made.
+              yield* authorities.of(actor.actorId as AgentId, cause.runId, cause.taskId !== null)
         if (authority?.isBacktest)
           return yield* refused(
             "backtest",

@@ -128,7 +128,7 @@ export class Inspector extends Context.Service<
         runId: RunId,
         asOf?: Moment
       ) {
-        const authority = yield* authorities.of(agentId, runId)
+        const authority = yield* authorities.of(agentId, runId, false)
         if (!authority?.isActive) return yield* refused("agentDisabled", inactiveSentence(authority))
         if ("data" in change) {
           const isPatch = change.type === "update" || change.type === "updateRelationship"

@@ -10,6 +10,7 @@ import type { AgentId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
+import { inTurn } from "../database/turns.ts"
 import { KillSwitches } from "./kill-switches.ts"
 
 /** Why an agent is not triggered; nothing was queued. */
@@ -44,7 +45,8 @@ export class Admission extends Context.Service<
         const [[agent], [live]] = yield* database.together(
           sql<{ name: string; enabled: boolean; maxPendingRuns: number }>`
             select name, enabled, max_pending_runs from kb.agents
-            where id = ${agentId} and project_id = ${projectId} and deleted_at is null for no key update`,
+            where id = any(${inTurn(sql, "agent", sql`select ${agentId}::uuid`, "alone")}) and project_id = ${projectId}
+              and deleted_at is null for no key update`,
           sql<{ count: number }>`
             select count(*)::int as count from (
               select 1 from kb.agent_runs where agent_id = ${agentId} and status in ('queued', 'running') and backtest_id is null

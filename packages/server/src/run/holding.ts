@@ -12,6 +12,7 @@ import type { RunId } from "@tropism/domain/ids"
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
+import { inTurn } from "../database/turns.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { isStopped } from "./kill-switches.ts"
 
@@ -110,14 +111,22 @@ export const makeHolding = Effect.gen(function* () {
       ? Effect.void
       : orDie(
           Effect.asVoid(
-            sql`select id from kb.agents where id = any(${ids}::uuid[]) order by id for no key update`
+            sql`
+              select id from kb.agents where id = any(${inTurn(sql, "agent", sql`select unnest(${ids}::uuid[])`, "alone")})
+              order by id for no key update`
           )
         )
   }
 
   /** The agent of a run whose completion makes failures good. */
   const blamed = ({ agentId, backtestId }: Pick<ClaimedRun, "agentId" | "backtestId">) =>
-    sql`select id from kb.agents where id = ${agentId} and consecutive_failures > 0 and ${backtestId === null}::boolean`
+    sql`
+      select id from kb.agents where consecutive_failures > 0 and ${backtestId === null}::boolean and id = any(${inTurn(
+        sql,
+        "agent",
+        sql`select id from kb.agents where id = ${agentId} and consecutive_failures > 0 and ${backtestId === null}::boolean`,
+        "alone"
+      )})`
 
   const holdBlamed = (run: ClaimedRun) => orDie(Effect.asVoid(sql`${blamed(run)} for no key update`))
 

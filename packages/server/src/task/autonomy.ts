@@ -18,6 +18,7 @@ import type { AgentId, GraphEventId, PromotionId, RunId, UserId } from "@tropism
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { inTurn } from "../database/turns.ts"
 import { taskLimits } from "./task-limits.ts"
 import { makeDemoting } from "./demoting.ts"
 
@@ -100,10 +101,13 @@ export class Autonomy extends Context.Service<
               join kb.agents agent on agent.id = run.agent_id
               where own.id = ${runId} and agent.execution_mode = 'hybrid'
               order by run.agent_id, run.agent_version, run.spawn_depth desc
-            ), held as (
+            ), standing as (
               select promotion.id, asking.spawn_depth from kb.promotions promotion
               join asking using (agent_id, agent_version)
               where operation = ${operation} and object_type = ${objectType} and ended_at is null
+            ), held as (
+              select promotion.id, standing.spawn_depth from kb.promotions promotion join standing using (id)
+              where promotion.id = any(${inTurn(sql, "promotion", sql`select id from standing`, "shared")}) and ended_at is null
               order by promotion.id for share of promotion
             )
             select (select count(*) from held) = (select count(*) from asking) as is_trusted,

@@ -12,6 +12,7 @@ import type { GraphEventId, PromotionId, TaskId, UserId } from "@tropism/domain/
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { ProjectTransaction } from "../database/database.ts"
+import { inTurn } from "../database/turns.ts"
 
 /** The verbs by which promotions end. */
 export const makeDemoting = Effect.gen(function* () {
@@ -31,6 +32,7 @@ export const makeDemoting = Effect.gen(function* () {
       ), ended as (
         update kb.promotions promotion set ended_at = clock_timestamp(), end_reason = 'reversed', ended_by = ${by}, note = ${note}
         from record where promotion.id = record.id and promotion.ended_at is null
+          and promotion.id = any(${inTurn(sql, "promotion", sql`select id from record`, "alone")})
         returning promotion.*
       )
       update kb.review_records record set accepted_before = accepted, edited_before = edited, rejected_before = rejected
@@ -66,6 +68,9 @@ export const makeDemoting = Effect.gen(function* () {
       join undone on (undone.agent_id, undone.agent_version, undone.operation, undone.object_type)
         = (promotion.agent_id, promotion.agent_version, promotion.operation, promotion.object_type)
       where promotion.ended_at is null order by task.id for update of task`
+    const standing = sql`
+      select promotion.id from kb.promotions promotion join record using (agent_id, agent_version, operation, object_type)
+      where promotion.ended_at is null`
     const ended = yield* sql<Ended>`
       with undone as (${undone}), record as (
         insert into kb.review_records as record (project_id, agent_id, agent_version, operation, object_type, reverted, updated_at)
@@ -79,6 +84,7 @@ export const makeDemoting = Effect.gen(function* () {
       update kb.promotions promotion set ended_at = clock_timestamp(), end_reason = 'reverted', ended_by = ${by}, note = ${note}
       from record where (promotion.agent_id, promotion.agent_version, promotion.operation, promotion.object_type)
         = (record.agent_id, record.agent_version, record.operation, record.object_type) and promotion.ended_at is null
+        and promotion.id = any(${inTurn(sql, "promotion", standing, "alone")})
       returning promotion.task_id`
     yield* dropTasks(ended, "reverted", by)
   })

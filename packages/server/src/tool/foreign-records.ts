@@ -68,7 +68,7 @@ export const makeForeignRecords = Effect.gen(function* () {
       Effect.gen(function* () {
         const earlier = yield* toolCalls.find(principal.runId, call.id)
         const server = serverId === undefined ? undefined : yield* servers.find(serverId)
-        const authority = yield* authorities.of(principal.agentId, principal.runId)
+        const authority = yield* authorities.of(principal.agentId, principal.runId, false)
         return { earlier, server, authority }
       })
     )
