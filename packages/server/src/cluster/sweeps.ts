@@ -13,7 +13,7 @@ import { SqlClient } from "effect/sql"
 import { BroughtContexts } from "../chat/brought-contexts.ts"
 import { chatLimits } from "../chat/chat-limits.ts"
 import { isBrokenByAway } from "../database/database-away.ts"
-import { Database, orDie } from "../database/database.ts"
+import { Database, orDie, type ProjectTransaction } from "../database/database.ts"
 import { IdempotencyKeys, keyLimits } from "../database/idempotency-keys.ts"
 import { Tokens } from "../http/tokens.ts"
 import { tokenLimits } from "../http/token-limits.ts"
@@ -82,31 +82,38 @@ export class Sweeps extends Context.Service<
           )
         )
 
-      const stuck = Effect.gen(function* () {
+      /** Does something in each project, in a transaction for each: what holds one up holds nothing of the others. */
+      const eachAlone = (
+        name: string,
+        loop: string,
+        projects: ReadonlyArray<{ readonly projectId: ProjectId }>,
+        effect: Effect.Effect<number, never, ProjectTransaction>
+      ) =>
+        Effect.map(
+          Effect.forEach(
+            projects,
+            ({ projectId }) =>
+              share(loop, projectId, alone(`${name} ${projectId}`, database.inProject(projectId, effect), 0)),
+            { concurrency: projectsAtOnce }
+          ),
+          (counts) => counts.reduce((sum, count) => sum + count, 0)
+        )
+
+      const abandonStuck = Effect.gen(function* () {
         const projects = yield* orDie(
           sql<{
             projectId: ProjectId
           }>`select project_id from kb.projects_with_stuck_entries(${runLimits.stuckAfterMs / 1_000}::float8) as project_id`
         )
-        const counts = yield* Effect.forEach(projects, ({ projectId }) =>
-          share("Stuck detector", projectId, database.inProject(projectId, endings.abandonStuck))
-        )
-        return counts.reduce((sum, count) => sum + count, 0)
+        return yield* eachAlone("tropism.stuck", "Stuck detector", projects, endings.abandonStuck)
       })
 
-      const expired = Effect.gen(function* () {
+      const expireTasks = Effect.gen(function* () {
         const projects = yield* orDie(
           sql<{ projectId: ProjectId }>`select project_id from kb.projects_with_expired_tasks() as project_id`
         )
-        const counts = yield* Effect.forEach(projects, ({ projectId }) =>
-          share("Expiry of suggestions", projectId, database.inProject(projectId, tasks.expire))
-        )
-        return counts.reduce((sum, count) => sum + count, 0)
+        return yield* eachAlone("tropism.expiry", "Expiry of suggestions", projects, tasks.expire)
       })
-
-      const expireTasks = alone("tropism.expiry", expired, 0)
-
-      const abandonStuck = alone("tropism.stuck", stuck, 0)
 
       const forgetOld = inBatches(
         alone("tropism.forget", batchOf(log.forget, runLimits.forgetBatchEntries), noBatch),
@@ -186,6 +193,9 @@ export const atIntervals = (all: Omit<Context.Service.Shape<typeof Sweeps>, "run
 }
 
 const sweepsAtOnce = 2
+
+/** In so many projects at once something is done that may wait for somebody. */
+const projectsAtOnce = 2
 
 /** What was swept in one transaction, and whether there may be more. */
 interface Batch {
