@@ -55,12 +55,16 @@ const handledBy = ({ trigger }: RunRow): ReadonlyArray<{ readonly id: string }> 
   ...(trigger.mcpEvents ?? [])
 ]
 
-/** What did not end well is tried again, or kept as a dead letter; what a person cancelled is none. */
+/** What did not end well is tried again, or kept as a dead letter; a skipped attempt tries nothing, and what a person cancelled is none. */
 const deadLettersKept: Checker = ({ entries, runs }) => {
   const cancelled = new Set(runs.filter(isCancelledByPerson).map(({ id }) => id))
-  const attempts = new Set(entries.map((entry) => keyOf(...keysOf(entry), entry.attempt)))
+  const tries = Map.groupBy(
+    entries.filter(({ status }) => status !== "skipped"),
+    (entry) => keyOf(...keysOf(entry))
+  )
   return entries.flatMap((entry) => {
-    const isTriedAgain = attempts.has(keyOf(...keysOf(entry), entry.attempt + 1))
+    const same = tries.get(keyOf(...keysOf(entry))) ?? []
+    const isTriedAgain = same.some(({ attempt }) => attempt > entry.attempt)
     const isDead = entry.deadLetteredAt !== null
     if (cancelled.has(entry.runId ?? "") && entry.status === "failed")
       return unless(!isDead, `entry ${entry.id} is a dead letter although a person cancelled its run`)

@@ -23,7 +23,7 @@ import { dispatchLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { type NewEntry, ProcessingLog } from "../run/processing-log.ts"
 import { Runs } from "../run/runs.ts"
-import { Admission, TriggerRefused } from "../run/admission.ts"
+import { Admission, noReaction, type TriggerRefused } from "../run/admission.ts"
 import { takePlaces } from "../run/chain-places.ts"
 import { reactionRun } from "./reaction-run.ts"
 import { standingsOf } from "./standing.ts"
@@ -186,14 +186,6 @@ const nothing =
   "There is no such object or event, or none of its events is of a kind that the agent reacts to"
 const purged = "It was purged: what the event said is gone, and no agent handles it any more"
 const busy = "The agent is at work on this object, or the event is being handled already"
-
-const noReaction = (agent: Agent) =>
-  Effect.fail(
-    new TriggerRefused({
-      reason: "noReaction",
-      detail: `The agent ${agent.name} does not react to events: its trigger is ${agent.triggerType}`
-    })
-  )
 
 /** Why an item is not handled, whoever asks and whatever the agent is doing. */
 const obstacleOf = (

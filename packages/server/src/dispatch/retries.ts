@@ -4,9 +4,10 @@
  * Flow: graph → outbox → **dispatch** → run → tool → task
  *
  * A retry is a new entry with the next attempt and a new run; the old entry stays
- * as it is, but is no dead letter any more; what a person asked for goes on in the
- * chain that it began. The unique key over agent, object,
- * version, event type and attempt decides between two people who ask at once.
+ * as it is, but is no dead letter any more, unless its next attempt is skipped
+ * before it began; what a person asked for goes on in the chain that it began.
+ * The unique key over agent, object, version, event type and attempt decides
+ * between two people who ask at once.
  * What an agent's own policy tries again is opened where the attempt ends.
  */
 import type { Agent } from "@tropism/domain/agent"
@@ -22,11 +23,12 @@ import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
+import type { Attempts } from "../run/attempts.ts"
 import { type NewEntry, ProcessingLog } from "../run/processing-log.ts"
 import { askedRun } from "../run/asked-chains.ts"
 import { makeOccurrences } from "../run/occurrences.ts"
 import { Runs } from "../run/runs.ts"
-import { Admission, type TriggerRefused } from "../run/admission.ts"
+import { Admission, noReaction, type TriggerRefused } from "../run/admission.ts"
 import { takePlaces } from "../run/chain-places.ts"
 import { type HandledEvent, reactionRun } from "./reaction-run.ts"
 
@@ -106,19 +108,20 @@ export class Retries extends Context.Service<
           return yield* refuse(
             `The entry is ${entry.status}: only what was abandoned or failed can be tried again`
           )
-        if (entry.attempt >= dispatchLimits.entryMaxAttempts) return yield* refuse(triedOften(entry.attempt))
         yield* admission.places(agent.id)
+        const attempts = (yield* log.attemptsOf([entry.id])).get(entry.id)
+        const obstacle = obstacleOf(attempts)
+        if (!attempts || obstacle !== undefined) return yield* refuse(obstacle ?? forgotten)
         const handled = yield* handledBy(entry)
         if (!handled) return yield* refuse("The event of this entry is no longer kept")
         const runId = (yield* ids.next) as RunId
         const next: NewEntry = {
-          ...nextEntry(entry, (yield* ids.next) as EntryId),
+          ...nextEntry(entry, (yield* ids.next) as EntryId, attempts.next),
           runId,
           exclusive: agent.reactionConfig !== null && isExclusive(agent.reactionConfig)
         }
         const opened = yield* log.open([next])
-        if (!opened.has(next.id))
-          return yield* refuse((yield* log.hasNext(entry)) ? triedAgain(entry) : atWork)
+        if (!opened.has(next.id)) return yield* refuse(atWork)
         yield* log.revive([entry.id])
         const [caps] = yield* takePlaces([[handled.rootEventId]]).pipe(
           Effect.provideService(SqlClient.SqlClient, sql),
@@ -137,6 +140,7 @@ export class Retries extends Context.Service<
         agent: Agent,
         wanted: ReadonlyArray<EntryId> | undefined
       ) {
+        if (agent.triggerType !== "reaction" || agent.reactionConfig === null) return yield* noReaction(agent)
         // What has no place now waits for one, so a full agent is no reason to refuse.
         yield* Effect.catchIf(
           admission.places(agent.id),
@@ -144,26 +148,33 @@ export class Retries extends Context.Service<
           () => Effect.succeed(0)
         )
         const found = yield* log.takeDead(agent.id, wanted, batchMaxItems)
-        const spent = found.filter(({ attempt }) => attempt >= dispatchLimits.entryMaxAttempts)
-        const next = yield* Effect.forEach(
-          found.filter(({ attempt }) => attempt < dispatchLimits.entryMaxAttempts),
-          (entry) => Effect.map(ids.next, (id) => ({ entry, next: nextEntry(entry, id as EntryId) }))
+        const attempts = yield* log.attemptsOf(found.map(({ id }) => id))
+        const items = yield* Effect.forEach(found, (entry) =>
+          Effect.map(ids.next, (id) => {
+            const own = attempts.get(entry.id)
+            const next = nextEntry(entry, id as EntryId, own?.next ?? entry.attempt + 1)
+            return { entry, next, obstacle: obstacleOf(own) }
+          })
         )
-        const opened = yield* log.open(next.map((one) => one.next))
-        const isOpened = (one: (typeof next)[number]): boolean => opened.has(one.next.id)
-        yield* log.revive(next.filter(isOpened).map(({ entry }) => entry.id))
+        const opened = yield* log.open(
+          items.filter(({ obstacle }) => obstacle === undefined).map(({ next }) => next)
+        )
+        const isOpened = ({ next }: (typeof items)[number]): boolean => opened.has(next.id)
+        yield* log.revive(items.filter(isOpened).map(({ entry }) => entry.id))
         yield* sql.afterCommit(wakeUps.signal("releases"))
         const known = new Set(found.map(({ id }) => id))
         const redriven: Redriven = {
-          redriven: next
+          redriven: items
             .filter(isOpened)
-            .map((one) => ({ entryId: one.entry.id, newEntryId: one.next.id, attempt: one.next.attempt })),
+            .map(({ entry, next }) => ({ entryId: entry.id, newEntryId: next.id, attempt: next.attempt })),
           skipped: [
             ...(wanted ?? []).filter((id) => !known.has(id)).map((entryId) => ({ entryId, reason: notDead })),
-            ...spent.map(({ id, attempt }) => ({ entryId: id, reason: triedOften(attempt) })),
-            ...next
-              .filter((one) => !isOpened(one))
-              .map(({ entry }) => ({ entryId: entry.id, reason: triedAgain(entry) }))
+            ...items
+              .filter((item) => !isOpened(item))
+              .map(({ entry, next, obstacle }) => ({
+                entryId: entry.id,
+                reason: obstacle ?? triedAgain(next.attempt)
+              }))
           ]
         }
         return redriven
@@ -176,13 +187,20 @@ export class Retries extends Context.Service<
 
 const notDead = "It is not a dead letter of this agent, or not any more"
 const atWork = "The agent is at work on this object: try again when its run has ended"
-const triedAgain = ({ attempt }: ProcessingEntry): string =>
-  `The entry was tried again already: see attempt ${attempt + 1}`
-const triedOften = (attempt: number): string =>
-  `The entry was tried ${attempt} times, which is as often as it may be`
+const forgotten = "The entry is no longer kept"
+const triedAgain = (attempt: number): string => `The entry was tried again already: see attempt ${attempt}`
+const triedOften = (tries: number): string =>
+  `The entry was tried ${tries} times, which is as often as it may be`
+
+/** Why an entry has no next attempt now. */
+const obstacleOf = (attempts: Attempts | undefined): string | undefined => {
+  if (!attempts) return forgotten
+  if (attempts.tries >= dispatchLimits.entryMaxAttempts) return triedOften(attempts.tries)
+  return attempts.triedAs === null ? undefined : triedAgain(attempts.triedAs)
+}
 
 /** The next attempt of an entry, as one that waits. */
-const nextEntry = (entry: ProcessingEntry, id: EntryId): NewEntry => ({
+const nextEntry = (entry: ProcessingEntry, id: EntryId, attempt: number): NewEntry => ({
   id,
   agentId: entry.agentId,
   entityType: entry.entityType,
@@ -190,7 +208,7 @@ const nextEntry = (entry: ProcessingEntry, id: EntryId): NewEntry => ({
   objectVersion: entry.objectVersion,
   eventType: entry.eventType,
   eventId: entry.eventId,
-  attempt: entry.attempt + 1,
+  attempt,
   runId: null,
   exclusive: false,
   dueAt: null,

@@ -6,6 +6,7 @@
  * The agent's row is locked before its runs are counted, so two callers cannot
  * both take the last place. What an event wakes is never refused here: it waits.
  */
+import type { Agent } from "@tropism/domain/agent"
 import type { AgentId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -69,6 +70,10 @@ export class Admission extends Context.Service<
     })
   )
 }
+
+/** Refuses to let an agent handle an event that does not react to any. */
+export const noReaction = ({ name, triggerType }: Pick<Agent, "name" | "triggerType">) =>
+  refuse("noReaction", `The agent ${name} does not react to events: its trigger is ${triggerType}`)
 
 const refuse = (reason: TriggerRefused["reason"], detail: string) =>
   Effect.fail(new TriggerRefused({ reason, detail }))

@@ -13,6 +13,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
+import { makeAttempts, type Attempts } from "./attempts.ts"
 import { type EntryRow, entryTold, toEntry } from "./rows.ts"
 import { makeSettling } from "./settling.ts"
 
@@ -59,8 +60,8 @@ export class ProcessingLog extends Context.Service<
       limit: number
     ) => Read<ReadonlyArray<ProcessingEntry>>
     readonly get: (id: EntryId) => Read<ProcessingEntry | undefined>
-    /** Whether there is a next attempt of an entry. */
-    readonly hasNext: (entry: ProcessingEntry) => Read<boolean>
+    /** What was tried at the events of entries and may come next, by the ids of the entries. */
+    readonly attemptsOf: (ids: ReadonlyArray<EntryId>) => Read<ReadonlyMap<EntryId, Attempts>>
     /** The dead letters of an agent, newest first. */
     readonly listDead: (
       agentId: AgentId,
@@ -73,7 +74,7 @@ export class ProcessingLog extends Context.Service<
       ids: ReadonlyArray<EntryId> | undefined,
       limit: number
     ) => Read<ReadonlyArray<ProcessingEntry>>
-    /** Takes the mark of a dead letter from entries that are tried again. */
+    /** Takes the mark of a dead letter from entries that are tried again, and from earlier attempts at the same. */
     readonly revive: (ids: ReadonlyArray<EntryId>) => Read<void>
     /** Abandons entries that are in processing for too long although their run has ended. */
     readonly abandonOrphans: Read<number>
@@ -86,6 +87,7 @@ export class ProcessingLog extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { settle } = yield* makeSettling
+      const { attemptsOf, revive } = yield* makeAttempts
 
       const columns = sql`id uuid, "agentId" uuid, "entityType" text, "graphObjectId" uuid, "objectVersion" int, "eventType" text,
         "eventId" uuid, attempt int, "runId" uuid, exclusive boolean, "dueAt" timestamptz, reason text, "standsInLine" boolean, skips boolean`
@@ -176,26 +178,11 @@ export class ProcessingLog extends Context.Service<
         return rows.map(toEntry)
       }, orDie)
 
-      const revive = Effect.fn("ProcessingLog.revive")(function* (ids: ReadonlyArray<EntryId>) {
-        const { projectId } = yield* ProjectTransaction
-        yield* sql`
-          update kb.agent_processing_log set dead_lettered_at = null where project_id = ${projectId} and id = any(${ids}::uuid[])`
-      }, orDie)
-
       const get = Effect.fn("ProcessingLog.get")(function* (id: EntryId) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<EntryRow>`
           select ${told} from kb.agent_processing_log where project_id = ${projectId} and id = ${id}`
         return row && toEntry(row)
-      }, orDie)
-
-      const hasNext = Effect.fn("ProcessingLog.hasNext")(function* (entry: ProcessingEntry) {
-        const { projectId } = yield* ProjectTransaction
-        const rows = yield* sql`
-          select 1 from kb.agent_processing_log
-          where project_id = ${projectId} and agent_id = ${entry.agentId} and graph_object_id = ${entry.graphObjectId}
-            and object_version = ${entry.objectVersion} and event_type = ${entry.eventType} and attempt = ${entry.attempt + 1}`
-        return rows.length > 0
       }, orDie)
 
       const abandonOrphans = settle(
@@ -220,12 +207,12 @@ export class ProcessingLog extends Context.Service<
         withdraw,
         list,
         get,
-        hasNext,
+        attemptsOf: Effect.fn("ProcessingLog.attemptsOf")(attemptsOf, orDie),
         abandonOrphans,
         forget,
         listDead,
         takeDead,
-        revive
+        revive: Effect.fn("ProcessingLog.revive")(revive, orDie)
       })
     })
   )

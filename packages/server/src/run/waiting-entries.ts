@@ -16,6 +16,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { brokenUniqueKey, orDie, outpaced, ProjectTransaction } from "../database/database.ts"
 import { askedRun } from "./asked-chains.ts"
+import { makeAttempts } from "./attempts.ts"
 import { occurrenceJson } from "./occurrences.ts"
 import { makeSettling } from "./settling.ts"
 
@@ -85,11 +86,11 @@ export class WaitingEntries extends Context.Service<
     ) => Read<number>
     /** Lets entries wait on, and answers how many were given another instant. */
     readonly postpone: (entries: ReadonlyArray<Postponed>) => Read<number>
-    /** Ends entries that will get no run, and lets the next of their lines go on. */
+    /** Ends entries that will get no run, keeps what failed before them as dead letters, and lets the next of their lines go on. */
     readonly skip: (
       entries: ReadonlyArray<Line & Pick<WaitingEntry, "id"> & { readonly reason: string }>
     ) => Read<void>
-    /** Ends up to `limit` waiting entries of agents that react no more; answers how many. */
+    /** Ends up to `limit` waiting entries of agents that react no more, keeps what failed before them, and answers how many. */
     readonly skipAllOf: (agents: ReadonlyArray<AgentId>, reason: string, limit: number) => Read<number>
     /** Lets go, in all projects, what is parked behind nothing; answers how many. Nothing is, unless something here is wrong. */
     readonly letGoParked: Effect.Effect<number>
@@ -100,6 +101,7 @@ export class WaitingEntries extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { letGo } = yield* makeSettling
+      const { skipping } = yield* makeAttempts
       const look = yield* makeLook
       /** Says `pending without a run` so that PostgreSQL finds the rows by their keys and reads none of the indexes of all that waits. */
       const stillWaits = sql`case when entry.run_id is null then entry.status = 'pending' else false end`
@@ -176,10 +178,10 @@ export class WaitingEntries extends Context.Service<
         entries: ReadonlyArray<Line & Pick<WaitingEntry, "id"> & { readonly reason: string }>
       ) {
         if (entries.length === 0) return
-        yield* sql`
+        yield* skipping(sql`
           update kb.agent_processing_log entry set status = 'skipped', parked = false, due_at = null, completed_at = now(), reason = row.reason
           from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as row(id uuid, reason text)
-          where entry.id = row.id and ${stillWaits}`
+          where entry.id = row.id and ${stillWaits}`)
         yield* letGo(entries)
       }, orDie)
 
@@ -190,14 +192,12 @@ export class WaitingEntries extends Context.Service<
       ) {
         if (agents.length === 0) return 0
         // The last of each line first: what is left when the limit cuts still begins with the head of its line.
-        const rows = yield* sql`
-          update kb.agent_processing_log set status = 'skipped', parked = false, due_at = null, completed_at = now(), reason = ${reason}
-          where id = any(array(
+        return yield* skipping(sql`
+          update kb.agent_processing_log entry set status = 'skipped', parked = false, due_at = null, completed_at = now(), reason = ${reason}
+          where entry.id = any(array(
             select id from kb.agent_processing_log
             where agent_id = any(${agents}::uuid[]) and status = 'pending' and run_id is null
-            order by agent_id, graph_object_id, object_version desc limit ${limit}
-          )) returning 1`
-        return rows.length
+            order by agent_id, graph_object_id, object_version desc limit ${limit}))`)
       }, orDie)
 
       const letGoParked = Effect.gen(function* () {
