@@ -57,7 +57,8 @@ const conflictReasons: Readonly<Record<problems.Conflict["reason"], string>> = {
 }
 
 const rateReasons: Readonly<Record<problems.TooManyRequests["reason"], string>> = {
-  pendingRuns: "The agent has as many runs that wait or work as it may have.",
+  pendingRuns:
+    "The agent has as many runs that wait or work as it may have, or has begun as many as it may; `detail` says which bound it is.",
   rate: "The token, or the address when no valid token came, asks more often than it may."
 }
 

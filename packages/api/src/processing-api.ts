@@ -82,7 +82,7 @@ export class ProcessingApi extends HttpApiGroup.make("processing")
       success: Page(ProcessingEntry),
       error: [NotFound, InvalidInput]
     }),
-    /** Tries an abandoned or failed entry again: a new entry with the next attempt, and a new run. */
+    /** Tries an abandoned or failed entry again: a new entry with the next attempt and a new run, or waiting for one where the agent may begin none now; then its `reason` says for what. */
     HttpApiEndpoint.post("retry", "/agents/:agentId/processing-log/:entryId/retry", {
       params: { ...agent, entryId: EntryId },
       success: ProcessingEntry.pipe(HttpApiSchema.status(201)),

@@ -176,7 +176,7 @@ export class TasksApi extends HttpApiGroup.make("tasks")
     }),
     /**
      * Has a task that waits made anew, as the graph is now: the agent looks again at what it suggested something about,
-     * and the task names the run (409 while one is under way); an undo is planned anew, with another digest.
+     * and the task names the run (409 while one is under way, 429 where the agent may begin none now); an undo is planned anew, with another digest.
      */
     HttpApiEndpoint.post("rerun", "/tasks/:taskId/rerun", {
       params: task,

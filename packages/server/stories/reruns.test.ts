@@ -288,6 +288,36 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
+    it.effect("S000-R29 S001-K03 nothing beyond the bounds of the rule", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { agent, task } = yield* suggestedOf(story)
+        const boundBy = (bound: Record<string, unknown>) =>
+          story.patch(`/agents/${agent.id}`, {
+            model: silentFor(60_000),
+            reactionConfig: { objectTypes: ["Person"], events: ["created"], ...bound }
+          })
+        const refusedFor = Effect.fnUntraced(function* (sentence: string) {
+          const refused = yield* rerun(story, task)
+          expect([refused.status, refused.body.reason]).toEqual([429, "pendingRuns"])
+          expect(refused.body.detail).toContain(sentence)
+        })
+        yield* boundBy({ rateLimit: { maxRuns: 1, perSeconds: 3_600 } })
+        yield* refusedFor("rateLimit")
+        yield* boundBy({ maxConcurrency: 1 })
+        yield* make(story, "Person", { name: "Grace" })
+        yield* feedOf(story, 2)
+        yield* refusedFor("maxConcurrency")
+        expect((yield* story.get(`/tasks/${task.id}`)).rerun).toBeNull()
+        // What was refused has taken nothing. A run by hand is no reaction, and counts as none.
+        const [, working] = yield* runsOf(story, agent)
+        yield* story.post(`/runs/${working.id}/cancel`)
+        yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
+        expect((yield* rerun(story, task)).status).toBe(200)
+        expect((yield* entriesOf(story, agent)).map(({ attempt }) => attempt)).toEqual([1, 1, 2])
+      })
+    )
+
     it.effect("S000-R29 nothing that is decided, missing, another project's or no suggestion", () =>
       Effect.gen(function* () {
         const [story, other] = [yield* newStoryHere, yield* newStoryHere]

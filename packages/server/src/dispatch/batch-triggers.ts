@@ -23,10 +23,10 @@ import { dispatchLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { type NewEntry, ProcessingLog } from "../run/processing-log.ts"
 import { Runs } from "../run/runs.ts"
-import { Admission, noReaction, type TriggerRefused } from "../run/admission.ts"
+import { noReaction, type TriggerRefused } from "../run/admission.ts"
 import { takePlaces } from "../run/chain-places.ts"
+import { makeFreePlaces } from "./free-places.ts"
 import { reactionRun } from "./reaction-run.ts"
-import { standingsOf } from "./standing.ts"
 import { makeSubjects, type Subject } from "./subjects.ts"
 
 /** What somebody wants handled. */
@@ -38,12 +38,6 @@ export type Wanted =
 interface Item {
   readonly subject: Subject
   readonly entry: NewEntry
-}
-
-/** How many runs may begin now, and what holds back the others. */
-interface Places {
-  readonly count: number
-  readonly wait: Wait
 }
 
 export class BatchTriggers extends Context.Service<
@@ -64,30 +58,9 @@ export class BatchTriggers extends Context.Service<
       const ids = yield* Ids
       const log = yield* ProcessingLog
       const runs = yield* Runs
-      const admission = yield* Admission
+      const { placesOf } = yield* makeFreePlaces
       const wakeUps = yield* WakeUps
       const subjects = yield* makeSubjects
-
-      /** The agent's row is held. */
-      const placesOf = Effect.fnUntraced(function* (agent: Agent, config: ReactionConfig) {
-        const free = yield* admission.places(agent.id)
-        const [standing] = yield* Effect.provideService(standingsOf([agent.id]), SqlClient.SqlClient, sql)
-        const limits: ReadonlyArray<Places> = [
-          { count: free, wait: "pendingRuns" },
-          ...(config.maxConcurrency === null
-            ? []
-            : [
-                {
-                  count: config.maxConcurrency - (standing?.liveReactions ?? 0),
-                  wait: "concurrency" as const
-                }
-              ]),
-          ...(config.rateLimit === null
-            ? []
-            : [{ count: config.rateLimit.maxRuns - (standing?.begunRuns ?? 0), wait: "rateLimit" as const }])
-        ]
-        return limits.reduce((a, b) => (b.count <= a.count ? b : a))
-      })
 
       const itemOf = Effect.fnUntraced(function* (
         subject: Subject,
@@ -141,7 +114,7 @@ export class BatchTriggers extends Context.Service<
       ) {
         const config = agent.reactionConfig
         if (agent.triggerType !== "reaction" || config === null) return yield* noReaction(agent)
-        const places = yield* placesOf(agent, config)
+        const places = yield* placesOf(agent.id)
         const found = yield* wanted.type === "objects"
           ? subjects.ofObjects(agent, wanted.ids)
           : subjects.ofEvents(agent, wanted.ids)

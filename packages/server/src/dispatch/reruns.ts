@@ -7,7 +7,8 @@
  * and for a reaction the newest events of the same objects. It is what the
  * person wants who asks for it, so it begins a chain of its own. A run that
  * another spawned is not begun alone, but with the first run above it. The task
- * says which run looks again; of two who ask at once, one is told so.
+ * says which run looks again; of two who ask at once, one is told so. A reaction
+ * that the agent may not begin now is refused: the task would have no run to name.
  */
 import type { Agent } from "@tropism/domain/agent"
 import { ContextName } from "@tropism/domain/context-event"
@@ -15,7 +16,7 @@ import { isPurged } from "@tropism/domain/graph"
 import type { EntryId, GraphEventId, RunId, TaskId, UserId } from "@tropism/domain/ids"
 import { isSuggestion, isUndo, type SuggestionTask, type Task } from "@tropism/domain/task"
 import { isTerminal, type Run } from "@tropism/domain/run"
-import { isExclusive } from "@tropism/domain/waiting"
+import { isExclusive, type Wait, waitSentences } from "@tropism/domain/waiting"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Agents } from "../agent/agents.ts"
@@ -23,7 +24,7 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Projects } from "../database/projects.ts"
 import { Ids } from "../ids.ts"
 import { dispatchLimits } from "../limits.ts"
-import { Admission, type TriggerRefused } from "../run/admission.ts"
+import { TriggerRefused } from "../run/admission.ts"
 import { takePlaces } from "../run/chain-places.ts"
 import type { NewRun } from "../run/claimed-run.ts"
 import { type NewEntry, ProcessingLog } from "../run/processing-log.ts"
@@ -31,6 +32,7 @@ import { Runs } from "../run/runs.ts"
 import { Tasks } from "../task/tasks.ts"
 import type { UndoRefused } from "../task/undo-refused.ts"
 import { Undos } from "../task/undos.ts"
+import { makeFreePlaces } from "./free-places.ts"
 import { reactionRun } from "./reaction-run.ts"
 import { makeSubjects, type Subject } from "./subjects.ts"
 
@@ -60,7 +62,7 @@ export class Reruns extends Context.Service<
       const tasks = yield* Tasks
       const undos = yield* Undos
       const runs = yield* Runs
-      const admission = yield* Admission
+      const { placesOf } = yield* makeFreePlaces
       const log = yield* ProcessingLog
       const subjects = yield* makeSubjects
 
@@ -160,7 +162,9 @@ export class Reruns extends Context.Service<
           return yield* refuse(
             `The agent suggested this in a conversation: ask it there, with POST /contexts/${run.contextName}/events`
           )
-        yield* admission.places(run.agentId)
+        const places = yield* placesOf(run.agentId)
+        // The task names the run, so it cannot wait for one.
+        if (places.count <= 0 && isReaction(run)) return yield* full(places.wait)
         const agent = yield* agents.get(run.agentId)
         if (!agent) return yield* Effect.die(new Error(`Agent ${run.agentId} is gone while it is held`))
         const wanted = yield* again(run, agent, by)
@@ -197,6 +201,14 @@ export class Reruns extends Context.Service<
 }
 
 const refuse = (detail: string) => Effect.fail(new RerunRefused({ reason: "state", detail }))
+
+/** Whether a run on the same occasion counts in the bounds of its agent's rule. */
+const isReaction = ({ trigger }: Run): boolean => trigger.type === "reaction" || trigger.type === "mcpEvent"
+
+const full = (wait: Wait) =>
+  Effect.fail(
+    new TriggerRefused({ reason: "pendingRuns", detail: `${waitSentences[wait]} Try again later.` })
+  )
 
 const decided = ({ number, status }: SuggestionTask) =>
   Effect.fail(

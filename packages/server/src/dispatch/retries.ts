@@ -3,9 +3,10 @@
  *
  * Flow: graph → outbox → **dispatch** → run → tool → task
  *
- * A retry is a new entry with the next attempt and a new run; the old entry stays
- * as it is, but is no dead letter any more, unless its next attempt is skipped
- * before it began; what a person asked for goes on in the chain that it began.
+ * A retry is a new entry with the next attempt and a new run, or one that waits
+ * where the agent may begin no run now; the old entry stays as it is, but is no
+ * dead letter any more, unless its next attempt is skipped before it began; what
+ * a person asked for goes on in the chain that it began.
  * The unique key over agent, object, version, event type and attempt decides
  * between two people who ask at once.
  * What an agent's own policy tries again is opened where the attempt ends.
@@ -13,7 +14,7 @@
 import type { Agent } from "@tropism/domain/agent"
 import type { EntryId, GraphEventId, RunId, UserId } from "@tropism/domain/ids"
 import { batchMaxItems, type ProcessingEntry } from "@tropism/domain/processing"
-import { isExclusive } from "@tropism/domain/waiting"
+import { isExclusive, waitSentences } from "@tropism/domain/waiting"
 import { triggeringOf } from "@tropism/domain/mcp-event"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -30,6 +31,7 @@ import { makeOccurrences } from "../run/occurrences.ts"
 import { Runs } from "../run/runs.ts"
 import { Admission, noReaction, type TriggerRefused } from "../run/admission.ts"
 import { takePlaces } from "../run/chain-places.ts"
+import { makeFreePlaces } from "./free-places.ts"
 import { type HandledEvent, reactionRun } from "./reaction-run.ts"
 
 /** Why an entry cannot be tried again. */
@@ -50,7 +52,7 @@ export interface Redriven {
 export class Retries extends Context.Service<
   Retries,
   {
-    /** Opens the next attempt of an abandoned or failed entry (S001-R43). */
+    /** Opens the next attempt of an abandoned or failed entry (S001-R43); it waits, and says for what, where the agent may begin no run now. */
     readonly retry: (
       agent: Agent,
       entry: ProcessingEntry,
@@ -74,6 +76,7 @@ export class Retries extends Context.Service<
       const runs = yield* Runs
       const projects = yield* Projects
       const admission = yield* Admission
+      const { placesOf } = yield* makeFreePlaces
       const wakeUps = yield* WakeUps
 
       /** What an entry is about, as far as it is kept. */
@@ -103,26 +106,37 @@ export class Retries extends Context.Service<
         return handled
       })
 
+      /** An entry as it was opened just now. */
+      const asOpened = Effect.fnUntraced(function* ({ id }: NewEntry) {
+        const found = yield* log.get(id)
+        return found ?? (yield* Effect.die(new Error("The entry that was just opened is not there")))
+      })
+
       const retry = Effect.fn("Retries.retry")(function* (agent: Agent, entry: ProcessingEntry, by: UserId) {
         if (entry.status !== "abandoned" && entry.status !== "failed")
           return yield* refuse(
             `The entry is ${entry.status}: only what was abandoned or failed can be tried again`
           )
-        yield* admission.places(agent.id)
+        const places = yield* placesOf(agent.id)
         const attempts = (yield* log.attemptsOf([entry.id])).get(entry.id)
         const obstacle = obstacleOf(attempts)
         if (!attempts || obstacle !== undefined) return yield* refuse(obstacle ?? forgotten)
         const handled = yield* handledBy(entry)
         if (!handled) return yield* refuse("The event of this entry is no longer kept")
         const runId = (yield* ids.next) as RunId
-        const next: NewEntry = {
-          ...nextEntry(entry, (yield* ids.next) as EntryId, attempts.next),
-          runId,
-          exclusive: agent.reactionConfig !== null && isExclusive(agent.reactionConfig)
-        }
+        const isAlone = agent.reactionConfig !== null && isExclusive(agent.reactionConfig)
+        const waiting = nextEntry(entry, (yield* ids.next) as EntryId, attempts.next)
+        const next: NewEntry =
+          places.count > 0
+            ? { ...waiting, runId, exclusive: isAlone }
+            : { ...waiting, reason: waitSentences[places.wait], skips: isAlone }
         const opened = yield* log.open([next])
         if (!opened.has(next.id)) return yield* refuse(atWork)
         yield* log.revive([entry.id])
+        if (next.runId === null) {
+          yield* sql.afterCommit(wakeUps.signal("releases"))
+          return yield* asOpened(next)
+        }
         const [caps] = yield* takePlaces([[handled.rootEventId]]).pipe(
           Effect.provideService(SqlClient.SqlClient, sql),
           Effect.provideService(Projects, projects)
@@ -132,8 +146,7 @@ export class Retries extends Context.Service<
         yield* runs.queue([
           reactionRun(runId, { agentId: agent.id, agentVersion: agent.version }, [handled], by)
         ])
-        const found = yield* log.get(next.id)
-        return found ?? (yield* Effect.die(new Error("The entry that was just opened is not there")))
+        return yield* asOpened(next)
       })
 
       const redrive = Effect.fn("Retries.redrive")(function* (
