@@ -27,7 +27,6 @@ export const modelLimits = {
   failureMessageMaxChars: 600,
   /** Of one Liquid expression or template of a script. */
   scriptParseMaxChars: 20_000,
-  /** For one Liquid expression or template of a script. */
   scriptRenderTimeoutMs: 1_000,
   /** Liquid's own count of what a template allocates. */
   scriptMemoryMaxUnits: 2_000_000
@@ -126,6 +125,8 @@ export const outboxLimits = {
 export const dispatchLimits = {
   /** Events dispatched in one transaction. */
   batchEvents: 100,
+  /** Where fewer places than these would be left below its maxPendingRuns, an agent is held while they are counted; others take no more in one moment. */
+  sparePlaces: 500,
   /** Refusals by caps that a chain tells; all of them stand with their events. */
   chainStopsShown: 20,
   /** Runs that one agent begins in one transaction, of what waited. */

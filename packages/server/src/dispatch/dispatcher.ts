@@ -5,7 +5,8 @@
  *
  * One transaction claims events, opens their processing entries, queues the runs
  * that may begin at once and marks the events; what must wait is an entry
- * without a run, and the releaser's business later. Dying before the commit
+ * without a run, and the releaser's business later. Who may take an agent's last
+ * places holds it while it counts. Dying before the commit
  * leaves everything to be done again, dying after it leaves nothing to do. A unique key, not this code,
  * keeps an agent from handling an event twice. Projects take turns.
  */
@@ -145,23 +146,38 @@ export class Dispatcher extends Context.Service<
         yield* sql.afterCommit(wakeUps.signal("releases"))
       })
 
+      /** How the agents that are woken stand: which of them begin all of it at once, and which of the others are held. */
+      const standingsFor = Effect.fnUntraced(function* (matches: ReadonlyArray<Match>) {
+        const counts = Map.groupBy(matches, ({ candidate }) => candidate.agentId)
+        const countOf = ({ agentId }: Standing): number => counts.get(agentId)?.length ?? 0
+        const begins = (standing: Standing): boolean => beginsAtOnce(standing, countOf(standing))
+        const isSure = (standing: Standing): boolean =>
+          begins(standing) && hasPlenty(standing, countOf(standing))
+        const idsOf = (standings: ReadonlyArray<Standing>) => standings.map(({ agentId }) => agentId)
+        const seen = yield* withSql(standingsOf([...counts.keys()]))
+        const unsure = seen.filter((standing) => !isSure(standing))
+        // Agents before chains, as whoever releases holds them; what is not had is released when the commit is told, and holds up nobody here.
+        const held = new Set(yield* withSql(lockAgents(idsOf(unsure), "pass")))
+        // How many of the last places are left knows only who holds the agent: a door may have taken one just now.
+        const last = unsure.filter((standing) => held.has(standing.agentId) && begins(standing))
+        const counted = yield* withSql(standingsOf(idsOf(last)))
+        const atOnce = new Set(idsOf([...seen.filter(isSure), ...counted.filter(begins)]))
+        const standings = new Map([...seen, ...counted].map((each) => [each.agentId, each]))
+        return { standings, atOnce, held: [...held].filter((id) => !atOnce.has(id)) }
+      })
+
       const batch = Effect.gen(function* () {
         const events = yield* outbox.claim(dispatchLimits.batchEvents)
         if (events.length === 0) return 0
         const refusals: Refusals = new Map()
         const matches = yield* judge(events, refusals)
-        const agents = Map.groupBy(matches, ({ candidate }) => candidate.agentId)
-        const found = yield* withSql(standingsOf([...agents.keys()]))
-        const standings = new Map(found.map((standing) => [standing.agentId, standing]))
-        const isAtOnce = ({ candidate }: Match): boolean =>
-          beginsAtOnce(standings.get(candidate.agentId), agents.get(candidate.agentId)?.length ?? 0)
-        const waiting = matches.filter((match) => !isAtOnce(match))
-        // Agents before chains, as whoever releases holds them; what is not had is released when the commit is told, and holds up nobody here.
-        const held = yield* withSql(
-          lockAgents([...new Set(waiting.map(({ candidate }) => candidate.agentId))], "pass")
-        )
+        const { atOnce, held, standings } = yield* standingsFor(matches)
+        const isAtOnce = ({ candidate }: Match): boolean => atOnce.has(candidate.agentId)
         yield* wakeAtOnce(matches.filter(isAtOnce), refusals)
-        yield* openWaiting(waiting, standings)
+        yield* openWaiting(
+          matches.filter((match) => !isAtOnce(match)),
+          standings
+        )
         yield* outbox.settle(events.map(({ id }): Dispatched => ({ id, refusals: refusals.get(id) ?? [] })))
         if (held.length > 0) yield* release(held)
         yield* CrashPoint.hit("dispatch.beforeCommit")
@@ -202,12 +218,15 @@ const note = (refusals: Refusals, event: ClaimedEvent, { agentId }: Candidate, t
 }
 
 /** Whether all that an agent is woken by may begin now: nothing in its rule waits, nothing of it waits, and there are places. */
-const beginsAtOnce = (standing: Standing | undefined, count: number): boolean =>
-  standing !== undefined &&
+const beginsAtOnce = (standing: Standing, count: number): boolean =>
   standing.config !== null &&
   isImmediate(standing.config) &&
   !standing.hasWaiting &&
   allowanceOf(standing).runs >= count
+
+/** Whether so many runs leave more places than anybody else takes in the same moment. */
+const hasPlenty = ({ liveRuns, maxPendingRuns }: Standing, count: number): boolean =>
+  maxPendingRuns - liveRuns - count >= dispatchLimits.sparePlaces
 
 const entryOf = (id: EntryId, { event, candidate }: Match) => ({
   id,
