@@ -146,9 +146,10 @@ const printedBody = ({ requestBody }: Operation): string => {
 }
 
 const printedAnswer = ({ responses }: Operation, form: AnswerForm): string => {
-  const contents = Object.entries(responses).flatMap(([status, { content }]) =>
-    status.startsWith("2") ? Object.entries(content ?? {}) : []
+  const answers = Object.entries(responses).flatMap(([status, { content }]) =>
+    status.startsWith("2") ? [Object.entries(content ?? {})] : []
   )
+  const contents = answers.flat()
   const of = (mark: string) =>
     [
       ...new Set(
@@ -159,7 +160,8 @@ const printedAnswer = ({ responses }: Operation, form: AnswerForm): string => {
   if (form === "text") return "Promise<string>"
   // A dump's lines are for the server that restores it.
   if (form === "lines") return `AsyncIterable<${of("ndjson") === "string" ? "unknown" : of("ndjson")}>`
-  if (form === "value") return `Promise<${of("json") || "undefined"}>`
+  const nothing = answers.some(({ length }) => length === 0) ? "undefined" : ""
+  if (form === "value") return `Promise<${[of("json"), nothing].filter((type) => type !== "").join(" | ")}>`
   const items = contents.flatMap(([, { schema }]) => schema.properties?.["items"]?.items ?? [])
   return `Listing<${items.map((item) => typeOf(item, "    ")).join(" | ")}>`
 }

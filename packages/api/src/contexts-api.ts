@@ -142,6 +142,11 @@ export const ContextInput = Schema.Struct({
 
 const triggersAgentTurn = Schema.optional(Schema.NullOr(Schema.Boolean))
 
+/** Why a turn that somebody ends goes on for now. */
+export const LaterInterrupt = Schema.Struct({ detail: Schema.String }).annotate({
+  identifier: "LaterInterrupt"
+})
+
 /** Something said; it triggers a turn unless it says otherwise (S004-R21, R23). */
 export const MessageInput = Schema.Struct({
   type: UserMessageEvent.fields.type,
@@ -253,10 +258,10 @@ export class ContextsApi extends HttpApiGroup.make("contexts")
       success: Context.pipe(HttpApiSchema.status(201)),
       error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]
     }),
-    /** Ends the open turn; what was said of it stays in the log. 409 when no turn is open. */
+    /** Ends the open turn; what was said of it stays in the log. 202 while a kill switch is on: it ends when that is off. 409 when no turn is open. */
     HttpApiEndpoint.post("interrupt", "/contexts/:name/interrupt", {
       params: context,
-      success: HttpApiSchema.NoContent,
+      success: [HttpApiSchema.NoContent, LaterInterrupt.pipe(HttpApiSchema.status(202))],
       error: [NotFound, Forbidden, Conflict]
     }),
     /** Answers as soon as the event is kept; what the agent does comes through the log (S004-R03). */

@@ -10,10 +10,12 @@ import {
   countOf,
   firstOf,
   logOf,
+  logWith,
   newContext,
   quietLog,
   quietness,
   say,
+  slowEcho,
   turnsOf,
   typesOf
 } from "../testing/context-words.ts"
@@ -21,7 +23,7 @@ import { eventually, type Json, scripted, type Story } from "../testing/platform
 import { expectProblem } from "../testing/problem-words.ts"
 import { answer, asked, asking, ended, logOfRun, questionsOf } from "../testing/question-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { callsOf, type ScriptedCall } from "../testing/story-words.ts"
+import { callsOf, runsOf, type ScriptedCall } from "../testing/story-words.ts"
 import {
   childrenOf,
   childrenWhen,
@@ -32,6 +34,12 @@ import {
 } from "../testing/sub-agent-words.ts"
 
 const interrupt = (story: Story, name = "talk") => story.ask("POST", `/contexts/${name}/interrupt`)
+
+const turnSwitch = (story: Story, stopped: boolean) =>
+  story.send("PUT", `/api/projects/${story.projectId}/kill-switch`, {
+    stopped,
+    ...(stopped ? { reason: "An audit" } : {})
+  })
 
 /** A model that makes these calls in its first turn, and answers what it is told later. */
 const callingFirst = (...calls: ReadonlyArray<ScriptedCall>) =>
@@ -121,6 +129,44 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect((yield* interrupt(story, run.contextName)).status).toBe(204)
         expect(yield* ended(story, run)).toMatchObject({ status: "completed", pauseReason: null })
         expect(firstOf(yield* logOfRun(story, run), "AgentTurnInterruptedEvent").reason).toBe("user")
+        expect(yield* questionsOf(story, "expired")).toHaveLength(1)
+      })
+    )
+
+    it.effect("S004-R38 S001-K04 a turn that a kill switch has stopped ends when the switch is off", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* newContext(story, "talk", slowEcho)
+        const runs = () => runsOf(story, agent)
+        yield* say(story, "talk", "Begin")
+        yield* logWith(story, "talk", "AgentTurnStartedEvent")
+        yield* turnSwitch(story, true)
+        const answered = yield* interrupt(story)
+        expect(answered).toMatchObject({ status: 202, body: { detail: expect.stringContaining("An audit") } })
+        // It is still the switch that it waits for, and nobody is told otherwise.
+        expect(yield* runs()).toMatchObject([{ status: "paused", pauseReason: "killSwitch" }])
+        expect((yield* interrupt(story)).body.detail).toContain("under way")
+        yield* turnSwitch(story, false)
+        const log = yield* quietLog(story, "talk")
+        expect(lastOf(log, 3)).toEqual([
+          "InterruptRequestedEvent",
+          "AgentTurnInterruptedEvent",
+          "SessionEndedEvent"
+        ])
+        expect(firstOf(log, "AgentTurnInterruptedEvent").reason).toBe("user")
+        expect(yield* runs()).toMatchObject([{ status: "completed", pauseReason: null, stepCount: 0 }])
+      })
+    )
+
+    it.effect("S004-R38 S001-K04 and so does one that waits for a person meanwhile", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const run = yield* resting(story, "question", [asking("Which one?")])
+        yield* turnSwitch(story, true)
+        expect((yield* interrupt(story)).status).toBe(202)
+        yield* turnSwitch(story, false)
+        expect(yield* ended(story, run)).toMatchObject({ status: "completed", stepCount: 1 })
+        expect(firstOf(yield* quietLog(story, "talk"), "AgentTurnInterruptedEvent").reason).toBe("user")
         expect(yield* questionsOf(story, "expired")).toHaveLength(1)
       })
     )

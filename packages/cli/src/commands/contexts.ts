@@ -193,8 +193,10 @@ const interrupt = Command.make("interrupt", { context: contextArgument }, ({ con
   inProject((access) =>
     Effect.gen(function* () {
       const screen = yield* Screen
-      yield* access.client.contexts.interrupt({ params: { ...access.params, name } })
-      yield* printOr({ name, isInterrupted: true }, screen.print(`The turn of ${name} is interrupted.`))
+      const later = yield* access.client.contexts.interrupt({ params: { ...access.params, name } })
+      yield* later
+        ? printOr({ name, isInterrupted: false, ...later }, screen.print(printable(later.detail)))
+        : printOr({ name, isInterrupted: true }, screen.print(`The turn of ${name} is interrupted.`))
     })
   )
 ).pipe(

@@ -1707,6 +1707,10 @@ export interface MessageInput {
   readonly triggersAgentTurn?: boolean | null | undefined
 }
 
+export interface LaterInterrupt {
+  readonly detail: string
+}
+
 export interface Context {
   readonly name: string
   readonly agentId: string
@@ -3607,7 +3611,7 @@ export interface Calls {
       readonly message?: string | null | undefined
     }, options?: CallOptions) => Promise<Context>
     /** Ends the open turn of a context. */
-    readonly interrupt: (name: string, options?: CallOptions) => Promise<undefined>
+    readonly interrupt: (name: string, options?: CallOptions) => Promise<LaterInterrupt | undefined>
     /** Adds an event to a context. */
     readonly addEvent: (name: string, body: EventInput, options?: CallOptions) => Promise<undefined>
     /** Reads a context's log, a page at a time or as it is written. */

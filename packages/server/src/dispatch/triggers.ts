@@ -10,6 +10,7 @@
 import type { Agent } from "@tropism/domain/agent"
 import { ContextName, type NewEvent } from "@tropism/domain/context-event"
 import type { ProjectId, RunId, UserId } from "@tropism/domain/ids"
+import type { Stop } from "@tropism/domain/kill-switch"
 import type { Run, Trigger } from "@tropism/domain/run"
 import { isAtRest } from "@tropism/domain/run"
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
@@ -21,6 +22,7 @@ import { agentLimits, runLimits } from "../limits.ts"
 import { makePatience } from "../outbox/patience.ts"
 import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
 import { chainRoot } from "../run/claimed-run.ts"
+import { KillSwitches } from "../run/kill-switches.ts"
 import { Runs } from "../run/runs.ts"
 import { Admission, TriggerRefused } from "../run/admission.ts"
 
@@ -59,11 +61,11 @@ export class Triggers extends Context.Service<
       by: UserId,
       judged?: Effect.Effect<void, E, ProjectTransaction>
     ) => Effect.Effect<void, TriggerRefused | E, ProjectTransaction>
-    /** Asks for the end of the turn that is open, and wakes its run where that waits for somebody. */
+    /** Asks for the end of the turn that is open, and wakes its run where that waits for somebody; answers what keeps the turn from ending before that is off. */
     readonly interrupt: (
       context: ContextHead,
       by: UserId
-    ) => Effect.Effect<void, InterruptRefused, ProjectTransaction>
+    ) => Effect.Effect<Stop | undefined, InterruptRefused, ProjectTransaction>
     /** The run as it is now. */
     readonly look: (projectId: ProjectId, id: RunId) => Effect.Effect<Run | undefined>
     /** A run as this transaction sees it. */
@@ -82,6 +84,7 @@ export class Triggers extends Context.Service<
       const contexts = yield* Contexts
       const ids = yield* Ids
       const wakeUps = yield* WakeUps
+      const switches = yield* KillSwitches
 
       const byHand = Effect.fn("Triggers.byHand")(function* (
         agent: Agent,
@@ -145,6 +148,7 @@ export class Triggers extends Context.Service<
           return yield* new InterruptRefused({ reason: "underWay" })
         yield* contexts.append(name, [{ type: "InterruptRequestedEvent", by }])
         if (resting) yield* runs.wake(resting.id, resting.reason)
+        return yield* switches.find
       })
 
       const look = (projectId: ProjectId, id: RunId) => database.inProject(projectId, runs.get(id))

@@ -12,6 +12,7 @@ import type { ContextName, NewEvent } from "@tropism/domain/context-event"
 import { promptTokens, reducerOf } from "@tropism/domain/context-window"
 import type { AgentId, ProjectId, UserId } from "@tropism/domain/ids"
 import { findFault } from "@tropism/domain/json"
+import type { Stop } from "@tropism/domain/kill-switch"
 import { Effect, Option, type Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -100,6 +101,16 @@ const notInterrupted = {
   ofBacktest: ofBacktestSentence,
   underWay: "An interrupt of this turn is under way: it ends as soon as what has begun is recorded"
 }
+
+const interruptedLater = ({ reason, scope, stoppedBy }: Stop) =>
+  Effect.orDie(
+    HttpServerResponse.json(
+      {
+        detail: `The turn ends when the kill switch of this ${scope} is off, which ${stoppedBy} has turned on: ${reason}`
+      },
+      { status: 202 }
+    )
+  )
 
 const shownState = (name: ContextName, context: ReducedContext): ContextState => ({
   name,
@@ -211,16 +222,18 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
       "interrupt",
       Effect.fn("http.contexts.interrupt")(function* ({ params }) {
         const triggers = yield* Triggers
-        yield* inProject(params.projectId, "editor", ({ userId }) =>
+        const stop = yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.gen(function* () {
             const context = yield* readableContext(params.name)
-            yield* Effect.mapError(
+            const found = yield* Effect.mapError(
               triggers.interrupt(context, userId),
               ({ reason }) => new Conflict({ reason: "state", detail: notInterrupted[reason] })
             )
-            return null
+            // Nothing is an outcome as well, and is kept under a key only as null.
+            return found ?? null
           })
         )
+        return stop ? yield* interruptedLater(stop) : undefined
       })
     )
     .handle(

@@ -11,7 +11,7 @@
  */
 import type { ContextName } from "@tropism/domain/context-event"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
-import { isResumable, type PauseReason, type RunStatus } from "@tropism/domain/run"
+import type { PauseReason, RunStatus } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
@@ -98,7 +98,8 @@ export const makeQueueing = Effect.gen(function* () {
     const [row] = yield* sql<{ id: RunId; status: RunStatus; pauseReason: PauseReason | null }>`
       select id, status, pause_reason from kb.agent_runs
       where project_id = ${projectId} and context_name = ${name} and status in ('queued', 'running', 'paused') for no key update`
-    return row?.status === "paused" && row.pauseReason !== null && !isResumable(row.pauseReason)
+    // What a limit has stopped a person resumes, and what a kill switch has stopped goes on when that is off.
+    return row?.status === "paused" && (row.pauseReason === "question" || row.pauseReason === "subAgents")
       ? { id: row.id, reason: row.pauseReason }
       : undefined
   }, orDie)
