@@ -11,6 +11,7 @@ import { useConsole } from "../frame/console-context.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { ChoiceField } from "../parts/form-fields.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
+import { useToasts } from "../parts/toasts.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
 import { conversationQuery, messagesQuery } from "../server/chat-queries.ts"
@@ -157,16 +158,20 @@ interface SpokenProps {
 const Spoken = ({ agentName, messages, turns, turn, start, canSpeak }: SpokenProps): ReactNode => {
   const { project } = useConsole()
   const { ending, speak, turn: anyTurn } = turns
+  const show = useToasts()
   const stop = useMutation({
     mutationFn: (conversationId: string) =>
       Effect.runPromise(
-        call<null>(
+        call<{ readonly detail: string } | null>(
           inProject(project.id, `contexts/${encodeURIComponent(`chat-${conversationId}`)}/interrupt`),
           {
             method: "POST"
           }
         )
-      )
+      ),
+    onSuccess: (later) => {
+      if (later !== null) show({ tone: "done", title: "It will be stopped", sentence: later.detail })
+    }
   })
   const isHere =
     ending !== undefined && isOf(ending.saying, ending.answer?.conversationId, start.conversationId)
